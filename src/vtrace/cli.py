@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from importlib import import_module
 
 import click
@@ -11,6 +12,7 @@ from vtrace import __version__, console
 
 _COMMANDS = {
     "clean": ("vtrace.commands.clean", "command", "Remove files that killed programs and runs of vtunify left."),
+    "compat": ("vtrace.commands.compat", "command", "Run commands of other tools, with their options and layouts."),
     "completion": ("vtrace.commands.completion", "command", "Print shell completion for all commands of vtrace."),
     "diff": ("vtrace.commands.diff", "command", "Show what changed from one trace to another."),
     "doctor": ("vtrace.commands.doctor", "command", "Show which compilers and MPIs work here, and what is missing."),
@@ -19,6 +21,7 @@ _COMMANDS = {
     "filter": ("vtrace.commands.filter", "command", "Check a filter file and show which of its rules match."),
     "info": ("vtrace.commands.info", "command", "Show who recorded a trace, when and how, and what is missing."),
     "mpip": ("vtrace.commands.mpip", "command", "Report MPI time and bytes by call site, in mpiP's format."),
+    "profile": ("vtrace.commands.profile", "command", "Show the time of functions, lines, call paths and threads."),
     "report": ("vtrace.commands.report", "command", "Write charts and tables of a trace into one HTML file."),
     "run": ("vtrace.commands.run", "command", "Run a program and record it, without rebuilding."),
     "score": ("vtrace.commands.score", "command", "Show which regions fill the buffer, and write a filter for them."),
@@ -28,7 +31,8 @@ _COMMANDS = {
     "timers": ("vtrace.commands.timers", "command", "Print calls, times and counts of user-defined regions."),
     "view": ("vtrace.commands.view", "command", "Show the timeline of a trace in a browser."),
 }
-"""Name -> module, click command, line in the list of commands. The list imports no module, since most need numpy."""
+"""Name -> module, click command, what the command does: its line in the list of commands, and the first line of its own
+help. The list imports no module, since most need numpy."""
 
 
 class _Commands(click.Group):
@@ -38,9 +42,12 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module, name, _ = _COMMANDS[cmd_name]
+        module, name, does = _COMMANDS[cmd_name]
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)
+        if command.short_help is None:
+            command.short_help = does
+            command.help = f"{does}\n\n{inspect.cleandoc(command.help or '')}"
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

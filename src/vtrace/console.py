@@ -227,7 +227,7 @@ def _help_hint(error: click.UsageError, command: click.Command, name: str) -> st
         name = error.ctx.command_path
     elif isinstance(
         command, click.Group
-    ):  # without error.ctx, as for an option without value, click does not tell the command
+    ):  # without error.ctx, as for an option without value, click does not name the command
         name = " ".join([name, *(word for word in sys.argv[1:2] if not word.startswith("-"))])
     return f"see {name} --help"
 

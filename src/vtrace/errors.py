@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The errors of vtrace: a message, a hint what to do, and an exit code."""
+"""The errors of vtrace: a message, a hint, and an exit code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ __all__ = ["FormatError", "NoFilesError", "UsageError", "VtraceError"]
 
 
 class VtraceError(Exception):
-    """An error for the user, printed in one line without a traceback. hint: what to do; exit_code: of the command."""
+    """An error for the user, printed in one line without a traceback. hint: the remedy; exit_code: of the command."""
 
     exit_code = 1
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The classes of events that a run's VT_ settings exclude from its trace.
 
-A setting excludes events if a run records fewer events than by default. csrc/core/settings_table.h tells whether a
-setting does so for a part of the run (the local files contain the times) or during the whole run: these are listed
-here. A class is a path in the tree of activities, or "processes"; + separates several.
+A setting excludes events if a run records fewer events than by default. csrc/core/settings_table.h marks such settings,
+either for a part of the run (the local files contain the times) or for the whole run: this module lists the latter. A
+class is a path in the tree of activities, or "processes"; + separates several.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+
+from vtrace.yes_no import NO
 
 Settings = Mapping[str, str]
 """Name -> value, as the runtime writes into the trace; a missing setting has its default."""
@@ -17,12 +19,11 @@ MPI_GROUPS = dict.fromkeys(("env", "cg", "topo", "spawn", "type", "ext", "err", 
 MPI_GROUPS |= dict.fromkeys(("p2p", "xnonblock", "request"), "mpi/p2p")
 MPI_GROUPS |= {"coll": "mpi/collective", "rma": "mpi/rma", "io": "mpi/io"}
 """The groups that VT_MPI_GROUPS contains by default, and their classes."""
-_NO = ("no", "off", "false", "0")
 
 
 def _unless(name: str, kind: str) -> Callable[[Settings], str]:
     """For a setting that is on by default: a function that returns kind if the setting is off."""
-    return lambda settings: kind if settings.get(name, "yes").lower() in _NO else ""
+    return lambda settings: kind if settings.get(name, "yes").lower() in NO else ""
 
 
 def _mpi_groups(settings: Settings) -> str:
@@ -33,12 +34,13 @@ def _mpi_groups(settings: Settings) -> str:
 
 
 def _small_blocks(settings: Settings) -> str:
-    recorded = settings.get("VT_MEMTRACE", "no").lower() not in _NO
+    recorded = settings.get("VT_MEMTRACE", "no").lower() not in NO
     return "memory" if recorded and settings.get("VT_MEMTRACE_THRESHOLD", "0") != "0" else ""
 
 
 WHOLE_RUN: dict[str, Callable[[Settings], str]] = {
     "VT_FILTER_SPEC": lambda settings: "user" if settings.get("VT_FILTER_SPEC") else "",
+    "VT_FUNCTIONS": lambda settings: "user" if settings.get("VT_FUNCTIONS") else "",
     "VT_MAX_STACK_DEPTH": lambda settings: "user" if settings.get("VT_MAX_STACK_DEPTH", "0") != "0" else "",
     "VT_MPITRACE": _unless("VT_MPITRACE", "mpi"),
     "VT_MPI_GROUPS": _mpi_groups,

@@ -18,6 +18,10 @@ def main() -> int:
         chosen = choices.parse(sys.argv[2:])
         if chosen and not chosen.unify and not chosen.view:
             return _run(chosen)
+    else:
+        from vtrace.light_numpy import lighten_numpy
+
+        lighten_numpy()
     from vtrace import cli
 
     return cli.main()

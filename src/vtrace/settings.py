@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The VT_ settings of the traced program, as the runtime knows them: csrc/core/settings_table.h states each once."""
+"""The VT_ settings of the traced program, from the runtime. csrc/core/settings_table.h is their only statement."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from vtrace.paths import LIB
 
 @dataclass(frozen=True)
 class Setting:
-    """value: what a program started now takes; origin: default, environment, or environment with what was given."""
+    """value: for a program started now; origin: default, environment, or environment with the given text."""
 
     name: str
     value: str
@@ -22,7 +23,8 @@ class Setting:
 
 
 def rows() -> list[list[str]]:
-    """What vt_settings_list of csrc/core/core.h tells of each setting; the runtime tells wrong values on stderr."""
+    """The rows of vt_settings_list (csrc/core/core.h). The runtime reports wrong values on stderr."""
+    os.environ["VTRACE_LISTS"] = "settings"  # else the library samples this process when it is loaded
     runtime = ctypes.CDLL(str(LIB / "libvtrace.so.1"))
     runtime.vt_settings_list.restype = ctypes.c_size_t
     runtime.vt_settings_list.argtypes = [ctypes.c_char_p, ctypes.c_size_t]

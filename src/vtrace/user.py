@@ -29,10 +29,9 @@ __all__ = [
     "set_rewind_mark", "timesync", "traced",
 ]  # fmt: skip
 
-_SIGNED, _DOUBLE, _DEFAULT = 1, 4, 0xFFFFFFFF  # VT_COUNT_TYPE_..., VT_COUNT_DEFGROUP and VT_MSG_DEFCOMM
-_SEVERITIES = {"error": 1, "warning": 2, "hint": 3}
+_SEVERITIES = ("error", "warning", "hint")
 _METH_VARARGS, _METH_NOARGS, _METH_O = 1, 4, 8
-Function = TypeVar("Function", bound=Callable[..., Any])
+DecoratedFunction = TypeVar("DecoratedFunction", bound=Callable[..., Any])
 
 
 def _is_loaded() -> bool:
@@ -53,7 +52,19 @@ def _runtime() -> Any:
     library = runtime()
     if library is not None:
         _prepare(library)
+        _numbers.update(_read_numbers())
     return library
+
+
+def _read_numbers() -> dict[str, int]:
+    """The numbers of csrc/include/vt_user.h, from the copy in the package."""
+    import re
+
+    from vtrace.paths import LIB
+
+    header = (LIB / "user" / "vt_user.h").read_text()
+    found = re.findall(r"^#define VT_(\w+) (0x[0-9a-f]+|[0-9]+)u?$", header, re.MULTILINE)
+    return {name: int(number, 0) for name, number in found}
 
 
 def _prepare(library: Any) -> None:
@@ -77,6 +88,8 @@ def _prepare(library: Any) -> None:
         function.restype, function.argtypes = result, arguments
 
 
+_numbers: dict[str, int] = {}
+"""Name without VT_ -> number, in a process that is traced."""
 _library = _runtime()
 
 
@@ -98,7 +111,7 @@ class UserRegion:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         pass
 
-    def __call__(self, function: Function) -> Function:
+    def __call__(self, function: DecoratedFunction) -> DecoratedFunction:
         """Returns function with this region around each call; generators and coroutines unchanged."""
         return function
 
@@ -115,7 +128,7 @@ def _recorded(number: int) -> UserRegion:
     enter = builtin("__enter__", _library.vt_python_enter, _METH_NOARGS, number)
     leave = builtin("__exit__", _library.vt_python_leave, _METH_VARARGS, number)
 
-    def decorate(_: UserRegion, function: Function) -> Function:
+    def decorate(_: UserRegion, function: DecoratedFunction) -> DecoratedFunction:
         if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
             return function
 
@@ -138,7 +151,7 @@ def _recorded(number: int) -> UserRegion:
 @overload
 def region(name: str, group: str | None = None) -> UserRegion: ...
 @overload
-def region(name: Function) -> Function: ...
+def region(name: DecoratedFunction) -> DecoratedFunction: ...
 def region(name: Any, group: str | None = None) -> Any:
     """The region with this name, for `with` or as a decorator. `@region` without name takes the function's name.
 
@@ -175,8 +188,9 @@ def counter(name: str, unit: str = "#", kind: type = float, group: str | None = 
     """Returns a function that records a value of this counter. unit: such as "B"; kind: float or int."""
     if _library is None:
         return _nothing
-    in_group = _library.VT_User_count_group_def__(_bytes(group)) if group else _DEFAULT
-    number = _library.VT_User_count_def__(_bytes(name), _bytes(unit), _SIGNED if kind is int else _DOUBLE, in_group)
+    in_group = _library.VT_User_count_group_def__(_bytes(group)) if group else _numbers["COUNT_DEFGROUP"]
+    value = _numbers["COUNT_TYPE_SIGNED" if kind is int else "COUNT_TYPE_DOUBLE"]
+    number = _library.VT_User_count_def__(_bytes(name), _bytes(unit), value, in_group)
     from vtrace.python_functions import builtin
 
     record = _library.vt_python_count_whole if kind is int else _library.vt_python_count
@@ -188,7 +202,8 @@ def marker(name: str, text: str = "", severity: str = "hint") -> None:
     if severity not in _SEVERITIES:
         raise ValueError(f"severity {severity!r}: not one of {', '.join(_SEVERITIES)}")
     if _library is not None:
-        _library.VT_User_marker__(_library.VT_User_marker_def__(_bytes(name), _SEVERITIES[severity]), _bytes(text))
+        kind = _numbers[f"MARKER_TYPE_{severity.upper()}"]
+        _library.VT_User_marker__(_library.VT_User_marker_def__(_bytes(name), kind), _bytes(text))
 
 
 def comment(text: str) -> None:
@@ -216,7 +231,7 @@ def receive(tag: int, size: int, channel: str | None = None) -> None:
 
 
 def _channel(name: str | None) -> int:
-    return int(_library.VT_User_msg_comm_def__(_bytes(name))) if name else _DEFAULT
+    return int(_library.VT_User_msg_comm_def__(_bytes(name))) if name else _numbers["MSG_DEFCOMM"]
 
 
 def _call(name: str) -> Any:

@@ -19,8 +19,8 @@ class ActivityClass(NamedTuple):
     """A root of the tree of activities.
 
     root: the first part of the paths below it. name: in tables and reports. colour, pattern: in charts (Okabe and Ito's
-    colours, Plotly's patterns, so that classes can be told apart without colours). light_text: whether text on the
-    colour must be light.
+    colours; Plotly's patterns, which distinguish classes without colours). light_text: True if text on the colour must
+    be light.
     """
 
     root: str
@@ -45,7 +45,7 @@ TREE = (
     ActivityClass("runtime", "runtime", "#8c564b"),
 )  # fmt: skip
 """The classes, by their numbers. runtime: the helper threads of libraries, and the I/O of MPI's library inside calls of
-MPI; a region alone does not tell whether it belongs there."""
+MPI. This class does not follow from a region alone."""
 USER, MPI, IO, MEMORY, OPENMP, THREADS, LIBRARY, TRACING, RUNTIME = range(9)
 CLASSES = tuple(one.name for one in TREE)
 """The names of the classes, by their numbers."""
@@ -62,7 +62,8 @@ LAYERS = ("posix", "iso-c", "mpi-io", "hdf5", "other")
 """The layers of I/O, lowest first: a call of one layer may call the layers before it. other: unknown paradigms."""
 POSIX, ISO_C, MPI_IO, HDF5, OTHER = range(5)
 RUNTIME_MARK = 4
-"""Bit of marks(): calls of MPI in which I/O is the MPI library's own. csrc/otf2_reader/replay.h has the same bit."""
+"""Bit of marks(): calls of MPI in which I/O is the MPI library's own. csrc/otf2_reader/stack_replay.h has the same
+bit."""
 
 
 def _numbers(prefix: str, meanings: dict[Any, str]) -> dict[int, Any]:
@@ -98,7 +99,7 @@ _OPENMP_ROLES = _numbers(
     },
 )
 _FOREIGN = (("MPI_", MPI), ("mpi_", MPI), ("PMPI_", MPI), ("pthread_", THREADS), ("GOMP_", OPENMP), ("omp_", OPENMP))
-"""Prefixes of regions, for archives of tools that tell no paradigms."""
+"""Prefixes of regions, for archives of tools that record no paradigms."""
 _CALLS = dict.fromkeys("malloc calloc free realloc posix_memalign aligned_alloc memalign valloc".split(), MEMORY)
 _CALLS |= dict.fromkeys(
     "open open64 creat close read write pread pwrite readv writev preadv pwritev lseek lseek64 fopen fopen64 fdopen "
@@ -117,7 +118,7 @@ _MPI_NAMES = {
         r"(?!_local)"
     ),
 }
-"""Patterns for names in lower case without "mpi_", for regions whose role says nothing."""
+"""Patterns for names in lower case without "mpi_", for regions whose role does not decide."""
 _ENDS = {"init": re.compile(r"(session_)?init(_thread)?$"), "finalize": re.compile(r"(session_)?finalize$")}
 """Functions that begin and end the use of MPI, named as in _MPI_NAMES."""
 _STREAMS = re.compile(
@@ -157,7 +158,7 @@ def _io(name: str) -> str:
 def activity(name: str, role: int, paradigm: int, by_name: bool = False) -> str:
     """The activity of a region, a path of the tree.
 
-    role, paradigm: OTF2's numbers. by_name: the tool tells no paradigms, so the name decides.
+    role, paradigm: OTF2's numbers. by_name: the tool records no paradigms, so the name decides.
     """
     root = _root(name, role, paradigm, by_name)
     if root == MPI:
@@ -170,11 +171,11 @@ def activity(name: str, role: int, paradigm: int, by_name: bool = False) -> str:
 def activities_of(names: Sequence[str], roles: Array, paradigms: Array) -> Array:
     """The activities of regions: (n,) uint8, places in ACTIVITIES.
 
-    names, roles, paradigms: of each region, OTF2's numbers. Names decide where a tool calls all regions USER, as
-    EZTrace does.
+    names, roles, paradigms: of each region, OTF2's numbers. Names decide if a tool records the paradigm USER for all
+    regions, as EZTrace does.
     """
-    untold = [_otf2.PARADIGM_UNKNOWN.value, _otf2.PARADIGM_USER.value]
-    by_name = bool(np.all(np.isin(paradigms, untold)))
+    unspecific = [_otf2.PARADIGM_UNKNOWN.value, _otf2.PARADIGM_USER.value]
+    by_name = bool(np.all(np.isin(paradigms, unspecific)))
     number = {path: place for place, path in enumerate(ACTIVITIES)}
     rows = zip(names, roles.tolist(), paradigms.tolist(), strict=True)
     return np.array([number[activity(*row, by_name)] for row in rows], np.uint8)
@@ -209,7 +210,7 @@ def marks(names: Sequence[str], activities: Array, present: Sequence[int]) -> Ar
 
 
 def nested(layers: Array, marked: Array) -> Array:
-    """(n,) bool: True where an operation moves bytes that a higher layer counts.
+    """(n,) bool: True for operations with bytes that a higher layer counts.
 
     layers: of the operations, places in LAYERS; marked: marks() of the calls around them, joined by or.
     """

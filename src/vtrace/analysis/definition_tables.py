@@ -12,7 +12,7 @@ import numpy as np
 from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, CLASSES, OTHER, TRACING, activities_of, layer
 from vtrace.analysis.table import Array, Table, texts
 from vtrace.io.archive.definitions import UNDEFINED
-from vtrace.io.archive.ids import Ids, ascending
+from vtrace.io.archive.ids import IdRows, ascending
 from vtrace.io.archive.properties import HELPER_PROPERTY
 from vtrace.io.archive.reader import clock_of
 from vtrace.io.common.enumerations import names_of
@@ -25,28 +25,28 @@ _SIGNED = {getattr(_otf2, f"TYPE_INT{n}").value: n for n in (8, 16, 32, 64)}
 
 
 def named(enumeration: Any, numbers: Array) -> Array:
-    """The names in OTF2 of the values of an enumeration; a number without a name stands for itself."""
+    """OTF2's names of the values of an enumeration; a number without a name becomes its decimal text."""
     names = names_of(enumeration)
     return texts([names.get(number, str(number)) for number in numbers.tolist()])
 
 
 def has_line(lines: Any) -> Any:
-    """True for line numbers that are known: OTF2 has 0 and 2**32 - 1 for unknown lines."""
+    """True for known line numbers: OTF2 has 0 and 2**32 - 1 for unknown lines."""
     return (lines > 0) & (lines < UNDEFINED)
 
 
 def source_text(regions: Table, row: int) -> str:
-    """The source of a region: file:line, the file alone where the line is unknown, else ""."""
+    """The source of a region: file:line, or file if the line is unknown, or "" if both are."""
     file, line = str(regions["file"][row]), int(regions["line"][row])
     return f"{file}:{line}" if file and has_line(line) else file
 
 
 @dataclass
 class DefinitionTables:
-    """Tables by the names of the attributes of Trace, and Ids that find their rows by OTF2's ids."""
+    """Tables by the names of the attributes of Trace, and IdRows that find their rows by OTF2's ids."""
 
     tables: dict[str, Table]
-    ids: dict[str, Ids]
+    ids: dict[str, IdRows]
     strings: dict[int, str]
     members: Array
     worlds: dict[str, Array]
@@ -68,7 +68,7 @@ class _Builder:
             row[0]: blob[row[1] : row[1] + row[2]].decode("utf-8", "replace") for row in raw["String"].tolist()
         }
         self.tables: dict[str, Table] = {}
-        self.ids: dict[str, Ids] = {}
+        self.ids: dict[str, IdRows] = {}
         self.worlds: dict[str, Array] = {}
 
     def text(self, refs: Array) -> Array:
@@ -91,7 +91,7 @@ class _Builder:
                 columns[field] = values.astype(np.int64)
         for field, make in more.items():
             columns[field] = make(raw, columns)
-        self.ids[name] = Ids(raw["id"].copy())
+        self.ids[name] = IdRows(raw["id"].copy())
         self.tables[name] = Table(columns)
 
     def values(self, types: Array, values: Array) -> Array:
@@ -110,7 +110,7 @@ class _Builder:
 
 def _without_parents(builder: _Builder, name: str, raw: Array, refs: dict[str, str], **more: Any) -> None:
     """Like add, for definitions that refer to their own kind by `parent`."""
-    builder.ids[name] = Ids(ascending(raw)["id"].copy())
+    builder.ids[name] = IdRows(ascending(raw)["id"].copy())
     builder.add(name, raw, "name class_name", refs | {"parent": name}, **more)
 
 
@@ -132,7 +132,7 @@ def build(raw: dict[str, Array], flushes: bool) -> DefinitionTables:
 
 def _system(b: _Builder) -> None:
     _without_parents(b, "nodes", b.raw["SystemTreeNode"], {})
-    b.ids["groups"] = Ids(ascending(b.raw["LocationGroup"])["id"].copy())
+    b.ids["groups"] = IdRows(ascending(b.raw["LocationGroup"])["id"].copy())
     refs = {"node": "nodes", "creator": "groups"}
     b.add(
         "groups", b.raw["LocationGroup"], "name", refs, type=lambda raw, _: named(_otf2.LocationGroupType, raw["type"])
@@ -151,8 +151,8 @@ def _system(b: _Builder) -> None:
         rows = b.raw[kind]
         columns = {owner: b.ids[f"{owner}s"].rows(rows[owner]), "name": b.text(rows["name"])}
         b.tables[name] = Table(columns | {"value": b.values(rows["type"], rows["value"])})
-    told = b.tables["location_properties"]
-    mine = told["location"][(told["name"] == HELPER_PROPERTY) & (told["location"] >= 0)]
+    own = b.tables["location_properties"]
+    mine = own["location"][(own["name"] == HELPER_PROPERTY) & (own["location"] >= 0)]
     helper = np.zeros(b.tables["locations"].rows, bool)
     helper[mine.astype(np.int64)] = True
     b.tables["locations"] = Table({**b.tables["locations"], "helper": helper})
@@ -181,11 +181,28 @@ def _code(b: _Builder, flushes: bool) -> None:
         {name: np.concatenate([column, *(row[name] for row in more)]) for name, column in regions.items()},
         classes=CLASSES, activities=ACTIVITIES,
     )  # fmt: skip
-    contexts = ascending(b.raw["CallingContext"])
-    b.ids["contexts"] = Ids(contexts["id"].copy())
-    b.tables["contexts"] = Table({"region": b.ids["regions"].rows(contexts["region"])})
+    _contexts(b)
     b.add("attributes", b.raw["Attribute"], "name description")
     b.add("parameters", b.raw["Parameter"])
+
+
+def _contexts(b: _Builder) -> None:
+    """Calling contexts and the sources of samples."""
+    places = ascending(b.raw["SourceCodeLocation"])
+    files, lines = np.append(b.text(places["file"]), ""), np.append(places["line"].astype(np.int64), 0)
+    contexts = ascending(b.raw["CallingContext"])
+    ids = b.ids["contexts"] = IdRows(contexts["id"].copy())
+    place = IdRows(places["id"].copy()).rows(contexts["source"])
+    unknown = b.tables["regions"].rows - 1
+    region = b.ids["regions"].rows(contexts["region"])
+    b.tables["contexts"] = Table({
+        "region": np.where(region < 0, unknown, region), "parent": ids.rows(contexts["parent"]),
+        "file": files[place], "line": lines[place],
+    })  # fmt: skip
+    b.add(
+        "interrupt_generators", b.raw["InterruptGenerator"],
+        mode=lambda raw, _: named(_otf2.InterruptGeneratorMode, raw["mode"]),
+    )  # fmt: skip
 
 
 def _merged(b: _Builder) -> Table:
@@ -194,7 +211,7 @@ def _merged(b: _Builder) -> Table:
     same = [table[name].tolist() for name in "name canonical role paradigm file line end_line".split()]
     rows: dict[tuple[Any, ...], int] = {}
     row_of = np.array([rows.setdefault(key, len(rows)) for key in zip(*same, strict=True)], np.int64)
-    b.ids["regions"] = Ids(table["id"].astype(np.uint64), row_of)
+    b.ids["regions"] = IdRows(table["id"].astype(np.uint64), row_of)
     _, first = np.unique(row_of, return_index=True)
     return table.take(first)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ledger of an archive: when each location did not record, which classes of events, and why."""
+"""The ledger of an archive: intervals without recording, with the classes of missing events and the reasons."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,15 +18,14 @@ from vtrace.errors import FormatError
 from vtrace.io import sidecar
 from vtrace.io.archive.event_files import damage
 from vtrace.io.archive.properties import PROPERTY, parsed
+from vtrace.io.common.arrays import distinct
 from vtrace.left_out import WHOLE_RUN, left_out
+from vtrace.reasons import CHOSEN, FLUSH, LOSSES
 
 __all__ = ["UNKNOWN", "Ledger"]
 
 UNKNOWN = 2**64 - 1
-FLUSH = "flush"
-CHOSEN = frozenset(("flush", "switched off", "rewound", "overwritten", "VT_START_AFTER", "VT_STOP_AFTER", *WHOLE_RUN))
-"""Reasons that the user chose, so that nothing was lost. The settings in WHOLE_RUN leave classes out for the whole run.
-"""
+_LEFT_OUT = CHOSEN | WHOLE_RUN.keys()
 LOWER_BOUNDS = "counts and bytes below are lower bounds; the time of missing calls counts as that of their callers"
 _LATEST = 2**63 - 1
 _EMPTY = {"location": np.uint64, "from": np.uint64, "to": np.uint64, "ns": np.uint64, "count": np.uint64}
@@ -36,30 +36,36 @@ class Ledger:
     """The intervals without recording, and the totals.
 
     intervals: location (OTF2's id), from, to (times of the archive's events, in ticks), ns (time not recorded: less
-    than to - from where intervals were joined; UNKNOWN: the end is unknown), class (a path of the tree of activities,
+    than to - from if intervals were joined; UNKNOWN: the end is unknown), class (a path of the tree of activities,
     several joined by +, or "all"), reason, count (of events; UNKNOWN: not counted).
 
-    told: whether the archive has intervals; else there are only totals. notes: why the intervals cannot be used, one
-    line each. totals: VTRACE::COVERAGE of the archive; empty for other tools' archives. settings: settings that leave
-    events out for the whole run, and the classes of these events. damage: what is missing of the archive's own files,
-    one line each.
+    has_intervals: True if the archive has intervals, False if there are only totals. notes: reasons why the intervals
+    cannot be used, one line each. totals: VTRACE::COVERAGE of the archive; empty for other tools' archives. settings:
+    settings that exclude events for the whole run, and the classes of these events. damage: missing parts of the
+    archive's own files, one line each.
     """
 
     intervals: Table
-    told: bool
+    has_intervals: bool
     notes: list[str]
     totals: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     damage: Sequence[str] = ()
 
     @property
+    def told(self) -> bool:
+        """Deprecated: the former name of has_intervals."""
+        warnings.warn("Ledger.told is deprecated: use Ledger.has_intervals", DeprecationWarning, stacklevel=2)
+        return self.has_intervals
+
+    @property
     def complete(self) -> bool | None:
-        """True: all events that were to be recorded are there. None: unknown, as for other tools' archives."""
+        """True: no event is missing. None: unknown, as for other tools' archives."""
         return False if self.damage else self.totals.get("complete")
 
     @property
     def shortfalls(self) -> list[str]:
-        """Why the archive is not complete, one line each."""
+        """Reasons why the archive is not complete, one line each."""
         return [*self.damage, *self.totals.get("shortfalls", [])]
 
     @cached_property
@@ -87,7 +93,7 @@ class Ledger:
 
     def rows(self) -> list[dict[str, Any]] | None:
         """The intervals for JSON, with None for unknown times and counts. None: there are only totals."""
-        if not self.told:
+        if not self.has_intervals:
             return None
         known = self.intervals.records()
         return [row | {key: None if row[key] == UNKNOWN else row[key] for key in ("ns", "count")} for row in known]
@@ -127,7 +133,7 @@ def read_ledger(
                 return Ledger(_intervals(found), True, notes, totals, kinds, missing)
         except (FormatError, KeyError, IndexError) as error:
             text = str(error.args[0]) if isinstance(error, FormatError) else "its table of coverage is damaged"
-            notes.append(f"{text}: only totals are known of what was not recorded")
+            notes.append(f"{text}: only the totals of events not recorded are known")
     return Ledger(_intervals(None), False, notes, totals, kinds, missing)
 
 
@@ -150,7 +156,7 @@ def _intervals(found: sidecar.SidecarTable | None) -> Table:
 
 
 def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]:
-    """Lines that say what the numbers of an archive cannot know, to be shown before them. No line: the numbers are
+    """Lines about events that the numbers of an archive lack, to be shown above the numbers. No line: the numbers are
     complete.
 
     zero (ticks), resolution (ticks a second): of the archive's clock.
@@ -166,12 +172,12 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
         known = row["count"] != UNKNOWN
         count = f"{row['count']:,}" if known else "an unknown number of"
         events, are = ("event", "is") if known and row["count"] == 1 else ("events", "are")
-        if row["reason"] in CHOSEN:
+        if row["reason"] in _LEFT_OUT:
             time = f"{row['ns'] / resolution:.6g} s" if row["ns"] >= 0 else "an unknown time"
             lines.append(f"left out ({row['reason']}): events{what} on {where}, {time} altogether")
         else:
             lines.append(f"incomplete ({row['reason']}): {count} {events}{what} {are} missing on {where}, {since}")
-    if not ledger.told:
+    if not ledger.has_intervals:
         lines += [f"left out ({name}): events of {_listed(kind)}" for name, kind in ledger.settings.items()]
     lines += [f"incomplete: {text}" for text in [*ledger.damage, *_untimed(ledger)]]
     if any(line.startswith("incomplete") for line in lines):
@@ -185,13 +191,12 @@ def _listed(kind: str) -> str:
 
 def _untimed(ledger: Ledger) -> list[str]:
     """Losses that vtunify reports and that no interval shows."""
-    if ledger.told:
+    if ledger.has_intervals:
         return list(ledger.totals.get("untimed", []))
     return list(ledger.totals.get("shortfalls", [])) if ledger.totals.get("complete") is False else []
 
 
-_STOPS = {name: name for name in ("VT_MAX_FLUSHES", "VT_MAX_SIZE")}
-_STOPS |= {"not written": "files that could not be written", "no memory": "the end of memory or disk space"}
+_STOPS = {loss.name: loss.stop for loss in LOSSES.values() if loss.stop}
 """Reasons for which a location stops recording before its process ends, in the words of coverage_line."""
 
 
@@ -203,19 +208,20 @@ def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
     """
     table = ledger.intervals
     reasons = table["reason"].astype(str)
-    missing, uncounted = ~np.isin(reasons, list(CHOSEN)), table["count"] == UNKNOWN
+    known = np.logical_or.reduce([reasons == reason for reason in _LEFT_OUT])
+    missing, uncounted = ~known, table["count"] == UNKNOWN
     lost = max(int(sums["lost"]), int(table["count"][missing & ~uncounted].sum()))
     parts = [f"{some(lost, 'event')} lost"] if lost else []
     unknown, why = int(sums["unknown"]), ""
-    if ledger.told:
-        unknown = len(np.unique(table["location"][missing & uncounted]))
+    if ledger.has_intervals:
+        unknown = len(distinct(table["location"][missing & uncounted]))
         why = f" ({', '.join(sorted(set(reasons[missing & uncounted].tolist())))})"
     parts += [f"an unknown number of events missing on {some(unknown, 'location')}{why}"] if unknown else []
     parts += [f"incomplete: {text}" for text in ledger.damage]
     parts += [f"incomplete: {text}" for text in _untimed(ledger)] if not parts else []
     settings = left_out_by(ledger)
     if not parts:
-        whole = ledger.told and not settings and set(reasons.tolist()) <= {FLUSH}
+        whole = ledger.has_intervals and not settings and set(reasons.tolist()) <= {FLUSH}
         parts = ["all events recorded" if whole else "no event lost"]
     parts += [f"{', '.join(settings)} {'leaves' if len(settings) == 1 else 'leave'} events out"] if settings else []
     if sums["dropped"]:
@@ -241,5 +247,5 @@ def _parts_of_time(sums: Mapping[str, float]) -> Iterator[str]:
 
 def left_out_by(ledger: Ledger) -> list[str]:
     """The settings that leave events out for the whole run."""
-    found = set(ledger.intervals["reason"].astype(str).tolist()) if ledger.told else set(ledger.settings)
+    found = set(ledger.intervals["reason"].astype(str).tolist()) if ledger.has_intervals else set(ledger.settings)
     return [name for name in WHOLE_RUN if name in found]

@@ -33,14 +33,13 @@ class RankProgram:
         return ", ".join(parts)
 
 
-def programs(told: Iterable[tuple[int, str, str]]) -> list[RankProgram]:
+def programs(entries: Iterable[tuple[int, str, str]]) -> list[RankProgram]:
     """The command lines, in the order of their first processes.
 
-    told: rank (-1: none), executable and command line of each process; both are "" where the archive does not have
-    them.
+    entries: rank (-1: none), executable and command line of each process; texts that the archive lacks are "".
     """
     found: dict[tuple[str, str], RankProgram] = {}
-    for rank, executable, command in told:
+    for rank, executable, command in entries:
         if executable or command:
             program = found.setdefault((executable, command), RankProgram(executable, command))
             if rank < 0:

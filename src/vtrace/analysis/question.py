@@ -18,13 +18,14 @@ class Part:
     """The share of a question in one location. One thread at a time uses a part."""
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        """Sees the next events of the location. The arrays are views into memory that is used again: copy what is kept.
+        """Gets the next events of the location. The arrays are views into memory that the next batch overwrites: a part
+        must copy the values that it keeps.
 
-        replay: the stack of the location after this batch; None where no question of the pass needs the stack.
+        replay: the stack of the location after this batch; None if no question of the pass needs the stack.
         """
 
     def end(self, replay: Replay | None) -> None:
-        """The location has no more events."""
+        """Called after the last event of the location."""
 
 
 PartType = TypeVar("PartType", bound=Part)
@@ -34,34 +35,34 @@ Answer = TypeVar("Answer")
 class Question(Generic[PartType, Answer]):
     """One question about the events of a source. A pass (vtrace.analysis.scan) asks several questions at once.
 
-    A pass calls begin once, then part once for each location; every part sees each batch of its location once, in the
-    order of time. Threads share the locations, so parts are filled at the same time and keep what they find to
-    themselves, or take a lock. After the pass, answer merges the parts. An answer is small beside the events.
+    A pass calls begin once, then part once for each location; every part gets each batch of its location once, in the
+    order of time. Threads share the locations, so several parts are filled at the same time: parts share no data, or
+    use a lock. After the pass, answer merges the parts. An answer is small compared with the events.
 
-    The class attributes say what the parts need; what no question of a pass needs is not read.
+    The class attributes state the needs of the parts; a pass reads only data that one of its questions needs.
     """
 
     kinds: frozenset[str] = frozenset()
-    """Kinds of events (OTF2's names) that the parts look at, besides Enter and Leave of a replay."""
+    """Kinds of events (OTF2's names) that the parts need, besides Enter and Leave of a replay."""
     replay = False
     """True: the replay follows the stack, and details have region, caller and node."""
     paths = False
-    """True: the replay tells call paths apart."""
+    """True: the replay distinguishes call paths."""
     attributes = False
-    """True: the parts look at the attributes of events."""
+    """True: the parts need the attributes of events."""
     early = False
-    """True: the parts also see the events before the window."""
+    """True: the parts also get the events before the window."""
     trace: Source
-    """Set by begin, as are start and stop: the window in ns, ALWAYS and NEVER of io.archive.reader where it is open."""
+    """Set by begin, like start and stop: the window in ns; for an open end ALWAYS or NEVER of io.archive.reader."""
     start: int
     stop: int
 
     def __init__(self) -> None:
         self.parts: dict[int, PartType] = {}
-        """By row of trace.locations, ascending; filled when the pass is over."""
+        """By row of trace.locations, ascending; filled at the end of the pass."""
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
-        """A pass over this source and window begins."""
+        """Called at the begin of a pass over this source and window."""
         self.trace, self.start, self.stop = trace, start, stop
 
     def part(self, trace: Source, location: int) -> PartType:
@@ -69,10 +70,10 @@ class Question(Generic[PartType, Answer]):
         raise NotImplementedError
 
     def configure(self, replay: Replay) -> None:
-        """May change what the replay of a thread gathers."""
+        """May change the data that the replay of a thread collects."""
 
     def answer(self) -> Answer:
-        """The answer, out of the parts of all locations."""
+        """The answer, from the parts of all locations."""
         raise NotImplementedError
 
 

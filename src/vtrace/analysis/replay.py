@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The stack of a location, followed by csrc/otf2_reader/replay.c."""
+"""The stack of a location, from csrc/otf2_reader/stack_replay.c."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import numpy as np
 
 from vtrace.analysis.activity import IO, RUNTIME
 from vtrace.analysis.table import Array
-from vtrace.io.archive.batches import BatchBuffer, view
+from vtrace.io.archive.batches import BatchBuffer
+from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.reader_abi import PATH, SLICE, STATS, event_kinds, readback
+from vtrace.io.common.arrays import view
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 
 class Replay:
-    """Follows the stack of a location, and sums over its calls (csrc/otf2_reader/replay.h)."""
+    """Follows the stack of a location, and sums over its calls (csrc/otf2_reader/stack_replay.h)."""
 
     def __init__(self, trace: Source, paths: bool, start: int, stop: int) -> None:
         self._library = readback()
@@ -35,6 +37,12 @@ class Replay:
         self._ids = trace.definitions.ids["regions"]
         self._contexts = trace.definitions.ids["contexts"]
         self._context_regions = trace.definitions.tables["contexts"]["region"]
+        self._nodes: Array | None = None
+        self._context_nodes: Array | None = None
+        if paths and len(self._contexts):
+            known, self._context_nodes = trace.context_paths
+            if self._library.vt_replay_add_paths(self._pointer, known.ctypes.data, len(known)):
+                raise MemoryError
         self.line = np.empty((0, 0))
         """Time of a location for a Timeline: (classes + 1, bins), ns; C fills the array."""
 
@@ -53,16 +61,21 @@ class Replay:
             batch.ref[calls] = self._ids.rows(batch.ref[calls]).astype(np.uint32)
         if len(self._contexts):
             self._plain_calls(batch)
+        self.fields.node_of = None if self._nodes is None else self._nodes.ctypes.data
         if self._library.vt_replay_batch(self._pointer, batch.address):
             raise MemoryError
 
     def _plain_calls(self, batch: BatchBuffer) -> None:
-        """Turns calls that name a calling context into calls of the context's region."""
+        """Turns calls that name a calling context into calls of the context's region, on the context's call path."""
         known = event_kinds()
+        self._nodes = None
         for name in ("Enter", "Leave"):
-            rows = batch.kind == known[f"CallingContext{name}"][0]
-            regions = np.append(self._context_regions, -1)[self._contexts.rows(batch.ref[rows])]
-            batch.ref[rows] = regions.astype(np.uint32)
+            rows = np.flatnonzero(batch.kind == known[f"CallingContext{name}"][0])
+            contexts = self._contexts.rows(batch.ref[rows])
+            if name == "Enter" and len(rows) and self._context_nodes is not None:
+                self._nodes = np.full(len(batch), UNDEFINED, np.uint32)
+                self._nodes[rows] = np.append(self._context_nodes, np.uint32(UNDEFINED))[contexts]
+            batch.ref[rows] = np.append(self._context_regions, -1)[contexts].astype(np.uint32)
             batch.kind[rows] = known[name][0]
 
     def end(self, ns: int) -> None:

@@ -44,7 +44,7 @@ def scan(
     trace: Source, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
     stop: int | None = None, jobs: int | None = None, strict: bool = False,
 ) -> Pass:  # fmt: skip
-    """Reads the events of locations once, and hands them to all questions.
+    """Reads the events of locations once, and passes them to all questions.
 
     locations: rows of trace.locations, None: all. start, stop: ns; events outside do not count. jobs: threads. A
     location with damage counts up to the damage, and Pass.problems has a line about it; with strict the damage raises
@@ -97,7 +97,7 @@ class _Job:
 
     def read(self, reader: Reader, batch: BatchBuffer, replay: Replay | None, location: int) -> None:
         parts = [question.part(self.trace, location) for question in self.questions]
-        first = self.start if replay is None else ALWAYS  # the stack needs what was before
+        first = self.start if replay is None else ALWAYS  # the stack needs the events before the window
         number, expected = (int(self.trace.locations[name][location]) for name in ("id", "events"))
         if replay is not None:
             replay.begin()

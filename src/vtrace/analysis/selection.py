@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which part of a trace a question, a report or an export is about."""
+"""The part of a trace that a question, a report or an export covers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.analysis.table import Array, Table
 from vtrace.errors import UsageError
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 __all__ = ["Selection"]
+
+PATTERNS = ("region", "class", "path", "location")
+"""Kinds of --select."""
 
 _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}
 
@@ -24,9 +29,9 @@ _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1
 class Selection:
     """A window of time and a set of locations.
 
-    start, stop: ns since the start of the trace; None: the window is open there. locations: rows of trace.locations,
-    ascending; None: all. text: the selection as the user wrote it. helpers: rows of the locations that are left out
-    because libraries made these threads for themselves.
+    start, stop: ns since the start of the trace; None: open. locations: rows of trace.locations, ascending; None: all.
+    text: the selection in the user's words. helpers: rows of the locations that are left out, because libraries made
+    these threads for themselves.
     """
 
     start: int | None = None
@@ -37,7 +42,7 @@ class Selection:
 
     @classmethod
     def of(cls, start: int | None, stop: int | None, locations: Sequence[int] | None) -> Selection:
-        """The selection of a call of the Python API."""
+        """The selection of a call through the Python API."""
         return cls(start, stop, None if locations is None else tuple(map(int, locations)))
 
     @classmethod
@@ -46,8 +51,8 @@ class Selection:
     ) -> Selection:
         """The selection of a command line.
 
-        begin, end, ranks, helpers: the values of --from, --to, --ranks and --helpers. Raises UsageError: a value has no
-        meaning, or the selection is empty.
+        begin, end, ranks, helpers: the values of --from, --to, --ranks and --helpers. Raises UsageError for a
+        meaningless value and for an empty selection.
         """
         start, stop = _time(begin, trace.duration), _time(end, trace.duration)
         if start is not None and stop is not None and start >= stop:
@@ -79,7 +84,7 @@ class Selection:
         return self.arguments() | {"locations": self.recorded}
 
     def rows(self, trace: Source) -> list[int]:
-        """Rows of the selected locations that make calls: locations of type METRIC are left out."""
+        """Rows of the selected locations with calls, that is without locations of type METRIC."""
         rows = range(trace.locations.rows) if self.locations is None else self.locations
         kinds = trace.locations["type"].tolist()
         return [row for row in rows if kinds[row] != "METRIC"]
@@ -89,8 +94,64 @@ class Selection:
         return sorted([*self.rows(trace), *self.helpers])
 
     def ends(self, trace: Source) -> tuple[int, int]:
-        """start and stop in ns; of an open window the start and the duration of the trace."""
+        """start and stop in ns; for an open window, the start and the duration of the trace."""
         return self.start or 0, trace.duration if self.stop is None else self.stop
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """The values of --select KIND=PATTERN[,PATTERN...]: kinds and their patterns, each of which must match. A pattern
+    has * ? and [...] as in a shell."""
+
+    all: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @classmethod
+    def of_options(cls, words: Sequence[str]) -> Patterns:
+        """Raises UsageError for an unknown kind and for an empty pattern."""
+        found = []
+        for word in words:
+            kind, _, text = word.partition("=")
+            each = tuple(text.split(","))
+            if kind not in PATTERNS or not all(each):
+                raise UsageError(f"--select {word}: not KIND=PATTERN", f"KIND is one of {', '.join(PATTERNS)}")
+            found.append((kind, each))
+        return cls(tuple(found))
+
+    def of(self, kind: str) -> list[tuple[str, ...]]:
+        """The patterns of a kind: one of each group must match."""
+        return [each for name, each in self.all if name == kind]
+
+    def matching(self, kind: str, names: Array) -> Array:
+        """(n,) bool: the names that match; all if there is no pattern of this kind."""
+        texts = names.tolist()
+        found = np.ones(len(texts), bool)
+        for group in self.of(kind):
+            found &= np.array([any(fnmatchcase(text, one) for one in group) for text in texts], bool)
+        return found
+
+    def paths(self, tree: Table, names: Array) -> Array:
+        """(paths,) bool: the call paths whose regions, joined as in main > solve, match. tree: of Trace.call_tree."""
+        joined = [""]
+        for parent, region in zip(tree["parent"].tolist()[1:], tree["region"].tolist()[1:], strict=True):
+            joined.append(" > ".join(filter(None, (joined[parent], str(names[region])))))
+        return self.matching("path", np.array(joined, object))
+
+    def within(self, trace: Source, window: Selection) -> Selection:
+        """The window without the locations that do not match. Raises UsageError if no location does."""
+        if not self.of("location"):
+            return window
+        processes = np.append(trace.processes["name"], "")[trace.places.process]
+        matching = self.matching("location", trace.locations["name"]) | self.matching("location", processes)
+        rows = range(trace.locations.rows) if window.locations is None else window.locations
+        locations = tuple(row for row in rows if matching[row])
+        if not locations:
+            raise UsageError(f"no location matches {self.text}", "vtrace info --all lists the locations")
+        return replace(window, locations=locations)
+
+    @property
+    def text(self) -> str:
+        """The patterns in the user's words."""
+        return " ".join(f"{kind}={','.join(each)}" for kind, each in self.all)
 
 
 def _lasts(trace: Source) -> str:
@@ -108,7 +169,7 @@ def _time(text: str | None, duration: int) -> int | None:
 
 
 def _of_ranks(trace: Source, ranks: str) -> tuple[int, ...]:
-    """Rows of the locations of ranks such as 0-7,12; of a trace without MPI, of the processes with these numbers."""
+    """Rows of the locations of ranks such as 0-7,12. In a trace without MPI the numbers are those of processes."""
     known = trace.processes.rows
     wanted: set[int] = set()
     for part in ranks.split(","):

@@ -13,6 +13,7 @@ import numpy as np
 
 from vtrace.analysis import definition_tables as d
 from vtrace.analysis.activity import marks
+from vtrace.analysis.contexts import context_paths
 from vtrace.analysis.ledger import Ledger, caveats, read_ledger
 from vtrace.analysis.places import Places
 from vtrace.analysis.question import AnyQuestion
@@ -23,6 +24,7 @@ from vtrace.io.archive.markers import read_markers
 from vtrace.io.archive.properties import PROPERTY, read_properties
 from vtrace.io.archive.reader import Reader
 from vtrace.io.archive.reader_abi import LATEST
+from vtrace.io.common.arrays import distinct
 from vtrace.text import html_text
 
 _COVERAGE = {
@@ -47,19 +49,19 @@ class Source:
         self._folder = str(anchor.with_suffix(""))
         self._caveats: dict[Selection, list[str]] = {}
         with Reader(anchor) as reader:
-            told = read_properties(reader.handle, anchor)
-            events = told.vtrace.get("EVENTS")  # other tools do not say what they have
+            info = read_properties(reader.handle, anchor)
+            events = info.vtrace.get("EVENTS")  # other tools do not record this property
             self.definitions = d.build(reader.definitions(), not isinstance(events, dict) or "BufferFlush" in events)
-        self.creator, self.machine, self.properties, self.vtrace = told.creator, told.machine, told.texts, told.vtrace
-        """properties: of the archive, by name. vtrace: what vtunify knows of the run, by name (ABOUT, SETTINGS, EVENTS,
-        COVERAGE ...); empty for other tools' archives."""
+        self.creator, self.machine, self.properties, self.vtrace = info.creator, info.machine, info.texts, info.vtrace
+        """properties: of the archive, by name. vtrace: properties that vtunify wrote about the run, by name (ABOUT,
+        SETTINGS, EVENTS, COVERAGE ...); empty for other tools' archives."""
         self.resolution, self._offset, length, self.start = self.definitions.clock
         """resolution: ticks a second of the file; start: ns since the epoch, None if unknown."""
         self.duration = min(length * 10**9 // self.resolution, LATEST)
         """From the start to the end, ns, by the archive's clock properties."""
-        self.problems: list[str] = list(told.problems)
-        """One line for each damaged part of the archive's description, and for each location with damage that a pass
-        met."""
+        self.problems: list[str] = list(info.problems)
+        """One line for each damaged part of the archive's description, and for each damaged location that a pass has
+        read."""
         if length * 10**9 // self.resolution > LATEST:
             self.problems.append(f"{anchor.with_suffix('.def')}: the clock properties are damaged: {length} ticks long")
 
@@ -95,9 +97,14 @@ class Source:
         return Places(self)
 
     @cached_property
+    def context_paths(self) -> tuple[Array, Array]:
+        """The call paths of the calling contexts; see contexts.context_paths."""
+        return context_paths(self.contexts["parent"], self.contexts["region"])
+
+    @cached_property
     def marks(self) -> Array:
         """(regions,) uint8: the layers of I/O that calls of each region belong to; see activity.marks."""
-        present = np.unique(self.io_handles["layer"]).tolist()
+        present = distinct(self.io_handles["layer"]).tolist()
         return marks(self.regions["name"].tolist(), self.regions["activity"], present)
 
     @property
@@ -137,10 +144,10 @@ class Source:
         return table
 
     def coverage(self) -> Table:
-        """How each location was recorded: location, seconds (recorded), off, flushing (seconds), lost, clamped
+        """The completeness of each location: location, seconds (recorded), off, flushing (seconds), lost, clamped
         (events), limit (1: recording ended early), died (1: its process died), dropped (records overwritten with
-        VT_MODE=RING), unknown (1: more events may be lost than lost says). NaN and -1 where the archive does not say,
-        as in other tools' archives."""
+        VT_MODE=RING), unknown (1: more events may be lost than the column lost counts). Values that the archive lacks,
+        as in other tools' archives, are NaN or -1."""
         return self._coverage
 
     @cached_property
@@ -173,8 +180,8 @@ class Source:
     def caveats(
         self, locations: Sequence[int] | None = None, start: int | None = None, stop: int | None = None
     ) -> list[str]:
-        """Lines that say what the numbers of a selection cannot know; no line: the numbers are complete. locations:
-        rows; start, stop: ns since the archive's start."""
+        """Lines about events that the numbers of a selection lack; no line: the numbers are complete. locations: rows;
+        start, stop: ns since the archive's start."""
         selection = Selection.of(start, stop, locations)
         if selection not in self._caveats:
             found = self.not_recorded(**selection.arguments())

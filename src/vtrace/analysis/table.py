@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vtrace.io.archive.batches import Array as Array
+from vtrace.io.common.arrays import Array as Array
 from vtrace.text import html_text
 
 __all__ = ["Table"]
@@ -77,8 +77,8 @@ class Table(Mapping[str, Array]):
             for row in self.take(slice(_SHOWN)).records()
         )
         more = f"<p>{self.rows:,} rows</p>" if self.rows > _SHOWN else ""
-        told = caveats_html(self.notes.get("caveats", []))
-        return f"{told}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        above = caveats_html(self.notes.get("caveats", []))
+        return f"{above}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def __repr__(self) -> str:
         return f"Table({self.rows} rows: {', '.join(self._columns)})"

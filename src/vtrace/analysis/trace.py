@@ -36,8 +36,8 @@ _PREPARED: dict[str, Callable[[], AnyQuestion]] = {
 """The questions that prepare() can answer together."""
 
 
-def _told(method: _Asked) -> _Asked:
-    """Gives the tables of an answer their caveats: lines of text that say what their numbers cannot know."""
+def _with_caveats(method: _Asked) -> _Asked:
+    """Gives the tables of an answer their caveats: lines of text about events that the numbers lack."""
 
     @wraps(method)
     def ask(
@@ -72,8 +72,8 @@ class Trace(Source):
     VtraceError if the archive's files are gone; of a damaged location the events before the damage count, and
     trace.problems has a line.
 
-    Every table of an answer has caveats: lines of text that say what its numbers cannot know, none where the numbers
-    are complete. Notebooks show the caveats above the table.
+    Every table of an answer has caveats: lines of text about events that its numbers lack. Complete numbers have no
+    caveats. Notebooks show the caveats above the table.
 
     A trace keeps its answers: the same question about the same selection costs nothing. Each new question reads the
     events; prepare() answers several in one pass.
@@ -104,21 +104,21 @@ class Trace(Source):
         self, name: str, start: int | None, stop: int | None, locations: Sequence[int] | None,
         make: Callable[[], AnyQuestion] | None = None, *more: Any,
     ) -> Any:  # fmt: skip
-        """The answer of a question. more: further arguments, by which answers of one name are kept apart."""
+        """The answer of a question. more: further arguments, which distinguish stored answers of one name."""
         selection = Selection.of(start, stop, locations)
         key = (name, selection, *more)
         if key not in self._answers:
             self._pass({key: (make or _PREPARED[name])()}, selection)
         return self._answers[key].answer()
 
-    @_told
+    @_with_caveats
     def events(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
         kinds: Collection[str] | None = None, attributes: bool = False,
     ) -> Table:  # fmt: skip
         """All events, ascending by time: time (int64, ns), location (int32, row), kind (uint8, place in .kinds, OTF2's
         names), and an int64 column for each value that any of the events has: region, comm, handle, win, file (rows,
-        -1: not defined), peer, tag, bytes, request, op, root, sent, received, ...; events.NO_VALUE where a kind has no
+        -1: not defined), peer, tag, bytes, request, op, root, sent, received, ...; events.NO_VALUE if a kind has no
         such value.
 
         kinds: only these kinds. attributes: adds a column "@name" for each attribute. A Metric event is one row;
@@ -136,7 +136,7 @@ class Trace(Source):
         the other values of events, NaN for none. Raises VtraceError without pandas."""
         return frame(self, self.events(**window))
 
-    @_told
+    @_with_caveats
     def profile(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> Table:
@@ -147,7 +147,7 @@ class Trace(Source):
         table: Table = self._ask("profile", start, stop, locations)
         return table
 
-    @_told
+    @_with_caveats
     def call_tree(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> tuple[Table, Table]:
@@ -157,7 +157,7 @@ class Trace(Source):
         tables: tuple[Table, Table] = self._ask("call_tree", start, stop, locations)
         return tables
 
-    @_told
+    @_with_caveats
     def slices(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
         most: int = 2_000_000,
@@ -178,7 +178,7 @@ class Trace(Source):
         matrix: Matrix = self._ask("message_matrix", start, stop, locations)
         return matrix
 
-    @_told
+    @_with_caveats
     def messages(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
         most: int = 2_000_000,
@@ -194,7 +194,7 @@ class Trace(Source):
         table: Table = self._ask("messages", start, stop, locations, lambda: Messages(most), most)
         return table
 
-    @_told
+    @_with_caveats
     def collective_totals(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> Table:
@@ -203,7 +203,7 @@ class Trace(Source):
         table: Table = self._ask("collective_totals", start, stop, locations)
         return table
 
-    @_told
+    @_with_caveats
     def collectives(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> tuple[Table, Table]:
@@ -214,15 +214,15 @@ class Trace(Source):
         tables: tuple[Table, Table] = self._ask("collectives", start, stop, locations)
         return tables
 
-    @_told
+    @_with_caveats
     def rma(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
         """One-sided operations by their origin: rows (location, window, target, operation): calls, sent (bytes to the
-        target), received (bytes from the target), unknown (calls whose bytes the trace does not tell; their bytes count
-        0). window: row of windows; target: row of processes, -1: not defined; operation: see rma.operation_name."""
+        target), received (bytes from the target), unknown (calls with unknown bytes, which count 0). window: row of
+        windows; target: row of processes, -1: not defined; operation: see rma.operation_name."""
         table: Table = self._ask("rma", start, stop, locations)
         return table
 
-    @_told
+    @_with_caveats
     def rma_synchronization(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> Table:
@@ -230,18 +230,18 @@ class Trace(Source):
         PSCW (post, start, complete, wait, test), lock, flush, sync, window (creating and freeing)."""
         return synchronization(self, self.profile(start, stop, locations))
 
-    @_told
+    @_with_caveats
     def io(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
         """Rows (location, handle, file): opens, closes, seeks, reads, writes, flushes (completed operations),
         bytes_read, bytes_written, read_ns, write_ns, flush_ns (between begin and end of each operation), cancelled,
-        unknown_reads, unknown_writes (operations whose bytes the trace does not tell; their bytes count 0). Operations
+        unknown_reads, unknown_writes (operations with unknown bytes, which count 0). Operations
         inside a call of a higher layer of I/O (the pwrite of an MPI_File_write) count in columns of their own:
         nested_opens, nested_bytes_written ... handle: row of io_handles; file: row of files, -1: not a file; layer: of
         the handle, place in .layers. io_files.reduce_io joins rows."""
         table: Table = self._ask("io", start, stop, locations)
         return table
 
-    @_told
+    @_with_caveats
     def memory(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
         most: int = 200_000,
@@ -255,7 +255,7 @@ class Trace(Source):
         values: Table = self._ask("memory", start, stop, locations, lambda: Metrics(wanted, most), most)
         return heap_curve(values, self)
 
-    @_told
+    @_with_caveats
     def allocations(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> Table:
@@ -265,7 +265,7 @@ class Trace(Source):
         table: Table = self._ask("allocations", start, stop, locations)
         return table
 
-    @_told
+    @_with_caveats
     def metric_values(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
         metrics: Sequence[int] | None = None, most: int = 2_000_000,

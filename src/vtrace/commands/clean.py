@@ -34,10 +34,9 @@ Examples:
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be removed.")
 @click.option("-y", "--yes", is_flag=True, help="Remove it without asking.")
 def command(target: str, dry_run: bool, yes: bool) -> None:
-    """Remove leftovers of killed programs: buffers, and unfinished files and archives.
-
-    The events in a buffer are lost with it: vtunify PREFIX makes an archive of them. Files of processes that still
-    record, and files of other hosts, stay. Local files that vtunify can read without a buffer stay, too.
+    """These are buffers, and unfinished files and archives. Removing a buffer removes its events: run vtunify PREFIX
+    before to get an archive. Files of processes that still record, and files of other hosts, stay. Local files that
+    vtunify can read without a buffer stay, too.
     """
     from vtrace.unify.discover.leftovers import leftovers
 
@@ -63,7 +62,7 @@ def command(target: str, dry_run: bool, yes: bool) -> None:
 
 def _agreed(total: str) -> bool:
     if not sys.stdin.isatty():
-        raise UsageError("nothing was removed: there is no terminal to ask on", "--yes removes without asking")
+        raise UsageError("nothing was removed: no terminal to ask the user", "--yes removes without asking")
     return click.confirm(f"Remove {total}?", err=True)
 
 

@@ -34,7 +34,7 @@ def complete_target(context: click.Context, parameter: click.Parameter, incomple
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), required=False)
 def command(shell: str | None) -> None:
-    """Print shell completion for vtrace, vtunify and vtunify-mpi.
+    """The commands are vtrace, vtunify and vtunify-mpi.
 
     \b
     bash:  eval "$(vtrace completion bash)"        in ~/.bashrc

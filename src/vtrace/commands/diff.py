@@ -33,10 +33,8 @@ def command(
     one: str, other: str, sort: str, relative: bool, per_rank: bool, top: int, begin: str | None, end: str | None,
     ranks: str | None, helpers: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Show what changed from trace A to trace B, the largest changes first.
-
-    Call paths, messages, collective operations and files are matched by name. A and B are prefixes, directories of
-    OTF2 archives or their .otf2 files, written by any tool.
+    """The largest changes from A to B stand first. Call paths, messages, collective operations and files are matched by
+    name. A and B are prefixes, directories of OTF2 archives or their .otf2 files, written by any tool.
 
     \b
     Examples:
@@ -50,7 +48,7 @@ def command(
 
     console = Console("vtrace", environment_level("vtrace"))
     traces = [opened(archive) for archive in (one, other)]
-    paths = diff.Paths()
+    paths = diff.CallPaths()
     runs = [diff.read(trace, Selection.of_options(trace, begin, end, ranks, helpers), paths) for trace in traces]
     made = diff.sheets(runs[0], runs[1], paths, sort, relative, per_rank)
     notes = [f"{name}: {problem}" for name, run in zip("AB", runs, strict=True) for problem in run.problems]

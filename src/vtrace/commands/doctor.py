@@ -21,7 +21,7 @@ import click
 from vtrace import __version__, paths
 from vtrace.errors import VtraceError
 from vtrace.text import json_text, plain
-from vtrace.wrappers.compile.toolchain import HOOKS
+from vtrace.wrappers.compile.toolchain import HOOKS, without_sleds
 from vtrace.wrappers.mpi_shim.installation import Mpi, find_mpi
 
 _COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++")
@@ -47,7 +47,7 @@ _MIN_FREE = 256 << 20
 
 @dataclass
 class _Finding:
-    """The result of one check. problem: what is wrong and what to do; needed: vtrace cannot work with the problem."""
+    """The result of one check. problem: the error and its remedy; needed: vtrace cannot work with the problem."""
 
     name: str
     value: str
@@ -62,9 +62,8 @@ class _Finding:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the names of all functions.")
 @click.pass_context
 def command(context: click.Context, mpicc: tuple[str, ...], as_json: bool) -> None:
-    """Show what vtrace finds on this machine: compilers, MPIs, libraries, the clock, and how much of MPI is recorded.
-
-    Each problem is one line that says what to do. The exit code is 1 if vtrace cannot work.
+    """Also show libraries, the clock, and how much of MPI is recorded. Each problem is one line that says what to do.
+    The exit code is 1 if vtrace cannot work.
 
     \b
     Examples:
@@ -136,9 +135,16 @@ def _compilers() -> Iterator[_Finding]:
     found = {name: path for name in _COMPILERS if (path := shutil.which(name))}
     problem = None if {"gcc", "clang"} & found.keys() else "neither gcc nor clang in PATH: install one"
     lines = [
-        f"{name} {_first_line([path, '-dumpfullversion', '-dumpversion'])}: {path}" for name, path in found.items()
+        f"{name} {_first_line([path, '-dumpfullversion', '-dumpversion'])}: {path}, {_functions_by(path)}"
+        for name, path in found.items()
     ]
     yield _Finding("compilers", ", ".join(found) or "none", problem, True, {"lines": lines})
+
+
+def _functions_by(compiler: str) -> str:
+    """How vtrace-cc records the functions that a compiler compiles (docs/functions.md)."""
+    why = without_sleds([compiler], [])
+    return f"functions by hooks ({why})" if why else "functions by sleds"
 
 
 def _first_line(words: list[str]) -> str:

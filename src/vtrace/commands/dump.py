@@ -19,8 +19,10 @@ from vtrace.console import few_names
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.local import listing
 from vtrace.io.local.kernel import Kernel
-from vtrace.io.local.local_files import LocalFile, open_local, read_head, read_uctl
-from vtrace.io.local.records import BUFFER, DEFINITIONS, EVENTS, FILE_MAGIC
+from vtrace.io.local.local_files import LocalFile, Stream, open_local, read_head, read_uctl
+from vtrace.io.local.records import BUFFER, DEFINITIONS, EVENTS, FILE_MAGIC, SAMPLES
+from vtrace.io.local.samples import Sample, read_samples
+from vtrace.symbols.modules import Place
 from vtrace.symbols.symbols import Symbols
 from vtrace.text import json_text, plain
 from vtrace.unify.discover.discover import find_run
@@ -33,7 +35,8 @@ from vtrace.unify.model.traced_run import Run
 Item = dict[str, Any]
 """One line of output; type names its kind."""
 
-_KINDS = sorted({*listing.RECORD_KINDS, *DEFINITIONS})
+_SAMPLE = "SAMPLE"
+_KINDS = sorted({*listing.RECORD_KINDS, *DEFINITIONS, _SAMPLE})
 _HEXADECIMAL = {"hash", "world", "slot", "start", "bias"}
 """Fields of definitions that are printed as hexadecimal numbers."""
 _BARE = re.compile(r"[^\s\"'=]+")
@@ -60,11 +63,10 @@ class _DumpCommand(click.Command):
 def command(
     target: str, as_json: bool, records: bool, only: tuple[str, ...], location: int | None, names: bool
 ) -> None:
-    """Show every record and definition in the local files of a run, or in one file.
-
-    A line begins with file, block or chunk for the head of one, with definition, or with RANK:LOCATION for a record.
-    A record is shown with its time in ticks, ticks since the record before, kind, name with number, and payload.
-    Blocks after damage are shown, too.
+    """The local files are those of a run, or one file. A line begins with file, block or chunk for the head of one,
+    with definition, or with RANK:LOCATION for a record. A record is shown with its time in ticks, ticks since the
+    record before, kind, name with number, and payload. SAMPLE is shown with its weight in ns, the reason why its stack
+    ends, and the stack, innermost function first. Blocks after damage are shown, too.
 
     \b
     Examples:
@@ -96,7 +98,7 @@ class _Dump:
     symbols: Symbols = field(default_factory=lambda: Symbols(0))
 
     def of(self, target: str) -> Iterator[Item]:
-        """Yields all lines of a file or of a run. Raises VtraceError where there is none."""
+        """Yields all lines of a file or of a run. Raises VtraceError if there is neither."""
         if _is_local(Path(target)):
             yield from self._one(Path(target))
             return
@@ -123,7 +125,7 @@ class _Dump:
         head = read_head(path)
         alone = Process(head, [], path) if head.content == BUFFER else Process(head, [head])
         run = Run(path, head.run, [alone], [], 0, None)
-        with suppress(VtraceError, OSError):  # definitions may stand in other files of the process
+        with suppress(VtraceError, OSError):  # definitions may be in other files of the process
             run = find_run(path.with_name(head.prefix), True, lambda text: None)
         process = next((p for p in run.processes if p.head.process == head.process), alone)
         yield from self._file(path, self._labels(process, run))
@@ -162,7 +164,9 @@ class _Dump:
                 yield head | {"open": [labels.of(record)["name"] for record in head["open"]]}
             where = {"rank": file.head.rank, "pid": file.head.pid, "location": int(row["location"])}
             try:
-                if row["content"] != EVENTS:
+                if row["content"] == SAMPLES:
+                    yield from self._samples(stream, number, labels, where)
+                elif row["content"] != EVENTS:
                     for kind, values in listing.definitions(self.kernel, stream, number):
                         if not self.only or kind in self.only:
                             yield {"type": "definition", **where, "kind": kind, "fields": values}
@@ -174,20 +178,40 @@ class _Dump:
             except FormatError as error:
                 yield _problem(str(error))
 
+    def _samples(self, stream: Stream, number: int, labels: Labels, where: Item) -> Iterator[Item]:
+        """Yields the samples of a block, up to the first damage."""
+        if not self.records or (self.only and _SAMPLE not in self.only):
+            return
+        samples: list[Sample] = []
+        damage: FormatError | None = None
+        try:
+            samples += read_samples(self.kernel, stream, number)
+        except FormatError as error:
+            damage = error
+        found = labels.learn_frames({frame for sample in samples for frame in sample.frames})
+        if self.names:
+            self._resolve(found)
+        yield from ({"type": "sample", **where, **labels.of_sample(sample)} for sample in samples)
+        if damage:
+            raise damage
+
+    def _resolve(self, found: Iterable[Place]) -> None:
+        known = len(self.symbols.warnings)
+        self.symbols.resolve(found)
+        for text in self.symbols.warnings[known:]:
+            click.echo(f"vtrace: warning: {plain(text)}", err=True)
+
     def _labels(self, process: Process, run: Run) -> Labels:
         labels = Labels(self._definitions(process, run), self.symbols)
         if self.names:
-            known = len(self.symbols.warnings)
             self.symbols.run_start = process.head.start
-            self.symbols.resolve(labels.learn(process))
-            for text in self.symbols.warnings[known:]:
-                click.echo(f"vtrace: warning: {plain(text)}", err=True)
+            self._resolve(labels.learn(process))
         return labels
 
     def _definitions(self, process: Process, run: Run) -> ProcessDefinitions:
         """Returns the definitions of a process, with those that a forked child inherits."""
         with suppress(VtraceError):  # the damage is reported where the file is shown
-            process.load(self.kernel, True)
+            process.load(self.kernel, True, with_samples=False)
         head = process.head
         parents = (p for p in run.processes if head.forked and p.head.process == (head.host, *(head.parent or ())))
         for parent in parents:
@@ -223,6 +247,9 @@ def _text(item: Item) -> str:
         case kind:
             rank, pid, location = rest.pop("rank"), rest.pop("pid"), rest.pop("location")
             who = f"{f'pid{pid}' if rank is None else rank}:{location}"
+            if kind == "sample":
+                ticks, _ = rest.pop("ticks"), rest.pop("at")
+                return f"{who} {ticks} {_SAMPLE} {_pairs(rest)}"
             if kind == "definition":
                 return f"definition {who} {rest['kind']} {_pairs(rest['fields'], _HEXADECIMAL)}"
             return f"{who} {_record(rest)}"

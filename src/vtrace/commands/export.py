@@ -9,13 +9,31 @@ import click
 from click.shell_completion import CompletionItem
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import HELPERS_HELP, RANKS, RANKS_HELP, TIME, opened, operand, size, tell_caveats, title
+from vtrace.commands.window import (
+    HELPERS_HELP,
+    RANKS,
+    RANKS_HELP,
+    TIME,
+    check_output,
+    opened,
+    operand,
+    output_option,
+    size,
+    title,
+    warn_of_caveats,
+)
 from vtrace.console import Console, environment_level, some
-from vtrace.errors import UsageError, VtraceError
+from vtrace.errors import UsageError
 from vtrace.io.common.outfile import refuse_unmarked
 from vtrace.text import plain
 
-_SUFFIXES = {"perfetto": "pftrace", "chrome": "json", "csv": "csv", "parquet": "parquet"}
+_SUFFIXES = {
+    "perfetto": "pftrace",
+    "chrome": "json",
+    "speedscope": "speedscope.json",
+    "csv": "csv",
+    "parquet": "parquet",
+}
 """Format -> ending of the file's name."""
 
 
@@ -34,35 +52,28 @@ def _format_and_end(words: tuple[str, ...]) -> tuple[str, str | None]:
 
 @click.command()
 @click.argument("archive", shell_complete=complete_target)
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write to FILE [default: ARCHIVE.ENDING here].",
-)
+@output_option("ENDING")
 @click.option(
     "--to", "targets", metavar="FORMAT|T", multiple=True, shell_complete=_complete_format,
-    help="Format: perfetto, chrome, csv or parquet. Or a time: only events before T.",
+    help="Format: perfetto, chrome, speedscope, csv or parquet. Or a time: only events before T.",
 )  # fmt: skip
 @click.option("--from", "begin", metavar="T", help=f"Only events after {TIME}")
 @click.option("--ranks", metavar=RANKS, help=RANKS_HELP)
 @click.option("--helpers", is_flag=True, help=f"{HELPERS_HELP} csv and parquet always include these threads.")
 @click.option(
     "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
-    help="Write at most N calls to perfetto and chrome: the longest ones.",
+    help="Write at most N calls to perfetto, chrome and speedscope: the longest ones; and N samples to speedscope.",
 )  # fmt: skip
 def command(
     archive: str, targets: tuple[str, ...], output: Path | None, begin: str | None, ranks: str | None, helpers: bool,
     most: int,
 ) -> None:  # fmt: skip
-    """Write a trace, or a part of it, for other programs.
-
-    \b
-    perfetto  the timeline for ui.perfetto.dev and trace_processor
-    chrome    the timeline as JSON, for chrome://tracing and speedscope
-    csv       all events, one per line; times in ns
-    parquet   all events, for pandas, DuckDB and others (pip install pyarrow)
+    """\b
+    perfetto    the timeline for ui.perfetto.dev and trace_processor
+    chrome      the timeline as JSON, for chrome://tracing
+    speedscope  the calls and the samples of each thread as JSON, for www.speedscope.app
+    csv         all events, one per line; times in ns
+    parquet     all events, for pandas, DuckDB and others (pip install pyarrow)
 
     \b
     Examples:
@@ -71,22 +82,25 @@ def command(
     """
     from vtrace.analysis.questions import timeline_data
     from vtrace.analysis.selection import Selection
-    from vtrace.export import formats, perfetto
+    from vtrace.export import formats, perfetto, speedscope
 
     kind, end = _format_and_end(targets)
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
     path = output or Path(f"{title(trace)}.{_SUFFIXES[kind]}")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise VtraceError(f"cannot write {path}", "give -o a file name in an existing directory")
+    check_output(path)
     if not output:
         refuse_unmarked(path, f"replace it with -o {operand(path)}, or give -o another name")
     part = Selection.of_options(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
-    tell_caveats(console, trace, part)
+    warn_of_caveats(console, trace, part)
     if kind in ("csv", "parquet"):
         write = formats.write_csv if kind == "csv" else formats.write_parquet
         what = some(write(trace, part, path), "event")
         notes = trace.problems
+    elif kind == "speedscope":
+        made = speedscope.gather(trace, part, most)
+        speedscope.write(made, path)
+        what, notes = f"{some(len(made.calls), 'call')}, {some(made.samples, 'sample')}", made.notes
     else:
         shown = timeline_data.gather(trace, part, most)
         (perfetto.write if kind == "perfetto" else formats.write_chrome)(shown, path)

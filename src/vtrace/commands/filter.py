@@ -42,10 +42,8 @@ _GROUPS = (("MPI_", "MPI"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_",
 @click.option("--rank", default=0, type=click.IntRange(0), help="Apply the rules of this rank.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a list of objects.")
 def command(file: Path | None, names: tuple[str, ...], group: str | None, rank: int, as_json: bool) -> int:
-    """Check a filter file and show which of its rules match.
-
-    The default FILE is the value of VT_FILTER_SPEC. The runtime reads the file and reports rejected lines on standard
-    error; the exit code of a check is then 1. docs/filter.md describes both grammars.
+    """The default FILE is the value of VT_FILTER_SPEC. The runtime reads the file and reports rejected lines on
+    standard error; the exit code of a check is then 1. docs/filter.md describes both grammars.
     """
     path = file or Path(os.environ.get("VT_FILTER_SPEC") or "")
     if not path.name:

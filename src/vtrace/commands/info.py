@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.stale import tell_of_stale
+from vtrace.commands.stale import warn_if_stale
 from vtrace.console import Console, ranges, some
 from vtrace.io.archive.overview import LocationLine, Overview, find_anchor, read_overview
 from vtrace.text import json_text, plain
@@ -29,7 +29,7 @@ Pairs = list[tuple[str, str]]
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--all", "everything", is_flag=True, help="Print a line for each location, however many there are.")
 def command(target: str, as_json: bool, everything: bool) -> None:
-    """Show who recorded a trace, where, when and how, and what the trace contains.
+    """Also show where the trace was recorded, and what the trace contains.
 
     \b
     Examples:
@@ -49,7 +49,7 @@ def command(target: str, as_json: bool, everything: bool) -> None:
         click.echo(json_text(found, indent=2) if as_json else _local_text(found))
         return
     overview = read_overview(anchor)
-    tell_of_stale(anchor, overview.vtrace.get("ABOUT"))
+    warn_if_stale(anchor, overview.vtrace.get("ABOUT"))
     for line in overview.problems:
         Console("vtrace").warn(line)
     if as_json:

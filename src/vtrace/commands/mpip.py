@@ -13,7 +13,7 @@ import click
 
 from vtrace import __version__
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, operand, tell_caveats, title
+from vtrace.commands.window import opened, operand, title, warn_of_caveats
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.common.outfile import complete
@@ -65,11 +65,9 @@ def command(
     brief: bool, floating: bool, depth: int | None, full: bool, pt2pt: bool, collective: bool, hash_size: int | None,
     threshold: float, executable: Path | None, silent: bool,
 ) -> None:  # fmt: skip
-    """Report time and bytes of MPI calls by call site, in mpiP's format.
-
-    The layout and the options are those of mpiP 3.4.1. Run the program with VT_MPI_CALLSITES=N to record N stack frames
-    per MPI call; without, the functions around the MPI calls are the call sites. ARCHIVE is a prefix, the directory of
-    an OTF2 archive or its .otf2 file, written by any tool.
+    """The layout and the options are those of mpiP 3.4.1. Run the program with VT_MPI_CALLSITES=N to record N stack
+    frames per MPI call; without, the functions around the MPI calls are the call sites. ARCHIVE is a prefix, the
+    directory of an OTF2 archive or its .otf2 file, written by any tool.
 
     \b
     Examples:
@@ -93,7 +91,7 @@ def command(
         raise VtraceError(f"{archive}: no MPI calls in this trace", f"see vtrace info {operand(Path(archive))}")
     for problem in profile.problems:
         console.warn(problem)
-    caveats = tell_caveats(console, trace, Selection()) if output or directory or silent else trace.caveats()
+    caveats = warn_of_caveats(console, trace, Selection()) if output or directory or silent else trace.caveats()
     _remark(console, profile, depth)
     if silent:
         console.note(f"-z: no report written; {len(profile.sites)} call sites found")

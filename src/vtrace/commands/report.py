@@ -8,30 +8,30 @@ from pathlib import Path
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, operand, size, tell_caveats, title, window_options
+from vtrace.commands.window import (
+    check_output,
+    opened,
+    operand,
+    output_option,
+    size,
+    title,
+    warn_of_caveats,
+    window_options,
+)
 from vtrace.console import Console, environment_level
-from vtrace.errors import VtraceError
 from vtrace.io.common.outfile import refuse_unmarked
 from vtrace.text import plain
 
 
 @click.command()
 @click.argument("archive", shell_complete=complete_target)
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write to FILE [default: ARCHIVE.html here].",
-)
+@output_option("html")
 @window_options
 def command(
     archive: str, output: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool
 ) -> None:
-    """Write charts and tables of a trace into one HTML file.
-
-    The file shows time, calls, messages, collective operations, files and the heap. A browser opens the file without a
-    network. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
+    """The file shows time, calls, messages, collective operations, files and the heap. A browser opens the file without
+    a network. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
 
     \b
     Examples:
@@ -55,14 +55,13 @@ def write(
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
     path = output or default or Path(f"{title(trace)}.html")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise VtraceError(f"cannot write {path}", "give -o a file name in an existing directory")
+    check_output(path)
     if not output:
         again = f"vtrace report {operand(Path(archive))} -o" if default else "-o"
         refuse_unmarked(path, f"replace it with {again} {operand(path)}, or give -o another name")
     report.plotly()
     part = Selection.of_options(trace, begin, end, ranks, helpers)
-    tell_caveats(console, trace, part)
+    warn_of_caveats(console, trace, part)
     numbers = report_numbers.read(trace, part)
     report.write(numbers, f"{title(trace)} {numbers.window.text}".strip(), path)
     for note in numbers.notes:

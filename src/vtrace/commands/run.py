@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from vtrace.wrappers.launch import choices, launchers, start
 from vtrace.wrappers.launch.choices import Choices
 from vtrace.wrappers.launch.preload import Plan
 
-_HELP = """Run a program and record it, without rebuilding: vtrace run preloads the recording libraries.
+_HELP = """vtrace run preloads the recording libraries.
 
 PROGRAM may be a launcher: mpiexec, mpirun, srun, prun, orterun, aprun, jsrun, flux run. vtrace run then records the
 ranks, not the launcher. vtrace run also works behind the launcher, in front of the program. The exit code is the
@@ -34,14 +34,21 @@ Examples:
   mpiexec -n 4 vtrace run ./heat            the same
   vtrace run --unify mpiexec -n 4 ./heat    unify at the end: writes heat.trace/traces.otf2
   vtrace run --unify --view ./simulation    then show the timeline in a browser
+  vtrace run --sample ./heat                call stacks, 100 times per second of CPU time
   vtrace run --io --memory sqlite3 my.db    I/O and memory of a serial program
+  vtrace run --functions 'Solver::*' ./heat functions of a program compiled with -pg -mfentry, ...
   vtrace run mpiexec -n 4 python3 solve.py  a Python program that uses mpi4py
   vtrace run -v --mpicc mpicc.openmpi ...   an MPI that vtrace run does not find"""
 
 
 def _options() -> list[click.Parameter]:
     switches = [
-        click.Option([f"--{name}/--no-{name}"], default=None, help=help) for name, help in choices.SWITCHES.items()
+        click.Option(
+            [f"--{name}/--no-{name}"],
+            default=None,
+            help=f"{does}; sets {setting}{f' [default: {default}]' if default else ''}.",
+        )
+        for name, (setting, does, default) in choices.SWITCHES.items()
     ]
     values = [
         click.Option([option, key], metavar=metavar, help=help)
@@ -52,11 +59,26 @@ def _options() -> list[click.Parameter]:
     return [*switches, *values, *flags, words]
 
 
+def _with_sample_rate(args: list[str]) -> list[str]:
+    """The words with a value for --sample before the program: click would take the next word."""
+    valued = {option for option, _, _ in choices.VALUES.values()}
+    found: list[str] = []
+    rest = iter(args)
+    for word in rest:
+        found.append(f"{word}={choices.SAMPLE_RATE}" if word == "--sample" else word)
+        if word == "--" or not word.startswith("-"):
+            break
+        if word in valued and word != "--sample":
+            found += [value for value in (next(rest, None),) if value is not None]
+    return [*found, *rest]
+
+
 class _Command(click.Command):
     """Options end at the program's name: later ones are the program's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = next((i for i, word in enumerate(args) if word.startswith("--mpi=")), None)
+        args = _with_sample_rate(args)
         if at is not None:  # click would take an optional value from the next word
             args = [*args[:at], "--mpi", "--mpicc", args[at].partition("=")[2], *args[at + 1 :]]
         return super().parse_args(ctx, args)
@@ -82,7 +104,7 @@ def _run(words: tuple[str, ...], unify: bool, view: bool, force: bool, verbose: 
     made = start.prepare(chosen, environ)
     if not unify:
         start.become(made, environ)
-    click.get_current_context().exit(_and_unify(made, chosen, environ))
+    click.get_current_context().exit(run_and_unify(made, chosen, environ))
 
 
 command = _Command(
@@ -95,9 +117,12 @@ command = _Command(
 )
 
 
-def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
+def run_and_unify(
+    made: Plan, chosen: Choices, environ: Mapping[str, str], ended: Callable[[], None] = lambda: None
+) -> int:
     """Runs the program and unifies its local files. All messages go to standard error: standard output is the
-    program's. Returns the program's exit code, or 1 if the program ended with 0 but there is no archive.
+    program's. Calls ended when the program has ended. Returns the program's exit code, or 1 if the program ended with 0
+    but there is no archive.
     """
     after = {**environ, **made.changes}
     if not after.get("VT_FILE_PREFIX") or not after.get("VT_PFORM_GDIR"):
@@ -110,6 +135,7 @@ def _and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
     if archive.exists() and not chosen.force:
         raise VtraceError(f"{archive} exists", "remove it, or replace it with --force")
     code = start.wait_for(made, environ)
+    ended()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from vtrace.commands.vtunify import summary
     from vtrace.unify.discover.list_files import prefixes

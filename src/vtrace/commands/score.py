@@ -57,7 +57,7 @@ def _size(context: click.Context, parameter: click.Parameter, text: str | None) 
 @click.option("-n", "rows", default=30, type=click.IntRange(1), show_default=True, help="Regions to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print all regions as JSON, a list of objects.")
 def command(target: str, fit: int | None, output: Path | None, rows: int, as_json: bool) -> None:
-    """Show bytes of buffer and time by region, and write a filter that fits a given size.
+    """Show bytes of buffer and time by region, too; with --fit, fit the filter to a given size.
 
     PREFIX names local files, which vtrace score does not change, or an archive of vtunify. The bytes are estimates: two
     events of 8 bytes per call, plus the records of MPI, I/O and memory.
@@ -101,7 +101,7 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
     for line in _about_flag(reasons, unread if chosen else None):
         console.warn(line)
     if left > fit:
-        console.warn(f"{left:,} bytes per process remain, more than {fit:,}: a filter leaves calls of libraries in")
+        console.warn(f"{left:,} bytes per process remain, more than {fit:,}: the filter excludes no calls of libraries")
 
 
 def _refuse_incomplete(target: str, trace: Trace) -> None:
@@ -109,7 +109,7 @@ def _refuse_incomplete(target: str, trace: Trace) -> None:
     lines = [*trace.problems, *(line for line in trace.caveats() if line.startswith("incomplete"))]
     if lines:
         raise VtraceError(
-            f"--fit: {target} does not hold all calls: {lines[0]}",
+            f"--fit: {target} does not have all calls: {lines[0]}",
             "record a shorter run, or one with VT_MAX_FLUSHES=0 and a larger VT_MAX_SIZE",
         )
 

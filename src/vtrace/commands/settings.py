@@ -21,9 +21,8 @@ Examples:
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a list of objects.")
 def command(as_json: bool) -> None:
-    """Show the VT_ settings: value in effect, origin and meaning.
-
-    The runtime reads the environment and reports errors on standard error. docs/settings.md describes each setting.
+    """The value is the one in effect. The runtime reads the environment and reports errors on standard error.
+    docs/settings.md describes each setting.
     """
     from vtrace.settings import in_force
 

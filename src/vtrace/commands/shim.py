@@ -13,7 +13,7 @@ from vtrace.wrappers.mpi_shim.shim import clean_shims, list_shims, shim_library
 
 @click.group()
 def shim() -> None:
-    """Build, list and remove MPI shims, one per MPI installation."""
+    pass
 
 
 _MPICC = click.option("--mpicc", metavar="CMD", help="The MPI's compiler command [default: mpicc].")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Warns of an archive that is not the last run under its name: local files of another run may lie beside it."""
+"""Warns if an archive does not have the last run with its name: a later run may have left local files beside it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from vtrace.io.local.heads import FileHead, read_head
 from vtrace.text import plain
 
 _LOOKED_AT = 32
-"""Most heads that are read, of the files that were changed last: a large run leaves many thousands."""
+"""Maximum number of heads to read, from the files that were changed last: a large run leaves many thousands."""
 _KEPT = "u_"
-"""Prefix of the archive's name where vtunify -k kept the local files."""
+"""Prefix of the archive's name if vtunify -k kept the local files."""
 
 
-def tell_of_stale(anchor: Path, about: Any) -> None:
-    """Says on stderr, in one line, that local files beside an archive are not in it, with the command that helps.
+def warn_if_stale(anchor: Path, about: Any) -> None:
+    """Prints one line on stderr if local files beside an archive are not in the archive, with the command that helps.
 
     about: the archive's property VTRACE::ABOUT; archives of other tools have none.
     """
@@ -31,7 +31,7 @@ def tell_of_stale(anchor: Path, about: Any) -> None:
 
 
 def stale(anchor: Path, about: Any) -> str | None:
-    """Returns the line of tell_of_stale; None where the archive holds all local files beside it."""
+    """Returns the line of warn_if_stale; None if the archive has all local files beside it."""
     about = about if isinstance(about, dict) else {}
     archive = anchor.parent
     name = archive.name.removesuffix(".trace")
@@ -45,7 +45,7 @@ def stale(anchor: Path, about: Any) -> str | None:
     word = shlex.quote(os.path.relpath(prefix))
     start = about.get("start")
     if isinstance(start, int) and newest.start < start:
-        hint = f"vtunify --partial -o NAME {word} makes another archive of what is left of them"
+        hint = f"vtunify --partial -o NAME {word} unifies the remaining files into another archive"
         return f"warning: local files of an earlier run of {prefix.name} lie beside {archive} ({hint})"
     begun = datetime.fromtimestamp(newest.start // 10**9).astimezone().isoformat(" ")
     hint = f"vtunify {'-k ' if keep else ''}--force {word}"
@@ -53,7 +53,7 @@ def stale(anchor: Path, about: Any) -> str | None:
 
 
 def _latest(prefix: Path) -> list[FileHead]:
-    """Returns the heads of the prefix's local files that were changed last, without those that cannot be read."""
+    """Returns the heads of the prefix's local files that were changed last, without unreadable ones."""
     from vtrace.unify.discover.list_files import candidates, names
 
     try:

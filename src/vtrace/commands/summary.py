@@ -17,8 +17,8 @@ from vtrace.commands.window import (
     opened,
     operand,
     stale_lines,
-    tell_caveats,
     title,
+    warn_of_caveats,
 )
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import UsageError
@@ -55,9 +55,8 @@ def command(
     archive: str, sort: str, top: int, tables: tuple[str, ...], begin: str | None, end: str | None, ranks: str | None,
     helpers: bool, as_json: bool, as_csv: bool,
 ) -> None:  # fmt: skip
-    """Show where the time of a run went: regions, messages, collective operations, files, memory.
-
-    ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
+    """Also show collective operations. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written
+    by any tool.
 
     \b
     Examples:
@@ -83,7 +82,7 @@ def command(
         about = {"caveats": [*stale_lines(trace), *numbers.caveats], "not_recorded": not_recorded, **_about(numbers)}
         click.echo(json_text({**about, **sheet.data(made), "notes": numbers.notes}, indent=1))
     elif as_csv:
-        tell_caveats(console, trace, part)
+        warn_of_caveats(console, trace, part)
         click.echo(sheet.csv_text(made), nl=False)
     else:
         if not tables:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, stale_lines, tell_caveats, window_options
+from vtrace.commands.window import opened, stale_lines, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level
 from vtrace.text import json_text
 
@@ -16,11 +16,9 @@ from vtrace.text import json_text
 @click.option("--all", "every", is_flag=True, help="Print all regions, not only those of the user API.")
 @window_options
 def command(archive: str, every: bool, begin: str | None, end: str | None, ranks: str | None, helpers: bool) -> None:
-    """Print calls, times and counts of user-defined regions, as JSON.
-
-    Each region (VT_USER_START, VT_TRACER, vtrace.user.region) on each thread is a timer. A timer has calls, min, max,
-    mean and standard deviation, and the bytes and flops of counters with these units during the region. ARCHIVE is a
-    prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
+    """The output is JSON. Each region (VT_USER_START, VT_TRACER, vtrace.user.region) on each thread is a timer. A timer
+    has calls, min, max, mean and standard deviation, and the bytes and flops of counters with these units during the
+    region. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
 
     \b
     Examples:
@@ -34,7 +32,7 @@ def command(archive: str, every: bool, begin: str | None, end: str | None, ranks
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
     part = Selection.of_options(trace, begin, end, ranks, helpers)
-    caveats = tell_caveats(console, trace, part)
+    caveats = warn_of_caveats(console, trace, part)
     found, notes = timers.timers(trace, part, every)
     for note in notes:
         console.warn(note)

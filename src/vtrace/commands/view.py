@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, tell_caveats, title, window_options
+from vtrace.commands.window import opened, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level, some
 
 if TYPE_CHECKING:
@@ -32,16 +32,14 @@ if TYPE_CHECKING:
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port [default: any free port].")
 @click.option(
     "--idle", metavar="MINUTES", type=click.FloatRange(min=0.01), default=15, show_default=True,
-    help="Stop after so many minutes without a request from the page.",
+    help="Stop after MINUTES without a request from the page.",
 )  # fmt: skip
 def command(
     archive: str, begin: str | None, end: str | None, ranks: str | None, helpers: bool, most: int, no_browser: bool,
     port: int, idle: float,
 ) -> None:  # fmt: skip
-    """Show the timeline of ARCHIVE in a browser.
-
-    A server on this machine serves Perfetto's user interface to this machine only: no data leaves the machine. ARCHIVE
-    is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
+    """A server on this machine serves Perfetto's user interface to this machine only: no data leaves the machine.
+    ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
 
     \b
     Examples:
@@ -72,7 +70,7 @@ def show(
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         file = Path(scratch) / "timeline.pftrace"
         part = Selection.of_options(trace, begin, end, ranks, helpers)
-        caveats = tell_caveats(console, trace, part)
+        caveats = warn_of_caveats(console, trace, part)
         shown = timeline_data.gather(trace, part, most)
         perfetto.write(shown, file)
         for note in shown.notes:

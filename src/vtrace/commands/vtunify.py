@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtunify: the local files of a run become one OTF2 archive."""
+"""vtunify: unifies the local files of a run into one OTF2 archive."""
 
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import shlex
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -21,14 +19,16 @@ from vtrace import console as talk
 from vtrace.commands.completion import complete_prefix
 from vtrace.console import CLICK_SETTINGS, Console, some
 from vtrace.errors import NoFilesError
+from vtrace.light_numpy import lighten_numpy
 
 if TYPE_CHECKING:
     from vtrace.unify.run import WrittenArchive
 
-_HELP = """Unifies the local files of a traced program's last run into one OTF2 archive.
+_HELP = """Unify the local files of a traced program's last run into one OTF2 archive.
 
 PREFIX is the program's name without .out or .exe, or VT_FILE_PREFIX, with the directory of the files
-if it is not this one. The archive is the directory PREFIX.trace; the local files are removed once it is complete."""
+if it is another one. The archive is the directory PREFIX.trace. vtunify removes the local files after the archive is
+complete."""
 
 _EXAMPLES = """\b
 Examples:
@@ -36,7 +36,7 @@ Examples:
   vtunify results/heat                      for files in results/
   vtunify -k -o first heat                  writes first.trace, keeps the local files
   vtunify --report heat                     writes heat.html as well
-  vtunify --partial heat                    without the ranks of which nothing is here
+  vtunify --partial heat                    go on without ranks that have no files here
   vtunify --salvage heat                    after a crash that damaged files"""
 
 
@@ -67,6 +67,12 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             help="Like --partial; also recover records before damage and from programs still running.",
         ),
         click.option("--no-repair", is_flag=True, help="Do not move clocks where messages run backwards."),
+        click.option(
+            "--samples",
+            type=click.Choice(("archive", "none")),
+            default="archive",
+            help="Write samples as events of the archive [default], or not at all.",
+        ),
         click.option("--report", is_flag=True, help="Also write PREFIX.html, like vtrace report."),
         click.option("--nocompress", is_flag=True, help="No effect: OTF2 archives are never compressed."),
         click.version_option(__version__, "-V", "--version", prog_name=name, message="%(prog)s (vtrace) %(version)s"),
@@ -84,7 +90,7 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
 @arguments("vtunify", None, "Threads to use [default: cores, up to 8].")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int | None, force: bool,
-    partial: bool, salvage: bool, no_repair: bool, report: bool, nocompress: bool,
+    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.discover.list_files import resolve_prefix
     from vtrace.unify.run import Request, unify
@@ -97,17 +103,17 @@ def command(
     if path != Path(prefix):
         console.note(f"the prefix of {prefix} is {path}")
     try:
-        written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair), console)
+        written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair, samples), console)
     except NoFilesError as error:
-        tell_unified(path, name, keep, report, console, error)
+        report_unified(path, name, keep, report, console, error)
         return
     conclude(written, console, written.archive if name or keep else path, report)
 
 
-def tell_unified(
+def report_unified(
     prefix: Path, name: str | None, keep: bool, report: bool, console: Console, error: NoFilesError
 ) -> None:
-    """Says that the archive of the request exists already; raises the error where it does not."""
+    """Reports that the archive of the request exists already; raises the error if it does not."""
     from vtrace.io.archive.overview import find_anchor
     from vtrace.unify.run import Request
 
@@ -147,7 +153,7 @@ def summary(written: WrittenArchive) -> str:
 
 
 def level(words: tuple[str, ...], start: int) -> int:
-    """Returns the level of talk after -q and -v in their order; the last kind counts. start: without options."""
+    """Returns the verbosity after -q and -v in their order; the last kind counts. start: without options."""
     now = start
     before = ""
     for word in words:
@@ -156,24 +162,10 @@ def level(words: tuple[str, ...], start: int) -> int:
     return now
 
 
-class _Docstrings(ModuleType):
-    """Stands for a module of numpy 2 that only adds docstrings to functions and types, in a tenth of numpy's loading
-    time. If another version of numpy needs something of the module, the module is loaded."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), name)
-
-
 def lighten() -> None:
-    """Turns off work of Python and numpy that is of no use here; call it before numpy is loaded."""
+    """Turns off unnecessary work of Python and numpy. Must be called before numpy is loaded."""
     gc.disable()  # few objects form cycles, and the search for them takes longer with each location
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else OpenBLAS starts a thread for each core
-    for name in ("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"):
-        sys.modules.setdefault(name, _Docstrings(name))
+    lighten_numpy()
 
 
 def main() -> int:

@@ -28,12 +28,12 @@ _NAME = "vtunify-mpi"
 _PATIENCE = 3
 """Seconds that an interrupted rank waits for rank 0 to end all."""
 _NAP = 0.2
-"""Seconds for mpiexec to forward the output: it drops the rest when it ends all ranks."""
+"""Seconds for mpiexec to forward the output. When mpiexec ends all ranks, it drops the rest."""
 
-_HELP = """Unifies the local files of a traced program's last run into one OTF2 archive, on many ranks at once.
+_HELP = """Unify the local files of a traced program's last run into one OTF2 archive, on many ranks at once.
 
-PREFIX and the archive are those of vtunify. A rank that sees a file reads it: where files are on disks of the nodes,
-start at least one rank on each node. The archive goes to a directory that all ranks see."""
+PREFIX and the archive are those of vtunify. A rank reads the files that it can access: if the files are on disks of the
+nodes, start at least one rank on each node. The archive goes to a directory that all ranks can access."""
 
 _EXAMPLES = """\b
 Examples:
@@ -47,7 +47,7 @@ Examples:
 @vtunify.arguments(_NAME, 1, "Threads of each rank [1].")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int, force: bool,
-    partial: bool, salvage: bool, no_repair: bool, report: bool, nocompress: bool,
+    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.run import Request, unify
 
@@ -57,11 +57,12 @@ def command(
         console = Console(_NAME, level, progress)
         path = ranks.first(lambda: _prefix(prefix, console))
         local = Path(os.path.abspath(path)) if ranks.size > 1 else path
-        written = unify(Request(local, name, keep, force, salvage, jobs, partial, not no_repair), console, ranks)
+        request = Request(local, name, keep, force, salvage, jobs, partial, not no_repair, samples)
+        written = unify(request, console, ranks)
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
             written = written._replace(archive=written.archive.relative_to(Path.cwd()))
     except NoFilesError as error:
-        vtunify.tell_unified(path, name, keep, report and ranks.root, console, error)
+        vtunify.report_unified(path, name, keep, report and ranks.root, console, error)
         return
     except BaseException as error:
         if not ranks.agreed and ranks.size > 1:
@@ -81,12 +82,12 @@ def _prefix(operand: str, console: Console) -> Path:
 
 
 def _ranks() -> MpiRanks:
-    """Returns all ranks that mpiexec has started. Raises VtraceError where they cannot communicate."""
+    """Returns all ranks that mpiexec has started. Raises VtraceError if they cannot communicate."""
     from vtrace.parallel.mpi import MpiRanks
 
     mpi_library.choose(os.environ)
     if launchers.rank(os.environ) == 0 and (why := mpi_library.misfit(os.environ)):
-        click.echo(f"{_NAME}: warning: {plain(why)}", err=True)  # MPI may end the process without telling the cause
+        click.echo(f"{_NAME}: warning: {plain(why)}", err=True)  # MPI may end the process without printing the cause
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # each rank would print the message below

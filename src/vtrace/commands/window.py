@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vtrace.commands.stale import stale, tell_of_stale
+from vtrace.commands.stale import stale, warn_if_stale
 from vtrace.console import Console, environment_level
+from vtrace.errors import VtraceError
 
 if TYPE_CHECKING:
     from vtrace.analysis.selection import Selection
@@ -37,26 +38,40 @@ def window_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def output_option(ending: str) -> Callable[..., Any]:
+    """The option -o of a command that writes one file; its value is the argument output. ending: of the default."""
+    return click.option(
+        "-o", "--output", metavar="FILE", type=click.Path(path_type=Path),
+        help=f"Write to FILE [default: ARCHIVE.{ending} here].",
+    )  # fmt: skip
+
+
+def check_output(path: Path) -> None:
+    """Raises VtraceError if no file can have this path."""
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise VtraceError(f"cannot write {path}", "give -o a file name in an existing directory")
+
+
 def opened(archive: str) -> Trace:
     """Opens an archive. Warns on standard error if the archive is older than the last run or its definitions are
     damaged. Raises VtraceError."""
     import vtrace
 
     trace = vtrace.open(archive)
-    tell_of_stale(trace.path, trace.vtrace.get("ABOUT"))
+    warn_if_stale(trace.path, trace.vtrace.get("ABOUT"))
     for line in trace.problems:
         Console("vtrace", environment_level("vtrace")).warn(line)
     return trace
 
 
 def stale_lines(trace: Trace) -> list[str]:
-    """The warning of tell_of_stale as a list of at most one line, for JSON output."""
+    """The warning of warn_if_stale as a list of at most one line, for JSON output."""
     text = stale(trace.path, trace.vtrace.get("ABOUT"))
     return [text.removeprefix("warning: ")] if text else []
 
 
-def tell_caveats(console: Console, trace: Trace, part: Selection) -> list[str]:
-    """Warns on standard error, before any result, what the trace lacks in this part; returns the lines."""
+def warn_of_caveats(console: Console, trace: Trace, part: Selection) -> list[str]:
+    """Prints the caveats of this part of the trace on standard error, before any result; returns the lines."""
     lines = trace.caveats(**part.of_recording())
     for line in lines:
         console.warn(line)

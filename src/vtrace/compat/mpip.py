@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""mpiP's report out of a trace. Titles, columns and widths are those of mpiP 3.4.1, for programs that read mpiP's
+"""mpiP's report from a trace. Titles, columns and widths are those of mpiP 3.4.1, for programs that read mpiP's
 files."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from vtrace.analysis.questions.callsites import (
     SENT,
     Bytes,
     CallSites,
-    Key,
     SiteCalls,
+    SiteKey,
     SitesPart,
     short,
     span,
@@ -36,8 +36,8 @@ _FIRST = ("main", "MAIN__")
 
 
 class Frame(NamedTuple):
-    """A call in a stack: the function that makes the call, and the place. line: 0 for unknown; address: in module,
-    where the file is unknown."""
+    """A call in a stack: the function that makes the call, and the place. line: 0 if unknown; address: in module, if
+    the file is unknown."""
 
     function: str = UNKNOWN
     file: str = UNKNOWN
@@ -47,7 +47,7 @@ class Frame(NamedTuple):
 
 
 Resolve = Callable[[list[Frame]], dict[Frame, Frame]]
-"""Finds lines of frames that have none."""
+"""Finds lines of frames without a line."""
 
 
 @dataclass
@@ -162,7 +162,7 @@ class _Sites:
         self._stacks: dict[int, tuple[Frame, ...]] = {}
         self._sites: dict[tuple[str, tuple[Frame, ...]], Site] = {}
 
-    def learn(self, keys: set[Key]) -> None:
+    def learn(self, keys: set[SiteKey]) -> None:
         """Looks up the stacks of these places."""
         raw = {place: self._frames(place) for place, _ in keys}
         self.deepest = max((len(raw[place]) for place in raw if _is_named(place)), default=0)
@@ -182,7 +182,7 @@ class _Sites:
         name, file, line = (regions[column][place] for column in ("name", "file", "line"))
         return (Frame(str(name), str(file) or UNKNOWN, int(line)),)
 
-    def add(self, key: Key, rank: int, calls: SiteCalls) -> None:
+    def add(self, key: SiteKey, rank: int, calls: SiteCalls) -> None:
         place, region = key
         name, stack = short(str(self.trace.regions["name"][region])), self._stacks[place]
         site = self._sites.setdefault((name, stack), Site(0, name, stack))
@@ -242,9 +242,9 @@ class Style:
 
 
 def header(lines: Iterable[tuple[str, str]], command: str, caveats: Sequence[str] = ()) -> list[str]:
-    """The lines that begin with @: names and values. caveats: lines that say what the numbers cannot know."""
-    told = [f"@ {'Caveat':<25}: {line}" for line in caveats]
-    return ["@ mpiP", f"@ Command : {command} ", *told, *(f"@ {name:<25}: {value}" for name, value in lines)]
+    """The lines that begin with @: names and values. caveats: lines about events that the numbers lack."""
+    caveat_lines = [f"@ {'Caveat':<25}: {line}" for line in caveats]
+    return ["@ mpiP", f"@ Command : {command} ", *caveat_lines, *(f"@ {name:<25}: {value}" for name, value in lines)]
 
 
 def verbose(profile: MpipProfile, style: Style) -> Iterator[str]:
@@ -290,7 +290,7 @@ def _heading(title: str) -> list[str]:
 
 
 def _word(text: str) -> str:
-    """A name as one word: readers take columns apart at blanks."""
+    """A name as one word, since readers split columns at blanks."""
     return "_".join(text.split()) or UNKNOWN
 
 
@@ -327,7 +327,7 @@ def _deviation(values: Sequence[float]) -> float:
 
 def _callsites(sites: Sequence[Site]) -> Iterator[str]:
     frames = [frame for site in sites for frame in site.frames]
-    if not frames:  # told apart by call only
+    if not frames:  # only the call distinguishes these sites
         return
     files = max(18, *(len(_word(frame.file)) for frame in frames))
     names = max(24, *(len(_word(frame.function)) for frame in frames))

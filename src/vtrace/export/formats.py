@@ -60,14 +60,13 @@ class _WritePart(Part):
         self.owner, self.location = owner, location
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        columns = EventColumns(self.owner.trace, len(batch))
+        columns = self.owner.room(len(batch))
         columns.add(self.location, batch.time, batch.kind, batch.ref, batch.details, batch.attributes[:0])
-        self.owner.write(self.owner.named(columns.found))
-        self.owner.count += len(batch)
 
 
 class _Write(Question[_WritePart, int]):
-    """Writes the events batch by batch, with names instead of rows."""
+    """Writes the events, with names instead of rows, in parts of about _AT_ONCE events or a batch, if larger: a part
+    costs time, and space in a Parquet file, and many locations have few events."""
 
     kinds = frozenset(event_kinds())
 
@@ -76,6 +75,7 @@ class _Write(Question[_WritePart, int]):
     ) -> None:
         super().__init__()
         self.trace, self.more, self.write, self.count = trace, more, write, 0
+        self._columns = EventColumns(trace, _AT_ONCE)
         self._kinds, self._processes = texts(list(event_kinds())), self._shown([*process_names(trace), ""], show)
         self._threads = self._shown(trace.locations["name"].tolist(), show)
         self._metrics = self._shown([*trace.metrics["name"].tolist(), None], show)
@@ -90,8 +90,23 @@ class _Write(Question[_WritePart, int]):
     def part(self, trace: Source, location: int) -> _WritePart:
         return _WritePart(self, location)
 
+    def room(self, events: int) -> EventColumns:
+        """Columns with room for so many events. May write the events of earlier batches."""
+        if self._columns.at + events > self._columns.rows:
+            self._flush()
+            self._columns = EventColumns(self.trace, max(events, _AT_ONCE))
+        return self._columns
+
+    def _flush(self) -> None:
+        at = self._columns.at
+        if at:
+            self.write(self.named({name: column[:at] for name, column in self._columns.found.items()}))
+        self.count += at
+
     def answer(self) -> int:
-        """The number of events written."""
+        """Writes the last events. Returns the number of all events written."""
+        self._flush()
+        self._columns = EventColumns(self.trace, 0)
         return self.count
 
     def named(self, found: dict[str, Array]) -> Columns:
@@ -115,7 +130,7 @@ class _Write(Question[_WritePart, int]):
         return texts([name if name is None else show(name) for name in names])
 
     def metrics(self, found: dict[str, Array], columns: Columns) -> None:
-        """Fills value and metric of Metric events: values are stored as bits, and class and member tell the metric."""
+        """Fills value and metric of Metric events: values are stored as bits; class and member identify the metric."""
         rows = np.flatnonzero(found["kind"] == number("Metric"))
         kinds, bits = found["type"][rows], found["value"][rows]
         columns["value"][rows] = np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
@@ -133,7 +148,7 @@ def events(
     the text to write.
 
     Columns: time (ns since the trace's start), process, thread, event (OTF2's name of the kind), and every value that
-    any of the events has, None where an event has no such value.
+    any of the events has, None for events without this value.
     """
     seen = _Seen()
     trace.scan([seen], **window.arguments())
@@ -211,8 +226,8 @@ def write_chrome(shown: Shown, path: Path) -> None:
     process, names = trace.places.process, process_names(trace)
     regions, classes = trace.regions, trace.regions.classes
     with complete(path) as file:
-        told = json_text({"creator": f"vtrace {__version__}", "caveats": trace.caveats(**shown.window.of_recording())})
-        file.write(f'{{"displayTimeUnit":"ns","otherData":{told},"traceEvents":[')
+        other = json_text({"creator": f"vtrace {__version__}", "caveats": trace.caveats(**shown.window.of_recording())})
+        file.write(f'{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":[')
         for place, row in enumerate(shown.window.rows(trace)):
             pid = int(process[row])
             for kind, name in (("process_name", names[pid]), ("thread_name", str(trace.locations["name"][row]))):

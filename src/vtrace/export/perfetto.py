@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SEQUENCE = pb.field(10, 1)  # TracePacket.trusted_packet_sequence_id
-_CLEARED = pb.field(13, 1)  # sequence_flags: what was said before is forgotten
+_CLEARED = pb.field(13, 1)  # sequence_flags: discards the earlier state
 _EXPLICIT = pb.field(11, 3)  # TrackDescriptor.child_ordering: by sibling_order_rank
 
 
@@ -125,7 +125,7 @@ class _Writer:
         return self.process_track[int(self.trace.places.process[location])]
 
     def missing(self) -> list[bytes]:
-        """Intervals without recording, on tracks beside the thread: one lane, or several where intervals overlap."""
+        """Intervals without recording, on tracks beside the thread: one lane, or several for overlapping intervals."""
         found = []
         for (row,), rows in _by(self.shown.missing, "location"):
             here = self.shown.missing.take(rows)

@@ -98,7 +98,7 @@ def _of_messages(trace: Source, calls: Calls, messages: Table) -> tuple[_More, _
     """Fields behind the begins and the ends of calls.
 
     Flows have numbers from 1. An arrow leads from the begin of the sending call to the end of the receiving call: the
-    receiving call may have begun earlier, and Perfetto wants arrows in the order of time.
+    receiving call may have begun earlier, and Perfetto requires arrows in the order of time.
     """
     begins, ends = _More(len(calls)), _More(len(calls))
     flows = np.arange(1, messages.rows + 1, dtype=np.uint64)
@@ -123,7 +123,7 @@ class _More:
         """Pairs (calls, bytes of each). The calls of a part are distinct."""
 
     def add_arrows(self, call: Array, data: Array) -> None:
-        """Shares the arrows of calls with several among parts: the n-th arrow of a call goes to the n-th part."""
+        """Distributes the arrows of calls with several arrows to parts: a call's n-th arrow goes to the n-th part."""
         order = np.argsort(call, kind="stable")
         call, data = call[order], data[order]
         begins = np.flatnonzero(np.diff(call, prepend=-1))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Protocol buffers (protobuf.dev/programming-guides/encoding) in bulk: columns of numbers become packets of one shape.
 
-Python's protobuf classes write some 100 000 packets a second; a trace has millions. Tests read what is written here
-with the classes of the package perfetto.
+Python's protobuf classes write some 100 000 packets a second; a trace has millions. Tests read the output of this
+module with the classes of the package perfetto.
 """
 
 from __future__ import annotations

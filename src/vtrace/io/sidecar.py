@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
+from vtrace.io.common.arrays import Array
 from vtrace.io.common.hashing import blake2b
 from vtrace.io.local.heads import open_file
 from vtrace.io.local.records import checksum
@@ -32,7 +33,6 @@ _HEAD = struct.Struct("<8sQQ")
 _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")
 _MOST = 1 << 30
 """Most bytes of a file, and of its unpacked columns."""
-Array = np.ndarray[Any, Any]
 
 
 @dataclass
@@ -120,7 +120,7 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpacked(data: bytes, head: Mapping[str, Any]) -> SidecarTable:
-    """Raises ValueError, KeyError or TypeError for a head that does not fit."""
+    """Raises ValueError, KeyError or TypeError for a head that does not fit the data."""
     rows, left = head["rows"], _MOST
     if not isinstance(rows, int) or not 0 <= rows <= _MOST:
         raise ValueError("rows")
@@ -145,7 +145,7 @@ def _texts(texts: Sequence[object]) -> list[str]:
 
 
 def _inflate(data: bytes, size: int) -> bytes:
-    """Unpacks piece by piece: memory grows with the data, not with the sizes that a head says."""
+    """Unpacks piece by piece, so that memory grows with the data, not with the sizes in the head."""
     import zstandard
 
     found = bytearray()

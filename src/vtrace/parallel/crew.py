@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The hosts of all ranks, and which ranks see the same directory."""
+"""The hosts of all ranks, and the ranks that share a directory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Crew:
     """
 
     def __init__(self, directory: Path, ranks: Ranks) -> None:
-        """Called by all ranks. A file that rank 0 makes in the directory for a moment shows which ranks share it with
-        rank 0; among the others host and inode tell."""
+        """Called by all ranks. A file that rank 0 makes in the directory for a moment shows which ranks share the
+        directory with rank 0; other ranks compare host and inode."""
         own = (sees_token(directory, ranks), platform.node(), _number(directory))
         gathered = ranks.gather({ranks.rank: own})
         everyone = ranks.first(lambda: [*gathered.values()])
@@ -35,7 +35,7 @@ class Crew:
 
 
 def sees_token(directory: Path, ranks: Ranks) -> bool:
-    """Returns whether this rank sees the directory that rank 0 sees: rank 0 makes a file there for a moment."""
+    """Returns True if this rank sees the same directory as rank 0, which makes a file there for a moment."""
     if ranks.size == 1:
         return True
     name = ranks.first(lambda: f".vtunify-{uuid4().hex}")

@@ -9,13 +9,12 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from vtrace.parallel.crew import Crew
-from vtrace.parallel.ranks import Ranks
+from vtrace.parallel.ranks import Ranks, WorkItem
 
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _EVEN = 1.1
-"""A rank with at most so many times the mean keeps all its work: sending an item costs something, too."""
+"""A rank with at most this multiple of the mean load keeps all its work, because sending an item has a cost, too."""
 
 
 class _Offer(NamedTuple):
@@ -27,14 +26,13 @@ class _Offer(NamedTuple):
 
 
 def lend(
-    items: Sequence[Item], weights: Sequence[int], near: Sequence[bool], pack: Callable[[Item], Item], crew: Crew,
-    ranks: Ranks,
-) -> list[Item]:  # fmt: skip
-    """Returns the items that this rank works on: its own without those it lends, then those it borrows; all ranks call
-    it.
+    items: Sequence[WorkItem], weights: Sequence[int], near: Sequence[bool], pack: Callable[[WorkItem], WorkItem],
+    crew: Crew, ranks: Ranks,
+) -> list[WorkItem]:  # fmt: skip
+    """Returns the items that this rank works on: its own without lent ones, then borrowed ones. All ranks call lend.
 
-    weights: of the items, in bytes. near: whether only ranks of this host can work on the item; else all that see the
-    directory can. pack: turns an item into the form in which it is sent.
+    weights: of the items, in bytes. near: True if only ranks of this host can work on the item; otherwise all ranks
+    that see the directory can. pack: converts an item for sending.
     """
     if ranks.size == 1:
         return [*items]
@@ -48,7 +46,7 @@ def lend(
     takers = ranks.scatter(_takers([*gathered.values()], loads, crew) if ranks.root else [])
     if not takers:
         takers = [ranks.rank] * len(items)
-    lent: list[list[Item]] = [[] for _ in range(ranks.size)]
+    lent: list[list[WorkItem]] = [[] for _ in range(ranks.size)]
     for item, taker in zip(items, takers, strict=True):
         lent[taker].append(item if taker == ranks.rank else pack(item))
     kept, lent[ranks.rank] = lent[ranks.rank], []
@@ -57,8 +55,8 @@ def lend(
 
 
 def return_results(results: Sequence[tuple[int, int, Result]], ranks: Ranks) -> dict[int, Result]:
-    """Sends each (owner, key, result) to the rank that owns it; returns those of this rank by key. All ranks call
-    it."""
+    """Sends each (owner, key, result) to the owner's rank; returns this rank's results by key. All ranks call this
+    function."""
     by_owner: list[dict[int, Result]] = [{} for _ in range(ranks.size)]
     for owner, key, result in results:
         by_owner[owner][key] = result
@@ -69,8 +67,8 @@ def return_results(results: Sequence[tuple[int, int, Result]], ranks: Ranks) -> 
 
 
 def _takers(offers: Sequence[_Offer], loads: Sequence[int], crew: Crew) -> list[list[int]]:
-    """Returns for each rank who works on its items; an empty list: the rank itself does. The heaviest item goes first,
-    to the rank with the smallest load."""
+    """Returns for each rank the ranks that work on its items; an empty list means the rank itself. The heaviest item is
+    assigned first, to the rank with the smallest load."""
     found: list[list[int]] = [[] for _ in loads]
     load = [*loads]
     for offer in offers:
@@ -87,7 +85,7 @@ def _takers(offers: Sequence[_Offer], loads: Sequence[int], crew: Crew) -> list[
         if not queue:
             queue += [(load[r], r) for r in range(len(load)) if _may_read(crew, r, view, host)]
             heapq.heapify(queue)
-        while queue[0][0] != load[queue[0][1]]:  # the rank has got more by another queue
+        while queue[0][0] != load[queue[0][1]]:  # another queue has given this rank more work
             heapq.heapreplace(queue, (load[queue[0][1]], queue[0][1]))
         taker = queue[0][1]
         load[taker] += weight
@@ -97,5 +95,5 @@ def _takers(offers: Sequence[_Offer], loads: Sequence[int], crew: Crew) -> list[
 
 
 def _may_read(crew: Crew, rank: int, view: int, host: str | None) -> bool:
-    """Returns whether a rank sees the directory of a view and, unless host is None, runs on that host."""
+    """Returns True if a rank sees the directory of a view and, unless host is None, runs on that host."""
     return crew.views[rank] == view and (host is None or crew.hosts[rank] == host)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ranks of vtunify-mpi, by mpi4py. The only module that imports it; only the main thread calls MPI."""
+"""The ranks of vtunify-mpi. The only module that imports mpi4py; only the main thread calls MPI."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from vtrace.errors import VtraceError
-from vtrace.parallel.ranks import Ranks, Value
+from vtrace.parallel.ranks import Ranks, RankValue
 
 _NAP, _LONGEST_NAP = 0.0001, 0.01
-"""Seconds between two tests whether all ranks have come: MPI would spin, and take a core from threads that work."""
+"""Seconds between two tests for the arrival of all ranks. MPI would spin, and take a core from working threads."""
 
 
 class MpiRanks(Ranks):
     """The processes of a communicator, all of MPI_COMM_WORLD by default."""
 
     def __init__(self, comm: Any = None) -> None:
-        """Raises ImportError or RuntimeError where mpi4py or its MPI library is missing."""
+        """Raises ImportError or RuntimeError if mpi4py or its MPI library is missing."""
         import mpi4py
 
         mpi4py.rc.thread_level = "funneled"  # before MPI is initialized, which the next import does
@@ -31,9 +31,9 @@ class MpiRanks(Ranks):
         self._comm: Any = MPI.COMM_WORLD if comm is None else comm
         self.rank, self.size = self._comm.rank, self._comm.size
         self.agreed = False
-        """True while an error is raised that all ranks raise."""
+        """True while all ranks raise the same error."""
 
-    def together(self, work: Callable[[], Value]) -> Value:
+    def together(self, work: Callable[[], RankValue]) -> RankValue:
         """VtraceError and OSError are raised on all ranks; any other error on this rank alone: see abort."""
         failure: Exception | None = None
         try:
@@ -46,23 +46,23 @@ class MpiRanks(Ranks):
         self.agreed = True
         raise first
 
-    def first(self, work: Callable[[], Value]) -> Value:
+    def first(self, work: Callable[[], RankValue]) -> RankValue:
         task: Callable[[], Any] = work if self.root else _nothing
-        value: Value = self._comm.bcast(self.together(task))
+        value: RankValue = self._comm.bcast(self.together(task))
         return value
 
-    def reduce(self, value: Value, join: Callable[[Value, Value], Value]) -> Value:
+    def reduce(self, value: RankValue, join: Callable[[RankValue, RankValue], RankValue]) -> RankValue:
         self.total([])
-        joined: Value = self._comm.reduce(value, op=join)  # mpi4py joins in a binomial tree
+        joined: RankValue = self._comm.reduce(value, op=join)  # mpi4py joins in a binomial tree
         return joined if self.root else value
 
-    def scatter(self, values: Sequence[Value]) -> Value:
-        value: Value = self._comm.scatter(values if self.root else None)
+    def scatter(self, values: Sequence[RankValue]) -> RankValue:
+        value: RankValue = self._comm.scatter(values if self.root else None)
         return value
 
-    def exchange(self, values: list[Value]) -> list[Value]:
+    def exchange(self, values: list[RankValue]) -> list[RankValue]:
         self.total([])
-        result: list[Value] = self._comm.alltoall(values)
+        result: list[RankValue] = self._comm.alltoall(values)
         return result
 
     def total(self, numbers: Sequence[int]) -> list[int]:

@@ -8,8 +8,8 @@ from functools import partial
 from threading import Condition, Thread
 from typing import Any, Generic, TypeVar
 
-Value = TypeVar("Value")
-Item = TypeVar("Item")
+RankValue = TypeVar("RankValue")
+WorkItem = TypeVar("WorkItem")
 
 _BEAT = 0.5
 """Seconds between two sums of the progress of all ranks."""
@@ -23,28 +23,27 @@ class Ranks:
 
     @property
     def root(self) -> bool:
-        """True at rank 0, which talks to the user and writes what is written once."""
+        """True on rank 0, which prints messages and writes shared files."""
         return self.rank == 0
 
-    def together(self, work: Callable[[], Value]) -> Value:
+    def together(self, work: Callable[[], RankValue]) -> RankValue:
         """Works on all ranks and returns each rank's result; if ranks fail, all raise the first one's error."""
         return work()
 
-    def first(self, work: Callable[[], Value]) -> Value:
+    def first(self, work: Callable[[], RankValue]) -> RankValue:
         """Works on rank 0 and returns the result on all ranks; an error of rank 0 is raised on all."""
         return work()
 
-    def reduce(self, value: Value, join: Callable[[Value, Value], Value]) -> Value:
-        """Returns at rank 0 the values of all ranks, joined pair by pair in a tree, in any order; undefined on other
-        ranks."""
+    def reduce(self, value: RankValue, join: Callable[[RankValue, RankValue], RankValue]) -> RankValue:
+        """Returns on rank 0 all ranks' values, joined in pairs in a tree, in any order; undefined on other ranks."""
         return value
 
-    def scatter(self, values: Sequence[Value]) -> Value:
-        """Returns this rank's value of rank 0's values, of which there is one for each rank."""
+    def scatter(self, values: Sequence[RankValue]) -> RankValue:
+        """Returns this rank's value from rank 0's list of values by rank."""
         return values[0]
 
-    def exchange(self, values: list[Value]) -> list[Value]:
-        """Sends one value to each rank; returns the values that the ranks have sent to this one, by rank."""
+    def exchange(self, values: list[RankValue]) -> list[RankValue]:
+        """Sends one value to each rank; returns the values that the ranks have sent to this rank, by rank."""
         return values
 
     def total(self, numbers: Sequence[int]) -> list[int]:
@@ -52,14 +51,14 @@ class Ranks:
         return [*numbers]
 
     def split(self, group: int) -> Ranks:
-        """Returns the ranks that have named the same group."""
+        """Returns the ranks with the same group."""
         return self
 
     def broadcast_bytes(self, address: int, size: int, root: int) -> None:
         """Copies size bytes at an address from root to the same place on all other ranks; address: of this rank."""
 
-    def gather(self, value: dict[int, Value]) -> dict[int, Value]:
-        """Returns at rank 0 the entries of all ranks by ascending key, else none; no two ranks share a key."""
+    def gather(self, value: dict[int, RankValue]) -> dict[int, RankValue]:
+        """Returns on rank 0 the entries of all ranks by ascending key, else none; no two ranks share a key."""
         everyone = self.reduce(value, _update)
         return dict(sorted(everyone.items())) if self.root else {}
 
@@ -74,16 +73,18 @@ def _update(one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
     return one
 
 
-class _Work(Generic[Item]):
-    """Items that threads take one after the other. Nothing is done for all items at once while threads work."""
+class _Work(Generic[WorkItem]):
+    """Items that threads take one after the other. No step handles all items at once while threads work."""
 
-    def __init__(self, items: Sequence[Item], work: Callable[[Item], None], weigh: Callable[[Item], int]) -> None:
+    def __init__(
+        self, items: Sequence[WorkItem], work: Callable[[WorkItem], None], weigh: Callable[[WorkItem], int]
+    ) -> None:
         self._items, self._work, self._weigh = iter(items), work, weigh
         self._changed = Condition()
         self._busy = 0
         """Threads that have not ended."""
         self.stopped = False
-        """No thread begins with another item."""
+        """True: no thread begins another item."""
         self.failure: BaseException | None = None
         """The first failure of any thread."""
         self.done = 0
@@ -91,19 +92,19 @@ class _Work(Generic[Item]):
     def start(self, threads: int) -> None:
         """Starts the threads."""
         for _ in range(threads):
-            Thread(target=self._run).start()  # raises if there can be no more threads: then this one is not counted
+            Thread(target=self._run).start()  # raises if no thread can be started: then the thread is not counted
             with self._changed:
                 self._busy += 1
 
     def wait(self, seconds: float) -> bool:
-        """Waits until all threads have ended, one has failed or the seconds have passed; returns whether any still
+        """Waits until all threads have ended, one has failed or the seconds have passed. Returns True if a thread still
         works."""
         with self._changed:
             self._changed.wait_for(lambda: not self._busy or self.failure is not None, seconds)
             return self._busy > 0
 
     def stop(self) -> None:
-        """Lets no thread begin with another item, and waits until all threads have ended."""
+        """Stops the distribution of items, and waits until all threads have ended."""
         self.stopped = True
         with self._changed:
             self._changed.wait_for(lambda: not self._busy)
@@ -129,14 +130,13 @@ class _Work(Generic[Item]):
 
 
 def work_on(
-    ranks: Ranks, threads: int, items: Sequence[Item], work: Callable[[Item], None], weigh: Callable[[Item], int],
-    advance: Callable[[int], None],
+    ranks: Ranks, threads: int, items: Sequence[WorkItem], work: Callable[[WorkItem], None],
+    weigh: Callable[[WorkItem], int], advance: Callable[[int], None],
 ) -> None:  # fmt: skip
     """Works on this rank's items in threads, the heaviest first, while the other ranks work on theirs.
 
-    weigh: returns the amount of progress that an item stands for. advance: gets the progress of all ranks since its
-    last call. After a failure no rank begins with another item, and all ranks raise the first failure; an interrupt is
-    raised at once.
+    weigh: returns the amount of progress for an item. advance: gets the progress of all ranks since its last call.
+    After a failure no rank begins another item, and all ranks raise the first failure; an interrupt is raised at once.
     """
     todo = _Work(sorted(items, key=weigh, reverse=True), work, weigh)
     try:

@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _PATH = ("calls", "inclusive", "exclusive")
-Sums = dict[Hashable, dict[str, Any]]
-"""Numbers by the name of what they count."""
+SumsByKey = dict[Hashable, dict[str, Any]]
+"""Numbers by the name of the counted object."""
 
 
 @dataclass
 class DiffRun:
-    """The sums of one archive over a selection. paths: by numbers of Paths."""
+    """The sums of one archive over a selection. paths: by numbers of CallPaths."""
 
     trace: Trace
     processes: int
-    classes: Sums = field(default_factory=dict)
-    paths: Sums = field(default_factory=dict)
-    messages: Sums = field(default_factory=dict)
-    collectives: Sums = field(default_factory=dict)
-    files: Sums = field(default_factory=dict)
+    classes: SumsByKey = field(default_factory=dict)
+    paths: SumsByKey = field(default_factory=dict)
+    messages: SumsByKey = field(default_factory=dict)
+    collectives: SumsByKey = field(default_factory=dict)
+    files: SumsByKey = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     """trace.caveats of the selection."""
 
 
-class Paths:
+class CallPaths:
     """Call paths by the names of their regions, numbered for both runs; 0 is the root."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Paths:
         self.around: list[tuple[int, str]] = [(0, "")]
 
     def of(self, parent: int, name: str) -> int:
-        """The number of the path that goes on from parent."""
+        """The number of the path that continues parent."""
         key = parent, name
         if key not in self.number:
             self.number[key] = len(self.around)
@@ -66,7 +66,7 @@ class Paths:
         return found
 
 
-def read(trace: Trace, window: Selection, paths: Paths) -> DiffRun:
+def read(trace: Trace, window: Selection, paths: CallPaths) -> DiffRun:
     """Reads the events of a selection once."""
     tree, matrix, totals, io = CallTree(), MessageMatrix(), CollectiveTotals(), Io()
     met = trace.scan([tree, matrix, totals, io], **window.arguments())
@@ -87,13 +87,13 @@ def read(trace: Trace, window: Selection, paths: Paths) -> DiffRun:
     return run
 
 
-def _add(sums: Sums, key: Hashable, values: dict[str, Any], names: tuple[str, ...]) -> None:
+def _add(sums: SumsByKey, key: Hashable, values: dict[str, Any], names: tuple[str, ...]) -> None:
     known = sums.setdefault(key, dict.fromkeys(names, 0))
     for name in names:
         known[name] += values[name]
 
 
-def _paths(run: DiffRun, paths: Paths, tree: Any, table: Any) -> None:
+def _paths(run: DiffRun, paths: CallPaths, tree: Any, table: Any) -> None:
     regions = run.trace.regions
     names, classes = regions["name"].tolist(), regions["class"].tolist()
     columns = [add_up(table["path"], table[name], tree.rows).tolist() for name in _PATH]
@@ -112,7 +112,11 @@ def _paths(run: DiffRun, paths: Paths, tree: Any, table: Any) -> None:
 
 
 def compare(
-    one: Sums, other: Sums, names: tuple[str, ...], key: Callable[[Any], Row], scales: tuple[float, float] | None
+    one: SumsByKey,
+    other: SumsByKey,
+    names: tuple[str, ...],
+    key: Callable[[Any], Row],
+    scales: tuple[float, float] | None,
 ) -> list[Row]:
     """Rows for the names of both runs.
 
@@ -145,7 +149,7 @@ def order(rows: list[Row], what: str, relative: bool) -> list[Row]:
     return sorted(changed, key=size)
 
 
-def sheets(one: DiffRun, other: DiffRun, paths: Paths, sort: str, relative: bool, per_rank: bool) -> list[Sheet]:
+def sheets(one: DiffRun, other: DiffRun, paths: CallPaths, sort: str, relative: bool, per_rank: bool) -> list[Sheet]:
     """The tables totals, regions, messages, collectives and files. sort: exclusive, inclusive or calls, for regions.
     per_rank: numbers are averages over the ranks."""
     scales = (one.processes, other.processes) if per_rank else None
@@ -182,7 +186,7 @@ _TIMES = ("inclusive", "exclusive", "ns")
 
 
 def _columns(names: tuple[str, ...], first: str, heads: list[Column]) -> list[Column]:
-    """Columns. People see both runs' values of the number that rows are ordered by, and the change of other numbers."""
+    """Columns. People see both runs' values of the number that orders the rows, and the change of other numbers."""
     found = []
     for name in (first, *(name for name in names if name != first)):
         time, chief = name in _TIMES, name == first

@@ -24,7 +24,7 @@ _BYTES = ("bytes_read", "bytes_written")
 
 
 def io(numbers: SummaryNumbers, top: int, where: str) -> list[Sheet]:
-    """The tables files, directories and layers. top: rows that people see; where: how to see all rows."""
+    """The tables files, directories and layers. top: rows that people see; where: text on how to get all rows."""
     rows = _files(numbers)
     return [files(rows, top, where), directories(rows, top, where), layers(numbers)]
 
@@ -76,7 +76,7 @@ def files(rows: list[Row], top: int, where: str) -> Sheet:
     if len(own) < len(rows):
         sheet.totals = _runtime([row for row in rows if not any(row[key] for key in _SUMS)])
         sheet.notes.append(f"files that libraries use for themselves (class runtime) are in no total: {where}")
-    _tell_unknown(sheet, rows)
+    _note_unknown(sheet, rows)
     return sheet
 
 
@@ -89,10 +89,10 @@ def _runtime(rows: list[Row]) -> Row:
     return {**sums, "file": f"({what} of MPI: start-up and communication)"}
 
 
-def _tell_unknown(sheet: Sheet, rows: list[Row]) -> None:
+def _note_unknown(sheet: Sheet, rows: list[Row]) -> None:
     unknown = sum(row["unknown_reads"] + row["unknown_writes"] for row in rows)
     if unknown:
-        sheet.notes.append(f"the trace does not tell the bytes of {some(unknown, 'operation')}: not in the sums")
+        sheet.notes.append(f"unknown bytes of {some(unknown, 'operation')}: not in the sums")
 
 
 def directories(rows: list[Row], top: int, where: str) -> Sheet:

@@ -11,7 +11,7 @@ from vtrace.io.archive.overview import LocationLine, Locations
 from vtrace.text import plain
 
 MOST = 40
-"""Of more locations only notable ones are shown, unless the user asks for all."""
+"""With more locations than this, only notable ones are shown, unless the user asks for all."""
 _FAULTY, _ALIKE = 20, 3
 """Locations with losses to show; locations to show if all are alike."""
 TIMES = {"RECORDED_NS": "seconds", "FLUSHED_NS": "flushed", "OFF_NS": "off"}
@@ -27,7 +27,7 @@ def lines(locations: Locations, everything: bool) -> Iterator[str]:
     if everything or len(locations) <= MOST:
         shown = list(range(len(locations))), Marks(), list[str]()
     else:
-        shown = _telling(locations)
+        shown = _notable(locations)
     rows, marks, notes = shown
     names = ["id", "process", "location", "host", "events", *TIMES.values(), *COUNTS.values()]
     widths = [len(name) for name in names]
@@ -57,14 +57,14 @@ def _numbers(line: LocationLine) -> dict[str, str]:
     return times | {name: f"{known[key]:,}" if key in known else "-" for key, name in COUNTS.items()}
 
 
-def _telling(locations: Locations) -> tuple[list[int], Marks, list[str]]:
+def _notable(locations: Locations) -> tuple[list[int], Marks, list[str]]:
     """Rows with the largest (^) or smallest (v) values, and the first rows with losses; their marks; notes."""
     marks: Marks = {}
     everywhere = np.ones(len(locations), bool)
     known = {"events": (locations.events, everywhere)}
     known |= {name: locations.properties.get(key, (everywhere, ~everywhere)) for key, name in (TIMES | COUNTS).items()}
-    for name, (values, told) in known.items():
-        rows = np.flatnonzero(told)
+    for name, (values, present) in known.items():
+        rows = np.flatnonzero(present)
         if len(rows) and values[rows].min() != values[rows].max():
             marks[int(rows[values[rows].argmax()]), name] = "^"
             marks.setdefault((int(rows[values[rows].argmin()]), name), "v")

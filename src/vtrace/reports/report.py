@@ -16,7 +16,7 @@ from vtrace.analysis.definition_tables import source_text
 from vtrace.analysis.ledger import UNKNOWN
 from vtrace.analysis.questions.collectives import by_operation, operation_text
 from vtrace.analysis.questions.io_files import reduce_io
-from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.questions.timeline_data import location_names, span
 from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.common.outfile import complete
@@ -69,7 +69,7 @@ def page(numbers: ReportNumbers, title: str) -> str:
 
 
 def json_in_html(data: Any) -> str:
-    """JSON inside a script element: no name in it ends the element or begins a comment."""
+    """JSON inside a script element: no name can end the element or begin a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -125,9 +125,9 @@ def _coverage(numbers: ReportNumbers) -> str:
     trace = numbers.trace
     found = trace.coverage().take(numbers.window.threads(trace))
     if not np.any(np.isfinite(found["seconds"])):
-        return "<p>The archive does not tell what was recorded and what was not.</p>"
+        return "<p>The archive has no data about events that were not recorded.</p>"
     text = f"{report_numbers.missing(trace, numbers.window)}."
-    names = report_numbers.location_names(trace)
+    names = location_names(trace)
     head = ("location", "recorded s", "off s", "flushing s", "lost", "times clamped")
     rows = (
         (names[r["location"]], r["seconds"], r["off"], r["flushing"], max(0, r["lost"]), max(0, r["clamped"]))
@@ -141,7 +141,7 @@ def _caveats(numbers: ReportNumbers) -> str:
     """The caveats, above all numbers."""
     lines = numbers.trace.caveats(**numbers.window.of_recording())
     items = "".join(f"<li>{html_text(line)}" for line in lines)
-    return f'<ul class=caveats role=note aria-label="What was not recorded">{items}</ul>' if lines else ""
+    return f'<ul class=caveats role=note aria-label="Events that were not recorded">{items}</ul>' if lines else ""
 
 
 def _not_recorded(numbers: ReportNumbers) -> str:

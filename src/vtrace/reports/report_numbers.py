@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The numbers of the HTML report, out of one pass; descriptions of a trace that several commands print."""
+"""The numbers of the HTML report, from one pass; descriptions of a trace that several commands print."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vtrace.analysis.questions.messages import Matrix, MessageMatrix
 from vtrace.analysis.questions.metrics import Metrics, heap_curve, heap_metrics
 from vtrace.analysis.questions.profile import CallTree, Profile
 from vtrace.analysis.questions.sizes import MessageSizes
-from vtrace.analysis.questions.timeline_data import process_names
+from vtrace.analysis.questions.timeline_data import location_names, process_names
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
@@ -34,9 +34,9 @@ _ROWS = 256
 _BINS = 400
 _PATHS = 3000
 _PATH_SHARE = 2000
-"""Call paths with less than one such part of the time are not drawn."""
+"""Call paths with less than 1/_PATH_SHARE of the time are not drawn."""
 _CURVES = 16
-"""Processes with heap curves of their own; of more, only minimum, mean and maximum are drawn."""
+"""Maximum number of processes with heap curves of their own; otherwise minimum, mean and maximum are drawn."""
 _POINTS = 2000
 
 
@@ -77,14 +77,6 @@ def read(trace: Trace, window: Selection) -> ReportNumbers:
 def packed(values: Array) -> str:
     """The bytes of an array in base64, for JSON."""
     return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
-
-
-def location_names(trace: Trace) -> list[str]:
-    """(locations,) names: the process, with the thread if the process has several."""
-    processes, process = process_names(trace), trace.places.process
-    several = np.bincount(process[process >= 0], minlength=trace.processes.rows) > 1
-    pairs = zip(process.tolist(), trace.locations["name"].tolist(), strict=True)
-    return [f"{processes[p]}, {name}" if p < 0 or several[p] else processes[p] for p, name in pairs]
 
 
 def _timeline(trace: Trace, seconds: Array, shared: Array, ends: tuple[int, int]) -> dict[str, Any]:
@@ -193,15 +185,15 @@ def _shown(trace: Trace, window: Selection) -> str:
 
 def about(trace: Trace, window: Selection) -> list[tuple[str, str]]:
     """Facts about the run and the archive: names and texts."""
-    told = trace.vtrace.get("ABOUT", {})
+    facts = trace.vtrace.get("ABOUT", {})
     hosts = list(dict.fromkeys(filter(None, trace.processes["host"].tolist())))
     when = datetime.fromtimestamp(trace.start / 1e9).astimezone().isoformat(" ", "seconds") if trace.start else ""
-    command = "; ".join(programs.lines(trace)) or shlex.join(told.get("command", []))
+    command = "; ".join(programs.lines(trace)) or shlex.join(facts.get("command", []))
     pairs = [
-        ("command", command), ("recorded", when), ("by", told.get("user", "")),
-        ("directory", told.get("directory", "")), ("hosts", ", ".join(hosts[:8]) + (" ..." if len(hosts) > 8 else "")),
-        ("archive", str(trace.path)), ("written by", told.get("recorded_by") or trace.creator),
-        ("MPI", told.get("shim.mpi", "")), ("processes", f"{trace.processes.rows:,}"),
+        ("command", command), ("recorded", when), ("by", facts.get("user", "")),
+        ("directory", facts.get("directory", "")), ("hosts", ", ".join(hosts[:8]) + (" ..." if len(hosts) > 8 else "")),
+        ("archive", str(trace.path)), ("written by", facts.get("recorded_by") or trace.creator),
+        ("MPI", facts.get("shim.mpi", "")), ("processes", f"{trace.processes.rows:,}"),
         ("locations", f"{trace.locations.rows:,}"), ("events", f"{int(trace.locations['events'].sum()):,}"),
         ("time", f"{trace.duration / 1e9:.6g} s"),
         ("shown", _shown(trace, window)),
@@ -210,7 +202,7 @@ def about(trace: Trace, window: Selection) -> list[tuple[str, str]]:
 
 
 def missing(trace: Trace, window: Selection) -> str:
-    """The losses of a recording in one line; "" if the archive does not tell."""
+    """The losses of a recording in one line; "" if the archive has no ledger."""
     found = trace.coverage().take(window.threads(trace))
     if (found["lost"] < 0).all():
         return ""

@@ -41,7 +41,7 @@ def rma(numbers: SummaryNumbers) -> Sheet:
     total = some(sum(row["calls"] for row in rows), "operation")
     sheet = Sheet("rma", f"One-sided communication: {total}", columns, rows)
     if unknown := sum(row["unknown"] for row in rows):
-        sheet.notes.append(f"the trace does not tell the bytes of {some(unknown, 'operation')}: not in the sums")
+        sheet.notes.append(f"unknown bytes of {some(unknown, 'operation')}: not in the sums")
     return sheet
 
 

@@ -81,7 +81,7 @@ def total(found: Iterable[Score]) -> int:
 
 
 def to_leave_out(found: Sequence[Score], most: int) -> list[Score]:
-    """Functions to leave out, so that a process needs at most so many bytes.
+    """Functions to leave out, so that a process needs at most this number of bytes.
 
     Functions with the least time a call come first, since recording them distorts the times most. main stays. Leaving
     out all functions may not be enough.

@@ -43,7 +43,7 @@ def _short(value: float) -> str:
 _SHOW: dict[str, Callable[[Any], str]] = {
     "text": lambda value: plain(str(value)), "path": _path, "mark": lambda value: "yes" if value else "",
     "count": _count, "ns": _seconds, "span": span, "ratio": _short,
-    "share": lambda value: f"{value:.1f}",
+    "share": lambda value: f"{value:.1f}", "fraction": lambda value: f"{100 * value:.1f}",
     "count difference": _signed(_count), "ns difference": _signed(_seconds),
     "percent": _signed(lambda value: f"{_short(value)} %"),
 }  # fmt: skip
@@ -54,7 +54,7 @@ class Column:
     """A column. key: of the values in rows, for programs. head: for people, "" for columns that people do not see.
 
     kind: text, path (names from the outermost on), mark (yes or nothing), count, ns (shown in s), span (ns, shown in a
-    unit that fits), ratio, share (percent), or a difference of these.
+    unit that fits), ratio, share (percent), fraction (shown in percent), or a difference of these.
     """
 
     key: str
@@ -102,8 +102,8 @@ class Sheet:
         return [columns[place] for place in used], [[row[place] for place in used] for row in rows]
 
     def cut(self, most: int, where: str, places: Sequence[int] | None = None) -> Sheet:
-        """Shows people the first rows only, and adds a note where there are more. places: of these rows, None: of all.
-        where: how to see all rows."""
+        """Shows people the first rows only, and adds a note if there are more. places: of these rows, None: of all.
+        where: text on how to get all rows."""
         of = range(len(self.rows)) if places is None else places
         if places is not None or len(of) > most:
             self.shown = list(of[:most])

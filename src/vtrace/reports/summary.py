@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The numbers of vtrace summary, out of one pass, and their tables."""
+"""The numbers of vtrace summary, from one pass, and their tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vtrace.analysis.questions.messages import Matrix, MessageMatrix
 from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
 from vtrace.analysis.questions.profile import Profile, mean_and_deviation
 from vtrace.analysis.questions.rma import Rma
-from vtrace.analysis.questions.timeline_data import process_names, span
+from vtrace.analysis.questions.timeline_data import location_names, process_names, span
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
@@ -58,7 +58,7 @@ class SummaryNumbers:
     events: int
     """The number of events read."""
     notes: list[str]
-    """Damage and misfits of the archive, one line each."""
+    """Damage and inconsistencies of the archive, one line each."""
 
     @property
     def caveats(self) -> list[str]:
@@ -88,7 +88,7 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
 
 
 def class_times(numbers: SummaryNumbers) -> dict[str, Array]:
-    """By class, and outside: (locations,) ns. MPI's initialisation and finalisation are apart from MPI."""
+    """By class, and outside: (locations,) ns. MPI's initialisation and finalisation are separate from MPI."""
     found = dict(zip([*numbers.trace.regions.classes, "outside"], numbers.classes.T, strict=True))
     ends = {"MPI init": numbers.ends[:, 0], "MPI finalize": numbers.ends[:, 1]}
     parts = found | {"MPI": found["MPI"] - numbers.ends.sum(axis=1)} | ends
@@ -111,14 +111,13 @@ def heap_peaks(numbers: SummaryNumbers) -> dict[int, dict[str, Any]]:
 
 
 MOST_LOCATIONS = 24
-"""Of more locations people see only those with extreme values."""
+"""With more locations than this, people see only those with extreme values."""
 _NOTABLE = 0.001
 """Classes with a smaller share of the time have no extremes."""
 _NOTHING = "no calls were recorded here"
 _COMMUNICATION = "MPI other"
 """Key of the class MPI without initialisation and finalisation."""
 ALL = "all with --json or --csv"
-_Key = tuple[int, ...]
 
 
 def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> list[Sheet]:
@@ -153,7 +152,7 @@ def classes(numbers: SummaryNumbers) -> Sheet:
     trace, times = numbers.trace, class_times(numbers)
     times = {_COMMUNICATION if name == "MPI" else name: ns for name, ns in times.items()}
     keys = {name: _class_key(name) for name in times}
-    process, labels = trace.places.process.tolist(), report_numbers.location_names(trace)
+    process, labels = trace.places.process.tolist(), location_names(trace)
     threads, helper = trace.locations["name"].tolist(), trace.locations["helper"].tolist()
     mpi = numbers.classes[:, MPI].tolist()
     of_process = [*zip(trace.processes["name"].tolist(), trace.processes["host"].tolist(), strict=True), ("", "")]
@@ -292,12 +291,12 @@ def heap(numbers: SummaryNumbers) -> Sheet:
 def coverage(numbers: SummaryNumbers, top: int) -> Sheet:
     """The completeness of each location; people see locations with losses."""
     trace = numbers.trace
-    found, names = trace.coverage().take(numbers.window.threads(trace)), report_numbers.location_names(trace)
-    told = ("lost", "clamped", "dropped")
+    found, names = trace.coverage().take(numbers.window.threads(trace)), location_names(trace)
+    losses = ("lost", "clamped", "dropped")
     rows: list[Row] = [
         {"location": names[r["location"]],
          **{key: r[key] if np.isfinite(r[key]) else None for key in ("seconds", "off", "flushing")},
-         **{key: r[key] if r[key] >= 0 else None for key in told}, "limit": bool(r["limit"] > 0),
+         **{key: r[key] if r[key] >= 0 else None for key in losses}, "limit": bool(r["limit"] > 0),
          "died": bool(r["died"] > 0), "unknown": bool(r["unknown"] > 0)}
         for r in found.records()
     ]  # fmt: skip
@@ -311,6 +310,6 @@ def coverage(numbers: SummaryNumbers, top: int) -> Sheet:
     short = [
         at
         for at, row in enumerate(rows)
-        if row["limit"] or row["died"] or row["off"] or row["unknown"] or any(row[key] for key in told)
+        if row["limit"] or row["died"] or row["off"] or row["unknown"] or any(row[key] for key in losses)
     ]
-    return Sheet("coverage", "Where something was not recorded", columns, rows).cut(top, ALL, short)
+    return Sheet("coverage", "Locations with incomplete recording", columns, rows).cut(top, ALL, short)

@@ -7,7 +7,7 @@ import ctypes
 import re
 from functools import cache
 
-_CLONE = re.compile(r"(\.(constprop|isra|part|cold|lto_priv|llvm|specialized)(\.\d+)?)+$")
+_CLONE = re.compile(r"(?<=.)(\.(constprop|isra|part|cold|lto_priv|llvm|specialized)(\.\d+)?)+$")
 _MODULE_PROCEDURE = re.compile(r"__([\w.]+?)_MOD_(\w+)")  # a submodule is parent.child
 _CONTAINED = re.compile(r"\.\d+$")
 _OUTLINED = re.compile(r"(?P<of>.+?)\.(_omp_fn\.|omp_outlined(_debug__)?\.?)(?P<number>\d*)")

@@ -95,20 +95,23 @@ def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]
     top = unit.get_top_DIE()
     language = top.attributes.get("DW_AT_language")
     fortran = language is not None and language.value in FORTRAN
-    program = info.line_program_for_CU(unit)
-    header = program.header if program is not None else None
-    comp_dir = text_of(top.attributes.get("DW_AT_comp_dir"))
     found = {address: Position(None, 0, fortran) for address in wanted}
     missing = set(wanted)
+    files: dict[tuple[int, int], str | None] = {}
     for function in functions.of(_unit(unit, top)):
         for address in missing & _entries(info, unit, function):
             missing.discard(address)
             die = unit.get_DIE_from_refaddr(function.offset)
-            attributes = _attributes(die)
+            attributes, declared_in = _attributes(die)
             if "DW_AT_decl_line" not in attributes:  # g++ states no line for a lambda's body, only for its class
-                attributes = dict(die.get_parent().attributes)
+                attributes, declared_in = dict(die.get_parent().attributes), unit
             line, index = attributes.get("DW_AT_decl_line"), attributes.get("DW_AT_decl_file")
-            file = file_of(header, index.value, comp_dir) if header and index is not None else None
+            file = None
+            if index is not None:
+                key = (declared_in.cu_offset, index.value)
+                if key not in files:
+                    files[key] = _file(info, declared_in, index.value)
+                file = files[key]
             name = text_of(attributes.get("DW_AT_name")) if fortran else ""
             found[address] = Position(file, line.value if line is not None else 0, fortran, name or None)
         if not missing:
@@ -123,7 +126,7 @@ def _unit(unit: Any, top: Any) -> Unit:
 
 
 def _entries(info: Any, unit: Any, function: DwarfFunction) -> set[int]:
-    """The addresses at which a function may begin. With hot and cold parts the caller knows which address begins it."""
+    """The addresses at which a function may begin. The caller selects the address if there are hot and cold parts."""
     if function.address is not None:
         return {function.address}
     if function.slot is not None:
@@ -134,16 +137,27 @@ def _entries(info: Any, unit: Any, function: DwarfFunction) -> set[int]:
     return {low for low, _ in _ranges(info, unit, die.attributes["DW_AT_ranges"].value, base)}
 
 
-def _attributes(die: Any) -> dict[str, Any]:
-    """A function's own attributes, then those of its declaration and of its abstract instance."""
+def _attributes(die: Any) -> tuple[dict[str, Any], Any]:
+    """A function's own attributes, then those of its declaration and of its abstract instance; and the compilation unit
+    whose files DW_AT_decl_file counts. With -flto the abstract instance lies in another unit than the code."""
     found: dict[str, Any] = {}
+    declared_in = die.cu
     for _ in range(8):  # entries of a damaged file may refer to each other
+        if "DW_AT_decl_file" in die.attributes and "DW_AT_decl_file" not in found:
+            declared_in = die.cu
         found = dict(die.attributes) | found
         link = next((n for n in ("DW_AT_abstract_origin", "DW_AT_specification") if n in die.attributes), None)
         if link is None:
             break
         die = die.get_DIE_from_attribute(link)
-    return found
+    return found, declared_in
+
+
+def _file(info: Any, unit: Any, index: int) -> str | None:
+    """The path of a file of a compilation unit's line table; None for an index out of range."""
+    program = info.line_program_for_CU(unit)
+    comp_dir = text_of(unit.get_top_DIE().attributes.get("DW_AT_comp_dir"))
+    return file_of(program.header, index, comp_dir) if program is not None else None
 
 
 def file_of(header: Any, index: int, comp_dir: str) -> str | None:

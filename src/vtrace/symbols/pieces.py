@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Finds the functions whose parallel regions clang has outlined.
 
-Up to version 14, clang names all outlined functions .omp_outlined., without the name of the original function; the
-order of outlined functions tells nothing either. But a function that forks a parallel region passes the address of the
-outlined function to libomp, so the function's code contains the address: on x86-64 relative to the next instruction
-(lea), or absolute (mov) in programs at a fixed address.
+Up to version 14, clang names all outlined functions .omp_outlined., without the name of the original function; their
+order does not help either. But a function that forks a parallel region passes the address of the outlined function to
+libomp, so its code contains the address: on x86-64 relative to the next instruction (lea), or absolute (mov) in
+programs at a fixed address.
 """
 
 from __future__ import annotations

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
-from vtrace.io.archive.ids import distinct
+from vtrace.io.common.arrays import Array, distinct
 from vtrace.io.local.heads import open_file
 from vtrace.symbols.demangle import inside, outlined_of, readable
 from vtrace.symbols.lines import Position, positions
@@ -34,7 +34,10 @@ _FUNCTION_TYPES = (2, 10)
 _BINDING_RANK = np.array([2, 0, 1] + [3] * 13)
 """By STB_ number: of several symbols at an address, global comes before weak, weak before local."""
 
+_SLED = 16
+"""A function with sleds is recorded by the address behind its first sled, at most so many bytes from its begin."""
 _UNKNOWN = "[unknown]"
+FromFile = TypeVar("FromFile")
 
 
 class Function(NamedTuple):
@@ -77,7 +80,7 @@ class Symbols:
 
     def find_statements(self, places: Iterable[Place]) -> None:
         """Finds the lines of places within functions; none for a missing or changed file."""
-        for file, addresses in _by_file(places):
+        for file, addresses in by_file(places):
             with suppress(Exception), open_file(Path(file[0])) as stream:  # resolve() warns
                 elf = _elf(stream)
                 if not self._changed(elf, *file):
@@ -85,15 +88,15 @@ class Symbols:
 
     def find_insides(self, places: Iterable[Place]) -> None:
         """Names places within functions by function and offset; none for a missing or changed file."""
-        for file, addresses in _by_file(places):
+        for file, addresses in by_file(places):
             if file[0] in self.nm_files:
                 self.insides |= {Place(file, a): name for a, name in _listed_insides(self.nm_files[file[0]], addresses)}
                 continue
             with suppress(Exception), open_file(Path(file[0])) as stream:
                 elf = _elf(stream)
                 if not self._changed(elf, *file):
-                    holders = _holders(elf, np.array(addresses, np.uint64))
-                    holders = with_owners(elf, holders, partial(_holders, elf))
+                    holders = function_holders(elf, np.array(addresses, np.uint64))
+                    holders = with_owners(elf, holders, partial(function_holders, elf))
                     self.insides |= {Place(file, a): inside(name, a - start) for a, (start, name) in holders.items()}
 
     def call_at(self, place: Place) -> tuple[str, str | None, int]:
@@ -107,22 +110,31 @@ class Symbols:
         return (name, at.file, at.line) if at and at.file else (name, None, 0)
 
     def _resolve_file(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
-        path, build_id = file
         unknown = {a: nameless(Place(file, a)) for a in addresses}
-        if path in self.nm_files:
-            return unknown | self._listed(self.nm_files[path], addresses)
+        if file[0] in self.nm_files:
+            return unknown | self._listed(self.nm_files[file[0]], addresses)
+        return unknown | (self.with_file(file, lambda elf: _functions(elf, addresses)) or {})
+
+    def with_file(self, file: File, work: Callable[[ELFFile], FromFile]) -> FromFile | None:
+        """Returns the result of work on a module's ELF file; None, with a warning, for a missing or changed one."""
+        path, _ = file
+        if path in self.nm_files or "/" not in path:  # code of the kernel (linux-vdso.so.1) has no file
+            return None
         try:
             with open_file(Path(path)) as stream:
                 elf = _elf(stream)
-                if self._changed(elf, path, build_id):
-                    self.warnings.append(f"{path} has changed since the run: no names for its functions")
-                    return unknown
-                return unknown | _functions(elf, addresses)
+                if not self._changed(elf, *file):
+                    return work(elf)
+                self.warnings.append(f"{path} has changed since the run: no names for its functions")
         except OSError as error:
             self.warnings.append(f"{path}: {error.strerror}: no names for its functions")
         except Exception as error:  # pyelftools may raise anything for a damaged file
             self.warnings.append(f"{path}: cannot be read ({error}): no names for its functions")
-        return unknown
+        return None
+
+    def listed(self, file: File, addresses: Sequence[int]) -> dict[int, Function]:
+        """The functions of a file that the user has a list of (VT_GNU_NMFILE); empty for other files."""
+        return self._listed(self.nm_files[file[0]], addresses) if file[0] in self.nm_files else {}
 
     def _listed(self, path: Path, addresses: Sequence[int]) -> dict[int, Function]:
         try:
@@ -141,11 +153,12 @@ class Symbols:
 
     def _changed(self, elf: ELFFile, path: str, build_id: bytes) -> bool:
         if build_id:
-            return build_id != _build_id(elf)
+            return build_id != build_id_of(elf)
         return os.stat(path).st_mtime_ns > self.run_start
 
 
-def _by_file(places: Iterable[Place]) -> list[tuple[File, list[int]]]:
+def by_file(places: Iterable[Place]) -> list[tuple[File, list[int]]]:
+    """The files of places in order, each with its addresses, ascending."""
     files: dict[File, list[int]] = {}
     for place in sorted({p for p in places if p.file is not None}, key=lambda p: p.address):
         files.setdefault(place.file, []).append(place.address)  # type: ignore[arg-type]
@@ -174,17 +187,18 @@ def _elf(stream: BinaryIO) -> ELFFile:
 
 
 def _functions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Function]:
-    holders = _holders(elf, np.array(addresses, np.int64).astype(np.uint64))
-    where = positions(elf, addresses)
+    holders = function_holders(elf, np.array(addresses, np.int64).astype(np.uint64))
+    begins = {address: start if address - start <= _SLED else address for address, (start, _) in holders.items()}
+    where = positions(elf, sorted({*begins.values()}))
     found = {}
     for address, (_, symbol) in holders.items():
-        at = where.get(address, Position())
+        at = where.get(begins[address], Position())
         name = at.program if at.program and symbol == "MAIN__" else readable(symbol, at.fortran)
         found[address] = Function(name, symbol, at.file, at.line)
     return found
 
 
-def _holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[int, tuple[int, str]]:
+def function_holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[int, tuple[int, str]]:
     """Address -> begin and symbol of the function that contains the address."""
     table, strings = _table(elf)
     table = table[np.lexsort((table["name"], _BINDING_RANK[table["info"] >> 4], table["value"]))]
@@ -199,7 +213,7 @@ def _holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> d
     return {address: (start, name) for address, (start, name) in found.items() if name}
 
 
-def _table(elf: ELFFile) -> tuple[np.ndarray[Any, Any], bytes]:
+def _table(elf: ELFFile) -> tuple[Array, bytes]:
     """The defined functions of the symbol table, and the string table with their names."""
     section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
     if elf.elfclass != 64 or not elf.little_endian or section is None:
@@ -227,7 +241,8 @@ def function_names(path: Path, known: Collection[str]) -> set[str]:
     return {readable(outlined_of(symbol), fortran=False) for symbol in symbols}
 
 
-def _build_id(elf: ELFFile) -> bytes:
+def build_id_of(elf: ELFFile) -> bytes:
+    """The build id of a file; empty for none."""
     from elftools.elf.sections import NoteSection
 
     for section in elf.iter_sections():

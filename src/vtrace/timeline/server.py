@@ -116,7 +116,7 @@ class Server(ThreadingHTTPServer):
         return text
 
     def serve_while_used(self, seconds: float) -> None:
-        """Serves until no request has come for so many seconds, or until an exception such as KeyboardInterrupt."""
+        """Serves until there are no requests for these seconds, or until an exception such as KeyboardInterrupt."""
         self.last_request = time.monotonic()
         worker = threading.Thread(target=partial(self.serve_forever, 0.1), daemon=True)
         worker.start()

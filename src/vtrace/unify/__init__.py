@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the local files of a run to one archive: policy, no bytes. run.py lists the phases."""
+"""Unifies the local files of a run into one archive: policy, no bytes. run.py lists the phases."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Removing the local files, once the archive is complete."""
+"""Removes the local files after the archive is complete."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 from vtrace.console import few_names
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.owners import of_others, told
+from vtrace.unify.model.owners import of_others, owners_text
 from vtrace.unify.model.traced_run import Run
 
 
 def clean_up(run: Run, owners: set[int], keep_reasons: Sequence[str], context: Context) -> None:
-    """Removes this rank's local files of a run that has its archive; all ranks call it.
+    """Removes this rank's local files of a run with an archive; all ranks call this function.
 
-    The files stay if the user keeps them or there are reasons to: then they hold more than the archive. Files of other
-    owners (user ids) stay, too.
+    The files stay if the user keeps them, or for a reason: then they hold more than the archive. Files of other owners
+    (user ids) stay, too.
     """
     ranks, console = context.ranks, context.console
     if context.request.keep:
@@ -37,7 +37,7 @@ def clean_up(run: Run, owners: set[int], keep_reasons: Sequence[str], context: C
             left.append(path)
     others = ranks.reduce(others, dict.__or__)
     if others:
-        console.note(f"{told(others)}: not removed")
+        console.note(f"{owners_text(others)}: not removed")
     left = ranks.reduce(left, list.__add__)
     if left:
         console.warn(f"no permission to remove {few_names(left)}")

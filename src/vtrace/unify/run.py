@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Unifying: from the local files of a run to one archive. The phases, in order."""
+"""Unifying: turns the local files of a run into one archive. Calls the phases in order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Request", "WrittenArchive", "unify"]
 
 
 class WrittenArchive(NamedTuple):
-    """The finished archive. Other ranks than rank 0 know no counts; seconds: from the first to the last event."""
+    """The finished archive. Only rank 0 has the counts. seconds: from the first to the last event."""
 
     archive: Path
     ranks: int
@@ -37,39 +37,39 @@ class WrittenArchive(NamedTuple):
 
 
 def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> WrittenArchive:
-    """Unifies the newest run under a prefix; all ranks call it. Returns the archive.
+    """Unifies the newest run under a prefix; all ranks call unify. Returns the archive.
 
-    Raises VtraceError; then no file is changed. Rank 0 alone talks to the user and has the definitions of all.
+    Raises VtraceError; then no file is changed. Only rank 0 prints messages and has all definitions.
     """
     context = Context(request, console, ranks)
     found = discover(context)
     run, crew = found.run, found.crew
     reading = read_definitions(run, crew, context)
     clocks = align_clocks(run, context)
-    merged = merge(run, clocks.zero, context)
+    merged = merge(run, clocks.zero, reading.samples, context)
     with Output(found.archive, ranks) as out:
         for text in out.others:
             console.warn(text)
         repaired = repair(run, clocks, merged.definitions, out.archive.directory, context)
         results = write_events(run, crew, out.archive, merged.heap_class, context)
-        told = account(run, reading, clocks, repaired, merged, results, context)
-        out.archive.finish(merged.definitions, told.markers)
-        ranks.first(lambda: write_ledger(out.archive, merged.definitions, told.rows))
+        accounted = account(run, reading, clocks, repaired, merged, results, context)
+        out.archive.finish(merged.definitions, accounted.markers)
+        ranks.first(lambda: write_ledger(out.archive, merged.definitions, accounted.rows))
         out.publish()
-    for text in told.warnings:
+    for text in accounted.warnings:
         console.warn(text)
     owners = ranks.first(lambda: users_of(found.archive))
     clean_up(run, owners, [*found.keep_reasons, *reading.keep_reasons], context)
-    return _written(found.archive, merged, told, run.count)
+    return _written(found.archive, merged, accounted, run.count)
 
 
-def _written(archive: Path, merged: Merged, told: Account, processes: int) -> WrittenArchive:
-    counts, definitions = told.counts, merged.definitions
+def _written(archive: Path, merged: Merged, accounted: Account, processes: int) -> WrittenArchive:
+    counts, definitions = accounted.counts, merged.definitions
     return WrittenArchive(
         archive=archive,
         ranks=merged.mpi,
         processes=processes,
-        locations=len(told.rows),
+        locations=len(accounted.rows),
         events=sum(counts.values()),
         messages=counts["MpiSend"] + counts["MpiIsend"],
         collectives=counts["MpiCollectiveEnd"] + counts["NonBlockingCollectiveComplete"],

@@ -90,7 +90,7 @@ def command(compiler: list[str], options: Options, language: Language) -> list[s
     added = _compile_flags(compiler, options, language, line) if line.compiles else []
     if not line.links:
         return [*compiler, *added, *options.flags, *options.args]
-    return [*compiler, *added, *_link(given, compiler, options, language, line)]
+    return [*compiler, *added, *_link(given, compiler, options, language, line, added)]
 
 
 def _include_flags(line: Line) -> list[str]:
@@ -102,7 +102,7 @@ def _compile_flags(compiler: list[str], options: Options, language: Language, li
     flags = _include_flags(line)
     if options.instrument and not line.probe:
         flags += [] if line.debug else ["-g"]
-        flags += toolchain.instrument_flags(compiler, options.args, language)
+        flags += toolchain.instrument_flags(compiler, options.args, language, options.way)
     elif language is opt.FORTRAN and not line.probe and not line.debug:
         flags += ["-g"] if "-DVTRACE" in line.words else []  # gives the user API's regions their lines
     if _adds_mpi(compiler, options, line):
@@ -110,9 +110,12 @@ def _compile_flags(compiler: list[str], options: Options, language: Language, li
     return flags
 
 
-def _link(args: list[str], compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
-    """args with vtrace's libraries. The MPI shim stands before the first MPI library: behind that library no MPI call
-    is undefined any more, and the linker would not use the shim."""
+def _link(
+    args: list[str], compiler: list[str], options: Options, language: Language, line: Line, added: list[str]
+) -> list[str]:
+    """args with vtrace's libraries. added: vtrace's flags for compiling in the same command. The MPI shim stands before
+    the first MPI library: behind that library no MPI call is undefined any more, and the linker would not use the
+    shim."""
     if line.probe:
         mpi = _flags(_find(compiler, args), language)[1] if _adds_mpi(compiler, options, line) else ()
         return [*args, *mpi]
@@ -127,7 +130,11 @@ def _link(args: list[str], compiler: list[str], options: Options, language: Lang
         effect = "VT_IOTRACE and VT_MEMTRACE will have no effect: the sanitizer replaces the same functions"
         _say(language, f"{line.sanitized}: {effect}")
     directory = toolchain.library_directory()
-    vtrace = toolchain.hooks_flags(line.words)
+    late = [] if line.compiles else toolchain.late_flags(compiler, line, language, options.way)
+    vtrace = [
+        *late,
+        *toolchain.hooks_flags(directory, [*line.words, *added, *late], line.inputs, language, options.way),
+    ]
     vtrace += toolchain.link_flags(directory, shims=not line.shared and not line.sanitized)
     linked = [*args[:at], *shim, *args[at:]]
     if _wants_openmp(options, line):
@@ -203,7 +210,7 @@ def _showme(compiler: list[str], options: Options, language: Language) -> list[s
         line = Line([*options.flags, *options.args, "source.c"])
         return [*_compile_flags(compiler, options, language, line), *options.flags, *options.args]
     given = [*options.args, *options.ldflags, *options.libs]
-    return _link(given, compiler, options, language, Line(given))
+    return _link(given, compiler, options, language, Line(given), [])
 
 
 def _say(language: Language, message: str) -> None:

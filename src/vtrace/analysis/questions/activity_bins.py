@@ -61,6 +61,6 @@ class Timeline(Question[_LinePart, Array]):
 
 
 def grouped(locations: Sequence[int], rows: int) -> Array:
-    """(locations,) the row of a timeline that each location is drawn in, if there are only so many rows: neighbours
-    share a row."""
+    """(locations,) the row of each location in a timeline with at most `rows` rows. If there are more locations,
+    neighbours share a row."""
     return np.asarray(locations, np.int64) * rows // max(1, len(locations))

@@ -89,7 +89,7 @@ class Calls:
 
 
 class CallSteps(KeptSlices[Calls]):
-    """Answers with calls as steps. shortest and dropped tell of the calls that are left out."""
+    """Answers with calls as steps. shortest: ns of the shortest call that is kept; dropped: number of dropped calls."""
 
     def answer(self) -> Calls:
         found = []
@@ -100,7 +100,7 @@ class CallSteps(KeptSlices[Calls]):
 
 
 def lanes(begin: Array, end: Array) -> Array:
-    """Shares intervals among lanes, so that no interval overlaps another of its lane: (n,) lanes.
+    """Distributes intervals to lanes, so that the intervals of a lane do not overlap: (n,) lanes.
 
     begin, end: (n,) ns, ascending by begin.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""MPI calls by the place that they are made from: times, and bytes as mpiP counts them."""
+"""MPI calls by call site: times, and bytes as mpiP counts them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.collectives import Begins
-from vtrace.analysis.questions.details import chosen, number, present, told_bytes
+from vtrace.analysis.questions.details import chosen, known_bytes, number, present
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, group
 from vtrace.io.archive.batches import Batch
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ATTRIBUTE = "call site"
 """The name of the attribute of an MPI call's Enter that has the call site."""
-Key = tuple[int, int]
+SiteKey = tuple[int, int]
 """The call site (SITE_NAMED and a string's id, or the row of the region around the call, NO_REGION for none), and the
 row of the call's own region."""
 NO_REGION = UNDEFINED
@@ -44,7 +44,7 @@ def short(name: str) -> str:
 
 
 def plain(name: str) -> str:
-    """The function that a name is a variant of: Send for MPI_Send_c."""
+    """The name of the function without the suffix of a variant: Send for MPI_Send_c."""
     return short(name).removesuffix("_c")
 
 
@@ -94,7 +94,7 @@ class SitesPart(Part):
 
     def __init__(self, owner: CallSites, location: int) -> None:
         self.owner, self.location, self.begins = owner, location, Begins()
-        self.calls: dict[Key, SiteCalls] = {}
+        self.calls: dict[SiteKey, SiteCalls] = {}
         self.collective_ns: dict[tuple[int, int, int], int] = {}
         """By region, bin of the communicator's size, bin of the message's size."""
         self.pt2pt_bytes: dict[tuple[int, int, int], int] = {}
@@ -102,7 +102,7 @@ class SitesPart(Part):
         """Times in ns: the end of MPI_Init, the begin of MPI_Finalize (ALWAYS, NEVER: not called), the first and last
         event."""
         self.switched: list[tuple[int, bool]] = []
-        """When recording was switched off and on."""
+        """Times at which recording was switched off and on."""
         self.flushes: list[tuple[int, int]] = []
         """Begin and end of each flush of the buffer, ns."""
         self._bytes: dict[tuple[str, int], Bytes] = {}
@@ -138,7 +138,7 @@ class SitesPart(Part):
     def _add(self, what: str, found: dict[str, Array], size: Array, wanted: Array) -> None:
         """Adds bytes to the calls of wanted regions around them."""
         rows = self.owner.among(found["region"], wanted)
-        size, unknown = told_bytes(size[rows].astype(np.uint64))
+        size, unknown = known_bytes(size[rows].astype(np.uint64))
         nodes, size = found["node"][rows][~unknown], size[~unknown]
         order = np.argsort(nodes, kind="stable")
         nodes, size = nodes[order], size[order]
@@ -157,7 +157,7 @@ class SitesPart(Part):
         keys = [found["region"][rows].astype(np.int64), bins(comm[rows]), bins(size[rows])]
         first, member = group(keys)
         sums = np.zeros(len(first), np.int64)
-        np.add.at(sums, member, told_bytes(value[rows].astype(np.uint64))[0])
+        np.add.at(sums, member, known_bytes(value[rows].astype(np.uint64))[0])
         for *key, total in zip(*(column[first].tolist() for column in keys), sums.tolist(), strict=True):
             region, comm_bin, size_bin = key
             into[region, comm_bin, size_bin] = into.get((region, comm_bin, size_bin), 0) + total
@@ -170,7 +170,7 @@ class SitesPart(Part):
         paths = replay.all_paths()
         for node, one in zip(nodes.tolist(), stats, strict=True):
             parent, region = paths[node].tolist()
-            if not parent:  # there were too many sites
+            if not parent:  # the number of sites exceeded its limit
                 continue
             calls = SiteCalls(int(one["calls"]), int(one["total"]), int(one["min"]), int(one["max"]))
             for what in (SENT, IO, RMA):
@@ -251,7 +251,7 @@ class CallSites(Question[SitesPart, dict[int, SitesPart]]):
 
     def message_size(self, found: dict[str, Array], peers: Array) -> Array:
         """The size of the message of collective calls, as mpiP computes it from the arguments."""
-        sent, received = (told_bytes(found[name])[0] for name in ("sent", "received"))
+        sent, received = (known_bytes(found[name])[0] for name in ("sent", "received"))
         size = np.zeros(len(sent), np.int64)
         for name, how in _SIZES.items():
             rows = self.among(found["region"], self._divisor[name])
@@ -278,4 +278,4 @@ _SIZES: dict[str, Any] = {
     "Reduce": lambda sent, received, n: np.where(sent > 0, sent, received // np.maximum(n - 1, 1)),
     "Scan": lambda sent, received, n: (sent + received) // (n + 1),
 }
-"""By function: the size of its message, out of the bytes that csrc/mpiwrap/templates/coll.c counts for n processes."""
+"""By function: the size of its message, from the bytes that csrc/mpiwrap/templates/coll.c counts for n processes."""

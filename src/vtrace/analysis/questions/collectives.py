@@ -10,7 +10,7 @@ import _otf2
 import numpy as np
 
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import number, present, region_rows, told_bytes
+from vtrace.analysis.questions.details import known_bytes, number, present, region_rows
 from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, add_up, group, joined, stack
@@ -41,7 +41,7 @@ class Begins:
         self.open: list[int] = []
 
     def of(self, batch: Batch, ends: Array) -> Array:
-        """The begin (ns) of each end (rows of the batch); the time of the end itself where the begin is unknown."""
+        """The begin (ns) of each end (rows of the batch); if the begin is unknown, the time of the end itself."""
         begins = np.flatnonzero(batch.kind == number("MpiCollectiveBegin"))
         found = np.empty(len(ends), np.int64)
         if len(begins) == len(ends) and not self.open and np.all(begins < ends) and np.all(begins[1:] > ends[:-1]):
@@ -90,7 +90,7 @@ class _CollectiveEnds(Part):
 def _columns(trace: Source, pieces: Sequence[_Piece]) -> dict[str, Array]:
     rows = joined([found for _, found, _, _ in pieces], DETAIL)
     columns = {name: rows["words"][:, place].astype(np.int64) for place, name in enumerate(_WORDS)}
-    columns |= {name: told_bytes(rows["words"][:, _WORDS.index(name)])[0] for name in ("sent", "received")}
+    columns |= {name: known_bytes(rows["words"][:, _WORDS.index(name)])[0] for name in ("sent", "received")}
     columns["root"] = np.where(columns["root"] >= 0xFFFFFFFD, -1, columns["root"])
     return columns | {
         "location": np.repeat([piece[0] for piece in pieces], [len(piece[1]) for piece in pieces]),

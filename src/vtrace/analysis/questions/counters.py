@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import present, told_bytes
+from vtrace.analysis.questions.details import known_bytes, present
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, stack
 from vtrace.io.archive.batches import Batch
@@ -46,9 +46,9 @@ class _MovedPart(Part):
             if mode in (READ, WRITE):
                 rows = (paradigms == paradigm) & (modes == mode)
                 sizes = ends["bytes"][rows]
-                known = told_bytes(sizes)[0]
+                known = known_bytes(sizes)[0]
                 self.curve(paradigm, mode, ends["time"][rows], known)
-        if self.rows > self.owner.most:  # sums: each second value tells as much, less often
+        if self.rows > self.owner.most:  # values are sums: every second one keeps the totals, with fewer points
             self.every *= 2
             self.found = [{name: column[::2] for name, column in part.items()} for part in self.found]
             self.rows = sum(len(part["time"]) for part in self.found)

@@ -42,9 +42,9 @@ def present(batch: Batch, *kinds: str) -> Iterator[tuple[str, dict[str, Array]]]
             yield kind, chosen(batch, kind)
 
 
-def told_bytes(values: Array) -> tuple[Array, Array]:
-    """Numbers of bytes (uint64) as int64, and a mask of the unknown ones, which become 0: OTF2's 2**64 - 1, and sizes
-    that nothing can have."""
+def known_bytes(values: Array) -> tuple[Array, Array]:
+    """Numbers of bytes (uint64) as int64, and a mask of unknown ones, which become 0: OTF2's 2**64 - 1, and impossible
+    sizes."""
     unknown = values >= np.uint64(1 << 62)
     return np.where(unknown, np.uint64(0), values).astype(np.int64), unknown
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, HDF5, ISO_C, LAYERS, MPI_IO, OTHER, nested
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import number, present, told_bytes
+from vtrace.analysis.questions.details import known_bytes, number, present
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.io.archive.batches import Batch
@@ -30,7 +30,7 @@ _INNER = len(_OWN)
 _SUMS = _OWN + [f"nested_{name}" for name in _OWN]
 _SYSTEM = ("/proc/", "/sys/")
 _MODES = 3
-"""OTF2's operation modes: READ 0, WRITE 1, FLUSH 2; as many columns of counts and of times in that order."""
+"""Number of OTF2's operation modes: READ 0, WRITE 1, FLUSH 2. Columns of counts and of times have this order."""
 _OPERATION = ("IoOperationBegin", "IoOperationComplete", "IoOperationCancelled")
 _DONE = 1
 _POINT = np.dtype("u4, u8, i8, i8, u1, u8, u2")
@@ -46,7 +46,7 @@ class _System:
         regions = trace.regions
         init, user = (ACTIVITIES.index(path) for path in ("mpi/management/init", "user"))
         self.begins = np.append(np.isin(regions["activity"], (init, user)) & (regions["id"] >= 0), False)
-        """(regions + 1,) True where the first call of a region is the begin of the program; the last row stands for
+        """(regions + 1,) True for regions whose first call is the begin of the program. The last row stands for
         undefined regions."""
         self.mpi = bool((regions["activity"] == init).any())
         names = np.append(trace.files["name"], "")[trace.io_handles["file"]].tolist()
@@ -155,7 +155,7 @@ class _IoPart(Part):
         for layer in self.running:
             step = np.where(layers == layer, np.where(points["kind"] == 0, 1, -1), 0)
             count = self.running[layer] + np.cumsum(step)
-            count -= np.minimum(0, np.minimum.accumulate(count))  # what begins before the window ends in it
+            count -= np.minimum(0, np.minimum.accumulate(count))  # operations that begin before the window end in it
             points["marks"][(count > 0)] |= 1 << layer
             self.running[layer] = int(count[-1])
         return points
@@ -168,11 +168,15 @@ class _IoPart(Part):
         self.count(handles[~done], np.ones(np.count_nonzero(~done), np.int64), _CANCELLED + inner[~done])
         self.count(handles[done], np.ones(np.count_nonzero(done), np.int64), (_READS + modes + inner)[done])
         moved = done & (modes < 2)
-        sizes, unknown = told_bytes(ends["value"])
-        untold = moved & unknown
-        self.count(handles[untold], np.ones(np.count_nonzero(untold), np.int64), (_UNKNOWNS + modes + inner)[untold])
-        told = moved & ~untold
-        self.count(handles[told], sizes[told], (_BYTES + modes + inner)[told])
+        sizes, unknown = known_bytes(ends["value"])
+        unsized = moved & unknown
+        self.count(
+            handles[unsized],
+            np.ones(np.count_nonzero(unsized), np.int64),
+            (_UNKNOWNS + modes + inner)[unsized],
+        )
+        sized = moved & ~unsized
+        self.count(handles[sized], sizes[sized], (_BYTES + modes + inner)[sized])
 
 
 class Io(Question[_IoPart, Table]):
@@ -210,8 +214,8 @@ class Io(Question[_IoPart, Table]):
 
 
 def _move_closes(sums: Array) -> None:
-    """Moves closes to the nested columns: OTF2 does not tell where a handle is closed, but a handle that a higher layer
-    opens is closed by that layer."""
+    """Moves closes to the nested columns. OTF2 does not record the call that closes a handle, but the layer that opens
+    a handle also closes it."""
     inside = (sums[_INNER + _OPENS] > 0) & (sums[_OPENS] == 0)
     sums[_INNER + _CLOSES, inside] += sums[_CLOSES, inside]
     sums[_CLOSES, inside] = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import number, present, region_rows, told_bytes
+from vtrace.analysis.questions.details import known_bytes, number, present, region_rows
 from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, group, joined, stack
@@ -95,7 +95,7 @@ class MessageMatrix(Question[_MatrixPart, Matrix]):
         return {
             "way": _ways()[found["kind"]], "here": places.process[location],
             "there": np.where(peer < 0, -1, places.process[peer]), "count": np.ones(len(found), np.int64),
-            "bytes": told_bytes(found["words"][:, 2])[0],
+            "bytes": known_bytes(found["words"][:, 2])[0],
         }  # fmt: skip
 
     def answer(self, sent: bool = True) -> Matrix:
@@ -127,7 +127,7 @@ class _EndsPart(Part):
             comm = self.trace.definitions.ids["comms"].rows(found["ref"])
             end = {
                 "comm": comm, "peer": self.trace.places.locate(comm, found["peer"], self.location),
-                "tag": found["tag"].astype(np.int64), "bytes": told_bytes(found["bytes"])[0], "time": found["time"],
+                "tag": found["tag"].astype(np.int64), "bytes": known_bytes(found["bytes"])[0], "time": found["time"],
                 "region": region_rows(found["region"]), "order": order,
             }  # fmt: skip
             if kind == "MpiIrecv":
@@ -170,7 +170,7 @@ class Messages(Question[_EndsPart, Table]):
     def __init__(self, most: int) -> None:
         super().__init__()
         self.most, self.share = most, 1
-        """share: one of so many messages is kept."""
+        """share: one of `share` messages is kept."""
         self.kept: tuple[list[Table], list[Table]] = [], []
         """Ends of sends and of receives, in any order."""
         self.rows, self.lock = 0, Lock()

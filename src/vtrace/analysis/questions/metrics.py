@@ -128,7 +128,7 @@ def heap_metrics(trace: Source) -> dict[str, int]:
 
 
 def heap_curve(values: Table, trace: Source) -> Table:
-    """Rows process, time (ns), bytes, blocks (-1: not recorded) out of values of the heap's metrics."""
+    """Rows process, time (ns), bytes, blocks (-1: not recorded), from values of the heap's metrics."""
     known = heap_metrics(trace)
     first, member = group([values["location"], values["time"]])
     columns: dict[str, Any] = {
@@ -173,12 +173,12 @@ class _AllocationPart(Part):
             points["failed"][np.searchsorted(points["row"], nothing["row"], "right") - 1] = 1
             self.last = {name: column[-1:] for name, column in points.items()}
             self.last["row"] = np.array([-1])
-            self.tell({name: column[:-1] for name, column in points.items()})
+            self.add_allocations({name: column[:-1] for name, column in points.items()})
 
     def end(self, replay: Replay | None) -> None:
-        self.tell(self.last)
+        self.add_allocations(self.last)
 
-    def tell(self, points: dict[str, Array]) -> None:
+    def add_allocations(self, points: dict[str, Array]) -> None:
         good = 1 - points["failed"]
         self.add(points["region"], points["caller"], {0: good, 1: points["value"] * good, 4: points["failed"]})
 

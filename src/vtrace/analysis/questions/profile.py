@@ -43,58 +43,76 @@ class Profile(Question[_ProfilePart, Table]):
         return _ProfilePart()
 
     def answer(self) -> Table:
-        return _numbers(self.parts, "region", {location: part.rows for location, part in self.parts.items()})
+        stats = {location: part.stats for location, part in self.parts.items()}
+        return numbers(stats, "region", {location: part.rows for location, part in self.parts.items()})
 
 
-def _numbers(parts: Mapping[int, _ProfilePart], name: str, rows: Mapping[int, Array]) -> Table:
-    """Rows (location, name) with the numbers of all parts. rows: the region or path of each row of a part."""
-    stats = joined([part.stats for part in parts.values()], STATS)
+def numbers(stats_of: Mapping[int, Array], name: str, rows: Mapping[int, Array]) -> Table:
+    """Rows (location, name) with NUMBERS.
+
+    stats_of: the STATS of each location. rows: the region or path of each of them, by location.
+    """
+    stats = joined([*stats_of.values()], STATS)
     columns = {
-        "location": np.repeat(np.array([*parts], np.int64), [len(part.rows) for part in parts.values()]),
+        "location": np.repeat(np.array([*stats_of], np.int64), [len(each) for each in stats_of.values()]),
         name: np.concatenate([*rows.values(), np.empty(0, np.int64)]),
         **{number: stats[number].astype(kind) for number, kind in NUMBERS.items()},
     }
     return Table(columns).take(np.lexsort((columns[name], columns["location"])))
 
 
-class _PathPart(_ProfilePart):
+class PathPart(_ProfilePart):
+    """The calls of a location by call path."""
+
     def end(self, replay: Replay | None) -> None:
         assert replay is not None
         self.rows, self.stats = replay.path_stats()
         self.replay = replay
 
 
-class CallTree(Question[_PathPart, tuple[Table, Table]]):
+class CallTree(Question[PathPart, tuple[Table, Table]]):
     """Answers Trace.call_tree."""
 
     replay = paths = True
 
-    def part(self, trace: Source, location: int) -> _PathPart:
-        return _PathPart()
+    def part(self, trace: Source, location: int) -> PathPart:
+        return PathPart()
 
     def answer(self) -> tuple[Table, Table]:
-        """Paths and their numbers. Each reading thread has numbered its own paths; they are joined here, parents before
-        children."""
-        number: dict[tuple[int, int], int] = {}
-        parents, regions, depths = [-1], [-1], [0]
-        maps: dict[int, Array] = {}
-        for part in self.parts.values():
-            assert part.replay is not None
-            if id(part.replay) in maps:
-                continue
-            own = np.zeros(part.replay.fields.npaths, np.int64)
-            for i, (parent, region) in enumerate(part.replay.all_paths().tolist()[1:], 1):
-                key = (int(own[parent]), region)
-                if key not in number:
-                    number[key] = len(parents)
-                    parents.append(key[0])
-                    regions.append(region)
-                    depths.append(depths[key[0]] + 1)
-                own[i] = number[key]
-            maps[id(part.replay)] = own
+        """Paths and their numbers."""
+        tree, maps, _ = joined_paths(self.parts)
         paths = {location: maps[id(part.replay)][part.rows] for location, part in self.parts.items()}
-        tree = Table({"parent": np.array(parents), "region": np.array(regions), "depth": np.array(depths)})
-        return tree, _numbers(self.parts, "path", paths)
+        return tree, numbers({location: part.stats for location, part in self.parts.items()}, "path", paths)
+
+
+def joined_paths(parts: Mapping[int, PathPart]) -> tuple[Table, dict[int, Array], bool]:
+    """The call paths of all parts, parents before children; by the id of each part's replay, the rows of the thread's
+    own numbers; true if a thread met more paths than it keeps apart.
+
+    Each reading thread has numbered its own paths.
+    """
+    number: dict[tuple[int, int], int] = {}
+    parents, regions, depths = [-1], [-1], [0]
+    maps: dict[int, Array] = {}
+    full = False
+    for part in parts.values():
+        assert part.replay is not None
+        if id(part.replay) in maps:
+            continue
+        fields = part.replay.fields
+        full |= fields.npaths >= fields.paths_max
+        own = np.zeros(fields.npaths, np.int64)
+        for i, (parent, region) in enumerate(part.replay.all_paths().tolist()[1:], 1):
+            key = (int(own[parent]), region)
+            if key not in number:
+                number[key] = len(parents)
+                parents.append(key[0])
+                regions.append(region)
+                depths.append(depths[key[0]] + 1)
+            own[i] = number[key]
+        maps[id(part.replay)] = own
+    tree = Table({"parent": np.array(parents), "region": np.array(regions), "depth": np.array(depths)})
+    return tree, maps, full
 
 
 def reduce(table: Table, *keys: str) -> Table:

@@ -10,7 +10,7 @@ import _otf2
 import numpy as np
 
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import number, told_bytes
+from vtrace.analysis.questions.details import known_bytes, number
 from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, add_up, group, joined
@@ -75,8 +75,10 @@ class Rma(Question[_RmaPart, Table]):
         put, get, atomic = (kind == number(name) for name in _KINDS)
         window = trace.definitions.ids["windows"].rows(found["ref"])
         target = trace.places.locate(np.append(trace.windows["comm"], -1)[window], words[:, 0], location)
-        sent, sent_unknown = told_bytes(np.where(atomic, words[:, 2], np.where(put, words[:, 1], np.uint64(0))))
-        received, received_unknown = told_bytes(np.where(atomic, words[:, 3], np.where(get, words[:, 1], np.uint64(0))))
+        sent, sent_unknown = known_bytes(np.where(atomic, words[:, 2], np.where(put, words[:, 1], np.uint64(0))))
+        received, received_unknown = known_bytes(
+            np.where(atomic, words[:, 3], np.where(get, words[:, 1], np.uint64(0)))
+        )
         return {
             "location": location, "window": window, "target": np.where(target < 0, -1, trace.places.process[target]),
             "operation": np.where(atomic, _ATOMIC + words[:, 1].astype(np.int64), np.where(get, _GET, _PUT)),
@@ -89,7 +91,7 @@ class Rma(Question[_RmaPart, Table]):
 
 
 def synchronization(trace: Source, profile: Table) -> Table:
-    """Rows (location, kind): calls, ns of all calls, out of a profile. kind: place in .kinds, the keys of
+    """Rows (location, kind): calls, ns of all calls, from a profile. kind: place in .kinds, the keys of
     SYNCHRONIZATION."""
     names = [re.sub(r"^mpi_|_(c|f08|f08ts)?_*$", "", name.lower()) for name in trace.regions["name"].tolist()]
     kinds = list(SYNCHRONIZATION)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import present, told_bytes
+from vtrace.analysis.questions.details import known_bytes, present
 from vtrace.analysis.questions.messages import SENDS
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array
@@ -30,7 +30,7 @@ class _SizesPart(Part):
         begin, end = self.owner.ends
         for _, found in present(batch, *SENDS):
             column = (found["time"] - begin) * self.owner.bins // max(1, end - begin)
-            power = np.frexp(told_bytes(found["bytes"])[0].astype(np.float64))[1]
+            power = np.frexp(known_bytes(found["bytes"])[0].astype(np.float64))[1]
             place = np.clip(power, 0, POWERS - 1) * self.owner.bins + np.clip(column, 0, self.owner.bins - 1)
             self.owner.add(place)
 

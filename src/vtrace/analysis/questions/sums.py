@@ -30,7 +30,7 @@ class Sums:
         self._lock = Lock()
 
     def add(self, rows: int, piece: Any) -> None:
-        """Adds a piece with so many rows."""
+        """Adds a piece. rows: the number of its rows."""
         with self._lock:
             self._pieces.append(piece)
             self._rows += rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The contents of a timeline, out of one or two passes: calls, messages, collectives, counters, gaps."""
+"""The contents of a timeline, from one or two passes: calls, messages, collectives, counters, gaps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.ledger import FLUSH
 from vtrace.analysis.questions.calls import Calls, CallSteps
 from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals
 from vtrace.analysis.questions.counters import Moved
@@ -17,6 +16,7 @@ from vtrace.analysis.questions.metrics import Metrics
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.left_out import WHOLE_RUN
+from vtrace.reasons import FLUSH
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -50,7 +50,7 @@ class Shown:
 def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
     """Reads the contents of a timeline.
 
-    most: calls and collective operations to show; a quarter as many messages.
+    most: number of calls and of collective operations to show; of messages a quarter of this number is shown.
     """
     calls, messages = CallSteps(most), Messages(max(most // 4, 1))
     moved, metrics, totals = Moved(trace, _VALUES), Metrics(None, _VALUES), CollectiveTotals()
@@ -114,6 +114,14 @@ def process_names(trace: Source) -> list[str]:
         f"{row['name'] or 'process'}{' on ' + row['host'] if hosts and row['host'] else ''}"
         for row in trace.processes.records()
     ]
+
+
+def location_names(trace: Source) -> list[str]:
+    """(locations,) names: the process, with the thread if the process has several."""
+    processes, process = process_names(trace), trace.places.process
+    several = np.bincount(process[process >= 0], minlength=trace.processes.rows) > 1
+    pairs = zip(process.tolist(), trace.locations["name"].tolist(), strict=True)
+    return [f"{processes[p]}, {name}" if p < 0 or several[p] else processes[p] for p, name in pairs]
 
 
 def used_regions(calls: Calls) -> list[int]:

@@ -34,7 +34,7 @@ class _CountedPart(Part):
         """(metric, call path) -> sum."""
         self.latest: dict[int, _SUM] = {}
         self.regions: dict[int, dict[str, _SUM]] = {}
-        """Sums while a region ran, by its row."""
+        """Sums during the calls of a region, by its row."""
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         for _, found in present(batch, "Metric"):
@@ -85,7 +85,7 @@ class _CountedPart(Part):
 
 
 class Counted(Question[_CountedPart, dict[tuple[int, int], dict[str, _SUM]]]):
-    """Answers with the bytes and flops that the program counted while regions ran."""
+    """Answers with the bytes and flops that the program counted during the calls of regions."""
 
     kinds = frozenset({"Metric"})
     replay = paths = True

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from vtrace.io.archive.reader_abi import ATTRIBUTE, DETAIL, BatchFields, event_kinds, readback
+from vtrace.io.common.arrays import Array, view
 
-Array = np.ndarray[Any, Any]
 BATCH = 1 << 16
 """Events in a batch: few enough for the processor's cache."""
 _KINDS = BatchFields.wanted.size
@@ -19,23 +18,15 @@ _KINDS = BatchFields.wanted.size
 
 @cache
 def wanted_kinds(kinds: frozenset[str] | None) -> bytes:
-    """A byte for each of event_kinds(): 1 for these."""
+    """A byte for each of event_kinds(): 1 for the given kinds."""
     found = bytearray(_KINDS)
     for name, (number, *_) in event_kinds().items():
         found[number] = kinds is None or name in kinds
     return bytes(found)
 
 
-def view(address: int | None, count: int, dtype: Any) -> Array:
-    """count items at an address of foreign memory, without a copy."""
-    if not count or not address:
-        return np.empty(0, dtype)
-    size = count * np.dtype(dtype).itemsize
-    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
-
-
 class Batch:
-    """Some events of one location in order. The arrays are views, which are valid until the next batch is read.
+    """Some events of one location in order. The arrays are views, valid until the next batch is read.
 
     time: (n,) int64, ns since the clock's offset, never descending. kind: (n,) uint8, numbers of event_kinds(). ref:
     (n,) uint32, the definition that an event refers to. details: records DETAIL of the events with further values,
@@ -74,7 +65,7 @@ class Batch:
 
 
 class BatchBuffer(Batch):
-    """A batch that a Reader fills again and again."""
+    """A batch that a Reader fills repeatedly."""
 
     def __init__(self, capacity: int = BATCH) -> None:
         """Raises MemoryError."""

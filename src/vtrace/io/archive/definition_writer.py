@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the global definitions of an archive in the order of Score-P: what is referred to comes first."""
+"""Writes the global definitions of an archive in Score-P's order: a definition comes before its references."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import _otf2
 
 from vtrace.io.archive.definitions import FIRST_STRING, IO_PARADIGMS, UNDEFINED, Definitions, Group, plain_text
 from vtrace.io.common.enumerations import names_of
+from vtrace.io.local import kernel
 
 
 class _Strings:
@@ -70,6 +72,7 @@ def write_definitions(writer: Any, definitions: Definitions) -> None:
         name, description = strings[attribute.name], strings[attribute.description]
         _otf2.GlobalDefWriter_WriteAttribute(writer, number, name, description, _otf2.Type(attribute.type))
     _write_io(writer, strings, d)
+    _write_contexts(writer, strings, d)
 
 
 def _write_group(writer: Any, strings: _Strings, number: int, group: Group) -> None:
@@ -103,11 +106,11 @@ def _write_system(writer: Any, strings: _Strings, d: Definitions) -> None:
             _otf2.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, number, domain)
     kind = _otf2.LOCATION_GROUP_TYPE_PROCESS
     for number, process in enumerate(d.groups):
-        early = process.creator is not None and process.creator < number  # readers want this order
+        early = process.creator is not None and process.creator < number  # readers require this order
         creator = process.creator if early else UNDEFINED
         _otf2.GlobalDefWriter_WriteLocationGroup(writer, number, strings[process.name], kind, process.node, creator)
-        told = {} if process.creator is None or early else {"VTRACE::CREATOR": d.groups[process.creator].name}
-        for key, text in (told | process.properties).items():
+        own = {} if process.creator is None or early else {"VTRACE::CREATOR": d.groups[process.creator].name}
+        for key, text in (own | process.properties).items():
             value = _otf2.AttributeValue(stringRef=strings[text])
             _otf2.GlobalDefWriter_WriteLocationGroupProperty(writer, number, strings[key], _otf2.TYPE_STRING, value)
     for number, location in enumerate(d.locations):
@@ -143,3 +146,19 @@ def _write_io(writer: Any, strings: _Strings, d: Definitions) -> None:
         if handle.state is not None:
             mode, status = _otf2.IoAccessMode(handle.state[0]), _otf2.IoStatusFlag(handle.state[1])
             _otf2.GlobalDefWriter_WriteIoPreCreatedHandleState(writer, number, mode, status)
+
+
+def _write_contexts(writer: Any, strings: _Strings, d: Definitions) -> None:
+    for number, (file, line) in enumerate(d.source_lines):
+        _otf2.GlobalDefWriter_WriteSourceCodeLocation(writer, number, strings[file], line)
+    for number, generator in enumerate(d.generators):
+        _otf2.GlobalDefWriter_WriteInterruptGenerator(
+            writer, number, strings[generator.name], _otf2.INTERRUPT_GENERATOR_MODE_TIME, _otf2.BASE_DECIMAL, -9,
+            generator.ns,
+        )  # fmt: skip
+    if d.contexts is not None:
+        code = kernel.write_contexts(
+            ctypes.cast(writer, ctypes.c_void_p).value or 0, d.contexts.regions, d.contexts.lines, d.contexts.parents
+        )
+        if code:
+            raise _otf2.Error(_otf2.ErrorCode(code))

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
+from vtrace.io.common.arrays import Array
 
 UNDEFINED = 0xFFFFFFFF
 PARADIGM_MPI = 4
@@ -74,7 +73,7 @@ class Group:
     kind: str
     paradigm: int
     name: str = ""
-    members: Sequence[int] | np.ndarray[Any, Any] = ()
+    members: Sequence[int] | Array = ()
 
 
 @dataclass
@@ -89,7 +88,7 @@ class Comm:
 
 @dataclass
 class Window:
-    """A window of one-sided communication, with events of its creation and its end."""
+    """An RMA window, with events of its creation and its destruction."""
 
     name: str
     comm: int
@@ -147,10 +146,28 @@ class Metric:
 
 @dataclass
 class MetricClass:
-    """Metrics whose values one event has. threads: recorded by threads, not by a location of type METRIC."""
+    """Metrics with values in one event. threads: recorded by threads, not by a location of type METRIC."""
 
     metrics: Sequence[int]
     threads: bool = True
+
+
+@dataclass
+class InterruptGenerator:
+    """The origin of samples. ns: the time that each of its samples stands for."""
+
+    name: str
+    ns: int
+
+
+@dataclass
+class Contexts:
+    """Calling contexts, a number in each array: region, source code location (UNDEFINED: unknown) and the context
+    around it (UNDEFINED: none), which has a smaller number."""
+
+    regions: Array
+    lines: Array
+    parents: Array
 
 
 @dataclass
@@ -194,6 +211,11 @@ class Definitions:
     attributes: list[Attribute] = field(default_factory=list)
     files: list[IoFile] = field(default_factory=list)
     handles: list[IoHandle] = field(default_factory=list)
+    source_lines: Sequence[tuple[str, int]] = ()
+    """File and line of each source code location."""
+    contexts: Contexts | None = None
+    """None for an archive with Enter and Leave."""
+    generators: Sequence[InterruptGenerator] = ()
     properties: dict[str, str] = field(default_factory=dict)
     """Archive properties: names of upper-case letters, digits and _, with :: between parts (VTRACE::EVENTS)."""
     creator: str = "vtrace"

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from vtrace.io.common.arrays import Array
+
 _DIRECT = 1 << 22
 """Up to this id a table of all ids has the rows."""
 
 
-class Ids:
+class IdRows:
     """Maps the ids of one kind of definition, which need not be dense, to rows of the table of that kind."""
 
     def __init__(self, ids: Array, rows: Array | None = None) -> None:
@@ -40,13 +39,6 @@ class Ids:
             at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
             found = np.where(self._ids[at] == ids, self._rows[at], -1)
         return found
-
-
-def distinct(values: Array) -> Array:
-    """The distinct values, ascending. np.unique would load numpy.ma, a twentieth of the start of vtunify."""
-    ordered = np.sort(values, axis=None)
-    found: Array = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
-    return found
 
 
 def ascending(raw: Array) -> Array:

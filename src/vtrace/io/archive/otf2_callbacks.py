@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import _otf2
 
-Value = TypeVar("Value")
+WorkResult = TypeVar("WorkResult")
 
 
 class Writers(Protocol):
@@ -19,10 +19,10 @@ class Writers(Protocol):
     def rank(self) -> int: ...
     @property
     def size(self) -> int: ...
-    def together(self, work: Callable[[], Value]) -> Value:
+    def together(self, work: Callable[[], WorkResult]) -> WorkResult:
         """All processes call work; if one fails, all raise its error."""
 
-    def first(self, work: Callable[[], Value]) -> Value:
+    def first(self, work: Callable[[], WorkResult]) -> WorkResult:
         """Rank 0 calls work, and all get the result."""
 
     def total(self, numbers: Sequence[int]) -> list[int]:
@@ -35,10 +35,10 @@ class Writers(Protocol):
 class _Alone:
     rank, size = 0, 1
 
-    def together(self, work: Callable[[], Value]) -> Value:
+    def together(self, work: Callable[[], WorkResult]) -> WorkResult:
         return work()
 
-    def first(self, work: Callable[[], Value]) -> Value:
+    def first(self, work: Callable[[], WorkResult]) -> WorkResult:
         return work()
 
     def total(self, numbers: Sequence[int]) -> list[int]:
@@ -78,8 +78,8 @@ class CollectiveCallbacks:
     def __init__(self, writers: Writers) -> None:
         self._writers = writers
         self._table = _Table()
-        self._table.get_size = _Sized(self._tell(lambda: writers.size))
-        self._table.get_rank = _Sized(self._tell(lambda: writers.rank))
+        self._table.get_size = _Sized(self._callback(lambda: writers.size))
+        self._table.get_rank = _Sized(self._callback(lambda: writers.rank))
         self._table.barrier = _Barrier(lambda user, comm: self._safely(lambda: writers.broadcast_bytes(0, 0, 0)))
         self._table.bcast = _Broadcast(
             lambda user, comm, data, count, kind, root: self._safely(
@@ -90,7 +90,7 @@ class CollectiveCallbacks:
         for name in ("gather", "gatherv", "scatter", "scatterv"):
             setattr(self._table, name, ctypes.cast(self._unused, _P))
 
-    def _tell(self, number: Callable[[], int]) -> Callable[[Any, Any, Any], int]:
+    def _callback(self, number: Callable[[], int]) -> Callable[[Any, Any, Any], int]:
         def call(user: Any, comm: Any, result: Any) -> int:
             result[0] = number()
             return 0

@@ -15,7 +15,7 @@ from vtrace.io.archive.properties import COMMAND, EXECUTABLE, read_properties
 from vtrace.io.archive.properties import PROPERTY as PROPERTY
 
 if TYPE_CHECKING:
-    from vtrace.io.archive.ids import Array
+    from vtrace.io.common.arrays import Array
 
 ANCHOR = "traces.otf2"
 
@@ -39,35 +39,35 @@ class Locations:
         """raw: the tables of io.readback."""
         import numpy as np
 
-        from vtrace.io.archive.ids import Ids, ascending
+        from vtrace.io.archive.ids import IdRows, ascending
 
         self._table, self._properties = ascending(raw["Location"]), raw["LocationProperty"]
         self._groups, self._nodes, self._strings = (
             ascending(raw[kind]) for kind in ("LocationGroup", "SystemTreeNode", "String")
         )
-        self._told, self._comm_groups, self._members = (
+        self._group_properties, self._comm_groups, self._members = (
             raw[kind] for kind in ("LocationGroupProperty", "Group", "Members")
         )
         self._text, self._ids = raw["Text"]["bytes"].tobytes(), self._strings["id"].astype(np.int64)
-        self._group = Ids(self._groups["id"]).rows(self._table["group"])
-        self._node = Ids(self._nodes["id"]).rows(self._groups["node"])
+        self._group = IdRows(self._groups["id"]).rows(self._table["group"])
+        self._node = IdRows(self._nodes["id"]).rows(self._groups["node"])
 
     def __len__(self) -> int:
         return len(self._table)
 
     @property
     def ids(self) -> Array:
-        """(n,) OTF2's."""
+        """(n,) OTF2's ids."""
         return self._table["id"]
 
     @property
     def events(self) -> Array:
-        """(n,) as the definitions have it."""
+        """(n,) numbers of events in the definitions."""
         return self._table["events"]
 
     @property
     def threads(self) -> int:
-        """The number of threads: locations that do not only hold counters."""
+        """The number of threads: locations of other types than METRIC."""
         import _otf2
 
         return int((self._table["type"] != _otf2.LOCATION_TYPE_METRIC.value).sum())
@@ -77,7 +77,7 @@ class Locations:
         number, name, _, events, _ = self._table[row].tolist()
         group = int(self._group[row])
         node = int(self._node[group]) if group >= 0 else -1
-        known = {word: int(values[row]) for word, (values, told) in self.properties.items() if told[row]}
+        known = {word: int(values[row]) for word, (values, present) in self.properties.items() if present[row]}
         process, host = self._name(self._groups, group), self._name(self._nodes, node)
         return LocationLine(number, self.text(name), process, host, events, known)
 
@@ -100,8 +100,8 @@ class Locations:
         """MPI rank (-1: none), executable and command line of each process, if the archive has them."""
         import _otf2
 
-        told = self._told[self._told["type"] == _otf2.TYPE_STRING.value]
-        texts = {(group, self.text(name)): self.text(text) for group, name, _, text in told.tolist()}
+        own = self._group_properties[self._group_properties["type"] == _otf2.TYPE_STRING.value]
+        texts = {(group, self.text(name)): self.text(text) for group, name, _, text in own.tolist()}
         ranks = self._ranks()
         found = []
         for group in self._groups["id"].tolist():
@@ -114,7 +114,7 @@ class Locations:
         """The MPI rank of each location group: its place in OTF2's group of all locations of MPI."""
         import _otf2
 
-        from vtrace.io.archive.ids import Ids
+        from vtrace.io.archive.ids import IdRows
 
         kind, paradigm = _otf2.GROUP_TYPE_COMM_LOCATIONS.value, _otf2.PARADIGM_MPI.value
         world = self._comm_groups[(self._comm_groups["type"] == kind) & (self._comm_groups["paradigm"] == paradigm)]
@@ -122,27 +122,28 @@ class Locations:
             return {}
         first = int(world["offset"][-1])
         members = self._members["member"][first : first + int(world["count"][-1])]
-        rows = Ids(self._table["id"]).rows(members)
+        rows = IdRows(self._table["id"]).rows(members)
         groups = dict.fromkeys(self._table["group"][rows[rows >= 0]].tolist())
         return {group: rank for rank, group in enumerate(groups)}
 
     @cached_property
     def properties(self) -> dict[str, tuple[Array, Array]]:
-        """Properties of vtunify by name without VTRACE::: (n,) values, and (n,) bool, True if there is a value."""
+        """Properties of vtunify by name without VTRACE::. Each has (n,) values, and (n,) bool, True for set values."""
         import _otf2
         import numpy as np
 
-        from vtrace.io.archive.ids import Ids, distinct
+        from vtrace.io.archive.ids import IdRows
+        from vtrace.io.common.arrays import distinct
 
         found = {}
         numbers = self._properties[self._properties["type"] == _otf2.TYPE_UINT64.value]
-        rows = Ids(self._table["id"]).rows(numbers["location"])
+        rows = IdRows(self._table["id"]).rows(numbers["location"])
         for name in distinct(numbers["name"]).tolist():
             mine = (numbers["name"] == name) & (rows >= 0)
-            values, told = np.zeros(len(self), np.uint64), np.zeros(len(self), bool)
-            values[rows[mine]], told[rows[mine]] = numbers["value"][mine], True
+            values, present = np.zeros(len(self), np.uint64), np.zeros(len(self), bool)
+            values[rows[mine]], present[rows[mine]] = numbers["value"][mine], True
             if (text := self.text(name)).startswith(PROPERTY):
-                found[text.removeprefix(PROPERTY)] = values, told
+                found[text.removeprefix(PROPERTY)] = values, present
         return found
 
     def _name(self, table: Array, row: int) -> str:
@@ -172,7 +173,7 @@ class Overview:
     communicators: list[str]
     vtrace: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    """A line for each part of the archive's own description that is damaged."""
+    """A line for each damaged part of the archive's own description."""
     properties: dict[str, str] = field(default_factory=dict)
     """All properties, with their whole names."""
     clock: tuple[int, int] = 10**9, 0
@@ -202,20 +203,20 @@ def read_overview(anchor: Path) -> Overview:
 
     with Reader(anchor) as reader:
         raw = reader.definitions()
-        told = read_properties(reader.handle, anchor)
+        about = read_properties(reader.handle, anchor)
     locations = Locations(raw)
     resolution, offset, length, start = clock_of(raw["ClockProperties"])
     return Overview(
         anchor=anchor,
-        creator=told.creator,
-        machine=told.machine,
+        creator=about.creator,
+        machine=about.machine,
         start=start,
         seconds=length / resolution,
         locations=locations,
         regions=len(set(raw["Region"]["id"].tolist())),
         communicators=[locations.text(name) for name in ascending(raw["Comm"])["name"].tolist()],
-        vtrace=told.vtrace,
-        problems=told.problems,
-        properties=told.texts,
+        vtrace=about.vtrace,
+        problems=about.problems,
+        properties=about.texts,
         clock=(resolution, offset),
     )

@@ -48,8 +48,8 @@ def read_properties(handle: Any, anchor: Path) -> Properties:
     except (_otf2.Error, ValueError) as error:
         raise FormatError(f"{anchor}: its properties cannot be read: {error}", "the file is damaged") from error
     problems: list[str] = []
-    told = {name.removeprefix(PROPERTY): text for name, text in texts.items() if name.startswith(PROPERTY)}
-    vtrace = {name: value for name, text in told.items() if (value := parsed(name, text, problems)) is not None}
+    own = {name.removeprefix(PROPERTY): text for name, text in texts.items() if name.startswith(PROPERTY)}
+    vtrace = {name: value for name, text in own.items() if (value := parsed(name, text, problems)) is not None}
     return Properties(creator, machine, texts, vtrace, [f"{anchor}: {text}" for text in problems])
 
 
@@ -62,7 +62,7 @@ def parsed(name: str, text: str, problems: list[str]) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError):
         if name in _FORMS:
-            problems.append(f"property {PROPERTY}{name} is damaged and left out (no JSON)")
+            problems.append(f"property {PROPERTY}{name} is damaged and left out (not JSON)")
         return None if name in _FORMS else text
     if name not in _FORMS:
         return value
@@ -71,7 +71,7 @@ def parsed(name: str, text: str, problems: list[str]) -> Any:
 
 
 def _wrong(where: str, wanted: str, problems: list[str]) -> Any:
-    problems.append(f"{where} is damaged and left out (it is no {wanted})")
+    problems.append(f"{where} is damaged and left out (expected: {wanted})")
     return _BAD
 
 
@@ -178,6 +178,7 @@ _FORMS: dict[str, Check] = {
         _any,
     ),
     "CLOCKS": _clocks,
+    "SAMPLES": _object({"samples": _count, "lost": _count}, {}, _any),
     "EVENT_BYTES": _count,
 }  # fmt: skip
 """The properties that unify/account/archive_texts.py and io/archive/writer.py write. Members of later versions are not

@@ -14,9 +14,10 @@ import _otf2
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io.archive.batches import Array, BatchBuffer, view, wanted_kinds
+from vtrace.io.archive.batches import BatchBuffer, wanted_kinds
 from vtrace.io.archive.definitions import UNDEFINED_TIME
 from vtrace.io.archive.reader_abi import libotf2, readback
+from vtrace.io.common.arrays import Array, view
 from vtrace.io.local import kernel
 
 _END_OF_FILE = b"\x01"
@@ -31,8 +32,8 @@ _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
 def clock_of(rows: Array) -> tuple[int, int, int, int | None]:
     """The clock of an archive, from its ClockProperties, of which the last counts.
 
-    Ticks a second, the first tick, the number of ticks, and the real time of the first tick in ns since the epoch, None
-    where the real time is unknown.
+    Ticks a second, the first tick, the number of ticks, and the real time of the first tick in ns since the epoch (None
+    if unknown).
     """
     resolution, offset, length, start = rows[-1].tolist() if len(rows) else (0, 0, 0, UNDEFINED_TIME)
     return resolution or 10**9, offset, length, None if start == UNDEFINED_TIME else start
@@ -95,7 +96,7 @@ class Reader:
 
     @property
     def address(self) -> int:
-        """Of the OTF2_Reader."""
+        """The address of the OTF2_Reader."""
         return self._handle or 0
 
     @property
@@ -143,7 +144,7 @@ class Reader:
         self, location: int, batch: BatchBuffer, kinds: Collection[str] | None = None, start: int = ALWAYS,
         stop: int = NEVER, attributes: bool = False, expected: int = 0,
     ) -> Iterator[BatchBuffer]:  # fmt: skip
-        """Reads the events of a location (its OTF2 id) into batch, again and again.
+        """Reads the events of a location (its OTF2 id) into batch, piece by piece.
 
         kinds: OTF2's names, None for all; start, stop: ns, both included; attributes: True to read them, too;
         expected: the least number of events. Raises FormatError for a file that is missing, cut or damaged,
@@ -219,7 +220,7 @@ class Reader:
                 return
 
     def _whole(self, location: int, expected: int) -> None:
-        """Raises FormatError for a cut file: libotf2 takes its end for the end of the events."""
+        """Raises FormatError for a cut file, since libotf2 would treat its end as the end of the events."""
         file = os.open(f"{self._folder}/{location}.evt", os.O_RDONLY | os.O_CLOEXEC)
         try:
             cut = os.pread(file, 1, max(0, os.fstat(file).st_size - 1)) != _END_OF_FILE

@@ -59,7 +59,7 @@ _OTF2: Prototypes = {
     "Reader_ReadAllMarkers": (_u32, [_pointer] * 3),
     "Reader_CloseMarkerReader": (_u32, [_pointer] * 2),
 }
-"""Names without OTF2_."""
+"""The functions of libotf2, by name without OTF2_."""
 
 _OWN: Prototypes = {
     "vt_readback_event": (_text, [_u32]),
@@ -78,6 +78,7 @@ _OWN: Prototypes = {
     "vt_definitions_failed": (ctypes.c_int, [_pointer]),
     "vt_replay_new": (ctypes.POINTER(ReplayFields), [_u64, _u64]),
     "vt_replay_free": (None, [_pointer]),
+    "vt_replay_add_paths": (ctypes.c_int, [_pointer, _pointer, _u64]),
     "vt_replay_begin": (None, [_pointer]),
     "vt_replay_batch": (ctypes.c_int, [_pointer, _pointer]),
     "vt_replay_end": (ctypes.c_int, [_pointer, _i64]),

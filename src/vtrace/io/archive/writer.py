@@ -47,7 +47,7 @@ __all__ = [
 ]  # fmt: skip
 
 NAME = "traces"
-Handle = Any
+ArchiveHandle = Any
 """OTF2_Archive."""
 EVENT_CHUNK = 1024 * 1024
 AT_ONCE = 8192
@@ -96,7 +96,7 @@ class Archive:
         self._callbacks, self._alone = CollectiveCallbacks(writers), CollectiveCallbacks(ALONE)
         self._archive = writers.together(lambda: self._open(directory))
         writers.together(lambda: self._join(self._archive, self._callbacks))
-        self._parts: list[tuple[Path, Handle]] = []
+        self._parts: list[tuple[Path, ArchiveHandle]] = []
         """Further archives with the events of more locations, whose files move to this one."""
 
     def _make_directory(self) -> None:
@@ -108,7 +108,7 @@ class Archive:
         except OSError as error:
             raise VtraceError(f"cannot create the archive {self.directory}: {error.strerror}") from error
 
-    def _open(self, directory: Path) -> Handle:
+    def _open(self, directory: Path) -> ArchiveHandle:
         with self._errors("create the archive"):
             # The size of definition chunks is set in finish(): it depends on the largest group.
             archive = _otf2.Archive_Open(
@@ -120,12 +120,12 @@ class Archive:
                 raise _otf2.Error(_otf2.ErrorCode(code))
         return archive
 
-    def _join(self, archive: Handle, callbacks: CollectiveCallbacks) -> None:
+    def _join(self, archive: ArchiveHandle, callbacks: CollectiveCallbacks) -> None:
         with self._errors("create the archive"):
             callbacks.set(archive)
             _otf2.Archive_OpenEvtFiles(archive)
 
-    def _handle(self) -> Handle:
+    def _handle(self) -> ArchiveHandle:
         """The archive for the events of the next location."""
         with self._lock:
             if self._opened and self._opened % AT_ONCE == 0:
@@ -163,8 +163,8 @@ class Archive:
             self._writers.together(self._take_parts)
             size = self._writers.first(lambda: self._chunk_bytes(definitions))
             self._writers.together(lambda: self._write_local(size))
-            (told,) = self._writers.total([self._writers.together(self._bytes_of_events)])
-            definitions.properties[PROPERTY + EVENT_BYTES] = str(told)
+            (event_bytes,) = self._writers.total([self._writers.together(self._bytes_of_events)])
+            definitions.properties[PROPERTY + EVENT_BYTES] = str(event_bytes)
             self._writers.first(lambda: self._write_global(definitions, markers))
             self._writers.together(self._close)
             self._writers.first(lambda: self.directory.chmod(0o777 & ~_umask()))
@@ -211,7 +211,7 @@ class Archive:
             raise VtraceError(f"{place}: cannot write the definitions: {error.strerror}") from error
 
     def _bytes_of_events(self) -> int:
-        """Bytes of the files that this process has written: by the sum, readers notice a missing or cut file."""
+        """Bytes of the files that this process has written. Readers detect a missing or cut file by the sum."""
         try:
             return sum(os.stat(self._path(number)).st_size for number in self.events)
         except OSError as error:
@@ -260,7 +260,7 @@ class Archive:
         _otf2.Archive_CloseMarkerWriter(self._archive, writer)
 
     def abort(self) -> None:
-        """Gives the archive up: without an anchor file no reader takes it for complete."""
+        """Aborts the archive. Without an anchor file no reader accepts it as complete."""
         # libotf2 can only complete an archive, and crashes if it closes a file that it could not write. Its memory is
         # left to the end of the process.
         self._archive = None

@@ -11,15 +11,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from vtrace.io.common.arrays import Array
+
 _EMPTY: dict[type, Any] = {dict: MappingProxyType({}), list: (), set: frozenset()}
-Value = TypeVar("Value", bound=Hashable)
-Array = TypeVar("Array", bound=np.ndarray[Any, Any])
+HashableValue = TypeVar("HashableValue", bound=Hashable)
+AnyArray = TypeVar("AnyArray", bound=Array)
 _MOST_BYTES = 4096
 """Most bytes of an array to keep: longer arrays are seldom equal, and many of them would fill the memory."""
 
 
-def same(value: Value) -> Value:
-    """Returns the first equal value of the same type that was given lately."""
+def same(value: HashableValue) -> HashableValue:
+    """Returns the first equal value of the same type among recent arguments."""
     return _same(type(value), value)  # type: ignore[no-any-return]
 
 
@@ -38,7 +40,7 @@ def _same_table(items: tuple[tuple[int, Any], ...]) -> dict[int, Any]:
     return dict(items)
 
 
-def same_array(array: Array) -> Array:
+def same_array(array: AnyArray) -> AnyArray:
     """Like same, for an array of one dimension; the result cannot be changed."""
     return _same_array(array.dtype, array.tobytes()) if array.nbytes <= _MOST_BYTES else array
 

@@ -20,7 +20,7 @@ MARKS = {
     "csv": b"time,process,thread,event",
     "parquet": b"vtrace.caveats",
 }
-"""By the ending of a file's name: a mark in the first bytes of a file that vtrace wrote; of Parquet, in its footer."""
+"""By the ending of a file's name: a mark in the first bytes of a file that vtrace wrote; for Parquet, in its footer."""
 _HEAD = 512
 """Number of first bytes that may hold the mark."""
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

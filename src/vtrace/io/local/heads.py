@@ -56,7 +56,7 @@ class FileHead:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Opens a regular file for reading. Raises OSError for other files, too: reading one may never begin or end."""
+    """Opens a regular file for reading. Raises OSError for other files, too, since reading one may never end."""
     return open(open_descriptor(path)[0], "rb")
 
 

@@ -50,7 +50,7 @@ def index_blocks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
 
 
 def _block_problem(fd: int, at: int, size: int, content: int) -> str:
-    """The reason why there is no block at byte at."""
+    """The reason why there is no block at byte `at`."""
     data = os.pread(fd, records.BLOCK.itemsize, at)
     if len(data) < records.BLOCK.itemsize:
         return "cut within the head of the block"
@@ -62,7 +62,8 @@ def _block_problem(fd: int, at: int, size: int, content: int) -> str:
         return "no block"
     if version != records.FORMAT_VERSION:
         return f"a block of format {version} (this vtrace reads format {records.FORMAT_VERSION})"
-    if block["content"] == content and block["codec"] <= records.CODEC_VARINT and not impossible:
+    fits = block["content"] == content or (content == records.EVENTS and block["content"] == records.SAMPLES)
+    if fits and block["codec"] <= records.CODEC_VARINT and not impossible:
         return "cut within the block"
     return "a damaged block"
 
@@ -105,11 +106,11 @@ def index_chunks(fd: int, size: int, head: FileHead, base: int) -> tuple[Rows, s
 def _is_damaged(chunk: Any, room: int) -> bool:
     """Returns True if the head of a chunk in use (a CHUNK scalar) of room bytes is impossible."""
     end = int(chunk["head"]) or records.CHUNK_SIZE
-    events = chunk["content"] == records.EVENTS
+    words = chunk["content"] in (records.EVENTS, records.SAMPLES)
     return bool(
         chunk["state"] > records.CHUNK_FULL
-        or not (events or chunk["content"] == records.DEFINITION_DATA)
+        or not (words or chunk["content"] == records.DEFINITION_DATA)
         or chunk["nopen"] > records.OPEN_MAX
         or not records.CHUNK_DATA <= end <= room
-        or (events and end % 8)
+        or (words and end % 8)
     )

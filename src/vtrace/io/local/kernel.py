@@ -17,8 +17,8 @@ import numpy as np
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.interning import same_array
 from vtrace.io.local import records
-from vtrace.io.local.local_files import Stream
-from vtrace.io.local.maps import U4, U8, Maps, empty4
+from vtrace.io.local.local_files import INDEX, Stream
+from vtrace.io.local.maps import U4, U8, Maps, SampleMaps, empty4
 from vtrace.io.local.records import SCHEMA, UNMAPPED
 from vtrace.io.local.schema import Prototypes, declare, library
 
@@ -27,7 +27,8 @@ __all__ = ["UNMAPPED", "Kernel", "Maps", "Scan", "Transcoded"]
 Error = SCHEMA.structure("vt_error")
 IndexRows = SCHEMA.structure("vt_stream")
 _Found = SCHEMA.structure("vt_scan")
-_Result = SCHEMA.structure("vt_transcoded")
+_Result, _Tree = SCHEMA.structure("vt_transcoded"), SCHEMA.structure("vt_contexts")
+_FoundSamples = SCHEMA.structure("vt_sample_scan")
 _NOTE, _GAP = SCHEMA.dtype("vt_note"), SCHEMA.dtype("vt_gap")
 RESULTS = SCHEMA.enumerations["vt_result"]
 """Results of the functions of the kernel."""
@@ -42,7 +43,12 @@ _FUNCTIONS: Prototypes = {
     "vt_kernel_decode": (_int, [_pointer, _text_in, _pointer]),
     "vt_kernel_scan": (_int, [_pointer, _u32, _u32, _pointer, _pointer]),
     "vt_kernel_scan_free": (None, [_pointer]),
-    "vt_kernel_transcode": (_int, [_pointer, _pointer, _u32, _pointer, _pointer, _pointer]),
+    "vt_kernel_samples": (_int, [_pointer, _u32, _pointer, _pointer]),
+    "vt_kernel_samples_free": (None, [_pointer]),
+    "vt_kernel_transcode": (_int, [_pointer, _pointer, _u32, _pointer, _pointer, _pointer, _pointer]),
+    "vt_kernel_contexts": (_int, [_pointer, _u32, _pointer, _pointer, _pointer, _pointer]),
+    "vt_kernel_contexts_free": (None, [_pointer]),
+    "vt_kernel_write_contexts": (_int, [_pointer, ctypes.c_uint64, _pointer, _pointer, _pointer]),
     "vt_kernel_notes_free": (None, [_pointer]),
     "vt_kernel_gaps_free": (None, [_pointer]),
     "vt_kernel_heap": (_int, [_pointer, _pointer, _u32, _pointer, _u32, _pointer, _pointer, _pointer]),
@@ -87,8 +93,15 @@ def prepare_archive(archive: int) -> int:
     return int(_library().vt_kernel_prepare(archive))
 
 
+def write_contexts(definition_writer: int, regions: U4, lines: U4, parents: U4) -> int:
+    """Writes calling contexts with an OTF2_GlobalDefWriter (its address). Returns OTF2's error code."""
+    arrays = [np.ascontiguousarray(array, np.uint32) for array in (regions, lines, parents)]
+    pointers = (array.ctypes.data for array in arrays)
+    return int(_library().vt_kernel_write_contexts(definition_writer, len(regions), *pointers))
+
+
 class _Room(threading.local):
-    """Memory that the kernel writes to, of each thread its own."""
+    """Memory that the kernel writes to; each thread has its own."""
 
     def __init__(self, size: int) -> None:
         self.buffer = ctypes.create_string_buffer(size)
@@ -96,25 +109,25 @@ class _Room(threading.local):
 
 _text = _Room(256)
 _block = _Room(records.RAW_MAX)
-"""For one block or chunk. The memory is kept: fresh pages for each block take longer than decoding the block."""
+"""Memory for one block or chunk. It is kept, because new pages for each block take longer than decoding the block."""
 
 
 def complaint() -> tuple[int, str]:
     """OTF2's first error on this thread since the last call: its OTF2_ErrorCode (0: none) and text.
 
-    Some errors appear in no other way: OTF2 closes a file with success even if its last bytes could not be written.
+    Some errors are only visible here: OTF2 returns success for closing a file even if writing its last bytes failed.
     """
     code = int(_library().vt_kernel_complaint(_text.buffer, len(_text.buffer)))
     return code, _text.buffer.value.decode("utf-8", "replace").strip() if code else ""
 
 
-def _copied(pointer: Any, count: int) -> U8:
-    """A copy of count numbers of 8 bytes that C owns."""
-    return np.frombuffer(ctypes.string_at(pointer, 8 * count), np.uint64)
+def _copied(pointer: Any, count: int, kind: type[np.unsignedinteger] = np.uint64) -> np.ndarray[Any, Any]:
+    """A copy of count numbers that C owns."""
+    return np.frombuffer(ctypes.string_at(pointer, np.dtype(kind).itemsize * count), kind)
 
 
 def otf2_error(where: str, action: str, code: int, text: str) -> VtraceError:
-    """The error for an OTF2_ErrorCode, with OTF2's own words."""
+    """The error for an OTF2_ErrorCode, with OTF2's text."""
     names = (_otf2.ERROR_ENOSPC.value, _otf2.ERROR_EDQUOT.value, _otf2.ERROR_EFBIG.value)
     hint = "is the disk full, or a quota or size limit reached?" if code in names else None
     description = _otf2.Error_GetDescription(_otf2.ErrorCode(code))
@@ -151,36 +164,69 @@ class Scan:
 
 
 @dataclass(slots=True)
+class SampleScan:
+    """The frames and weights of a location's samples, each ascending, their number, and the ticks of the first and the
+    last one."""
+
+    frames: U8
+    weights: U8
+    samples: int
+    first_ticks: int
+    last_ticks: int
+
+
+@dataclass(slots=True)
+class ContextTree:
+    """Calling contexts. Of each context, the first one being the root: the context around it, which has a smaller
+    number, and its step."""
+
+    parents: U4
+    steps: U4
+
+
+@dataclass(slots=True)
+class SampledStream:
+    """The samples of a location (None: it has none), and the maps for its calling contexts."""
+
+    stream: Stream | None
+    maps: SampleMaps
+
+    def pointers(self) -> tuple[ctypes.Structure, list[Any]]:
+        rows = np.empty(0, INDEX) if self.stream is None else np.ascontiguousarray(self.stream.index)
+        return self.maps.pointers(rows)
+
+
+@dataclass(slots=True)
 class Transcoded:
     """The events that were written for one location. Times in ns since the archive's zero."""
 
     counts: dict[str, int]
     """OTF2's name of an event ("Enter", "MpiSend" ...) -> number of such events; only events that occur."""
     first_ns: int
-    """Of the first event."""
+    """Time of the first event."""
     last_ns: int
-    """Of the last record, which may be an event that was left out; no event is later."""
+    """Time of the last record, which may be an event that was left out; no event is later."""
     events: int
     lost: int
     """Events that were never recorded (LOST records)."""
     clamped: int
-    """Times that would have run backwards, set to the time of the previous event."""
+    """Number of times that would have run backwards, and were set to the time of the previous event."""
     unmapped: int
     closed: int
-    """Regions that were still open at the end, at a hole, or when another thread took the location."""
+    """Regions that were still open at the end, at a missing chunk, or when another thread took the location."""
     stray_leaves: int
     """Leaves without an enter, left out."""
     flush_ns: int
     off_ns: int
     limit_ns: int | None
-    """When the location stopped recording, all or some classes of records, for good."""
+    """Time at which the location stopped recording all or some classes of records for good."""
     flushes: int
     limit_why: int = 0
     """The reason (records.LOST_REASONS)."""
     limit_classes: int = 0
-    """Classes of records (CLASS_...) that the location then left out, CLASS_ALL: all; 0: the location did not stop."""
+    """Classes of records (CLASS_...) that stopped then, CLASS_ALL: all; 0: the location did not stop."""
     lost_by: dict[int, int] = field(default_factory=dict)
-    """Lost events by reason (records.LOST_REASONS; 0: another one)."""
+    """Lost events by reason (records.LOST_REASONS; 0: another reason)."""
     dropped: int = 0
     """Records that a flight recorder (VT_MODE=RING) has overwritten."""
     dropped_ns: int = 0
@@ -196,6 +242,10 @@ class Transcoded:
     gaps: Sequence[tuple[int, int, int, int, int, int]] = ()
     """Intervals without recording: from, to (records.GAP_OPEN: until the end of the process), ns, number of events
     (records.GAP_UNKNOWN), CLASS_ bits, reason (records.LOST_REASONS and GAP_REASONS)."""
+
+
+def _index(stream: Stream | None) -> np.ndarray[Any, np.dtype[np.void]]:
+    return np.empty(0, INDEX) if stream is None else np.ascontiguousarray(stream.index)
 
 
 class Kernel:
@@ -291,26 +341,75 @@ class Kernel:
             int(np.bitwise_or.reduce(index["classes"], initial=0)),
         )  # fmt: skip
 
-    def transcode(self, evt_writer: int, stream: Stream, maps: Maps) -> Transcoded:
+    def samples(self, stream: Stream) -> SampleScan:
+        """What is in the samples of a stream. Raises FormatError (path, offset of the block) for damage."""
+        found, error = _FoundSamples(), Error()
+        index = np.ascontiguousarray(stream.index)
+        code = self.library.vt_kernel_samples(index.ctypes.data, len(index), ctypes.byref(found), ctypes.byref(error))
+        if code:
+            raise self.error(code, error, stream)
+        try:
+            frames, weights = _copied(found.frames, found.nframes), _copied(found.weights, found.nweights)
+            return SampleScan(same_array(frames), same_array(weights), found.samples, found.first_ticks,
+                              found.last_ticks)  # fmt: skip
+        finally:
+            self.library.vt_kernel_samples_free(ctypes.byref(found))
+
+    def contexts(self, stream: Stream | None, maps: Maps, sampled: SampledStream) -> ContextTree:
+        """The calling contexts of a location's events and samples, in the order in which transcode meets them.
+
+        Raises as transcode does.
+        """
+        error, found = Error(), _Tree()
+        (pointers, keep), (others, more) = maps.pointers(), sampled.pointers()
+        index = _index(stream)
+        code = self.library.vt_kernel_contexts(
+            index.ctypes.data, len(index), ctypes.byref(pointers), ctypes.byref(others), ctypes.byref(found),
+            ctypes.byref(error),
+        )  # fmt: skip
+        del keep, more
+        if code:
+            raise self._error_of(code, error, stream, sampled)
+        try:
+            parents = _copied(found.parents, found.count, np.uint32)
+            return ContextTree(parents, _copied(found.steps, found.count, np.uint32))
+        finally:
+            self.library.vt_kernel_contexts_free(ctypes.byref(found))
+
+    def transcode(
+        self, evt_writer: int, stream: Stream | None, maps: Maps, sampled: SampledStream | None = None
+    ) -> Transcoded:
         """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.
 
-        Raises FormatError (path, offset of the block) for damage, VtraceError when OTF2 cannot write.
+        sampled: for an archive with calling contexts; without it calls become Enter and Leave. Raises FormatError
+        (path, offset of the block) for damage, VtraceError when OTF2 cannot write.
         """
         error, result = Error(), _Result()
         pointers, keep = maps.pointers()
-        index = np.ascontiguousarray(stream.index)
+        others, more = sampled.pointers() if sampled else (None, [])
+        index = _index(stream)
         code = self.library.vt_kernel_transcode(
-            evt_writer, index.ctypes.data, len(index), ctypes.byref(pointers), ctypes.byref(result),
-            ctypes.byref(error),
+            evt_writer, index.ctypes.data, len(index), ctypes.byref(pointers),
+            None if others is None else ctypes.byref(others), ctypes.byref(result), ctypes.byref(error),
         )  # fmt: skip
-        del keep
+        del keep, more
         try:
             if code:
-                raise self.error(code, error, stream)
+                raise self._error_of(code, error, stream, sampled)
             return self._transcoded(result)
         finally:
             self.library.vt_kernel_notes_free(ctypes.byref(result))
             self.library.vt_kernel_gaps_free(ctypes.byref(result))
+
+    def _error_of(
+        self, code: int, error: ctypes.Structure, stream: Stream | None, sampled: SampledStream | None
+    ) -> Exception:
+        """The exception for an error in the events or, with a row behind theirs, in the samples of a location."""
+        rows = len(stream.index) if stream else 0
+        if sampled and sampled.stream and error.row >= rows:
+            error.row -= rows
+            return self.error(code, error, sampled.stream)
+        return self.error(code, error, stream)
 
     def heap(self, evt_writer: int, streams: Sequence[Stream], maps: Maps, metric_class: int) -> Transcoded:
         """Writes the heap of a process as Metric events of bytes and blocks in use. streams: of its locations.
@@ -346,13 +445,15 @@ class Kernel:
             limit_classes=result.limit_classes, gaps=gaps.tolist(),
         )  # fmt: skip
 
-    def error(self, code: int, error: ctypes.Structure, stream: Stream) -> Exception:
+    def error(self, code: int, error: ctypes.Structure, stream: Stream | None) -> Exception:
         """The exception for the result of a function of the kernel."""
         if code == RESULTS["NO_MEMORY"]:
             return VtraceError("not enough memory to unify")
         text = error.text.decode("utf-8", "replace")
         if code == RESULTS["BAD_ARGUMENT"]:
             return ValueError(text)
+        if stream is None or not len(stream.index):
+            return otf2_error("the archive", "write its events", error.otf2, text)
         path, offset = stream.where(error.row)
         if code == RESULTS["BAD_OTF2"]:
             return otf2_error(str(path), "write its events", error.otf2, text)

@@ -81,8 +81,9 @@ def head(file: LocalFile) -> dict[str, Any]:
 
 
 def rows(file: LocalFile) -> Stream:
-    """The blocks of a file in order; the chunks of a buffer by location, definitions first."""
-    order = np.lexsort((file.blocks["sequence"], file.blocks["location"], file.blocks["content"] == r.EVENTS))
+    """The blocks of a file in order; the chunks of a buffer by location, definitions first, samples last."""
+    contents = np.select([file.blocks["content"] == r.DEFINITION_DATA, file.blocks["content"] == r.EVENTS], [0, 1], 2)
+    order = np.lexsort((file.blocks["sequence"], file.blocks["location"], contents))
     chunks = file.head.content == r.BUFFER
     return Stream(file.head.location, file.head.content, file.blocks[order] if chunks else file.blocks, [file], [])
 
@@ -95,7 +96,7 @@ def row(file: LocalFile, stream: Stream, number: int) -> dict[str, Any]:
     dtype = r.BLOCK if block else r.CHUNK
     read = np.frombuffer(file.read(at, dtype.itemsize), dtype)[0]
     found: dict[str, Any] = {"type": "block" if block else "chunk", "offset": at}
-    found |= {"content": _CONTENTS[entry["content"]]}
+    found |= {"content": "samples" if entry["content"] == r.SAMPLES else _CONTENTS[entry["content"]]}
     found |= {name: int(entry[name]) for name in ("location", "sequence", "thread", "records")}
     if block:
         found |= {"codec": _CODECS[entry["codec"]], "stored_bytes": int(entry["stored_bytes"])}
@@ -195,7 +196,7 @@ def _place(stream: Stream, number: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Converts value for JSON: bytes to hexadecimal digits; ? replaces the parts of a name that are no text."""
+    """Converts value for JSON: bytes to hexadecimal digits; ? replaces parts of a name that are not valid text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, bytes):

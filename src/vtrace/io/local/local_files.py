@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from vtrace.errors import VtraceError
+from vtrace.io.common.arrays import Array
 from vtrace.io.local import records
 from vtrace.io.local.heads import FileHead, Uctl, open_descriptor, parse_head, read_head, read_uctl
 from vtrace.io.local.index import BLOCK_FORM, CHUNK_FORM, INDEX, Rows, index_blocks, index_chunks
@@ -161,16 +162,16 @@ def streams(files: list[LocalFile]) -> dict[tuple[int, int], Stream]:
 
 
 def _whole(file: LocalFile) -> Stream | None:
-    """The stream of a file that has all blocks of its location in order, as most files have."""
+    """The stream of a file that has all blocks of its location in order and no samples, as most files have."""
     rows, head = file.blocks, file.head
     if file.cut or head.content == records.BUFFER or rows["location"].tolist() != [head.location] * len(rows):
         return None
-    if rows["sequence"].tolist() != list(range(len(rows))):
+    if rows["sequence"].tolist() != list(range(len(rows))) or (rows["content"] != head.content).any():
         return None
     return Stream(head.location, head.content, rows, [file], [])
 
 
-def _choose(rows: Rows, owners: np.ndarray[Any, Any], files: list[LocalFile]) -> list[int]:
+def _choose(rows: Rows, owners: Array, files: list[LocalFile]) -> list[int]:
     """Chooses rows (ascending sequence), so that each sequence number comes once."""
     begins = np.flatnonzero(np.diff(rows["sequence"].astype(np.int64), prepend=-1))
     if len(begins) == len(rows):
@@ -191,7 +192,8 @@ def _stream(key: tuple[int, int], index: Rows, files: list[LocalFile]) -> Stream
     problems = []
     for file in files:
         # The buffer may still have the part that a cut events file lacks.
-        after = int(file.blocks["sequence"].max(initial=0)) + 1 if len(file.blocks) else 0
+        blocks = file.blocks[file.blocks["content"] == key[0]]
+        after = int(blocks["sequence"].max(initial=0)) + 1 if len(blocks) else 0
         if file.cut and (file.head.content == records.BUFFER or after not in sequences):
             problems.append(file.cut)
     stream = Stream(key[1], key[0], index, files, problems)

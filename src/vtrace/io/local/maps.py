@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables with which the kernel maps ids and ticks of one location to those of the archive."""
+"""The kernel's tables for mapping ids and ticks of one location to those of the archive."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from vtrace.io.common.arrays import Array
 from vtrace.io.local.records import SCHEMA, UNMAPPED
 
 U1 = np.ndarray[Any, np.dtype[np.uint8]]
@@ -32,7 +34,7 @@ def empty8() -> U8:
 
 @dataclass(slots=True)
 class Maps:
-    """Maps ids and ticks of one location to those of the archive. UNMAPPED: no such id in the archive."""
+    """Maps ids and ticks of one location to those of the archive. UNMAPPED: the archive has no such id."""
 
     knot_ticks: U8
     """With knot_ns: ticks (ascending, at least two) and their ns since the archive's zero (not descending). Times are
@@ -60,7 +62,7 @@ class Maps:
     """By local id; metric_types has OTF2's types (UINT64 4, INT64 8, DOUBLE 10)."""
     metric_types: U1 = field(default_factory=empty1)
     windows: U4 = field(default_factory=empty4)
-    """By local id, as the next three; events of unmapped ids are left out, and counted."""
+    """By local id, like the next three; events of unmapped ids are left out, and counted."""
     window_peer_offset: U4 = field(default_factory=empty4)
     """As for communicators."""
     rank_groups: U4 = field(default_factory=empty4)
@@ -85,41 +87,78 @@ class Maps:
     user_peers: U4 = field(default_factory=empty4)
     """Of each message of the user API, in the location's order: rank of the other end; UNMAPPED: none."""
     shift_ns: U8 = field(default_factory=empty8)
-    """From which ns on the clock is put forward by shifts, ascending: csrc/otf2_writer/times.h."""
+    """Times (ns, ascending) from which on the clock is put forward by shifts: csrc/otf2_writer/times.h."""
     shifts: U8 = field(default_factory=empty8)
     thread_comm: int = UNMAPPED
     """Communicator of the process's threads."""
 
-    def pointers(self) -> tuple[ctypes.Structure, list[np.ndarray[Any, Any]]]:
+    def pointers(self) -> tuple[ctypes.Structure, list[Array]]:
         """struct vt_maps, and the arrays that must live as long. Raises ValueError for bad lengths."""
         found, keep = _Pointers(), []
         for first, count, second in _TABLES:
             values = getattr(self, first)
             size = len(values)
-            if not size:  # true for most tables of most processes
+            if not size:  # most tables of most processes are empty
                 continue
             setattr(found, count, size)
-            keep.append(_point(found, first, values))
+            keep.append(_point(found, _POINTED, first, values))
             if second:
                 others = getattr(self, second)
                 if not len(others) and second in _MAY_LACK:
                     others = np.zeros(size, np.uint32)
                 if len(others) != size:
                     raise ValueError(f"{second} has {len(others)} entries, {first} {size}")
-                keep.append(_point(found, second, others))
+                keep.append(_point(found, _POINTED, second, others))
         for name in ("unknown_region", "heap_attributes", "thread_comm"):
             setattr(found, name, getattr(self, name))
         return found, keep
 
 
-def _point(found: ctypes.Structure, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    array = np.ascontiguousarray(values, _POINTED[name])
+@dataclass(slots=True)
+class SampleMaps:
+    """Maps the frames and weights of one process's samples, and the calling contexts of one location, to those of the
+    archive. A step is a region, or a region and a line: FrameSteps in unify/merge/sample_frames.py."""
+
+    frames: U8 = field(default_factory=empty8)
+    """Ascending; frame_kinds has their kinds (FRAME_KINDS), frame_names the numbers of their functions' names."""
+    frame_kinds: U1 = field(default_factory=empty1)
+    frame_names: U4 = field(default_factory=empty4)
+    """0: no region has the name."""
+    frame_first: U4 = field(default_factory=empty4)
+    """Of each frame, and of the end: the first of its steps in frame_steps."""
+    frame_steps: U4 = field(default_factory=empty4)
+    """Of each frame the functions that are inlined into each other, outermost first."""
+    region_names: U4 = field(default_factory=empty4)
+    """By local id: the name of a region in which no code of the program runs, or 0."""
+    weights: U8 = field(default_factory=empty8)
+    """Ascending; generators has OTF2's interrupt generators."""
+    generators: U4 = field(default_factory=empty4)
+    contexts: U4 = field(default_factory=empty4)
+    """Of each context of the location, 0 the root: OTF2's."""
+
+    def pointers(self, rows: Array) -> tuple[ctypes.Structure, list[Array]]:
+        """struct vt_sampled for rows of samples, and the arrays that must live as long."""
+        found, keep = _Sampled(), [rows]
+        found.rows, found.nrows = rows.ctypes.data, len(rows)
+        for name in _SAMPLED:
+            keep.append(_point(found, _SAMPLED, name, getattr(self, name)))
+        for count, name in _COUNTS.items():
+            setattr(found, count, len(getattr(self, name)))
+        return found, keep
+
+
+def _point(found: ctypes.Structure, kinds: Mapping[str, Any], name: str, values: Array) -> Array:
+    array = np.ascontiguousarray(values, kinds[name])
     setattr(found, name, array.__array_interface__["data"][0])
     return array
 
 
-_Pointers = SCHEMA.structure("vt_maps")
-_POINTED = SCHEMA.pointed("vt_maps")
+_Pointers, _Sampled = SCHEMA.structure("vt_maps"), SCHEMA.structure("vt_sampled")
+_POINTED, _SAMPLED = SCHEMA.pointed("vt_maps"), SCHEMA.pointed("vt_sampled")
+_COUNTS = {
+    "nframes": "frames", "nframe_steps": "frame_steps", "nregion_names": "region_names", "nweights": "weights",
+    "ncontexts": "contexts",
+}  # fmt: skip
 _TABLES = (
     ("function_offsets", "nfunctions", "function_regions"), ("addresses", "naddresses", "address_regions"),
     ("comms", "ncomms", "comm_peer_offset"), ("regions", "nregions", "user_regions"),

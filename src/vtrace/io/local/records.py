@@ -23,18 +23,18 @@ for _prefix, _enumeration in {"CLASS": "vt_class", "CHUNK": "vt_chunk_state", "C
     globals().update({f"{_prefix}_{name}": number for name, number in _ENUMERATIONS[_enumeration].items()})
 CLOCK_TSC, CLOCK_CNTVCT, CLOCK_NANOSECONDS = _ENUMERATIONS["vt_clock_kind"].values()
 EVENTS, DEFINITION_DATA, BUFFER = _ENUMERATIONS["vt_content"].values()
-"""Values of content."""
+"""Values of content. Chunks and blocks with samples have SAMPLES, which as content of a file is BUFFER."""
 
 KINDS: Final = {name: (kind.number, kind.words, kind.classes) for name, kind in SCHEMA.kinds.items()}
 """name -> (number, payload words, class)."""
 PAYLOAD: Final = {name: kind.payload for name, kind in SCHEMA.kinds.items()}
 REFERS_TO: Final = {name: kind.refers_to for name, kind in SCHEMA.kinds.items() if kind.refers_to}
-"""The kind of thing that a record's id refers to, of records with an id."""
+"""The kind of object that the id refers to, for kinds of records with an id."""
 DEFINITIONS: Final = _ENUMERATIONS["vt_definition"]
 DEFINITION_VALUES: Final[dict[str, tuple[Value, ...]]] = SCHEMA.definitions
 LOST_REASONS: Final = {number: name for name, number in _ENUMERATIONS["vt_lost"].items()}
 GAP_REASONS: Final = {number: name for name, number in _ENUMERATIONS["vt_gap_reason"].items()}
-"""Further reasons why a location did not record."""
+"""More reasons why a location did not record."""
 MARKERS: Final = _ENUMERATIONS["vt_marker"]
 COMM_KINDS: Final = _ENUMERATIONS["vt_comm_kind"]
 IO_PARADIGMS: Final = _ENUMERATIONS["vt_io_paradigm"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kernel's part of the causality repair: the ends of messages and collectives, and how far clocks must move."""
+"""The kernel's part of the causality repair: the ends of messages and collectives, and the corrections of clocks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from vtrace.errors import VtraceError
+from vtrace.io.common.arrays import Array
 from vtrace.io.local.kernel import RESULTS, Error, IndexRows, Kernel
 from vtrace.io.local.local_files import Stream
 from vtrace.io.local.maps import U1, U4, U8, Maps
@@ -66,19 +67,19 @@ class Repaired:
     collectives: int
     reversed_collectives: int
     most: int
-    """The most by which a message or collective ran backwards."""
+    """The largest time by which a message or collective ran backwards."""
     largest: int
-    """The most by which a clock is put forward."""
+    """The largest time by which a clock is put forward."""
     ignored: int
     """Ends without a partner, or impossible ones."""
     left: int
     """Messages and collectives that still run backwards."""
     knots: list[tuple[U8, U8]]
-    """Of each clock: times (ns), and by how much the clock is put forward from each on."""
+    """For each clock: times (ns), and the ns by which the clock is put forward from each time on."""
 
 
 class Ends:
-    """Gathers the ends of processes in a file (its descriptor). Several threads may do so at once."""
+    """Collects the ends of processes in a file (its descriptor). Several threads may do so at once."""
 
     def __init__(self, kernel: Kernel, parts: Parts, file: int) -> None:
         self._kernel, self._parts, self._file = kernel, parts, file
@@ -101,7 +102,7 @@ class Ends:
         del keep
         try:
             if code == _NO_SPACE:
-                raise VtraceError("cannot write a temporary file", "is the disk full? --no-repair does without")
+                raise VtraceError("cannot write a temporary file", "is the disk full? --no-repair needs no such file")
             if code:
                 raise self._kernel.error(code, error, streams[which.value])
             found = _array(ends.pieces, ends.npieces, PIECE)
@@ -116,9 +117,9 @@ def replay(kernel: Kernel, parts: Parts, pieces: Pieces) -> Repaired:
     found, pointers, pieces = _Repaired(), parts.pointers(), np.ascontiguousarray(pieces)
     code = kernel.library.vt_kernel_repair(ctypes.byref(pointers), pieces.ctypes.data, len(pieces), ctypes.byref(found))
     if code == _NO_SPACE:
-        raise VtraceError("cannot read a temporary file", "--no-repair does without")
+        raise VtraceError("cannot read a temporary file", "--no-repair needs no such file")
     if code:
-        raise VtraceError("not enough memory to repair the times", "--no-repair does without")
+        raise VtraceError("not enough memory to repair the times", "--no-repair skips the repair")
     try:
         first = _array(found.first, parts.nclocks + 1, np.dtype("<u8"))
         knots = _array(found.knots, int(first[-1]), _KNOT)
@@ -131,7 +132,7 @@ def replay(kernel: Kernel, parts: Parts, pieces: Pieces) -> Repaired:
     )  # fmt: skip
 
 
-def _array(address: int | None, count: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _array(address: int | None, count: int, kind: np.dtype[Any]) -> Array:
     found = np.zeros(count, kind)
     if count and address:
         ctypes.memmove(found.ctypes.data, address, found.nbytes)

@@ -66,7 +66,7 @@ class Kind(NamedTuple):
     words: int
     classes: int
     refers_to: str | None
-    """The kind of thing that the id refers to: "comm", "region" ...; None: there is no id."""
+    """The kind of object that the id refers to: "comm", "region" ...; None: there is no id."""
     payload: tuple[tuple[Value, ...], ...]
     """For each word its value, or the values of its low and high half."""
 
@@ -141,7 +141,7 @@ def _ctype(field: _Field) -> Any:
 
 def _value(text: str) -> Value:
     found = _VALUE.fullmatch(text)
-    assert found is not None, f"{text} is no value of the schema"
+    assert found is not None, f"{text} is not a value of the schema"
     later, name, kind, sign, names = found.groups("")
     return Value(name, kind, names, sign == "&", later == "+")
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How far each location is recorded, and what the archive says of that."""
+"""The completeness of each location's recording, and its description in the archive."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Accounting, the last phase of unifying: how far each location is recorded, told by the archive and the sidecar."""
+"""Accounting, the last phase of unifying: writes the completeness of each location to the archive and the sidecar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vtrace.unify.account.ledger_intervals import table
 from vtrace.unify.clocks.clocks import Clocks
 from vtrace.unify.merge.merge import Merged
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.process import HEAP
+from vtrace.unify.model.process import HEAP, Process
 from vtrace.unify.model.traced_run import Run
 from vtrace.unify.reading.reading import Reading
 from vtrace.unify.writing.writing import Results
@@ -28,7 +28,7 @@ from vtrace.unify.writing.writing import Results
 
 @dataclass(frozen=True)
 class Account:
-    """The account of the archive: what was recorded and what was lost; empty on other ranks than rank 0."""
+    """The account of the archive: recorded and lost events. Empty on other ranks than rank 0."""
 
     rows: Sequence[CoverageRow]
     """A row for each location, in their order."""
@@ -43,20 +43,21 @@ def account(
     run: Run, reading: Reading, clocks: Clocks, repaired: Repaired | None, merged: Merged, results: Results,
     context: Context,
 ) -> Account:  # fmt: skip
-    """Gathers what became of all locations, and completes the archive's definitions with it at rank 0; all ranks call
-    it."""
+    """Collects the results of all locations on rank 0, and completes the archive's definitions there. All ranks call
+    account."""
     ranks = context.ranks
     first = first_of(ranks.gather(own_facts(run.processes)))
     rows = [*ranks.gather(_rows(run, results)).values()]
+    (lost,) = ranks.total([sum(_lost_samples(process) for process in run.processes)])
     if ranks.root:
         _complete(merged.definitions, rows)
         agreement = accuracy(clocks.clocks, repaired)
-        merged.definitions.properties = properties(run, first, reading, rows, agreement)
-    return Account(rows, counts(rows), markers(rows), [*warnings(rows, reading.incomplete)])
+        merged.definitions.properties = properties(run, first, reading, rows, agreement, lost)
+    return Account(rows, counts(rows), markers(rows), [*warnings(rows, reading.incomplete, lost)])
 
 
 def write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
-    """Writes the sidecar's table that says when each location did not record, and why; only rank 0 calls it."""
+    """Writes the sidecar's table of intervals without recording, with their reasons. Only rank 0 calls it."""
     texts = {name: plain_text(text) for name, text in definitions.properties.items()}
     of = sidecar.identity(archive.directory / ANCHOR, texts)
     sidecar.write(archive.directory, *sidecar.COVERAGE, of, table(definitions, rows))
@@ -72,14 +73,20 @@ def _rows(run: Run, results: Results) -> dict[int, CoverageRow]:
     return found
 
 
+def _lost_samples(process: Process) -> int:
+    """Samples of a process that its files lack; 0 if the samples are left out."""
+    sums = process.definitions.samples.values() if process.samples else ()
+    return sum(one.lost + one.overwritten for one in sums)
+
+
 def _complete(definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
-    """Adds to the definitions what is known only once all events are written: the times, and counts of locations."""
+    """Adds facts to the definitions that are known after all events are written: times, and counts of locations."""
     times = [(row.result.first_ns, row.result.last_ns) for row in rows if row.result and row.result.events]
     definitions.offset = min((first for first, _ in times), default=0)
     definitions.length = max((last for _, last in times), default=0) - definitions.offset
     definitions.realtime += definitions.offset
     if not any(row.result.unmapped for row in rows if row.result):
-        definitions.regions.pop()  # the last one, for unknown regions: nothing refers to it
+        definitions.regions.pop()  # the last region, for unknown ones: no event refers to it
     for row in rows:
         location = definitions.locations[row.id]
         location.events = row.result.events if row.result else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The archive's property CLOCKS: how far times of different clocks may be wrong, and what the repair did."""
+"""The archive's property CLOCKS: error bounds of times on different clocks, and the results of the repair."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from vtrace.io.local.repair_kernel import Repaired
 from vtrace.unify.model.clock_curves import Clock
 
 _MOST = 256
-"""Most clocks that are listed one by one: OTF2 reads an anchor file of 256 KiB at most."""
+"""Maximum number of clocks in the list, since OTF2 reads an anchor file of 256 KiB at most."""
 
 
 def accuracy(clocks: Sequence[Clock], repaired: Repaired | None) -> dict[str, Any]:
-    """Returns the bounds of the clocks, and what ran backwards between them; repaired: None without a repair.
+    """Returns the error bounds of the clocks, and the repair's counts; repaired: None without a repair.
 
-    Times are in ns. bounds: of each clock but the first; error_ns None: it was never compared, real time alone aligns
-    it.
+    Times are in ns. bounds: of each clock but the first. error_ns: None for a clock that was never compared, and is
+    aligned by real time alone.
     """
     others = clocks[1:]
     known = [clock.error for clock in others if clock.error is not None]

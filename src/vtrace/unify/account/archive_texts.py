@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Texts about what was recorded and what was lost: the archive's properties and markers, and warnings."""
+"""Texts about recorded and lost events: the archive's properties and markers, and warnings."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from vtrace.console import ranges, some
 from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Marker
 from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
+from vtrace.reasons import LOSSES, SMALL_DISK
 from vtrace.unify.account import user_notes
 from vtrace.unify.account.coverage import CoverageRow, shortfalls, sums, untimed
-from vtrace.unify.account.facts import Facts
+from vtrace.unify.account.facts import Facts, settings_of
 from vtrace.unify.model.absent import FILE
 from vtrace.unify.model.fates import Fate, labels
 from vtrace.unify.model.process_programs import shortened
@@ -27,7 +28,7 @@ _CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "C
 
 
 def counts(rows: Sequence[CoverageRow]) -> Counter[str]:
-    """Returns how many events of each kind the archive has."""
+    """Returns the number of events of each kind in the archive."""
     total: Counter[str] = Counter()
     for row in rows:
         if row.result:
@@ -36,10 +37,10 @@ def counts(rows: Sequence[CoverageRow]) -> Counter[str]:
 
 
 def properties(
-    run: Run, first: Facts, reading: Reading, rows: Sequence[CoverageRow], clocks: dict[str, Any]
+    run: Run, first: Facts, reading: Reading, rows: Sequence[CoverageRow], clocks: dict[str, Any], lost_samples: int
 ) -> dict[str, str]:
-    """Returns the archive's properties as JSON texts: who, what with, when, the sums over all locations; clocks: how
-    well their times agree."""
+    """Returns the archive's properties as JSON texts: user, command, time, settings, and sums over all locations.
+    clocks: result of accuracy."""
     known = first.properties
     about = {
         "command": shortened(known.get("command", [])),
@@ -58,19 +59,20 @@ def properties(
         "missing_ranks": ranges(run.missing),
     }
     about |= {key: value for key, value in known.items() if key.startswith("shim.")}
-    settings = {key.removeprefix("setting."): value for key, value in known.items() if key.startswith("setting.")}
     missing = [*([reading.alone] if reading.alone else []), *shortfalls(run.missing, reading.incomplete, rows)]
     no_interval = untimed(reading.alone, reading.incomplete)
     coverage = {"complete": not missing, "shortfalls": missing, "untimed": no_interval} | sums(rows)
-    values = {"ABOUT": about, "SETTINGS": settings, "EVENTS": dict(counts(rows)), "COVERAGE": coverage}
+    values = {"ABOUT": about, "SETTINGS": settings_of(known), "EVENTS": dict(counts(rows)), "COVERAGE": coverage}
     values["CLOCKS"] = clocks
+    if reading.samples:
+        values["SAMPLES"] = {"samples": reading.samples, "lost": lost_samples}
     if of_user := user_notes.properties(rows):
         values["USER"] = of_user
     return {PROPERTY + name: json.dumps(value) for name, value in values.items()}
 
 
 def markers(rows: Sequence[CoverageRow]) -> list[Marker]:
-    """Returns markers for viewers: where recording stopped before the program, or began after it."""
+    """Returns markers for viewers at the times where recording stopped before the end or began late."""
     found: list[Marker] = []
     begin = min((row.result.first_ns for row in rows if row.result and row.result.events), default=0)
     for row in rows:
@@ -90,31 +92,27 @@ def markers(rows: Sequence[CoverageRow]) -> list[Marker]:
     return sorted(found, key=lambda marker: (marker.time, marker.location))
 
 
-_HELP = {
-    "VT_MAX_FLUSHES": " (VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE keeps them)",
-    "VT_MAX_SIZE": " (a larger VT_MAX_SIZE or VT_FILTER_SPEC keeps them)",
-}
-"""Hints that keep events behind these limits."""
-_SMALL_DISK = " (VT_PFORM_GDIR on a larger disk, a set VT_MAX_SIZE or VT_FILTER_SPEC keeps them)"
-"""The same for a limit that was derived from the free space."""
+_KEEPS = {loss.stop: loss.keeps for loss in LOSSES.values() if loss.keeps}
 
 
-def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate]) -> Iterator[str]:
-    """Yields a line for each kind of loss or mistake."""
+def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate], lost_samples: int) -> Iterator[str]:
+    """Yields a line for each kind of loss or inconsistency."""
     results = [row.result for row in rows if row.result]
     limited = [row for row in rows if row.result and row.result.limit_ns is not None]
     for setting in sorted({row.setting for row in limited}):
         stopped = [row for row in limited if row.setting == setting]
         lost = sum(row.lost for row in stopped)
-        hint = _SMALL_DISK if setting.endswith("(from the free space)") else _HELP.get(setting.partition("=")[0], "")
+        by_space = setting.endswith("(from the free space)")
+        keeps = SMALL_DISK.keeps if by_space else _KEEPS.get(setting.partition("=")[0], "")
+        hint = f" ({keeps})" if keeps else ""
         uncounted = any(row.unknown for row in stopped)
         what = "an unknown number of events are" if uncounted else f"{some(lost, 'event')} {_verb(lost, 'is', 'are')}"
         yield f"recording stopped on {_locations(stopped)} at {setting}: {what} missing{hint}"
     died = [fate for fate in incomplete if fate.died]
     if died:
-        yield f"{labels(died)} ended without completing the files: the archive has what was recorded up to then"
-    told = {row.id for row in limited}
-    unrecorded = {row.id: lost for row in rows if row.id not in told and (lost := row.lost - row.lost_by.get(FILE, 0))}
+        yield f"{labels(died)} ended without completing the files: the archive has the events recorded until then"
+    ids = {row.id for row in limited}
+    unrecorded = {row.id: lost for row in rows if row.id not in ids and (lost := row.lost - row.lost_by.get(FILE, 0))}
     if unrecorded:
         where = _locations([row for row in rows if row.id in unrecorded])
         count = sum(unrecorded.values())
@@ -124,15 +122,17 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate]) -> Iterato
         yield f"an unknown number of events were not recorded on {where}: no process was left to count them"
     clamped = sum(row.clamped for row in rows)
     if clamped:
-        moved = f"{_verb(clamped, 'was', 'were')} moved to the time before"
+        moved = f"{_verb(clamped, 'was', 'were')} set to the previous time"
         yield f"{some(clamped, 'time')} would have gone backwards and {moved}"
     unmapped, stray = sum(r.unmapped for r in results), sum(r.stray_leaves for r in results)
     if unmapped:
-        what = f"{some(unmapped, 'event')} {_verb(unmapped, 'refers', 'refer')} to something that is not defined"
+        what = f"{some(unmapped, 'event')} {_verb(unmapped, 'refers', 'refer')} to undefined objects"
         yield f"{what}: UNKNOWN in the archive, or left out"
     if stray:
         what = some(stray, "leave without an enter", "leaves without an enter")
         yield f"{what} {_verb(stray, 'was', 'were')} left out"
+    if lost_samples:
+        yield f"{some(lost_samples, 'sample')} {_verb(lost_samples, 'was', 'were')} not recorded, or overwritten"
     yield from user_notes.warnings(rows)
 
 

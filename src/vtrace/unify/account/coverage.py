@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Coverage: how far each location is recorded, and where an archive falls short of the run."""
+"""Coverage: the completeness of each location, and the archive's shortfalls compared with the run."""
 
 from __future__ import annotations
 
@@ -13,23 +13,18 @@ from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Marker
 from vtrace.io.local.kernel import Transcoded
 from vtrace.io.local.records import LOST_REASONS
+from vtrace.reasons import LOSSES
+from vtrace.unify.account.facts import settings_of
 from vtrace.unify.account.ledger_intervals import Gap, end_of, gaps_of
 from vtrace.unify.account.user_notes import user_markers
-from vtrace.unify.model.absent import DAMAGE, FILE
 from vtrace.unify.model.fates import Fate, labels, ranks_of
 from vtrace.unify.model.process import HEAP, Process
 
 _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
 _NAMES = [PROPERTY + key for key in _COVERAGE]
 _WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit", "died", "dropped")
-_UNTOLD = "UNTOLD"
-"""The reason of losses whose record was lost, too."""
-_LOST_WORDS = {
-    "SIGNAL": "in signal handlers that interrupted recording", "MEMORY": "without memory", "WRITE": "not written",
-    "LIMIT": "behind VT_MAX_FLUSHES", "THREAD": "of threads that are not recorded",
-    "SIZE": "behind VT_MAX_SIZE", FILE: "in files that are missing", DAMAGE: "in damaged files",
-}  # fmt: skip
-"""Reasons of losses (records.LOST_REASONS and absent.py) in words."""
+_WITHOUT_RECORD = "UNTOLD"
+"""The reason for losses without a record of their reason."""
 _LACKS = "lacks local files", "lack local files"
 
 
@@ -50,9 +45,9 @@ class CoverageRow:
     lost_by: dict[str, int]
     """The same by reason."""
     clamped: int
-    """Times that would have gone backwards, while recording and while unifying."""
+    """Number of times that would have run backwards, while recording and while unifying."""
     unknown: bool
-    """More events may be lost than were counted."""
+    """True: more events may be lost than were counted."""
     setting: str
     """Why the location stopped before the process: a setting such as VT_MAX_FLUSHES=1, else some words; empty: it did
     not stop."""
@@ -61,11 +56,11 @@ class CoverageRow:
     notes: Sequence[str] = ()
     """The process's comments on the run, in the row of its main thread."""
     gaps: Sequence[Gap] = ()
-    """The intervals in which it did not record."""
+    """The intervals in which the location did not record."""
     end_ns: int = 0
-    """End of the process, in ns of the archive; 0: not known."""
+    """End of the process, in ns of the archive; 0: unknown."""
     absent: bool = False
-    """The process has no files: only the number of ranks tells that it existed."""
+    """The process has no files: its existence only follows from the number of ranks."""
 
     @property
     def coverage(self) -> dict[str, int]:
@@ -86,7 +81,7 @@ def _without_notes(result: Transcoded | None) -> Transcoded | None:
 
 
 def row_of(location: int, process: Process, number: int, result: Transcoded | None) -> CoverageRow:
-    """Returns the row of a process's location; result: None, it has no events."""
+    """Returns the row of a process's location. result: None for a location without events."""
     known = process.definitions
     summary = known.summaries.get(number)
     lost = max(result.lost if result else 0, summary.lost if summary else 0)
@@ -104,22 +99,18 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
     )  # fmt: skip
 
 
-_STOPS = {"LIMIT": "VT_MAX_FLUSHES", "SIZE": "VT_MAX_SIZE"}
-_STOPPED = {"WRITE": "files that could not be written", "MEMORY": "the end of memory or disk space"}
-
-
 def _stop(result: Transcoded | None, properties: Mapping[str, Any]) -> str:
     if result is None or result.limit_ns is None:
         return ""
-    why = LOST_REASONS.get(result.limit_why, _UNTOLD)
-    if why in _STOPS:
-        return f"{_STOPS[why]}={properties.get(f'setting.{_STOPS[why]}', '?')}"
-    return _STOPPED.get(why, "an unknown limit")
+    why = LOSSES.get(LOST_REASONS.get(result.limit_why, _WITHOUT_RECORD))
+    if why is None or not why.stop:
+        return "an unknown limit"
+    return f"{why.stop}={settings_of(properties).get(why.stop, '?')}" if why.keeps else why.stop
 
 
 def _is_unknown(process: Process, number: int, result: Transcoded | None) -> bool:
-    """Returns whether the losses of a location are not all counted: its process has no files, was killed after the
-    location had stopped, or could not write the summary."""
+    """Returns True if not all losses of a location are counted: its process has no files, was killed after the location
+    had stopped, or could not write the summary."""
     killed = process.died or process.running
     stopped = result is not None and result.limit_ns is not None
     return process.absent or number in process.unsure or (killed and stopped)
@@ -129,14 +120,14 @@ def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None
     """Returns the losses by reason: from LOST records, and from definitions for losses after the last record."""
     if not lost:
         return {}
-    told = result.lost_by if result else {}
-    found = Counter({LOST_REASONS.get(why, _UNTOLD): n for why, n in told.items()})
+    by_number = result.lost_by if result else {}
+    found = Counter({LOST_REASONS.get(why, _WITHOUT_RECORD): n for why, n in by_number.items()})
     rest = lost - found.total()
     for why, name in sorted(LOST_REASONS.items()):
         n = min(process.definitions.lost.get((number, why), 0), rest)
         found[name] += n
         rest -= n
-    found[_UNTOLD] += rest
+    found[_WITHOUT_RECORD] += rest
     return {why: n for why, n in sorted(found.items()) if n > 0}
 
 
@@ -155,7 +146,7 @@ def sums(rows: Sequence[CoverageRow]) -> dict[str, Any]:
 
 
 def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequence[CoverageRow]) -> list[str]:
-    """Returns a text for each reason why the archive lacks parts of the run; empty: it is complete."""
+    """Returns a text for each reason why the archive lacks parts of the run; empty if the archive is complete."""
     total = sums(rows)
     found = [f"no files of {ranks_of(missing)}"] if missing else []
     for one, many, wanted in (
@@ -171,13 +162,17 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
     ):
         found += [f"{labels(wanted)} {one if len(wanted) == 1 else many}"] if wanted else []
     if lost := total["lost"]:
-        why = ", ".join(f"{n:,} {_LOST_WORDS.get(name, 'for another reason')}" for name, n in total["lost_by"].items())
+        why = ", ".join(f"{n:,} {_words(name)}" for name, n in total["lost_by"].items())
         found.append(f"{some(lost, 'event')} lost ({why})")
     if unknown := sum(row.unknown and not row.absent for row in rows):
         found.append(f"an unknown number of {'further ' if lost else ''}events lost on {some(unknown, 'location')}")
     stops = Counter(row.setting.partition("=")[0] for row in rows if row.setting)
     found += [f"{some(n, 'location')} stopped at {why}" for why, n in sorted(stops.items())]
     return found
+
+
+def _words(why: str) -> str:
+    return LOSSES[why].words if why in LOSSES else "for another reason"
 
 
 def untimed(alone: str, incomplete: Sequence[Fate]) -> list[str]:
@@ -188,7 +183,7 @@ def untimed(alone: str, incomplete: Sequence[Fate]) -> list[str]:
 
 
 def location_properties(row: CoverageRow) -> dict[str, int]:
-    """Returns the OTF2 properties of a thread's location. Losses by reason, and UNKNOWN, only where they are not 0."""
+    """Returns the OTF2 properties of a thread's location. Losses by reason, and UNKNOWN, only if not 0."""
     if row.number == HEAP:
         return {}
     named = zip(_NAMES, row.coverage.values(), strict=True)

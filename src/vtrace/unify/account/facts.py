@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Facts about the whole run, which its first process tells: command, settings and clock."""
+"""Facts about the whole run, from its first process: command, settings and clock."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ class Facts:
     properties: dict[str, Any]
 
 
+_SETTING = "setting."
 _NOTHING = Facts(0, "", 0, 0, "", {})
 
 
 def own_facts(processes: Sequence[Process]) -> dict[int, Facts]:
-    """Returns the facts of the first of these processes that left any files, by its number."""
+    """Returns the facts of the first of these processes with any files, by its number."""
     found = {}
     for process in [process for process in processes if not process.absent][:1]:
         head, known = process.head, process.definitions.properties
@@ -35,8 +36,13 @@ def own_facts(processes: Sequence[Process]) -> dict[int, Facts]:
 
 
 def first_of(facts: Mapping[int, Facts]) -> Facts:
-    """Returns those of the first process."""
+    """Returns the facts of the first process."""
     return facts[min(facts)] if facts else _NOTHING
+
+
+def settings_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings of a process, from the properties of its local files."""
+    return {key.removeprefix(_SETTING): value for key, value in properties.items() if key.startswith(_SETTING)}
 
 
 def _owner(process: Process) -> str:

@@ -12,6 +12,9 @@ from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Transcoded
 from vtrace.io.sidecar import SidecarTable
 from vtrace.left_out import left_out
+from vtrace.reasons import FLUSH, GAPS, LOSSES, OFF, START_AFTER, STOP_AFTER
+from vtrace.unify.account.facts import settings_of
+from vtrace.unify.model.absent import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
 
 if TYPE_CHECKING:
@@ -20,28 +23,24 @@ if TYPE_CHECKING:
 
 UNKNOWN = r.GAP_UNKNOWN
 BEGIN, END, FOR_EVER = 0, r.GAP_OPEN, r.GAP_OPEN - 1
-"""Placeholders for times that follow from all locations: begin and end of the process, end of the trace."""
-_LOST = {
-    "SIGNAL": "signal handler", "MEMORY": "no memory", "WRITE": "not written", "LIMIT": "VT_MAX_FLUSHES",
-    "THREAD": "threads without a location", "SIZE": "VT_MAX_SIZE",
-}  # fmt: skip
-_GAPS = {"OFF": "switched off", "REWOUND": "rewound", "RING": "overwritten", "FLUSH": "flush", "DAMAGE": "damaged"}
-_REASONS = {n: _LOST[name] for n, name in r.LOST_REASONS.items()}
-_REASONS |= {n: _GAPS[name] for n, name in r.GAP_REASONS.items()}
+"""Placeholders for times that depend on all locations: begin and end of the process, end of the trace."""
+_REASONS = {n: LOSSES[name].name for n, name in r.LOST_REASONS.items()}
+_REASONS |= {n: GAPS[name] for n, name in r.GAP_REASONS.items()}
+_NOT_WRITTEN, _DAMAGED = LOSSES[WRITE].name, LOSSES[DAMAGE].name
 _CLASSES = {
     r.CLASS_FUNCTION | r.CLASS_NEW_CODE | r.CLASS_REGION | r.CLASS_USER: "user", r.CLASS_MESSAGE: "mpi/p2p",
     r.CLASS_COLLECTIVE: "mpi/collective", r.CLASS_RMA: "mpi/rma", r.CLASS_IO: "io", r.CLASS_MEMORY: "memory",
     r.CLASS_TEAM: "openmp", r.CLASS_THREAD: "threads", r.CLASS_METRIC: "metrics",
 }  # fmt: skip
-_SETTING = "setting."
-_UNSEEN = {"FILE": "files missing", "WRITE": "not written", "DAMAGE": "damaged"}
+_SELECTION = "functions."
+"""Begins the names of the properties with the functions selected from a moment on (csrc/funwrap/program_hooks.c)."""
 
 
 class Gap(NamedTuple):
     """An interval in which a location did not record; times are those of the archive's events.
 
-    ns: how long it did not record, less than end - begin where intervals were joined; None: end - begin; UNKNOWN: the
-    end is not known. kind: a path of the tree of activities, several joined by +, or "all".
+    ns: time without recording, less than end - begin if intervals were joined; None: end - begin; UNKNOWN: the end is
+    unknown. kind: a path of the tree of activities, several joined by +, or "all".
     """
 
     begin: int
@@ -60,7 +59,7 @@ def class_name(bits: int) -> str:
 
 
 def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[Gap, ...]:
-    """Returns the intervals of one location; only the rank that has read its process can."""
+    """Returns the intervals of one location. Only the rank that has read its process can call this function."""
     if process.absent:
         return (Gap(BEGIN, FOR_EVER, None, UNKNOWN, "all", "rank missing"),)
     found = [_gap(gap, process) for gap in result.gaps] if result else []
@@ -68,21 +67,22 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
     _add_rest(found, process, number, result, last)
     if number in process.unseen_records:
         why, n = process.unseen_records[number]
-        found.append(Gap(last, END, None, n, "all", _UNSEEN[why]))
+        found.append(Gap(last, END, None, n, "all", LOSSES[why].name))
     if number in process.unsure:
-        found.append(Gap(last, END, None, UNKNOWN, "all", "not written"))
+        found.append(Gap(last, END, None, UNKNOWN, "all", _NOT_WRITTEN))
     if process.died or process.running:
         found = [gap._replace(ns=UNKNOWN, events=UNKNOWN) if gap.end == END else gap for gap in found]
         found.append(Gap(last, FOR_EVER, UNKNOWN, UNKNOWN, "all", "process died" if process.died else "still running"))
     elif process.problems and number in process.scans and number not in process.unseen_records.keys() | process.whole:
-        found.append(Gap(last, END, None, UNKNOWN, "all", "damaged"))
-    return (*_windowed(found, process.definitions.properties), *_left_out(process.definitions.properties))
+        found.append(Gap(last, END, None, UNKNOWN, "all", _DAMAGED))
+    properties = process.definitions.properties
+    return (*_windowed(found, properties), *_left_out(properties), *_selected(process))
 
 
 def _gap(gap: tuple[int, int, int, int, int, int], process: Process) -> Gap:
     begin, end, ns, count, classes, reason = gap
     name = _REASONS.get(reason, "another reason")
-    kind = "tracing" if name == "flush" else class_name(classes)
+    kind = "tracing" if name == FLUSH else class_name(classes)
     return Gap(begin, end, None if end == END else ns, count, kind, name)
 
 
@@ -96,35 +96,57 @@ def _add_rest(found: list[Gap], process: Process, number: int, result: Transcode
         if at is not None:
             found[at] = found[at]._replace(events=min(found[at].events + n, UNKNOWN))
         else:
-            threads = r.LOST_REASONS.get(why) == "THREAD"  # their times are not known
+            threads = r.LOST_REASONS.get(why) == "THREAD"  # their times are unknown
             found.append(Gap(BEGIN if threads else last, END, None, min(n, UNKNOWN), "all", name))
 
 
 def _windowed(found: Sequence[Gap], properties: Mapping[str, Any]) -> Iterator[Gap]:
-    """Yields the intervals; the first and the last one switched off may be due to VT_START_AFTER and VT_STOP_AFTER."""
-    off = [gap for gap in found if gap.reason == "switched off"]
+    """Yields the intervals. The first and the last interval switched off may be due to VT_START_AFTER and
+    VT_STOP_AFTER."""
+    off = [gap for gap in found if gap.reason == OFF]
+    settings = settings_of(properties)
     for gap in found:
-        if off and gap is off[0] and properties.get("setting.VT_START_AFTER"):
-            yield gap._replace(reason="VT_START_AFTER")
-        elif off and gap is off[-1] and gap.end == END and properties.get("setting.VT_STOP_AFTER"):
-            yield gap._replace(reason="VT_STOP_AFTER")
+        if off and gap is off[0] and settings.get(START_AFTER):
+            yield gap._replace(reason=START_AFTER)
+        elif off and gap is off[-1] and gap.end == END and settings.get(STOP_AFTER):
+            yield gap._replace(reason=STOP_AFTER)
         else:
             yield gap
 
 
 def _left_out(properties: Mapping[str, Any]) -> Iterator[Gap]:
-    """Yields intervals for the classes that settings keep out for the whole run."""
-    settings = {key.removeprefix(_SETTING): str(value) for key, value in properties.items() if key.startswith(_SETTING)}
-    for name, kind in left_out(settings):
+    """Yields intervals for the classes that settings exclude for the whole run."""
+    for name, kind in left_out({name: str(value) for name, value in settings_of(properties).items()}):
         yield Gap(BEGIN, END, None, UNKNOWN, kind, name)
 
 
+def _selected(process: Process) -> Iterator[Gap]:
+    """Yields intervals for the functions that the program selected while it ran, after those of VT_FUNCTIONS."""
+    changes = []
+    for key, value in process.definitions.properties.items():
+        if key.startswith(_SELECTION) and process.curve is not None and process.maps is not None:
+            ticks, _, patterns = str(value).partition(" ")
+            changes.append((_archive_ns(process, int(ticks)), patterns))
+    changes.sort()
+    for i, (begin, patterns) in enumerate(changes):
+        if patterns:
+            end = changes[i + 1][0] if i + 1 < len(changes) else END
+            yield Gap(begin, end, None, UNKNOWN, "user", f"VT_FUNCTIONS={patterns}")
+
+
+def _archive_ns(process: Process, ticks: int) -> int:
+    """A moment of a process with known clocks, in ns of the archive."""
+    assert process.curve
+    assert process.maps
+    zero = process.curve.at(int(process.maps.knot_ticks[0])) - int(process.maps.knot_ns[0])
+    return max(0, process.curve.at(ticks) - zero)
+
+
 def end_of(process: Process) -> int:
-    """Returns the end of a process, its last look at its clocks, in ns of the archive; 0: not known."""
+    """Returns the end of a process, that is its last clock pair, in ns of the archive; 0: unknown."""
     if not process.complete or process.curve is None or process.maps is None:
         return 0
-    zero = process.curve.at(int(process.maps.knot_ticks[0])) - int(process.maps.knot_ns[0])
-    return max(0, process.curve.at(process.pairs[-1].ticks) - zero)
+    return _archive_ns(process, process.pairs[-1].ticks)
 
 
 def table(definitions: Definitions, rows: Sequence[CoverageRow]) -> SidecarTable:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Clocks: the ticks of all processes become one time, in which no message runs backwards."""
+"""Clocks: converts the ticks of all processes to one time, in which no message runs backwards."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aligning the clocks, the third phase of unifying: from each process's ticks to one time."""
+"""Aligning the clocks, the third phase of unifying: conversion of each process's ticks to one time."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Clocks:
     """The clocks of a run. Each process has the curve of its clock."""
 
     zero: int
-    """The archive's zero, the first event of all: ns since the epoch."""
+    """The archive's zero: time of the first event, in ns since the epoch."""
     count: int
     clocks: Sequence[Clock]
-    """At rank 0; the first one is the reference."""
+    """Set on rank 0; the first clock is the reference."""
 
 
 def align_clocks(run: Run, context: Context) -> Clocks:
-    """Gives each of this rank's processes a curve from its ticks to ns since the epoch; all ranks call it."""
+    """Gives each of this rank's processes a curve from its ticks to ns since the epoch; all ranks call align_clocks."""
     ranks, console = context.ranks, context.console
     processes = [process for process in run.processes if not process.absent]
     sources = ranks.gather({process.number: process.source() for process in processes})
@@ -46,7 +46,7 @@ def align_clocks(run: Run, context: Context) -> Clocks:
 
 
 def _lines(clocks: Sequence[Clock]) -> list[str]:
-    """Returns the lines of -v about the clocks."""
+    """Returns the lines about the clocks for -v."""
     if not clocks:
         return []
     if len(clocks) == 1:

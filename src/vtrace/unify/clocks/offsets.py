@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Aligns the clocks of hosts by the offsets that the ranks have measured while the program ran."""
+"""Aligns the clocks of hosts by the offsets that the ranks measured during the run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from vtrace.unify.model.clock_curves import Clock, ClockSource, Curve
 from vtrace.unify.model.clock_curves import curves as host_curves
 
 _SHORT = 10_000_000
-"""A drift that was measured over fewer ns is worse than none."""
+"""A drift measured over fewer ns is worse than none."""
 _WORSE = 8
-"""A measurement whose error is so many times that of both its neighbours is left out."""
+"""A measurement is left out if its error exceeds those of both neighbours by this factor."""
 
 
 class _Point(NamedTuple):
-    """A moment. own, other: ns by the two clocks; error: ns by which these may differ; ticks: of the own clock."""
+    """A moment. own, other: ns on the two clocks; error: ns by which these may differ; ticks: of the own clock."""
 
     own: int
     other: int
@@ -43,7 +43,7 @@ class _Line:
 
 
 def align(sources: Mapping[int, ClockSource]) -> tuple[list[Clock], list[str]]:
-    """Returns the clocks of all processes, the first process's first, and texts about what is doubtful.
+    """Returns the clocks of all processes, the first process's first, and texts about doubtful clocks.
 
     sources: by number of the process. Clocks that were compared with the first one, directly or through others, get
     curves that agree with it.
@@ -57,7 +57,7 @@ def align(sources: Mapping[int, ClockSource]) -> tuple[list[Clock], list[str]]:
     compared = _compared(sources, of)
     found[0].error = 0
     known = [found[0]]
-    for parent in known:  # grows meanwhile
+    for parent in known:  # the list grows in the loop
         for child, pairs in compared.get(id(parent), {}).values():
             if child.error is None:
                 _adjust(child, parent, pairs, sources)
@@ -99,7 +99,7 @@ def _adjust(child: Clock, parent: Clock, pairs: _Pairs, sources: Mapping[int, Cl
 
 
 def _best(points: list[_Point]) -> list[_Point]:
-    """Returns the points in order, without those that are much worse than both neighbours or do not rise."""
+    """Returns the points in order, without those that are much worse than both neighbours or do not ascend."""
     kept: list[_Point] = []
     points = sorted(points)
     for i, point in enumerate(points):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Repair of clocks, the fifth phase of unifying: messages and collectives that would still run backwards move them."""
+"""Repair of clocks, the fifth phase of unifying: corrects clocks if messages or collectives would run backwards."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from vtrace.unify.model.process import Process
 from vtrace.unify.model.traced_run import Run
 
 _DOUBT = 1_000_000
-"""Where events are missing, an end may be taken for that of another message: it moves a clock by at most so many ns
-beyond the clock's own error."""
+"""With missing events, an end may match a wrong message. Such an end corrects a clock by at most this many ns more than
+the clock's own error."""
 _TOPOLOGIES = {COMM_KINDS[name] for name in ("CART", "CART_SUB", "GRAPH")}
 
 _CLASSES = CLASS_MESSAGE | CLASS_COLLECTIVE | CLASS_RMA | CLASS_USER
@@ -38,8 +38,8 @@ Processes = np.ndarray[Any, np.dtype[np.uint32]]
 
 @dataclass(frozen=True)
 class _About:
-    """A process for rank 0. first: its first location; doubtful: ends of messages may be missing; comms: by OTF2's id
-    whether the communicator has a topology, and whether it is an inter-communicator."""
+    """A process for rank 0. first: its first location; doubtful: ends of messages may be missing; comms: by OTF2's id,
+    True if the communicator has a topology, and True for an inter-communicator."""
 
     index: int | None
     first: int
@@ -51,8 +51,8 @@ def repair(run: Run, clocks: Clocks, definitions: Definitions, near: Path, conte
     """Finds events that run backwards between clocks and adds their corrections to the maps of this rank's processes;
     all ranks call it.
 
-    near: a directory that all ranks see; each rank leaves the ends of its processes' messages in a file there, which
-    rank 0 replays. Returns None where all processes share one clock, or where the user does not want a repair.
+    near: a directory that all ranks see. Each rank writes the ends of its processes' messages to a file there, which
+    rank 0 replays. Returns None if all processes share one clock, or if the user does not want a repair.
     """
     ranks, console = context.ranks, context.console
     if not context.request.repair or clocks.count < 2:
@@ -72,14 +72,14 @@ def repair(run: Run, clocks: Clocks, definitions: Definitions, near: Path, conte
         console.detail(line)
     if repaired.left:
         console.warn(
-            f"{repaired.left} messages or collective calls still run backwards: events are missing, so it is not sure "
-            "which ends belong together"
+            f"{repaired.left} messages or collective calls still run backwards: events are missing, so the matches of "
+            "their ends are uncertain"
         )
     return repaired
 
 
 def _find(processes: Sequence[Process], parts: Parts, path: Path, context: Context) -> dict[int, Pieces]:
-    """Writes the ends of this rank's processes into the file path; returns their places in it, by number of the
+    """Writes the ends of this rank's processes into the file path; returns their places in the file, by number of the
     process."""
     ranks = context.ranks
     found: dict[int, Pieces] = {}
@@ -89,7 +89,7 @@ def _find(processes: Sequence[Process], parts: Parts, path: Path, context: Conte
         if process.maps is None or not numbers:
             return
         with ExitStack() as stack:
-            opened = [stack.enter_context(process.events(number)) for number in numbers]
+            opened = [stack.enter_context(process.events(number))[0] for number in numbers]
             streams = [stream for stream in opened if stream is not None]
             own = {local: comm.rank for local, comm in process.definitions.comms.items()}
             peers = _user_peers(process, streams, parts)
@@ -137,7 +137,7 @@ def _open(path: Path, flags: int) -> int:
 
 
 def _lines(repaired: Repaired) -> list[str]:
-    """Returns the lines of -v about the repair."""
+    """Returns the lines about the repair for -v."""
     r = repaired
     found = [
         f"between clocks: {r.reversed_messages:,} of {r.messages:,} messages and {r.reversed_collectives:,} of "
@@ -146,7 +146,7 @@ def _lines(repaired: Repaired) -> list[str]:
     if moved := sum(len(ns) for ns, _ in r.knots):
         found.append(f"between clocks: {r.left:,} after {moved:,} corrections, by {span_text(r.largest)} at most")
     if r.ignored:
-        found.append(f"between clocks: {r.ignored:,} ends have no other end, or not a sure one: they move nothing")
+        found.append(f"between clocks: {r.ignored:,} ends have no match, or an uncertain one: ignored")
     return found
 
 
@@ -195,7 +195,7 @@ def _parts(count: int, about: Mapping[int, _About], clocks: Sequence[Clock], def
 
 
 def _members(group: Group, by_index: Processes) -> Processes:
-    """Returns the processes of a communicator, by rank; empty for a communicator that is not MPI's."""
+    """Returns the processes of a communicator, by rank; empty for a communicator of another paradigm."""
     numbers = np.asarray(group.members, np.int64)
     if group.kind != "COMM_GROUP" or group.paradigm != PARADIGM_MPI or np.any(numbers >= len(by_index)):
         return np.empty(0, np.uint32)
@@ -203,7 +203,7 @@ def _members(group: Group, by_index: Processes) -> Processes:
 
 
 def _is_between(members: Processes, of_clock: Processes) -> bool:
-    """Returns whether a collective can run backwards: all members are known, and they have several clocks."""
+    """Returns True if a collective can run backwards: all members are known, and they have several clocks."""
     if not len(members) or np.any(members == UNMAPPED):
         return False
     clocks = of_clock[members]

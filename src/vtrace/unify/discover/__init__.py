@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Discovery: which local files belong to a run, and which rank unifies which processes."""
+"""Discovery: finds the local files of a run, and assigns its processes to ranks."""

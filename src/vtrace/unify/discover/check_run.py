@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks before unifying: all ranks have files, none still records, and the archive can be written."""
+"""Checks before unifying: all ranks have files, no process still records, and the archive can be written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vtrace.errors import VtraceError
 from vtrace.parallel.crew import Crew
 from vtrace.unify.discover.select_run import kin
 from vtrace.unify.model.context import Request
-from vtrace.unify.model.owners import mixed, told
+from vtrace.unify.model.owners import mixed, owners_text
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.traced_run import Run
 
@@ -21,16 +21,16 @@ _SHOWN = 8
 
 
 def check_run(run: Run, crew: Crew, archive: Path, request: Request, console: Console) -> list[str]:
-    """Adds processes for missing ranks to the run, and returns why the local files must stay.
+    """Adds processes for missing ranks to the run, and returns the reasons why the local files must stay.
 
-    Raises VtraceError for a run that is not complete, unless the request allows it, and where the archive must not or
-    cannot be written.
+    Raises VtraceError for an incomplete run, unless the request allows it, and if the archive must not or cannot be
+    written.
     """
     for text in run.problems:
         console.warn(text)
     _check_free(archive, request.force)
     if foreign := mixed(run.local_files()):
-        console.warn(told(foreign))
+        console.warn(owners_text(foreign))
     if run.others:
         console.note(f"files of other runs are left alone: {few_names(run.others)}")
     reasons = []
@@ -40,7 +40,7 @@ def check_run(run: Run, crew: Crew, archive: Path, request: Request, console: Co
         )
         if not request.salvage:
             raise VtraceError(
-                f"{run.prefix.name} is still running: {names}", "--salvage recovers what is recorded so far"
+                f"{run.prefix.name} is still running: {names}", "--salvage recovers the events recorded so far"
             )
         reasons.append(f"{names} still running")
     if run.missing:
@@ -87,7 +87,7 @@ def _check_free(archive: Path, force: bool) -> None:
         if not (archive / "traces.otf2").exists() and not _empty(archive):
             raise VtraceError(f"{archive} exists and is not an archive of vtrace", "-o NAME writes to another place")
     if not directory.is_dir():
-        raise VtraceError(f"{directory} is not a directory", "-o NAME takes one that exists")
+        raise VtraceError(f"{directory} is not a directory", "-o NAME needs an existing directory")
     if not os.access(directory, os.W_OK | os.X_OK):
         raise VtraceError(f"no permission to write into {directory}", "-o DIR/NAME writes to another place")
 

@@ -23,21 +23,21 @@ from vtrace.unify.model.traced_run import Run
 
 @dataclass(frozen=True)
 class Discovered:
-    """The run to unify, with this rank's processes, and where its archive goes."""
+    """The run to unify, with this rank's processes, and the path of its archive."""
 
     run: Run
     crew: Crew
     """The host and the directory of each rank."""
     archive: Path
     keep_reasons: list[str]
-    """Why the local files must stay; empty: they may be removed."""
+    """Reasons why the local files must stay; empty if they may be removed."""
 
 
 def discover(context: Context) -> Discovered:
-    """Finds the newest run under the prefix and shares its processes among the ranks; all ranks call it.
+    """Finds the newest run under the prefix and distributes its processes to the ranks; all ranks call this function.
 
-    Raises VtraceError where there is no run, ranks are missing, processes still record or the archive cannot be
-    written; FormatError for a file with a bad head, unless the user asked for --salvage.
+    Raises VtraceError if there is no run, ranks are missing, processes still record or the archive cannot be written,
+    and FormatError for a file with a bad head, unless the user asked for --salvage.
     """
     request, ranks = context.request, context.ranks
     crew = Crew(request.prefix.parent, ranks)
@@ -55,8 +55,8 @@ def discover(context: Context) -> Discovered:
 def find_run(prefix: Path, salvage: bool, warn: Callable[[str], None]) -> Run:
     """Returns the newest run under a prefix with all its processes.
 
-    Raises VtraceError where there is none, and FormatError for a file with a bad head, which salvage leaves out with a
-    warning instead.
+    Raises VtraceError if there is none, and FormatError for a file with a bad head; with salvage such a file is left
+    out with a warning.
     """
     run = assemble(prefix, look(prefix, names(prefix.parent), salvage))
     for text in run.problems:
@@ -68,7 +68,7 @@ def find_run(prefix: Path, salvage: bool, warn: Callable[[str], None]) -> Run:
 
 
 def _nothing(prefix: Path) -> Run:
-    """The run as the other ranks know it while rank 0 alone has all of it."""
+    """An empty run for other ranks, while only rank 0 has the whole run."""
     return Run(prefix, b"", [], [], 0, None)
 
 

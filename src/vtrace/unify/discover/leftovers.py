@@ -29,7 +29,7 @@ _FORMS = (_BUFFER, _UNBORN, _UCTL, _ARCHIVE, _HEAD)
 
 @dataclass(frozen=True)
 class Leftover:
-    """A leftover. keeper: why it must stay; empty: it may be removed. holds_events: removing it loses events."""
+    """A leftover. keeper: reason why it must stay, empty if removable. holds_events: removing it loses events."""
 
     path: Path
     what: str
@@ -45,8 +45,8 @@ class Leftover:
 
 
 def leftovers(operand: str) -> list[Leftover]:
-    """Returns the leftovers of a prefix, or of all prefixes in a directory. Raises VtraceError where there is no such
-    directory."""
+    """Returns the leftovers of a prefix, or of all prefixes in a directory. Raises VtraceError if the directory does
+    not exist."""
     path = Path(operand)
     prefix = None if path.is_dir() else resolve_prefix(operand)
     directory = path if prefix is None else prefix.parent
@@ -76,7 +76,7 @@ def _look(path: Path, form: re.Pattern[str], match: re.Match[str]) -> Iterator[L
     elif form is _ARCHIVE:
         keeper = "" if is_left(path, str(host), pid, time.time()) else _keeper(host, pid)
         yield Leftover(path, "unfinished archive", keeper, prefix)
-    else:  # a name with a rank tells no process: it may be the file of any process of the prefix that records here
+    else:  # a name with a rank does not identify the process: any process of the prefix that records here may own it
         busy = any(alive(head) for head in _heads(path.parent, prefix))
         keeper = _keeper(host, pid) if pid else "a process of the run still records" if busy else ""
         yield Leftover(path, "unfinished file", keeper, prefix)
@@ -113,12 +113,12 @@ def _heads(directory: Path, prefix: str) -> Iterator[FileHead]:
             if match and match["prefix"] == prefix:
                 yield read_head(directory / name)
         except VtraceError:
-            pass  # a damaged file belongs to no process that still records
+            pass  # no process that still records has a damaged file
 
 
 def _by_head(path: Path, prefix: str) -> Iterator[Leftover]:
-    """Yields the leftovers that the first file of a process names: its buffer, and the file itself while only its head
-    is written."""
+    """Yields the leftovers that the first file of a process names: its buffer, and the file itself if it only has a
+    head."""
     try:
         head = read_head(path)
     except VtraceError:

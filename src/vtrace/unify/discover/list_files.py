@@ -16,20 +16,20 @@ from vtrace.io.local.heads import FileHead, Uctl, parse_head, read_begin, read_u
 
 _ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
 _UNBORN = ".tmp"
-"""Suffix of a file until its head is written; a process killed before that leaves the file without a record."""
+"""Suffix of a file until its head is written. A process killed before leaves the file without a record."""
 BEFORE_HEAD = (_UNBORN, ".buffer")
 """Suffixes of files that may have no head yet."""
 _KIND = rf"(?:(?:def|events)(?:\.z)?(?:{re.escape(_UNBORN)})?|buffer)"
 LOCAL = re.compile(rf"(?s)(?P<prefix>.+?)\.(?P<id>{_ID})\.{_KIND}|(?P<control>.+)\.uctl")
 _NOT_A_PREFIX = (".uctl", ".trace", ".out", ".exe")
 
-Key = tuple[object, ...]
-"""Identity of a local file, in whatever directory it is seen: its process, content, location and name."""
+FileIdentity = tuple[object, ...]
+"""Identity of a local file in any directory: its process, content, location and name."""
 
 
 @dataclass(slots=True)
 class SeenFile:
-    """A local file. views: numbers of the directories in which ranks have seen it (parallel.crew.Crew)."""
+    """A local file. views: numbers of the directories in which ranks have seen the file (parallel.crew.Crew)."""
 
     head: FileHead
     bytes: int
@@ -38,20 +38,21 @@ class SeenFile:
 
 @dataclass
 class Seen:
-    """The files that may belong to a prefix, as one rank or several together have found them."""
+    """The files that may belong to a prefix, found by one or several ranks."""
 
-    files: dict[Key, SeenFile] = field(default_factory=dict)
-    before: dict[Key, SeenFile] = field(default_factory=dict)
-    """Under a prefix that ends in _COUNT: files without the count, of processes that ended before the run took it."""
+    files: dict[FileIdentity, SeenFile] = field(default_factory=dict)
+    before: dict[FileIdentity, SeenFile] = field(default_factory=dict)
+    """Under a prefix that ends in _COUNT: files without the count, of processes that ended before the run got the
+    count."""
     counted: set[bytes] = field(default_factory=set)
-    """Ids of runs that took PREFIX_COUNT at their end; their earlier children left files under PREFIX."""
+    """Ids of runs that changed to PREFIX_COUNT at their end; their earlier children left files under PREFIX."""
     empty: set[Path] = field(default_factory=set)
     uctls: list[tuple[Uctl | None, Path]] = field(default_factory=list)
     """Control files; None: the file is damaged."""
     problems: list[str] = field(default_factory=list)
 
     def join(self, other: Seen) -> Seen:
-        """Returns the files that both have found; changes this one."""
+        """Adds the files of the other object to this object, and returns this object."""
         for mine, theirs in ((self.files, other.files), (self.before, other.before)):
             for key, found in theirs.items():
                 mine.setdefault(key, found).views |= found.views
@@ -65,8 +66,8 @@ class Seen:
 def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, part: slice = slice(None)) -> Seen:
     """Reads the heads of a prefix's files.
 
-    listed: the names in the directory of the prefix; part: those that this rank reads; view: number of the directory.
-    Raises FormatError for a bad head; with salvage the file is left out and noted as a problem.
+    listed: the names in the directory of the prefix; part: the names that this rank reads; view: number of the
+    directory. Raises FormatError for a bad head; with salvage the file is left out and noted as a problem.
     """
     seen, views = Seen(), frozenset([view])
     paths = [*candidates(prefix, listed)][part]
@@ -84,11 +85,11 @@ def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, part
 
 def _files(
     paths: Iterable[Path], prefix: str | None, salvage: bool, views: frozenset[int], seen: Seen
-) -> dict[Key, SeenFile]:
-    """Returns the files whose heads name the prefix (None: any); notes files without a head and bad ones in seen."""
-    files: dict[Key, SeenFile] = {}
+) -> dict[FileIdentity, SeenFile]:
+    """Returns the files with this prefix in their heads (None: any). Notes bad and headless files in seen."""
+    files: dict[FileIdentity, SeenFile] = {}
     for path in paths:
-        if path.suffix == _UNBORN:  # nothing is lost if its process was killed: the buffer has all records
+        if path.suffix == _UNBORN:  # no loss if its process was killed: the buffer has all records
             seen.empty.add(path)
             continue
         data, size = read_begin(path)
@@ -114,7 +115,7 @@ def _add_uctl(seen: Seen, prefix: Path) -> None:
         return
     try:
         seen.uctls.append((read_uctl(path), path))
-    except FormatError as error:  # the heads hold all that the control file does
+    except FormatError as error:  # the heads hold all data of the control file
         seen.problems.append(f"{error.args[0]}: left out")
         seen.uctls.append((None, path))
 
@@ -128,8 +129,8 @@ def names(directory: Path) -> list[str]:
 
 
 def candidates(prefix: Path, listed: Iterable[str]) -> Iterable[Path]:
-    """Returns the paths of names that may belong to the prefix; listed: the names in its directory. The heads of the
-    files tell whether they do."""
+    """Returns the paths of names that may belong to the prefix; their heads decide. listed: the names in its
+    directory."""
     pattern = re.compile(rf"(?s){re.escape(prefix.name)}\.{_ID}\.{_KIND}")
     return (prefix.parent / name for name in listed if pattern.fullmatch(name))
 
@@ -158,7 +159,7 @@ def no_archive(path: Path) -> VtraceError:
             no_archive(directory) if directory.suffix == ".trace" else VtraceError(f"{path}: no such file or directory")
         )
     known += [each for each in names(directory) if each.endswith(".trace")]
-    import difflib  # for this mistake only
+    import difflib  # needed for this mistake only
 
     near = difflib.get_close_matches(path.name, known, n=3, cutoff=0.5) or known
     there = f"there {'is' if len(near) == 1 else 'are'} {few(near)}"
@@ -167,9 +168,10 @@ def no_archive(path: Path) -> VtraceError:
 
 
 def resolve_prefix(operand: str) -> Path:
-    """Returns the prefix that the user means by a prefix, a file or an archive of it (heat.uctl, heat.trace, heat.out).
+    """Returns the prefix for a user's word: the prefix itself, or a file or an archive of it (heat.uctl, heat.trace,
+    heat.out).
 
-    Raises UsageError for a word that is none of these.
+    Raises UsageError for any other word.
     """
     path = Path(operand)
     if path.name in ("", ".."):

@@ -20,15 +20,15 @@ from vtrace.unify.model.traced_run import Run
 
 _SHOWN = 4
 _MISSING_RANKS, _BYTES_A_RANK = 4096, 64
-"""A rank without files gets a location, too. At most so many ranks may be missing; more only where the files have so
-many bytes for each rank: a file that claims more is damaged.
+"""A rank without files gets a location, too. The first number limits missing ranks; more may be missing if the files
+have the second number of bytes for each rank. A file with a larger number of ranks is damaged.
 """
 
 
 def assemble(prefix: Path, seen: Seen) -> Run:
-    """Returns the newest run among the files that were seen. Raises VtraceError where there is none.
+    """Returns the newest run among the files that were seen. Raises VtraceError if there is none.
 
-    Left-over buffers are not looked for: only ranks on their hosts may see them.
+    Does not search left-over buffers, since only ranks on their hosts may see them.
     """
     files = [found for found in seen.files.values() if found.head.run not in seen.counted]
     if not files:
@@ -53,8 +53,8 @@ def assemble(prefix: Path, seen: Seen) -> Run:
 
 
 def _taken(heads: Sequence[FileHead]) -> dict[bytes, bytes]:
-    """Returns by run id the run that took it in: ranks take the run id of rank 0 at MPI_Init, the shells that started
-    them keep theirs."""
+    """Returns by run id the run that includes it. At MPI_Init ranks take the run id of rank 0, but the shells that
+    started them keep their run ids."""
     runs = {head.process: head.run for head in heads}
     parents = ((head.run, runs.get((head.host, *head.parent))) for head in heads if head.parent)
     return {before: run for run, before in parents if before and before != run}
@@ -69,8 +69,8 @@ def refuse_bare(run: Run, salvage: bool) -> None:
 
 
 def kin(run: Run) -> list[str]:
-    """Returns other prefixes in the directory that belong to the same run: programs started together, each with its own
-    name."""
+    """Returns other prefixes in the directory that belong to the same run: programs started together with different
+    names."""
     found = []
     for name in set(prefixes(run.prefix.parent)) - {run.prefix.name}:
         try:
@@ -78,7 +78,7 @@ def kin(run: Run) -> list[str]:
             if any(head.prefix == name and head.run == run.id for head in heads):
                 found.append(name)
         except VtraceError:
-            pass  # a file that cannot be read gives no hint
+            pass  # an unreadable file gives no hint
     return sorted(found)
 
 
@@ -94,7 +94,7 @@ def _nothing(prefix: Path) -> NoFilesError:
     near = difflib.get_close_matches(prefix.name, known, n=3, cutoff=0.5) or known[:_SHOWN]
     if near:
         return NoFilesError(message, f"there are files of {', '.join(near)}")
-    hint = "was the program compiled with vtrace-cc and run? with VT_PFORM_GDIR its files are there: vtunify DIR/PREFIX"
+    hint = "was the program compiled with vtrace-cc and run? if it ran with VT_PFORM_GDIR=DIR: vtunify DIR/PREFIX"
     return NoFilesError(message, hint)
 
 
@@ -114,13 +114,13 @@ def _processes(files: list[SeenFile]) -> list[Process]:
         process.bytes += file.bytes
         if head.content == BUFFER:
             process.buffer = head.path
-            if process.head.rank is None:  # a full disk keeps it out of the other files
+            if process.head.rank is None:  # with a full disk, the other files have no rank
                 process.head = head
         else:
             process.files.append(head)
     for process in found.values():
         process.files.sort(key=lambda head: head.location)
-    # A shell before the ranks may be rank 0 of a world without MPI, and begin before or behind ranks of other shells.
+    # A shell that starts ranks may be rank 0 of a world without MPI, and begin before or after ranks of other shells.
     ranked = sorted(
         (p for p in found.values() if p.head.rank is not None), key=lambda p: (not p.head.world, p.head.start)
     )
@@ -130,8 +130,8 @@ def _processes(files: list[SeenFile]) -> list[Process]:
         if rank is not None and (world, rank) not in taken:
             taken.add((world, rank))
             process.rank, process.main = rank, world == ranked[0].head.world
-    begun = {p.head.world: p.head.start for p in ranked if p.head.world}  # the last one: behind the shells of all
-    mpi = bool(ranked) and bool(ranked[0].head.world)  # else processes stand behind those that started them
+    begun = {p.head.world: p.head.start for p in ranked if p.head.world}  # the last start, after all shells
+    mpi = bool(ranked) and bool(ranked[0].head.world)  # otherwise processes follow their parents
     processes = sorted(found.values(), key=lambda p: (mpi and not p.main, begun.get(p.head.world, p.head.start),
                                                       p.rank or 0, p.head.start, p.head.process))  # fmt: skip
     for number, process in enumerate(processes):
@@ -152,14 +152,14 @@ def _world_size(processes: Sequence[Process], uctl: Uctl | None) -> int:
         where = next((h.path for h in mains if h.world_size == size), "the uctl file")
         found = f"a run of {size:,} ranks, but {len(mains):,} of them left files, {there:,} bytes together"
         raise FormatError(
-            f"{where}: {found}", "the file is damaged: move it away; or copy the files of the others, too"
+            f"{where}: {found}", "the file is damaged: move it away; or copy the files of the other ranks, too"
         )
     return size
 
 
 def _join_empty(paths: Iterable[Path], processes: Sequence[Process]) -> list[Path]:
-    """Gives each empty file to the process in its name, or to the first process if its own has ended and left no other
-    file; returns the files of other runs."""
+    """Assigns each empty file to the process in its name, or to the first process if its own process has ended without
+    another file. Returns the files of other runs."""
     owners = {f"x{p.head.host}-{p.head.pid}-{p.head.start:x}": p for p in processes}
     owners |= {f"{p.rank + 1:x}": p for p in processes if p.main and p.rank is not None}
     others = []

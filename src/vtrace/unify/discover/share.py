@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which rank of vtunify-mpi unifies which processes: a rank that sees all of their files, by the bytes of these."""
+"""Assigns the processes of a run to ranks of vtunify-mpi that see all their files, balanced by bytes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from vtrace.unify.model.traced_run import Run
 
 
 def share_buffers(run: Run, crew: Crew) -> list[list[Process]]:
-    """Returns for each rank the processes whose left-over buffers it looks for: a rank on the host of the process,
-    else any, since the buffer may lie with the other files."""
+    """Returns for each rank the processes whose left-over buffers it searches: a rank on the host of the process, else
+    any rank, since the buffer may be with the other files."""
     shares: list[list[Process]] = [[] for _ in crew.hosts]
     on_host = ranks_by(crew.hosts)
     for process in run.processes:
@@ -27,7 +27,7 @@ def share_buffers(run: Run, crew: Crew) -> list[list[Process]]:
 
 
 def find_buffers(share: Sequence[Process], rank: int) -> dict[int, Process]:
-    """Looks for the buffers of these processes on this rank's host; returns those found, by number of the process."""
+    """Searches the buffers of these processes on this rank's host; returns those found, by number of the process."""
     for process in share:
         process.find_buffer()
         process.seer = rank
@@ -35,7 +35,7 @@ def find_buffers(share: Sequence[Process], rank: int) -> dict[int, Process]:
 
 
 def take_buffers(run: Run, found: Mapping[int, Process]) -> None:
-    """Enters the buffers that the ranks have found into the run."""
+    """Adds the buffers that the ranks have found to the run."""
     for number, process in found.items():
         own = run.processes[number]
         own.seer = None if own.buffer else process.seer
@@ -43,9 +43,9 @@ def take_buffers(run: Run, found: Mapping[int, Process]) -> None:
 
 
 def share_processes(run: Run, crew: Crew) -> list[list[Process]]:
-    """Returns the processes of each rank. Raises VtraceError where no rank sees all files of a process.
+    """Returns the processes of each rank. Raises VtraceError if no rank sees all files of a process.
 
-    Families go to the ranks that see all of their files, the heaviest family first, to the rank with the least so far.
+    Families go to ranks that see all their files: the heaviest family first, to the rank with the smallest load so far.
     """
     shares: list[list[Process]] = [[] for _ in crew.views]
     loads = {view: [(0, rank) for rank in members] for view, members in ranks_by(crew.views).items()}
@@ -63,7 +63,7 @@ def share_processes(run: Run, crew: Crew) -> list[list[Process]]:
 
 
 Load = tuple[int, int]
-"""Bytes, and the rank that has them."""
+"""Bytes of a rank, and the rank."""
 
 
 def _take(queue: list[Load], allowed: Sequence[Load]) -> Load:
@@ -98,7 +98,5 @@ def _views(family: Sequence[Process], crew: Crew) -> frozenset[int]:
     common = frozenset.intersection(*known) if known else frozenset(crew.views[:1])
     if not common:
         files = ", ".join(sorted(str(path) for process in family for path in process.all_files())[:4])
-        raise VtraceError(
-            f"no rank sees all files of {family[0].label} ({files} ...)", "they must lie together on one node"
-        )
+        raise VtraceError(f"no rank sees all files of {family[0].label} ({files} ...)", "put them together on one node")
     return common

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Merging: the definitions of all processes become those of the archive."""
+"""Merging: turns the definitions of all processes into those of the archive."""

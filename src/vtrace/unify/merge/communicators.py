@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Communicators of all processes become OTF2's: one for each identity, with members, names and parents."""
+"""Turns communicators of all processes into OTF2 definitions: one for each identity, with members, name and parent."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from vtrace.io.common.hashing import blake2b
 from vtrace.io.common.interning import same_array
 from vtrace.io.local.records import COMM_KINDS
 from vtrace.unify.merge import members
-from vtrace.unify.merge.dedup import Firsts, first_told, numbered
-from vtrace.unify.merge.members import Identity, Indices, Lists, MergedComm, Places
+from vtrace.unify.merge.dedup import MergedDefinitions, first_name, numbered
+from vtrace.unify.merge.members import Identity, Indices, Lists, MergedComm, OwnPlaces
 from vtrace.unify.model.id_tables import Ids
 from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 _MOST_UNKNOWN = 1 << 20
-"""Most members of a communicator that may be processes without files."""
+"""Maximum number of members of a communicator without files."""
 _MADE_BY = {
     "DUP": "MPI_Comm_dup", "SPLIT": "MPI_Comm_split", "CREATE": "MPI_Comm_create",
     "CREATE_GROUP": "MPI_Comm_create_group", "CART": "MPI_Cart_create", "CART_SUB": "MPI_Cart_sub",
@@ -32,7 +32,7 @@ _MADE_BY = {
     "OTHER": "communicator", "PARTITIONED": "partitioned messages",
 }  # fmt: skip
 _WITHOUT_EVENTS = ("WORLD", "SELF", "OTHER", "SPAWN", "PARTITIONED")
-"""Kinds of communicators whose creation is no event, at least not for all of their members."""
+"""Kinds of communicators without a creation event on all of their members."""
 _KIND_NAMES = {number: name for name, number in COMM_KINDS.items()}
 
 
@@ -50,30 +50,30 @@ class Member(Protocol):
     def definitions(self) -> ProcessDefinitions: ...
 
 
-class _KnownComm(Firsts[Identity, MergedComm]):
+class _KnownComm(MergedDefinitions[Identity, MergedComm]):
     def combine(self, one: MergedComm, other: MergedComm) -> MergedComm:
-        one.name = first_told(one.name, other.name)
+        one.name = first_name(one.name, other.name)
         return one
 
 
-_Known = Firsts[Identity, MergedComm]
-Table = dict[int, Identity]
+_Known = MergedDefinitions[Identity, MergedComm]
+CommTable = dict[int, Identity]
 """A process's communicators by its own ids."""
 Times = dict[object, set[int]]
-"""When sides of connections met, by the tag of the port."""
-Pairs = dict[tuple[object, int], int]
+"""Times at which sides of connections met, by the tag of the port."""
+ConnectionPairs = dict[tuple[object, int], int]
 """The time of a connection's first side, by tag and time of its second side."""
 
 
 @dataclass(frozen=True)
 class MpiProcesses:
-    """The MPI processes of the run. count is known to all ranks, the rest to rank 0."""
+    """The MPI processes of the run. All ranks have count; only rank 0 has the other fields."""
 
     count: int
     masters: Sequence[int]
-    """The OTF2 location of the main thread of each, by its index."""
+    """The OTF2 location of each process's main thread, by its index."""
     indices: Mapping[tuple[int, int | None], int]
-    """The index of each, by its world and rank."""
+    """The index of each process, by its world and rank."""
 
 
 class Numbering(NamedTuple):
@@ -85,7 +85,7 @@ class Numbering(NamedTuple):
 
 @dataclass
 class Communicators:
-    """The communicators of this rank's processes: OTF2's ids, and what must be added to ranks in the remote group of an
+    """The communicators of this rank's processes: OTF2's ids, and the offset of ranks in the remote group of an
     inter-communicator; both per process, indexed by its own ids."""
 
     ids: list[Ids]
@@ -95,8 +95,8 @@ class Communicators:
 class ConnectionStep:
     """First step: the two sides of each connection between worlds.
 
-    A side knows the port and when the sides met. The time of the side that accepted is even, that of the one that
-    connected is odd. The decision is the time of one side by tag and time of the other.
+    A side has the port and the time of the connection. The time of the accepting side is even, that of the connecting
+    side is odd. The decision is the time of one side by tag and time of the other.
     """
 
     def __init__(self, processes: Sequence[Member]) -> None:
@@ -115,29 +115,29 @@ class ConnectionStep:
             one.setdefault(tag, set()).update(times)
         return one
 
-    def decide(self, everyone: Times) -> Pairs:
+    def decide(self, everyone: Times) -> ConnectionPairs:
         found = {}
         for tag, known in everyone.items():
             accepted, connected = (sorted(time for time in known if time % 2 == odd) for odd in (0, 1))
-            if not connected:  # MPI_Comm_join has no such sides
+            if not connected:  # MPI_Comm_join has no accepting and connecting sides
                 accepted, connected = accepted[::2], accepted[1::2]
             found.update({(tag, other): time for time, other in zip(accepted, connected, strict=False)})
         return found
 
 
 class IdentityStep:
-    """Second step: which communicators there are, and the members that lists of some processes name.
+    """Second step: the communicators, and the members that lists of some processes name.
 
-    Equal (kind, parent, tag, hash, count) is the same communicator. The decision is the set of those with unknown
-    members. Raises FormatError for impossible sizes.
+    Equal (kind, parent, tag, hash, count) means the same communicator. The decision is the set of communicators with
+    unknown members. Raises FormatError for impossible sizes.
     """
 
-    def __init__(self, processes: Sequence[Member], pairs: Pairs, world: MpiProcesses) -> None:
+    def __init__(self, processes: Sequence[Member], pairs: ConnectionPairs, world: MpiProcesses) -> None:
         self._processes, self._pairs, self._world = processes, pairs, world
-        self.tables: list[Table] = []
-        """Of this rank's processes."""
+        self.tables: list[CommTable] = []
+        """The tables of this rank's processes."""
         self.merged: dict[Identity, MergedComm] = {}
-        """At rank 0, of all processes, in their order."""
+        """On rank 0: the communicators of all processes, in their order."""
 
     def contribute(self) -> tuple[_Known, Lists]:
         known, self.tables = _identify(self._processes, self._pairs, self._world.count + _MOST_UNKNOWN)
@@ -153,9 +153,10 @@ class IdentityStep:
 
 
 class MemberStep:
-    """Third step: each process tells its place in communicators with unknown members; all communicators are defined.
+    """Third step: each process contributes its place in communicators with unknown members; defines all communicators.
 
-    An inter-communicator becomes an ordinary one whose group is both groups, the one with the lowest process first.
+    An inter-communicator becomes an ordinary one with the members of both groups; the group with the lowest process
+    comes first.
     """
 
     def __init__(
@@ -165,15 +166,15 @@ class MemberStep:
         self._processes, self._identities, self._unknown = processes, identities, unknown
         self._world, self._definitions = world, definitions
         self.incomplete: list[str] = []
-        """At rank 0: names of communicators of which not all members are known."""
+        """On rank 0: names of communicators with unknown members."""
 
-    def contribute(self) -> Places:
+    def contribute(self) -> OwnPlaces:
         return _places(self._processes, self._identities.tables, self._unknown)
 
-    def join(self, one: Places, other: Places) -> Places:
+    def join(self, one: OwnPlaces, other: OwnPlaces) -> OwnPlaces:
         return members.join_places(one, other)
 
-    def decide(self, everyone: Places) -> Numbering:
+    def decide(self, everyone: OwnPlaces) -> Numbering:
         merged, definitions = self._identities.merged, self._definitions
         members.complete(merged, everyone, self._world.count)
         masters = np.array(self._world.masters, np.uint64)
@@ -206,7 +207,7 @@ def _by_id(numbers: Mapping[int, int], missing: int) -> Ids:
     return same_array(found)
 
 
-def _written(processes: Sequence[Member], tables: Sequence[Table]) -> Lists:
+def _written(processes: Sequence[Member], tables: Sequence[CommTable]) -> Lists:
     lists: Lists = {}
     for process, own in zip(processes, tables, strict=True):
         for of, more in members.written(process.number, process.definitions, own).items():
@@ -214,20 +215,20 @@ def _written(processes: Sequence[Member], tables: Sequence[Table]) -> Lists:
     return members.join_lists({}, lists)
 
 
-def _places(processes: Sequence[Member], tables: Sequence[Table], wanted: set[Identity]) -> Places:
+def _places(processes: Sequence[Member], tables: Sequence[CommTable], wanted: set[Identity]) -> OwnPlaces:
     pairs = zip(processes, tables, strict=True)
     places = (members.places_in(p.number, p.index, p.definitions, own, wanted) for p, own in pairs)
-    none: Places = {}
+    none: OwnPlaces = {}
     return reduce(members.join_places, places, none)
 
 
-def _identify(processes: Sequence[Member], pairs: Pairs, most: int) -> tuple[_Known, list[Table]]:
-    """Returns the communicators of this rank's processes, once each, and their identities by process and own id."""
+def _identify(processes: Sequence[Member], pairs: ConnectionPairs, most: int) -> tuple[_Known, list[CommTable]]:
+    """Returns the distinct communicators of this rank's processes, and their identities by process and own id."""
     known = _KnownComm()
-    tables: list[Table] = []
+    tables: list[CommTable] = []
     identities: dict[tuple[object, ...], Identity] = {}
     for process in processes:
-        own: Table = {}
+        own: CommTable = {}
         for local, comm in sorted(process.definitions.comms.items()):
             kind = _KIND_NAMES.get(comm.kind, "OTHER")
             parent = own.get(comm.parent) if comm.parent is not None else None  # parents have smaller ids
@@ -242,8 +243,8 @@ def _identify(processes: Sequence[Member], pairs: Pairs, most: int) -> tuple[_Kn
             name = process.definitions.comm_names.get(local)
             if name is not None or identity not in known:
                 order = process.number, local
-                told = None if name is None else (order, name)
-                about = MergedComm(kind, parent, comm.hash, comm.size, comm.remote, process.world, told)
+                given = None if name is None else (order, name)
+                about = MergedComm(kind, parent, comm.hash, comm.size, comm.remote, process.world, given)
                 known.add(identity, order, about)
         tables.append(own)
     return known, tables
@@ -273,6 +274,5 @@ def _default_name(kind: str, parent: str | None) -> str:
 
 
 def _shift(sides: tuple[frozenset[int], int] | None, process: Member) -> int:
-    """Returns what must be added to ranks in the remote group: for a member of the first group the size of that group,
-    else 0."""
+    """Returns the offset of ranks in the remote group: the size of the first group for its members, else 0."""
     return sides[1] if sides is not None and process.index in sides[0] else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Definitions that several processes make, each once: how two sets of them are joined, and their order."""
+"""Definitions that several processes share: the union of two sets, and the order of the result."""
 
 from __future__ import annotations
 
@@ -10,61 +10,61 @@ from typing import Generic, TypeVar
 from vtrace.unify.model.process import Process
 
 Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
+Data = TypeVar("Data")
 Order = tuple[int, ...]
 """The number of a process, then its own numbers: the place of a definition."""
 
 
-class Firsts(Generic[Key, Value]):
-    """Definitions by their key, with the first place of each and what is known of it.
+class MergedDefinitions(Generic[Key, Data]):
+    """Definitions by key, each with its first place and its value.
 
-    Joining is commutative and associative: the result does not depend on how processes are shared among ranks.
+    The join is commutative and associative, so the result does not depend on the distribution of processes to ranks.
     """
 
     def __init__(self) -> None:
-        self.found: dict[Key, tuple[Order, Value]] = {}
+        self.found: dict[Key, tuple[Order, Data]] = {}
 
     def __contains__(self, key: Key) -> bool:
         return key in self.found
 
-    def add(self, key: Key, order: Order, value: Value) -> None:
-        """Adds a definition, or what one more process knows of it."""
+    def add(self, key: Key, order: Order, value: Data) -> None:
+        """Adds a definition, or another process's value for a known definition."""
         known = self.found.get(key)
         if known is None:
             self.found[key] = order, value
         else:
             self.found[key] = min(known[0], order), self.combine(known[1], value)
 
-    def combine(self, one: Value, other: Value) -> Value:
-        """Returns what is known from both, in whatever order they come; by default all know the same."""
+    def combine(self, one: Data, other: Data) -> Data:
+        """Returns the value from both, independent of their order. By default all values of a key are equal."""
         return one
 
-    def join(self, other: Firsts[Key, Value]) -> Firsts[Key, Value]:
+    def join(self, other: MergedDefinitions[Key, Data]) -> MergedDefinitions[Key, Data]:
         """Returns the definitions of both; may change both."""
         large, small = (self, other) if len(self.found) >= len(other.found) else (other, self)
         for key, (order, value) in small.found.items():
             large.add(key, order, value)
         return large
 
-    def in_order(self) -> list[tuple[Key, Value]]:
-        """Returns all, in the order of their places."""
+    def in_order(self) -> list[tuple[Key, Data]]:
+        """Returns all definitions in the order of their places."""
         return [(key, value) for key, (_, value) in sorted(self.found.items(), key=lambda item: item[1][0])]
 
 
-Told = tuple[Order, str] | None
-"""A name, and the place where it was given."""
+GivenName = tuple[Order, str] | None
+"""A name, and the place of the definition that gave it."""
 
 
-class Named(Firsts[Key, Told]):
-    """Definitions that some processes give a name: the name at the first place counts."""
+class Named(MergedDefinitions[Key, GivenName]):
+    """Definitions that some processes name: the name at the first place holds."""
 
-    def combine(self, one: Told, other: Told) -> Told:
-        return first_told(one, other)
+    def combine(self, one: GivenName, other: GivenName) -> GivenName:
+        return first_name(one, other)
 
 
-def first_told(one: Told, other: Told) -> Told:
-    """Returns the name that was given first."""
-    return min(told) if (told := [name for name in (one, other) if name]) else None
+def first_name(one: GivenName, other: GivenName) -> GivenName:
+    """Returns the name with the first place."""
+    return min(given) if (given := [name for name in (one, other) if name]) else None
 
 
 def numbered(keys: Sequence[Key]) -> dict[Key, int]:
@@ -73,31 +73,33 @@ def numbered(keys: Sequence[Key]) -> dict[Key, int]:
 
 
 class EqualStep(ABC, Generic[Key]):
-    """The step (parallel.exchange.Step) of definitions that are the same wherever they are equal."""
+    """The step (parallel.exchange.Step) of definitions that are merged if they are equal."""
 
     def __init__(self, processes: Sequence[Process], own: Callable[[Process], Mapping[int, Key]]) -> None:
         """own: returns the definitions of a process, by its own ids."""
         self.processes, self.own = processes, own
 
-    def contribute(self) -> Firsts[Key, None]:
-        merged: Firsts[Key, None] = Firsts()
+    def contribute(self) -> MergedDefinitions[Key, None]:
+        merged: MergedDefinitions[Key, None] = MergedDefinitions()
         for process in self.processes:
             for local, key in sorted(self.own(process).items()):
                 if key not in merged:
                     merged.add(key, (process.number, local), None)
         return merged
 
-    def join(self, one: Firsts[Key, None], other: Firsts[Key, None]) -> Firsts[Key, None]:
+    def join(
+        self, one: MergedDefinitions[Key, None], other: MergedDefinitions[Key, None]
+    ) -> MergedDefinitions[Key, None]:
         return one.join(other)
 
-    def decide(self, everyone: Firsts[Key, None]) -> list[Key]:
+    def decide(self, everyone: MergedDefinitions[Key, None]) -> list[Key]:
         keys = [key for key, _ in everyone.in_order()]
         self.define(keys)
         return keys
 
     @abstractmethod
     def define(self, keys: Sequence[Key]) -> None:
-        """At rank 0: adds the definitions, in their order, to those of the archive."""
+        """On rank 0: adds the definitions, in their order, to those of the archive."""
 
     def ids(self, keys: Sequence[Key]) -> list[dict[int, int]]:
         """Returns for each of this rank's processes the place of each definition in keys, by its own ids."""
@@ -105,21 +107,22 @@ class EqualStep(ABC, Generic[Key]):
         return [{local: numbers[key] for local, key in self.own(process).items()} for process in self.processes]
 
 
-class ConcatStep(ABC, Generic[Value]):
-    """The step of definitions that each process has for itself: one process's behind another's.
+class ConcatStep(ABC, Generic[Data]):
+    """The step of definitions that processes do not share: it concatenates the lists of all processes.
 
-    Subclasses set own, the definitions by number of the process. The decision is the place of each process's first.
+    Subclasses set own, the definitions by number of the process. The decision is the place of each process's first
+    definition.
     """
 
-    own: dict[int, list[Value]]
+    own: dict[int, list[Data]]
 
-    def contribute(self) -> dict[int, list[Value]]:
+    def contribute(self) -> dict[int, list[Data]]:
         return self.own
 
-    def join(self, one: dict[int, list[Value]], other: dict[int, list[Value]]) -> dict[int, list[Value]]:
+    def join(self, one: dict[int, list[Data]], other: dict[int, list[Data]]) -> dict[int, list[Data]]:
         return one | other
 
-    def decide(self, everyone: dict[int, list[Value]]) -> dict[int, int]:
+    def decide(self, everyone: dict[int, list[Data]]) -> dict[int, int]:
         everyone = dict(sorted(everyone.items()))
         firsts = {}
         at = self.define(everyone)
@@ -129,5 +132,5 @@ class ConcatStep(ABC, Generic[Value]):
         return firsts
 
     @abstractmethod
-    def define(self, everyone: dict[int, list[Value]]) -> int:
-        """At rank 0: adds the definitions of all processes, in their order, to the archive's; returns the first id."""
+    def define(self, everyone: dict[int, list[Data]]) -> int:
+        """On rank 0: adds the definitions of all processes, in their order, to the archive's; returns the first id."""

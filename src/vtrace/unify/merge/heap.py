@@ -15,7 +15,7 @@ _ATTRIBUTES = (
     ("ALLOCATION_SIZE", "Allocation size"), ("DEALLOCATION_SIZE", "Deallocation size"),
     ("ARGUMENT_ADDRESS", "Address argument"), ("RESULT_ADDRESS", "Result of allocation"),
 )  # fmt: skip
-"""In the order of enum vt_heap_attribute."""
+"""The attributes, in the order of enum vt_heap_attribute."""
 _METRICS = (
     Metric("Host Memory", "Memory of the process's heap in use", "bytes", "u", "ABSOLUTE_NEXT"),
     Metric("Live Blocks", "Blocks of the process's heap in use", "#", "u", "ABSOLUTE_NEXT"),
@@ -30,7 +30,7 @@ class HeapIds(NamedTuple):
 
 
 class HeapStep:
-    """Attributes, metrics and their class, where any process tells what it has in use of its heap."""
+    """Attributes, metrics and their class, if any process has records of its heap."""
 
     def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
         self._processes, self._definitions = processes, definitions

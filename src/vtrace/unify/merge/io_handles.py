@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files and their handles of all processes become OTF2's."""
+"""Turns files and handles of all processes into OTF2 definitions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Nodes = dict[str, set[int]]
 
 
 class SharedPathStep:
-    """Paths that MPI has opened on more than one host: they must lie on a file system that all of these see.
+    """Paths that MPI has opened on several hosts: these paths must be on a file system that all these hosts share.
 
-    Score-P, too, puts a file on a shared file system below the machine and any other one below its host.
+    Like Score-P, a file on a shared file system belongs to the machine, and any other file to its host.
     """
 
     def __init__(self, processes: Sequence[Process]) -> None:
@@ -43,7 +43,7 @@ class SharedPathStep:
         return nodes
 
     def join(self, one: Nodes, other: Nodes) -> Nodes:
-        """Two nodes of a path are enough to know."""
+        """Keeps two nodes of a path, which is enough for the decision."""
         for path, nodes in other.items():
             one[path] = {*sorted(one.get(path, set()) | nodes)[:2]}
         return one
@@ -103,9 +103,9 @@ class HandleStep(ConcatStep[IoHandle]):
 
 
 def _handles(process: Process, files: dict[int, int], comms: Ids) -> tuple[list[IoHandle], dict[int, int]]:
-    """Returns the handles of a process, whose parents are places in this list, and their places by own id.
+    """Returns the handles of a process, with parents as places in this list, and their places by own id.
 
-    A forked child gets handles of its own for those of its parent that it uses: they were open when it began.
+    A forked child gets its own handles for the parent's handles that it uses, since these are open at its begin.
     """
     handles: list[IoHandle] = []
     numbers: dict[int, int] = {}
@@ -129,7 +129,7 @@ def _handles(process: Process, files: dict[int, int], comms: Ids) -> tuple[list[
 
 
 def _wanted(process: Process) -> set[int]:
-    """Returns the process's own handles, and the inherited ones that its events name, with the parents of these."""
+    """Returns the process's own handles, and the inherited handles in its events, with their parents."""
     known: dict[int, Handle] = process.definitions.handles
     wanted = known.keys() - process.definitions.inherited
     more = {int(local) for scan in process.scans.values() for local in scan.handles} & known.keys()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The members of communicators: from the lists that some members wrote, else from each process's own rank."""
+"""The members of communicators, from the lists that some members wrote, else from each process's own rank."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from vtrace.unify.merge.dedup import Told
+from vtrace.unify.merge.dedup import GivenName
 from vtrace.unify.model.process_definitions import CommMembers as Piece
 from vtrace.unify.model.process_definitions import LocalComm as Known
 from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 Identity = bytes
-Ranks = np.ndarray[Any, np.dtype[np.int64]]
+RankArray = np.ndarray[Any, np.dtype[np.int64]]
 _UNKNOWN = -1
 _NOBODY = 0xFFFFFFFF
-"""In a list: a process of another world, which the writer of the list cannot name."""
+"""Entry of a list for a process of another world, which the writer of the list does not know."""
 
 
 @dataclass
@@ -35,10 +35,10 @@ class MergedComm:
     size: int
     remote: int
     world: int
-    name: Told = None
-    members: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
-    sides: list[Ranks] = field(default_factory=list)
-    """The groups, while their members are collected: one, or two of an inter-communicator."""
+    name: GivenName = None
+    members: RankArray = field(default_factory=lambda: np.empty(0, np.int64))
+    sides: list[RankArray] = field(default_factory=list)
+    """The groups while their members are collected: one group, or two of an inter-communicator."""
     first: frozenset[int] = frozenset()
     second: int = 0
     incomplete: bool = False
@@ -51,7 +51,7 @@ class MergedComm:
 
 @dataclass
 class WrittenMembers:
-    """The members of a communicator as one of them has written them. pieces: of its own group and of the other."""
+    """The members of a communicator, as written by one of them. pieces: of the writer's group and the other group."""
 
     order: tuple[int, int]
     comm: Identity
@@ -60,16 +60,16 @@ class WrittenMembers:
 
     @property
     def whole(self) -> bool:
-        """True if the list names all members."""
+        """True if the list has all members."""
         known = [_numbers(piece) for pieces in self.pieces for piece in pieces]
         return sum(map(len, known)) == sum(self.sizes) and not any(np.any(part == _NOBODY) for part in known)
 
 
 Set = tuple[int, int, int]
-"""Hash and sizes, equal for communicators of the same members: equal lists are written once."""
+"""Hash and sizes, equal for communicators with the same members; of equal lists only one is written."""
 Lists = dict[Set, list[WrittenMembers]]
-Places = dict[Identity, list[tuple[int, int, int, int]]]
-"""The processes' own places: number, size of the group, rank in it, index."""
+OwnPlaces = dict[Identity, list[tuple[int, int, int, int]]]
+"""The processes' own places: number of the process, size of its group, rank in the group, index."""
 
 
 def set_of(comm: MergedComm | Known) -> Set:
@@ -90,7 +90,7 @@ def written(number: int, definitions: ProcessDefinitions, own: Mapping[int, Iden
 
 
 def join_lists(one: Lists, other: Lists) -> Lists:
-    """Returns the lists of both, without those of a communicator that has a complete list; changes one."""
+    """Returns the lists of both, without further lists of a communicator with a complete list; changes one."""
     for key, more in other.items():
         lists = sorted([*one.get(key, []), *more], key=lambda each: each.order)
         whole: dict[Identity, WrittenMembers] = {}
@@ -101,7 +101,7 @@ def join_lists(one: Lists, other: Lists) -> Lists:
     return one
 
 
-def join_places(one: Places, other: Places) -> Places:
+def join_places(one: OwnPlaces, other: OwnPlaces) -> OwnPlaces:
     """Returns the places of both; changes one."""
     for identity, places in other.items():
         one.setdefault(identity, []).extend(places)
@@ -113,14 +113,14 @@ class Indices:
 
     def __init__(self, known: Mapping[tuple[int, int | None], int]) -> None:
         self.count = len(known)
-        self._worlds: dict[int, Ranks] = {}
+        self._worlds: dict[int, RankArray] = {}
         for world in {world for world, _ in known}:
             ranks = {rank: index for (one, rank), index in known.items() if one == world and rank is not None}
             table = self._worlds[world] = np.full(max(ranks) + 1, _UNKNOWN)
             table[[*ranks]] = [*ranks.values()]
 
-    def of(self, world: int, ranks: Ranks) -> Ranks:
-        """Returns the indices of ranks of a world; _UNKNOWN where there is no such process."""
+    def of(self, world: int, ranks: RankArray) -> RankArray:
+        """Returns the indices of ranks of a world; _UNKNOWN for missing processes."""
         table = self._worlds.get(world, np.empty(0, np.int64))
         found = np.full(len(ranks), _UNKNOWN)
         there = ranks < len(table)
@@ -129,7 +129,7 @@ class Indices:
 
 
 def fill_from_lists(merged: Mapping[Identity, MergedComm], lists: Lists, indices: Indices) -> set[Identity]:
-    """Fills the groups of all communicators that are no duplicates; returns those with unknown members."""
+    """Fills the groups of all communicators except duplicates; returns communicators with unknown members."""
     for identity, comm in merged.items():
         if comm.kind == "SELF" or _copies(comm, merged):
             continue
@@ -148,12 +148,12 @@ def fill_from_lists(merged: Mapping[Identity, MergedComm], lists: Lists, indices
 
 
 ALIKE = ("DUP", "PARTITIONED")
-"""Kinds of communicators that have the members of their parent."""
+"""Kinds of communicators with the members of their parent."""
 
 
 def _copies(comm: MergedComm, merged: Mapping[Identity, MergedComm]) -> bool:
-    """Returns whether its members are those of its parent. MPI_COMM_SELF is one communicator for all processes and has
-    no list; each process has its own duplicates of it."""
+    """Returns True if the communicator has the members of its parent. MPI_COMM_SELF is one communicator for all
+    processes and has no list; each process has its own duplicates of it."""
     parent = None if comm.parent is None else merged.get(comm.parent)
     return comm.kind in ALIKE and parent is not None and parent.kind != "SELF"
 
@@ -161,9 +161,9 @@ def _copies(comm: MergedComm, merged: Mapping[Identity, MergedComm]) -> bool:
 def places_in(
     number: int, index: int | None, definitions: ProcessDefinitions, own: Mapping[int, Identity],
     wanted: Collection[Identity],
-) -> Places:  # fmt: skip
-    """Returns the place of a process in those communicators that are wanted; own: its communicators by local id."""
-    found: Places = {}
+) -> OwnPlaces:  # fmt: skip
+    """Returns the place of a process in the wanted communicators; own: its communicators by local id."""
+    found: OwnPlaces = {}
     for local, identity in own.items():
         if identity in wanted and index is not None:
             comm = definitions.comms[local]
@@ -171,8 +171,8 @@ def places_in(
     return found
 
 
-def complete(merged: Mapping[Identity, MergedComm], places: Places, count: int) -> None:
-    """Finds the members that no list names; count: of MPI processes."""
+def complete(merged: Mapping[Identity, MergedComm], places: OwnPlaces, count: int) -> None:
+    """Finds the members that no list has; count: number of MPI processes."""
     for identity, comm in merged.items():
         if comm.kind == "SELF":
             continue
@@ -196,7 +196,7 @@ def complete(merged: Mapping[Identity, MergedComm], places: Places, count: int) 
 
 
 def _place(comm: MergedComm, places: Sequence[tuple[int, int, int, int]]) -> None:
-    """Enters each process at its own place; of an inter-communicator each process knows its own side only."""
+    """Enters each process at its own place. Of an inter-communicator each process knows its own side only."""
     if not comm.remote:
         (members,) = comm.sides
         for _, _, rank, index in places:
@@ -209,8 +209,8 @@ def _place(comm: MergedComm, places: Sequence[tuple[int, int, int, int]]) -> Non
             open_[0][rank] = index
 
 
-def _join(sides: list[Ranks], pair: list[Ranks]) -> None:
-    """Adds the members that one side knows to sides, in the order that contradicts nothing."""
+def _join(sides: list[RankArray], pair: list[RankArray]) -> None:
+    """Adds the members that one side knows to sides, in the order without a contradiction."""
     for order in (pair, pair[::-1]):
         if all(map(_agree, sides, order)):
             for side, more in zip(sides, order, strict=True):
@@ -218,16 +218,16 @@ def _join(sides: list[Ranks], pair: list[Ranks]) -> None:
             return
 
 
-def _agree(a: Ranks, b: Ranks) -> bool:
+def _agree(a: RankArray, b: RankArray) -> bool:
     return len(a) == len(b) and bool(np.all((a == b) | (a == _UNKNOWN) | (b == _UNKNOWN)))
 
 
-def _fill(members: Ranks, more: Ranks) -> None:
+def _fill(members: RankArray, more: RankArray) -> None:
     np.copyto(members, more, where=members == _UNKNOWN)
 
 
-def _listed(pieces: Sequence[Piece], size: int, indices: Indices) -> Ranks:
-    """Returns the members of one side as a process has written them; _UNKNOWN for those that it did not know."""
+def _listed(pieces: Sequence[Piece], size: int, indices: Indices) -> RankArray:
+    """Returns the members of one side, as written by a process; _UNKNOWN for members that the process did not know."""
     members = np.full(size, _UNKNOWN)
     for piece in pieces:
         ranks = _numbers(piece)[: max(0, size - piece.first)]
@@ -235,5 +235,5 @@ def _listed(pieces: Sequence[Piece], size: int, indices: Indices) -> Ranks:
     return members
 
 
-def _numbers(piece: Piece) -> Ranks:
+def _numbers(piece: Piece) -> RankArray:
     return np.frombuffer(piece.ranks[: len(piece.ranks) // 4 * 4], "<u4").astype(np.int64)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Merging, the fourth phase of unifying: what all processes define becomes the archive's definitions.
+"""Merging, the fourth phase of unifying: turns the definitions of all processes into those of the archive.
 
-Each kind of definition is a step (parallel.exchange.Step): its module says what a rank contributes, how contributions
-are joined, what rank 0 defines, and which tables follow for a rank's processes. Only this module sends.
+Each kind of definition is a step (parallel.exchange.Step): its module has a rank's contribution, the join of
+contributions, the definitions on rank 0, and the resulting tables of a rank's processes. Only this module communicates.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from vtrace.unify.merge.communicators import (
     MpiProcesses,
     without_mpi,
 )
+from vtrace.unify.merge.context_tree import find_contexts
 from vtrace.unify.merge.heap import HeapIds, HeapStep
 from vtrace.unify.merge.io_handles import FileStep, HandleStep, SharedPathStep
 from vtrace.unify.merge.metric_definitions import AttributeStep, MetricStep, StringStep
 from vtrace.unify.merge.region_groups import SpecGroupStep
 from vtrace.unify.merge.regions import RegionMaps, RegionStep
 from vtrace.unify.merge.rma_windows import Windows, WindowStep
+from vtrace.unify.merge.sample_frames import FrameStep, FrameSteps
 from vtrace.unify.merge.stack_texts import name_call_sites
 from vtrace.unify.merge.system import Placing, System, SystemStep
 from vtrace.unify.merge.teams import ProcessTeams, TeamStep
@@ -56,11 +58,11 @@ class Merged:
     """The definitions of the archive. Each process has its maps from its own ids to these."""
 
     definitions: Definitions
-    """At rank 0 those of the archive; the other ranks need none."""
+    """On rank 0 those of the archive; other ranks need none."""
     mpi: int
     """Processes that belong to an MPI_COMM_WORLD."""
     heap_class: int
-    """The metric class of what a process has in use of its heap."""
+    """The metric class of the heap."""
 
 
 @dataclass
@@ -70,6 +72,10 @@ class _Tables:
     placing: Placing
     unknown_region: int = 0
     regions: list[RegionMaps] = field(default_factory=list)
+    frames: FrameSteps | None = None
+    """None without samples."""
+    lines: list[tuple[int, int]] = field(default_factory=list)
+    """FrameStep.lines."""
     comms: Communicators = field(default_factory=lambda: Communicators([], []))
     windows: Windows = field(default_factory=lambda: Windows([], [], []))
     files: list[Ids] = field(default_factory=list)
@@ -78,17 +84,17 @@ class _Tables:
     attributes: list[tuple[Ids, Types]] = field(default_factory=list)
     strings: list[Ids] = field(default_factory=list)
     thread_comms: list[int] = field(default_factory=list)
-    """Of all processes, by number."""
+    """Communicators of all processes, by number."""
     teams: list[ProcessTeams] = field(default_factory=list)
     messages: list[UserMessages] = field(default_factory=list)
     heap: HeapIds = field(default_factory=lambda: HeapIds(0, 0))
 
 
-def merge(run: Run, zero: int, context: Context) -> Merged:
-    """Merges the definitions of all processes and gives each of this rank's processes its maps; all ranks call it.
+def merge(run: Run, zero: int, samples: int, context: Context) -> Merged:
+    """Merges the definitions of all processes and gives each of this rank's processes its maps; all ranks call merge.
 
-    zero: the archive's, in ns since the epoch; each process has the curve of its clock, by which messages are matched.
-    Raises FormatError for definitions that are impossible.
+    zero: the archive's, in ns since the epoch. samples: of the whole run. Each process must have the curve of its
+    clock, for matching messages. Raises FormatError for impossible definitions.
     """
     ranks, processes = context.ranks, run.processes
     definitions = Definitions(creator=f"vtrace {__version__}", realtime=zero)
@@ -96,7 +102,7 @@ def merge(run: Run, zero: int, context: Context) -> Merged:
     placing = agree(system, ranks)
     system.place(placing)
     tables = _Tables(placing)
-    _merge_regions(processes, definitions, tables, context)
+    _merge_regions(processes, definitions, tables, samples, context)
     _merge_mpi(processes, system.system, definitions, tables, context)
     _merge_files(processes, definitions, tables, ranks)
     metrics = MetricStep(processes, definitions)
@@ -115,10 +121,14 @@ def merge(run: Run, zero: int, context: Context) -> Merged:
     tables.heap = agree(HeapStep(processes, definitions), ranks)
     for place, process in enumerate(processes):
         _set_maps(process, place, tables, zero)
+    if tables.frames is not None:
+        find_contexts(processes, tables.frames, tables.lines, definitions, context)
     return Merged(definitions, placing.mpi, tables.heap.metric_class)
 
 
-def _merge_regions(processes: Sequence[Process], definitions: Definitions, tables: _Tables, context: Context) -> None:
+def _merge_regions(
+    processes: Sequence[Process], definitions: Definitions, tables: _Tables, samples: int, context: Context
+) -> None:
     """Merges the regions, looks up the names of functions, and turns call sites into texts."""
     ranks, console = context.ranks, context.console
     console.detail("looking up the names of functions")
@@ -127,6 +137,12 @@ def _merge_regions(processes: Sequence[Process], definitions: Definitions, table
     keys = agree(regions, ranks)
     tables.regions, tables.unknown_region = regions.maps(keys), len(keys)
     name_call_sites([process.definitions for process in processes], symbols)
+    if samples:
+        frames = FrameStep(processes, symbols, definitions)
+        tables.frames = agree(frames, ranks)
+        tables.lines, tables.unknown_region = frames.lines, tables.frames.unknown_region
+        for process, maps in zip(processes, frames.maps(tables.frames), strict=True):
+            process.sample_maps = maps
     for text in dict.fromkeys(ranks.reduce(symbols.warnings, lambda one, other: [*one, *other])):
         console.warn(text)
 
@@ -139,7 +155,7 @@ def _merge_mpi(
     tables.comms, incomplete = merge_communicators(processes, world, definitions, context.ranks)
     if incomplete:
         context.console.warn(
-            f"some members of {', '.join(incomplete[:4])} are not known: other processes stand in their places"
+            f"some members of {', '.join(incomplete[:4])} are unknown: the archive has other processes in their places"
         )
     windows = WindowStep(processes, tables.comms, definitions)
     tables.windows = windows.maps(agree(windows, context.ranks))
@@ -150,8 +166,8 @@ def merge_communicators(
 ) -> tuple[Communicators, list[str]]:
     """Merges the communicators of all processes, each rank with its own, in the order of the archive.
 
-    Returns the tables of this rank's processes and, at rank 0, the names of communicators of which members are
-    unknown. Raises FormatError for impossible sizes.
+    Returns the tables of this rank's processes and, on rank 0, the names of communicators with unknown members. Raises
+    FormatError for impossible sizes.
     """
     if not world.count:
         return without_mpi(processes), []
@@ -181,7 +197,7 @@ def _merge_messages(processes: Sequence[Process], definitions: Definitions, rank
 
 
 def _set_maps(process: Process, i: int, tables: _Tables, zero: int) -> None:
-    """Gives a process, the i-th of this rank, its maps. zero: that of the archive, in ns since the epoch."""
+    """Gives a process, the i-th of this rank, its maps. zero: the archive's, in ns since the epoch."""
     if process.curve is None:
         return
     source, region, messages, team = process.source(), tables.regions[i], tables.messages[i], tables.teams[i]

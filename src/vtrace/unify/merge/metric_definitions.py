@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Metrics, attributes and strings of all processes: equal ones become one."""
+"""Merges equal metrics, attributes and strings of all processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MetricStep(EqualStep[LocalMetric]):
 
 
 def _attributes(process: Process) -> dict[int, LocalAttribute]:
-    """The attributes of a process, without those whose type the kernel does not know."""
+    """The attributes of a process, without types that the kernel does not know."""
     return {local: a for local, a in process.definitions.attributes.items() if a.type in _ATTRIBUTE_TYPES}
 
 
@@ -60,7 +60,7 @@ class AttributeStep(EqualStep[LocalAttribute]):
 
 
 class StringStep(EqualStep[str]):
-    """Texts that events name."""
+    """Texts that events refer to."""
 
     def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
         super().__init__(processes, lambda process: process.definitions.texts)

@@ -15,8 +15,7 @@ _ARGUMENTS = re.compile(r"\([^()]*\)(?: const)?$")
 
 
 class SpecGroupStep(EqualStep[str]):
-    """Groups of the run's file with at least one region, in the order of the file; most processes have read the same
-    file."""
+    """Groups of the run's file with at least one region, in the file's order. Most processes read the same file."""
 
     def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
         super().__init__(processes, lambda process: {0: str(process.definitions.properties.get("groups", ""))})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Regions of all processes: named regions, and functions that were called."""
+"""Regions of all processes: named regions, and called functions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from vtrace.io.archive.ids import distinct
 from vtrace.io.archive.writer import Definitions, Region
+from vtrace.io.common.arrays import Array, distinct
 from vtrace.io.common.interning import same_array
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Function, Symbols, nameless
 from vtrace.unify.merge.constructs import constructs
-from vtrace.unify.merge.dedup import Firsts, numbered
+from vtrace.unify.merge.dedup import MergedDefinitions, numbered
 from vtrace.unify.model import process_definitions as own_definitions
 from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
@@ -35,14 +35,14 @@ class RegionMaps:
     regions: Ids
 
 
-class _Regions(Firsts[own_definitions.LocalRegion | Place, Region | None]):
+class _Regions(MergedDefinitions[own_definitions.LocalRegion | Place, Region | None]):
     def combine(self, one: Region | None, other: Region | None) -> Region | None:
-        """A function has a name only on ranks that see its file."""
+        """Takes the name from either side: only ranks that see the file of a function know its name."""
         return one or other
 
 
 RegionKey = own_definitions.LocalRegion | Place
-_FirstRegions = Firsts[RegionKey, Region | None]
+_MergedRegions = MergedDefinitions[RegionKey, Region | None]
 
 
 class RegionStep:
@@ -54,7 +54,7 @@ class RegionStep:
         self._used: list[_Used] = []
         self._named: list[Mapping[int, own_definitions.LocalRegion]] = []
 
-    def contribute(self) -> _FirstRegions:
+    def contribute(self) -> _MergedRegions:
         symbols = self._symbols
         self._used = [self._places_of(process) for process in self._processes]
         symbols.resolve(place for own in self._places_of.all for place in own.places)
@@ -76,10 +76,10 @@ class RegionStep:
                         merged.add(place, (process.number, 1, i), _function(symbols, place))
         return merged
 
-    def join(self, one: _FirstRegions, other: _FirstRegions) -> _FirstRegions:
+    def join(self, one: _MergedRegions, other: _MergedRegions) -> _MergedRegions:
         return one.join(other)
 
-    def decide(self, everyone: _FirstRegions) -> list[RegionKey]:
+    def decide(self, everyone: _MergedRegions) -> list[RegionKey]:
         found = everyone.in_order()
         unknown = Region("UNKNOWN", "UNKNOWN", "", _UNKNOWN_ROLE, _MEASUREMENT)
         self._definitions.regions = [*(region or _unseen(key) for key, region in found), unknown]
@@ -103,7 +103,7 @@ class RegionStep:
 
 @dataclass(slots=True)
 class _Used:
-    """The functions that a process has called: code offsets, addresses, and the places of both in this order."""
+    """The functions that a process has called: code offsets, addresses, and their places, in this order."""
 
     offsets: Ids
     addresses: np.ndarray[Any, np.dtype[np.uint64]]
@@ -111,8 +111,8 @@ class _Used:
 
 
 class _Places:
-    """The used functions of processes. Processes that have called the same functions of the same files share one
-    object; most processes have."""
+    """The used functions of processes. Most processes call the same functions of the same files, and share one
+    object."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], _Used] = {}
@@ -128,13 +128,11 @@ class _Places:
 
     @property
     def all(self) -> Iterable[_Used]:
-        """Each object once."""
+        """The distinct objects."""
         return self._known.values()
 
 
-def _union(
-    arrays: Sequence[np.ndarray[Any, np.dtype[np.generic]]], kind: type[np.unsignedinteger]
-) -> np.ndarray[Any, Any]:
+def _union(arrays: Sequence[np.ndarray[Any, np.dtype[np.generic]]], kind: type[np.unsignedinteger]) -> Array:
     if len(arrays) == 1:
         return arrays[0].astype(kind, copy=False)  # ascending
     return same_array(distinct(np.concatenate(arrays)).astype(kind)) if arrays else np.empty(0, kind)
@@ -146,7 +144,7 @@ def _named(region: own_definitions.LocalRegion) -> Region:
 
 
 def _function(symbols: Symbols, place: Place) -> Region | None:
-    """Returns the region of a function; None where this rank does not know its name: another rank may see the file."""
+    """Returns the region of a function; None if this rank does not know its name: another rank may see its file."""
     function = symbols.functions[place]
     return None if function == nameless(place) else _region(function)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Windows of one-sided communication, and groups of ranks that synchronize, of all processes become OTF2's."""
+"""Turns RMA windows, and groups of ranks that synchronize, of all processes into OTF2 definitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vtrace.io.archive.definitions import PARADIGM_MPI, UNDEFINED
 from vtrace.io.archive.writer import Definitions, Group, Window
 from vtrace.io.local.records import COMM_KINDS
 from vtrace.unify.merge.communicators import Communicators
-from vtrace.unify.merge.dedup import Firsts, Named, Told, numbered
+from vtrace.unify.merge.dedup import GivenName, MergedDefinitions, Named, numbered
 from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import MembersPiece as Piece
@@ -20,8 +20,8 @@ from vtrace.unify.model.process_definitions import MembersPiece as Piece
 _Chosen = tuple[int, int | None, bytes]
 """A communicator, the process's index (in MPI_COMM_SELF, else None), and ranks in the communicator (i64)."""
 _Key = tuple[int, int]
-"""The OTF2 id of a communicator, and how many windows it had before."""
-_Part = tuple[Firsts[_Key, Told], Firsts[_Chosen, None]]
+"""The OTF2 id of a communicator, and its number of earlier windows."""
+_Part = tuple[MergedDefinitions[_Key, GivenName], MergedDefinitions[_Chosen, None]]
 WindowIds = tuple[dict[_Key, int], dict[_Chosen, int]]
 """OTF2's ids of windows and of groups."""
 
@@ -50,7 +50,7 @@ class WindowStep:
 
     def contribute(self) -> _Part:
         windows: Named[_Key] = Named()
-        groups: Firsts[_Chosen, None] = Firsts()
+        groups: MergedDefinitions[_Chosen, None] = MergedDefinitions()
         for one in self._known:
             for local, window in one.windows.items():
                 order, name = (one.process.number, local), one.process.definitions.window_names.get(local)
@@ -66,8 +66,8 @@ class WindowStep:
         windows, groups = everyone
         group_numbers = _add_groups([chosen for chosen, _ in groups.in_order()], self._definitions)
         found = windows.in_order()
-        for (comm, serial), told in found:
-            name = told[1] if told else f"window {serial} of {self._definitions.comms[comm].name}"
+        for (comm, serial), given in found:
+            name = given[1] if given else f"window {serial} of {self._definitions.comms[comm].name}"
             self._definitions.windows.append(Window(name, comm))
         return numbered([window for window, _ in found]), group_numbers
 
@@ -106,12 +106,12 @@ class _KnownWindow:
                 self.groups[local] = (comm_of(own), process.index if alone else None, chosen)
 
     def shift(self, window: int) -> int:
-        """Returns what must be added to ranks in a window."""
+        """Returns the offset of ranks in a window."""
         return int(self._offsets[self.process.definitions.windows[window].comm])
 
 
 def _add_groups(wanted: Sequence[_Chosen], definitions: Definitions) -> dict[_Chosen, int]:
-    """Returns the group of each, and adds those whose members no group has; UNDEFINED where ranks are impossible."""
+    """Returns the id of each group, and adds groups with new members; UNDEFINED for groups with impossible ranks."""
     groups = enumerate(definitions.comm_groups)
     known = {bytes(np.asarray(g.members, np.uint64)): n for n, g in groups if g.kind == "COMM_GROUP"}
     numbers = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Call sites: a stack of addresses becomes a text, function@file:line for each call."""
+"""Turns the stack of addresses of a call site into a text: function@file:line for each call."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hosts, processes and threads become OTF2's system nodes, location groups and locations."""
+"""Turns hosts, processes and threads into OTF2's system nodes, location groups and locations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vtrace.unify.model.process_programs import program_name, shortened
 
 
 class About(NamedTuple):
-    """A process, as rank 0 must know it. id, parent: host, pid, start."""
+    """Rank 0's facts about a process. id, parent: host, pid, start."""
 
     id: tuple[str, int, int]
     parent: tuple[str, int, int] | None
@@ -29,9 +29,9 @@ class About(NamedTuple):
     threads: tuple[str, ...]
     """Names of its threads."""
     helpers: frozenset[int]
-    """Places in threads of threads that a library made for itself."""
-    tells_heap: bool
-    tells_threads: bool
+    """Places in `threads` of helper threads, which a library made for itself."""
+    has_heap: bool
+    has_thread_events: bool
     executable: str
     command: tuple[str, ...]
     """Words of its command line."""
@@ -43,7 +43,7 @@ class About(NamedTuple):
 
     @property
     def program(self) -> str:
-        """The name of the program; empty: not known."""
+        """The name of the program; empty if unknown."""
         return program_name(self.executable, self.command)
 
 
@@ -78,7 +78,7 @@ class System:
 
 class Placing(NamedTuple):
     """The part of the system known to all ranks. places: by number of the process; newest: start of the newest process,
-    in ns since the epoch; mpi: how many processes belong to a world."""
+    in ns since the epoch; mpi: number of processes that belong to a world."""
 
     places: dict[int, ProcessPlace]
     newest: int
@@ -91,7 +91,7 @@ class SystemStep:
     def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
         self._processes, self._definitions = processes, definitions
         self.system = System([], [])
-        """At rank 0 all processes."""
+        """On rank 0 all processes."""
 
     def contribute(self) -> dict[int, About]:
         return {process.number: _about(process) for process in self._processes}
@@ -114,12 +114,12 @@ class SystemStep:
 
 
 def _about(process: Process) -> About:
-    head, told = process.head, process.definitions.properties
+    head, properties = process.head, process.definitions.properties
     parent = (head.host, *head.parent) if head.parent else None
     return About(
         head.process, parent, _process_name(process), process.world, process.rank, process.absent,
-        tuple(_thread_names(process)), _helpers(process), process.tells_heap, process.tells_threads,
-        str(told.get("executable", "")), tuple(shortened(told.get("command", ()))),
+        tuple(_thread_names(process)), _helpers(process), process.has_heap, process.has_thread_events,
+        str(properties.get("executable", "")), tuple(shortened(properties.get("command", ()))),
     )  # fmt: skip
 
 
@@ -141,15 +141,15 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
         name = process.name if world == 1 else f"{process.name} of world {world}"
         if process.mpi and several and process.program:
             name += f" ({process.program})"
-        told = {EXECUTABLE: process.executable, COMMAND: shlex.join(process.command)}
-        told = {key: text for key, text in told.items() if text}
-        definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, told))
+        texts = {EXECUTABLE: process.executable, COMMAND: shlex.join(process.command)}
+        texts = {key: text for key, text in texts.items() if text}
+        definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, texts))
         first = len(definitions.locations)
         for place, thread in enumerate(process.threads):
             marked = {HELPER_PROPERTY: 1} if place in process.helpers else {}
             definitions.locations.append(Location(thread, group, properties=marked))
         heap = None
-        if process.tells_heap:
+        if process.has_heap:
             heap = len(definitions.locations)
             definitions.locations.append(Location("Memory", group, "METRIC"))
         places.append(ProcessPlace(index if process.mpi else None, nodes[process.id[0]], first, heap))
@@ -158,8 +158,10 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
 
 
 def _helpers(process: Process) -> frozenset[int]:
-    told = process.definitions.properties
-    return frozenset(n for n, location in enumerate(process.locations) if location and f"{HELPER}{location}" in told)
+    properties = process.definitions.properties
+    return frozenset(
+        n for n, location in enumerate(process.locations) if location and f"{HELPER}{location}" in properties
+    )
 
 
 def _thread_names(process: Process) -> list[str]:
@@ -177,6 +179,6 @@ def _thread_names(process: Process) -> list[str]:
 def _process_name(process: Process) -> str:
     if process.world and process.rank is not None:
         return f"MPI Rank {process.rank}"
-    told = process.definitions.properties
-    program = program_name(str(told.get("executable", "")), told.get("command", ()))
+    properties = process.definitions.properties
+    program = program_name(str(properties.get("executable", "")), properties.get("command", ()))
     return f"Process {process.head.host}:{process.head.pid}" + (f" ({program})" if program else "")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""OpenMP teams become OTF2's communicators: one for all teams that a location forks at one level, with all members."""
+"""Turns OpenMP teams into OTF2 communicators: one for all teams that a location forks at one level, with all
+members."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A communicator of each process's threads, which OTF2 wants where threads are created one by one."""
+"""A communicator of each process's threads, which OTF2 requires for threads that are created one by one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ PTHREAD = 7  # OTF2_PARADIGM_PTHREAD
 
 
 def add_threads(system: System, definitions: Definitions) -> list[int]:
-    """Adds the contingent of each process that tells of its threads; returns, for all processes, its communicator,
-    UNMAPPED where there is none.
+    """Adds the thread contingent of each process with events of threads. Returns the communicators of all processes,
+    UNMAPPED for none.
 
-    Like Score-P: one group lists all locations, a group of indices into it the threads of a process.
+    Like Score-P, one group lists all locations; the group of a process has indices into that list.
     """
     found = []
     members = [
-        np.arange(place.first, place.first + len(about.threads)) if about.tells_threads else np.arange(0)
+        np.arange(place.first, place.first + len(about.threads)) if about.has_thread_events else np.arange(0)
         for about, place in zip(system.about, system.places, strict=True)
     ]
     if any(map(len, members)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Groups of regions and metrics that programs make by the user API."""
+"""Groups of regions and metrics that programs define with the user API."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.writer import Definitions, Group
 from vtrace.io.local.records import DEFINITIONS
-from vtrace.unify.merge.dedup import Firsts
+from vtrace.unify.merge.dedup import MergedDefinitions
 from vtrace.unify.model.id_tables import Ids, Types, types
 from vtrace.unify.model.process import Process
 
@@ -16,19 +16,19 @@ _USER = 1  # OTF2_PARADIGM_USER
 
 
 def users_own(process: Process) -> Types:
-    """Returns by local id of a region: 1 for those that the program itself begins and ends by the user API."""
+    """Returns by local id of a region: 1 for regions that the program itself begins and ends with the user API."""
     known = process.definitions
     paradigms = {local: at.paradigm for local, at in known.regions_at.items()}
     paradigms |= {local: region.paradigm for local, region in known.regions.items()}
     return types({local: int(paradigm == _USER) for local, paradigm in paradigms.items()})
 
 
-class _GroupMembers(Firsts[tuple[str, str], set[int]]):
+class _GroupMembers(MergedDefinitions[tuple[str, str], set[int]]):
     def combine(self, first: set[int], second: set[int]) -> set[int]:
         return first | second
 
 
-_Groups = Firsts[tuple[str, str], set[int]]
+_Groups = MergedDefinitions[tuple[str, str], set[int]]
 
 
 class UserGroupStep:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages of the user API: the two ends of each, found among all processes."""
+"""Messages of the user API: finds the two ends of each message among all processes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from vtrace.io.archive.ids import distinct
 from vtrace.io.archive.writer import Comm, Definitions, Group
+from vtrace.io.common.arrays import distinct
 from vtrace.io.local.kernel import UNMAPPED
-from vtrace.unify.merge.dedup import Firsts, numbered
+from vtrace.parallel.exchange import Numbers
+from vtrace.unify.merge.dedup import MergedDefinitions, numbered
 from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
 
 _USER = 1  # OTF2_PARADIGM_USER
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
-Ends = np.ndarray[Any, np.dtype[np.void]]
+MessageEnds = np.ndarray[Any, np.dtype[np.void]]
 _END = np.dtype([("comm", "<i8"), ("tag", "<i8"), ("time", "<i8"), ("location", "<i8"), ("receives", "?")])
 
 
@@ -38,36 +38,38 @@ class UserCommStep:
     def __init__(self, processes: Sequence[Process]) -> None:
         self._processes = processes
 
-    def contribute(self) -> Firsts[str, None]:
-        names: Firsts[str, None] = Firsts()
+    def contribute(self) -> MergedDefinitions[str, None]:
+        names: MergedDefinitions[str, None] = MergedDefinitions()
         for process in self._processes:
             for order, name in _names(process):
                 if name is not None and name not in names:
                     names.add(name, order, None)
         return names
 
-    def join(self, one: Firsts[str, None], other: Firsts[str, None]) -> Firsts[str, None]:
+    def join(
+        self, one: MergedDefinitions[str, None], other: MergedDefinitions[str, None]
+    ) -> MergedDefinitions[str, None]:
         return one.join(other)
 
-    def decide(self, everyone: Firsts[str, None]) -> list[str]:
+    def decide(self, everyone: MergedDefinitions[str, None]) -> list[str]:
         return [name for name, _ in everyone.in_order()]
 
 
-def message_ends(processes: Sequence[Process], names: Sequence[str]) -> Ends:
-    """Returns the ends of all messages of this rank's processes; comm: the place of its name in names."""
+def message_ends(processes: Sequence[Process], names: Sequence[str]) -> MessageEnds:
+    """Returns the ends of all messages of this rank's processes. comm: place of the communicator's name in names."""
     numbers = numbered(names)
     return np.concatenate([np.empty(0, _END), *(row for process in processes for row in _ends(process, numbers))])
 
 
-def meeting_ranks(ends: Ends, size: int) -> Numbers:
+def meeting_ranks(ends: MessageEnds, size: int) -> Numbers:
     """Returns for each end one of size ranks: ends of one communicator and tag meet at the same rank."""
     return np.asarray((ends["comm"] * 1_000_003 + ends["tag"]) % size)
 
 
-def other_locations(ends: Ends) -> Numbers:
+def other_locations(ends: MessageEnds) -> Numbers:
     """Returns the location of each end's other end, -1 without one.
 
-    Ends belong together by the communicator's name and the tag; where a tag is used again, in the order of time.
+    Ends match by the communicator's name and the tag; several ends with the same tag match in the order of time.
     """
     other = _match(ends)
     return np.where(other >= 0, ends["location"][other], -1)
@@ -77,9 +79,14 @@ class UserMessageStep:
     """Second step: the communicators of messages. Their members are the locations that use them."""
 
     def __init__(
-        self, processes: Sequence[Process], names: Sequence[str], ends: Ends, others: Numbers, definitions: Definitions
+        self,
+        processes: Sequence[Process],
+        names: Sequence[str],
+        ends: MessageEnds,
+        others: Numbers,
+        definitions: Definitions,
     ) -> None:
-        """ends: of this rank's processes; others: the location of each one's other end."""
+        """ends: of this rank's processes; others: the location of the other end of each."""
         self._processes, self._names, self._ends, self._others = processes, names, ends, others
         self._definitions = definitions
 
@@ -119,14 +126,14 @@ class UserMessageStep:
 
 
 def _names(process: Process) -> Iterator[tuple[tuple[int, int, int], str | None]]:
-    """Yields the place of each message and the communicator that it names."""
+    """Yields the place of each message and the name of its communicator."""
     for place, number in enumerate(process.locations):
         if number in process.scans and process.curve is not None:
             for i, comm in enumerate(process.scans[number].messages[:, 1].tolist()):
                 yield (process.number, place, i), process.definitions.user_comms.get(comm & 0xFFFFFFFF)
 
 
-def _ends(process: Process, names: dict[str, int]) -> Iterator[Ends]:
+def _ends(process: Process, names: dict[str, int]) -> Iterator[MessageEnds]:
     for place, number in enumerate(process.locations):
         if number not in process.scans or process.curve is None:
             continue
@@ -138,7 +145,7 @@ def _ends(process: Process, names: dict[str, int]) -> Iterator[Ends]:
         yield np.array(rows, _END)
 
 
-def _members(matched: Ends) -> dict[int, Numbers]:
+def _members(matched: MessageEnds) -> dict[int, Numbers]:
     """Returns by communicator the locations that have messages with two ends."""
     return {
         number: distinct(matched["location"][matched["comm"] == number])
@@ -159,7 +166,7 @@ def _add(used: dict[int, Numbers], definitions: Definitions, names: Sequence[str
     return comms
 
 
-def _match(ends: Ends) -> Numbers:
+def _match(ends: MessageEnds) -> Numbers:
     """Returns the index of each end's other end, -1 without one."""
     if not len(ends):
         return np.empty(0, np.int64)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The data that the phases hand on: a run, its processes, their files, definitions and clocks."""
+"""The data that the phases pass on: a run, its processes, their files, definitions and clocks."""

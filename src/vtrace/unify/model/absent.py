@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Local files of a process that are missing or end too early: its summaries against the files that are there."""
+"""Local files of a process that are missing or end too early, found by comparing its summaries with its files."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from vtrace.io.local.records import DEFINITION_DATA, EVENTS
 from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 Paths = Mapping[int, Path]
-"""By location."""
+"""Paths by location."""
 _SHOWN = 4
 FILE, WRITE, DAMAGE = "FILE", "WRITE", "DAMAGE"
-"""Why records that a summary counts are not there: their file is missing or ends too early; the process could not
-write them; they stand behind damage."""
+"""Reasons for missing records that a summary counts: their file is missing or ends too early; the process could not
+write them; they are behind damage."""
 _NUMBERS = 8
 
 
 def records_in(stream: Stream) -> int | None:
-    """Returns the number of records in a stream of events; None: the process was still filling a chunk."""
+    """Returns the number of records in a stream of events; None if the process was still filling a chunk."""
     rows = stream.index[stream.index["raw_bytes"] > 0]
     return None if (rows["end_ticks"] == 0).any() else int(rows["records"].sum())
 
 
 def went_on(known: ProcessDefinitions, present: Mapping[int, int | None]) -> bool:
-    """Returns whether a process recorded more after its summaries, for example because its exec failed. Then the
-    process has not come to its end.
+    """Returns True if a process recorded more after its summaries, for example because its exec failed. Then the
+    summaries are not those of its end.
 
-    present: by location the records that are there, as records_in returns them.
+    present: number of existing records by location, as records_in returns it.
     """
     counts = ((summary.records, present.get(location, 0)) for location, summary in known.summaries.items())
-    return any(there is None or there > told for told, there in counts)
+    return any(there is None or there > expected for expected, there in counts)
 
 
 def lacking(known: ProcessDefinitions, present: Mapping[int, int | None]) -> dict[int, int]:
-    """Returns by location how many records the newest summary counts that are not there."""
+    """Returns by location the number of missing records according to the newest summary."""
     counts = {location: summary.records - (present.get(location) or 0) for location, summary in known.summaries.items()}
     return {location: n for location, n in sorted(counts.items()) if n > 0}
 
@@ -46,11 +46,11 @@ def lacking(known: ProcessDefinitions, present: Mapping[int, int | None]) -> dic
 def find_absent(heads: Collection[FileHead], known: ProcessDefinitions, present: Mapping[int, int | None]) -> list[str]:
     """Returns a text for each missing file of a process that has no buffer.
 
-    present: by location the records that are there. At its end a location writes the number of its records into its
+    present: number of existing records by location. At its end a location writes the number of its records into its
     def file, and a process the number of its locations.
     """
     summaries = known.summaries
-    told = str(known.properties.get("locations", ""))
+    expected = str(known.properties.get("locations", ""))
     definitions = {head.location: head.path for head in heads if head.content == DEFINITION_DATA}
     events = {head.location: head.path for head in heads if head.content == EVENTS}
     texts = []
@@ -64,7 +64,7 @@ def find_absent(heads: Collection[FileHead], known: ProcessDefinitions, present:
             texts.append(_events(location, definitions, events, summary.records - there, summary.records))
     gaps = _gaps(
         definitions.keys() | events.keys(),
-        int(told) if told.isdecimal() and len(told) < 20 else None,
+        int(expected) if expected.isdecimal() and len(expected) < 20 else None,
         definitions | events,
     )
     return texts + gaps
@@ -81,15 +81,15 @@ def _beside(path: Path, kind: str, other: str) -> Path:
     return path.with_name(f"{before}{other}{behind}")
 
 
-def _gaps(there: Collection[int], told: int | None, paths: Paths) -> list[str]:
-    """Returns a text about locations whose files are all missing. Location numbers have no gap, unless a thread began
-    when the process ended."""
+def _gaps(there: Collection[int], expected: int | None, paths: Paths) -> list[str]:
+    """Returns a text about locations without any files. Location numbers have no gap, unless a thread began while the
+    process ended."""
     if not there:
         return []
-    numbers = max(*there, (told or 0) - 1) + 1
-    if len(there) >= (numbers if told is None else told):
+    numbers = max(*there, (expected or 0) - 1) + 1
+    if len(there) >= (numbers if expected is None else expected):
         return []
-    # Damaged files give any numbers: the missing ones are counted, and only the first are looked up.
+    # A damaged file may have any number: missing locations are counted, and only the first ones are listed.
     whose = [] if 0 in there else ["the main thread"]
     if others := numbers - len(there) - len(whose):
         first = list(islice((n for n in range(1, numbers) if n not in there), min(others, _NUMBERS)))
@@ -98,11 +98,11 @@ def _gaps(there: Collection[int], told: int | None, paths: Paths) -> list[str]:
     return [f"the files of {' and '.join(whose)} beside {paths[min(there)]} are missing"]
 
 
-def tell_absent(texts: Sequence[str], allowed: bool, warn: Callable[[str], None]) -> None:
+def report_absent(texts: Sequence[str], allowed: bool, warn: Callable[[str], None]) -> None:
     """Warns with texts of find_absent; raises VtraceError unless missing files are allowed."""
     more = [f"{len(texts) - _SHOWN} more are missing or end too early"] if len(texts) > _SHOWN else []
     shown = [*texts[:_SHOWN], *more]
     if not allowed:
-        raise VtraceError("; ".join(shown), "copy what is missing there, or use --partial to go on without")
+        raise VtraceError("; ".join(shown), "copy the missing files there, or use --partial to go on without them")
     for text in shown:
         warn(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which processes of this machine still run and record."""
+"""Finds processes of this machine that still run and record."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from vtrace.io.local.heads import FileHead
 
 
 def is_process(pid: int) -> bool:
-    """Returns whether this machine has a process of this number that has not ended."""
+    """Returns True if this machine has a process with this pid that has not ended."""
     return _begin(pid) is not None
 
 
 def _begin(pid: int) -> float | None:
-    """Returns the begin of a process in seconds since the epoch; None: there is no such process."""
+    """Returns the start of a process in seconds since the epoch; None if there is no such process."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
         uptime = float(Path("/proc/uptime").read_text().split()[0])
@@ -30,11 +30,11 @@ def _begin(pid: int) -> float | None:
 
 
 def alive(head: FileHead) -> bool:
-    """Returns whether the process that wrote a file still runs on this machine, and still the same program."""
+    """Returns True if the process that wrote a file still runs the same program on this machine."""
     began = _begin(head.pid) if head.host == platform.node() else None
-    if began is None or began > head.start / 1e9 + 2:  # another process has got the number since
+    if began is None or began > head.start / 1e9 + 2:  # another process has this pid now
         return False
-    try:  # after an exec the buffer is no longer mapped; the name stays when its directory is moved
+    try:  # after an exec the buffer is not mapped; moving its directory keeps the name of the mapping
         maps = Path(f"/proc/{head.pid}/maps").read_bytes()
     except OSError:
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From each process's clock ticks to one time: nanoseconds since the archive's zero, by integer knots."""
+"""Converts each process's clock ticks to one time, nanoseconds since the archive's zero, with integer knots."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from vtrace.unify.model.process_definitions import ClockOffset
 Ticks = np.ndarray[Any, np.dtype[np.uint64]]
 
 _SPACING = 1_000_000_000
-"""Least ns between two knots: a pair is off by up to 100 ns, a slope over so many ns thus by 1e-7."""
+"""Least ns between two knots. The error of a pair is up to 100 ns, so the error of a slope is at most 1e-7."""
 _SHORT = 10_000_000
 """A slope measured over fewer ns is worse than the nominal rate."""
 _MOST_NS = (1 << 63) - 1
 _DISORDER = 10_000
-"""Pairs of processes that share their clocks disagree by less than this many ns."""
+"""Pairs of processes that share a clock differ by less than this many ns."""
 
 
 class Pair(NamedTuple):
@@ -42,21 +42,21 @@ class ClockSource(NamedTuple):
     first: int
     last: int
     clock: str = ""
-    """The clock that the process reads, if the program knew several."""
+    """The clock that the process reads, if the runtime found several."""
     world: int = 0
     rank: int | None = None
     offsets: Sequence[ClockOffset] = ()
 
 
 class Curve(NamedTuple):
-    """Knots: ticks, and the ns since the epoch by the host's clock at these; rate: (ticks, ns) beyond the ends."""
+    """Knots: ticks, and ns since the epoch on the host's clock; rate: (ticks, ns) beyond the ends."""
 
     ticks: list[int]
     ns: list[int]
     rate: tuple[int, int]
 
     def at(self, ticks: int) -> int:
-        """Returns the ns since the epoch at some ticks, rounded down."""
+        """Returns the ns since the epoch at these ticks, rounded down."""
         i = bisect_right(self.ticks, ticks)
         if 0 < i < len(self.ticks):
             t0, n0, t1, n1 = self.ticks[i - 1], self.ns[i - 1], self.ticks[i], self.ns[i]
@@ -67,7 +67,7 @@ class Curve(NamedTuple):
     def knots(self, zero: int, first: int, last: int) -> tuple[Ticks, Ticks]:
         """Returns the ticks and ns of two or more knots that cover all ticks from first to last.
 
-        zero: ns since the epoch, not after that of first; the ns of the knots count from it.
+        zero: ns since the epoch, not later than the time of first; origin of the knots' ns.
         """
         ends = first, max(last, first + 1)
         inner = self.ticks[bisect_right(self.ticks, ends[0]) : bisect_left(self.ticks, ends[1])]
@@ -79,25 +79,25 @@ class Curve(NamedTuple):
 
 @dataclass
 class Clock:
-    """A clock that some processes read."""
+    """A clock of one or more processes."""
 
     host: str
     members: list[int]
-    """Numbers of the processes that read it."""
+    """Numbers of the processes that read the clock."""
     curve: Curve
     measured: int = 0
-    """How often it was compared with another clock."""
+    """Number of comparisons with another clock."""
     error: int | None = None
-    """Its time differs from that of the first clock by at most so many ns; None: both are aligned by real time only."""
+    """Maximum difference to the time of the first clock in ns; None: both clocks are aligned by real time only."""
 
 
 def curves(sources: Sequence[ClockSource]) -> tuple[list[Curve], list[str]]:
-    """Returns one curve for each source, and texts about what is doubtful.
+    """Returns one curve for each source, and texts about doubtful clocks.
 
-    Processes of one host share CLOCK_MONOTONIC_RAW, and the counter where all cores have the same one: their pairs
-    make one curve, so that their order in time is the counter's. Hosts are aligned by real time, at their first pair.
-    A source that does not name its clock (a program that a rank has started) reads that of its host, if only one is
-    known there.
+    Processes of one host share CLOCK_MONOTONIC_RAW, and also the counter if it is the same on all cores. Their pairs
+    make one curve, so that the counter gives their order in time. Hosts are aligned by real time, at their first pair.
+    A source without a clock's name (a program that a rank has started) reads its host's clock, if the host has only
+    one known clock.
     """
     named: dict[str, set[str]] = {}
     for source in sources:
@@ -151,8 +151,8 @@ def _curve(pairs: list[Pair], offset: int, near: Sequence[ClockSource], doubts: 
 
 
 def _rate(kept: list[Pair], near: Sequence[ClockSource]) -> tuple[int, int]:
-    """Returns the clock's rate as (ticks, ns): measured over a long time, else the nominal one, else measured over any
-    time; (0, 0): unknown."""
+    """Returns the clock's rate as (ticks, ns): measured over a long time, else the nominal rate, else measured over any
+    time; (0, 0) if unknown."""
     span = kept[-1].mono - kept[0].mono
     if len(kept) > 1 and span >= _SHORT:
         return kept[-1].ticks - kept[0].ticks, span
@@ -165,5 +165,5 @@ def _rate(kept: list[Pair], near: Sequence[ClockSource]) -> tuple[int, int]:
 
 
 def span_text(ns: int) -> str:
-    """Returns a span of time in words: microseconds, from 10 ms on seconds."""
+    """Returns a duration as text: in microseconds, from 10 ms on in seconds."""
     return f"{ns / 1000:.1f} us" if ns < 10_000_000 else f"{ns / 1e9:.3f} s"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The request of the user and the means to work on it, which every phase gets."""
+"""The user's request, and the resources of all phases."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from vtrace.errors import FormatError
 from vtrace.io.local.kernel import Kernel
 from vtrace.parallel.ranks import Ranks
 
+ARCHIVE, NONE = SAMPLES = ("archive", "none")
+"""Samples become events of the archive, or are left out."""
+
 
 @dataclass(frozen=True)
 class Request:
-    """The request of the user; the fields are the options of vtunify. jobs: threads; 0: one a core, eight at most."""
+    """The user's request; the fields are the options of vtunify. jobs: threads; 0: one per core, eight at most."""
 
     prefix: Path
     name: str | None = None
@@ -28,7 +31,9 @@ class Request:
     jobs: int = 0
     partial: bool = False
     repair: bool = True
-    """Move clocks where messages run backwards."""
+    """Correct clocks if messages run backwards."""
+    samples: str = ARCHIVE
+    """One of SAMPLES."""
 
     @property
     def incomplete(self) -> bool:
@@ -42,8 +47,8 @@ class Request:
 
     @property
     def archive(self) -> Path:
-        """Directory of the archive: PREFIX.trace, with keep u_PREFIX.trace, else NAME.trace, which lies beside the
-        prefix if NAME has no directory."""
+        """Directory of the archive: PREFIX.trace, with keep u_PREFIX.trace, with a name NAME.trace. If NAME has no
+        directory, the archive is beside the prefix."""
         if self.name is None:
             return self.prefix.with_name(f"{'u_' if self.keep else ''}{self.prefix.name}.trace")
         chosen = Path(self.name if self.name.endswith(".trace") else f"{self.name}.trace")
@@ -52,7 +57,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Context:
-    """The request, and the means of all phases: the ranks that share the work, and the user's console."""
+    """The request, and the resources of all phases: the ranks that share the work, and the user's console."""
 
     request: Request
     console: Console
@@ -65,7 +70,7 @@ class Context:
 
     @contextmanager
     def salvageable(self) -> Iterator[None]:
-        """Adds to a FormatError raised within that --salvage helps."""
+        """Adds a hint about --salvage to a FormatError raised in this context."""
         try:
             yield
         except FormatError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processes whose files are incomplete: they ended early, still run, or their files are damaged or missing."""
+"""Processes with incomplete files: they ended early, still run, or their files are damaged or missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class Fate:
-    """A process whose files are incomplete."""
+    """A process with incomplete files."""
 
     head: FileHead
     label: str
@@ -25,7 +25,7 @@ class Fate:
     died: bool
     running: bool
     hidden: bool
-    """Its buffer cannot be seen."""
+    """True: its buffer is not accessible."""
     problems: Sequence[str]
     """Damage of its files, a text each."""
     lacks: Sequence[str] = ()
@@ -33,7 +33,7 @@ class Fate:
 
 
 def find_fates(processes: Sequence[Process]) -> dict[int, Fate]:
-    """Returns those of these processes whose files are incomplete, by number; their definitions must be loaded."""
+    """Returns the processes with incomplete files, by number. The definitions must be loaded."""
     found = {}
     for p in processes:
         if p.died or p.running or p.problems or p.lacks or p.buffer_unseen:
@@ -43,7 +43,7 @@ def find_fates(processes: Sequence[Process]) -> dict[int, Fate]:
 
 
 def labels(processes: Sequence[Fate]) -> str:
-    """Returns the names of processes: ranks together, and the first of the others."""
+    """Returns the names of processes: all ranks in one text, and the first few other processes."""
     ranked = [p.rank for p in processes if p.main and p.world and p.rank is not None]
     others = [p.label for p in processes if not (p.main and p.world)]
     names = ([ranks_of(ranked)] if ranked else []) + others[:_SHOWN]
@@ -52,5 +52,5 @@ def labels(processes: Sequence[Fate]) -> str:
 
 
 def ranks_of(numbers: Sequence[int]) -> str:
-    """Returns ranks as people write them: ranks 0,2-5."""
+    """Returns ranks as text: ranks 0,2-5."""
     return f"{'rank' if len(numbers) == 1 else 'ranks'} {ranges(numbers)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables from a process's own ids to OTF2's, for the kernel: arrays indexed by the own id."""
+"""Tables for the kernel that map a process's own ids to OTF2's: arrays indexed by the own id."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_TYPES: Types = np.empty(0, np.uint8)
 
 
 def table(numbers: Mapping[int, int]) -> Ids:
-    """Returns numbers as an array indexed by their keys; UNDEFINED where there is none."""
+    """Returns numbers as an array indexed by their keys; UNDEFINED for missing keys."""
     if not numbers:
         return _NONE
     found = np.full(max(numbers) + 1, UNDEFINED, np.uint32)
@@ -28,6 +28,6 @@ def table(numbers: Mapping[int, int]) -> Ids:
 
 
 def types(numbers: Mapping[int, int]) -> Types:
-    """Returns numbers of types as an array indexed by their keys; 0 where there is none."""
+    """Returns numbers of types as an array indexed by their keys; 0 for missing keys."""
     found = table(numbers)
     return same_array(np.where(found == UNDEFINED, 0, found).astype(np.uint8)) if len(found) else _NO_TYPES

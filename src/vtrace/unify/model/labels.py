@@ -12,7 +12,8 @@ import numpy as np
 
 from vtrace.io.common.enumerations import names_of
 from vtrace.io.local.listing import COMM_KINDS, FUNCTION_KINDS, Record, plain
-from vtrace.io.local.records import LOST_REASONS, REFERS_TO
+from vtrace.io.local.records import CODE_MASK, FRAME_OWN, LOST_REASONS, OPEN_ADDRESS, REFERS_TO
+from vtrace.io.local.samples import ENDS, Sample
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Symbols
 from vtrace.unify.model.process import Process
@@ -41,14 +42,14 @@ class Labels:
         return self._places.values()
 
     def of(self, record: Record) -> dict[str, Any]:
-        """Returns a record's id under the kind of thing that it names, the name (UNKNOWN if not known) and the payload.
+        """Returns the id by the kind of object that it refers to, the name (UNKNOWN if unknown) and the payload.
 
-        Functions have at: file name and address in the file. This is also the name where no better one is known.
+        Functions have at: file name and address in the file, which is also the name of a function without a symbol.
         """
         if record.words:
             return self._of(record)
         key = record.kind, record.id
-        if key not in self._bare:  # most records are one of few enters and leaves
+        if key not in self._bare:  # most records are enters and leaves of few regions
             self._bare[key] = self._of(record)
         return self._bare[key]
 
@@ -65,6 +66,30 @@ class Labels:
         if record.kind == "MARKER":
             payload |= self._text(payload["text"])
         return {refers: record.id, "name": plain(self._name(refers, record.id) or UNKNOWN)} | payload
+
+    def learn_frames(self, frames: Collection[int]) -> Collection[Place]:
+        """Like learn, for frames of samples. Returns the places that were not known before."""
+        keys = {self._frame(frame) for frame in frames} - self._places.keys()
+        offsets = sorted(number for what, number in keys if what == "offset")
+        addresses = sorted(number for what, number in keys if what == "address")
+        found = places(self._known.modules, np.array(offsets, np.uint32), np.array(addresses, np.uint64))
+        named = [("offset", n) for n in offsets] + [("address", n) for n in addresses]
+        self._places |= dict(zip(named, found, strict=True))
+        return found
+
+    def of_sample(self, sample: Sample) -> dict[str, Any]:
+        """Returns the values of a sample. stack: names of the functions, innermost first; at: their places in files;
+        own: indexes of the frames of vtrace."""
+        stack = [self._function(*self._frame(frame)) for frame in sample.frames]
+        known = {"ticks": sample.ticks, "weight": sample.weight, "overruns": sample.overruns, "end": ENDS[sample.end]}
+        own = [i for i, frame in enumerate(sample.frames) if frame & FRAME_OWN]
+        return known | {"stack": [s["name"] for s in stack], "at": [s["at"] for s in stack], "own": own}
+
+    @staticmethod
+    def _frame(frame: int) -> tuple[str, int]:
+        if frame & OPEN_ADDRESS:
+            return "address", frame & ~(OPEN_ADDRESS | FRAME_OWN)
+        return "offset", frame & CODE_MASK
 
     def _function(self, what: str, number: int) -> dict[str, Any]:
         place = self._places.get((what, number))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Local files that belong to another user than that of this process."""
+"""Local files that belong to another user than this process's."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from vtrace.console import few_names
 
 
 def of_others(paths: Iterable[Path], own: Collection[int]) -> dict[Path, int]:
-    """Returns the files that belong to none of the user ids in own, with their owners; without files that cannot be
-    seen."""
+    """Returns the files that belong to none of the user ids in own, with their owners; inaccessible files are left
+    out."""
     found = {}
     for path in paths:
         with suppress(OSError):
@@ -25,12 +25,12 @@ def of_others(paths: Iterable[Path], own: Collection[int]) -> dict[Path, int]:
 
 
 def mixed(paths: Iterable[Path]) -> dict[Path, int]:
-    """Returns, if the files of a run have several owners, those of other users than this one, with their owners."""
+    """Returns the files of other users with their owners, if the files of a run have several owners; else none."""
     found = of_others(paths, ())
     return {path: owner for path, owner in found.items() if owner != os.geteuid()} if len({*found.values()}) > 1 else {}
 
 
-def told(files: dict[Path, int]) -> str:
+def owners_text(files: dict[Path, int]) -> str:
     """Returns a text with some of the files and their owners."""
     users = ", ".join(sorted({_name(owner) for owner in files.values()}))
     return f"{few_names(files)} {'belongs' if len(files) == 1 else 'belong'} to another user ({users})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One process of a run: its local files, and what the phases learn of it."""
+"""One process of a run: its local files, and the results of the phases."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io.local.kernel import Kernel, Maps, Scan
+from vtrace.io.local.kernel import Kernel, Maps, SampledStream, SampleScan, Scan
 from vtrace.io.local.local_files import FileHead, Stream, by_location, open_local, read_head, streams
-from vtrace.io.local.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS
+from vtrace.io.local.maps import U4, SampleMaps, empty4
+from vtrace.io.local.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS, SAMPLES
 from vtrace.unify.model.absent import DAMAGE, FILE, WRITE, find_absent, lacking, records_in, went_on
 from vtrace.unify.model.alive import alive
 from vtrace.unify.model.clock_curves import ClockSource, Curve, Pair
@@ -28,32 +29,34 @@ Streams = dict[tuple[int, int], Stream]
 _AT_ONCE = 4096
 """Rows of an index that become Python objects at once."""
 _NO_TIME = 1 << 63
-"""Neither ticks nor ns reach this: a pair with more is damaged."""
+"""Limit of ticks and ns: a pair with a larger value is damaged."""
 
 HEAP = -1
-"""Number of a process's location that has no thread: for what it has in use of its heap."""
+"""Number of the location for a process's heap, which has no thread."""
 OPENING_A_FILE = 10_000
-"""Weight of opening one file, in bytes of events: work is shared by both."""
+"""Cost of opening one file, in bytes of events. The distribution of work uses the sum of both."""
+_SAMPLE_BYTES = 16
+"""Cost of writing a sample, in bytes of events."""
 
 _NOT_READ = ProcessDefinitions()
-"""Shared by all processes whose definitions are not read: an empty one has a dictionary for each kind."""
+"""Shared by all processes with unread definitions, since an empty object has a dictionary for each kind."""
 
 
 @dataclass(eq=False, slots=True)
 class Process:
-    """A process: its files, then what each phase adds. rank: None without a place of its own in a world."""
+    """A process: its files, then the results of each phase. rank: None without a place of its own in a world."""
 
     head: FileHead
     files: list[FileHead] = field(default_factory=list)
-    """By location."""
+    """Heads of its files, by location."""
     buffer: Path | None = None
     empty: list[Path] = field(default_factory=list)
     """Files without a head."""
     rank: int | None = None
     main: bool = False
-    """It belongs to the run's first world."""
+    """True if the process belongs to the run's first world."""
     absent: bool = False
-    """A rank without files: it gets a location without events."""
+    """True for a rank without files, which gets a location without events."""
     number: int = 0
     """Place among all processes of the run."""
     views: frozenset[int] = frozenset()
@@ -61,43 +64,51 @@ class Process:
     bytes: int = 0
     """Size of its files."""
     seer: int | None = None
-    """The rank that has found its buffer, where the buffer does not lie with the other files."""
+    """The rank that has found its buffer, if the buffer is not with the other files."""
     running: bool = False
-    """It still records."""
+    """True if the process still records."""
     owner: int | None = None
-    """The rank that has read its definitions, in the copy that this rank lends to others."""
+    """Set in the copy that a rank lends to others: the rank that has read the definitions."""
 
     definitions: ProcessDefinitions = field(default_factory=lambda: _NOT_READ)
     scans: dict[int, Scan] = field(default_factory=dict)
+    samples: dict[int, SampleScan] = field(default_factory=dict)
+    """By location; empty if the request leaves samples out."""
+    usable_samples: dict[int, int] = field(default_factory=dict)
+    """Like usable, for the blocks of samples."""
     holed: set[int] = field(default_factory=set)
-    """Locations whose events are cut or lack blocks in between."""
+    """Locations with cut events or missing blocks."""
     usable: dict[int, int] = field(default_factory=dict)
-    """By location with a damaged block: how many blocks precede it; filled with --salvage only."""
+    """By location: number of blocks before the first damaged block; filled with --salvage only."""
     pairs: list[Pair] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
     """Files that are missing, or end too early."""
     unseen_records: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """By location: why records that its summary counts are not there (absent.py), and how many."""
+    """By location: the reason for missing records that its summary counts (absent.py), and their number."""
     unsure: set[int] = field(default_factory=set)
-    """Locations without a summary, of a process that came to its end: nobody knows how many records they had."""
+    """Locations without a summary, of a process that ended normally: their number of records is unknown."""
     whole: set[int] = field(default_factory=set)
-    """Locations with exactly as many records as their summaries count: damage took none."""
+    """Locations with exactly the number of records in their summaries: none is lost by damage."""
 
     index: int | None = None
     """Place among all MPI processes; None without MPI."""
     node: int = 0
     """OTF2 system node of its host."""
     first: int = 0
-    """OTF2 location of the main thread; those of the other threads follow."""
+    """OTF2 location of the main thread; the locations of other threads follow."""
     heap: int | None = None
-    """OTF2 location that tells what it has in use of its heap; None: its events do not tell."""
+    """OTF2 location for the heap; None if the events do not include the heap."""
     curve: Curve | None = None
     maps: Maps | None = None
+    sample_maps: SampleMaps | None = None
+    """None if the archive has no calling contexts."""
+    contexts: dict[int, U4] = field(default_factory=dict)
+    """By location: OTF2's calling context of each of its own ones."""
     user_peers: dict[int, np.ndarray[Any, np.dtype[np.uint32]]] = field(default_factory=dict)
     """By location: the ranks of the other ends of its messages of the user API."""
     user_others: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
-    """By location: the OTF2 locations of these ends, -1 where there is none."""
+    """By location: the OTF2 locations of these ends, -1 for none."""
 
     @property
     def world(self) -> int:
@@ -112,33 +123,40 @@ class Process:
     @property
     def locations(self) -> list[int]:
         """The numbers of its locations, in order; there is always a main thread, 0."""
-        return sorted({0} | self.scans.keys() | self.unseen_records.keys())
+        return sorted({0} | self.scans.keys() | self.unseen_records.keys() | self.samples.keys())
 
     @property
-    def tells_heap(self) -> bool:
-        """True if its events tell what the process has in use of its heap."""
+    def has_heap(self) -> bool:
+        """True if its events include the heap in use."""
         return any(scan.memory for scan in self.scans.values())
 
     @property
-    def tells_threads(self) -> bool:
-        """True if its events may tell that threads begin and end."""
+    def has_thread_events(self) -> bool:
+        """True if its events may include begins and ends of threads."""
         return any(scan.threads for scan in self.scans.values())
 
     def to_hand_on(self, owner: int) -> Process:
-        """Returns a copy with what another rank needs to write the events; owner: this rank."""
+        """Returns a copy with the data that another rank needs to write the events; owner: this rank."""
         return Process(
             self.head, self.files, self.buffer, number=self.number, owner=owner, usable=self.usable, maps=self.maps,
-            user_peers=self.user_peers,
+            user_peers=self.user_peers, sample_maps=self.sample_maps, contexts=self.contexts,
+            usable_samples=self.usable_samples,
         )  # fmt: skip
 
     def maps_of(self, location: int) -> Maps | None:
-        """Returns the maps of one location; None: the process has none."""
+        """Returns the maps of one location; None if the process has none."""
         peers = self.user_peers.get(location)
         return self.maps if self.maps is None or peers is None else replace(self.maps, user_peers=peers)
 
+    def sampled(self, location: int, samples: Stream | None) -> SampledStream | None:
+        """Returns the samples of a location with their maps; None if the archive has no calling contexts."""
+        if self.sample_maps is None:
+            return None
+        return SampledStream(samples, replace(self.sample_maps, contexts=self.contexts.get(location, empty4())))
+
     @property
     def complete(self) -> bool:
-        """True if the process came to its end and wrote its summaries."""
+        """True if the process ended normally and wrote its summaries."""
         return 0 in self.definitions.summaries
 
     @property
@@ -149,20 +167,20 @@ class Process:
 
     @property
     def buffer_unseen(self) -> bool:
-        """True if it did not complete its files and its buffer cannot be seen. The definitions must be loaded; where
-        files are missing, the statement that it completed them may be in these."""
+        """True if it did not complete its files and its buffer is not accessible. The definitions must be loaded. With
+        missing files this may be wrong, since one of these may have the summary."""
         return bool(self.head.buffer) and not (self.absent or self.buffer or self.complete or self.lacks)
 
     def find_buffer(self) -> None:
-        """Looks for the left-over buffer that the head names; the buffer may be visible on one machine only."""
-        if self.buffer is None and self.head.buffer and os.path.exists(self.head.buffer):  # most leave none
+        """Searches the left-over buffer that the head names. The buffer may be accessible on one machine only."""
+        if self.buffer is None and self.head.buffer and os.path.exists(self.head.buffer):  # most leave no buffer
             path = Path(self.head.buffer)
             with suppress(VtraceError):
                 self.buffer = path if read_head(path).process == self.head.process else None
         self.running = self.buffer is not None and alive(self.head)
 
     def all_files(self) -> list[Path]:
-        """Returns every file of the process, definitions last: without these the others are of no use."""
+        """Returns every file of the process, definitions last: the other files need them."""
         order = sorted(self.files, key=lambda h: (h.content == DEFINITION_DATA, h.path.name))
         return self.empty + [head.path for head in order] + ([self.buffer] if self.buffer else [])
 
@@ -172,8 +190,9 @@ class Process:
         return sum(scan.stored for scan in self.scans.values())
 
     def stored_of(self, location: int) -> int:
-        """Returns the bytes of a location's events."""
-        return self.scans[location].stored if location in self.scans else 0
+        """Returns the bytes of a location's events, and an estimate for its samples."""
+        events = self.scans[location].stored if location in self.scans else 0
+        return events + (_SAMPLE_BYTES * self.samples[location].samples if location in self.samples else 0)
 
     def _files_of(self, location: int) -> list[FileHead]:
         at = bisect_left(self.files, location, key=_location)
@@ -181,7 +200,8 @@ class Process:
 
     @contextmanager
     def _opened(self) -> Iterator[Iterator[Streams]]:
-        """Yields the streams of each location by turns: a process may have more files than can be open at once."""
+        """Yields the streams of one location after the other: a process may have more files than the limit of open
+        files."""
         with ExitStack() as stack:
             buffer = stack.enter_context(open_local(self.buffer)) if self.buffer else None
             rows = by_location(buffer) if buffer else {}
@@ -196,48 +216,51 @@ class Process:
             yield each()
 
     @contextmanager
-    def _opened_events(self, heads: Sequence[FileHead]) -> Iterator[list[Stream]]:
+    def _opened_events(self, heads: Sequence[FileHead]) -> Iterator[Streams]:
         with ExitStack() as stack:
             files = [stack.enter_context(open_local(head.path, head)) for head in heads if head.content == EVENTS]
             if self.buffer:
                 files.append(stack.enter_context(open_local(self.buffer)))
-            found = streams(files)
-            yield [self._usable(stream) for (content, _), stream in found.items() if content == EVENTS]
+            yield {key: self._usable(stream) for key, stream in streams(files).items()}
 
     @contextmanager
-    def events(self, location: int) -> Iterator[Stream | None]:
-        """Opens the events of one location, up to the first damage; None: the location has none."""
+    def events(self, location: int) -> Iterator[tuple[Stream | None, Stream | None]]:
+        """Opens the events and the samples of one location, up to the first damage; None for those that it lacks."""
         with self._opened_events(self._files_of(location)) as found:
-            yield next((stream for stream in found if stream.location == location), None)
+            yield found.get((EVENTS, location)), found.get((SAMPLES, location))
 
     @contextmanager
     def all_events(self) -> Iterator[list[Stream]]:
         """Opens the events of all locations, up to the first damage of each."""
         with self._opened_events(self.files) as found:
-            yield found
+            yield [stream for (content, _), stream in found.items() if content == EVENTS]
 
     def _usable(self, stream: Stream) -> Stream:
-        limit = self.usable.get(stream.location)
+        limits = self.usable_samples if stream.content == SAMPLES else self.usable
+        limit = limits.get(stream.location)
         return stream if limit is None else replace(stream, index=stream.index[:limit])
 
-    def load(self, kernel: Kernel, salvage: bool) -> None:
-        """Pass 1: reads the definitions, and of the events what must be known before any of them is written.
+    def load(self, kernel: Kernel, salvage: bool, with_samples: bool = True) -> None:
+        """Pass 1: reads the definitions, and those facts about the events that pass 2 needs in advance.
 
-        Raises FormatError for damage; with salvage the damage goes into problems, and the records before it are used.
+        with_samples: False if the samples are left out. Raises FormatError for damage; with salvage the damage goes
+        into problems, and the records before it are used.
         """
         if self.absent:
             return
         arrays: list[list[object]] = []
         present: dict[int, int | None] = {}
-        told: set[int] = set()
+        seen: set[int] = set()
         pairs = {Pair(*self.head.pair)}
         with self._opened() as locations:
             for found in locations:
                 for (content, location), stream in sorted(found.items(), reverse=True):  # definitions first
-                    told.add(location)
+                    seen.add(location)
                     if content == EVENTS:
                         self.scans[location] = self._scan(kernel, stream, salvage)
                         present[location] = records_in(self._usable(stream))
+                    elif content == SAMPLES:
+                        self._scan_samples(kernel, stream, salvage, with_samples)
                     else:
                         arrays += self._definitions(kernel, stream, salvage)
                     for at in range(0, len(stream.index), _AT_ONCE):
@@ -245,14 +268,14 @@ class Process:
         self.definitions = read(arrays, self.head.path.name)
         if self.buffer and went_on(self.definitions, present):
             self.definitions.summaries = {}
-        if self.buffer is None:  # a buffer may hold what the files lack
+        if self.buffer is None:  # a buffer may hold records that the files lack
             whole = {location: n for location, n in present.items() if not self._is_damaged(location)}
             damaged = dict.fromkeys(present.keys() - whole.keys())
             self.lacks = find_absent(self.files, self.definitions, whole | damaged)
         elif self.complete:
-            self.unsure = told - self.definitions.summaries.keys()
+            self.unsure = seen - self.definitions.summaries.keys()
         self.unseen_records = self._unseen(present)
-        self.whole = {n for n, told in self.definitions.summaries.items() if told.records == present.get(n, 0)}
+        self.whole = {n for n, summary in self.definitions.summaries.items() if summary.records == present.get(n, 0)}
         pairs |= {Pair(*pair) for pair in self.definitions.pairs}
         self.pairs = sorted(pair for pair in pairs if pair.ticks and max(pair) < _NO_TIME) or [Pair(1, 1, 1)]
 
@@ -266,8 +289,9 @@ class Process:
         return location in self.usable or location in self.holed
 
     def source(self) -> ClockSource:
-        """Returns what is known of the process's clock."""
-        spans = [(scan.first_ticks, scan.last_ticks) for scan in self.scans.values()]
+        """Returns the data about the process's clock."""
+        scans: list[Scan | SampleScan] = [*self.scans.values(), *self.samples.values()]
+        spans = [(scan.first_ticks, scan.last_ticks) for scan in scans]
         known = self.definitions
         return ClockSource(
             self.head.host, self.head.clock, self.head.ticks_per_second, self.pairs, *self._span(spans),
@@ -308,6 +332,26 @@ class Process:
                 stream = replace(stream, index=stream.index[:i])
                 break
         return kernel.scan(stream, classes)
+
+    def _scan_samples(self, kernel: Kernel, stream: Stream, salvage: bool, wanted: bool) -> None:
+        """Finds the frames and weights of samples."""
+        if not wanted:
+            return
+        if not salvage:
+            self._refuse(stream)
+            found = kernel.samples(stream)
+        else:
+            self.problems += stream.problems
+            for i in range(len(stream.index)):
+                try:
+                    kernel.samples(replace(stream, index=stream.index[i : i + 1]))
+                except FormatError as error:
+                    self.problems.append(str(error.args[0]))
+                    self.usable_samples[stream.location] = i
+                    break
+            found = kernel.samples(self._usable(stream))
+        if found.samples:
+            self.samples[stream.location] = found
 
     def _refuse(self, stream: Stream) -> None:
         if stream.problems:

@@ -15,7 +15,7 @@ from vtrace.symbols.modules import Module
 from vtrace.unify.model.shapes import fits, fits_plain
 
 HELPER = "helper."
-"""Prefix of properties that name the library which made a thread for itself; the location's number follows."""
+"""Prefix of properties with the library that made a thread for itself; the location's number follows."""
 
 
 class LocalRegion(NamedTuple):
@@ -72,7 +72,7 @@ class Summary(NamedTuple):
     clamped: int
     last: int
     stopped: int
-    """Why the location stopped before its end (records.LOST_REASONS); 0: it recorded to its end."""
+    """Reason why the location stopped before its end (records.LOST_REASONS); 0: it recorded to its end."""
 
 
 class LocalAttribute(NamedTuple):
@@ -113,8 +113,8 @@ class MembersPiece(NamedTuple):
 
 
 class RegionAt(NamedTuple):
-    """A region whose place in the source follows from an address in the code. name: of an OpenMP construct, else the
-    whole name of the region."""
+    """A region with a place in the source that follows from an address in the code. name: of an OpenMP construct, else
+    the full name of the region."""
 
     name: str
     paradigm: int
@@ -123,8 +123,8 @@ class RegionAt(NamedTuple):
 
 
 class TeamMember(NamedTuple):
-    """A location in a team. thread: its number in the team; creator: the location that forks the team; joined: ticks at
-    which the last team was joined for whose end the location waited, 0 if not known."""
+    """A location in a team. thread: its number in the team; creator: the location that forks the team; joined: ticks of
+    the join that ended the location's last wait, 0 if unknown."""
 
     thread: int
     creator: int
@@ -141,6 +141,28 @@ class ClockOffset(NamedTuple):
     error: int
 
 
+class Sampling(NamedTuple):
+    """The sampling of a process. clock: one of vt_sample_clock; period: mean time between two samples of a thread, and
+    tick: of the kernel, both in ns."""
+
+    clock: int
+    period: int
+    tick: int
+    signal: int
+
+
+class SampleSums(NamedTuple):
+    """The samples of a location when the runtime completed its files. weight: ns; ends: bytes of a number (u64) for
+    each of vt_sample_end."""
+
+    samples: int
+    weight: int
+    overruns: int
+    lost: int
+    overwritten: int
+    ends: bytes
+
+
 class UserMarker(NamedTuple):
     """A kind of markers. severity: one of records.MARKERS."""
 
@@ -150,8 +172,8 @@ class UserMarker(NamedTuple):
 
 @dataclass(slots=True)
 class ProcessDefinitions:
-    """All definitions of one process; keys are the process's own ids. Once read, no dictionary changes: processes share
-    equal ones."""
+    """All definitions of one process; keys are the process's own ids. Dictionaries do not change after reading, and
+    processes share equal ones."""
 
     properties: dict[str, Any] = field(default_factory=dict)
     regions: dict[int, LocalRegion] = field(default_factory=dict)
@@ -177,12 +199,15 @@ class ProcessDefinitions:
     lost: dict[tuple[int, int], int] = field(default_factory=dict)
     """Lost events that no record counts, by location and reason (LOST_REASONS)."""
     call_sites: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Addresses of calls, by the id of the text that tells their places."""
+    """Addresses of calls, by the id of the text with their places."""
     offsets: list[ClockOffset] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
     markers: dict[int, UserMarker] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     user_comms: dict[int, str] = field(default_factory=dict)
+    sampling: list[Sampling] = field(default_factory=list)
+    """One, or none for a process without samples."""
+    samples: dict[int, SampleSums] = field(default_factory=dict)
     members_of: dict[tuple[int, int], str] = field(default_factory=dict)
     """Names of the user's groups, by the kind (DEFINITIONS: REGION or METRIC) and id of a member."""
 
@@ -247,7 +272,7 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.regions_at[values[0]] = RegionAt(*values[1:])
         case "TEAM":
             key, member = (values[0], values[1]), TeamMember(*values[2:])
-            if member.joined or key not in found.teams:  # locations come in any order
+            if member.joined or key not in found.teams:  # locations are in any order
                 found.teams[key] = member
         case "LOST":
             found.lost[values[0], values[1]] = values[2]
@@ -265,6 +290,10 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.user_comms[values[0]] = values[1]
         case "MEMBER":
             found.members_of[values[0], values[1]] = values[2]
+        case "SAMPLING":
+            found.sampling = [Sampling(*values)]
+        case "SAMPLES":
+            found.samples[values[0]] = SampleSums(*values[1:])
 
 
 def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: int) -> None:
@@ -292,5 +321,6 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     child.markers = parent.markers | child.markers
     child.user_comms = parent.user_comms | child.user_comms
     child.members_of = parent.members_of | child.members_of
+    child.sampling = child.sampling or parent.sampling
     own = {module.slot for module in child.modules}
     child.modules = [*child.modules, *(m for m in parent.modules if m.ticks <= fork_ticks and m.slot not in own)]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from vtrace.python_command import is_python, python_script
 
 _TEXT_MAX = 16_384
-"""Most characters of a command line: OTF2 reads an anchor file of 256 KiB at most."""
+"""Maximum number of characters of a command line, since OTF2 reads an anchor file of 256 KiB at most."""
 
 
 def shortened(words: Sequence[str]) -> list[str]:

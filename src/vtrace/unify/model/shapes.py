@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the values of a definition against what the schema allows."""
+"""Checks the values of a definition against the schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TYPES: dict[str, dict[type, Any]] = {
     "u64": {int: range(1 << 64)}, "int": {int: range(-(1 << 63), 1 << 64)}, "text": {str: None}, "list": {list: None},
     "bytes": {bytes: None}, "u32[]": {bytes: None}, "u64[]": {bytes: None}, "bool": {bool: None},
 }  # fmt: skip
-"""Of each type of the schema: by the type of a value a container of those that are allowed; None: all are."""
+"""By type of the schema: for each type of a value a container of the allowed values; None: all values are allowed."""
 _PROPERTY_NUMBER = DEFINITIONS["PROPERTY"]
 _NAMES = {number: name for name, number in DEFINITIONS.items()}
 

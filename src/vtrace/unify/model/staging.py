@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Archives in the making: a fresh time stamp tells that a process works on one; those of killed processes can go."""
+"""Unfinished archives: a recent time stamp shows that a process is writing one; those of killed processes are
+removed."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ from vtrace.unify.model.alive import is_process
 BEAT = 60
 """Seconds between two touches of the directory of an archive that is being written."""
 SILENT = 3600
-"""Seconds without a touch after which no process of any host works on the archive: a touch may hang for a while."""
+"""Seconds without a touch after which no process of any host is writing the archive: a touch may hang for a while."""
 _TOKEN = ".vtunify-*"
 
 
 def temporary(output: Path, kind: str, mark: str) -> Path:
-    """Returns the path of an archive in the making (kind "tmp"), or of one that is being replaced ("old")."""
+    """Returns the path of an unfinished archive (kind "tmp"), or of an archive that is being replaced ("old")."""
     return output.with_name(f".{output.name}.{kind}-{mark}")
 
 
@@ -50,7 +51,7 @@ class Beat:
 
 
 def is_left(path: Path, host: str, pid: int, now: float) -> bool:
-    """Returns whether nobody works on path, which a process of a host has made; now: by the clock of the disk."""
+    """Returns True if no process writes path, which a process of a host has made. now: on the file system's clock."""
     if host == platform.node() and not is_process(pid):
         return True
     try:
@@ -60,7 +61,7 @@ def is_left(path: Path, host: str, pid: int, now: float) -> bool:
 
 
 def remove_left(output: Path, own: Path) -> list[str]:
-    """Removes unfinished archives of killed processes; returns a text for each on which a process may still work.
+    """Removes unfinished archives of killed processes; returns a text for each that a process may still be writing.
 
     own: the unfinished archive of this process.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs whose launcher and MPI library do not belong together: each process is alone in its MPI_COMM_WORLD."""
+"""Runs with a launcher and an MPI library of different MPIs: each process is alone in its MPI_COMM_WORLD."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vtrace.unify.model.process import Process
 
 
 def find_alone(processes: Sequence[Process]) -> dict[int, str]:
-    """Returns what such processes say of themselves, one sentence each, by number of the process.
+    """Returns the notes of such processes, one sentence each, by number of the process.
 
     The definitions must be loaded: csrc/core/process.c writes the note into them at MPI_Init.
     """
@@ -23,7 +23,7 @@ def find_alone(processes: Sequence[Process]) -> dict[int, str]:
 
 
 def refuse_alone(text: str, allowed: bool, warn: Callable[[str], None]) -> None:
-    """Warns with a sentence of find_alone, if there is one; raises VtraceError unless that is allowed."""
+    """Warns with a sentence of find_alone, if there is one; raises VtraceError unless such a run is allowed."""
     if text and not allowed:
         hint = "run it again with the mpiexec of its MPI; --partial unifies each process as a world of one rank"
         raise VtraceError(f"{text}: MPI_COMM_WORLD had 1 rank", hint)

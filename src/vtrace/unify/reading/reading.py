@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reading, the second phase of unifying: pass 1 over the local files, and what they say is missing."""
+"""Reading, the second phase of unifying: pass 1 over the local files, and the missing parts that they show."""
 
 from __future__ import annotations
 
@@ -8,28 +8,31 @@ from dataclasses import dataclass
 
 from vtrace.parallel.crew import Crew
 from vtrace.parallel.ranks import work_on
-from vtrace.unify.model.absent import tell_absent
-from vtrace.unify.model.context import Context
+from vtrace.unify.model.absent import report_absent
+from vtrace.unify.model.context import NONE, Context
 from vtrace.unify.model.fates import Fate, find_fates
 from vtrace.unify.model.process_definitions import inherit
 from vtrace.unify.model.traced_run import Run
 from vtrace.unify.reading.alone import find_alone, refuse_alone
-from vtrace.unify.reading.remote_buffers import refuse, tell
+from vtrace.unify.reading.remote_buffers import list_buffers, refuse
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The missing parts of the run, at rank 0; the definitions themselves are in each rank's processes."""
+    """The missing parts of the run, on rank 0; the definitions themselves are in each rank's processes."""
 
     incomplete: list[Fate]
     alone: str
-    """The sentence of processes that were alone in their MPI_COMM_WORLD; empty: none was."""
+    """The sentence of processes that were alone in their MPI_COMM_WORLD; empty if none was."""
     keep_reasons: list[str]
-    """Why the local files must stay; empty: they may be removed."""
+    """Reasons why the local files must stay; empty if they may be removed."""
+    samples: int
+    """Number of samples of all ranks, on each rank; 0 if the request leaves them out."""
 
 
 def read_definitions(run: Run, crew: Crew, context: Context) -> Reading:
-    """Reads the definitions of this rank's processes, and of their events what crosses locations; all ranks call it.
+    """Reads the definitions of this rank's processes, and facts about their events that several locations need. All
+    ranks call read_definitions.
 
     Raises VtraceError for damage and for missing files or buffers, unless the request allows these.
     """
@@ -41,7 +44,8 @@ def read_definitions(run: Run, crew: Crew, context: Context) -> Reading:
     ranks.first(lambda: refuse_alone(alone, request.incomplete, warn))
     incomplete = [*ranks.gather(find_fates(run.processes)).values()]
     reasons = ranks.first(lambda: _check_damage(run, crew, incomplete, context))
-    return Reading(incomplete, alone, reasons)
+    (samples,) = ranks.total([sum(scan.samples for process in run.processes for scan in process.samples.values())])
+    return Reading(incomplete, alone, reasons, samples)
 
 
 def _load(run: Run, context: Context) -> None:
@@ -50,8 +54,8 @@ def _load(run: Run, context: Context) -> None:
     context.console.detail(f"reading the definitions of {run.count} processes")
     with context.console.steps("definitions", run.count, "processes") as advance:
         work_on(
-            context.ranks, request.threads, run.processes, lambda p: p.load(kernel, request.salvage), lambda p: 1,
-            advance,
+            context.ranks, request.threads, run.processes,
+            lambda p: p.load(kernel, request.salvage, request.samples != NONE), lambda p: 1, advance,
         )  # fmt: skip
     by_name = {process.head.process: process for process in run.processes}
     for process in sorted(run.processes, key=lambda p: p.head.start):
@@ -61,17 +65,17 @@ def _load(run: Run, context: Context) -> None:
 
 
 def _check_damage(run: Run, crew: Crew, incomplete: Sequence[Fate], context: Context) -> list[str]:
-    """Warns of what could not be read; raises VtraceError unless that is allowed. Returns why local files must stay."""
+    """Warns of damage; raises VtraceError unless damage is allowed. Returns the reasons why local files must stay."""
     allowed, warn = context.request.incomplete, context.console.warn
     reasons = []
     hidden = [fate for fate in incomplete if fate.hidden]
     if hidden:
-        tell(hidden, crew.hosts, warn)
+        list_buffers(hidden, crew.hosts, warn)
         if not allowed:
             refuse(hidden, crew.hosts, run.prefix, run.ranks)
-        reasons.append("buffers that cannot be seen here may hold more")
+        reasons.append("buffers that are not accessible here may hold more events")
     if lacks := [f"{fate.label}: {text}" for fate in incomplete for text in fate.lacks]:
-        tell_absent(lacks, allowed, warn)
+        report_absent(lacks, allowed, warn)
         reasons.append("other files are missing")
     for fate in incomplete:
         for problem in fate.problems:

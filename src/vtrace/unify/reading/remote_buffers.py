@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Buffers that processes left on the disks of other nodes, where no rank sees them."""
+"""Buffers that processes left on the disks of nodes without a rank."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from vtrace.unify.model.fates import Fate
 _SHOWN = 20
 
 
-def tell(processes: Sequence[Fate], hosts: Collection[str], say: Callable[[str], None]) -> None:
-    """Tells the places of buffers, a line each, by host; hosts: those of the ranks."""
+def list_buffers(processes: Sequence[Fate], hosts: Collection[str], say: Callable[[str], None]) -> None:
+    """Prints the places of buffers, a line each, by host; hosts: of the ranks."""
     found = sorted(processes, key=lambda p: (p.head.host, p.rank is None, p.rank or 0, p.head.start))
     for process in found[:_SHOWN]:
         head = process.head
@@ -26,7 +26,7 @@ def tell(processes: Sequence[Fate], hosts: Collection[str], say: Callable[[str],
 
 
 def refuse(processes: Sequence[Fate], hosts: Collection[str], prefix: Path, ranks: int) -> None:
-    """Raises VtraceError where buffers lie on other hosts than these, with the command that reads them there.
+    """Raises VtraceError if buffers are on other hosts than these, with the command that reads them there.
 
     ranks: of the first world.
     """
@@ -35,13 +35,13 @@ def refuse(processes: Sequence[Fate], hosts: Collection[str], prefix: Path, rank
         return
     theirs = sorted({process.head.host for process in others})
     where = theirs[0] if len(theirs) == 1 else f"{len(theirs)} other hosts"
-    count = "a buffer" if len(others) == 1 else f"{len(others)} buffers"
+    count, verb = ("a buffer", "is") if len(others) == 1 else (f"{len(others)} buffers", "are")
     word = shlex.quote(str(prefix))
     mpi = any(process.world for process in others)
     there = (
         f"in the same allocation: mpiexec -n {ranks} vtunify-mpi {word}" if mpi else "copy them beside the other files"
     )
     raise VtraceError(
-        f"{count} of processes that did not complete their files cannot be seen here, but on {where}",
+        f"{count} of processes that did not complete their files {verb} not accessible here, but on {where}",
         f"{there}; vtunify --partial {word} goes on without them",
     )

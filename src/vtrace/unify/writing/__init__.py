@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pass 2: the events of each location, in an archive that is put in its place when complete."""
+"""Pass 2: writes the events of each location to an archive, which gets its name when complete."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The place of the archive: it is built beside its place under another name, and renamed when it is complete."""
+"""The output directory: the archive is built under a temporary name beside it, and renamed when complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_seen(output: Path, ranks: Ranks) -> None:
     seen = sees_token(output.parent, ranks)
     blind = ranks.gather({} if seen else {ranks.rank: platform.node()})
 
-    def tell() -> None:
+    def refuse() -> None:
         if blind:
             rank, host = next(iter(blind.items()))
             raise VtraceError(
@@ -30,14 +30,14 @@ def check_seen(output: Path, ranks: Ranks) -> None:
                 "-o DIR/NAME takes a directory that all ranks see",
             )
 
-    ranks.first(tell)
+    ranks.first(refuse)
 
 
 class Output:
-    """An archive in the making, as a context that all ranks enter; without publish() nothing of it stays."""
+    """An unfinished archive, as a context that all ranks enter. Without publish() nothing of the archive stays."""
 
     def __init__(self, output: Path, ranks: Ranks) -> None:
-        """output: the place of the finished archive."""
+        """output: the path of the finished archive."""
         self.path = output
         self._ranks = ranks
         self._mark = ranks.first(own_mark)
@@ -61,13 +61,13 @@ class Output:
     ) -> None:
         if self._beat:
             self._beat.end()
-        if kind is not None and issubclass(kind, Exception):  # at an interrupt the kernel may still be writing
+        if kind is not None and issubclass(kind, Exception):  # after an interrupt the kernel may still be writing
             self.archive.abort()
         if kind is not None or self._ranks.root:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _make_way(self) -> None:
-        """Removes the unfinished archive that a killed process with the same number left."""
+        """Removes the unfinished archive of a killed process with the same pid."""
         refuse_foreign(self._temporary)
         shutil.rmtree(self._temporary, ignore_errors=True)
 
@@ -76,7 +76,7 @@ class Output:
         return found.st_dev, found.st_ino
 
     def publish(self) -> None:
-        """Renames the finished archive to its place; an archive that was there is removed only after that.
+        """Renames the finished archive to its final name. An earlier archive with this name is removed only afterwards.
 
         Raises VtraceError.
         """
@@ -98,7 +98,7 @@ class Output:
                     old.rename(self.path)
                 raise
         except OSError as error:
-            raise VtraceError(f"{self.path} cannot be put into its place: {error.strerror}") from error
+            raise VtraceError(f"cannot rename the finished archive to {self.path}: {error.strerror}") from error
         if replaced and not old.is_symlink():
             shutil.rmtree(old, ignore_errors=True)
         elif replaced:

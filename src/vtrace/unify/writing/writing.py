@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writing, the sixth phase of unifying: pass 2 over the local files, each location's events by themselves."""
+"""Writing, the sixth phase of unifying: pass 2 over the local files, location by location."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vtrace.unify.model.traced_run import Run
 
 
 class WriteTask(NamedTuple):
-    """A location to write. id: OTF2's; number: that of the process, or HEAP; bytes: of its stored events."""
+    """A location to write. id: OTF2's; number: the process's number, or HEAP; bytes: of its stored events."""
 
     id: int
     process: Process
@@ -31,11 +31,11 @@ Results = dict[int, Transcoded | None]
 
 
 def write_events(run: Run, crew: Crew, archive: Archive, heap_class: int, context: Context) -> Results:
-    """Writes the events of all locations into the archive, the largest first; all ranks call it.
+    """Writes the events of all locations into the archive, the largest first; all ranks call write_events.
 
-    A process is read by one rank, which knows its definitions; its locations are written by any rank that sees its
-    files. heap_class: the metric class of what a process has in use of its heap. Returns the results of the locations
-    of this rank's processes. Raises FormatError for damage.
+    One rank reads a process and has its definitions; any rank that sees its files may write its locations.
+    heap_class: the metric class of the heap. Returns the results of the locations of this rank's processes. Raises
+    FormatError for damage.
     """
     ranks, console, kernel, threads = context.ranks, context.console, context.kernel, context.request.threads
     own = [
@@ -53,8 +53,11 @@ def write_events(run: Run, crew: Crew, archive: Archive, heap_class: int, contex
             if task.number == HEAP and maps is not None:
                 streams = stack.enter_context(task.process.all_events())
                 result = kernel.heap(writer, streams, maps, heap_class)
-            elif (stream := stack.enter_context(task.process.events(task.number))) is not None and maps is not None:
-                result = kernel.transcode(writer, stream, maps)
+            elif maps is not None:
+                events, samples = stack.enter_context(task.process.events(task.number))
+                sampled = task.process.sampled(task.number, samples)
+                if events is not None or (sampled is not None and samples is not None):
+                    result = kernel.transcode(writer, events, maps, sampled)
         done[task.id] = result
 
     with context.salvageable():
@@ -62,7 +65,7 @@ def write_events(run: Run, crew: Crew, archive: Archive, heap_class: int, contex
         console.detail(f"writing the events of {locations} locations with {ranks.size * threads} threads")
         tasks = lend_tasks(own, crew, ranks)
         if moved := ranks.total([sum(task.process.owner is not None for task in tasks)])[0]:
-            console.detail(f"{moved} locations are written by another rank than has read their process")
+            console.detail(f"{moved} locations are written by another rank than the one that read their process")
         with console.steps("events", stored, "bytes") as advance:
             work_on(ranks, threads, tasks, write, lambda task: task.bytes, advance)
         lent = [task for task in tasks if task.process.owner is not None]
@@ -71,8 +74,8 @@ def write_events(run: Run, crew: Crew, archive: Archive, heap_class: int, contex
 
 
 def lend_tasks(tasks: Sequence[WriteTask], crew: Crew, ranks: Ranks) -> list[WriteTask]:
-    """Returns the tasks of this rank: its own without those that it lends, then those that it borrows; all ranks call
-    it. A location whose process left a buffer is only lent within the host."""
+    """Returns the tasks of this rank: its own without lent ones, then borrowed ones; all ranks call lend_tasks. A
+    location of a process with a left-over buffer is lent within the host only."""
     slim: dict[int, Process] = {}
 
     def pack(task: WriteTask) -> WriteTask:

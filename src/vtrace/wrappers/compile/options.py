@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from vtrace.errors import UsageError
+from vtrace.yes_no import NO, YES
 
 
 class Language(NamedTuple):
@@ -33,7 +34,8 @@ FORTRAN = Language(
 
 MODES = ("seq", "mpi", "mt", "hyb")
 ACTIONS = ("show", "verbose", "showme-compile", "showme-link", "version", "help")
-_INST = ("compinst", "manual")
+INSTRUMENTATIONS = ("compinst", "sleds", "hooks", "manual")
+_KNOWN = "compinst, sleds, hooks or manual"
 
 
 class Options(NamedTuple):
@@ -42,7 +44,7 @@ class Options(NamedTuple):
     compiler: words of the command, None: choose a default. mode: of MODES, None: by the command line. instrument:
     record functions. action: of ACTIONS, None: run the compiler. args: the compiler's own arguments. flags, ldflags,
     libs: from VT_CFLAGS (VT_CXXFLAGS, VT_FCFLAGS), VT_LDFLAGS, VT_LIBS. off: call the compiler unchanged
-    (VT_WRAPPER=off).
+    (VT_WRAPPER=off). way: of INSTRUMENTATIONS.
     """
 
     compiler: list[str] | None
@@ -54,6 +56,7 @@ class Options(NamedTuple):
     ldflags: list[str]
     libs: list[str]
     off: bool
+    way: str = "compinst"
 
 
 def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.environ) -> Options:
@@ -62,8 +65,8 @@ def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.e
     command = environ.get(language.variable) or None
     named_by = language.variable
     inst = environ.get("VT_INST") or "compinst"
-    if inst not in _INST:
-        raise UsageError(f"VT_INST={inst}: unknown instrumentation", "set VT_INST to compinst or manual")
+    if inst not in INSTRUMENTATIONS:
+        raise UsageError(f"VT_INST={inst}: unknown instrumentation", f"set VT_INST to {_KNOWN}")
     mode = action = None
     args: list[str] = []
     words = iter(argv)
@@ -75,9 +78,9 @@ def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.e
         if option in language.options:
             command, named_by = _value(words, word, "the compiler's command"), word
         elif option == "inst":
-            inst = _value(words, word, "compinst or manual")
-            if inst not in _INST:
-                raise UsageError(f"{word} {inst}: unknown instrumentation", "use compinst or manual")
+            inst = _value(words, word, _KNOWN)
+            if inst not in INSTRUMENTATIONS:
+                raise UsageError(f"{word} {inst}: unknown instrumentation", f"use {_KNOWN}")
         elif option in MODES:
             mode = option
         elif option in ACTIONS:
@@ -88,13 +91,14 @@ def parse(argv: list[str], language: Language, environ: Mapping[str, str] = os.e
     return Options(
         compiler=_command(command, named_by) if command else None,
         mode=mode,
-        instrument=inst == "compinst",
+        instrument=inst != "manual",
         action=action,
         args=args,
         flags=_words(environ, language.flags_variable),
         ldflags=_words(environ, "VT_LDFLAGS"),
         libs=_words(environ, "VT_LIBS"),
         off=_is_off(environ),
+        way=inst,
     )
 
 
@@ -128,9 +132,9 @@ def _split(text: str, named_by: str) -> list[str]:
 
 def _is_off(environ: Mapping[str, str]) -> bool:
     value = environ.get("VT_WRAPPER", "").lower()
-    if value not in ("", "on", "yes", "true", "1", "off", "no", "false", "0"):
+    if value not in ("", *YES, *NO):
         raise UsageError(f"VT_WRAPPER={value}: neither on nor off", "off calls the compiler without vtrace")
-    return value in ("off", "no", "false", "0")
+    return value in NO
 
 
 def help_text(language: Language) -> str:
@@ -152,7 +156,11 @@ and MPI calls. All other arguments go to the compiler unchanged.
   -vt:seq, -vt:mt         no MPI: use {language.compiler}; mt also records OpenMP
   -vt:mpi, -vt:hyb        MPI; hyb also records OpenMP
                           [default of these four: by the arguments]
-  -vt:inst compinst       record functions; adds -g (default)
+  -vt:inst compinst       record functions, adds -g (default): sleds with gcc 9, clang 11
+                          and newer ones on x86-64, else hooks
+  -vt:inst sleds          record functions as they are after inlining; functions that are
+                          left out at run time cost nearly nothing
+  -vt:inst hooks          record functions by -finstrument-functions (gcc: before inlining)
   -vt:inst manual         do not record functions; adds no -g
   -DVTRACE                enable vt_user.h and vt_user.inc (passed to the compiler)
   -vt:show                print the compiler's command and exit

@@ -7,9 +7,11 @@ import glob
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from vtrace import paths
@@ -52,11 +54,7 @@ def _is_static_without_mpi(args: list[str]) -> bool:
 
 
 def _mentions_mpi(path: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except OSError:
-        return False
+    content = _content(path)
     return b"MPI_" in content or b"mpi.h" in content
 
 
@@ -67,21 +65,121 @@ def check(compiler: list[str], language: Language) -> None:
         raise VtraceError(f"{compiler[0]}: no such compiler", hint)
 
 
-def instrument_flags(compiler: list[str], args: list[str], language: Language) -> list[str]:
-    """The flags that make the compiler call vtrace at each enter and leave, except for functions of system headers."""
+SPECS = "sleds.specs"
+"""Adds the options for sleds to gcc's compilers proper, so that gcc itself links no profiling library."""
+SLEDS = "sleds.s"
+"""The functions that sleds call. The assembler appends the file to each object, so that gcc alone can link it."""
+
+_XRAY = (
+    "-Xclang -fxray-instrument -Xclang -fxray-instruction-threshold=1 "
+    "-Dno_instrument_function=xray_never_instrument -D__no_instrument_function__=xray_never_instrument"
+).split()
+"""The flags for clang's sleds. Behind -Xclang the command that links adds no library of XRay. For clang the attribute
+no_instrument_function concerns hooks only."""
+
+_UNSLED = re.compile(
+    "-pg?|-m(32|x32|16|asm=intel|cmodel=large|no-fentry|nop-mcount|record-mcount|fentry-(name|section)=.*|instrument-return=.*)|"
+    "-fsplit-stack|-f(no-)?instrument-functions.*|-f(no-)?xray-.*"
+)
+"""Options of the user with which the compiler writes no sleds, or other code in their places, or that choose hooks."""
+
+
+def instrument_flags(compiler: list[str], args: list[str], language: Language, way: str = "compinst") -> list[str]:
+    """The flags that make the compiler call vtrace at each enter and leave. way: "sleds"; "hooks":
+    -finstrument-functions; "compinst": sleds if the compiler writes them, else hooks. Raises UsageError for "sleds" if
+    the compiler writes none."""
     # With MPICH's mpicc -cc=clang, clang must answer, not the default compiler.
-    inner = [arg for arg in args if arg.startswith(("-cc=", "-cxx=", "-fc="))]
-    try:
-        done = subprocess.run([*compiler, *inner, "--version"], capture_output=True, stdin=subprocess.DEVNULL)
-    except OSError as error:
-        raise VtraceError(f"cannot run {compiler[0]}: {error.strerror}", "check its permissions") from None
-    text = done.stdout.decode(errors="replace")
-    if re.search(r"clang|Intel.*oneAPI DPC", text):
+    compiler = [*compiler, *(arg for arg in args if arg.startswith(("-cc=", "-cxx=", "-fc=")))]
+    version = _answer([*compiler, "--version"])
+    lacks = "" if way == "hooks" else _without_sleds(compiler, args, version)
+    if lacks and way == "sleds":
+        raise UsageError(f"-vt:inst sleds: {compiler[0]}: {lacks}", "use -vt:inst compinst")
+    if way != "hooks" and not lacks:
+        # Regions of OpenMP and the user API end by a call. As a tail call it would come behind the function's leave.
+        whole = ["-fno-optimize-sibling-calls"] if uses_openmp(args) or "-DVTRACE" in args else []
+        if _is_clang(version):
+            return [*_XRAY, *whole]
+        directory = library_directory()
+        return [*whole, f"-specs={os.path.join(directory, SPECS)}", f"-Wa,{os.path.join(directory, SLEDS)}"]
+    if _is_clang(version):
         # With -pg and -after-inlining, clang would call mcount instead of vtrace at each enter.
         return ["-finstrument-functions" if "-pg" in args else "-finstrument-functions-after-inlining"]
-    if "Free Software Foundation" in text and language.name != "Fortran":
+    if _is_gcc(version) and language.name != "Fortran":
         return ["-finstrument-functions", f"-finstrument-functions-exclude-file-list={_SYSTEM_HEADERS}"]
     return ["-finstrument-functions"]
+
+
+def _is_clang(version: str) -> bool:
+    return re.search(r"clang|Intel.*oneAPI DPC", version) is not None
+
+
+def _is_gcc(version: str) -> bool:
+    return "Free Software Foundation" in version and not _is_clang(version)
+
+
+def late_flags(compiler: list[str], line: Line, language: Language, way: str) -> list[str]:
+    """The flags for code that gcc generates at link time from objects of earlier commands. None if an object has the
+    hooks of -finstrument-functions, which are part of the code before it is generated."""
+    late = any(word.startswith("-flto") for word in line.words) and "-fno-lto" not in line.words
+    objects = [path for path in line.inputs if path.endswith((".o", ".obj", ".lo", ".a"))]
+    if way in ("hooks", "manual") or not (late or any(map(_is_late, objects))):
+        return []
+    if any(b"__cyg_profile_func_enter" in _content(path) for path in objects):
+        return []
+    flags = instrument_flags(compiler, line.words, language, way)
+    return [flag for flag in flags if flag.startswith("-specs=")]
+
+
+def _is_late(path: str) -> bool:
+    """True for an object of -flto, with code to generate at link time."""
+    with suppress(OSError, ValueError), open(path, "rb") as file:
+        head = file.read(64)
+        if not head.startswith(b"\x7fELF\2\1"):
+            return False
+        offset, (size, count, names) = struct.unpack_from("<Q", head, 40)[0], struct.unpack_from("<3H", head, 58)
+        file.seek(offset + names * size)
+        start, length = struct.unpack("<24x2Q", file.read(40))
+        file.seek(start)
+        return names < count and b".gnu.lto_" in file.read(length)
+    return False
+
+
+def _content(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _answer(words: list[str]) -> str:
+    try:
+        done = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise VtraceError(f"cannot run {words[0]}: {error.strerror}", "check its permissions") from None
+    return done.stdout.decode(errors="replace")
+
+
+def without_sleds(compiler: list[str], args: list[str]) -> str:
+    """Why vtrace-cc uses hooks with this compiler and these arguments; empty if it uses sleds."""
+    return _without_sleds(compiler, args, _answer([*compiler, "--version"]))
+
+
+def _without_sleds(compiler: list[str], args: list[str], version: str) -> str:
+    """version: the compiler's answer to --version."""
+    own = next((arg for arg in args if _UNSLED.fullmatch(arg)), None)
+    first = version.partition("\n")[0]
+    number = re.search(r"clang version (\d+)\." if _is_clang(version) else r" (\d+)\.\d+", first)
+    if own:
+        return f"{own} excludes sleds"
+    if not (_is_clang(version) or _is_gcc(version)) or not number or int(number[1]) < (11 if _is_clang(version) else 9):
+        return "only gcc 9, clang 11 and newer ones write sleds"
+    machine = _answer([*compiler, "-dumpmachine"]).strip()
+    if not machine.startswith("x86_64-") or machine.endswith("x32"):
+        return f"vtrace has sleds for x86-64, not for {machine or 'this machine'}"
+    directory = library_directory()
+    missing = next((name for name in (SPECS, SLEDS) if not os.path.exists(os.path.join(directory, name))), None)
+    return f"{directory} lacks {missing}" if missing else ""
 
 
 def library_directory(environ: Mapping[str, str] = os.environ) -> str:
@@ -148,10 +246,21 @@ HOOKS = "libvtrace-inside.a"
 user's files, which may define hooks, and before libvtrace.so.1, whose hooks serve modules linked without vtrace."""
 
 
-def hooks_flags(words: Sequence[str]) -> list[str]:
-    """Flags for -flto: the linker meets calls of hooks in code generated at link time too late to load the hooks."""
-    late = any(word.startswith("-flto") for word in words)
-    return ["-Wl,-u,__cyg_profile_func_enter,-u,__cyg_profile_func_exit"] if late else []
+_PERSONALITIES = ("__gxx_personality_v0", "__gcc_personality_v0")
+"""Routines that libvtrace-inside.a wraps, to learn when an exception is caught (csrc/hooks/personality.h)."""
+
+
+def hooks_flags(directory: str, words: Sequence[str], inputs: Sequence[str], language: Language, way: str) -> list[str]:
+    """Flags for the hooks and, with sleds, the personality routines of libvtrace-inside.a. With -flto the linker meets
+    their uses in code generated at link time too late to load them; clang's sleds use nothing before they are on."""
+    late = any(word.startswith(("-flto", f"-specs={directory}")) for word in words)
+    flags = ["-Wl,-u,__cyg_profile_func_enter,-u,__cyg_profile_func_exit"] if late else []
+    if way in ("hooks", "manual") or not os.path.exists(os.path.join(directory, SLEDS)):
+        return flags
+    if late or not inputs or _XRAY[1] in words or any(b"xray_instr_map" in _content(path) for path in inputs):
+        flags.append("-Wl,-u,vt_sleds_here")
+    flags += [f"-Wl,-u,__wrap_{_PERSONALITIES[0]}"] if late and language.name == "C++" else []
+    return [*flags, "-Wl," + ",".join(f"--wrap={name}" for name in _PERSONALITIES)]
 
 
 def link_flags(directory: str, shims: bool = False) -> list[str]:

@@ -4,24 +4,39 @@
 from __future__ import annotations
 
 SWITCHES = {
-    "mpi": "Record MPI calls; sets VT_MPITRACE [default: if the program uses MPI].",
-    "io": "Record I/O calls; sets VT_IOTRACE.",
-    "memory": "Record malloc, free and the like; sets VT_MEMTRACE.",
-    "openmp": "Record OpenMP; sets VT_OMPTRACE [default: if the program uses OpenMP].",
-    "python": "Record functions of Python programs; sets VT_PYTRACE.",
+    "mpi": ("VT_MPITRACE", "Record MPI calls", "if the program uses MPI"),
+    "io": ("VT_IOTRACE", "Record I/O calls", ""),
+    "memory": ("VT_MEMTRACE", "Record malloc, free and the like", ""),
+    "openmp": ("VT_OMPTRACE", "Record OpenMP", "if the program uses OpenMP"),
+    "python": ("VT_PYTRACE", "Record functions of Python programs", ""),
 }
-"""Name -> help of --NAME and --no-NAME. Without either the environment's setting applies, else the default."""
+"""Name of --NAME and --no-NAME -> setting, help, default in words; "": off. Without either option the environment's
+setting applies, else the default."""
 
 VALUES = {
     "mpicc": ("--mpicc", "CMD", "Compiler command or library of the program's MPI [default: found automatically]."),
     "prefix": ("-o", "PREFIX", "Prefix of the local files, may have a directory; sets VT_FILE_PREFIX, VT_PFORM_GDIR."),
+    "functions": (
+        "--functions",
+        "PATTERNS",
+        "Record the functions that match, such as 'Calc*;-*get*', also of a program that gcc or clang compiled with "
+        "-pg -mfentry, -fpatchable-function-entry=5 or -fxray-instrument; sets VT_FUNCTIONS.",
+    ),
     "max_size": (
         "--max-size",
         "SIZE",
         "Stop recording a process when its local files reach SIZE, such as 512M or 4G; sets VT_MAX_SIZE.",
     ),
+    "sample": (
+        "--sample",
+        "[=N]",
+        "Sample call stacks N times per second of each thread's CPU time [default: 100]; sets VT_SAMPLE_RATE.",
+    ),
 }
 """Key -> option, metavar, help."""
+
+SAMPLE_RATE = "100"
+"""The value of --sample alone."""
 
 FLAGS = {
     "unify": ("--unify", "Unify at the end; for a command that starts all processes itself."),
@@ -39,7 +54,9 @@ class Choices:
         self.switches: dict[str, bool | None] = dict.fromkeys(SWITCHES)
         self.mpicc: str | None = None
         self.prefix: str | None = None
+        self.functions: str | None = None
         self.max_size: str | None = None
+        self.sample: str | None = None
         self.unify = False
         self.view = False
         self.force = False
@@ -65,6 +82,8 @@ def parse(words: list[str]) -> Choices | None:
             chosen.mpicc, chosen.switches["mpi"] = value, True
         elif switch in SWITCHES and name.startswith("--") and not equals:
             chosen.switches[switch] = not name.startswith("--no-")
+        elif word == "--sample":
+            chosen.sample = SAMPLE_RATE
         elif name in values:
             taken = value if equals else next(rest, None)
             if not taken:

@@ -25,7 +25,7 @@ def choose(environ: MutableMapping[str, str]) -> None:
         return
     openmpi = "OMPI_COMM_WORLD_SIZE" in environ or ("PMIX_RANK" in environ and "PMI_RANK" not in environ)
     if not openmpi and "PMI_RANK" not in environ:
-        return  # no launcher, or a launcher that does not tell its MPI
+        return  # no launcher, or a launcher of an unknown MPI
     places = [environ.get("OMPI_LIBDIR_LOC", ""), _beside_launcher(), os.path.join(sys.prefix, "lib")]
     names = _OPENMPI if openmpi else _MPICH
     environ["MPI4PY_LIBMPI"] = os.pathsep.join(
@@ -50,7 +50,7 @@ def family(library: str) -> str | None:
 
 
 def launchers_family(environ: Mapping[str, str]) -> str | None:
-    """Whose launcher has started this process."""
+    """The MPI of the launcher that has started this process."""
     return "Open MPI" if "OMPI_COMM_WORLD_SIZE" in environ else "MPICH" if "PMI_RANK" in environ else None
 
 

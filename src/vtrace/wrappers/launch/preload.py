@@ -14,33 +14,24 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.python_command import is_python, python_script
 from vtrace.wrappers.launch import mpi_library, uses
 from vtrace.wrappers.launch import program as programs
-from vtrace.wrappers.launch.choices import Choices
+from vtrace.wrappers.launch.choices import SWITCHES, Choices
 from vtrace.wrappers.launch.program import Elf, Program
 from vtrace.wrappers.mpi_shim.cache import cache_directory
+from vtrace.yes_no import NO, YES
 
 LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "_lib")
 RUNTIME = "libvtrace.so.1"
 _PYTHON_HOOK = os.path.join(os.path.dirname(LIB), "python_hook")
 
-SETTINGS = {
-    "mpi": "VT_MPITRACE",
-    "io": "VT_IOTRACE",
-    "memory": "VT_MEMTRACE",
-    "openmp": "VT_OMPTRACE",
-    "python": "VT_PYTRACE",
-}
-"""Name in choices.SWITCHES -> setting."""
-
 LIBRARIES = {"openmp": "libvtrace-omp.so", "io": "libvtrace-io.so", "memory": "libvtrace-mem.so"}
 """Libraries to preload behind the runtime, by kind of events. The library for MPI depends on the program's MPI."""
 
-_YES, _NO = ("yes", "on", "true", "1"), ("no", "off", "false", "0")
 _ASAN, _TSAN = ("libasan.so", "libclang_rt.asan"), ("libtsan.so", "libclang_rt.tsan")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox")
 
 
 class Plan:
-    """How to start a program. words: the command; changes: variables to set; shown: variables that env sets in a
+    """A plan for starting a program. words: the command; changes: variables to set; shown: variables that env sets in a
     launcher's words; warnings, details: messages, details only for -v."""
 
     def __init__(self, words: list[str]) -> None:
@@ -92,19 +83,40 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
 def wants(kind: str, chosen: Choices, environ: Mapping[str, str], default: bool) -> bool:
     """True if a kind of events is to be recorded: by the option, else by the environment, else by default."""
     option = chosen.switches[kind]
-    setting = environ.get(SETTINGS[kind], "").lower()
-    return option if option is not None else setting in _YES or (default and setting not in _NO)
+    setting = environ.get(SWITCHES[kind][0], "").lower()
+    return option if option is not None else setting in YES or (default and setting not in NO)
 
 
 def _set_settings(made: Plan, chosen: Choices) -> None:
     for kind, option in chosen.switches.items():
         if option is not None:
-            made.changes[SETTINGS[kind]] = "yes" if option else "no"
+            made.changes[SWITCHES[kind][0]] = "yes" if option else "no"
+    if chosen.functions:
+        made.changes["VT_FUNCTIONS"] = chosen.functions
     if size := chosen.max_size:
         number = size[:-1] if size[-1] in "KMGkmg" else size
         if not (number.isascii() and number.isdigit() and number.strip("0")):
             raise UsageError(f"--max-size {size} is not a size", "give bytes, or a number that ends in K, M or G: 4G")
         made.changes["VT_MAX_SIZE"] = size
+    if rate := chosen.sample:
+        if not _is_rate(rate):
+            raise UsageError(
+                f"--sample={rate} is not a rate of 1 to 10000 per second, or a time of 100us to 3600s",
+                "give --sample=100 or --sample=10ms",
+            )
+        made.changes["VT_SAMPLE_RATE"] = rate
+
+
+def _is_rate(text: str) -> bool:
+    """True for a value that VT_SAMPLE_RATE accepts (csrc/core/setting_texts.c)."""
+    digits = text.rstrip("smuSMU")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 12):
+        return False
+    unit, number = text[len(digits) :].lower(), int(digits)
+    if not unit:
+        return 1 <= number <= 10_000
+    nanoseconds = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000}.get(unit, 0) * number
+    return 100_000 <= nanoseconds <= 3_600_000_000_000
 
 
 def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[str, str]) -> None:
@@ -142,7 +154,7 @@ def standard_prefix(path: str) -> str:
 
 
 def _why_not(program: Program, elf: Elf | None, environ: Mapping[str, str]) -> str | None:
-    """Why nothing can be preloaded, and what to do; None if preloading works."""
+    """The reason why nothing can be preloaded, and the remedy; None if preloading works."""
     own = programs.read_elf(os.path.join(LIB, RUNTIME))
     if own is None:
         raise VtraceError(f"{LIB}: no {RUNTIME}", "install vtrace again")
@@ -194,7 +206,18 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     python = wants("python", chosen, start.environ, False)
     if python:
         _set_python(made, program, start.environ)
-    recorded = kinds or shim or linked or python
+    sampled = chosen.sample or start.environ.get("VT_SAMPLE_RATE", "0") != "0"
+    recorded = bool(kinds or shim or linked or python or sampled)
+    # The search reads the program and its libraries, so it runs only if the answer matters.
+    functions = (chosen.functions or not recorded) and uses.functions(
+        program, loaded, foreign=bool(environ.get("VT_FUNCTIONS"))
+    )
+    if chosen.functions and not functions:
+        made.warnings.append(
+            f"--functions: {program.words[0]} and its libraries have no functions that vtrace can record; compile with "
+            "vtrace-cc, -pg -mfentry, -fpatchable-function-entry=5 or -fxray-instrument"
+        )
+    recorded = recorded or bool(functions or chosen.functions)
     if elf.go and kinds:
         made.warnings.append(
             f"{program.words[0]} is a Go program: most of its system calls are not recorded, as they use no library"
@@ -207,7 +230,7 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
             made.warnings.append(
                 f"{program.words[0]} uses no MPI, little is recorded: --python, --io, --memory record more"
             )
-    elif not recorded and not uses.functions(program, loaded):
+    elif not recorded:
         made.warnings.append(
             f"{program.words[0]} uses no MPI, little is recorded: --io, --memory, compiling with vtrace-cc record more"
         )

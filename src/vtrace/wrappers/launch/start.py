@@ -14,7 +14,7 @@ from vtrace.wrappers.launch.mpi_library import family_of_launcher
 from vtrace.wrappers.launch.preload import Plan, Start
 from vtrace.wrappers.launch.program import NoProgramError, find, locate
 
-TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what loading typing costs
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import NoReturn
@@ -166,7 +166,7 @@ def become(made: Plan, environ: Mapping[str, str]) -> NoReturn:
     """Executes the program in this process. Raises NoProgramError."""
     import signal
 
-    # Python ignores these signals, and the program would inherit that.
+    # Python ignores these signals, and the program would inherit this state.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     sys.stdout.flush()

@@ -42,12 +42,16 @@ def openmp(loaded: Loaded) -> bool:
     return any(os.path.basename(name).startswith(_OPENMP) for name in loaded.libraries)
 
 
-def functions(program: Program, loaded: Loaded) -> bool:
-    """True if the program or one of its libraries was compiled with -finstrument-functions, as by vtrace-cc."""
+def functions(program: Program, loaded: Loaded, foreign: bool) -> bool:
+    """True if the program or one of its libraries was compiled by vtrace-cc or with -finstrument-functions. foreign: or
+    with other options that leave room for calls of vtrace (csrc/funwrap/foreign.c)."""
     paths = (
         path for name, path in loaded.libraries.items() if path and not os.path.basename(name).startswith("libc.so")
     )
-    return any(programs.holds(path, b"\0__cyg_profile_func_enter\0") for path in (program.executable, *paths))
+    marks = [b"\0__cyg_profile_func_enter\0", b"\0vt_sleds_attach\0"]
+    if foreign:
+        marks += [b"\0__fentry__\0", b"\0__patchable_function_entries\0", b"\0xray_instr_map\0"]
+    return any(programs.holds(path, mark) for path in (program.executable, *paths) for mark in marks)
 
 
 def mpi_behind(program: Program, environ: Mapping[str, str], directory: str, launched: bool) -> tuple[str, str | None]:

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rows of a profile: the times of calls and samples by function, line, call path, rank or thread.
+
+Without samples all numbers are those of the calls. With samples the time of the program's own code comes from the
+samples, since functions without events share the time of the recorded function around them. The time in calls of MPI,
+I/O, memory and threads, and in barriers, is that of the calls in any case, and samples in them only count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.activity import ACTIVITIES, IO, MEMORY, MPI, THREADS, TRACING
+from vtrace.analysis.definition_tables import has_line
+from vtrace.analysis.questions import path_sums
+from vtrace.analysis.questions.costs import Costs
+from vtrace.analysis.selection import Patterns, Selection
+from vtrace.analysis.table import Array, Table, add_up, group
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+UNITS = ("function", "line", "callpath", "rank", "thread")
+"""Row types of a profile."""
+_BARRIERS = ("BARRIER", "IMPLICIT_BARRIER")
+_WAIT = "pthread_barrier_wait"
+_MPI_PART, _BARRIER_PART = 1, 2
+_Add = Callable[[Array, Array, Array], None]
+
+
+class RegionParts:
+    """The regions of a trace by their part in a profile."""
+
+    def __init__(self, trace: Source) -> None:
+        regions = trace.regions
+        kinds, sync = regions["class"], regions["activity"] == ACTIVITIES.index("openmp/sync")
+        self.mpi = kinds == MPI
+        self.barrier = (np.isin(regions["role"].astype(str), _BARRIERS) | (regions["name"] == _WAIT)) & ~self.mpi
+        self.exact = np.isin(kinds, [MPI, IO, MEMORY, THREADS, TRACING]) | sync | self.barrier
+        """Regions whose time is that of their calls, even if there are samples."""
+
+
+@dataclass
+class _Cells:
+    """Parts of the profile's time: location, region, path, context (-1: none), ns, squares (of the weights of samples),
+    calls, samples, and measured: true for times of calls."""
+
+    location: Array
+    region: Array
+    path: Array
+    context: Array
+    ns: Array
+    squares: Array
+    calls: Array
+    samples: Array
+    measured: Array
+
+    def take(self, rows: Array) -> _Cells:
+        return _Cells(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+    def join(self, other: _Cells) -> _Cells:
+        names = self.__dataclass_fields__
+        return _Cells(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
+
+
+class CostRows:
+    """The profile of a selection by one kind of row.
+
+    table: one row per key: exclusive, inclusive (ns), share and error (of the time of all rows before patterns), calls,
+    samples, mpi and barrier (ns: parts of the row's own time, and the calls of MPI and barriers that its code makes),
+    min, mean, max (exclusive ns of a rank), estimated (bool: from samples). key: a row of regions, call paths,
+    processes or locations, or for lines the argument of lines().
+    """
+
+    def __init__(self, trace: Source, window: Selection, costs: Costs, by: str, patterns: Patterns) -> None:
+        self.trace, self.window, self.costs, self.by = trace, window, costs, by
+        self._known = RegionParts(trace)
+        self._sampled = costs.samples.rows > 0
+        self._region_of = costs.tree["region"].copy()
+        self._region_of[0] = trace.regions.rows - 1
+        cells = self._calls(with_paths=by == "callpath" or bool(patterns.of("path")))
+        cells = cells.join(self._samples)
+        if by not in ("rank", "thread"):
+            cells = cells.join(self._around)
+        self.whole = float(cells.ns.sum())
+        """ns of all rows before patterns: the denominator of share."""
+        self._estimated = float(cells.ns[~cells.measured].sum())
+        cells = cells.take(self._chosen(cells, patterns))
+        self._keys_used, self._row = self._keys(cells)
+        self._cells = cells
+        self.processes = np.unique(trace.places.process[window.rows(trace)])
+        """Rows of processes that the selection has."""
+        self.table = self._table()
+
+    # ---- Cells ----
+
+    def _calls(self, with_paths: bool) -> _Cells:
+        table = self.costs.calls if with_paths else self.costs.regions
+        path = table["path"] if with_paths else np.zeros(table.rows, np.int64)
+        region = self._region_of[path] if with_paths else table["region"]
+        measured = self._known.exact[region] | (not self._sampled)
+        nothing = np.zeros(table.rows, np.int64)
+        return _Cells(
+            table["location"], region, path, nothing - 1, np.where(measured, table["exclusive"], 0).astype(np.float64),
+            nothing.astype(np.float64), table["calls"], nothing, measured,
+        )  # fmt: skip
+
+    @cached_property
+    def _in_calls(self) -> Array:
+        """(samples,) bool: inside a call whose time is measured."""
+        inside = self.costs.samples["inside"]
+        found: Array = (inside > 0) & self._known.exact[self._region_of[inside]]
+        return found
+
+    @cached_property
+    def _samples(self) -> _Cells:
+        found, inner = self.costs.samples, self._in_calls
+        own = np.append(self.trace.contexts["region"], self.trace.regions.rows - 1)[found["context"]]
+        ns = np.where(inner, 0.0, found["count"] * found["ns"])
+        return _Cells(
+            found["location"], np.where(inner, self._region_of[found["inside"]], own),
+            np.where(inner, found["inside"], found["path"]), np.where(inner, -1, found["context"]), ns,
+            ns * found["ns"], np.zeros(found.rows, np.int64), found["count"], inner,
+        )  # fmt: skip
+
+    @cached_property
+    def _around(self) -> _Cells:
+        """No time, at the contexts around those of samples: functions that only called others have rows, too."""
+        trace = self.trace
+        seen = np.zeros(trace.contexts.rows + 1, bool)
+        level = np.unique(self.costs.samples["context"])
+        while len(level := level[(level >= 0) & ~seen[level]]):
+            seen[level] = True
+            level = np.unique(trace.contexts["parent"][level])
+        rows = np.flatnonzero(seen)
+        nothing = np.zeros(len(rows), np.int64)
+        location = nothing + (self.costs.samples["location"][0] if len(rows) else 0)
+        path = trace.context_paths[1][rows].astype(np.int64)
+        return _Cells(
+            location, trace.contexts["region"][rows], path, rows, nothing * 0.0, nothing * 0.0, nothing, nothing,
+            nothing > 0,
+        )  # fmt: skip
+
+    def _chosen(self, cells: _Cells, patterns: Patterns) -> Array:
+        regions = self.trace.regions
+        chosen = patterns.matching("region", regions["name"])[cells.region]
+        classes = patterns.matching("class", np.array(regions.classes, object))
+        activities = patterns.matching("class", np.array(regions.activities, object))
+        chosen &= (classes[regions["class"]] | activities[regions["activity"]])[cells.region]
+        if patterns.of("path"):
+            chosen &= patterns.paths(self.costs.tree, regions["name"])[cells.path]
+        return chosen
+
+    # ---- Keys ----
+
+    @cached_property
+    def _line_of_context(self) -> tuple[Array, Array]:
+        """The lines with samples as rows (file, line, region), by their first contexts; and (contexts + 1,) the number
+        of each context's line, -1: unknown."""
+        contexts = self.trace.contexts
+        number: dict[str, int] = {}
+        file = np.array([number.setdefault(name, len(number)) for name in contexts["file"].tolist()], np.int64)
+        known = has_line(contexts["line"]) & (contexts["file"] != "")
+        first, member = group([file, contexts["line"], contexts["region"]])
+        return first, np.append(np.where(known, member, -1), -1)
+
+    def _line(self, region: Array, context: Array) -> Array:
+        """Keys of lines: the number of a region, or from regions.rows on of a line with samples."""
+        line = self._line_of_context[1][context]
+        return np.where(line >= 0, self.trace.regions.rows + line, region)
+
+    def _raw(self, location: Array, region: Array, path: Array, context: Array) -> Array:
+        if self.by == "line":
+            return self._line(region, context)
+        kinds = {
+            "function": region, "callpath": path, "rank": self.trace.places.process[location], "thread": location
+        }  # fmt: skip
+        return kinds[self.by]
+
+    def _keys(self, cells: _Cells) -> tuple[Array, Array]:
+        raw = self._raw(cells.location, cells.region, cells.path, cells.context)
+        first, member = group([raw])
+        return raw[first], member
+
+    def _rows(self, raw: Array) -> tuple[Array, Array]:
+        """Places of raw keys in the table, and a mask of those that it has."""
+        at = np.searchsorted(self._keys_used, raw)
+        at = np.minimum(at, max(len(self._keys_used) - 1, 0))
+        there = self._keys_used[at] == raw if len(self._keys_used) else np.zeros(len(raw), bool)
+        return at, there
+
+    def lines(self, key: int) -> tuple[int, str, int]:
+        """The region (row), file and line of the key of a line; "" and 0: unknown. Without samples the line of a
+        function is the line at which it begins."""
+        regions = self.trace.regions
+        if key < regions.rows:
+            return (key, "", 0) if self._sampled else (key, str(regions["file"][key]), int(regions["line"][key]))
+        at = int(self._line_of_context[0][key - regions.rows])
+        contexts = self.trace.contexts
+        return int(contexts["region"][at]), str(contexts["file"][at]), int(contexts["line"][at])
+
+    # ---- Numbers ----
+
+    def _table(self) -> Table:
+        cells, row, count = self._cells, self._row, len(self._keys_used)
+        exclusive = np.bincount(row, cells.ns, count)
+        estimate = np.bincount(row, np.where(cells.measured, 0.0, cells.ns), count)
+        part = estimate / max(self._estimated, 1.0)
+        error = np.sqrt(np.bincount(row, cells.squares, count) * np.maximum(1 - part, 0))
+        mpi, barrier = self._parts(count)
+        least, most = self._extremes(count)
+        measured = np.bincount(row, cells.measured & (cells.samples == 0), count) > 0
+        seen = np.bincount(row, ~cells.measured & (cells.samples > 0), count) > 0
+        return Table({
+            "key": self._keys_used, "exclusive": exclusive, "inclusive": self._inclusive(exclusive),
+            "share": exclusive / max(self.whole, 1.0), "error": error / max(self.whole, 1.0),
+            "calls": add_up(row, cells.calls, count), "samples": add_up(row, cells.samples, count),
+            "mpi": mpi, "barrier": barrier, "min": least, "mean": exclusive / max(len(self.processes), 1), "max": most,
+            "estimated": seen | ~measured,
+        })  # fmt: skip
+
+    @cached_property
+    def by_rank(self) -> Table:
+        """Rows (row of table, process, ns): exclusive time, where it is not 0."""
+        process = self.trace.places.process[self._cells.location]
+        first, member = group([self._row, process])
+        sums = np.bincount(member, self._cells.ns, len(first))
+        return Table({"row": self._row[first], "process": process[first], "ns": sums}).take(sums > 0)
+
+    def _extremes(self, count: int) -> tuple[Array, Array]:
+        sums = self.by_rank
+        most, least = np.zeros(count), np.full(count, np.inf)
+        np.maximum.at(most, sums["row"], sums["ns"])
+        np.minimum.at(least, sums["row"], sums["ns"])
+        everywhere = np.bincount(sums["row"], minlength=count) == len(self.processes)
+        return np.where(everywhere, least, 0.0), most
+
+    def _inclusive(self, exclusive: Array) -> Array:
+        if self.by in ("rank", "thread"):
+            return exclusive
+        cells, tree, count = self._samples, self.costs.tree, len(self._keys_used)
+        calls = self._calls(with_paths=True)
+        if self.by == "callpath":
+            own = np.bincount(calls.path, calls.ns, tree.rows) + np.bincount(cells.path, cells.ns, tree.rows)
+            return path_sums.below(tree["parent"], own)[self._keys_used]
+        regions = self.costs.regions
+        found = np.zeros(count)
+        at, there = self._rows(regions["region"])
+        np.add.at(found, at[there], regions["inclusive"][there])
+        if not self._sampled:
+            return found
+        weights = self.costs.samples["count"] * self.costs.samples["ns"]
+        if self.by == "line":
+            contexts = self.trace.contexts
+            own = np.bincount(self.costs.samples["context"] + 1, weights, contexts.rows + 1)[1:]
+            raw = self._line(contexts["region"], np.arange(contexts.rows))
+            keys, parents = raw, contexts["parent"]
+        else:
+            loose = self._in_calls & (self._callers("exact")[self.costs.samples["inside"]] == 0)
+            own = np.bincount(calls.path, calls.ns, tree.rows) + np.bincount(cells.path, cells.ns, tree.rows)
+            own += np.bincount(self.costs.samples["path"], np.where(loose, weights, 0.0), tree.rows)
+            keys, parents = self._region_of, tree["parent"]
+        at, there = self._rows(keys)
+        sums = path_sums.inclusive(parents, np.where(there, at, -1), own, count)
+        exact = self._keys_used < len(self._known.exact)
+        exact[exact] = self._known.exact[self._keys_used[exact]] & (found[exact] > 0)
+        return np.where(exact, found, sums)
+
+    # ---- The parts in MPI and in barriers ----
+
+    def _tops(self, which: str) -> Array:
+        """(paths,) the outermost call of MPI or of a barrier ("part"), or of a measured region ("exact"); 0: none."""
+        known = self._known
+        marked = known.exact if which == "exact" else known.mpi | known.barrier
+        return path_sums.outermost(self.costs.tree["parent"], marked[self._region_of])
+
+    def _callers(self, which: str) -> Array:
+        """(paths,) the path that made the call _tops(which), 0 for none."""
+        tops = self._tops(which)
+        return np.where(tops > 0, self.costs.tree["parent"][tops], 0)
+
+    def _parts(self, count: int) -> tuple[Array, Array]:
+        """(rows,) ns in MPI, and in barriers."""
+        tops, callers = self._tops("part"), self._callers("part")
+        mpi = self._known.mpi[self._region_of[tops]]
+        part = np.where(tops > 0, np.where(mpi, _MPI_PART, _BARRIER_PART), 0)
+        found = np.zeros((_BARRIER_PART + 1, count))
+
+        def add(raw: Array, parts: Array, ns: Array) -> None:
+            at, there = self._rows(raw)
+            np.add.at(found, (parts[there], at[there]), ns[there])
+
+        calls = self._calls(with_paths=True)
+        cells = calls.join(self._samples)
+        own = self._raw(cells.location, cells.region, cells.path, cells.context)
+        add(own, part[cells.path], cells.ns)
+        if self.by not in ("rank", "thread"):
+            by_line = self.by == "line" and self._sampled  # a recorded call has no line
+            self._add_callers(add, part, callers, self._samples if by_line else cells)
+            self._add_callers_of_samples(add, part, callers, by_line)
+        return found[_MPI_PART], found[_BARRIER_PART]
+
+    def _add_callers(self, add: _Add, part: Array, callers: Array, cells: _Cells) -> None:
+        """Adds the time in MPI and in barriers to the rows that make the calls."""
+        caller = callers[cells.path]
+        context = self._context_of(cells.context, caller)
+        raw = self._raw(cells.location, self._region_of[caller], caller, context)
+        mine = self._raw(cells.location, cells.region, cells.path, cells.context)
+        wanted = (caller > 0) & (raw != mine)
+        add(raw[wanted], part[cells.path][wanted], cells.ns[wanted])
+
+    def _add_callers_of_samples(self, add: _Add, part: Array, callers: Array, by_line: bool) -> None:
+        """Adds the samples inside recorded calls to the rows that make the calls, if the calls do not tell."""
+        samples, inside = self.costs.samples, self.costs.samples["inside"]
+        loose = self._in_calls & (part[inside] > 0) & (by_line | (callers[inside] == 0))
+        path = samples["path"]
+        caller = np.where(part[path] > 0, callers[path], path)
+        context = self._context_of(samples["context"], caller)
+        raw = self._raw(samples["location"], self._region_of[caller], caller, context)
+        wanted = loose & (caller > 0)
+        add(raw[wanted], part[inside][wanted], (samples["count"] * samples["ns"])[wanted])
+
+    def _context_of(self, contexts: Array, paths: Array) -> Array:
+        """(n,) the context of each path among a context and those around it, -1: none."""
+        number = np.append(self.trace.context_paths[1].astype(np.int64), 0)
+        parents = np.append(self.trace.contexts["parent"], -1)
+        found = contexts.copy()
+        for _ in range(self.trace.contexts.rows):
+            other = (found >= 0) & (number[found] != paths)
+            if not other.any():
+                break
+            found[other] = parents[found[other]]
+        return found

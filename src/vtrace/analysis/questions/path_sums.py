@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sums over the call paths of a tree: what lies below a path, and which call of a path leads into MPI or a barrier.
+
+A tree is given by the parent of each row, -1 or the row itself for none, and in any order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vtrace.analysis.table import Array
+
+
+def outermost(parents: Array, marked: Array) -> Array:
+    """(rows,) the outermost marked row among each row and those above it, 0 for none.
+
+    parents: (rows,) each smaller than its row; row 0 is the root. marked: (rows,) bool.
+    """
+    found = [0] * len(parents)
+    marks = marked.tolist()
+    for row, parent in enumerate(parents.tolist()):
+        if row:
+            found[row] = found[parent] or (row if marks[row] else 0)
+    return np.array(found, np.int64)
+
+
+def _order(parents: Array, needed: Array) -> list[int]:
+    """The needed rows, parents first. A row without a parent among them comes first."""
+    children: dict[int, list[int]] = {}
+    rows = np.flatnonzero(needed).tolist()
+    above = parents.tolist()
+    top = []
+    for row in rows:
+        if 0 <= above[row] != row and needed[above[row]]:
+            children.setdefault(above[row], []).append(row)
+        else:
+            top.append(row)
+    order = []
+    while top:
+        row = top.pop()
+        order.append(row)
+        top += children.get(row, ())
+    return order
+
+
+def _needed(parents: Array, own: Array) -> Array:
+    """(rows,) bool: the rows with an own value, and all above them."""
+    needed = np.zeros(len(parents), bool)
+    level = np.flatnonzero(own)
+    while len(level):
+        needed[level] = True
+        level = parents[level]
+        level = np.unique(level[level >= 0])
+        level = level[~needed[level]]
+    return needed
+
+
+def below(parents: Array, own: Array) -> Array:
+    """(rows,) the sum of the own values of each row and of all rows below it."""
+    sums = own.astype(np.float64).tolist()
+    above = parents.tolist()
+    for row in reversed(_order(parents, _needed(parents, own))):
+        if 0 <= above[row] != row:
+            sums[above[row]] += sums[row]
+    return np.array(sums, np.float64)
+
+
+def inclusive(parents: Array, keys: Array, own: Array, count: int) -> Array:
+    """(count,) for each key, the sum of the own values of all rows that have the key or are below a row with the key.
+
+    A row below two rows of one key (recursion) counts once. keys: (rows,) numbers below count, -1: none.
+    """
+    sums = below(parents, own)
+    found = np.zeros(count)
+    above, key_of = parents.tolist(), keys.tolist()
+    depth_of: dict[int, int] = {}
+    path: list[int] = []
+    open_keys = [0] * count
+    for row in _order(parents, _needed(parents, own)):
+        depth = depth_of.get(above[row], -1) + 1 if above[row] != row else 0
+        depth_of[row] = depth
+        while len(path) > depth:
+            key = path.pop()
+            open_keys[key] -= key >= 0
+        key = key_of[row]
+        if key >= 0:
+            if not open_keys[key]:
+                found[key] += sums[row]
+            open_keys[key] += 1
+        path.append(key)
+    return found

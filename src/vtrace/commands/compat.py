@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace compat: the commands of other tools, with their options and layouts."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from vtrace.errors import UsageError, VtraceError
+
+_TOOLS = {
+    "fipp": ("vtrace.commands.fipp", "fipp", "Collect instant profiling data (-C), or show them (-A)."),
+    "fipppx": ("vtrace.commands.fipp", "fipppx", "Show instant profiling data as text or CSV (-A)."),
+}
+"""Name -> module, click command, what it does."""
+
+
+class _Tools(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_TOOLS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _TOOLS:
+            return None
+        module, name, does = _TOOLS[cmd_name]
+        command: click.Command = getattr(import_module(module), name)
+        command.short_help = does
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in sorted(_TOOLS.items())])
+
+
+@click.group(cls=_Tools, invoke_without_command=True)
+@click.option(
+    "--install", "directory", metavar="DIR", type=click.Path(path_type=Path),
+    help="Write the commands under their own names to DIR/bin, headers to DIR/include, libraries to DIR/lib.",
+)  # fmt: skip
+@click.pass_context
+def command(context: click.Context, directory: Path | None) -> None:
+    """fipp and fipppx are those of the Instant Profiler. The names of other tools appear only where --install puts
+    them, since a machine may have the originals.
+
+    \b
+    Examples:
+      vtrace compat fipp -C -d prof mpiexec -n 4 ./heat
+      vtrace compat fipp -A -Icpu,call -d prof
+      vtrace compat --install ~/fipp
+    """
+    if directory is None:
+        if not context.invoked_subcommand:
+            click.echo(context.get_help())
+        return
+    if context.invoked_subcommand:
+        raise UsageError("--install stands without a command", "vtrace compat --install DIR")
+    _install(directory)
+
+
+def _install(directory: Path) -> None:
+    from vtrace.paths import LIB
+
+    try:
+        for part in ("include", "lib"):
+            shutil.copytree(LIB / "compat" / part, directory / part, dirs_exist_ok=True)
+        (directory / "bin").mkdir(parents=True, exist_ok=True)
+        for tool in _TOOLS:
+            script = directory / "bin" / tool
+            words = [sys.executable, str(Path(sys.argv[0]).absolute()), "compat", tool]
+            script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+            script.chmod(0o755)
+    except OSError as error:
+        raise VtraceError(f"cannot write {directory}: {error.strerror}", "give --install another directory") from None
+    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+        click.echo(str(path))

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report of the Instant Profiler: what fipppx puts out of an archive with samples. docs/instant-profiler.md has the
+formula of each item."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from vtrace.compat.fipp_costs import CallNode, FindLoop, FippCosts, FippProcess, FippRow, execution
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_AUTO, _OPENMP = "AUTO", "OpenMP"
+_SECTION = re.compile(r"fipp_(start|stop)")
+
+
+@dataclass
+class FippChoices:
+    """What fipppx puts out. items: of -I; first: numbers that -p or -T name, before the others; most: of processes or
+    threads, 0: all; inputs: processes to read, 0: all; function: of -f."""
+
+    items: frozenset[str] = frozenset({"cpu"})
+    limit: int = 10
+    function: str | None = None
+    first_processes: tuple[int, ...] = ()
+    inputs: int = 0
+    most_processes: int = 16
+    first_threads: tuple[int, ...] = ()
+    most_threads: int = 0
+
+
+@dataclass
+class FippCollected:
+    """What fipp -C has noted beside the archive; the defaults are for archives that it has not made.
+
+    user, system: CPU seconds of all processes on the node of fipp; frequency: MHz; limit: of procedures, 0: all.
+    """
+
+    date: str = ""
+    frequency: str = ""
+    limit: int = 0
+    userfunc: bool = False
+    sections: bool = False
+    user: float | None = None
+    system: float | None = None
+
+    @classmethod
+    def of_json(cls, values: Any) -> FippCollected:
+        """The values of the file that fipp -C writes. Values of other types are ignored."""
+        found = cls()
+        for name, default in values.items() if isinstance(values, dict) else ():
+            mine = getattr(found, name, found)
+            if (mine is None and isinstance(default, float)) or type(mine) is type(default):
+                setattr(found, name, default)
+        return found
+
+
+@dataclass
+class FippTimes:
+    """The time statistics of a level, in seconds; user holds all CPU time if system is None."""
+
+    elapsed: float
+    user: float
+    system: float | None
+    level: str
+
+
+@dataclass
+class FippLevel:
+    """The costs of the application, a process or a thread. title: in headings, name: in rows."""
+
+    title: str
+    name: str
+    total: FippRow
+    procedures: list[FippRow]
+    loops: list[FippRow]
+    lines: list[FippRow]
+
+
+@dataclass
+class FippBalance:
+    """The cost of a procedure or loop by process or thread: (name, cost), and the share of the highest cost."""
+
+    row: FippRow
+    parts: list[tuple[str, int]]
+
+
+@dataclass
+class FippReport:
+    """All that fipppx puts out."""
+
+    environment: list[tuple[str, str]]
+    times: list[FippTimes]
+    levels: list[FippLevel]
+    procedure_balance: list[FippBalance] = field(default_factory=list)
+    loop_balance: list[FippBalance] = field(default_factory=list)
+    graphs: list[tuple[str, int, list[CallNode]]] = field(default_factory=list)
+    """Of threads: title, cost, nodes."""
+    sources: dict[str, dict[int, int]] = field(default_factory=dict)
+    threads: bool = False
+    """The application has parallel threads."""
+    mpi: bool = False
+    has_loops: bool = False
+
+
+def _pick(numbers: Sequence[int], costs: Sequence[int], first: Iterable[int], most: int) -> list[int]:
+    """Places in numbers: those of the numbers in first, then those with the highest costs, at most most (0: all)."""
+    named = [numbers.index(number) for number in dict.fromkeys(first) if number in numbers]
+    rest = sorted(set(range(len(numbers))) - set(named), key=lambda place: (-costs[place], numbers[place]))
+    return [*named, *rest][: most or None]
+
+
+class _Maker:
+    def __init__(
+        self, costs: FippCosts, choices: FippChoices, collected: FippCollected, find_loop: FindLoop | None
+    ) -> None:
+        self.costs, self.choices, self.collected, self.find_loop = costs, choices, collected, find_loop
+        self.trace: Source = costs.trace
+        known = costs.processes
+        inputs = [p for place, p in enumerate(known) if not choices.inputs or place < choices.inputs]
+        inputs += [p for p in known if p.number in choices.first_processes and p not in inputs]
+        self.inputs = sorted(inputs, key=lambda p: p.number)
+        self.mpi = bool((self.trace.processes["rank"] >= 0).any())
+        self.threads = max((len(p.threads) for p in self.inputs), default=0) > 1
+        self.locations = [location for p in self.inputs for location in p.locations]
+        numbers, sums = [p.number for p in self.inputs], [p.cost for p in self.inputs]
+        picked = _pick(numbers, sums, choices.first_processes, choices.most_processes)
+        self.shown = [self.inputs[place] for place in picked]
+
+    def shown_threads(self, process: FippProcess) -> list[int]:
+        """Places of the threads of a process that have tables of their own."""
+        numbers, sums = [t.number for t in process.threads], [t.cost for t in process.threads]
+        return _pick(numbers, sums, self.choices.first_threads, self.choices.most_threads)
+
+    def parts(self) -> Iterable[tuple[str, str, list[int], list[int]]]:
+        """The levels that are shown: title, name, rows of locations, and the processes."""
+        yield "Application", "Application", self.locations, [p.number for p in self.inputs]
+        for process in self.shown:
+            title = f"Process {process.number}"
+            if len(self.inputs) > 1 or self.mpi:
+                yield title, title, process.locations, [process.number]
+            if self.threads:
+                for place in self.shown_threads(process):
+                    thread = process.threads[place]
+                    name = f"Thread {thread.number}"
+                    yield f"{title} - {name}", name, [thread.location], [process.number]
+
+    # ---- Environment and times ----
+
+    def environment(self) -> list[tuple[str, str]]:
+        """Table 2.15, without the version."""
+        samples = self.costs.costs.samples
+        count = int(samples["count"].sum())
+        interval = float((samples["count"] * samples["ns"]).sum()) / count if count else 0.0
+        begun = self.trace.start
+        date = self.collected.date or (time.strftime("%c", time.localtime(begun / 1e9)) if begun else "unknown")
+        numbers = [p.number for p in self.inputs] or [0]
+        span = f"Process {numbers[0]} - Process {numbers[-1]}"
+        found = [
+            ("Measured time", date),
+            ("CPU frequency", f"{span} {self.collected.frequency or '--'} (MHz)"),
+            ("Type of program", self.type()),
+            ("Average at sampling interval", f"{interval / 1e6:.1f} (ms)"),
+            ("Measured range", "selected range" if self.collected.sections else "All ranges"),
+        ]
+        if self.mpi:
+            found.append(("Virtual coordinate", f"({int((self.trace.processes['rank'] >= 0).sum())}, 0, 0)"))
+        return found
+
+    def type(self) -> str:
+        """The execution format of the application."""
+        ways = {execution(name) for name in self.costs.names}
+        by_events = (
+            "OpenMP" in self.trace.regions.classes
+            and (self.trace.regions["class"] == self.trace.regions.classes.index("OpenMP")).any()
+        )
+        way = _AUTO if _AUTO in ways else _OPENMP if _OPENMP in ways or by_events else ""
+        if not self.threads:
+            return "MPI" if self.mpi else "SERIAL"
+        kind = "MPI" if self.mpi else "Thread"
+        return f"{kind} ({way})" if way else kind
+
+    def times(self) -> list[FippTimes]:
+        """Table 2.16."""
+        spans, sections = self._spans(), self._sections() if self.collected.sections else {}
+        found = []
+        for title, name, locations, numbers in self.parts():
+            if self.collected.sections:
+                elapsed = max((sections.get(number, 0) for number in numbers), default=0)
+            else:
+                ends = [spans[location] for location in locations if location in spans]
+                elapsed = max((end for _, end in ends), default=0) - min((begin for begin, _ in ends), default=0)
+            cpu = self.costs.total(locations, name).operation / 1e9
+            whole = title == "Application" and self.collected.user is not None and not self.collected.sections
+            user = self.collected.user if whole and self.collected.user is not None else cpu
+            found.append(FippTimes(elapsed / 1e9, user, self.collected.system if whole else None, name))
+        return found
+
+    def _spans(self) -> dict[int, tuple[int, int]]:
+        """By location: its begin and end in ns."""
+        coverage = self.trace.coverage()
+        recorded = dict(zip(coverage["location"].tolist(), coverage["seconds"].tolist(), strict=True))
+        duration = self.trace.duration
+        return {
+            location: (0, int(seconds * 1e9) if seconds == seconds else duration)
+            for location, seconds in recorded.items()
+        }
+
+    def _sections(self) -> dict[int, int]:
+        """By process: ns between the markers of fipp_start and fipp_stop."""
+        marks = self.trace.markers()
+        rows = {int(number): row for row, number in enumerate(self.trace.locations["id"].tolist())}
+        numbers = {location: p.number for p in self.costs.processes for location in p.locations}
+        begun: dict[int, int] = {}
+        found: dict[int, int] = {}
+        for mark in marks.records():
+            at = _SECTION.fullmatch(mark["category"])
+            process = numbers.get(rows.get(int(mark["scope_id"]), -1))
+            if not at or process is None:
+                continue
+            if at[1] == "start":
+                begun.setdefault(process, mark["time"])
+            elif process in begun:
+                found[process] = found.get(process, 0) + mark["time"] - begun.pop(process)
+        for process, start in begun.items():
+            found[process] = found.get(process, 0) + self.trace.duration - start
+        return found
+
+    # ---- Costs ----
+
+    def level(self, title: str, name: str, locations: list[int]) -> FippLevel:
+        """The tables of a level, each with its first rows."""
+        loops = self.costs.loops(locations, self.find_loop) if self.find_loop else []
+        return FippLevel(
+            title, name, self.costs.total(locations, name), self._first(self.costs.procedures(locations)),
+            self._first(loops), self._first(self.costs.lines(locations)),
+        )  # fmt: skip
+
+    def _first(self, rows: list[FippRow]) -> list[FippRow]:
+        limit = self.choices.limit or len(rows)
+        return [row for place, row in enumerate(rows) if place < limit or row.name == self.choices.function]
+
+    def balance(self, rows: list[FippRow], loops: bool) -> list[FippBalance]:
+        """The costs of rows of the application by process; of a single process by thread."""
+        if len(self.inputs) > 1:
+            parts = [(f"Process {p.number}", p.locations) for p in self.shown]
+        else:
+            parts = [(f"Thread {t.number}", [t.location]) for p in self.shown for t in p.threads]
+        sums: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
+        for name, locations in parts:
+            found = self.costs.loops(locations, self.find_loop) if loops and self.find_loop else []
+            costs = {_key(row): row.cost for row in (found if loops else self.costs.procedures(locations))}
+            for row in rows:
+                sums.setdefault(_key(row), []).append((name, costs.get(_key(row), 0)))
+        return [FippBalance(row, sums[_key(row)]) for row in rows]
+
+
+def _key(row: FippRow) -> tuple[Any, ...]:
+    return row.name, row.start, row.end, row.loop
+
+
+def make(
+    costs: FippCosts, choices: FippChoices, collected: FippCollected, find_loop: FindLoop | None = None
+) -> FippReport:
+    """Makes the report. find_loop: None if no loops are known."""
+    maker = _Maker(costs, choices, collected, find_loop)
+    report = FippReport(maker.environment(), maker.times(), [], threads=maker.threads, mpi=maker.mpi)
+    report.has_loops = find_loop is not None
+    if collected.limit:
+        costs.keep_procedures(collected.limit)
+    if "cpu" in choices.items:
+        report.levels = [maker.level(title, name, locations) for title, name, locations, _ in maker.parts()]
+        if "balance" in choices.items and (maker.threads or len(maker.inputs) > 1):
+            report.procedure_balance = maker.balance(report.levels[0].procedures, False)
+            report.loop_balance = maker.balance(report.levels[0].loops, True)
+    if "call" in choices.items:
+        for process in maker.shown:
+            for place in maker.shown_threads(process):
+                thread = process.threads[place]
+                title = f"Process {process.number} - Thread {thread.number}"
+                report.graphs.append((title, thread.cost, costs.call_graph(thread.location)))
+    if "src" in choices.items:
+        report.sources = costs.sources(maker.locations)
+    return report

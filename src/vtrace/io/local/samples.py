@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The samples of local files: chunks and blocks with the content SAMPLES (docs/file-format.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from vtrace.errors import FormatError
+from vtrace.io.local import records as r
+from vtrace.io.local.kernel import Kernel
+from vtrace.io.local.local_files import Stream
+
+ENDS = {number: name for name, number in r.SCHEMA.enumerations["vt_sample_end"].items()}
+"""Why a stack has no frame further out."""
+CLOCKS = {number: name for name, number in r.SCHEMA.enumerations["vt_sample_clock"].items()}
+
+
+class Sample(NamedTuple):
+    """One sample of a thread."""
+
+    ticks: int
+    weight: int
+    """The ns that it stands for, on the clock of the definition SAMPLING."""
+    overruns: int
+    """Expirations of the timer since the last sample, without this one; the weight includes them."""
+    end: int
+    """One of ENDS."""
+    frames: tuple[int, ...]
+    """The stack, innermost first: offsets in the code space, or OPEN_ADDRESS and an address; and FRAME_OWN for frames
+    in libraries of vtrace. A caller's frame is the last byte of its call."""
+
+
+def read_samples(kernel: Kernel, stream: Stream, number: int) -> Iterator[Sample]:
+    """The samples of one block or chunk. Raises FormatError (path, offset) for damage, after those before it."""
+    words = kernel.words(stream, number).tolist()
+    frames: tuple[int, ...] = ()
+    at = 0
+    while at < len(words):
+        ticks, weight, head = (*words[at : at + r.SAMPLE_WORDS], 0, 0)[:3]
+        new, shared, end = head & 0xFFFF, head >> 16 & 0xFFFF, head >> 32 & 0xFF
+        begin = at + r.SAMPLE_WORDS
+        at = begin + new
+        if at > len(words) or shared > len(frames) or not 0 < new + shared <= r.SAMPLE_FRAMES or end not in ENDS:
+            path, offset = stream.where(number)
+            raise FormatError(f"{path}: at byte {offset}, word {begin - r.SAMPLE_WORDS}: a damaged sample")
+        frames = (*words[begin:at], *frames[len(frames) - shared :])
+        yield Sample(ticks, weight, head >> 40, end, frames)
+
+
+def count_samples(kernel: Kernel, stream: Stream) -> int:
+    """The number of samples of a stream, without those behind damage."""
+    total = 0
+    for number, row in enumerate(stream.index):
+        try:
+            total += int(row["records"]) or sum(1 for _ in read_samples(kernel, stream, number))
+        except FormatError:
+            continue
+    return total

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The ledger's reasons for intervals without recording, their texts, and settings that avoid the losses.
+
+The unifier writes the reasons into an archive, and the commands read them there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Loss(NamedTuple):
+    """A reason for which events are lost."""
+
+    name: str
+    """The reason in the ledger; a setting, if the setting is the limit."""
+    words: str
+    """The text after a number of lost events."""
+    stop: str = ""
+    """The limit at which a location stops for this reason; "" if it does not stop."""
+    keeps: str = ""
+    """Settings that keep such events in the next run."""
+
+
+def _limit(setting: str, keeps: str) -> Loss:
+    return Loss(setting, f"behind {setting}", setting, f"{keeps} keeps them")
+
+
+LOSSES = {
+    "SIGNAL": Loss("signal handler", "in signal handlers that interrupted recording"),
+    "MEMORY": Loss("no memory", "without memory", "the end of memory or disk space"),
+    "WRITE": Loss("not written", "not written", "files that could not be written"),
+    "LIMIT": _limit("VT_MAX_FLUSHES", "VT_MAX_FLUSHES=0 or a larger VT_BUFFER_SIZE"),
+    "THREAD": Loss("threads without a location", "of threads that are not recorded"),
+    "SIZE": _limit("VT_MAX_SIZE", "a larger VT_MAX_SIZE or VT_FILTER_SPEC"),
+    "FILE": Loss("files missing", "in files that are missing"),
+    "DAMAGE": Loss("damaged", "in damaged files"),
+}
+"""Name of VT_LOST_REASONS in csrc/core/format.h, or FILE and DAMAGE of unify/model/absent.py -> reason."""
+
+SMALL_DISK = _limit("VT_MAX_SIZE", "VT_PFORM_GDIR on a larger disk, a set VT_MAX_SIZE or VT_FILTER_SPEC")
+"""SIZE, if the runtime derived the limit from the free space."""
+
+OFF, FLUSH = "switched off", "flush"
+START_AFTER, STOP_AFTER = "VT_START_AFTER", "VT_STOP_AFTER"
+GAPS = {
+    "OFF": OFF, "REWOUND": "rewound", "RING": "overwritten", "FLUSH": FLUSH, "DAMAGE": LOSSES["DAMAGE"].name,
+}  # fmt: skip
+"""Name of VT_GAP_REASONS in csrc/otf2_writer/transcode.h -> reason in the ledger."""
+
+CHOSEN = frozenset((START_AFTER, STOP_AFTER, *(name for key, name in GAPS.items() if key not in LOSSES)))
+"""Reasons that the user chose, so that nothing was lost. vtrace.left_out.WHOLE_RUN has the others."""

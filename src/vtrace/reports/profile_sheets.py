@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of vtrace profile: time by function, line, call path, rank or thread, and the lines of a source file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.definition_tables import has_line, source_text
+from vtrace.analysis.questions.cost_rows import CostRows
+from vtrace.analysis.questions.costs import CostQuestion, Costs, generator_names
+from vtrace.analysis.questions.profile import path_names
+from vtrace.analysis.questions.timeline_data import location_names, process_names, span
+from vtrace.analysis.selection import Patterns, Selection
+from vtrace.analysis.table import Array
+from vtrace.console import some
+from vtrace.errors import UsageError
+from vtrace.reports.sheet import Column, Row, Sheet
+
+if TYPE_CHECKING:
+    from vtrace.analysis.trace import Trace
+
+BLOCKS, PLAIN = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
+"""Heights of a bar; PLAIN for an output that cannot show BLOCKS."""
+_BAR = 16
+"""Characters of a bar; more ranks share a character."""
+_APART = 0.1
+"""A period of samples that differs from the generator's by more than this is told."""
+ALL = "--top shows more, all with --json or --csv"
+
+
+@dataclass
+class ProfileNumbers:
+    """A profile. notes: damage, and facts about the samples, one line each."""
+
+    trace: Trace
+    window: Selection
+    patterns: Patterns
+    costs: Costs
+    by: str
+    notes: list[str]
+
+    @cached_property
+    def found(self) -> CostRows:
+        """The rows."""
+        return CostRows(self.trace, self.window, self.costs, self.by, self.patterns)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of ranks or threads, by their rows, or of regions."""
+        if self.by in ("rank", "thread"):
+            return [*process_names(self.trace), ""] if self.by == "rank" else location_names(self.trace)
+        found: list[str] = self.trace.regions["name"].tolist()
+        return found
+
+    @property
+    def caveats(self) -> list[str]:
+        """trace.caveats of the selection."""
+        return self.trace.caveats(**self.window.of_recording())
+
+
+def read(trace: Trace, window: Selection, by: str, patterns: Patterns) -> ProfileNumbers:
+    """Reads the events of a selection once. by: one of cost_rows.UNITS."""
+    question = CostQuestion()
+    met = trace.scan([question], **window.arguments())
+    costs = question.answer()
+    notes = [f"{met.stray:,} Leave events without an Enter are left out"] if met.stray else []
+    notes += [f"{met.unknown:,} events are of kinds that the installed OTF2 does not know"] if met.unknown else []
+    if costs.full:
+        notes.append("too many call paths: further calls belong to the path around them")
+    return ProfileNumbers(trace, window, patterns, costs, by, notes + _periods(trace, costs) + met.problems)
+
+
+def _periods(trace: Trace, costs: Costs) -> list[str]:
+    """Lines about generators whose samples come at another rate than the archive says."""
+    names, lines = generator_names(trace), []
+    for number in np.unique(costs.periods["generator"]).tolist():
+        mine = costs.periods.take(costs.periods["generator"] == number)
+        period, nominal = float(np.median(mine["ns"])), float(mine["nominal"][0])
+        if not period:
+            lines.append(f"samples of {names[number]} have no time: too few to estimate their period")
+        elif not nominal:
+            lines.append(f"samples of {names[number]} come by count: times are estimated, {span(period)} a sample")
+        elif abs(period - nominal) > _APART * nominal:
+            lines.append(
+                f"samples of {names[number]} come every {span(period)}, not every {span(nominal)}: each counts as"
+                f" {span(period)}"
+            )
+    return lines
+
+
+# ---- The table ----
+
+
+def sheet(numbers: ProfileNumbers, sort: str = "exclusive", most: int | None = None) -> Sheet:
+    """The rows, the largest first. sort: a number of the rows, or name. most: number of rows, None: all."""
+    trace, by, found = numbers.trace, numbers.by, numbers.found
+    everything = _order(numbers, sort)
+    order = everything[:most]
+    bars = _bars(numbers, order)
+    rows: list[Row] = []
+    for r, bar in zip(found.table.take(order).records(), bars, strict=True):
+        rows.append({
+            by: _name(numbers, r["key"]), "exclusive_ns": round(r["exclusive"]), "inclusive_ns": round(r["inclusive"]),
+            "share": r["share"], "calls": r["calls"], "samples": r["samples"],
+            "source": "samples" if r["estimated"] else "events", "share_error": r["error"], "mpi_ns": round(r["mpi"]),
+            "barrier_ns": round(r["barrier"]), "min_ns": round(r["min"]), "mean_ns": r["mean"],
+            "max_ns": round(r["max"]), "bar": bar, **_about(numbers, r["key"]),
+        })  # fmt: skip
+    kind = "path" if by == "callpath" else "text"
+    sampled, ranks = numbers.costs.samples.rows > 0, len(found.processes) > 1 and by not in ("rank", "thread")
+    columns = [
+        Column(by, kind=kind), Column("exclusive_ns", "exclusive s", "ns"), Column("inclusive_ns", "inclusive s", "ns"),
+        Column("share", "%", "fraction"), Column("calls", "calls" if any(r["calls"] for r in rows) else ""),
+        Column("samples", "samples" if sampled else ""), Column("source", "from" if sampled else "", "text"),
+        Column("share_error", "± %" if sampled else "", "fraction"),
+        Column("mpi_ns", "MPI s" if any(r["mpi_ns"] for r in rows) else "", "ns", minor=True),
+        Column("barrier_ns", "barriers s" if any(r["barrier_ns"] for r in rows) else "", "ns", minor=True),
+        Column("min_ns", "min" if ranks else "", "span", minor=True),
+        Column("mean_ns", "mean" if ranks else "", "span", minor=True),
+        Column("max_ns", "max of a rank" if ranks else "", "span", minor=True),
+        *(Column(name, kind="text") for name in _FACTS[by]),
+    ]  # fmt: skip
+    made = Sheet("profile", f"{_TITLES[by]} by {sort}", columns, rows)
+    whole = found.whole / 1e9
+    if rows:
+        made.notes.append(f"100 % are {whole:,.6g} s{_what(trace, numbers)}")
+    if len(order) < len(everything):
+        made.notes.append(f"the first {len(order):,} of {len(everything):,}: {ALL}")
+    return made
+
+
+_TITLES = {
+    "function": "Functions", "line": "Lines", "callpath": "Call paths", "rank": "Ranks", "thread": "Threads"
+}  # fmt: skip
+
+
+def _what(trace: Trace, numbers: ProfileNumbers) -> str:
+    count = some(len(numbers.window.rows(trace)), "location")
+    if not numbers.costs.samples.rows:
+        return f" in recorded calls on {count}"
+    taken = int(numbers.costs.samples["count"].sum())
+    return f" in samples ({taken:,}) and recorded calls on {count}; ± is the standard error"
+
+
+def shown(made: Sheet) -> Sheet:
+    """The table for people: the name of a row, which may be long, comes last."""
+    name = made.columns[0]
+    bar = Column("bar", "ranks" if name.key not in ("rank", "thread") else "share", "text", minor=True)
+    one_rank = all(not row["bar"] for row in made.rows)
+    columns = [*made.columns[1:], *([] if one_rank else [bar]), Column(name.key, name.key, name.kind)]
+    return Sheet(made.name, made.title, columns, made.rows, notes=made.notes)
+
+
+def _order(numbers: ProfileNumbers, sort: str) -> Array:
+    table = numbers.found.table
+    if sort == "name":
+        names = [str(_name(numbers, key)) for key in table["key"].tolist()]
+        return np.array(sorted(range(table.rows), key=names.__getitem__), np.int64)
+    return np.lexsort((table["key"], -table["exclusive"], -table[sort]))
+
+
+def _name(numbers: ProfileNumbers, key: int) -> Any:
+    if numbers.by == "callpath":
+        return path_names(numbers.costs.tree, numbers.trace.regions["name"], key) or [numbers.names[-1]]
+    if numbers.by == "line":
+        region, file, line = numbers.found.lines(key)
+        return f"{file}:{line}" if file and has_line(line) else numbers.names[region]
+    return numbers.names[key]
+
+
+_FACTS = {
+    "function": ("class", "defined"), "line": ("function", "file", "line_number"), "callpath": ("class",),
+    "rank": ("number", "host"), "thread": ("process", "name"),
+}  # fmt: skip
+"""Further values of a row, for programs."""
+
+
+def _about(numbers: ProfileNumbers, key: int) -> Row:
+    trace, by = numbers.trace, numbers.by
+    regions, processes = trace.regions, trace.processes
+    if by == "rank":
+        rank = int(processes["rank"][key]) if key >= 0 else -1
+        return {"number": rank if rank >= 0 else None, "host": str(processes["host"][key]) if key >= 0 else ""}
+    if by == "thread":
+        process = int(trace.places.process[key])
+        name = str(processes["name"][process]) if process >= 0 else ""
+        return {"process": name, "name": str(trace.locations["name"][key])}
+    if by == "line":
+        region, file, line = numbers.found.lines(key)
+        return {
+            "function": numbers.names[region],
+            "file": file,
+            "line_number": line if file and has_line(line) else None,
+        }
+    region = key if by == "function" else int(numbers.costs.tree["region"][key])
+    return {"class": str(regions.classes[regions["class"][region]]), "defined": source_text(regions, region)}
+
+
+def _bars(numbers: ProfileNumbers, order: Array) -> list[str]:
+    """A bar for each row of order: its time on each rank; in a table of ranks or threads against the largest."""
+    found, levels = numbers.found, _levels()
+    if numbers.by in ("rank", "thread"):
+        most = max(found.table["exclusive"].max(initial=0), 1.0)
+        return [levels[-1] * round(_BAR * ns / most) for ns in found.table["exclusive"][order].tolist()]
+    if len(found.processes) < 2:
+        return [""] * len(order)
+    place = np.full(found.table.rows, -1)
+    place[order] = np.arange(len(order))
+    sums, count = found.by_rank.take(place[found.by_rank["row"]] >= 0), len(found.processes)
+    width = min(count, _BAR)
+    column = np.searchsorted(found.processes, sums["process"]) * width // count
+    heights = np.zeros((len(order), width))
+    np.add.at(heights, (place[sums["row"]], column), sums["ns"])
+    heights /= np.bincount(np.arange(count) * width // count, minlength=width)
+    highest = heights.max(axis=1, keepdims=True, initial=0)
+    steps = np.ceil(heights / np.maximum(highest, 1e-9) * (len(levels) - 1)).astype(int)
+    return ["".join(levels[step] for step in row) for row in steps.tolist()]
+
+
+def _levels() -> str:
+    try:
+        BLOCKS.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return PLAIN
+    return BLOCKS
+
+
+# ---- A source file with the time of its lines ----
+
+
+def listing(numbers: ProfileNumbers, path: Path) -> Sheet:
+    """The lines of a source file with their times; numbers are by line.
+
+    path: the file to read. Its lines are those of the file of the trace with the most equal last parts of the name.
+    Raises UsageError if the file cannot be read, or the trace has no times of its lines.
+    """
+    if path.exists() and not path.is_file():
+        raise UsageError(f"--source {path} is not a regular file", "give the path of a source file")
+    try:
+        text = path.read_text("utf-8", "replace").expandtabs().removesuffix("\n").split("\n")
+    except OSError as error:
+        raise UsageError(
+            f"--source {path}: {error.strerror}", "give the path of the source file on this machine"
+        ) from None
+    found = numbers.found
+    rows_of: dict[str, list[tuple[int, int]]] = {}
+    for row, key in enumerate(found.table["key"].tolist()):
+        _, file, line = found.lines(key)
+        if file and has_line(line):
+            rows_of.setdefault(file, []).append((row, line))
+    known = _fitting(path, rows_of)
+    if not known:
+        named = ", ".join(sorted(rows_of)[:8]) or "none: build with -g"
+        raise UsageError(f"--source {path}: the trace has no times of its lines", f"files with times: {named}")
+    sums: dict[int, Row] = {}
+    for row, line in rows_of[known]:
+        r = {name: column[row].item() for name, column in found.table.items()}
+        one = sums.setdefault(line, {"exclusive_ns": 0, "share": 0.0, "calls": 0, "samples": 0})
+        for name, value in (
+            ("exclusive_ns", round(r["exclusive"])),
+            *((n, r[n]) for n in ("share", "calls", "samples")),
+        ):
+            one[name] += value
+    rows = [{"line": place, "text": line, **sums.get(place, {})} for place, line in enumerate(text, 1)]
+    beyond = sum(line > len(text) for line in sums)
+    columns = [
+        Column("line", "line"), Column("exclusive_ns", "exclusive s", "ns"), Column("share", "%", "fraction"),
+        Column("calls"), Column("samples", "samples" if numbers.costs.samples.rows else ""),
+        Column("text", "source", "text"),
+    ]  # fmt: skip
+    made = Sheet("source", f"{path} ({known} in the trace)", columns, rows)
+    if beyond:
+        made.notes.append(f"{some(beyond, 'line')} with times beyond the end of the file: is the file another version?")
+    return made
+
+
+def _fitting(path: Path, files: Iterable[str]) -> str:
+    """The name of a file in the trace that fits a path best, "" for none."""
+    mine = path.absolute().parts[::-1]
+
+    def equal(name: str) -> int:
+        theirs = PurePosixPath(name).parts[::-1]
+        return next(
+            (n for n, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), min(len(mine), len(theirs))
+        )
+
+    best = max(files, key=equal, default="")
+    return best if best and equal(best) else ""

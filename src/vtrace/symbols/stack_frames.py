@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Resolves the addresses of call stacks to functions, those that are inlined there, and lines."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from vtrace.symbols.demangle import readable
+from vtrace.symbols.lines import Position, positions
+from vtrace.symbols.modules import File, Place
+from vtrace.symbols.statements import statements
+from vtrace.symbols.symbols import Function, Symbols, build_id_of, by_file, function_holders
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+_AT = re.compile(r"(?P<file>.*):(?P<line>\d+|\?)(?: \(discriminator \d+\))?")
+_NOWHERE = "??"
+_PATIENCE = 600
+"""Seconds for addr2line."""
+
+
+class CallFrame(NamedTuple):
+    """A function in a call stack, and the place in it (None, 0: unknown)."""
+
+    function: Function
+    file: str | None = None
+    line: int = 0
+
+
+PlaceFrames = dict[Place, tuple[CallFrame, ...]]
+"""Of each place: the function whose code it is, then the functions that are inlined there, each into the one before."""
+
+
+def find_frames(symbols: Symbols, places: Iterable[Place]) -> PlaceFrames:
+    """The frames of places. Code without a known function is named by its file alone, in brackets: a sample for each
+    address of a stripped library would tell nothing."""
+    wanted = set(places)
+    found: PlaceFrames = {place: (CallFrame(_without_name(place.file)),) for place in wanted}
+    for file, addresses in by_file(wanted):
+        known = symbols.with_file(file, partial(_of_file, path=file[0], addresses=addresses))
+        listed = symbols.listed(file, addresses)
+        found |= {Place(file, address): (CallFrame(function),) for address, function in listed.items()}
+        found |= {Place(file, address): frames for address, frames in (known or {}).items()}
+    return found
+
+
+def _without_name(file: File | None) -> Function:
+    name = f"[{os.path.basename(file[0])}]" if file else "[unknown code]"
+    return Function(name, name)
+
+
+def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tuple[CallFrame, ...]]:
+    holders = function_holders(elf, np.array(addresses, np.int64).astype(np.uint64))
+    begins = positions(elf, sorted({start for start, _ in holders.values()}))
+    inlined = _addr2line(elf, path, sorted(holders))
+    lines = statements(elf, sorted(holders)) if inlined is None else {}
+    found: dict[int, tuple[CallFrame, ...]] = {}
+    for address, (start, symbol) in holders.items():
+        declared = begins.get(start, Position())
+        name = declared.program if declared.program and symbol == "MAIN__" else readable(symbol, declared.fortran)
+        function = Function(name, symbol, declared.file, declared.line)
+        if inlined is None:
+            at = lines.get(address, Position())
+            found[address] = (CallFrame(function, at.file, at.line if at.file else 0),)
+            continue
+        calls = inlined.get(address) or [("", None, 0)]
+        outer = CallFrame(function, *calls[-1][1:])
+        inner = [
+            CallFrame(Function(readable(name, declared.fortran), name), file_of, line)
+            for name, file_of, line in reversed(calls[:-1])
+        ]
+        found[address] = (outer, *inner)
+    return found
+
+
+_Calls = list[tuple[str, str | None, int]]
+"""Function, file and line, innermost first."""
+
+
+def _addr2line(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, _Calls] | None:
+    """The inlined functions and lines of addresses, from addr2line of binutils; None without it. The tool knows all
+    forms of debug information, also in files of their own, and is faster than any package of Python."""
+    if not (elf.has_dwarf_info() or _has_debug_file(elf)):
+        return {}
+    words = ["addr2line", "--addresses", "--functions", "--inlines", f"--exe={path}"]
+    asked = "".join(f"{address:#x}\n" for address in addresses)
+    try:
+        done = subprocess.run(words, input=asked, capture_output=True, text=True, timeout=_PATIENCE, errors="replace")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return dict(_parsed(done.stdout.splitlines())) if done.returncode == 0 else None
+
+
+def _parsed(lines: Sequence[str]) -> Iterator[tuple[int, _Calls]]:
+    calls: _Calls = []
+    row = 0
+    while row < len(lines):
+        if lines[row].startswith("0x"):
+            calls = []
+            yield int(lines[row], 16), calls
+            row += 1
+            continue
+        at = _AT.fullmatch(lines[row + 1]) if row + 1 < len(lines) else None
+        if at and at["file"] != _NOWHERE and at["line"] not in ("?", "0"):
+            calls.append((lines[row], os.path.normpath(at["file"]), int(at["line"])))
+        else:
+            calls.append((lines[row], None, 0))
+        row += 2
+
+
+def _has_debug_file(elf: ELFFile) -> bool:
+    number = build_id_of(elf).hex()
+    return bool(number) and os.path.exists(f"/usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug")

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calling contexts: the trees of all locations become one. The number of a context follows from the set of contexts
+alone: by depth, then by the context around it, then by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vtrace.io.archive.definitions import UNDEFINED, Contexts, Definitions
+from vtrace.io.common.arrays import Array, distinct
+from vtrace.io.local.kernel import ContextTree
+from vtrace.io.local.maps import U4
+from vtrace.parallel.ranks import work_on
+from vtrace.unify.merge.sample_frames import FrameSteps
+from vtrace.unify.model.context import Context
+from vtrace.unify.model.process import Process
+
+
+def merge_trees(trees: Sequence[ContextTree]) -> tuple[ContextTree, list[U4]]:
+    """Returns the union of trees, and for each tree the number of each of its contexts in the union."""
+    sizes = [len(tree.parents) for tree in trees]
+    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    whole, steps, number = int(begins[-1]), np.concatenate([tree.steps for tree in trees]), np.zeros(0, np.uint32)
+    parents = np.concatenate([tree.parents + begin for tree, begin in zip(trees, begins, strict=False)])
+    number = np.zeros(whole, np.uint32)
+    left = np.ones(whole, bool)
+    left[begins[:-1][np.array(sizes) > 0]] = False
+    order, bounds = _children(parents, left)
+    level = np.flatnonzero(~left)
+    found: list[tuple[Array, Array]] = [(np.zeros(1, np.uint32), np.zeros(1, np.uint32))]
+    count = 1
+    while len(level := _below(level, order, bounds)):
+        keys = number[parents[level]].astype(np.uint64) << np.uint64(32) | steps[level]
+        ours = distinct(keys)
+        number[level] = count + np.searchsorted(ours, keys)
+        found.append(((ours >> np.uint64(32)).astype(np.uint32), ours.astype(np.uint32)))
+        count += len(ours)
+    union = ContextTree(*(np.concatenate([part[i] for part in found]) for i in range(2)))
+    return union, np.split(number, begins[1:-1])
+
+
+def _children(parents: Array, left: Array) -> tuple[Array, Array]:
+    """All contexts but the roots, by the context around them, and the begin of each context's children there."""
+    rows = np.flatnonzero(left)
+    order = rows[np.argsort(parents[rows], kind="stable")]
+    return order, np.searchsorted(parents[order], np.arange(len(parents) + 1))
+
+
+def _below(level: Array, order: Array, bounds: Array) -> Array:
+    """The children of contexts."""
+    sizes = bounds[level + 1] - bounds[level]
+    offset = np.repeat(bounds[level] - (np.cumsum(sizes) - sizes), sizes)
+    found: Array = order[offset + np.arange(sizes.sum())]
+    return found
+
+
+def find_contexts(
+    processes: Sequence[Process], steps: FrameSteps, lines: Sequence[tuple[int, int]], definitions: Definitions,
+    context: Context,
+) -> None:  # fmt: skip
+    """Finds the calling contexts of all locations, and gives each location the numbers of its own ones; all ranks call
+    it. lines: on rank 0, region and source code location of each step that is no region."""
+    ranks, kernel = context.ranks, context.kernel
+    found: dict[tuple[int, int], ContextTree] = {}
+    tasks = [(process, number) for process in processes for number in process.locations]
+
+    def find(task: tuple[Process, int]) -> None:
+        process, number = task
+        maps = process.maps_of(number)
+        with process.events(number) as (events, samples):
+            sampled = process.sampled(number, samples)
+            if maps is not None and sampled is not None:
+                found[process.number, number] = kernel.contexts(events, maps, sampled)
+
+    with context.salvageable():
+        stored = ranks.total([sum(process.stored_of(number) for process, number in tasks)])[0]
+        with context.console.steps("calling contexts", stored, "bytes") as advance:
+            work_on(ranks, context.request.threads, tasks, find, lambda task: task[0].stored_of(task[1]), advance)
+    own = [found[key] for key in sorted(found)]
+    union, _ = merge_trees(own or [_empty()])
+    everyone = ranks.reduce(union, lambda one, other: merge_trees([one, other])[0])
+    whole = ranks.first(lambda: everyone)
+    numbers = merge_trees([whole, *own])[1][1:]
+    by_number = {process.number: process for process in processes}
+    for (process, location), mine in zip(sorted(found), numbers, strict=True):
+        by_number[process].contexts[location] = mine - np.uint32(1)  # the root has no number in OTF2
+    if ranks.root:
+        definitions.contexts = _definitions(whole, steps, lines)
+
+
+def _empty() -> ContextTree:
+    return ContextTree(np.zeros(1, np.uint32), np.zeros(1, np.uint32))
+
+
+def _definitions(whole: ContextTree, steps: FrameSteps, lines: Sequence[tuple[int, int]]) -> Contexts:
+    step = whole.steps[1:]
+    table = np.array(lines, np.uint32).reshape(-1, 2)
+    row = np.maximum(step.astype(np.int64) - steps.regions, 0)
+    known = step >= steps.regions
+    if len(table):
+        regions, places = np.where(known, table[row, 0], step), np.where(known, table[row, 1], UNDEFINED)
+    else:
+        regions, places = step, np.full(len(step), UNDEFINED)
+    parents = whole.parents[1:]
+    around = np.where(parents == 0, UNDEFINED, parents.astype(np.int64) - 1)
+    return Contexts(regions.astype(np.uint32), places.astype(np.uint32), around.astype(np.uint32))

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The frames of samples: functions and lines of all processes, and the steps of calling contexts that they become.
+
+A step is a region of the archive, or a region with a line: numbers below the number of regions are regions, those from
+there on are pairs of both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import _otf2
+import numpy as np
+
+from vtrace.io.archive.definitions import Definitions, InterruptGenerator, Region
+from vtrace.io.common.arrays import distinct
+from vtrace.io.common.interning import same_array
+from vtrace.io.local.maps import U8, SampleMaps
+from vtrace.io.local.records import CODE_MASK, FRAME_OWN, OPEN_ADDRESS, SCHEMA
+from vtrace.io.local.samples import CLOCKS
+from vtrace.symbols.modules import Place, places
+from vtrace.symbols.stack_frames import CallFrame, PlaceFrames, find_frames
+from vtrace.symbols.symbols import Function, Symbols
+from vtrace.unify.merge.dedup import MergedDefinitions
+from vtrace.unify.model.process import Process
+from vtrace.unify.model.process_definitions import LocalRegion, RegionAt
+
+_KINDS = SCHEMA.enumerations["vt_frame_kind"]
+_STARTS = {
+    "_start", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "start_thread", "clone",
+    "clone3", "__clone", "__clone3", "__GI___clone",
+}  # fmt: skip
+"""Functions of libc around main and around the first function of a thread."""
+_STARTERS = re.compile(r"\[(libc\.so\.6|libpthread\.so\.0|libc-2\.\d+\.so|ld-linux.*|ld-musl.*)\]")
+"""The same code in libraries without symbols."""
+_FUNCTION, _COMPILER = 1, 2
+"""Numbers of OTF2_RegionRole and OTF2_Paradigm."""
+_CALLS = {_otf2.PARADIGM_MPI.value, _otf2.PARADIGM_PTHREAD.value, _otf2.PARADIGM_MEASUREMENT_SYSTEM.value}
+_ROLES = {
+    getattr(_otf2, f"REGION_ROLE_{name}").value
+    for name in "FILE_IO FILE_IO_METADATA ALLOCATE DEALLOCATE REALLOCATE THREAD_CREATE THREAD_WAIT BARRIER "
+    "IMPLICIT_BARRIER TASK_WAIT".split()
+}
+_DECORATION = re.compile(r"_f08ts|_f08|_+$")
+_CLOCKS = {"CPU": "CPU time", "WALL": "elapsed time"}
+"""Names of interrupt generators by the clock of a process."""
+
+
+class Weight(NamedTuple):
+    """The clock of samples (one of vt_sample_clock), and the ns that a sample stands for."""
+
+    clock: int
+    ns: int
+
+
+class _MergedFrames(MergedDefinitions[Place, tuple[CallFrame, ...]]):
+    def combine(self, one: tuple[CallFrame, ...], other: tuple[CallFrame, ...]) -> tuple[CallFrame, ...]:
+        """Takes the one with more knowledge: only ranks that see the file of a function know its name."""
+        return max(one, other, key=lambda frames: (len(frames), bool(frames[0].file), [str(f) for f in frames]))
+
+
+@dataclass
+class _FrameParts:
+    frames: _MergedFrames
+    weights: set[Weight]
+
+
+@dataclass(frozen=True)
+class FrameSteps:
+    """The steps of all frames of the run. functions: symbol of the function that has the code of each place."""
+
+    steps: Mapping[Place, tuple[int, ...]]
+    functions: Mapping[Place, str]
+    generators: Mapping[Weight, int]
+    unknown_region: int
+    regions: int
+    """Number of the archive's regions."""
+
+
+class FrameStep:
+    """The frames of all processes. Adds the functions to the archive's regions, before the last one, for unknown
+    functions."""
+
+    def __init__(self, processes: Sequence[Process], symbols: Symbols, definitions: Definitions) -> None:
+        self._processes, self._symbols, self._definitions = processes, symbols, definitions
+        self._places: dict[int, list[Place]] = {}
+        self.lines: list[tuple[int, int]] = []
+        """On rank 0: region and source code location of each step that is no region."""
+
+    def contribute(self) -> _FrameParts:
+        self._places = {process.number: _places_of(process) for process in self._processes}
+        stacks = find_frames(self._symbols, {place for own in self._places.values() for place in own})
+        found = _FrameParts(_MergedFrames(), set())
+        for process in self._processes:
+            for i, place in enumerate(self._places[process.number]):
+                if place not in found.frames:
+                    found.frames.add(place, (process.number, i), stacks[place])
+            found.weights |= {Weight(_clock(process), ns) for ns in _weights(process).tolist()}
+        return found
+
+    def join(self, one: _FrameParts, other: _FrameParts) -> _FrameParts:
+        return _FrameParts(one.frames.join(other.frames), one.weights | other.weights)  # type: ignore[arg-type]
+
+    def decide(self, everyone: _FrameParts) -> FrameSteps:
+        ordered = everyone.frames.in_order()
+        stacks = dict(ordered)
+        regions = _FunctionRegions(self._definitions, stacks)
+        count = len(self._definitions.regions)
+        numbers: dict[tuple[int, int], int] = {}
+        locations: dict[tuple[str, int], int] = {}
+        steps = {}
+        for place, frames in ordered:
+            mine = []
+            for frame in frames:
+                region = regions.number(frame.function)
+                if frame.file is not None:
+                    line = locations.setdefault((frame.file, frame.line), len(locations))
+                    region = count + numbers.setdefault((region, line), len(numbers))
+                mine.append(region)
+            steps[place] = tuple(mine)
+        self.lines, self._definitions.source_lines = [*numbers], [*locations]
+        weights = sorted(everyone.weights)
+        self._definitions.generators = [InterruptGenerator(_CLOCKS[CLOCKS[w.clock]], w.ns) for w in weights]
+        symbols = {place: frames[0].function.canonical for place, frames in ordered}
+        return FrameSteps(steps, symbols, {w: n for n, w in enumerate(weights)}, count - 1, count)
+
+    def maps(self, decided: FrameSteps) -> list[SampleMaps]:
+        """Returns the maps of each of this rank's processes, without calling contexts."""
+        return [self._maps_of(process, decided) for process in self._processes]
+
+    def _maps_of(self, process: Process, decided: FrameSteps) -> SampleMaps:
+        known = process.definitions
+        calls = {n: r.name for n, r in (known.regions_at | known.regions).items() if _is_call(r)}
+        numbers = {name: i for i, name in enumerate(sorted({_plain(name) for name in calls.values()}), 1)}
+        region_names = np.zeros(max(calls, default=-1) + 1, np.uint32)
+        for local, name in calls.items():
+            region_names[local] = numbers[_plain(name)]
+        own = self._places[process.number]
+        names = [decided.functions[place] for place in own]
+        values = _frames(process)
+        kinds = np.array([_KINDS["STARTS" if _starts(name) else "PLAIN"] for name in names], np.uint8)
+        hidden = (values & np.uint64(FRAME_OWN) != 0) if len(values) else np.zeros(0, bool)
+        kinds[hidden] = _KINDS["HIDDEN"]
+        steps = [decided.steps[place] for place in own]
+        first = np.cumsum([0, *map(len, steps)])
+        weights, clock = _weights(process), _clock(process)
+        return SampleMaps(
+            frames=values, frame_kinds=kinds, frame_first=first.astype(np.uint32),
+            frame_names=np.array([numbers.get(_plain(name), 0) for name in names], np.uint32),
+            frame_steps=np.array([step for mine in steps for step in mine], np.uint32),
+            region_names=same_array(region_names), weights=weights,
+            generators=np.array([decided.generators[Weight(clock, ns)] for ns in weights.tolist()], np.uint32),
+        )  # fmt: skip
+
+
+class _FunctionRegions:
+    """The archive's regions by function. The functions of frames become regions unless they are there."""
+
+    def __init__(self, definitions: Definitions, stacks: PlaceFrames) -> None:
+        self._regions = definitions.regions
+        unknown = self._regions.pop()
+        known = [(n, r) for n, r in enumerate(self._regions) if (r.role, r.paradigm) == (_FUNCTION, _COMPILER)]
+        self._exact = {Function(r.name, r.canonical, r.file, r.line): n for n, r in reversed(known)}
+        for frames in stacks.values():
+            if frames[0].function not in self._exact:
+                self._exact[frames[0].function] = self._add(frames[0].function)
+        self._by_symbol = {function.canonical: n for function, n in sorted(self._exact.items(), key=lambda i: -i[1])}
+        for frames in stacks.values():
+            for frame in frames[1:]:  # an inlined function: its declaration is not known
+                if frame.function.canonical not in self._by_symbol:
+                    self._by_symbol[frame.function.canonical] = self._add(frame.function)
+        self._regions.append(unknown)
+
+    def _add(self, function: Function) -> int:
+        name, canonical, file, line = function
+        self._regions.append(Region(name, canonical, "", _FUNCTION, _COMPILER, file, line))
+        return len(self._regions) - 1
+
+    def number(self, function: Function) -> int:
+        """Returns the region of a function."""
+        found = self._exact.get(function)
+        return self._by_symbol[function.canonical] if found is None else found
+
+
+def _frames(process: Process) -> U8:
+    return _union([scan.frames for scan in process.samples.values()])
+
+
+def _weights(process: Process) -> U8:
+    return _union([scan.weights for scan in process.samples.values()])
+
+
+def _union(arrays: Sequence[U8]) -> U8:
+    return same_array(distinct(np.concatenate([np.empty(0, np.uint64), *arrays])))
+
+
+def _clock(process: Process) -> int:
+    return process.definitions.sampling[0].clock if process.definitions.sampling else min(CLOCKS)
+
+
+def _places_of(process: Process) -> list[Place]:
+    """The places of a process's frames, in their order."""
+    values = _frames(process)
+    in_memory = values & np.uint64(OPEN_ADDRESS) != 0
+    offsets, addresses = values[~in_memory] & np.uint64(CODE_MASK), values[in_memory]
+    addresses = addresses & ~np.uint64(OPEN_ADDRESS | FRAME_OWN)
+    modules = process.definitions.modules
+    found: list[Place | None] = [None] * len(values)
+    where = [*np.flatnonzero(~in_memory).tolist(), *np.flatnonzero(in_memory).tolist()]
+    for at, place in zip(where, places(modules, offsets.astype(np.uint32), addresses), strict=True):
+        found[at] = place
+    return [place for place in found if place is not None]
+
+
+def _starts(function: str) -> bool:
+    return function in _STARTS or _STARTERS.fullmatch(function) is not None
+
+
+def _is_call(region: LocalRegion | RegionAt) -> bool:
+    """Returns True for a recorded call of a library, in which no code of the program runs."""
+    return region.paradigm in _CALLS or region.role in _ROLES
+
+
+def _plain(name: str) -> str:
+    """The name of a function without the decoration of Fortran's bindings."""
+    return _DECORATION.sub("", name.lower())
