@@ -71,7 +71,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         *(against_floor(f"function event, warm, {case}", pairs, 1.3) for case, pairs in warm.items()),
         against_floor("function event, flight recorder", ring, 1.3),
         *(
-            at_most(f"filtered call, {case}: both hooks", "ns", [cost for _, cost in pairs], 3)
+            at_most(f"filtered call, {case}: both hooks", "ns", [cost for _, cost in pairs], 0.7)
             for case, pairs in filtered.items()
         ),
         *(against_floor(f"filtered call, {case}, against empty hooks", pairs, 2) for case, pairs in filtered.items()),

@@ -59,3 +59,9 @@ def at_most(what: str, unit: str, values: Sequence[float], most: float) -> Row:
     """A row whose median must not exceed most."""
     value = statistics.median(values)
     return Row(what, unit, None, value, None, f"<= {most:g} {unit}", value <= most)
+
+
+def at_least(what: str, unit: str, values: Sequence[float], least: float) -> Row:
+    """A row whose median must reach least."""
+    value = statistics.median(values)
+    return Row(what, unit, None, value, None, f">= {least:g} {unit}", value >= least)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import applications
 import clocks
+import compiled
 import flush
 import functions
 import iocalls
@@ -24,8 +25,11 @@ import mpi
 import openmp
 import processes
 import reading
+import sampled
+import sampling
 import start
 import threads
+import unified_samples
 import unify
 import user
 import viewing
@@ -35,6 +39,7 @@ from rich.table import Table
 
 MODULES = (
     functions,
+    compiled,
     flush,
     user,
     mpi,
@@ -48,6 +53,9 @@ MODULES = (
     start,
     unify,
     reading,
+    sampling,
+    sampled,
+    unified_samples,
     viewing,
 )
 

@@ -14,9 +14,12 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-BASE = {"", "errors", "console", "left_out", "settings", "paths", "python_command", "text"}
+BASE = {"", "errors", "console", "left_out", "light_numpy", "reasons", "settings", "paths", "python_command", "text",
+        "yes_no"}  # fmt: skip
 """Modules that every folder may use; "" is the package itself, for its version."""
 
 PYTHON_LAYERS: dict[str, set[str]] = {
@@ -24,6 +27,9 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "paths": set(),
     "text": set(),
     "left_out": set(),
+    "light_numpy": set(),
+    "reasons": set(),
+    "yes_no": set(),
     "settings": set(),
     "console": set(),
     "python_command": set(),
@@ -35,7 +41,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "io.archive": {"io.common", "io.local"},
     "io": {"io.common", "io.local"},
     "parallel": set(),
-    "symbols": {"io.archive", "io.local"},
+    "symbols": {"io.archive", "io.common", "io.local"},
     "unify.model": {"io.common", "io.local", "io.archive", "parallel", "symbols"},
     "unify.discover": {"io.common", "io.local", "parallel", "unify.model"},
     "unify.reading": {"parallel", "unify.model"},
@@ -82,6 +88,7 @@ C_LAYERS = {
     "otf2_writer": {"format.h"},
     "otf2_reader": {"otf2.h", "schema.h"},
     "userwrap": {"vt_user.h"},
+    "fipp": set(),
     "iowrap": _SHIM,
     "memwrap": _SHIM,
     "ompwrap": _SHIM,
@@ -93,18 +100,28 @@ CORE_LAYERS = [
     {"sys", "lock", "memory", "text", "state", "settings_table", "safe_files", "call"},
     {"settings", "setting_texts", "clock", "file_locations", "lineage", "launcher", "prefix_claim"},
     {"buffer", "columns", "codec"},
-    {"location", "define", "file", "replay", "ring", "stop"},
-    {"slow_path", "switch", "recording_window", "rewind", "module", "filter", "region_groups", "limits"},
+    {"location", "define", "file", "replay", "ring", "sample_stream", "stop"},
+    {
+        "slow_path",
+        "switch",
+        "recording_window",
+        "rewind",
+        "module",
+        "filter",
+        "function_patterns",
+        "region_groups",
+        "limits",
+    },
     {"process", "thread", "end", "signal", "vfork", "record"},
     {"regions"},
 ]
 """The files of csrc/core (.c and .h) by layers, lowest first. A file may include and use its own layer and those below.
-The other folders of RUNTIME lie above all layers."""
+The other folders of RUNTIME are above all layers."""
 
 CORE_INTERFACE = {"core.h", "format.h", "msgpack.h", "write.h"}
 """Headers of csrc/core that shims may include, too: each layer implements a part of them."""
 
-RUNTIME = {"core", "funwrap", "userwrap", "threadwrap", "procwrap"}
+RUNTIME = {"core", "funwrap", "userwrap", "threadwrap", "procwrap", "sampling"}
 """Folders of libvtrace.so.1, which must not depend on libraries that a machine may lack."""
 
 LARGEST = {".py": 500}
@@ -133,10 +150,10 @@ class Layout:
     def faults(self) -> Iterator[str]:
         """A line for each fault, with the file's name in front."""
         for path in self.python:
-            tree = ast.parse(path.read_text())
-            found = [*_long_functions(tree)]
+            module = _module(path.read_text())
+            found = [*module.long_functions]
             if self.package in path.parents:
-                found += self._imports(path, tree)
+                found += self._imports(path, module)
             yield from self._named(path, found)
         for path in self.c:
             if self.csrc in path.parents:
@@ -149,19 +166,33 @@ class Layout:
         yield from self._twice()
 
     def _twice(self) -> Iterator[str]:
-        """Modules and classes of the package with the same name. Modules of commands may repeat a name."""
-        modules: dict[str, Path] = {}
-        classes: dict[str, Path] = {}
-        for path in self.python:
-            if self.package not in path.parents:
+        """Names that two files have or define, with the first file in each message."""
+        seen: dict[tuple[str, str], tuple[Path, str]] = {}
+        for path, line, kind, what, name in self._names():
+            other, how = seen.setdefault((kind, name), (path, what))
+            if other == path or (not line and other.parent == path.parent):  # text.c and text.h are a pair
                 continue
-            named = path.name != "__init__.py" and path.parent.name not in ("vtrace", "commands", "python_hook")
-            if named and modules.setdefault(path.name, path) != path:
-                yield f"{path.relative_to(self.root)}: {modules[path.name].relative_to(self.root)} has the same name"
-            for node in ast.parse(path.read_text()).body:
-                if isinstance(node, ast.ClassDef) and classes.setdefault(node.name, path) != path:
-                    other = classes[node.name].relative_to(self.root)
-                    yield f"{path.relative_to(self.root)}: line {node.lineno}: {other} has a class {node.name}, too"
+            where = other.relative_to(self.root)
+            fault = f"line {line}: {where} has {how} {name}, too" if line else f"{where} has the same name"
+            yield f"{path.relative_to(self.root)}: {fault}"
+
+    def _names(self) -> Iterator[tuple[Path, int, str, str, str]]:
+        """File, line (0: the file's own name), kind and description of each name. Names of one kind must differ.
+
+        Two files need no name of their own: the module of a command, which may be called like the module whose results
+        the command shows, and a template of the MPI shim, which may be called like the C file whose functions it calls.
+        """
+        for folder in (self.package, self.root / "tests" / "support"):
+            for path in (path for path in self.python if folder in path.parents):
+                if path.name != "__init__.py" and path.parent != self.package / "commands":
+                    yield path, 0, f"module of {folder.name}", "", path.name
+                for line, what, name in _module(path.read_text()).types:
+                    yield path, line, f"type of {folder.name}", what, name
+        for path in (path for path in self.c if self.csrc in path.parents and path.suffix in (".c", ".h")):
+            if "templates" not in path.parts:
+                yield path, 0, "C file", "", path.stem
+            for line, what, name in _c_types(path.read_text()):
+                yield path, line, "C type", what, name
 
     def _named(self, path: Path, found: Iterator[str] | list[str]) -> Iterator[str]:
         return (f"{path.relative_to(self.root)}: {fault}" for fault in found)
@@ -179,7 +210,7 @@ class Layout:
             return ".".join(words[:folders])
         return words[0] if (self.package / f"{words[0]}.py").is_file() else ""
 
-    def _imports(self, path: Path, tree: ast.Module) -> Iterator[str]:
+    def _imports(self, path: Path, module: _Module) -> Iterator[str]:
         inside = path.relative_to(self.package).with_suffix("")
         own = self._folder(".".join(inside.parts[:-1] if inside.name == "__init__" else inside.parts))
         if not own:
@@ -187,23 +218,21 @@ class Layout:
         if own not in PYTHON_LAYERS:
             yield f"{own} has no layer in tools/check_layout.py"
             return
-        for node in ast.walk(tree):
+        for node in module.imports:
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
+            else:
                 if node.level:
                     yield f"line {node.lineno}: a relative import"
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
-            else:
-                continue
             for name in names:
                 top, _, rest = name.partition(".")
                 used = self._folder(rest) if top == "vtrace" else ""
                 if used not in BASE | {own} | PYTHON_LAYERS[own]:
                     yield f"line {node.lineno}: {own} must not use {used}"
-                module = rest.removeprefix(f"{used}.").partition(".")[0]
-                if used != own and used in ENTRIES and module not in ENTRIES[used]:
-                    yield f"line {node.lineno}: {own} must not use {used}.{module}, which is inside of a phase"
+                inner = rest.removeprefix(f"{used}.").partition(".")[0]
+                if used != own and used in ENTRIES and inner not in ENTRIES[used]:
+                    yield f"line {node.lineno}: {own} must not use {used}.{inner}, which is inside of a phase"
                 if top == "mpi4py" and own != "parallel":
                     yield f"line {node.lineno}: only parallel knows mpi4py"
 
@@ -256,8 +285,48 @@ _C_DEFINITION = re.compile(
 """The name of a function or variable that a C file defines for others."""
 
 
+@cache
 def _without_comments(text: str) -> str:
-    return re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.DOTALL)
+    """text without comments and strings, with the same number of lines."""
+    return re.sub(
+        r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', lambda found: " " + "\n" * found[0].count("\n"), text, flags=re.DOTALL
+    )
+
+
+_TYPE_NAME = re.compile(r"_*[A-Z](?:[A-Z0-9]*[a-z]\w*)?")
+"""The name of a class, a type alias or a type variable. Other names in capitals are constants."""
+_C_TAG = re.compile(r"\b(struct|union|enum)\s+(\w+)\s*\{")
+_C_TYPEDEF = re.compile(r"\btypedef\b((?:[^;{}]|\{[^{}]*\})*);")
+_C_TYPEDEF_NAME = re.compile(r"(\w+)\s*\((?!\s*\*)|\(\s*\*\s*(\w+)|(\w+)\s*(?:\[.*)?$", re.DOTALL)
+"""In a typedef without braces: the name of a function, of a pointer to a function, or of any other type."""
+
+
+def _types(body: list[ast.stmt]) -> Iterator[tuple[int, str, str]]:
+    """Line, description and name of each class, type alias and type variable of a module."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield node.lineno, "a class", node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [target.id for target in targets if isinstance(target, ast.Name)]
+            is_variable = isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") == "TypeVar"
+            yield from ((node.lineno, "a type", name) for name in names if is_variable or _TYPE_NAME.fullmatch(name))
+        elif isinstance(node, ast.If | ast.Try):
+            yield from _types([*node.body, *node.orelse])
+
+
+@cache
+def _c_types(text: str) -> list[tuple[int, str, str]]:
+    """Line, description and name of each structure, union, enumeration and typedef that a C file defines."""
+    text = _without_comments(text)
+    types = []
+    for found in _C_TAG.finditer(text):
+        article = "an" if found[1] == "enum" else "a"
+        types.append((text.count("\n", 0, found.start()) + 1, f"{article} {found[1]}", found[2]))
+    for found in _C_TYPEDEF.finditer(text):
+        if name := _C_TYPEDEF_NAME.search(re.sub(r"\{[^{}]*\}", " ", found[1])):
+            types.append((text.count("\n", 0, found.end()) + 1, "a typedef", name[1] or name[2] or name[3]))
+    return types
 
 
 def _form(path: Path) -> Iterator[str]:
@@ -268,7 +337,7 @@ def _form(path: Path) -> Iterator[str]:
         yield "the first line must name the licence"
     if not text.endswith("\n"):
         yield "the last line must end with a newline"
-    if re.search(r"[ \t]+$", text, re.MULTILINE):
+    if re.search(r"[ \t]$", text, re.MULTILINE):
         yield "spaces at the end of a line"
     if "\t" in text and path.name != "Makefile":
         yield "a tab"
@@ -287,6 +356,22 @@ def _long_functions(tree: ast.Module) -> Iterator[str]:
             length = (node.end_lineno or 0) - node.lineno + 1
             if length > 60:
                 yield f"line {node.lineno}: {node.name} has {length} lines, at most 60"
+
+
+@dataclass(frozen=True)
+class _Module:
+    """The facts about a Python file. long_functions: faults; types: line, description and name of each type."""
+
+    imports: list[ast.Import | ast.ImportFrom]
+    types: list[tuple[int, str, str]]
+    long_functions: list[str]
+
+
+@cache
+def _module(text: str) -> _Module:
+    tree = ast.parse(text)
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return _Module(imports, [*_types(tree.body)], [*_long_functions(tree)])
 
 
 def _long_c_functions(text: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ def table() -> str:
 
 
 def main() -> None:
-    """Puts the rows in the place of those that stand there."""
+    """Replaces the rows of the page."""
     for name in [name for name in os.environ if name.startswith("VT_")]:
         del os.environ[name]
     PAGE.write_text(_TABLE.sub(lambda _: table(), PAGE.read_text(), count=1))
