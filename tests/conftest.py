@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from support.build import mpis
 from support.build.builder import Builder
 
 FIRST = ("test_mpi_mpi4py.py", "test_conformance.py")
-"""Files with few tests that take minutes. They start first, so that no worker is left with one of them at the end."""
+"""Files with few tests that take minutes. They start first: otherwise the last worker would run one of them alone."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,10 +22,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Builder:
-    """Compiles programs of tests/programs, each once for all workers; what was built stays for the session."""
+def build(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Builder:
+    """Compiles programs of tests/programs, each once for all workers and the whole session."""
     session = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    # Not the environment: a test that starts pytest would pass its worker's name on to a session without workers.
+    if hasattr(request.config, "workerinput"):
         session = session.parent
     (session / "programs").mkdir(exist_ok=True)
     return Builder(session / "programs")
@@ -34,5 +34,5 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Builder:
 
 @pytest.fixture(scope="session", params=mpis.NAMES)
 def mpi(request: pytest.FixtureRequest, build: Builder) -> mpis.Mpi:
-    """Each of the MPI installations, one after the other."""
+    """Each MPI installation, one after the other."""
     return mpis.find(request.param, build)

@@ -22,7 +22,7 @@
 
 /* ---- Once per shim: attaching to the runtime ---- */
 
-enum state { NEW, ATTACHING, RECORD, PASSIVE };
+enum { NEW, ATTACHING, RECORD, PASSIVE };
 static _Atomic(int) state = NEW;
 
 /* Attaches at the first call, not in a constructor: a program that never calls the library gets no files. No call

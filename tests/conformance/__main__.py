@@ -54,6 +54,13 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", default="", help="only tests whose directory/program begins with one of these, by comma"
     )
+    parser.add_argument(
+        "--except",
+        default="",
+        dest="excepted",
+        metavar="NAMES",
+        help="sample no tests whose directory/program begins with one of these, by comma",
+    )
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="run N random tests from all directories")
     parser.add_argument("--seed", type=int, default=1, help="random seed of the sample")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="run N tests at a time")
@@ -80,7 +87,9 @@ def _prepare(options: argparse.Namespace, out: Path) -> tuple[Setup, list[Line]]
         starts = tuple(options.only.split(","))
         tests = [test for test in tests if f"{test.directory}/{test.program}".startswith(starts)]
     if options.sample:
-        tests = suite.sample([t for t in tests if t.memory <= options.memory], options.sample, options.seed)
+        excepted = tuple(filter(None, options.excepted.split(",")))
+        small = [test for test in tests if test.memory <= options.memory]
+        tests = suite.sample(small, options.sample, options.seed, excepted)
     if options.limit:
         tests = [replace(test, limit=min(test.limit, options.limit)) for test in tests]
     work = Path(tempfile.mkdtemp(prefix=f"run-{options.mpi}-", dir=out))

@@ -26,10 +26,10 @@ OPEN_ENDS = {
     "pt2pt/rqfreeb": "a receive whose request is freed: MPI does not report its completion",
     "pt2pt/issendselfcancel": "a send that is cancelled and freed: MPI does not report which came first",
 }
-"""Start of directory/program -> why messages and collectives of these tests may lack an end."""
+"""Start of directory/program -> reason why messages and collectives of these tests may lack an end."""
 
 KNOWN: dict[str, str] = {}
-"""Start of directory/program -> why these tests are known to differ with vtrace; they do not make the command fail."""
+"""Start of directory/program -> reason why these tests differ with vtrace; they do not make the command fail."""
 
 
 def listed(line: Line, table: dict[str, str]) -> str:
@@ -42,7 +42,7 @@ _NO_ERRORS = re.compile(r"^\s*No [Ee]rrors\s*$", re.MULTILINE)
 _OURS = re.compile(r"^(?:vtrace|vtunify)\b.*\n?", re.MULTILINE)
 _PASSED = {"": (True, True), "TestStatus": (False, False), "TestErrFatal": (False, False),
            "TestStatusNoErrors": (False, True)}  # fmt: skip
-"""The suite's kind of result -> whether the exit code must be 0, whether the test must print No Errors."""
+"""The suite's kind of result -> True if the exit code must be 0, True if the test must print No Errors."""
 
 
 def passes(line: Line, ended: Ended) -> str:
@@ -77,7 +77,7 @@ def same_output(plain: Ended, traced: Ended) -> bool:
 
 
 def judge_archive(cwd: Path, prefix: str, complete: bool, env: Mapping[str, str]) -> tuple[str, int]:
-    """Unifies and checks a run. Returns an empty text or what is wrong, and the archive's number of events.
+    """Unifies and checks a run. Returns a text about an error, or an empty text; and the archive's number of events.
 
     complete: the program ended normally, so that messages must have both ends and collectives all members.
     """
@@ -101,8 +101,8 @@ def judge_archive(cwd: Path, prefix: str, complete: bool, env: Mapping[str, str]
 
 
 def judge_large(archive: Path, events: int, complete: bool) -> str:
-    """Checks a large archive with otf2-print: the number of events, sends and receives. Returns an empty text or what
-    is wrong."""
+    """Checks a large archive with otf2-print: the number of events, sends and receives. Returns a text about an
+    error, or an empty text."""
     kinds: Counter[str] = Counter()
     with subprocess.Popen([need("otf2-print"), "-Werror", archive / "traces.otf2"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace") as shown:  # fmt: skip

@@ -158,16 +158,20 @@ def _line(directory: str, words: list[str], number: int) -> Line:
     )
 
 
-def sample(tests: list[Line], number: int, seed: int) -> list[Line]:
-    """A random sample of number tests, evenly from all directories; in the order of the suite."""
+def sample(tests: list[Line], number: int, seed: int, excepted: tuple[str, ...] = ()) -> list[Line]:
+    """A random sample of number tests, evenly from all directories; in the order of the suite.
+
+    excepted: begins of directory/program. Other tests take the places of these tests in the sample; all else stays."""
     chance = random.Random(seed)
     folders: dict[str, list[Line]] = {}
     for test in tests:
         folders.setdefault(test.directory, []).append(test)
     for inside in folders.values():
         chance.shuffle(inside)
+        inside[:] = [test for test in inside if not f"{test.directory}/{test.program}".startswith(excepted)]
+    number = min(number, sum(map(len, folders.values())))
     chosen: set[Line] = set()
-    while len(chosen) < min(number, len(tests)):
+    while len(chosen) < number:
         for name in sorted(folders):
             if folders[name] and len(chosen) < number:
                 chosen.add(folders[name].pop())

@@ -25,7 +25,7 @@ _TRACING = {"VT_FILE_PREFIX": PREFIX, "VT_MAX_FLUSHES": "0"}
 
 @dataclass
 class Result:
-    """The result of a test in one way. reason: why the test failed, empty if it passed; archive: what is wrong with the
+    """The result of a test in one way. reason: of a failure, empty if the test passed; archive: error in the
     archive, empty if consistent, None without archive; said: messages of vtrace."""
 
     test: str
@@ -40,7 +40,7 @@ class Result:
     """Two runs without vtrace print different lines; only exit code and No Errors can be compared."""
 
     known: str = ""
-    """Why the test is known to fail, or empty."""
+    """Reason of a known failure, or empty."""
 
     @property
     def failed(self) -> bool:
@@ -52,7 +52,7 @@ class Result:
 class Setup:
     """The settings of a run. launch: the launcher's command; work: directory of all runs; is_open: the MPI is Open
     MPI; keep: keep all files; slow:
-    factor of time limits with vtrace; ways: how to trace each test."""
+    factor of time limits with vtrace; ways: the ways of tracing."""
 
     trees: Trees
     launch: tuple[str, ...]
@@ -93,7 +93,7 @@ def _alone(directory: Path) -> Iterator[None]:
 
 
 def build(setup: Setup, line: Line, tree: Path, compilers: Compilers) -> str:
-    """Builds a program. Returns an empty text, or why the build failed."""
+    """Builds a program. Returns an empty text, or the reason of a failure."""
     place = tree / line.directory
     with _alone(place):
         work = setup.work / f"make-{os.getpid()}"
@@ -107,7 +107,7 @@ def build(setup: Setup, line: Line, tree: Path, compilers: Compilers) -> str:
 
 
 def run_test(setup: Setup, test: Line, not_traced: str) -> list[Result]:
-    """Runs one test plain, then in each of its ways. not_traced: why it was not built with vtrace, or nothing."""
+    """Runs one test plain, then in each of its ways. not_traced: why vtrace did not build it, or empty."""
     if test.mpiexec and setup.is_open:
         reason = f"needs an option of MPICH's mpiexec: {' '.join(test.mpiexec)}"
         return [Result(test.name, test.directory, PLAIN, reason)]

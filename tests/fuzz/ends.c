@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libFuzzer on the causality repair: bytes become the records of some processes on some clocks, whose ends are found and
-   replayed. Whatever they are, what comes of it must be a list of knots that a pass can use, the same each time; where
-   no end was doubtful and nothing was missing, nothing runs backwards any more. Built by test_kernel_fuzz.py. */
+/* libFuzzer on the causality repair. Input bytes become records of processes on several clocks; the kernel finds their
+   ends and replays them. The result must be a valid list of knots for pass 2, the same each time. If no end is doubtful
+   or missing, nothing may run backwards afterwards. test_kernel_fuzz.py builds this file. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,11 +13,11 @@
 #define PROCESSES 4u
 #define LOCATIONS 2u
 #define STREAMS (PROCESSES * LOCATIONS)
-#define COMMS 5u /* the last one is a window's */
-#define ROOM 4096u /* words of a location */
+#define COMMS 5u /* the last one belongs to a window */
+#define ROOM 4096u /* words per location */
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-/* Before the records. clocks, doubtful: two bits and one of each process. */
+/* Precedes the records. clocks: two bits per process; doubtful: one bit per process. */
 struct options {
     uint8_t clocks, doubtful, repaired[COMMS], limit;
 };
@@ -33,15 +33,15 @@ static struct location {
     uint32_t n;
 } locations[STREAMS];
 
-/* The kernel gives pages of mapped files back; the rows here are no files. */
+/* Replaces madvise: the kernel releases pages of mapped files, but the rows here are not mapped files. */
 int vt_fuzz_madvise(void *address, size_t bytes, int advice)
 {
     (void)address, (void)bytes, (void)advice;
     return 0;
 }
 
-/* A record: which location, which kind, time, id, and a byte for each word of payload: small numbers in both halves, so
-   that ends find each other. */
+/* Takes a record from bytes: location, kind, time with id, and one byte per word of payload. Both halves of a word are
+   small numbers, so that ends match often. */
 static size_t take_record(const uint8_t *data, size_t size)
 {
     struct location *l = &locations[data[0] % STREAMS];
@@ -57,7 +57,7 @@ static size_t take_record(const uint8_t *data, size_t size)
     return 2 + words;
 }
 
-/* The records of a location as so many chunks; free_rows gives them back. */
+/* Divides the records of a location into at most `most` chunks. The caller frees their memory. */
 static uint32_t make_rows(const struct location *l, uint32_t location, uint32_t most, struct vt_row rows[8])
 {
     uint32_t n = 0, at = 0;
@@ -92,20 +92,20 @@ static int is_knot_list(const struct vt_knot *k, uint64_t n)
     for (uint64_t i = 0; i < n; i++) {
         if (!k[i].shift) return 0;
         if (i && k[i].ns <= k[i - 1].ns) return 0;
-        /* What comes later stays later. */
+        /* Times keep their order. */
         if (i && k[i].ns + k[i].shift < vt_times_put(k[i].ns, k[i - 1].ns, k[i - 1].shift)) return 0;
     }
     return 1;
 }
 
-/* The ends of all processes. */
+/* The ends of all processes; good: no record was refused. */
 struct found {
     struct vt_piece *pieces;
     uint64_t n;
     int file, good;
 };
 
-/* moved: by how much clocks were put forward, or NULL. */
+/* moved: corrections of the clocks, or NULL. */
 static struct found find_all(const struct vt_row rows[STREAMS][8], const uint32_t *counts, const struct vt_parts *parts,
                              const struct vt_repaired *moved)
 {
@@ -182,7 +182,7 @@ static void check_result(const struct vt_parts *parts, const struct found *found
     vt_kernel_repair_free(&other);
 }
 
-/* 1: the times of each location ascend, as those of records do that a process wrote. */
+/* Returns 1 if the times of each location ascend, as in files that the runtime wrote. */
 static int is_ascending(const struct vt_row rows[STREAMS][8], const uint32_t *counts)
 {
     for (uint32_t i = 0; i < STREAMS; i++)
@@ -211,7 +211,7 @@ static void try_all(const struct options *options, const struct vt_row rows[STRE
     if (found.good && !vt_kernel_repair(&parts, found.pieces, found.n, &one)) {
         check_result(&parts, &found, &one);
         if (!one.ignored && is_ascending(rows, counts)) {
-            /* Nothing runs backwards on the clocks that were put forward, and there is nothing more to do. */
+            /* On the corrected clocks nothing runs backwards, and a second repair changes nothing. */
             struct found moved = find_all(rows, counts, &parts, &one);
             INSIST(moved.good && !vt_kernel_repair(&parts, moved.pieces, moved.n, &other));
             INSIST(other.messages == one.messages && other.collectives == one.collectives);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What must hold whatever the input: libFuzzer takes an abort for a finding. */
+/* Asserts a condition that must hold for any input. libFuzzer reports an abort as a finding. */
 #ifndef VT_INSIST_H
 #define VT_INSIST_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libFuzzer on the kernel: bytes become blocks and chunks as they may lie in mapped files, and every event that comes
-   of them is checked against what readers of OTF2 insist on. Built by test_kernel_fuzz.py, with ASan and UBSan. */
+/* libFuzzer on the kernel. Input bytes become blocks and chunks as in mapped files. Each resulting event is checked
+   against the requirements of OTF2 readers. test_kernel_fuzz.py builds this file with ASan and UBSan. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include "core/columns.h"
@@ -12,7 +12,7 @@
 #define LIST ((OTF2_AttributeList *)0x5678)
 #define ATTRIBUTES_MAX 32
 
-/* Before each block in the input. The payload are records, or stored bytes with STORED. */
+/* Precedes each block in the input. The payload is records; with STORED, it is the stored bytes. */
 struct piece {
     uint8_t how, codec, step, nopen;
     uint16_t bytes, classes;
@@ -21,14 +21,14 @@ struct piece {
 };
 enum { CHUNK = 1, WRONG_CHECKSUM = 2, STORED = 4, RAW_BYTES = 8, DEFINITIONS = 16 };
 
-/* Before all of them. fail: which event OTF2 refuses, 0 none. */
+/* Precedes all blocks. fail: number of the event that OTF2 refuses, 0 none. */
 struct options {
     uint16_t fail;
     uint8_t nknots, unused[5];
     uint64_t knot_ticks[4], knot_ns[4];
 };
 
-/* ---- libotf2, which believes nothing ---- */
+/* ---- A libotf2 that checks everything ---- */
 
 static struct {
     uint64_t last, events, fail, depth, size, counts[VT_EVENT_KINDS];
@@ -40,7 +40,7 @@ static int32_t event(enum vt_event number, const void *writer, const void *attri
     INSIST(writer == WRITER && time >= reader.last && time <= UINT64_MAX >> 1);
     INSIST(attributes ? attributes == LIST && reader.attributes : !reader.attributes || number == VT_N_EvtWriter_Leave
            || number == VT_N_EvtWriter_BufferFlush || number == VT_N_EvtWriter_MeasurementOnOff);
-    INSIST(!reader.fail || reader.events < reader.fail); /* nothing may follow an error */
+    INSIST(!reader.fail || reader.events < reader.fail); /* no event may follow an error */
     if (++reader.events == reader.fail) return 78;
     reader.last = time;
     reader.counts[number]++;
@@ -151,7 +151,7 @@ static int32_t metric(HEAD, uint32_t id, uint8_t n, const uint8_t *types, const 
     return event(VT_N_EvtWriter_Metric, w, a, t);
 }
 
-/* The other kinds: their arguments, and what must be true of them. */
+/* Conditions on the arguments of all other kinds. */
 #define EVENT(name, condition, ...)                                                                                   \
     static int32_t name(HEAD, ##__VA_ARGS__)                                                                          \
     {                                                                                                                 \
@@ -272,7 +272,7 @@ static void take_libotf2(void)
 
 static size_t (*compress)(void *, size_t, const void *, size_t, int);
 
-/* The kernel gives pages of mapped files back; the rows here are no files. */
+/* Replaces madvise: the kernel releases pages of mapped files, but the rows here are not mapped files. */
 int vt_fuzz_madvise(void *address, size_t bytes, int advice)
 {
     (void)advice;
@@ -295,7 +295,7 @@ static uint32_t varint(uint8_t *to, const uint8_t *from, uint32_t bytes)
     return (uint32_t)(at - to);
 }
 
-/* What a block of this codec stores for these records. */
+/* The stored bytes of a block of this codec with these records. */
 static uint32_t encode(uint8_t *to, size_t capacity, uint8_t codec, const uint8_t *from, uint32_t bytes)
 {
     static struct vt_packer packer;
@@ -312,7 +312,7 @@ static uint32_t encode(uint8_t *to, size_t capacity, uint8_t codec, const uint8_
     return bytes;
 }
 
-/* A block of exactly its size, so that a byte too far is seen; row is what the index says of it. */
+/* A block in memory of exactly its size, so that ASan sees an access beyond its end. row: its row of the index. */
 static void *block(struct vt_row *row, const struct piece *p, const uint64_t *open, const uint8_t *payload)
 {
     static uint8_t stored[3 * UINT16_MAX];
@@ -369,7 +369,7 @@ static uint32_t make_rows(struct vt_row *rows, const uint8_t *data, size_t size)
     return n;
 }
 
-/* ---- What must hold ---- */
+/* ---- Conditions on the results ---- */
 
 static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps *maps, uint16_t fail,
                      struct vt_transcoded *result)
@@ -378,9 +378,9 @@ static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps
     memset(&reader, 0, sizeof reader);
     reader.fail = fail;
     reader.regions = maps->unknown_region;
-    reader.comms = maps->ncomms ? (uint32_t)maps->ncomms : 1; /* those of the user API have numbers from 0 */
+    reader.comms = maps->ncomms ? (uint32_t)maps->ncomms : 1; /* communicators of the user API have numbers from 0 */
     reader.others = (uint32_t)maps->nwindows;
-    int code = vt_kernel_transcode(WRITER, rows, n, maps, result, &error);
+    int code = vt_kernel_transcode(WRITER, rows, n, maps, NULL, result, &error);
     INSIST(code == VT_OK || code == VT_BAD_DATA || code == VT_BAD_OTF2 || code == VT_BAD_ARGUMENT);
     INSIST(memchr(error.text, 0, sizeof error.text) && (!n || error.row < n) && error.offset <= VT_RAW_MAX);
     INSIST((code == VT_BAD_OTF2) == (fail && reader.events == fail));
@@ -398,7 +398,7 @@ static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps
     return code;
 }
 
-/* All rows as one location of a process, and the second half of them as another one. */
+/* Sums the heap of a process with three locations: all rows, their second half, and none. */
 static void join(const struct vt_row *rows, uint32_t n, const struct vt_maps *maps, uint16_t fail)
 {
     struct vt_stream streams[3] = {{rows, n, 0}, {rows + n / 2, n - n / 2, 0}, {NULL, 0, 0}};
@@ -414,8 +414,8 @@ static void join(const struct vt_row *rows, uint32_t n, const struct vt_maps *ma
     if (code == VT_OK) INSIST(result.events == reader.counts[VT_N_EvtWriter_Metric] && result.last_ns == reader.last);
 }
 
-/* A second opinion on all rows: whether all is whole; beyond: one names what scans leave out, or an event has more than
-   one attribute, which may be the same. */
+/* Checks all rows by other code: returns 1 if all records are complete. Sets beyond if a record refers to an id that
+   scans leave out, or if an event has several attributes, which may be equal. */
 static int well_formed(const struct vt_row *rows, uint32_t n, int *beyond)
 {
     static uint64_t words[VT_WORDS_MAX];
@@ -439,7 +439,8 @@ static int well_formed(const struct vt_row *rows, uint32_t n, int *beyond)
                 *beyond |= attribute && pending;
                 if (what & VT_FUNCTION || (VT_KIND(what) != VT_K_TIME && VT_KIND(what) != VT_K_HEAP)) pending = attribute;
             }
-            *beyond |= VT_KIND(what) >= VT_K_THREAD_FORK && VT_KIND(what) <= VT_K_THREAD_TEAM_JOINED; /* their regions */
+            /* Scans leave out the regions of teams. */
+            *beyond |= VT_KIND(what) >= VT_K_THREAD_FORK && VT_KIND(what) <= VT_K_THREAD_TEAM_JOINED;
             *beyond |= VT_KIND(what) == VT_K_RMA_GROUP_SYNC && words[k - 1] > VT_ID_MAX;
             *beyond |= VT_KIND(what) == VT_K_IO_DUPLICATE && (uint32_t)words[k - 1] > VT_ID_MAX;
         }
@@ -448,12 +449,12 @@ static int well_formed(const struct vt_row *rows, uint32_t n, int *beyond)
     return 1;
 }
 
-/* Maps for all that the scan has found, and nothing else: then nothing may be without a place. */
+/* Transcodes with maps for exactly the ids that the scan found: then no id may be unmapped. */
 static void transcode_all(const struct vt_row *rows, uint32_t n, struct vt_maps maps, const struct vt_scan *found,
                           int unmapped)
 {
     static uint32_t same[VT_ID_MAX + 1];
-    static uint8_t types[VT_ID_MAX + 1]; /* also which regions are the program's own: all */
+    static uint8_t types[VT_ID_MAX + 1]; /* also used as flags: all regions are the program's own */
     uint64_t most = found->nfunctions > found->naddresses ? found->nfunctions : found->naddresses;
     uint32_t *functions = malloc((found->nfunctions + 1) * sizeof *functions), *numbers = calloc(most + 1, 4);
     for (uint64_t i = 0; i < found->nfunctions; i++) functions[i] = (uint32_t)found->functions[i];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libFuzzer on csrc/otf2_reader: bytes become the calls that libotf2 makes for a damaged archive, with any values in any
-   order, and what comes of them is checked. Built by test_readback_fuzz.py, with ASan and UBSan. calls.h, which that
-   test writes, calls each callback with arguments of its types. */
+/* libFuzzer on csrc/otf2_reader. Input bytes become calls of callbacks, as libotf2 makes them for a damaged archive:
+   any values in any order. The results are checked. test_readback_fuzz.py builds this file with ASan and UBSan, and
+   writes calls.h, which calls each callback with arguments of its types. */
 #include <dlfcn.h>
 #include <string.h>
 #include "insist.h"
 #include "otf2_reader/definitions.h"
-#include "otf2_reader/replay.h"
+#include "otf2_reader/stack_replay.h"
 
 enum { CAPACITY = 24, REGIONS = 5, BINS = 7, CLASSES = 3, MEMBERS = 255 };
 
@@ -21,7 +21,7 @@ static struct {
 
 static uint8_t byte(void) { return in.at < in.end ? *in.at++ : 0; }
 
-/* Small numbers mostly, else those at the limits, or any. */
+/* A number: mostly small, else at a limit of its type, or arbitrary. */
 static uint64_t number(void)
 {
     static const uint64_t limits[] = {UINT64_MAX, UINT32_MAX, 1ull << 63, (1ull << 63) - 1, 1ull << 31, 1ull << 60};
@@ -97,7 +97,7 @@ void *vt_fuzz_dlsym(void *library, const char *name)
 
 #include "calls.h"
 
-/* ---- What must hold ---- */
+/* ---- Conditions on the results ---- */
 
 static void check_batch(const struct vt_batch *b, int64_t before)
 {
@@ -130,12 +130,29 @@ static void check_stats(const struct vt_stats *s)
     INSIST(s->calls && s->min >= 0 && s->min <= s->max && s->inclusive >= 0 && s->inclusive <= s->total);
 }
 
+/* Adds the call paths of calling contexts, and lets events name them. */
+static void add_paths(struct vt_replay *r)
+{
+    static uint32_t node_of[CAPACITY];
+    struct vt_path paths[3];
+    uint32_t n = byte() % 4;
+    int good = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        paths[i] = (struct vt_path){(uint32_t)number(), byte() % REGIONS};
+        good &= paths[i].parent <= i;
+    }
+    for (unsigned i = 0; i < CAPACITY; i++) node_of[i] = byte() & 1 ? VT_NONE : (uint32_t)number();
+    INSIST((vt_replay_add_paths(r, paths, n) == VT_READ_OK) == good);
+    r->node_of = node_of;
+}
+
 static struct vt_replay *make_replay(uint8_t how, double *line)
 {
     static const uint8_t class_of[REGIONS] = {0, 1, 2, 1, 0}, site_of[REGIONS] = {0, VT_SITE_CALL, 1, 2, 3};
     struct vt_replay *r = vt_replay_new(REGIONS, how & 1);
     INSIST(r);
     if (how & 2) r->paths_max = 4;
+    if (how & 64) add_paths(r);
     r->want_slices = how >> 2 & 1;
     r->shortest = how & 1 ? 3 : 0;
     if (how & 8) r->site_of = site_of, r->site_attribute = 1;
@@ -147,7 +164,7 @@ static struct vt_replay *make_replay(uint8_t how, double *line)
     return r;
 }
 
-/* The events of a location, in batches. */
+/* Reads the events of a location in batches. */
 static void read_events(struct vt_replay *r, struct vt_batch *b)
 {
     int64_t last = INT64_MIN;
@@ -223,11 +240,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (how & 8 || !(how & 64)) b->from = INT64_MIN;
     b->clock_offset = number();
     b->resolution = how & 64 ? 1000000000 : number();
-    b->resolution += !b->resolution; /* Python takes 10^9 for 0 */
+    b->resolution += !b->resolution; /* Python replaces a resolution of 0 by 10^9 */
     b->want_attributes = how >> 7;
     memset(b->wanted, 1, sizeof b->wanted);
     read_events(r, b);
-    read_events(r, b); /* what is left, if anything: a second location */
+    read_events(r, b); /* a second location, from the rest of the input */
     vt_readback_batch_free(b);
     vt_replay_free(r);
     return 0;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every command on damaged archives, as processes: exit code 0, 1 or 2, single plain lines, bounded time and memory."""
+"""Every command on damaged archives, as a process: exit code 0, 1 or 2, single printable lines, limited time and
+memory."""
 
 from __future__ import annotations
 
@@ -18,10 +19,10 @@ import pytest
 import vtrace
 from support.build.builder import Builder
 from support.build.run import run, unify
-from support.damage.archives import TOLD, Mutant, copy, mutant, rich, spoil_table, told
+from support.damage.damaged_archives import PROPERTIES, Mutant, copy, mutant, property_texts, rich, spoil_table
+from support.damage.damaged_files import damage
 from support.damage.isolate import isolated
 from support.damage.limited import limited
-from support.damage.local_files import damage
 from support.synthetic_runs.whole_run import make_run
 from support.tools import ROOT, call, command
 from vtrace.analysis.questions.timeline_data import gather
@@ -31,7 +32,7 @@ from vtrace.text import plain
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
 GOOD = "GOOD"
-"""In COMMANDS: the undamaged archive."""
+"""Stands for the undamaged archive in COMMANDS."""
 COMMANDS: list[list[str]] = [
     ["info"], ["summary"], ["info", "--json"], ["summary", "--json"], ["report", "-o", "r.html"], ["diff", GOOD],
     ["timers", "--all"], ["export", "--to", "perfetto", "-o", "p"], ["export", "--to", "csv", "-o", "c"],
@@ -41,10 +42,10 @@ COMMANDS: list[list[str]] = [
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Archives with nothing wrong: of everything that OTF2 has, of vtunify, and of Score-P."""
+    """Undamaged archives: one with all kinds of events and definitions, one of vtunify, and one of Score-P."""
     place = tmp_path_factory.mktemp("whole")
     archive = Mutant(place / "rich.trace", Random(0), 0)
-    archive.properties(told())
+    archive.properties(property_texts())
     archive.markers()
     rich(archive)
     (place / "local").mkdir()
@@ -62,7 +63,7 @@ def try_command(words: list[str], archive: Path, whole: list[Path]) -> None:
 
 
 def make(where: Path, seed: int, whole: list[Path]) -> Path | None:
-    """A mutant; None where libotf2 itself refuses to write it."""
+    """A damaged archive; None if libotf2 itself refuses to write it."""
 
     def child() -> None:
         faulthandler.disable()
@@ -77,7 +78,7 @@ def make(where: Path, seed: int, whole: list[Path]) -> Path | None:
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_nothing_is_wrong_with_whole_archives(words: list[str], whole: list[Path]) -> None:
-    """What the damage is done to is good."""
+    """All commands accept the archives before their damage."""
     others: list[str | Path] = [whole[0] if word == GOOD else word for word in words[1:]]
     done = limited(["vtrace", words[0], whole[0], *others], whole[0].parent)
     assert done.returncode == 0, str(done)
@@ -86,7 +87,7 @@ def test_nothing_is_wrong_with_whole_archives(words: list[str], whole: list[Path
 
 @pytest.mark.parametrize("part", range(13))
 def test_some_damaged_archives(part: int, whole: list[Path], tmp_path: Path) -> None:
-    """Each command on two mutants; libotf2 may refuse to write one of them."""
+    """Each command on two damaged archives; libotf2 may refuse to write one of them."""
     mutants = [archive for seed in (part, part + 100) if (archive := make(tmp_path / f"{seed}.trace", seed, whole))]
     assert mutants, "libotf2 refuses to write both"
     for archive in mutants:
@@ -97,7 +98,7 @@ TABLE_COMMANDS = [
     ["info", "--json"], ["summary"], ["summary", "--json"], ["report", "-o", "r.html"],
     ["export", "--to", "chrome", "-o", "j"], ["export", "--to", "perfetto", "-o", "p"],
 ]  # fmt: skip
-"""What reads the intervals of the table of coverage."""
+"""Commands that read the intervals of the table of coverage."""
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def gaps(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("part", range(6))
 def test_some_damaged_tables(part: int, gaps: Path, tmp_path: Path) -> None:
-    """Each command on some; and whatever they hold, Python's question is answered or refused in one line."""
+    """Each command on some damaged tables. For any damage, the Python API answers or raises an error of one line."""
     for seed in range(part, 60, 6):
         archive = tmp_path / f"{seed}.trace"
         copy(gaps, archive)
@@ -125,7 +126,7 @@ def test_some_damaged_tables(part: int, gaps: Path, tmp_path: Path) -> None:
 def ask_ledger(archive: Path) -> None:
     trace = vtrace.open(archive)
     lines = trace.caveats()
-    assert lines, "the totals tell of it where the table cannot"
+    assert lines, "without the table, the totals still give caveats"
     assert all(line.isprintable() for line in map(plain, lines))
     for row in gather(trace, Selection()).missing.records():
         assert 0 <= row["begin"] <= row["end"] <= LATEST
@@ -134,7 +135,7 @@ def ask_ledger(archive: Path) -> None:
 
 @pytest.mark.full
 def test_damaged_archives(whole: list[Path], tmp_path: Path) -> None:
-    """All commands on many mutants."""
+    """All commands on many damaged archives."""
     begin, most = monotonic(), 100 if not SECONDS else 10**9
     for seed in count(1000 if not SECONDS else int(begin)):
         if seed >= 1000 + most or (SECONDS and monotonic() - begin > SECONDS):
@@ -145,25 +146,29 @@ def test_damaged_archives(whole: list[Path], tmp_path: Path) -> None:
 
 
 def archive_that_says(where: Path, **values: object) -> Path:
-    """A good archive with properties of vtunify, some of them with these values."""
+    """An undamaged archive with the properties of vtunify. values: replacements."""
     archive = Mutant(where / "a.trace", Random(0), 0)
-    archive.properties({name: json.dumps(value) for name, value in (TOLD | values).items()})
+    archive.properties({name: json.dumps(value) for name, value in (PROPERTIES | values).items()})
     return rich(archive)
 
 
 WRONG = {
-    "a list": ("COVERAGE", [1], "property VTRACE::COVERAGE is damaged and left out (it is no object)"),
-    "a text for a count": ("COVERAGE", TOLD["COVERAGE"] | {"lost": "3"}, "COVERAGE: lost is damaged and left out"),
-    "numbers for words": ("ABOUT", TOLD["ABOUT"] | {"command": [1, "x"]}, "command[0] is damaged and left out"),
-    "no number": ("COVERAGE", TOLD["COVERAGE"] | {"off": float("nan")}, "off is damaged and left out"),
+    "a list": ("COVERAGE", [1], "property VTRACE::COVERAGE is damaged and left out (expected: object)"),
+    "a text for a count": (
+        "COVERAGE",
+        PROPERTIES["COVERAGE"] | {"lost": "3"},
+        "COVERAGE: lost is damaged and left out",
+    ),
+    "numbers for words": ("ABOUT", PROPERTIES["ABOUT"] | {"command": [1, "x"]}, "command[0] is damaged and left out"),
+    "no number": ("COVERAGE", PROPERTIES["COVERAGE"] | {"off": float("nan")}, "off is damaged and left out"),
     "a part is missing": ("CLOCKS", {"count": 2}, "(reference, compared, measured, error_ns is missing)"),
-    "a negative count": ("EVENTS", {"Enter": -1}, "EVENTS: Enter is damaged and left out (it is no count)"),
+    "a negative count": ("EVENTS", {"Enter": -1}, "EVENTS: Enter is damaged and left out (expected: count)"),
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
 def test_damaged_properties(what: str, tmp_path: Path) -> None:
-    """A damaged part is told in one line, by each command, and the rest is shown."""
+    """Each command reports a damaged property in one line, and shows the rest."""
     name, value, expected = WRONG[what]
     archive = archive_that_says(tmp_path, **{name: value})
     for words in (["info"], ["summary"]):

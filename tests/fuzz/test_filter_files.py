@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whatever stands in a filter or a file of groups: rules that hold, and single lines about what does not."""
+"""Random content of a filter file or a file of groups: valid rules apply, each invalid one gives a single line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_no_file_harms(content: st.SearchStrategy[bytes], tmp_path: Path) -> Non
 
         def ask() -> None:
             os.dup2(os.open(heard, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
-            os.environ.pop("VT_FUZZ_SECONDS", None)  # no setting, which would be told
+            os.environ.pop("VT_FUZZ_SECONDS", None)  # the runtime would report an unknown setting
             os.environ.update(VT_FILTER_SPEC=str(rules), VT_GROUPS_SPEC=str(groups))
             runtime = ctypes.CDLL(str(LIB / "libvtrace.so.1"))
             runtime.vt_filter_explain.restype = ctypes.c_long

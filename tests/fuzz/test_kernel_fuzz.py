@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libFuzzer on the kernel in C: see kernel.c, and ends.c for the repair. VT_FUZZ_SECONDS says how long, VT_FUZZ_RUNS
-how many inputs; what it finds stays in build/fuzz."""
+"""libFuzzer on the C kernel: see kernel.c, and ends.c for the repair. VT_FUZZ_SECONDS limits the time, VT_FUZZ_RUNS the
+number of inputs. Findings stay in build/fuzz."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from vtrace.io.local import records as r
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0")) // 2 or 15
 RUNS = os.environ.get("VT_FUZZ_RUNS")
-"""As many inputs, however long they take."""
+"""Number of inputs; if set, there is no limit of time."""
 SOURCES = ROOT / "csrc"
 STRANGER = (
     "ARUc9RQFCAIFFWpqagUCBRYFAQgCEwUCFPvrCAgEEwcWBQEIBwEAYDAAAALt+v3rBBQIAhMFAhT76wgIBBMHFgUBCAcBAGAwAAAC7fr96wQU9/4EEwUI"
     "AgUVBQIU9sL29vb2CAQTBxb3/gQTBQgCBRUFAhT2wvf29vYIBBMHFgUBCAcoAQA="
 )
-"""For ends.c: a process that is no member of a communicator takes part in its collectives."""
+"""An input of ends.c: a process takes part in collectives of a communicator without being a member."""
 BEFORE_ZERO = (
     "5AABAQKXCAgBFvb+CAgCChcFBQQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABQN5AD/AAAAAP///3AAYAAACFYAAF8AAD0AAP//ABUF"
     "AgEWBQEICAICFwU=",
     "5AABAQIICAEWBQEICAICFwUFBBQN5AD/AAAAAP///3AAYAAACFYAAF8AAAAAAP//ABUFAgEWBQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
     "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEICAICFwU=",
 )
-"""For ends.c: a message is received before the archive's zero, on a clock that is put forward from there on."""
+"""Inputs of ends.c: a receive before the archive's zero puts its clock forward."""
 CHUNK, WRONG_CHECKSUM, STORED, RAW_BYTES, DEFINITIONS = 1, 2, 4, 8, 16
 FLAGS = [
     "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined", "-Wall", "-Wextra",
@@ -58,7 +58,7 @@ def options(fail: int = 0, ticks: tuple[int, ...] = (1000, 2000), ns: tuple[int,
 
 
 def piece(chunk: Chunk, codec: int, how: int = 0, step: int = 0, payload: bytes | None = None) -> bytes:
-    """struct piece of kernel.c with its open regions and its records."""
+    """struct piece of kernel.c, followed by its open regions and its records."""
     data = bytes(chunk.data) if payload is None else payload
     numbers = (how, codec, step, len(chunk.open), len(data), chunk.classes, len(chunk.data), 0)
     head = struct.pack("<4B2H2I2Q", *numbers, chunk.ticks, chunk.end_ticks)
@@ -66,7 +66,9 @@ def piece(chunk: Chunk, codec: int, how: int = 0, step: int = 0, payload: bytes 
 
 
 def seeds(directory: Path) -> Path:
-    """Every kind of record, codec and form, times before and after the knots, holes, and an event that OTF2 refuses."""
+    """Inputs with every kind of record, codec and form, times before and after the knots, missing chunks, and an event
+    that OTF2 refuses.
+    """
     directory.mkdir()
     every = Chunk(open=[r.FUNCTION | 1, r.what("ENTER", 2), r.OPEN_ADDRESS | 0x7001]).enter(1).enter(2, 5)
     for kind, identifier, payload, *_ in [*MPI, *ONE_SIDED, *IO, *THREADS]:
@@ -96,7 +98,7 @@ def seeds(directory: Path) -> Path:
         *ONE_SIDED,
         *IO,
         *THREADS,
-    ]:  # alone, so that no other record names the same
+    ]:  # each alone, so that no other record refers to the same object
         found[kind] = options() + piece(Chunk().record(kind, 1, identifier, *payload), r.CODEC_RAW)
     team = Chunk().record("THREAD_FORK", 1, 1, 2 | 1 << 32).record("THREAD_TEAM_BEGIN", 1, 3, 2 | 1 << 32, 0)
     team.record("THREAD_TASK_CREATE", 1, 0, 1, 3).record("THREAD_TASK_BEGIN", 1, 4, 1, 3)
@@ -111,7 +113,7 @@ def seeds(directory: Path) -> Path:
 
 
 def programs(directory: Path) -> Path:
-    """For ends.c: messages, requests and collectives that find their other ends."""
+    """Inputs of ends.c: messages, requests and collectives with both ends."""
     directory.mkdir()
     number = {name: i for i, name in enumerate(r.KINDS)}
 
@@ -119,7 +121,7 @@ def programs(directory: Path) -> Path:
         return bytes([location, number[kind], 5, *payload])
 
     parts = bytes([0b11100100, 0, 1, 1, 2, 0, 255, 2])
-    # Peer 2 is process 2, whose first location is 4; its peer 0 is process 0. Communicator 1 has the ranks backwards.
+    # Peer 2 is process 2 with first location 4; its peer 0 is process 0. Communicator 1 has the ranks in reverse order.
     there = record(0, "SEND", 2, 8) + record(0, "ISEND", 2, 8, 3) + record(1, "REQUEST_CANCELLED", 3)
     back = record(4, "IRECV_REQUEST", 1) + record(4, "RECV", 0, 8) + record(4, "IRECV", 0, 8, 1)
     all_of = [record(2 * rank, "COLL_BEGIN") + record(2 * rank, "COLL_END", 11, 8, 8) for rank in range(4)]
@@ -132,21 +134,21 @@ def programs(directory: Path) -> Path:
     sent, back, received = [4, number["SEND"], 252, 0, 8], [0, number["TIME"], 0, 255], [0, number["RECV"], 0, 2, 8]
     one_chunk, later = bytes([*parts[:-1], 0]), [0, number["TIME"], 252, 0]
     (directory / "before zero").write_bytes(one_chunk + bytes([*sent, *back, *received, *later]))
-    # A receive that is sent and posted, and never ends.
+    # A posted receive of a sent message, without an end.
     posted = [4, number["IRECV"], 4, 0, 8, 1, 4, number["IRECV_REQUEST"], 4, 1]
     (directory / "no end").write_bytes(one_chunk + bytes([0, number["SEND"], 4, 2, 8, *posted]))
-    # Ticks that descend, as they may in damaged files: what is received first is received later.
+    # Descending ticks, as in a damaged file: the first receive has the later time.
     twice = [0, number["RECV"], 8, 2, 8, *back, *received]
     (directory / "descending").write_bytes(one_chunk + bytes([*sent, *sent, *twice, *later]))
     return directory
 
 
 def fuzz(program: Path, directory: Path, seconds: int) -> tuple[int, str]:
-    """libFuzzer's exit code and what it printed; inputs that are new to it stay in the corpus under directory."""
+    """Runs libFuzzer; returns its exit code and output. Inputs with new coverage stay in the corpus under directory."""
     corpus, found = directory / "corpus", directory / "found"
     for path in (corpus, found):
         path.mkdir(exist_ok=True)
-    # Of the memory in use most is the sanitizer's, and huge pages multiply it.
+    # The sanitizer uses most of the memory, and huge pages multiply its use.
     limits = ["-max_len=8192", "-timeout=10", "-malloc_limit_mb=256", "-rss_limit_mb=8192"]
     words = [program, f"-runs={RUNS}" if RUNS else f"-max_total_time={seconds}", *limits, "-seed=1"]
     known = seeds(directory / "seeds") if program.name == "kernel" else programs(directory / "seeds")
@@ -157,7 +159,7 @@ def fuzz(program: Path, directory: Path, seconds: int) -> tuple[int, str]:
 
 def test_the_kernel_takes_anything(tmp_path: Path) -> None:
     where = tmp_path
-    if "VT_FUZZ_SECONDS" in os.environ:  # hours of work are worth keeping
+    if "VT_FUZZ_SECONDS" in os.environ:  # keeps the corpus of a long run
         where = ROOT / "build" / "fuzz"
         where.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(where / "seeds", ignore_errors=True)
@@ -181,10 +183,10 @@ MISTAKES = {
     "the scan misses a handle": ("scan.c", "VT_KIND(what) <= VT_K_IO_DONE", "VT_KIND(what) < VT_K_IO_TRY_LOCK"),
     "a heap below nothing": ("heap.c", "j->total[i] > 0 ? (uint64_t)j->total[i] : 0", "(uint64_t)j->total[i]"),
     "threads in no order": ("heap.c", "x->ns < y->ns", "x->ns > y->ns"),
-    "a window is not mapped": ("rma.c", "if (win == VT_UNMAPPED) return VT_OK;", ""),
-    "an unknown flag of I/O": ("io.c", "high <= STATUS_FLAGS", "1"),
+    "a window is not mapped": ("rma_events.c", "if (win == VT_UNMAPPED) return VT_OK;", ""),
+    "an unknown flag of I/O": ("io_events.c", "high <= STATUS_FLAGS", "1"),
     "an attribute twice": ("attribute.c", "[i] == id) return", "[i] == id && p->depth > 9) return"),
-    "a message of users is not counted": ("user.c", "p->messages++", "p->messages"),
+    "a message of users is not counted": ("user_events.c", "p->messages++", "p->messages"),
     "an end twice": ("ends.c", "if (place & EARLY) return VT_OK;", ""),
     "attributes of another event": ("transcode.c", "&& !passes_on(what)", "&& !passes_on(what) && what % 2"),
 }
@@ -193,7 +195,7 @@ MISTAKES = {
 @pytest.mark.full
 @pytest.mark.parametrize("what", MISTAKES)
 def test_mistakes_are_found(tmp_path: Path, what: str) -> None:
-    """A kernel with a check too few must not survive: otherwise the fuzzing proves nothing."""
+    """The fuzzer finds a check removed from the kernel: otherwise its success would prove nothing."""
     shutil.copytree(SOURCES, tmp_path / "csrc")
     name, right, wrong = MISTAKES[what]
     file = tmp_path / "csrc" / "otf2_writer" / name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whatever happened to an archive: one line that says so, or tables of what is left; no crash, no hang."""
+"""vtrace.open of a damaged archive gives an error of one line, or tables of the intact rest; no crash, no hang."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import vtrace
-from support.damage.archives import rich
+from support.damage.damaged_archives import rich
 from support.damage.isolate import isolated
 from support.synthetic_runs.archives import Foreign
 from vtrace.errors import VtraceError
@@ -34,11 +34,11 @@ DAMAGE = st.tuples(
     PLACES,
     st.binary(min_size=1, max_size=8) | st.sampled_from([b"\xff" * 8, b"\x80", bytes(8)]),
 )
-"""What to do, where (a byte, or a share of the file), and bytes to do it with."""
+"""Kind of damage, place (an offset, or a share of the file), and bytes for it."""
 
 
 def damaged_bytes(data: bytes, what: str, place: float, value: bytes) -> bytes | None:
-    """The bytes of a file after some damage; None: there is no file any more."""
+    """The bytes of a file with this damage; None: the file is removed."""
     at = min(len(data), place if isinstance(place, int) else int(place * len(data)))
     if what == "remove":
         return None if place == 0 else data[:at] + data[at + len(value) :]
@@ -49,7 +49,7 @@ def damaged_bytes(data: bytes, what: str, place: float, value: bytes) -> bytes |
 
 @pytest.fixture(scope="module")
 def archives() -> Iterator[tuple[Path, Path]]:
-    """A whole archive, and a place for damaged ones."""
+    """An undamaged archive, and a directory for damaged ones."""
     shm = Path("/dev/shm")
     place = Path(tempfile.mkdtemp(prefix="vtrace-fuzz-", dir=shm if os.access(shm, os.W_OK) else None))
     yield rich(Foreign(place / "whole")), place / "damaged"
@@ -57,8 +57,10 @@ def archives() -> Iterator[tuple[Path, Path]]:
 
 
 def ask(path: Path) -> None:
-    """Everything that can be asked; only a VtraceError of one line may come of it. In a process of its own: other tests
-    open archives under load, and have the usual time for it."""
+    """Calls all methods of a trace. The only allowed exception is a VtraceError of one line.
+
+    Must run in a process of its own, because it shortens the time limit for opening an archive.
+    """
     reader.OPEN_SECONDS = 1
     try:
         trace = vtrace.open(path)
@@ -93,6 +95,6 @@ def test_damaged_archives(archives: tuple[Path, Path], data: st.DataObject) -> N
 
 def test_the_whole_archive(archives: tuple[Path, Path]) -> None:
     trace = vtrace.open(archives[0])
-    assert trace.profile()["calls"].sum() == 2 * 8 * (2 + 1)  # two calls and a flush each time
+    assert trace.profile()["calls"].sum() == 2 * 8 * (2 + 1)  # two calls and a flush in each turn
     assert not trace.problems
     isolated(lambda: ask(archives[0]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libFuzzer on the C that reads archives: see readback.c. VT_FUZZ_SECONDS says how long,
-VT_FUZZ_RUNS how many inputs."""
+"""libFuzzer on the C reader of archives: see readback.c. VT_FUZZ_SECONDS limits the time, VT_FUZZ_RUNS the number of
+inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = "uint64_t, uint64_t, uint64_t, void *, OTF2_AttributeList *"
 
 
 def calls() -> str:
-    """C that calls each callback with values of the input."""
+    """C source that calls each callback with values of the input."""
     events = _function(
         "call_event", "unsigned kind, uint64_t time, void *user, OTF2_AttributeList *told", [*EVENTS, *LIST_EVENTS],
         "VT_READ", "event_handlers", HEAD, "0, time, 0, user, told",
@@ -55,7 +55,7 @@ def _function(
 
 
 def _before(one: Callback) -> str:
-    """Lists have as many members as their count says, of their type."""
+    """Statements that fill the lists of a callback, with the length that its count says."""
     lists = [kind for kind, _ in one.arguments if "*" in kind and "char" not in kind]
     if not lists:
         return ""
@@ -89,7 +89,7 @@ def build(directory: Path, sources: Path) -> Path:
 
 
 def seeds(directory: Path) -> Path:
-    """Some bytes of each kind of setting; libFuzzer finds the rest."""
+    """Random inputs for each value of the first byte, which selects options; libFuzzer finds others."""
     directory.mkdir(exist_ok=True)
     random = Random(1)
     for how in range(256):
@@ -118,16 +118,17 @@ MISTAKES = {
         "readback.h", "return ns > VT_READ_LATEST ? VT_READ_LATEST : ns < -VT_READ_LATEST ? -VT_READ_LATEST : ns;",
         "return ns;",
     ),
-    "an unknown region": ("replay.c", "region >= r->known) region = (uint32_t)", "0) region = (uint32_t)"),
+    "an unknown region": ("stack_replay.c", "region >= r->known) region = (uint32_t)", "0) region = (uint32_t)"),
     "members without room": ("definitions.c", "rows(d, MEMBERS, count)", "rows(d, MEMBERS, 1)"),
-    "a path too many": ("replay.c", "if (r->out.npaths == r->paths_room && !grow_paths(r)) return VT_NONE;", ""),
+    "a path of no context": ("stack_replay.c", "known < r->out.npaths", "known != VT_NONE"),
+    "a path too many": ("stack_replay.c", "if (r->out.npaths == r->paths_room && !grow_paths(r)) return VT_NONE;", ""),
 }  # fmt: skip
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("what", MISTAKES)
 def test_mistakes_are_found(tmp_path: Path, what: str) -> None:
-    """C with a check too few must not survive: otherwise the fuzzing proves nothing."""
+    """The fuzzer finds a check removed from the reader: otherwise its success would prove nothing."""
     call(["cp", "-r", SOURCES, tmp_path / "csrc"], tmp_path)
     name, right, wrong = MISTAKES[what]
     file = tmp_path / "csrc" / "otf2_reader" / name

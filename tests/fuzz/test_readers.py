@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whatever happened to local files: one line that says so, or an archive that readers take; nothing else."""
+"""Damaged local files give an error of one line, or an archive that readers accept; nothing else."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 import vtrace.commands.dump
 import vtrace.commands.info
 import vtrace.unify.run
+from support.damage.damaged_files import DAMAGE, damage
 from support.damage.isolate import isolated
-from support.damage.local_files import DAMAGE, damage
 from support.synthetic_runs.whole_run import make_run
 from support.tools import call, need
 from vtrace.cli import main as vtrace
@@ -35,20 +35,20 @@ from vtrace.io.local.heads import read_uctl
 
 SECONDS = int(os.environ.get("VT_FUZZ_SECONDS", "0"))
 SHARE = 3
-"""Examples a second that one test of several may take."""
+"""Examples per second of VT_FUZZ_SECONDS for each test."""
 fuzzed = partial(
     settings, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, derandomize=not SECONDS
 )
 
 
 def count(short: int) -> int:
-    """How many examples to try."""
+    """The number of examples to try."""
     return max(short, SECONDS * SHARE)
 
 
 @pytest.fixture(scope="module")
 def where() -> Any:
-    """A directory that lies in memory where there is such a thing."""
+    """A directory, in memory if possible."""
     shm = Path("/dev/shm")
     place = Path(tempfile.mkdtemp(prefix="vtrace-fuzz-", dir=shm if os.access(shm, os.W_OK) else None))
     yield place
@@ -64,7 +64,7 @@ def fill(where: Path, data: dict[str, bytes]) -> Path:
 
 
 def run(main: Callable[[], int], words: Sequence[str | Path], where: Path) -> tuple[int, str]:
-    """Runs a command in this process; returns its exit code and its result. What it says must be single plain lines."""
+    """Runs a command in this process; returns its exit code and stdout. Messages must be single printable lines."""
     name = sys.argv[0] = str(words[0])
     sys.argv[1:] = [str(word) for word in words[1:]]
     with open(where / "stdout", "w+") as out, open(where / "stderr", "w+") as err:
@@ -74,7 +74,7 @@ def run(main: Callable[[], int], words: Sequence[str | Path], where: Path) -> tu
         err.seek(0)
         said, result = err.read(), out.read()
     lines = said.splitlines()
-    assert said.count("\n") == len(lines), "a character that ends lines"
+    assert said.count("\n") == len(lines), "a message has another character that ends a line"
     for line in lines:
         assert line.startswith(f"{name}: "), repr(line)
         assert line.isprintable(), repr(line)
@@ -88,7 +88,7 @@ def unify_and_read(prefix: Path, salvage: bool, printed: bool) -> None:
     words = ["vtunify", "-k", "-j1", prefix, *(["--salvage"] if salvage else [])]
     code, result = run(vtunify, words, prefix.parent.parent)
     if code:
-        assert sorted(os.listdir(prefix.parent)) == before, "something is left behind"
+        assert sorted(os.listdir(prefix.parent)) == before, "the failed run left files"
         return
     match = re.search(r" ([0-9,]+) events?, ", result)
     assert match, result
@@ -100,7 +100,7 @@ def unify_and_read(prefix: Path, salvage: bool, printed: bool) -> None:
 
 
 def read_events(anchor: Path, expected: int) -> None:
-    """Reads all with the otf2 package; enters and leaves must be in pairs."""
+    """Reads all events with the otf2 package; enters and leaves must be in pairs."""
     stacks: dict[int, list[Any]] = {}
     events = last = 0
     with otf2.reader.open(str(anchor)) as reader:
@@ -124,7 +124,7 @@ CODECS = st.sampled_from(
 
 
 def test_an_undamaged_run(where: Path) -> None:
-    """What the damage is done to is good."""
+    """vtunify and readers accept the run before its damage."""
     prefix = fill(where / "good", damage(make_run(where / "good"), {}, [], []))
     code, result = run(vtunify, ["vtunify", prefix], where)
     assert (code, result.splitlines()[0].partition(": ")[2]) == (
@@ -134,7 +134,7 @@ def test_an_undamaged_run(where: Path) -> None:
 
 
 RUNS = st.lists(st.tuples(*DAMAGE, CODECS, st.booleans(), st.integers(0, 9)), min_size=1, max_size=5)
-"""A child costs more than a run."""
+"""Several runs for one child process, because starting a process takes longer than a run."""
 
 
 @fuzzed(max_examples=count(130))
@@ -148,7 +148,7 @@ def test_whole_runs(where: Path, runs: list[tuple[Any, ...]]) -> None:
 
 
 def damaged(place: Path, inner: list[Any], outer: list[Any], codecs: tuple[int, int]) -> Path:
-    """Makes the files of a run and damages them; returns their prefix."""
+    """Writes the files of a run with damage; returns their prefix."""
     files, other = make_run(place, codecs=codecs), make_run(place, run=b"S" * 16, ranks=3)
     return fill(place, damage(files, other, inner, outer))
 
@@ -184,7 +184,7 @@ def check_command(words: list[str], prefix: Path) -> None:
 @example("99999999999999999999999", 65, 65)
 @example("-", 57, 57)
 def test_control_files(where: Path, text: bytes | str, begin: int, end: int) -> None:
-    """PREFIX.uctl, the one file of text: anything in the place of a part of it."""
+    """PREFIX.uctl, the only text file, with arbitrary text in place of a part."""
     path = where / "a.uctl"
     good = f"vtrace uctl 1\nrun {'52' * 16}\nworld 7\nranks 2\ntool vtrace 0.1.0\n".encode()
     more = text.encode() if isinstance(text, str) else text

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whatever the environment holds: the runtime takes a value that is allowed, and says in single lines what is not."""
+"""Arbitrary values in the environment: the runtime accepts valid ones, and reports each invalid one in a single
+line."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def test_no_value_harms(values: st.SearchStrategy[str], tmp_path: Path) -> None:
         def read() -> None:
             os.chdir(tmp_path)
             os.dup2(os.open(heard, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
-            os.environ.pop("VT_FUZZ_SECONDS", None)  # no setting, which would be told
+            os.environ.pop("VT_FUZZ_SECONDS", None)  # the runtime would report an unknown setting
             os.environ.update(env)
             assert [row.name for row in in_force()] == SETTINGS
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Damaged executables and libraries: functions without a name at worst."""
+"""Damaged executables and libraries: at worst functions have no name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOW = 1 << 62
 
 
 class Program:
-    """An executable: its bytes, addresses of its functions, and where the interesting parts begin."""
+    """An executable. data: its bytes; functions: their addresses; places: offsets of headers and sections."""
 
     def __init__(self, data: bytes, functions: list[int], places: list[int]) -> None:
         self.data, self.functions, self.places = data, functions, places

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bad input to vtunify: one line that names it, the exit code, nothing deleted, nothing half-written."""
+"""Bad input to vtunify: one line names the input, the exit code is right, and no file is deleted or half-written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.tools import Done, call, command, need, unavailable
 
 LOCAL = {"many.1.def.z", "many.1.events.z", "many.uctl"}
 HEAD = 2048  # bytes of a file's head
-VERSION = 8  # where a head's version stands
+VERSION = 8  # offset of the version in a file's head
 
 
 @pytest.fixture
@@ -42,11 +42,11 @@ def refused(done: Done, *texts: str, code: int = 1) -> None:
 
 
 def refused_untouched(directory: Path, *texts: str, options: tuple[str, ...] = ()) -> None:
-    """vtunify many is refused, and leaves the directory as it was."""
+    """vtunify refuses the run `many`, and the directory stays unchanged."""
     before = contents(directory)
     refused(unify(directory, *options, "many", check=False), *texts)
     assert contents(directory) == before
-    assert not [path for path in directory.iterdir() if path.is_dir()], "something half-written was left"
+    assert not [path for path in directory.iterdir() if path.is_dir()], "vtunify left a half-written directory"
 
 
 @pytest.mark.parametrize("prefix", ["nothing", "nothing.uctl", "n" * 255, "n" * 5000])
@@ -118,7 +118,7 @@ def test_other_version(local: Path) -> None:
 
 
 def test_damaged_uctl_is_no_obstacle(local: Path) -> None:
-    """It is a convenience: what it says stands in the heads."""
+    """The uctl file holds random bytes. vtunify succeeds, because the heads of the local files hold the same data."""
     (local / "many.uctl").write_bytes(os.urandom(40))
     unify(local, "many")
     assert check(local / "many.trace").calls() == {"main": 1, "work": 3000}
@@ -141,7 +141,7 @@ def test_files_of_another_run_are_named_and_left(build: Builder, tmp_path: Path)
     assert names(tmp_path) == old | {"heat.trace"}
 
 
-def test_missing_rank_is_said(build: Builder, tmp_path: Path) -> None:
+def test_missing_rank_is_named(build: Builder, tmp_path: Path) -> None:
     program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
     run(program, tmp_path, "5", ranks=2)
     for name in names(tmp_path):
@@ -186,7 +186,8 @@ def test_output_below_a_file(local: Path) -> None:
 
 
 def test_no_permission_to_write(local: Path) -> None:
-    """As another user where this one is root, whom permissions do not stop."""
+    """vtunify runs in a directory without write permission: as user nobody if the test runs as root, since permissions
+    do not restrict root."""
     if os.geteuid() == 0:
         nobody = [need("setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups"]
         for parent in [local, *local.parents][:3]:
@@ -220,16 +221,16 @@ def test_full_disk(local: Path) -> None:
         assert len(done.stderr.splitlines()) == 1, str(done)
         assert "small" in done.stderr
         assert contents(local) == before
-        assert names(small) == set(), "a half-written archive was left"
+        assert names(small) == set(), "vtunify left a half-written archive"
     finally:
         call([need("umount"), small], local)
 
 
-def test_vtrace_info_of_nothing(tmp_path: Path) -> None:
+def test_vtrace_info_of_a_missing_archive(tmp_path: Path) -> None:
     refused(vtrace(tmp_path, "info", "nothing", check=False), "nothing")
 
 
-def test_program_on_a_full_disk_ends_as_ever(build: Builder, tmp_path: Path) -> None:
+def test_program_on_a_full_disk_ends_normally(build: Builder, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         unavailable("only root may mount a small file system")
     small = tmp_path / "small"
@@ -246,7 +247,7 @@ def test_program_on_a_full_disk_ends_as_ever(build: Builder, tmp_path: Path) -> 
         call([need("umount"), small], tmp_path)
 
 
-def test_program_with_a_file_size_limit_ends_as_ever(build: Builder, tmp_path: Path) -> None:
+def test_program_with_a_file_size_limit_ends_normally(build: Builder, tmp_path: Path) -> None:
     done = call(["sh", "-c", 'ulimit -f 100; exec "$0" 100000 7', build("many.c")], tmp_path, check=False)
     assert done.returncode == 7, str(done)
     assert done.stdout == "done 100000\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checks that every archive goes through find what they are there to find."""
+"""support.oracles.check accepts a sound archive, and finds each of several mistakes in an archive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write(
     first: str = "Master thread",
     request: int = 9,
 ) -> Path:
-    """Two ranks that exchange a message and take part in a collective, written with the otf2 package."""
+    """An archive of two ranks that exchange a message and take part in a collective, written with the otf2 package."""
     enums = otf2.enums
     with otf2.writer.open(str(path), timer_resolution=10**9) as trace:
         define = trace.definitions
@@ -88,6 +88,6 @@ def test_damaged_event_file_is_found(tmp_path: Path) -> None:
     archive = write(tmp_path / "cut.trace")
     with (archive / "traces" / "1.evt").open("r+b") as file:
         file.truncate(0)
-    # Either reader may be the first to refuse it: the otf2 package or otf2-print.
+    # Either reader may refuse the archive first: the otf2 package or otf2-print.
     with pytest.raises(Exception, match=r"INVALID_ARGUMENT|otf2-print"):
         check(archive)

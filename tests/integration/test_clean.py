@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace clean: what dead processes left goes, what belongs to others or may still be read stays."""
+"""vtrace clean removes the files of dead processes, and keeps files that belong to others or can still be unified."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from support.tools import environment
 
 @pytest.fixture
 def killed(build: Builder, tmp_path: Path) -> Path:
-    """A directory with what a killed run left, its buffer in another one."""
+    """A directory with the files of a killed run; the buffer lies in the subdirectory scratch."""
     (tmp_path / "scratch").mkdir()
     program = build("endings.c", flags=("-O1", "-pthread"))
     run(program, tmp_path, "kill", "100", env={"VT_PFORM_LDIR": "scratch"}, code=-signal.SIGKILL)
     return tmp_path
 
 
-def test_only_shown(killed: Path) -> None:
+def test_dry_run_and_no_terminal_remove_nothing(killed: Path) -> None:
     before = names(killed) | names(killed / "scratch")
     done = vtrace(killed, "clean", "--dry-run", "endings")
     assert len(done.stdout.splitlines()) == 2, str(done)
@@ -48,10 +48,10 @@ def test_all_of_a_run_that_wrote_nothing(killed: Path, target: str) -> None:
 def test_directory_of_buffers(killed: Path) -> None:
     vtrace(killed, "clean", "--yes", "scratch")
     assert names(killed / "scratch") == set()
-    assert len(names(killed)) == 2, "the head stands elsewhere"
+    assert len(names(killed)) == 2, "the files with the heads lie in another directory"
 
 
-def test_what_can_be_read_without_a_buffer_stays(build: Builder, tmp_path: Path) -> None:
+def test_files_readable_without_the_buffer_stay(build: Builder, tmp_path: Path) -> None:
     program = build("endings.c", flags=("-O1", "-pthread"))
     env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
     run(program, tmp_path, "kill", "20000", env=env, code=-signal.SIGKILL)

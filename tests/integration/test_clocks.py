@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks that believe to be on several hosts, whose clocks are wrong: that is measured, and nothing runs backwards."""
+"""Ranks on several simulated hosts with wrong clocks: vtrace measures the offsets, and no message runs backwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ SUM = sum(4 * i + 6 for i in range(20))
 
 
 def hosts(mpi: Mpi, place: Path, per_host: int, wave: int = 0) -> list[str]:
-    """Words before a program that give each rank a host name and the host's clock, which may swing by so many ns."""
+    """The command words before a program that give each rank a host name and a host clock. wave: ns by which the clock
+    swings."""
     for words in (["unshare", "--uts"], ["unshare", "-r", "--uts"]):
         if subprocess.run([*words, "hostname", "node"], capture_output=True).returncode == 0:
             break
@@ -49,7 +50,7 @@ def offsets(place: Path, prefix: str = "clocks") -> int:
 
 
 def longest(trace: Trace) -> int:
-    """The ns of the longest message."""
+    """The duration of the longest message in ns. Checks that no message arrives before it is sent."""
     sent = {(e.location, e.attrs["msg_tag"]): e.time for e in trace.events if e.kind == "MpiSend"}
     got = {((e.location - 1) % 4, e.attrs["msg_tag"]): e.time for e in trace.events if e.kind == "MpiIrecv"}
     assert sent.keys() == got.keys()
@@ -60,7 +61,8 @@ def longest(trace: Trace) -> int:
 
 @pytest.mark.parametrize("per_host", [1, 2])
 def test_hosts(mpi: Mpi, tmp_path: Path, per_host: int) -> None:
-    """Offsets of seconds are measured at the begin, at VT_TIMESYNC and at the end."""
+    """One and two ranks a host, whose clocks differ by seconds. The runtime measures the offsets at MPI_Init, at
+    VT_TIMESYNC and at MPI_Finalize, and vtunify corrects the times."""
     done = run(
         mpi.build("clocks.c", flags=("-O1", "-DVTRACE")), tmp_path, launch=hosts(mpi, tmp_path, per_host), env=mpi.env
     )
@@ -71,7 +73,7 @@ def test_hosts(mpi: Mpi, tmp_path: Path, per_host: int) -> None:
     assert f"clocks: {count}, times are those of node0" in said
     compared = re.search(rf"{count - 1} were compared with it (\d+) times", said)
     assert compared is not None
-    assert 2 <= int(compared[1]) / (count - 1) <= 3  # one that took long, between two others, does not count
+    assert 2 <= int(compared[1]) / (count - 1) <= 3  # vtunify discards a slow comparison between two others
     assert longest(check(tmp_path / "clocks.trace")) < 2_000_000_000
     shown = vtrace(tmp_path, "info", "clocks").stdout
     known = rf"clocks +{count}, times are those of node0, compared {compared[1]} times, within [0-9.]+ us\n"
@@ -80,7 +82,7 @@ def test_hosts(mpi: Mpi, tmp_path: Path, per_host: int) -> None:
 
 
 def test_one_host(build: Builder, tmp_path: Path) -> None:
-    """There is nothing to measure."""
+    """Four ranks on one host: the runtime records no offsets."""
     mpi = find(NAMES[0], build)
     mpi.run(mpi.build("clocks.c", flags=("-O1", "-DVTRACE")), tmp_path, ranks=4)
     assert offsets(tmp_path) == 0
@@ -89,8 +91,8 @@ def test_one_host(build: Builder, tmp_path: Path) -> None:
 
 
 def disordered(trace: Trace) -> int:
-    """Messages that arrive before they are sent; collectives and fences that end before all have begun, Scan before all
-    of lower ranks have."""
+    """Counts the messages that arrive before they are sent, and the collectives and fences that end before all ranks
+    have begun (for Scan: before all lower ranks have begun)."""
     sent: dict[tuple[int, int], list[int]] = defaultdict(list)
     got: dict[tuple[int, int], list[int]] = defaultdict(list)
     begun: dict[tuple[int, bool], list[int]] = defaultdict(list)
@@ -109,7 +111,7 @@ def disordered(trace: Trace) -> int:
     count = sum(a < b for key, times in got.items() for a, b in zip(times, sent[key], strict=True))
     assert {key: len(times) for key, times in begun.items()} == {key: len(times) for key, times in ended.items()}
     for rank, one_sided in begun:
-        # Making a window need not wait, nor does the first fence.
+        # Neither the creation of a window nor the first fence has to wait for other ranks.
         for i, (end, op) in list(enumerate(ended[rank, one_sided]))[2 * one_sided :]:
             lower = range(rank + 1 if op == "SCAN" else 4)
             count += end < max(begun[other, one_sided][i] for other in lower)
@@ -118,7 +120,8 @@ def disordered(trace: Trace) -> int:
 
 @pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.full) for name in NAMES[1:])])
 def test_threads_and_common_flushes(build: Builder, tmp_path: Path, name: str) -> None:
-    """Two threads a rank, clocks that swing: offsets at each common flush; threads of a process keep their order."""
+    """Two threads a rank and swinging clocks. The runtime measures offsets at each synchronised flush, vtunify repairs
+    the order of messages, and the events of the threads of a process keep their order."""
     mpi = find(name, build)
     program = mpi.build("hosts.c", flags=("-O1", "-fopenmp"))
     env = {"VT_SYNC_FLUSH": "yes", "VT_SYNC_FLUSH_LEVEL": "20", "VT_BUFFER_SIZE": "1M", "VT_MAX_FLUSHES": "0"}
@@ -130,7 +133,7 @@ def test_threads_and_common_flushes(build: Builder, tmp_path: Path, name: str) -
     trace = check(tmp_path / "u_hosts.trace")
     masters = [n for n, location in trace.locations.items() if location.name == "Master thread"]
     flushes = [trace.kinds(location)["BufferFlush"] for location in masters]
-    assert offsets(tmp_path, "hosts") == 3 * (2 + flushes[0] - 1), "the last one, at the end, is alone"
+    assert offsets(tmp_path, "hosts") == 3 * (2 + flushes[0] - 1), "the last flush, at the end, measures no offset"
     assert len(set(flushes)) == 1
     assert flushes[0] >= 3
     assert disordered(before) > 0
@@ -142,8 +145,9 @@ def test_threads_and_common_flushes(build: Builder, tmp_path: Path, name: str) -
         assert len(threads) == 2
         times = {n: ([e.time for e in before.of(n)], [e.time for e in trace.of(n)]) for n in threads}
         pairs = sorted(pair for old, new in times.values() for pair in zip(old, new, strict=True))
-        assert all(a[1] <= b[1] for a, b in pairwise(pairs)), "what was in order on a process still is"
+        assert all(a[1] <= b[1] for a, b in pairwise(pairs)), "ordered times of a process must stay in order"
         forks = [e.time for e in trace.of(threads[0]) if e.kind == "ThreadFork"]
+        assert len(forks) == 20
         for n in threads:
             begins = [e.time for e in trace.of(n) if e.kind == "ThreadTeamBegin"]
             assert all(fork <= begin for fork, begin in zip(forks, begins, strict=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Coarray programs of gfortran with OpenCoarrays: images are ranks, and what the library does in MPI is seen."""
+"""Coarray programs of gfortran with OpenCoarrays: images are ranks, and the MPI calls of the library are recorded."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ IMAGES = 3
 
 @pytest.fixture(params=["mpich", "openmpi"])
 def mpi(request: pytest.FixtureRequest, build: Builder) -> Mpi:
-    """The installations that have OpenCoarrays."""
+    """Each MPI for which Debian has OpenCoarrays."""
     return mpis.find(request.param, build)
 
 
 def result(mpi: Mpi, program: Path) -> str:
-    """What a program prints, without what libraries do."""
+    """The line of the result in the program's output, without messages of libraries."""
     done = run(program, program.parent, launch=[*mpi.launch, "-n", str(IMAGES)], env=mpi.env)
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("total")]
     return line
@@ -33,7 +33,8 @@ def result(mpi: Mpi, program: Path) -> str:
 
 @pytest.mark.parametrize("way", ["caf", "library"])
 def test_coarray(mpi: Mpi, tmp_path: Path, way: str) -> None:
-    """By OpenCoarrays' compiler command, in two steps; and by MPI's, with the library as the user names it."""
+    """Built with the compiler command of OpenCoarrays, in two steps; or with that of MPI and the library named by the
+    user. The traced program computes the result of the untraced one, and each image is a location."""
     source, caf = PROGRAMS / "coarray.f90", need(f"caf.{mpi.name}")
     call([caf, source, "-o", "plain"], tmp_path)
     if way == "caf":
@@ -45,7 +46,7 @@ def test_coarray(mpi: Mpi, tmp_path: Path, way: str) -> None:
         wrap(tmp_path, "-vt:fc", need(f"mpifort.{mpi.name}"), *flags, wrapper="vtrace-fc")
     assert result(mpi, tmp_path / "coarray") == result(mpi, tmp_path / "plain")
     unify(tmp_path, "coarray")
-    # At its end each image sends messages that the others never receive.
+    # At the end each image sends messages that no other image receives.
     trace = check(tmp_path / "coarray.trace", complete=False)
     assert len(trace.locations) == IMAGES
     for rank in range(IMAGES):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shell completion as a shell asks for it."""
+"""Shell completion, with the requests that the scripts of bash, zsh and fish send."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vtrace import commands
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A directory with local files of heat and of sim, and both commands under their names in bin."""
+    """A directory with local files of heat and of sim; its subdirectory bin has all commands."""
     for name in ("heat", "sim"):
         write_events(tmp_path / f"{name}.1.events.z", [Chunk()], prefix=name)
     (tmp_path / "notes.txt").write_text("")
@@ -34,7 +34,7 @@ COMMANDS = {
     for _, name, _ in iter_modules(commands.__path__)
     if {"command", "shim"} & set(dir(import_module(f"vtrace.commands.{name}"))) and not name.startswith("vtunify")
 }
-"""Each command of vtrace is a module of vtrace.commands."""
+"""The commands of vtrace, from the modules of vtrace.commands."""
 CASES = [
     (("vtrace", ""), COMMANDS),
     (("vtrace", "d"), {"diff", "doctor", "dump"}),
@@ -53,15 +53,15 @@ CASES = [
     (("vtunify", "--keep"), {"--keeplocal"}),
     (("vtunify", "heat", "--"), {
         "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--partial", "--salvage", "--report",
-        "--no-repair", "--nocompress", "--version", "--help",
+        "--samples", "--no-repair", "--nocompress", "--version", "--help",
     }),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @pytest.mark.parametrize(("words", "offered"), CASES)
-def test_what_a_shell_is_offered(place: Path, shell: str, words: tuple[str, ...], offered: set[str]) -> None:
-    """In the way that the scripts ask; values are in lines of their own or before a tab."""
+def test_completions_in_each_shell(place: Path, shell: str, words: tuple[str, ...], offered: set[str]) -> None:
+    """A request in the form of the shell's script. Each offered value is on its own line or before a tab."""
     at = words[-1] if shell == "fish" else str(len(words) - 1)
     variable = f"_{words[0].upper().replace('-', '_')}_COMPLETE"
     env = {variable: f"{shell}_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": at}
@@ -74,7 +74,7 @@ def test_what_a_shell_is_offered(place: Path, shell: str, words: tuple[str, ...]
 
 
 def test_in_bash(place: Path) -> None:
-    """The printed script itself, with bash's own variables."""
+    """bash runs the printed script, which reads and sets bash's own variables."""
     script = 'export PATH="$PWD/bin:$PATH"\neval "$(vtrace completion bash)"\n'
     for words, _ in CASES:
         script += f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; COMPREPLY=()\n"
@@ -84,7 +84,7 @@ def test_in_bash(place: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", ["vtrace", "vtunify", "vtunify-mpi"])
-def test_bash_knows_all(place: Path, tool: str) -> None:
+def test_bash_completes_every_command(place: Path, tool: str) -> None:
     script = f'export PATH="$PWD/bin:$PATH"\neval "$(vtrace completion bash)"\ncomplete -p {tool}'
     assert (
         f"-F _{tool.replace('-', '_')}_completion {tool}" in call([need("bash"), "--norc", "-c", script], place).stdout
@@ -92,7 +92,7 @@ def test_bash_knows_all(place: Path, tool: str) -> None:
 
 
 def test_files_where_no_prefix_fits(place: Path) -> None:
-    """The shell then completes names of files itself."""
+    """No prefix matches: the answer makes the shell complete file names."""
     env = {"_VTRACE_COMPLETE": "bash_complete", "COMP_WORDS": "vtrace dump no", "COMP_CWORD": "2"}
     assert call([place / "bin" / "vtrace"], place, env).stdout == "file,no\n"
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""MPICH's own MPI tests do the same with vtrace as without, and their archives are consistent.
+"""The MPI tests of MPICH behave the same with and without vtrace, and their archives are consistent.
 
-MPICH_SUITE names MPICH's source. Each commit runs a sample of all directories, traced in one way in turn.
+MPICH_SUITE names the source of MPICH. Each commit runs a sample of all directories; each test is traced in one of
+several ways, in rotation.
 """
 
 from __future__ import annotations
@@ -19,8 +20,16 @@ from support.tools import ROOT, call, environment, unavailable
 
 SAMPLE = 100
 LIMIT = 20
-"""Seconds that a test of the sample may take untraced on a loaded machine. The few that take longer count as failed
-untraced; whole runs wait for them."""
+"""Seconds that a test of the sample may take untraced on a loaded machine. Tests that take longer count as failed
+untraced; a run of the whole suite waits for them."""
+
+ENDLESS = (
+    "errors/coll/iscatterlength", "errors/comm/manysplit", "errors/comm/too_many_", "f90/io/iwriteatall",
+    "f90/io/writeall", "f90/io/writeatall", "f90/io/writeord", "pt2pt/probe_unexp",
+)  # fmt: skip
+"""Begin of directory/program of tests that never end untraced with Debian's MPICH on two cores, or end after LIMIT:
+nothing can be compared, and their waiting ranks only use the processors. The sample has other tests of the same
+directories instead. test_whole runs all tests."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +43,7 @@ def suite() -> Path:
 def conformance(
     suite: Path, out: Path, *options: str, timeout: float = 2700
 ) -> tuple[int, str, list[dict[str, object]]]:
-    """Runs the driver; exit code, what it printed, the results."""
+    """Runs the driver. Returns its exit code, its output and the results."""
     env = environment({"PYTHONPATH": str(ROOT / "tests")})
     words = [sys.executable, "-m", "conformance", suite, "--out", out, "--jobs", "2", *options]
     done = call(words, ROOT, env, check=False, timeout=timeout)
@@ -43,16 +52,17 @@ def conformance(
 
 
 def test_sample(suite: Path, build: Builder, tmp_path: Path) -> None:
-    """On Debian's MPICH, which has Fortran."""
+    """A sample of the tests on Debian's MPICH, which has Fortran: no test behaves differently, and most pass."""
     mpis.find("mpich", build)
     code, text, results = conformance(
-        suite, tmp_path, "--mpi=mpich", f"--sample={SAMPLE}", f"--limit={LIMIT}", "--rotate"
-    )
+        suite, tmp_path, "--mpi=mpich", f"--sample={SAMPLE}", f"--limit={LIMIT}", "--rotate",
+        f"--except={','.join(ENDLESS)}",
+    )  # fmt: skip
     print(text)
     assert code == 0, text
     plain = [result for result in results if result["way"] == "plain"]
     assert len(plain) == SAMPLE
-    assert sum(not result["reason"] for result in plain) > 0.8 * SAMPLE  # nothing can be spawned with this MPICH
+    assert sum(not result["reason"] for result in plain) > 0.8 * SAMPLE  # MPI_Comm_spawn fails with this MPICH
     assert {"f77/coll", "f90/pt2pt", "pt2pt", "rma", "coll", "threads/pt2pt"} <= {r["directory"] for r in plain}
 
 

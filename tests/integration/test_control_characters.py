@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names with control characters, markup and bytes that are no text: what commands print of them does nothing to a
-terminal, and what they write is what its readers expect."""
+"""Names with control characters, markup and invalid UTF-8. The output of commands does not control a terminal, and
+the written files are what their readers expect."""
 
 from __future__ import annotations
 
@@ -27,20 +27,30 @@ from support.users.terminal import on_terminal
 READ = (
     "info", "info --all", "info --json", "summary", "summary --csv", "summary --json", "summary --top 1", "score",
     "score --json", "score --fit 100", "timers", "timers --all", "mpip", "mpip -v", "mpip -vv",
+    "profile", "profile --by line --csv", "profile --by callpath --json", "profile --by thread",
 )  # fmt: skip
-"""What prints to standard output."""
-REAL = ("info --all", "summary --csv", "score", "timers", "mpip", "report -o r.html", "export --to csv -o x.csv")
+"""Commands that print to standard output."""
+REAL = (
+    "info --all",
+    "summary --csv",
+    "profile",
+    "score",
+    "timers",
+    "mpip",
+    "report -o r.html",
+    "export --to csv -o x.csv",
+)
 NAMED = f"{TERMINAL}<script>\udcff"
-"""As part of a file's name, which runs may have as their prefix."""
+"""An odd part of a file name; the prefix of a run may have such a name."""
 
 
 def harmless(text: str) -> bool:
-    """Whether a terminal shows all of it as it is."""
+    """True if a terminal shows every character of the text and obeys none."""
     return all(line.isprintable() for line in text.split("\n"))
 
 
 def well(done: Done) -> str:
-    """What a command printed, which ended well and is harmless."""
+    """The standard output of a command. Checks that the command succeeded and that its output is harmless."""
     assert "Traceback" not in done.stderr, str(done)
     assert done.returncode == 0, str(done)
     assert harmless(done.stdout + done.stderr), repr(done.stdout + done.stderr)
@@ -49,7 +59,7 @@ def well(done: Done) -> str:
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two that differ, with odd names behind everything; the name of the first one is odd, too."""
+    """Two different archives with odd names of all definitions; the file name of the first one is odd, too."""
     where = tmp_path_factory.mktemp("odd")
     odd_archive(where / "a.trace").rename(where / f"{NAMED}.trace")
     return where / f"{NAMED}.trace", odd_archive(where / "b.trace", more=3)
@@ -57,7 +67,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The archive of a program that gives odd names to all that it can name, as it ran."""
+    """The archive of a recorded program that gives odd names to everything that it can name."""
     where = tmp_path_factory.mktemp("real")
     words = ["run", "--unify", "--io", "--memory", "--python", "-o", "odd", sys.executable, PROGRAMS / "odd_names.py"]
     well(call([*command("vtrace"), *words, NAMED], where, {"VT_PTHREAD": "locks", "PYTHONNOUSERSITE": "1"}))
@@ -65,14 +75,14 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("words", READ)
-def test_what_is_printed(archives: tuple[Path, Path], tmp_path: Path, words: str) -> None:
+def test_commands_that_print(archives: tuple[Path, Path], tmp_path: Path, words: str) -> None:
     shown = well(vtrace(tmp_path, *words.split(), archives[0], check=False))
     assert shown
     if "--json" in words or words.startswith("timers"):
-        assert json.dumps(TERMINAL)[1:-1] in json.dumps(json.loads(shown)), "JSON gives names as they are"
+        assert json.dumps(TERMINAL)[1:-1] in json.dumps(json.loads(shown)), "JSON must hold the original names"
 
 
-def test_what_differs(archives: tuple[Path, Path], tmp_path: Path) -> None:
+def test_diff(archives: tuple[Path, Path], tmp_path: Path) -> None:
     for words in ([], ["--relative"], ["--per-rank"]):
         assert r"\x1b[31m" in well(vtrace(tmp_path, "diff", *words, *archives, check=False))
     told = json.loads(well(vtrace(tmp_path, "diff", "--json", *archives, check=False)))
@@ -80,15 +90,15 @@ def test_what_differs(archives: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 def test_on_a_terminal(archives: tuple[Path, Path], tmp_path: Path) -> None:
-    """Colours are vtrace's own only."""
-    for words in (["info"], ["summary"], ["score"], ["timers"], ["diff", archives[1]]):
+    """On a terminal the output has no escape sequences except the colours of vtrace."""
+    for words in (["info"], ["summary"], ["score"], ["timers"], ["profile"], ["diff", archives[1]]):
         shown = on_terminal([*command("vtrace"), *words, archives[0]], tmp_path, 200)
         assert harmless(re.sub(r"\x1b\[[\d;]*m", "", shown.replace("\r\n", "\n"))), repr(shown)
         assert "\x1b[31m\x1b]" not in shown
 
 
 def test_exports(archives: tuple[Path, Path], tmp_path: Path) -> None:
-    for aim in ("csv", "chrome", "parquet", "perfetto"):
+    for aim in ("csv", "chrome", "speedscope", "parquet", "perfetto"):
         well(vtrace(tmp_path, "export", archives[0], "--to", aim, "-o", f"x.{aim}", check=False))
     text = (tmp_path / "x.csv").read_bytes().decode()
     assert harmless(text.replace("\r\n", "\n"))
@@ -99,15 +109,19 @@ def test_exports(archives: tuple[Path, Path], tmp_path: Path) -> None:
     chrome = (tmp_path / "x.chrome").read_text()
     assert chrome.isprintable()
     assert f"main{TERMINAL}" in "".join(event["name"] for event in json.loads(chrome)["traceEvents"])
+    scope = (tmp_path / "x.speedscope").read_text()
+    assert harmless(scope)
+    frames = json.loads(scope)["shared"]["frames"]
+    assert any(frame["name"].startswith(f"main{TERMINAL}") for frame in frames)
     import pyarrow.parquet
 
     regions = pyarrow.parquet.read_table(tmp_path / "x.parquet")["region"].to_pylist()
-    assert any(region and region.startswith(f"main{TERMINAL}") for region in regions), "data for programs"
+    assert any(region and region.startswith(f"main{TERMINAL}") for region in regions), "Parquet needs original names"
     assert f"main{TERMINAL}".encode() in (tmp_path / "x.perfetto").read_bytes()
 
 
 class _Page(HTMLParser):
-    """The elements of a page, and whether its text is plain."""
+    """A parsed HTML page: its number of script and img elements, and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -123,7 +137,7 @@ class _Page(HTMLParser):
 
 
 def test_report(archives: tuple[Path, Path], tmp_path: Path) -> None:
-    """It has the elements that it has with plain names."""
+    """The report has the same script elements as with plain names, no images, and harmless text."""
     well(vtrace(tmp_path, "report", archives[0], "-o", "r.html", check=False))
     page = _Page((tmp_path / "r.html").read_text())
     assert (page.scripts, page.images) == (3, 0)
@@ -148,7 +162,7 @@ def test_view(archives: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 def test_filter_of_a_score(archives: tuple[Path, Path], tmp_path: Path) -> None:
-    """Each line is a pattern, and hits the function whose name it stands for."""
+    """Each line of the filter is a pattern that matches the function with the odd name."""
     well(vtrace(tmp_path, "score", archives[0], "--fit", "100", "-o", "f.filter", check=False))
     text = (tmp_path / "f.filter").read_text()
     assert harmless(text)
@@ -188,7 +202,7 @@ def test_a_python_api(archives: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 def test_a_poor_locale(archives: tuple[Path, Path], tmp_path: Path) -> None:
-    """Letters that the encoding lacks are shown by their numbers. (Where it is ASCII, click writes UTF-8.)"""
+    """In ISO 8859-5 a letter outside of the encoding is shown by its number. (With ASCII, click writes UTF-8.)"""
     for words in ("info", "summary", "score", "mpip"):
         shown = well(vtrace(tmp_path, words, archives[0], env={"PYTHONIOENCODING": "iso8859-5"}, check=False))
         assert shown.isascii()
@@ -197,7 +211,7 @@ def test_a_poor_locale(archives: tuple[Path, Path], tmp_path: Path) -> None:
 
 @pytest.fixture
 def prefix(build: Builder, tmp_path: Path) -> str:
-    """Local files of a run whose name, that of the program too, has control characters."""
+    """The prefix of a run's local files; the names of the run and of the program have control characters."""
     program = build("many.c").with_name(f"many{NAMED}")
     if not program.exists():
         program.write_bytes(build("many.c").read_bytes())
@@ -226,7 +240,7 @@ def test_an_mpi_program(build: Builder, tmp_path: Path) -> None:
 
 
 def test_wrappers_and_run(tmp_path: Path) -> None:
-    """Names of what is not there, and of compilers, MPIs and directories that are."""
+    """Odd names of missing files, and odd names as compilers, MPIs and directories: one line of harmless output."""
     for words in (
         ["vtrace", "run", f"./{NAMED}"], ["vtrace", "run", "-v", "-o", f"{NAMED}/x", need("true")],
         ["vtrace-cc", "-vt:cc", f"./{NAMED}", "x.c"], ["vtrace-cc", f"-vt:{NAMED}"], ["vtunify", NAMED],
@@ -240,7 +254,7 @@ def test_wrappers_and_run(tmp_path: Path) -> None:
 
 
 def test_list_of_shims(tmp_path: Path) -> None:
-    """A cache in a directory with an odd name, which is a copy: what is removed is the copy."""
+    """A copy of the shim cache in an oddly named directory: the list is harmless, and clean removes only the copy."""
     shim = Path(vtrace(tmp_path, "shim", "build", "--mpicc", need("mpicc")).stdout.strip()).parent
     shutil.copytree(shim, tmp_path / NAMED / shim.name)
     env = {"VT_SHIM_CACHE": str(tmp_path / NAMED)}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that cannot write files any more: their result stays, and line, archive and program count the same."""
+"""Programs that lose the ability to open files: their result stays the same, and stderr, archive and program agree on
+the number of events."""
 
 from __future__ import annotations
 
@@ -17,18 +18,18 @@ from support.oracles.check import check
 
 BEFORE = 100000
 MORE = 1_500_000
-"""More than the buffer holds before it has to grow, or to be written out."""
+"""More calls than fit into the buffer before it must grow or be written."""
 
 
 def made(how: str, more: int) -> int:
-    """Enters and leaves of main, work, corner and no_files."""
+    """The number of enters and leaves of main, work, corner and no_files."""
     return 2 * (1 + BEFORE + more + 1 + 1 + (how == "seccomp"))
 
 
 @pytest.mark.parametrize("more", [1000, MORE])
 @pytest.mark.parametrize("buffer", ["300K", "32M"])
 @pytest.mark.parametrize("how", ["descriptors", "chroot", "user", "seccomp"])
-def test_what_is_missing_is_told(build: Builder, tmp_path: Path, how: str, buffer: str, more: int) -> None:
+def test_missing_events_are_counted(build: Builder, tmp_path: Path, how: str, buffer: str, more: int) -> None:
     if how in ("chroot", "user") and os.geteuid() != 0:
         pytest.skip("only root may change its root directory or its user")
     here = tmp_path / "here"
@@ -45,13 +46,13 @@ def test_what_is_missing_is_told(build: Builder, tmp_path: Path, how: str, buffe
     wrote = re.search(r"rank 0 of 1 wrote (\d+) records", done.stderr)
     assert wrote is not None
     assert int(wrote[1]) > 0.9 * (made(how, more) - lost)
-    assert "the local files are not complete: vtunify takes the rest from" in done.stderr
+    assert "the local files are not complete; vtunify reads the other records from" in done.stderr
     unify(here, "cornered")
     trace = check(here / "cornered.trace", complete=False)
     kinds = trace.kinds()
     coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
     assert coverage["lost"] == lost
     assert coverage["complete"] == (lost == 0)
-    # Leaves of what was open may be added by vtunify, where recording had stopped before them.
+    # vtunify may add leaves of open functions, if recording stopped before these leaves.
     assert 0 <= kinds["Enter"] + kinds["Leave"] + lost - made(how, more) <= 2
     assert lost or kinds["Enter"] + kinds["Leave"] == made(how, more)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An archive whose files of events are missing or cut is called incomplete by each command, before any number."""
+"""An archive with missing or cut event files: each command reports the archive as incomplete before any number."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.tools import Done
 
-MISSING = "1 file of events missing in the archive (0.evt)"
-CUT = "the archive's files of events have "
+MISSING = "1 event file missing in the archive (0.evt)"
+CUT = "the archive's event files have "
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +43,10 @@ def told(done: Done, text: str) -> bool:
     return any("incomplete" in line and text in line for line in (done.stdout + done.stderr).splitlines())
 
 
-@pytest.mark.parametrize("words", [("summary",), ("timers", "--all"), ("mpip",), ("report",), ("score",),
+@pytest.mark.parametrize("words", [("summary",), ("timers", "--all"), ("profile",), ("mpip",), ("report",), ("score",),
                                    ("summary", "--csv"), ("diff", "mpi_messages"), ("export", "--to", "csv")],
                          ids=" ".join)  # fmt: skip
-def test_each_command_says_it(damaged: tuple[Path, str], words: tuple[str, ...]) -> None:
+def test_each_command_warns_first(damaged: tuple[Path, str], words: tuple[str, ...]) -> None:
     place, text = damaged
     done = vtrace(place, words[0], "mpi_messages", *words[1:], check=False)
     assert told(done, text), str(done)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scientific programs of Debian, all on its Open MPI, do with vtrace what they do without, and the archive agrees with
-what each reports of itself. CONTRIBUTING.md names their packages; CI's commits do not install them."""
+"""Scientific programs of Debian with Debian's Open MPI: they compute the same with and without vtrace, and the archive
+agrees with the report of each program. CONTRIBUTING.md names their packages; CI does not install them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RANKS = 2
 
 
 def installed(path: str, package: str) -> str:
-    """The path of what a package brings; without it the test is skipped with the package's name."""
+    """The path of a file of the package. Skips the test with the package's name if the file is missing."""
     found = shutil.which(path) or next((str(p) for p in Path("/").glob(path.lstrip("/"))), None)
     if not found:
         pytest.skip(f"{path} is missing: apt-get install --no-install-recommends {package}")
@@ -42,12 +42,12 @@ def installed(path: str, package: str) -> str:
 
 @dataclass
 class Runs:
-    """A program with vtrace and without."""
+    """The results of a program with and without vtrace."""
 
     plain: Done
     traced: Done
     trace: Any
-    """The checked Trace; None of a large archive."""
+    """The checked Trace; None for a large archive."""
     place: Path
 
 
@@ -88,16 +88,16 @@ def _start(mpi: Mpi, place: Path, words: tuple[str, ...], env: dict[str, str], t
 
 
 def number(pattern: str, text: str) -> int:
-    """The number that a program's report has there."""
+    """The number that matches the first group of the pattern in a program's report."""
     found = re.search(pattern, text, re.MULTILINE)
     assert found, f"{pattern} is not in the report:\n{text[-3000:]}"
     return round(float(found[1]))
 
 
 def test_lammps(both: Callable[..., Runs]) -> None:
-    """Both neighbours in the divided dimension are the other process. The halo goes to both: forward in each step that
-    builds no lists, backward in each step and before the first. Whenever lists are built, atoms that have left go to
-    one process, and those of the border to two sides."""
+    """With two ranks, the other rank is both neighbours in the divided dimension. The halo goes to both neighbours:
+    forward in each step that builds no lists, backward in each step and before the first. When LAMMPS builds lists,
+    atoms that left the domain go to one neighbour, and atoms at the border go to two sides."""
     program = installed("lmp", "lammps")
     runs = both({"in.lj": LJ}, program, "-in", "in.lj", "-log", "none")
     steps = number(r"^Loop time of \S+ on 2 procs for (\d+) steps", runs.traced.stdout)
@@ -111,8 +111,8 @@ def test_lammps(both: Callable[..., Runs]) -> None:
 
 
 def test_gromacs(both: Callable[..., Runs]) -> None:
-    """The log counts how often coordinates and forces were exchanged; with two ranks each is one MPI_Sendrecv. Dividing
-    the domain anew exchanges some more."""
+    """The log counts the exchanges of coordinates and forces; with two ranks each exchange is one MPI_Sendrecv. The
+    domain decomposition adds 3 to 6 of them each time."""
     program = installed("gmx_mpi", "gromacs")
     files = {"argon.gro": ARGON_GRO, "argon.top": ARGON_TOP, "md.mdp": MDP}
     grompp = (program, "grompp", "-f", "md.mdp", "-c", "argon.gro", "-p", "argon.top", "-o", "md.tpr")
@@ -130,7 +130,7 @@ def test_gromacs(both: Callable[..., Runs]) -> None:
 
 
 def test_nwchem(both: Callable[..., Runs]) -> None:
-    """Global Arrays, on one-sided communication: its statistics count the calls of process 0."""
+    """Global Arrays uses one-sided communication; its statistics count the calls of process 0."""
     program = installed("nwchem", "nwchem")
     runs = both({"h2.nw": NW}, program, "h2.nw")
     energy = r"Total SCF energy = +(\S+)"
@@ -142,7 +142,7 @@ def test_nwchem(both: Callable[..., Runs]) -> None:
 
 
 def test_hpcc(both: Callable[..., Runs]) -> None:
-    """b_eff reports the lengths of its messages; the archive has many of each."""
+    """b_eff reports the lengths of its messages; the archive has more than 20 messages of each length."""
     runs = both({"hpccinf.txt": HPCC}, installed("hpcc", "hpcc"), large=True)  # millions of MPI_Test
     report = (runs.place / "hpccoutf.txt").read_text()
     assert number(r"^Success=(\d+)", report) == 1
@@ -158,7 +158,7 @@ def test_hpcc(both: Callable[..., Runs]) -> None:
 
 
 def test_petsc4py(both: Callable[..., Runs]) -> None:
-    """-log_view counts the messages until it prints; printing sends by MPI_Send."""
+    """-log_view counts the messages before it prints; the messages of the printing itself use MPI_Send."""
     place = Path(installed("/usr/lib/petscdir/petsc*/*-real/lib/python3/dist-packages/petsc4py", "python3-petsc4py"))
     env = {"PETSC_DIR": str(place.parents[3])}
     runs = both({"solve.py": PETSC}, PYTHON, "solve.py", "-log_view", env=env)
@@ -170,7 +170,7 @@ def test_petsc4py(both: Callable[..., Runs]) -> None:
 
 
 def test_h5py(both: Callable[..., Runs]) -> None:
-    """Each rank writes its part of the data set by one call, and what MPI-IO has written is what HDF5 has stored."""
+    """Each rank writes its part of the data set with one call; the bytes written by MPI-IO are those stored by HDF5."""
     installed("/usr/lib/python3/dist-packages/h5py/_debian_h5py_mpi", "python3-h5py-mpi")
     runs = both({"write.py": H5}, PYTHON, "write.py", env={"H5PY_ALWAYS_USE_MPI": "1"})
     stored, total = (number(rf"^{word} (\S+)", runs.traced.stdout) for word in ("stored", "sum"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The example heat2d from its Makefile to the archive: every count follows from ranks, cells and steps."""
+"""The example heat2d from its Makefile to its archive: all counts follow from the ranks, cells and steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAKEFILE = ROOT / "examples" / "heat2d" / "Makefile"
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with heat2d, made by the example's Makefile."""
+    """A directory with heat2d, built with the example's Makefile."""
     need("mpicc")
     place = tmp_path_factory.mktemp("heat2d")
     wrapper = place / "cc"
@@ -48,7 +48,7 @@ def test_one_location_for_each_rank(traced: Trace) -> None:
 
 
 def test_messages_of_the_halo(traced: Trace) -> None:
-    """Each rank of a 2 x 2 grid has two neighbours; a message to MPI_PROC_NULL is none."""
+    """Each rank of a 2 x 2 grid has two neighbours; a message to MPI_PROC_NULL is not recorded."""
     kinds = traced.kinds()
     for kind in ("MpiIsend", "MpiIsendComplete", "MpiIrecvRequest", "MpiIrecv"):
         assert kinds[kind] == 4 * 2 * STEPS
@@ -60,7 +60,7 @@ def test_messages_of_the_halo(traced: Trace) -> None:
             assert traced.comms[a["communicator"]].name == "heat grid"
             sender = rank_in(traced, a["communicator"], event.location)
             sent[(sender, a["receiver"], a["msg_tag"], a["msg_length"])] += 1
-    # Northward 0, southward 1, westward 2, eastward 3; half a row or column of doubles (columns as a vector).
+    # Tags: northward 0, southward 1, westward 2, eastward 3. Length: half a row or column of doubles.
     links = [(2, 0, 0), (3, 1, 0), (0, 2, 1), (1, 3, 1), (1, 0, 2), (3, 2, 2), (0, 1, 3), (2, 3, 3)]
     assert sent == {(*link, CELLS // 2 * 8): STEPS for link in links}
 
@@ -75,7 +75,7 @@ def test_collectives_and_their_communicators(traced: Trace) -> None:
     assert done[("BCAST", "MPI_COMM_WORLD")] == 4
     assert done[("ALLREDUCE", "heat grid")] == 4 * (STEPS + 1)
     assert done[("REDUCE", "row 0")] == done[("REDUCE", "row 1")] == 2 * REPORTS
-    # What is left are the calls that make and free communicators.
+    # The other collectives are calls that create and free communicators.
     assert {operation for operation, _ in done} <= {"BCAST", "ALLREDUCE", "REDUCE", "CREATE_HANDLE", "DESTROY_HANDLE"}
     members = {comm.name: comm.members for comm in traced.comms.values()}
     assert members == {
@@ -110,7 +110,7 @@ def test_functions_of_both_sources(traced: Trace) -> None:
     assert edges[("solve", "exchange_halo")] == edges[("exchange_halo", "MPI_Waitall")] == STEPS
 
 
-def test_info_names_what_is_there(traced: Trace) -> None:
+def test_info(traced: Trace) -> None:
     shown = vtrace(traced.path.parent, "info", "heat2d").stdout
     assert f"heat2d {CELLS} {STEPS}\n" in shown
     assert f"MpiIsend {8 * STEPS}" in " ".join(shown.split())

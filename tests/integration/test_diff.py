@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace diff: archives in closed form, and two runs of a program against their events."""
+"""vtrace diff: synthetic archives with differences in closed form, and two runs of a program compared with their
+events."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ READ = 0
 
 
 def made(where: Path, ranks: int, calls: dict[str, int], names: list[str], bytes_: int, file: str, read: int) -> Path:
-    """main calls each of `calls` once, for so long; rank 0 sends bytes_ to rank 1 and reads a file. Ids of regions go
-    by names: they mean nothing from one archive to the other."""
+    """An archive. main calls each of `calls` once, for the given time in ns; rank 0 sends bytes_ to rank 1 and reads a
+    file. The ids of regions follow `names`: the same region has different ids in different archives."""
     archive, begin = Foreign(where), 0
     for rank in range(ranks):
         events: list[tuple[Any, ...]] = [(0, "Enter", names.index("main"))]
@@ -100,7 +101,7 @@ def test_order(pair: Path) -> None:
 
 
 def test_numbers_of_ranks(pair: Path) -> None:
-    """They are told, and a rank can be compared with another."""
+    """Runs with 2 and 4 ranks: diff says so and names --per-rank; with --ranks the same ranks have no differences."""
     done = vtrace(pair, "diff", "a", "c")
     assert "--per-rank" in done.stderr
     assert "+100 %" in done.stdout
@@ -115,7 +116,7 @@ def test_numbers_of_ranks(pair: Path) -> None:
     assert diff(pair, "a", "c", "--ranks", "0,1")["regions"] == []
 
 
-def test_what_people_see(pair: Path) -> None:
+def test_text(pair: Path) -> None:
     done = vtrace(pair, "diff", "a", "b", "--top", "2")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("A  a.trace/traces.otf2: 2 processes, 2 locations, ")
@@ -141,7 +142,7 @@ def test_names_are_text(tmp_path: Path) -> None:
 
 
 def sums(trace: Trace) -> dict[tuple[str, ...], tuple[int, ...]]:
-    """calls, inclusive, exclusive by names."""
+    """Calls, inclusive and exclusive time by call path (names)."""
     found: dict[tuple[str, ...], Counter[int]] = {}
     for (_, path), numbers in slow.paths(trace).items():
         each = found.setdefault(tuple(slow.name_of(trace, region) for region in path), Counter())
@@ -150,7 +151,7 @@ def sums(trace: Trace) -> dict[tuple[str, ...], tuple[int, ...]]:
 
 
 def test_two_runs(build: Builder, tmp_path: Path) -> None:
-    """Each call path of both, computed again."""
+    """Two runs of one program: each call path in the output of diff agrees with a slow computation from the events."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     one = record(build("nested.c", flags=("-O1",)), tmp_path / "one")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A full disk at the start, while the buffer grows, when it is written out, at the end, and while unifying."""
+"""A disk that is full at the start, while the buffer grows, at a flush, at the end of the program or while unifying."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from support.build.builder import Builder
 from support.build.run import names, run, unify
+from support.damage.failing_calls import inject, injected
 from support.oracles.check import check
 from support.oracles.ledger import ledger
 from support.tools import call, need
@@ -25,7 +26,7 @@ RAW = {"VT_COMPRESSION": "no"}
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Mounts a file system of a size and returns its directory."""
+    """A function that mounts a file system of the given size and returns its directory."""
     if os.geteuid() != 0:
         pytest.skip("only root may mount a small file system")
     mounted: list[Path] = []
@@ -44,34 +45,34 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         call([need("umount"), "-l", place], tmp_path)
 
 
-def many(build: Builder, where: Path, env: dict[str, str]) -> str:
-    """Runs many.c; what it says on stderr."""
-    done = run(build("many.c"), where, str(CALLS), "7", env=env, code=7)
-    assert done.stdout == f"done {CALLS}\n"
+def many(build: Builder, where: Path, env: dict[str, str], before: Sequence[str] = ()) -> str:
+    """Runs many.c and returns its stderr. before: words before the program's name."""
+    done = call([*before, build("many.c"), str(CALLS), "7"], where, env, check=False)
+    assert (done.returncode, done.stdout) == (7, f"done {CALLS}\n"), str(done)
     said = done.stderr.splitlines()
     assert len(set(said)) == len(said) <= 4, str(done)
     return done.stderr
 
 
 def test_at_the_start_without_any_space(build: Builder, tmp_path: Path, disk: Callable[[str], Path]) -> None:
-    """Neither the buffer nor a file fits: one line, and nothing else."""
+    """Neither the buffer nor a file fits: vtrace prints one line, and leaves no file."""
     small = disk("4k")
     assert many(build, small, RAW) == (
-        f"vtrace: {small} cannot be written to (no space left): nothing is recorded; VT_PFORM_GDIR and VT_PFORM_LDIR "
-        "name other directories\n"
+        f"vtrace: {small} is not writable (no space left): nothing is recorded; set VT_PFORM_GDIR and VT_PFORM_LDIR "
+        "to other directories\n"
     )
     assert not names(small)
 
 
 @pytest.mark.parametrize("size", ["128k", "600k"])
 def test_at_the_start_without_a_buffer(build: Builder, tmp_path: Path, disk: Callable[[str], Path], size: str) -> None:
-    """All is in memory, and only some of it can be written: the rest is lost, and counted."""
+    """The buffer lies in memory, and the disk has room for a part of the events: the other events count as lost."""
     small = disk(size)
     said = many(build, small, RAW)
     found = ledger(small, "many")
     assert "cannot grow (no space left)" in said
     assert found.functions + found.lost == MADE
-    assert found.functions > 0, "a block of 64 KiB is written as a whole"
+    assert found.functions > 0, "a block of 64 KiB must be written"
     assert f"{found.lost} events of rank 0 could not be recorded" in said
     assert not [name for name in names(small) if name.endswith((".tmp", ".buffer"))]
     unify(small, "-o", "../result", "many")
@@ -80,7 +81,7 @@ def test_at_the_start_without_a_buffer(build: Builder, tmp_path: Path, disk: Cal
 
 
 def test_while_growing(build: Builder, tmp_path: Path, disk: Callable[[str], Path]) -> None:
-    """What is compressed fits onto it: nothing is lost."""
+    """The buffer cannot grow on the disk, but the compressed events fit: no event is lost."""
     small = disk("3m")
     assert "cannot grow (no space left)" in many(build, small, {})
     unify(small, "-o", "../result", "many")
@@ -89,7 +90,8 @@ def test_while_growing(build: Builder, tmp_path: Path, disk: Callable[[str], Pat
 
 @pytest.mark.parametrize(("buffer", "least"), [("1M", 5), ("16M", 15)])
 def test_default_of_the_largest_size(build: Builder, disk: Callable[[str], Path], buffer: str, least: int) -> None:
-    """A tenth of what is free at the first flush, but as much as the buffer holds while the disk has room for it."""
+    """The default of VT_MAX_SIZE is a tenth of the free space at the first flush, but at least the size of the buffer
+    if that much space is free."""
     small, calls = disk("64m"), 2_000_000
     done = run(build("many.c"), small, str(calls), env={**RAW, "VT_BUFFER_SIZE": buffer})
     (line,) = [line for line in done.stderr.splitlines() if "VT_MAX_SIZE" in line]
@@ -98,12 +100,12 @@ def test_default_of_the_largest_size(build: Builder, disk: Callable[[str], Path]
     )
     said = re.match(start, line)
     assert said, line
-    assert "; VT_PFORM_GDIR on a larger disk or a set VT_MAX_SIZE keeps them" in line
+    assert "; set VT_MAX_SIZE, or set VT_PFORM_GDIR to a larger disk, or filter functions" in line
     most = int(said[1]) << {"": 0, "K": 10, "M": 20}[said[2]]
     assert least * 2**20 <= most <= (6.4 if least == 5 else 16) * 2**20
     (file,) = small.glob("many.*.events")
     assert 0.9 * most < file.stat().st_size < most + int(buffer[:-1]) * 2**20, (
-        "one write of the buffer beyond it at most"
+        "the file may exceed VT_MAX_SIZE by one flush of the buffer"
     )
     found = ledger(small, "many")
     assert found.functions + found.lost == 2 * (calls + 1)
@@ -114,7 +116,7 @@ def test_default_of_the_largest_size(build: Builder, disk: Callable[[str], Path]
 def test_rest_stays_in_the_buffer(
     build: Builder, tmp_path: Path, disk: Callable[[str], Path], when: str, size: str
 ) -> None:
-    """The buffer lies on another disk: vtunify takes what could not be written from there."""
+    """The disk of the files is full, and the buffer lies on another disk: vtunify reads the rest from the buffer."""
     small, other = disk(size), tmp_path / "other"
     other.mkdir()
     env = {**RAW, "VT_PFORM_LDIR": str(other)}
@@ -122,21 +124,34 @@ def test_rest_stays_in_the_buffer(
         env |= {"VT_BUFFER_SIZE": "300K", "VT_MAX_FLUSHES": "0"}
     said = many(build, small, env)
     (buffer,) = names(other)
-    assert f"vtunify takes the rest from {other / buffer}" in said
+    assert f"vtunify reads the other records from the buffer {other / buffer}" in said
     left = names(small) | names(other)
     done = unify(small, "-k", "many", check=False)
     assert done.returncode == 1, str(done)
     assert len(done.stderr.splitlines()) == 1, str(done)
-    assert names(small) | names(other) == left, "half an archive was left, or something deleted"
+    assert names(small) | names(other) == left, "vtunify left a partial archive or deleted a file"
     unify(small, "-k", "-o", str(tmp_path / "result"), "many")
     kinds = check(tmp_path / "result.trace", complete=False).kinds()
-    told = re.search(r"(\d+) events of rank 0 could not be recorded", said)  # the file with the count may be full, too
+    told = re.search(r"(\d+) events of rank 0 could not be recorded", said)  # the file may lack room for the count, too
     lost = int(told[1]) if told else 0
     assert lost == 0 if when == "end" else lost > 0
-    # main's last leave may be added by vtunify, where recording had stopped before it.
+    # vtunify may add the last leave of main, if recording stopped before this leave.
     assert 0 <= kinds["Enter"] + kinds["Leave"] + lost - MADE <= 2
     coverage = json.loads(check(tmp_path / "result.trace", complete=False).properties["VTRACE::COVERAGE"])
     assert (coverage["complete"], coverage["lost"]) == (lost == 0, lost)
+
+
+def test_rest_of_a_file_that_cannot_be_cut(build: Builder, tmp_path: Path, disk: Callable[[str], Path]) -> None:
+    """ftruncate fails, so the last block in the file stays incomplete: vtunify reads this block from the buffer."""
+    small, other = disk("200k"), tmp_path / "other"
+    other.mkdir()
+    failing = inject("ftruncate:error=EACCES:when=1+", tmp_path / "log")
+    said = many(build, small, {**RAW, "VT_PFORM_LDIR": str(other)}, failing)
+    assert injected(tmp_path / "log") == 1
+    assert "cannot be written (no space left): the thread stops recording, and its records stay" in said
+    unify(small, "-o", str(tmp_path / "result"), "many")
+    assert check(tmp_path / "result.trace").calls() == {"main": 1, "work": CALLS}
+    assert not names(small) | names(other)
 
 
 def test_unifying_goes_on_when_there_is_space(build: Builder, tmp_path: Path, disk: Callable[[str], Path]) -> None:

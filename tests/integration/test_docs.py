@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/*.md taken at their word: each block is typed as it stands, in a directory that has what its page speaks of."""
+"""Each block of commands or code in docs/*.md runs as written, in a directory with the files that its page mentions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from support.readers import docs
 from support.readers.docs import Block
-from support.tools import BIN, PROGRAMS, call, need, unavailable
+from support.tools import BIN, PROGRAMS, ROOT, call, need, unavailable
 
 BLOCKS = {block.key: block for block in docs.blocks()}
 SOLVE_PY = "from mpi4py import MPI\nprint(MPI.COMM_WORLD.allreduce(1))\n"
@@ -28,14 +28,20 @@ CALL_F = "      program p\n      double precision f(4)\n      f = 1\n      call 
 TYPES_F = "      double precision relax, field(n)\n"
 CALLS_CC = "double relax(double *, int);\nint main() { double f[4] = {1}; return relax(f, 4) > 1; }\n"
 REGION_PY = "import time\nfrom vtrace.user import region\nwith region('solve'): time.sleep(0.002)\n"
+GRID_CC = """struct Grid {
+    double field = 1;
+    __attribute__((noinline)) void step() { field = field / 2; }
+};
+int main() { Grid grid; for (int i = 0; i < 9; i++) grid.step(); return grid.field > 1; }
+"""
 SQL = "import sqlite3\nwith sqlite3.connect('my.db') as c: c.execute('create table t (x)')\n"
 
 
 @dataclass(frozen=True)
 class Typed:
-    """before: shell that lays out what the block wants; $DOCS has the programs. expect: texts in what it prints or in
-    what the command after prints. edits: (old, new), with which a block is no longer typed as it stands: the comment
-    beside each says why. kind: shell, python, or the name of the file that the block is to become."""
+    """The way to run a block. before: shell commands that create the files of the block; $DOCS has the programs.
+    expect: texts in the output of the block, or of the command `after`. edits: (old, new), changes of the block; a
+    comment beside each gives the reason. kind: shell, python, or the name of the file for the block."""
 
     before: str = ""
     expect: tuple[str, ...] = ()
@@ -51,6 +57,10 @@ UNIFIED = "cp -r $DOCS/heat2d.trace $DOCS/heat2d ."
 MAIN_PY = "def relax(field): return 1.0\n"
 
 TYPED = {
+    ("functions.md", "vtrace-cxx -O2 heat.cc -o heat"): Typed("cp $DOCS/grid.cc heat.cc", ("Grid::step",)),
+    ("functions.md", "g++ -g -O2 -pg -mfentry heat.cc -o heat"): Typed(
+        "cp $DOCS/grid.cc heat.cc", ("Grid::step",), after="vtrace summary heat --only regions"
+    ),
     ("filter.md", "# at most so many calls in the process; 0: never, -1: always"): Typed(
         kind="f.filter", after="vtrace filter f.filter --explain iterate", expect=("is recorded 1000 times",)
     ),
@@ -60,6 +70,14 @@ TYPED = {
     ),
     ("filter.md", "vtrace score heat                             # bytes of buffer and time of each region"): Typed(
         RAN, ("bytes of buffer in any process", "heat.filter: 0 functions")
+    ),
+    ("instant-profiler.md", "vtrace compat fipp -C -d prof -Icall -i 10 mpiexec -n 4 ./heat"): Typed(
+        HEAT, ("Procedures profile", "Virtual coordinate           : (4, 0, 0)")
+    ),
+    ("instant-profiler.md", "double solve(double *field, int n);"): Typed(
+        kind="measured.c",
+        after="vtrace compat --install tools; gcc -Wall -Werror -Itools/include -c measured.c && tools/bin/fipppx -h",
+        expect=("fj_tool/fipp.h", "Show the data of the Instant Profiler"),
     ),
     ("io.md", "VT_IOTRACE=yes ./solve"): Typed(
         "cp $DOCS/heat solve", ("/field",), after="vtrace summary solve --only files --csv"
@@ -75,21 +93,27 @@ TYPED = {
     ),
     ("openmp.md", "vtrace-cc -fopenmp heat.c -o heat        # or vtrace-cxx, vtrace-fc; without a rebuild: vtrace run"
      " ./heat"): Typed("cp $DOCS/omp.c heat.c", ("!$omp parallel @heat.c:3",), after="vtrace timers --all heat"),
+    ("profile.md", "vtrace profile heat2d"): Typed(
+        UNIFIED, ("Functions by exclusive", "main > iterate", "MPI Rank 3"), after="cat lines.csv"
+    ),
+    ("profile.md", "$ vtrace profile smp"): Typed(
+        f"tar xJf {ROOT}/tests/archives/scorep-sampling.tar.xz; mv scorep-sampling smp"
+    ),
     ("python-api.md", "import vtrace"): Typed(
         RAN + "; vtunify heat", ("2\n",), kind="python", after="python3 -c 'print(2)'",
-        edits=(("trace.frame()", "# "),),  # wants pandas, which is optional
+        edits=(("trace.frame()", "# "),),  # needs pandas, which is optional
     ),
     ("python-api.md", 'names = trace.regions["name"]'): Typed(
         RAN + "; vtunify heat", ("iterate 110 ",), kind="python", edits=(("names =", "import vtrace\nnames ="),
-        ("trace.regions", 'vtrace.open("heat").regions'), ("in trace", 'in vtrace.open("heat")')),  # begun further up
+        ("trace.regions", 'vtrace.open("heat").regions'), ("in trace", 'in vtrace.open("heat")')),  # opened earlier
     ),
     ("python-api.md", 'trace.prepare("profile", "message_matrix", "collective_totals", "io")'): Typed(
         UNIFIED, kind="python",
-        edits=(("trace.prepare", 'import vtrace\ntrace = vtrace.open("heat2d")\ntrace.prepare'),),  # begun further up
+        edits=(("trace.prepare", 'import vtrace\ntrace = vtrace.open("heat2d")\ntrace.prepare'),),  # opened earlier
     ),
     ("recording-less.md", "VT_MODE=RING VT_BUFFER_SIZE=8M VT_RING_SIGNAL=USR1 ./server &"): Typed(
         "cp $DOCS/server .", ("server.trace: 1 process, 2 locations",),
-        edits=(("\n", "\nsleep 0.5\n"),),  # a user does not type that fast
+        edits=(("\n", "\nsleep 0.5\n"),),  # a user types more slowly
     ),
     ("recording-less.md", "VT_START_AFTER=60 VT_STOP_AFTER=75s ./heat          # a quarter of a minute"): Typed(
         HEAT, ("heat.trace: 4 ranks",), after="vtunify heat"
@@ -100,6 +124,8 @@ TYPED = {
     ("run.md", "vtrace run --io --memory --unify sqlite3 my.db 'select count(*) from t'"): Typed(
         "cp $DOCS/solve.py $DOCS/my.db .", ("sqlite3.trace: 1 process", "solve.trace: 4 ranks")
     ),
+    ("sampling.md", "vtrace run --sample mpiexec -n 4 ./heat      # 100 samples per second of each thread's CPU time"):
+        Typed("cp $DOCS/plain heat", ("SAMPLING clock=CPU period=10000000",), after="vtrace dump heat --only SAMPLING"),
     ("summary.md", "vtrace summary heat2d"): Typed(UNIFIED, ("Time by class", "iterate", "inclusive"),
                                                     after="cat regions.csv"),
     ("summary.md", "vtrace timers heat2d | jq '.timers[] | select(.label == \"solve\") | .mean_ns'"): Typed(
@@ -112,7 +138,7 @@ TYPED = {
     ("survival.md", "$ ./heat                            # Killed"): Typed("cp $DOCS/killed heat", code=-1),
     ("survival.md", "vtrace clean --dry-run heat      # what a run of heat left that no process uses any more"): Typed(
         "cp $DOCS/killed heat; ./heat; mkdir scratch; cp heat.* scratch", ("would remove 2 files", "removed 2 files"),
-        edits=(("/scratch", "scratch"), ("clean heat ", "clean --yes heat ")),  # the machine's; no terminal to ask on
+        edits=(("/scratch", "scratch"), ("clean heat ", "clean --yes heat ")),  # no such directory; no terminal
     ),
     ("threads.md", "vtrace-cc -O2 -pthread server.c -o server && ./server"): Typed(
         "cp $DOCS/server.c .", ("server.trace: 1 process, 2 locations",)
@@ -125,7 +151,7 @@ TYPED = {
      " heat.uctl"): Typed(HEAT, ("heat.trace: 4 ranks", "heat.trace: already unified")),
     ("user-api.md", "void solve(double *field, int n)"): Typed(
         "cp $DOCS/relax.c $DOCS/call.c .", ('"solve"', "residual"), kind="solve.c",
-        edits=(('#include "vt_user.h"', '#include "vt_user.h"\ndouble relax(double *, int);'),),  # in a header
+        edits=(('#include "vt_user.h"', '#include "vt_user.h"\ndouble relax(double *, int);'),),  # from a header
         after="vtrace-cc -DVTRACE solve.c relax.c call.c -o solve; ./solve; vtunify solve; vtrace timers solve;"
         " vtrace export solve --to csv -o x.csv; cat x.csv",
     ),
@@ -135,7 +161,7 @@ TYPED = {
     ),
     ("user-api.md", "      subroutine solve(field, n)"): Typed(
         "cp $DOCS/relax.F $DOCS/call.F .", ('"solve"', "residual"), kind="solve.F",
-        edits=(("integer :: counter\n", f"integer :: counter\n{TYPES_F}"),),  # where a program declares its field
+        edits=(("integer :: counter\n", f"integer :: counter\n{TYPES_F}"),),  # the declarations of the user's program
         after="vtrace-fc -vt:seq -DVTRACE solve.F relax.F call.F -o solve; ./solve; vtunify solve; vtrace timers solve;"
         " vtrace export solve --to csv -o x.csv; cat x.csv",
     ),
@@ -145,11 +171,11 @@ TYPED = {
         " vtrace timers solve; vtrace export solve --to csv -o x.csv; cat x.csv; vtrace report solve; cat solve.html",
     ),
     ("view.md", "vtrace view heat2d"): Typed(
-        UNIFIED, ("127.0.0.1",), edits=(("heat2d", "heat2d --idle 0.02"),)  # nobody looks
+        UNIFIED, ("127.0.0.1",), edits=(("heat2d", "heat2d --idle 0.02"),)  # no browser requests the page
     ),
     ("view.md", "vtrace report heat2d                # heat2d.html"): Typed(
         "cp $DOCS/heat heat2d; mpiexec -n 4 ./heat2d; vtunify -k -o heat2d heat2d", ("heat2d.html\n",),
-        edits=(("vtunify", "rm -r heat2d.trace heat2d.html; vtunify"),),  # two ways to the same
+        edits=(("vtunify", "rm -r heat2d.trace heat2d.html; vtunify"),),  # both commands write these files
         after="ls heat2d.html",
     ),
     ("view.md", "vtrace export heat2d --to csv -o part.csv --from 1s --to 1.2s --ranks 0-3"): Typed(
@@ -174,24 +200,25 @@ NOT_TYPED = {
     ("view.md", "vtrace: on your own machine: ssh -L 41371:127.0.0.1:41371 login1   then open the address there"):
         "what a command prints; tests/integration/test_view.py",
 }  # fmt: skip
-"""Why a block is not typed; the layouts of docs/file-format.md are drawings, too."""
+"""The reasons why blocks are not run. The layouts in docs/file-format.md are drawings, too."""
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What $DOCS is: programs, sources and the archives of what they recorded."""
+    """The directory $DOCS: programs, sources and archives."""
     if not (BIN / "vtrace-cc").exists():
         unavailable("vtrace is not installed beside this Python")
     where = tmp_path_factory.mktemp("docs")
     for name, text in (
         ("solve.py", SOLVE_PY), ("omp.c", OMP_C), ("killed.c", KILLED_C), ("relax.F", RELAX_F), ("call.F", CALL_F),
-        ("relax.c", RELAX_C), ("call.c", CALL_C), ("calls.cc", CALLS_CC), ("region.py", REGION_PY),
+        ("relax.c", RELAX_C), ("call.c", CALL_C), ("calls.cc", CALLS_CC), ("grid.cc", GRID_CC),
+        ("region.py", REGION_PY),
     ):  # fmt: skip
         (where / name).write_text(text)
     shutil.copy(PROGRAMS / "docs_server.c", where / "server.c")
     call([sys.executable, "-c", SQL], where)
     lines = (
-        f"vtrace-cc -vt:cc {need('mpicc')} -O1 {PROGRAMS / 'docs_heat.c'} -o heat",
+        f"vtrace-cc -vt:cc {need('mpicc')} -O1 -fno-inline {PROGRAMS / 'docs_heat.c'} -o heat",
         f"{need('mpicc')} -O1 {PROGRAMS / 'docs_heat.c'} -o plain",
         "vtrace-cc -O1 -DSECONDS=60 -pthread server.c -o server; vtrace-cc -O1 killed.c -o killed",
         "cp heat heat2d; mpiexec -n 4 ./heat2d; vtunify heat2d; vtrace run --unify python3 region.py",
@@ -201,7 +228,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _shell(text: str, where: Path, programs: Path, code: int = 0) -> str:
-    """Standard output and error of lines of a shell with job control."""
+    """Runs lines in a shell with job control. Returns standard output and standard error."""
     done = call(["bash", "-c", f"set -m\n{text}"], where, {"DOCS": str(programs), "BROWSER": "true"}, check=False)
     assert code == -1 or done.returncode == code, str(done)
     assert "Traceback" not in done.stderr, str(done)
@@ -211,7 +238,7 @@ def _shell(text: str, where: Path, programs: Path, code: int = 0) -> str:
 def _text(block: Block, typed: Typed) -> str:
     text = block.typed if typed.kind == "shell" else block.text
     for old, new in typed.edits:
-        assert old in text, f"{block.page}: {old!r} is no longer there"
+        assert old in text, f"{block.page}: the block no longer has {old!r}"
         text = text.replace(old, new)
     return text + "\n"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace doctor: what there is, what is missing, and what of an MPI is recorded."""
+"""vtrace doctor: the found and the missing tools, and the recorded functions of an MPI."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from support.build import compilers
 from support.build.builder import Builder
 from support.build.mpis import Mpi, find
 from support.build.run import vtrace
@@ -33,7 +34,8 @@ def look(cwd: Path, *args: str | Path, **env: str) -> dict[str, Any]:
 
 
 def test_coverage(mpi: Mpi, tmp_path: Path) -> None:
-    """Every function of the header, and those that it hides, stands in one place; each with a reason where it must."""
+    """Every function that the MPI library has, in its header or not, is in exactly one list: recorded, plain, off or
+    left out."""
     found = look(tmp_path, "--mpicc", mpi.mpicc)
     assert found["code"] == 0
     cover = found["MPI"]["more"]
@@ -56,8 +58,8 @@ def test_coverage(mpi: Mpi, tmp_path: Path) -> None:
     assert f"{len(cover['off']['tool'])} off by default: VT_MPI_GROUPS=default,tool" in text
 
 
-def test_what_is_missing(tmp_path: Path) -> None:
-    """Each problem is one line; what vtrace can do without does not make it fail."""
+def test_missing_tools(tmp_path: Path) -> None:
+    """PATH has no compilers and mpicc does not exist: each problem is one line, and the exit code is 1."""
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "stat").symlink_to(need("stat"))
@@ -85,8 +87,18 @@ def test_places(tmp_path: Path) -> None:
     )
 
 
+def test_ways_to_record_functions(tmp_path: Path) -> None:
+    """doctor says by which way vtrace-cc records the functions of each compiler."""
+    need("gcc")
+    lines = look(tmp_path, "--mpicc", "none")["compilers"]["more"]["lines"]
+    assert lines
+    for line in lines:
+        assert ("functions by sleds" in line) == compilers.SLEDS, line
+        assert "functions by sleds" in line or "functions by hooks (" in line
+
+
 def on_path(where: Path, mpiexec: Path) -> dict[str, str]:
-    """Environment in which this mpiexec is the one in PATH."""
+    """An environment in which mpiexec is the given one."""
     where.mkdir()
     (where / "mpiexec").write_text(f'#!/bin/sh\nexec {mpiexec} "$@"\n')
     (where / "mpiexec").chmod(0o755)
@@ -94,7 +106,7 @@ def on_path(where: Path, mpiexec: Path) -> dict[str, str]:
 
 
 def test_mpi4py(mpi: Mpi, tmp_path: Path) -> None:
-    """It is tried with the mpiexec that there is, and said which library does not fit it."""
+    """doctor starts mpi4py with the mpiexec in PATH, and names the family of the MPI library."""
     env = {"PATH": f"{Path(mpi.launch[0]).parent}{os.pathsep}{os.environ['PATH']}"}
     if mpi.name in ("mpich", "openmpi"):
         env = on_path(tmp_path / "bin", Path(mpi.launch[0]))
@@ -122,7 +134,7 @@ def test_mpi4py_of_another_mpi(build: Builder, tmp_path: Path) -> None:
 
 
 def test_no_mpi4py(tmp_path: Path) -> None:
-    """Beside an installed vtrace without it."""
+    """mpi4py is not installed beside vtrace: doctor says what needs mpi4py and how to install it."""
     hidden = tmp_path / "hide"
     hidden.mkdir()
     (hidden / "sitecustomize.py").write_text(HIDE)

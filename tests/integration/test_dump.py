@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace dump of what real programs leave: every record is there, with its name."""
+"""vtrace dump of the local files of recorded programs shows every record, with its name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVENTS = {
     "RECV": "MpiRecv", "ISEND": "MpiIsend", "ISEND_COMPLETE": "MpiIsendComplete", "IRECV_REQUEST": "MpiIrecvRequest",
     "IRECV": "MpiIrecv", "COLL_BEGIN": "MpiCollectiveBegin", "COLL_END": "MpiCollectiveEnd", "FLUSH": "BufferFlush",
 }  # fmt: skip
-"""What vtunify makes of a record."""
+"""The OTF2 event that vtunify writes for a record."""
 
 
 def dump(cwd: Path, *args: str | Path) -> list[dict[str, Any]]:
@@ -56,7 +56,7 @@ def test_functions_of_threads(build: Builder, tmp_path: Path, compression: str) 
 
 
 def test_agrees_with_the_other_reader(build: Builder, tmp_path: Path) -> None:
-    """tests/support/readers/words.py reads uncompressed files in a way of its own."""
+    """tests/support/readers/words.py reads the uncompressed files independently: both have the same records."""
     run(
         build("many.c"),
         tmp_path,
@@ -72,7 +72,7 @@ def test_agrees_with_the_other_reader(build: Builder, tmp_path: Path) -> None:
 
 @COMPRESSION
 def test_messages_and_collectives(build: Builder, tmp_path: Path, compression: str) -> None:
-    """Counts are those of the archive; a message has the same tag and size at both ends."""
+    """The counts are those of the archive; a message has the same tag and size at both ends."""
     env = {"VT_COMPRESSION": compression}
     run(build("mpi_messages.c", compiler="mpicc"), tmp_path, ranks=2, env=env)
     found = dump(tmp_path, "mpi_messages")
@@ -81,7 +81,7 @@ def test_messages_and_collectives(build: Builder, tmp_path: Path, compression: s
     counts = Counter(EVENTS[item["kind"]] for item in records(found))
     for item in records(found):
         values = {value.name for word in PAYLOAD.get(item["kind"], ()) for value in word}
-        assert values <= item.keys(), "every value of a payload has its name"
+        assert values <= item.keys(), "every value of a payload needs a name"
     assert counts == trace.kinds()
     assert counts["MpiSend"] > 10
     regions = Counter(i["name"] for i in records(found) if i["kind"] in ("ENTER", "FUNCTION_ENTER"))
@@ -131,10 +131,11 @@ def test_flushed_blocks_and_the_rest_in_the_buffer(build: Builder, tmp_path: Pat
     assert {"block", "chunk"} <= {item["type"] for item in found}
     assert called(found) == {"main": 1, "work": 20000}
     chunks = [item for item in found if item["type"] == "chunk" and item["content"] == "events"]
+    assert chunks
     assert all(chunk["open"] and chunk["open"][0] == "main" for chunk in chunks)
 
 
-def test_it_changes_nothing(build: Builder, tmp_path: Path) -> None:
+def test_files_stay_unchanged(build: Builder, tmp_path: Path) -> None:
     run(build("many.c"), tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     dump(tmp_path, "many")

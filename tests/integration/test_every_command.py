@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every command that reads traces, as a process of its own, on an archive of every kind.
+"""Every command that reads traces, in a separate process, on an archive of every kind.
 
-A process shows what a test in pytest's process hides: there another module may have loaded what a command forgot."""
+A separate process also finds an import that a command lacks; in the process of pytest another module may have loaded
+it."""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ from support.tools import Done, call, command
 from support.users.terminal import on_terminal
 
 FEW = ("killed", "markers", "messages", "one-event", "scorep-sampling")
-"""On which a terminal and the Python API are tried."""
+"""Kinds for the tests of a terminal and of the Python API."""
 
 
 class Made:
-    """The archives, each made when a test first wants it."""
+    """The archives. The first use of an archive writes it."""
 
     def __init__(self, build: Builder, factory: pytest.TempPathFactory) -> None:
         self._build, self._factory, self._kinds = build, factory, dict[str, Kind]()
@@ -49,7 +50,7 @@ def kind(request: pytest.FixtureRequest, made: Made) -> Kind:
 
 
 def well(done: Done) -> str:
-    """What a command printed, which ended well."""
+    """The standard output of a command. Checks that the command succeeded and printed something."""
     assert "Traceback" not in done.stdout + done.stderr, str(done)
     assert done.returncode == 0, str(done)
     assert done.stdout.strip(), str(done)
@@ -57,7 +58,8 @@ def well(done: Done) -> str:
 
 
 def tables(text: str) -> list[list[list[str]]]:
-    """CSV with an empty line between its tables: rows of each, with its head. All rows of one have as many cells."""
+    """The tables of CSV text, which empty lines separate: the rows of each, with the head. Checks that all rows of a
+    table have the same number of cells."""
     found: list[list[list[str]]] = [[]]
     for row in csv.reader(io.StringIO(text)):
         if row:
@@ -114,12 +116,14 @@ def test_exports(kind: Kind, tmp_path: Path) -> None:
     import pyarrow.parquet
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-    for aim in ("perfetto", "chrome", "csv", "parquet"):
+    for aim in ("perfetto", "chrome", "speedscope", "csv", "parquet"):
         well(vtrace(tmp_path, "export", kind.archive, "--to", aim, "-o", f"x.{aim}", check=False))
     trace = pb.Trace()
     trace.ParseFromString((tmp_path / "x.perfetto").read_bytes())
     assert len(trace.packet) >= 1
     assert any("ph" in event for event in json.loads((tmp_path / "x.chrome").read_text())["traceEvents"])
+    profiles = json.loads((tmp_path / "x.speedscope").read_text())["profiles"]
+    assert bool(profiles) == (kind.has_calls or "scorep-sampling" in kind.archive.parts)
     with (tmp_path / "x.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert bool(rows) == kind.has_events
@@ -128,6 +132,17 @@ def test_exports(kind: Kind, tmp_path: Path) -> None:
     table = pyarrow.parquet.read_table(tmp_path / "x.parquet")
     assert [*rows[0]] == table.column_names if rows else table.num_rows == 0
     assert [row["event"] for row in rows] == table["event"].to_pylist()
+    groups = pyarrow.parquet.read_metadata(tmp_path / "x.parquet").num_row_groups
+    assert groups <= 1 + len(rows) // 10_000  # a row group for each location would take far more space than its events
+
+
+def test_profile(kind: Kind, tmp_path: Path) -> None:
+    for by in ("function", "line", "callpath", "rank", "thread"):
+        found = json.loads(well(vtrace(tmp_path, "profile", "--by", by, "--json", kind.archive, check=False)))
+        assert bool(found["profile"]) == (kind.has_calls or bool(found["samples"]))
+        (table,) = tables(well(vtrace(tmp_path, "profile", "--by", by, "--csv", kind.archive, check=False)))
+        assert (table[0][0], len(table) - 1) == (by, len(found["profile"]))
+    well(vtrace(tmp_path, "profile", kind.archive, check=False))
 
 
 def test_diff(kind: Kind, tmp_path: Path) -> None:
@@ -143,10 +158,11 @@ def test_timers_and_score(kind: Kind, tmp_path: Path) -> None:
 
 
 def test_filter(kind: Kind, tmp_path: Path) -> None:
-    """Of what a score writes; a trace that lacks calls gives none, in one line."""
+    """vtrace filter reads the filter that vtrace score has written. For a trace that lacks calls, score writes no
+    filter and prints one line."""
     done = vtrace(tmp_path, "score", kind.archive, "--fit", "1", "-o", "f.filter", check=False)
     if done.returncode:
-        assert "does not hold all calls" in done.stderr.splitlines()[-1], str(done)
+        assert "does not have all calls" in done.stderr.splitlines()[-1], str(done)
         assert not (tmp_path / "f.filter").exists()
         (tmp_path / "f.filter").write_text("main -- 0\n")
     assert " rule" in well(vtrace(tmp_path, "filter", "f.filter", check=False))
@@ -158,7 +174,7 @@ def test_filter(kind: Kind, tmp_path: Path) -> None:
 
 
 def test_mpip(kind: Kind, tmp_path: Path) -> None:
-    """An archive without MPI calls is refused with one line."""
+    """vtrace mpip refuses an archive without MPI calls with one line."""
     done = vtrace(tmp_path, "mpip", kind.archive, check=False)
     if kind.ranks:
         assert well(done).startswith("@ mpiP")
@@ -179,13 +195,13 @@ def test_local_files(kind: Kind, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FEW)
 def test_on_a_terminal(made: Made, tmp_path: Path, name: str) -> None:
     archive = made(name).archive
-    for words in (["summary"], ["info"], ["timers"], ["score"]):
+    for words in (["summary"], ["info"], ["timers"], ["profile"], ["score"]):
         assert on_terminal([*command("vtrace"), *words, archive], tmp_path, 100).strip()
 
 
 @pytest.mark.parametrize("name", FEW)
 def test_python(made: Made, tmp_path: Path, name: str) -> None:
-    """The Python API as one would use it, in a fresh interpreter."""
+    """The main functions of the Python API, in a fresh interpreter."""
     code = (
         "import sys, vtrace; t = vtrace.open(sys.argv[1]); print(t.markers().rows, t.profile().rows, t.messages().rows,"
         " len(t.collectives()), t.io().rows, t.timeline(10).shape, t.coverage().rows, t)"
@@ -193,14 +209,14 @@ def test_python(made: Made, tmp_path: Path, name: str) -> None:
     well(call([sys.executable, "-c", code, made(name).archive], tmp_path, check=False))
 
 
-def test_markers_are_there(made: Made, tmp_path: Path) -> None:
-    """In the timeline that others read."""
+def test_perfetto_has_the_markers(made: Made, tmp_path: Path) -> None:
+    """An export for Perfetto has the text of a marker."""
     well(vtrace(tmp_path, "export", made("markers").archive, "--to", "perfetto", "-o", "x.pftrace", check=False))
     assert b"it broke" in (tmp_path / "x.pftrace").read_bytes()
 
 
 def test_names_are_found(made: Made, tmp_path: Path) -> None:
-    """By prefix, directory and anchor alike."""
+    """A command finds an archive by its prefix, its directory and its anchor file."""
     shutil.copytree(made("messages").archive, tmp_path / "mpi_messages.trace")
     for name in ("mpi_messages", "mpi_messages.trace", "mpi_messages.trace/traces.otf2"):
         well(vtrace(tmp_path, "summary", name, check=False))

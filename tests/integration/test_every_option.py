@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every command that reads traces, with each of its options, as a process of its own, on archives of every kind.
+"""Every command that reads traces, with each of its options, in a separate process, on archives of every kind.
 
-The options are those that the commands themselves have, so that a new one is tried without a word here: only an option
-with a value of a new kind wants one in VALUES."""
+The commands themselves list their options, so the test includes a new option. Only an option with a new kind of value
+needs an entry in VALUES."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from support.tools import Done
 from vtrace import cli
 
 LOCAL = ("info", "score", "dump")
-"""Those that read local files before they are unified."""
+"""Commands that also read local files before unifying."""
 OTHERS = ("clean", "dump", "view")
-"""Those that work on files of an archive's name, but read no archive or serve it until they are ended."""
+"""Commands that find files by the name of an archive, but read no archive (clean, dump) or serve it (view)."""
 
 
 def archives_of(name: str) -> int:
-    """How many archives a command takes."""
+    """The number of archives that a command takes."""
     command = cli.command.get_command(click.Context(cli.command), name)
     assert command is not None
     arguments = [option.name for option in command.params if isinstance(option, click.Argument)]
@@ -39,19 +39,19 @@ COMMANDS = [
 VALUES = {
     "begin": ("25%", "1ns"), "end": ("75%", "0.5us"), "ranks": ("0",), "top": ("2",), "most": ("1000",), "fit": ("1K",),
     "rows": ("2",), "depth": ("1",), "hash_size": ("7",), "threshold": ("10",), "location": ("0",), "output": ("out",),
-    "directory": (".",), "executable": ("/bin/sh",), "targets": ("perfetto", "chrome", "csv", "parquet"),
-    "only": ("REGION",),
+    "directory": (".",), "executable": ("/bin/sh",), "targets": ("perfetto", "chrome", "speedscope", "csv", "parquet"),
+    "only": ("REGION",), "chosen": ("region=*", "class=user,MPI", "path=*", "location=*"), "file": ("missing.c",),
 }  # fmt: skip
 FREE = {("export", "output"): ("--to", "csv"), ("score", "output"): ("--fit", "1K")}
-"""Options that want others."""
-MAY_REFUSE, PART = ("mpip", "score"), {"--rank", "--ranks", "--from", "--to"}
+"""Options that need another option."""
+MAY_REFUSE, PART = ("mpip", "score"), {"--rank", "--ranks", "--from", "--to", "--source"}
 """Commands that refuse a trace without MPI calls, or without all calls; options for parts that a trace may not have."""
 SAMPLE = ("markers",)
-"""The kind that is tried always; `full` takes all."""
+"""The kind of archive that is always tested; `full` tests all kinds."""
 
 
 def lines(name: str) -> Iterator[tuple[str, ...]]:
-    """The command alone, and with each of its options by itself."""
+    """The options of each command line: none, then each option alone."""
     command = cli.command.get_command(click.Context(cli.command), name)
     assert command is not None
     yield () if name != "export" else ("--to", "csv")
@@ -61,14 +61,14 @@ def lines(name: str) -> Iterator[tuple[str, ...]]:
                 yield (word, *(("--to", "csv") if name == "export" else ()))
             continue
         choices = VALUES.get(str(option.name)) or getattr(option.type, "choices", None)
-        assert choices, f"vtrace {name} {option.opts[-1]} wants a value in VALUES"
+        assert choices, f"vtrace {name} {option.opts[-1]} needs a value in VALUES"
         to = ("--to", "csv") if name == "export" and option.name != "targets" else ()
         more = FREE.get((name, str(option.name)), to)
         yield from ((*more, option.opts[-1], value) for value in choices)
 
 
 def judge(done: Done) -> None:
-    """It ended well, or says in one line why there is nothing; what claims to be JSON is."""
+    """Checks that a command succeeds, with valid JSON for --json, or prints an error message and nothing else."""
     assert "Traceback" not in done.stdout + done.stderr, str(done)
     if done.returncode == 0:
         assert "--json" not in done.words or done.words[1] == "dump" or json.loads(done.stdout) is not None, str(done)

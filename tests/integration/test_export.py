@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace export: each format read back by its own reader."""
+"""vtrace export: an independent reader reads each format."""
 
 from __future__ import annotations
 
 import csv
 import json
+import tarfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.build.run import vtrace
 from support.synthetic_runs import viewed
+from support.synthetic_runs.archives import UNDEFINED, Foreign
+from support.tools import ROOT, Done
 
 KINDS = {"Enter": 209, "Leave": 209, "MpiSend": 100, "MpiRecv": 100, "MpiCollectiveBegin": 2, "MpiCollectiveEnd": 2}
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A directory with odd.trace."""
+    """A directory with the archive odd.trace."""
     viewed.write(tmp_path / "odd.trace")
     return tmp_path
 
@@ -44,6 +48,83 @@ def test_csv_of_a_part(place: Path) -> None:
         "time,process,thread,event,region", '800000,process 1,thread 1,Enter,<script>window.hit=1</script>',
         "801000,process 1,thread 1,Enter,</script><img src=x onerror=window.hit=2><b>bold</b>",
     ]  # fmt: skip
+
+
+def replayed(profile: dict[str, Any], frames: list[dict[str, Any]]) -> Counter[str]:
+    """Exclusive time by frame of an evented profile; checks the order of time, and that calls nest."""
+    found: Counter[str] = Counter()
+    stack: list[int] = []
+    now = profile["startValue"]
+    for event in profile["events"]:
+        assert now <= event["at"] <= profile["endValue"]
+        if stack:
+            found[frames[stack[-1]]["name"]] += event["at"] - now
+        now = event["at"]
+        if event["type"] == "O":
+            stack.append(event["frame"])
+        else:
+            assert stack.pop() == event["frame"]
+    assert not stack
+    return found
+
+
+def speedscope(where: Path, archive: Path, *words: str) -> tuple[dict[str, Any], Done]:
+    done = vtrace(where, "export", archive, "--to", "speedscope", "-o", "x.json", *words)
+    return json.loads((where / "x.json").read_text()), done
+
+
+def test_speedscope_calls(place: Path) -> None:
+    """Replayed, the begins and ends give the exclusive times of vtrace profile."""
+    found, done = speedscope(place, place / "odd.trace")
+    assert found["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    assert done.stdout.startswith("x.json: 209 calls, 0 samples, ")
+    times: Counter[str] = Counter()
+    for profile in found["profiles"]:
+        assert (profile["type"], profile["unit"]) == ("evented", "nanoseconds")
+        times += replayed(profile, found["shared"]["frames"])
+    told = json.loads(vtrace(place, "profile", "odd", "--json").stdout)["profile"]
+    assert times == Counter({row["function"]: row["exclusive_ns"] for row in told if row["exclusive_ns"]})
+
+
+def test_speedscope_samples(tmp_path: Path) -> None:
+    with tarfile.open(ROOT / "tests" / "archives" / "scorep-sampling.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    found, _ = speedscope(tmp_path, tmp_path / "scorep-sampling")
+    (profile,) = found["profiles"]
+    assert (profile["type"], len(profile["samples"])) == ("sampled", 117)
+    frames = found["shared"]["frames"]
+    stacks = Counter(tuple((frames[n]["name"], frames[n]["line"]) for n in stack) for stack in profile["samples"])
+    main, body = ("main", 15), ("body", 8)
+    assert stacks == {(main, body): 89, (main, body, ("tiny", 12)): 15, (main, body, ("tiny", 4)): 13}
+    assert set(profile["weights"]) == {round(4001812.5)}
+    assert profile["endValue"] == sum(profile["weights"])
+
+
+def test_speedscope_of_many(tmp_path: Path) -> None:
+    """Of too many calls the longest are written, of samples one of n with the time of all; contexts in a circle."""
+    archive = Foreign(tmp_path / "a.trace")
+    samples = [(10 * n + 1, "CallingContextSample", n % 2, 1, 0) for n in range(3000)]
+    calls = [
+        (10 * n + t, f"CallingContext{k}", 0, *m)
+        for n in range(3000)
+        for t, k, m in ((2, "Enter", (1,)), (3 + n % 5, "Leave", ()))
+    ]
+    archive.events(0, sorted([*samples, *calls], key=lambda event: event[0]))
+    archive.begin_definitions()
+    archive.machine(length=30_000)
+    archive.location(0)
+    archive.region(0, "f")
+    archive.define("CallingContext", 0, 0, UNDEFINED, 1)
+    archive.define("CallingContext", 1, 0, UNDEFINED, 0)
+    archive.define("InterruptGenerator", 0, "timer", 0, 1, -9, 10)
+    found, done = speedscope(tmp_path, archive.close(), "--most", "1000")
+    evented, sampled = found["profiles"]
+    times = [event["at"] for event in evented["events"]]
+    assert {end - begin for begin, end in zip(times[::2], times[1::2], strict=True)} == {5}
+    assert (len(sampled["samples"]), sum(sampled["weights"])) == (1000, 30_000)
+    assert all(len(stack) == 2 for stack in sampled["samples"])
+    assert "one of 3 samples is written" in done.stderr
+    assert "are left out" in done.stderr
 
 
 def test_parquet(place: Path) -> None:
@@ -90,12 +171,12 @@ COMMANDS = {
     "odd.json": ("export", "odd", "--to", "chrome"), "odd.csv": ("export", "odd", "--to", "csv"),
     "odd.parquet": ("export", "odd", "--to", "parquet"),
 }  # fmt: skip
-"""By the name that a command writes to without -o."""
+"""The command for each default name of an output file."""
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_own_file_is_replaced(place: Path, name: str) -> None:
-    """The same command twice works: the second one replaces what the first one has written."""
+    """The same command twice: the second run replaces the file of the first."""
     if name == "odd.parquet":
         pytest.importorskip("pyarrow")
     vtrace(place, *COMMANDS[name])
@@ -108,7 +189,7 @@ def test_own_file_is_replaced(place: Path, name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("content", [b"", b"my page about vtrace\n", b"PAR1\xff\xff\xff\x7fPAR1"])
 def test_file_of_the_user_stays(place: Path, name: str, content: bytes) -> None:
-    """A file that has the name by chance is replaced only where -o names it."""
+    """A file of the user has the default name: a command replaces it only if -o names it."""
     if name == "odd.parquet":
         pytest.importorskip("pyarrow")
     (place / name).write_bytes(content)

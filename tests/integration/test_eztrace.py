@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Archives of EZTrace: sparse and repeated ids, wrong event counts, an anchor of another name."""
+"""Archives of EZTrace, with sparse and repeated ids, wrong event counts and an unusual name of the anchor file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vtrace.analysis.trace import Trace
 
 
 def called(trace: Trace) -> dict[str, tuple[int, str]]:
-    """Calls and class of each function."""
+    """The number of calls and the class of each function."""
     table, names, kinds = reduce(trace.profile(), "region"), trace.regions["name"], trace.regions.classes
     return {names[r["region"]]: (r["calls"], kinds[trace.regions["class"][r["region"]]]) for r in table.records()}
 
@@ -38,7 +38,7 @@ def test_threads_and_files(build: Builder, tmp_path: Path) -> None:
     (file,) = trace.io().records()
     assert trace.io_handles["name"][file["handle"]] == "file"
     assert (file["opens"], file["writes"], file["bytes_written"], file["closes"]) == (1, 5, 500, 1)
-    assert trace.timeline(10).shape == (3, len(CLASSES) + 1, 10)  # and outside of all regions
+    assert trace.timeline(10).shape == (3, len(CLASSES) + 1, 10)  # 1: time outside of all regions
     told = json.loads(vtrace_command(tmp_path, "summary", "foreign_trace", "--json").stdout)
     assert {row["region"]: row["calls"] for row in told["regions"]}["write"] == 5
     assert [(row["writes"], row["bytes_written"]) for row in told["files"]] == [(5, 500)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every way to end x serial, MPICH, Open MPI x threads: what the program counted before is in the archive."""
+"""Every way to end a program, serial and with MPICH and Open MPI, with and without threads: the archive has all calls
+that the program has counted before its end."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ full = pytest.mark.full
 
 
 class Pipe:
-    """A named pipe that the ranks write what they have done into."""
+    """A named pipe into which the ranks write their counts."""
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)
@@ -41,7 +42,7 @@ class Pipe:
         self.descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
 
     def read(self) -> list[tuple[int, int, int, int]]:
-        """(rank, number of its thread, calls, process)"""
+        """Rows (rank, thread number, calls, process id)."""
         with suppress(BlockingIOError):
             self.text += os.read(self.descriptor, 65536).decode()
         rows = [line.split() for line in self.text.splitlines()]
@@ -61,14 +62,14 @@ def signal_group(leader: int, number: int) -> None:
 
 
 def signal_all(pipe: Pipe, number: int) -> None:
-    """As a batch system does: not the launcher alone."""
+    """Sends the signal to every rank, like a batch system, which does not only signal the launcher."""
     for process in {row[3] for row in pipe.read()}:
         with suppress(ProcessLookupError):
             os.kill(process, number)
 
 
 def end(words: Sequence[str | Path], where: Path, env: dict[str, str], pipe: Pipe, lines: int, sent: int) -> int:
-    """Runs the program until it ends or, once it has told all, the signals of a batch system come."""
+    """Runs the program until it ends. sent: a signal to send, like a batch system, after all lines are in the pipe."""
     process = subprocess.Popen(
         [*words, pipe.path], cwd=where, env=environment(env), start_new_session=True, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -100,7 +101,8 @@ def compare(trace: Trace, counted: list[tuple[int, int, int, int]], mpi: bool) -
 
 
 def unified(where: Path, pipe: Pipe, mpi: bool, died: bool | None) -> None:
-    """Unifies and compares; the archive says whether somebody died (None: that is not known), and nothing is left."""
+    """Unifies and compares. died: the archive must say that a process died (None: either is possible). No local file
+    may be left."""
     unify(Request(where / "faults"), Console("vtunify", QUIET))
     trace = check(where / "faults.trace", complete=False)
     compare(trace, pipe.read(), mpi)
@@ -117,7 +119,7 @@ def test_serial(build: Builder, tmp_path: Path, pipe: Pipe, how: str, threads: i
     sent = {"batch": signal.SIGTERM, "limit": signal.SIGKILL}.get(how, 0)
     code = end([program, "wait" if sent else how, str(threads)], tmp_path, {}, pipe, threads + 1, sent)
     assert (code != 0) == (bool(sent) or how in HARD)
-    # A process with threads cannot complete its files before it becomes another program.
+    # A process with threads cannot complete its files before exec.
     unified(tmp_path, pipe, False, code != 0 or how == "quick_exit" or (how == "exec" and threads > 0))
 
 
@@ -139,5 +141,5 @@ def test_mpi(build: Builder, tmp_path: Path, pipe: Pipe, name: str, threads: int
     end(words, tmp_path, dict(mpi.env), pipe, RANKS * (threads + 1), sent)
     died: bool | None = how != "exec" or threads > 0  # as in test_serial
     if how in ("_exit", "return"):
-        died = None if name.startswith("mpich") else False  # Hydra kills the others at the first one that ends
+        died = None if name.startswith("mpich") else False  # Hydra kills all other ranks when the first one ends
     unified(tmp_path, pipe, True, died)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VT_FILTER_SPEC, VT_GROUPS_SPEC and VT_MAX_STACK_DEPTH: exactly what the rules say is missing, and nothing else."""
+"""VT_FILTER_SPEC, VT_GROUPS_SPEC and VT_MAX_STACK_DEPTH: the archive lacks exactly the calls that the rules exclude."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import otf2
 import pytest
 
+from support.build import compilers
 from support.build.builder import Builder
 from support.build.run import record, run, unify, vtrace
 from support.oracles.check import check
@@ -49,11 +50,24 @@ def test_rules(many: Path, tmp_path: Path, rules: str, calls: dict[str, int]) ->
     assert filtered(many, tmp_path, rules, "100").calls() == calls
 
 
-def test_nothing_left(many: Path, tmp_path: Path) -> None:
-    """A program all of whose functions are hidden runs as ever, and has no trace."""
+def test_all_functions_excluded(many: Path, tmp_path: Path) -> None:
+    """Rules exclude all functions of a program: it runs normally, and its result does not change."""
     (tmp_path / "rules").write_text("* -- 0\n")
     done = run(many, tmp_path, "100", "3", code=3, env={"VT_FILTER_SPEC": "rules"})
     assert (done.stdout, done.stderr) == ("done 100\n", "")
+
+
+@pytest.mark.parametrize(
+    ("rules", "calls"),
+    [
+        ("solve -- 0\n", {"main": 1, "solve.other": 4, ".part.0": 5}),
+        ("solve.* -- 0\n", {"main": 1, "solve": 5, ".part.0": 5}),
+        (".part.0 -- 0\n", {"main": 1, "solve": 5, "solve.other": 4}),
+    ],
+)
+def test_clones(build: Builder, tmp_path: Path, rules: str, calls: dict[str, int]) -> None:
+    """A rule names a function without the suffixes of its clones."""
+    assert filtered(build("clones.c"), tmp_path, rules).calls() == calls
 
 
 AREA = {"geometry::area"}
@@ -81,7 +95,8 @@ def test_names_as_the_user_reads_them(build: Builder, tmp_path: Path, rules: str
 
 
 def test_libraries_that_come_and_go(build: Builder, tmp_path: Path) -> None:
-    """The second library comes to lie where the first one was. What reading them allocates is not in the trace."""
+    """dlopen maps the second library at the address of the first. The names stay right, and the trace lacks the
+    allocations of reading the libraries' symbols."""
     shared = ("-O1", "-fPIC", "-shared")
     libraries = [
         str(build("plugin.c", flags=(*shared, f"-DNAME={name}"), output=f"lib{name}.so")) for name in ("one", "two")
@@ -114,7 +129,7 @@ def test_mpi_calls_and_ranks(build: Builder, tmp_path: Path) -> None:
 
 
 def test_limits_of_mpi_calls(build: Builder, tmp_path: Path) -> None:
-    """Each rank counts; what is left out is left out on both, so that collectives have all members."""
+    """Each rank counts its own calls. Both ranks omit the same calls, so collectives have all members."""
     program = build("mpi_rounds.c", compiler="mpicc")
     trace = filtered(program, tmp_path, "MPI_Barrier -- 3\nMPI_Comm_rank -- 5\n", "100", "10", ranks=2)
     for rank in (0, 1):
@@ -135,11 +150,22 @@ def test_limits_of_io_and_threads(build: Builder, tmp_path: Path) -> None:
 
 
 def test_a_handler_meets_a_new_library(build: Builder, tmp_path: Path) -> None:
-    """In the middle of malloc, which reading the library would call: its functions are recorded until that is over."""
-    library = build("late_lib.cc", compiler="g++", flags=("-O1", "-fPIC", "-shared"), output="liblate.so")
+    """A signal handler interrupts malloc and calls a new library with hooks. vtrace cannot read that library's symbols
+    inside of malloc, so it records the library's functions until malloc ends."""
+    flags = ("-vt:inst", "hooks", "-O1", "-fPIC", "-shared")
+    library = build("late_lib.cc", compiler="g++", flags=flags, output="liblate.so")
     program = build("late.c", flags=("-O1", "-ldl", "-fno-builtin"))
     trace = filtered(program, tmp_path, "late::* -- 0\n", str(library))
     assert trace.calls() == {"main": 1, "entry": 3, "late::inner": 1}
+
+
+def test_a_handler_meets_sleds_of_a_new_library(build: Builder, tmp_path: Path) -> None:
+    """The symbols of a library with sleds are read when the library is loaded, before a handler can call it."""
+    compilers.need_sleds()
+    library = build("late_lib.cc", compiler="g++", flags=("-O1", "-fPIC", "-shared"), output="liblate.so")
+    program = build("late.c", flags=("-O1", "-ldl", "-fno-builtin"))
+    trace = filtered(program, tmp_path, "late::* -- 0\n", str(library))
+    assert trace.calls() == {"main": 1, "entry": 3}
 
 
 def test_a_rank_off(build: Builder, tmp_path: Path) -> None:
@@ -181,7 +207,7 @@ def test_stack_depth(many: Path, tmp_path: Path, depth: str, calls: dict[str, in
 
 
 def test_stack_depth_passes_exceptions(build: Builder, tmp_path: Path) -> None:
-    """What an exception or longjmp leaves without a hook does not count further."""
+    """Frames that an exception or longjmp leaves without a leave hook no longer count for the depth."""
     for compiler in ("g++", "clang++"):
         program = build("shapes.cc", compiler=compiler, output=f"shapes-{compiler}")
         whole = record(program, tmp_path, env={"VT_FILE_PREFIX": f"shapes-{compiler}"}).calls()
@@ -195,16 +221,19 @@ def test_stack_depth_passes_exceptions(build: Builder, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        (b"work\n", b"rules:1: without -- and a limit: work: left out"),
-        (b"a -- 1\nwork -- many\n", b"rules:2: not a number of calls (0: never, -1: always): many: left out"),
-        (b" ; -- 3\n", b"rules:1: no names before --: 3: left out"),
-        (b"@ 3 - 1\n", b"rules:1: not ranks: 3 - 1: left out"),
-        (b"SCOREP_REGION_NAMES_BEGIN\nwork\nSCOREP_REGION_NAMES_END\n", b"rules:2: before EXCLUDE or INCLUDE: work"),
-        (b"\0\1\2", b"is no text: all is recorded"),
-        (b"x" * 2_000_000, b"has more than 1048576 bytes: all is recorded"),
+        (b"work\n", b'rules:1: ignored "work": without -- and a limit'),
+        (b"a -- 1\nwork -- many\n", b'rules:2: ignored "many": not a number of calls (0: never, -1: always)'),
+        (b" ; -- 3\n", b'rules:1: ignored "3": no names before --'),
+        (b"@ 3 - 1\n", b'rules:1: ignored "3 - 1": not a rank or a range of ranks'),
+        (
+            b"SCOREP_REGION_NAMES_BEGIN\nwork\nSCOREP_REGION_NAMES_END\n",
+            b'rules:2: ignored "work": before EXCLUDE or INCLUDE',
+        ),
+        (b"\0\1\2", b"is not a text file: all functions are recorded"),
+        (b"x" * 2_000_000, b"has more than 1048576 bytes: all functions are recorded"),
     ],
 )
-def test_bad_rules_are_told_and_left_out(many: Path, tmp_path: Path, rules: bytes, said: bytes) -> None:
+def test_bad_rules_are_reported_and_skipped(many: Path, tmp_path: Path, rules: bytes, said: bytes) -> None:
     (tmp_path / "rules").write_bytes(rules)
     done = run(many, tmp_path, "20", env={"VT_FILTER_SPEC": "rules"})
     assert done.stdout == "done 20\n"
@@ -221,7 +250,7 @@ def test_a_missing_file(many: Path, tmp_path: Path) -> None:
     done = run(many, tmp_path, env={"VT_FILTER_SPEC": "nowhere"})
     assert len([line for line in done.stderr.splitlines() if "nowhere" in line]) == 1
     done = run(many, tmp_path, env={"VT_FILTER_SPEC": "."})
-    assert f"VT_FILTER_SPEC={tmp_path}/. cannot be read (a directory): all is recorded" in done.stderr
+    assert f"VT_FILTER_SPEC={tmp_path}/. cannot be read (is a directory): all functions are recorded" in done.stderr
     assert vtrace(tmp_path, "filter", "nowhere", check=False).returncode == 1
     assert vtrace(tmp_path, "filter", check=False).returncode == 2
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Limits on calls of memory, OpenMP, regions of the user API and Python: exactly so many are recorded, stacks and teams
-stay whole, and the program does what it did."""
+"""Limits on calls of memory functions, OpenMP, the user API and Python: the trace has exactly the allowed number of
+calls, stacks and teams stay complete, and the program computes the same."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_memory(build: Builder, tmp_path: Path, compiler: str, rules: str, limit
     assert found == +Counter({**whole, **limits})
 
 
-def test_memory_in_use_counts_what_is_left_out(build: Builder, tmp_path: Path) -> None:
-    """As test_memory.py measures it: the last value of the heap is the same with limits and without."""
+def test_size_of_the_heap_includes_unrecorded_calls(build: Builder, tmp_path: Path) -> None:
+    """As in test_memory.py: the last value of the heap is the same with and without limits."""
     program = build("heap.c")
     ends = []
     for rules in ("", "* -- -1\n", "LIBC-MALLOC -- 5 G\n"):
@@ -56,7 +56,7 @@ def test_memory_in_use_counts_what_is_left_out(build: Builder, tmp_path: Path) -
         (tmp_path / f"{program.name}.trace").rename(tmp_path / f"{len(ends)}.trace")
         ends.append([event.attrs["values"] for event in trace.events if event.kind == "Metric"][-1])
     assert ends[1] == ends[0]
-    assert abs(ends[2][0] - ends[0][0]) < 65536  # what has no record is told once it adds up to that
+    assert abs(ends[2][0] - ends[0][0]) < 65536  # unrecorded changes are written when they add up to 64 KiB
 
 
 USER = {"loop": 100, "inner": 100, "deep": 40, "grouped": 20}
@@ -78,7 +78,7 @@ def test_user_regions(build: Builder, tmp_path: Path, compiler: str, rules: str,
     assert trace.calls() == +Counter({**USER, **limits})
     assert trace.kinds()["Leave"] == trace.kinds()["Enter"]
     deep = limits.get("deep", 40)
-    assert trace.edges()["deep", "deep"] == deep - (deep + 4) // 5  # each chain of 5 has 4 calls within
+    assert trace.edges()["deep", "deep"] == deep - (deep + 4) // 5  # each chain of 5 calls has 4 nested calls
 
 
 PYTHON = """
@@ -93,7 +93,7 @@ print(fib(7), sum(count()))
 
 
 def test_python_functions(tmp_path: Path) -> None:
-    """Also generators, which are entered each time they go on."""
+    """Limits on Python functions, and on a generator, which is entered again each time it resumes."""
     env = {"LD_PRELOAD": str(LIB / "libvtrace.so.1"), "VT_FILE_PREFIX": "py", "VT_PYTRACE": "yes"}
     env |= {"PYTHONPATH": str(PYTHON_HOOK), "VT_FILTER_SPEC": "rules"}
     (tmp_path / "own.py").write_text(PYTHON)
@@ -112,7 +112,7 @@ def test_python_functions(tmp_path: Path) -> None:
 
 
 def constructs(trace: Trace) -> Counter[str]:
-    """How often each construct was entered."""
+    """The number of enters of each construct."""
     entered = Counter(trace.region_of(event).name for event in trace.events if event.kind == "Enter")
     found: Counter[str] = Counter()
     for name, n in entered.items():
@@ -122,7 +122,7 @@ def constructs(trace: Trace) -> Counter[str]:
     return found
 
 
-FLAGS = ("-O1", "-g", "-fopenmp")  # with -O2 clang makes several places of one
+FLAGS = ("-O1", "-g", "-fopenmp")  # with -O2 clang duplicates some constructs
 TEAMS = ("ThreadFork", "ThreadTeamBegin", "ThreadTeamEnd", "ThreadJoin")
 TASKS = ("ThreadTaskCreate", "ThreadTaskComplete")
 LOCKS = ("ThreadAcquireLock", "ThreadReleaseLock")
@@ -168,7 +168,8 @@ def test_openmp(
 
 @BOTH
 def test_every_construct(build: Builder, tmp_path: Path, compiler: str) -> None:
-    """All of omp.c with each place met so many times at most: what is left nests as it did."""
+    """The programs of omp.c with a limit for every construct: the output is the same, and the remaining regions
+    nest."""
     program = build("omp.c", compiler=compiler, flags=FLAGS)
     names = "changing nested loop_dynamic sections single locks tasks recursive data detached taskloop cancelled"
     env = {"OMP_CANCELLATION": "true"}
@@ -183,12 +184,12 @@ def test_every_construct(build: Builder, tmp_path: Path, compiler: str) -> None:
 
 
 def test_explain(tmp_path: Path) -> None:
-    """Constructs are explained by the names that an archive has; a rule that names a line cannot hold, and is told."""
+    """The construct is explained by its name without the line. A rule with a line number cannot match: one warning."""
     (tmp_path / "rules").write_text("!$omp for @heat.c:12 -- 0\n!$omp for -- 4\nUser -- 2 G\nfree -- 3")
     done = vtrace(tmp_path, "filter", "rules", "--explain", "!$omp for @heat.c:12")
     assert done.stdout == "!$omp for @heat.c:12 is recorded 4 times: rules:2: !$omp for\n"
     assert len(done.stderr.splitlines()) == 1
-    assert "rules:1: lines of OpenMP constructs are not known yet" in done.stderr
+    assert 'rules:1: ignored "!$omp for @heat.c:12": the lines of OpenMP constructs are unknown' in done.stderr
     said = vtrace(tmp_path, "filter", "rules", "--group", "User", "--explain", "solve").stdout
     assert said == "solve is recorded 2 times: rules:3: User\n"
     said = vtrace(tmp_path, "filter", "rules", "--group", "LIBC-MALLOC", "--explain", "free").stdout

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of C programs: counted, nested, named and located, whatever compiler, optimisation and module."""
+"""Functions of C programs have the right counts, nesting, names and source lines, with each compiler and optimisation
+and in each module."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ NESTED = {"main": 1, "step": 10, "leaf": 20, "fib": 177}
 
 
 def line_of(source: str, text: str) -> int:
-    """The number of the first line of a program that holds a text."""
+    """The number of the first line of a program that contains the text."""
     lines = (PROGRAMS / source).read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
 def only_functions(trace: Trace, calls: int) -> None:
-    """The trace holds so many calls and no other event."""
+    """Checks that the trace has this number of calls and no other event."""
     assert trace.kinds() == {"Enter": calls, "Leave": calls}
 
 
@@ -58,7 +59,7 @@ def test_nested_and_recursive(build: Builder, tmp_path: Path, compiler: str, fla
         region = trace.region(name)
         assert region.file
         assert Path(region.file).name == "nested.c"
-        # Compilers differ in whether a function begins with its name or with its brace.
+        # Depending on the compiler, a function begins at the line of its name or of its brace.
         assert region.line - line_of("nested.c", text) in (0, 1), region
         assert (region.role, region.paradigm) == ("FUNCTION", "COMPILER")
 
@@ -82,7 +83,7 @@ def test_several_files_and_a_library(build: Builder, tmp_path: Path, compiler: s
     assert trace.edges()[("far", "lib_work")] == 10
     assert trace.edges()[("near", "helper")] == 3
     helpers = {Path(r.file or "").name: r.id for r in trace.regions.values() if r.name == "helper"}
-    assert set(helpers) == {"two_a.c", "two_b.c"}, "two functions of one name must stay two regions"
+    assert set(helpers) == {"two_a.c", "two_b.c"}, "two functions with the same name must stay two regions"
     entered = [e.attrs["region"] for e in trace.events if e.kind == "Enter"]
     assert [entered.count(helpers[name]) for name in ("two_a.c", "two_b.c")] == [3, 5]
     assert Path(trace.region("lib_inner").file or "").name == "two_lib.c"
@@ -100,7 +101,7 @@ def test_loaded_unloaded_and_loaded_again(build: Builder, tmp_path: Path) -> Non
         build("plugin.c", flags=("-O1", "-fPIC", "-shared", f"-DNAME={name}"), output=f"{name}.so")
         for name in ("alpha", "beta")
     )
-    # Small libraries that follow one another usually take the same addresses: names must not mix.
+    # The loader usually maps small libraries one after the other at the same addresses: names must not mix.
     trace = record(build("loader.c", flags=("-O1", "-ldl")), tmp_path, alpha, beta, alpha, alpha, beta)
     assert trace.calls() == {"main": 1, "entry": 15, "between": 5, "alpha": 18, "beta": 12}
     assert trace.edges()[("main", "between")] == 5
@@ -138,8 +139,8 @@ def test_program_that_changed_since_is_not_guessed(build: Builder, tmp_path: Pat
     done = unify(tmp_path, "nested")
     calls = check(tmp_path / "nested.trace").calls()
     assert sorted(calls.values()) == sorted(NESTED.values())
-    assert not set(calls) & set(NESTED), "names were taken from a program that is not the one that ran"
-    assert "nested" in done.stderr, "not a word about the names that were refused"
+    assert not set(calls) & set(NESTED), "the names are those of a changed program"
+    assert "nested" in done.stderr, "vtunify must say that it refused the names"
 
 
 def test_signal_handlers_that_are_traced(build: Builder, tmp_path: Path) -> None:
@@ -148,15 +149,16 @@ def test_signal_handlers_that_are_traced(build: Builder, tmp_path: Path) -> None
     trace = check(tmp_path / "handler.trace")
     calls = trace.calls()
     assert calls["main"] == 1
-    assert calls["work"] == 20000, "the interrupted function must lose nothing"
+    assert calls["work"] == 20000, "the interrupted function must not lose events"
     assert 0 < calls["on_signal"] <= ran
-    # A handler that comes while its thread is recording loses its four events, and they are counted.
+    # A handler that interrupts the recording of an event loses its four events, which vtrace counts.
     assert calls["handled"] == calls["on_signal"]
     assert json.loads(trace.properties["VTRACE::COVERAGE"])["lost"] == 4 * (ran - calls["on_signal"])
 
 
 def test_code_before_libc_has_begun(build: Builder, tmp_path: Path) -> None:
-    """Functions of .preinit_array are counted as lost: no setting can be read so early. All holds from main on."""
+    """Functions of .preinit_array run before vtrace can read a setting, so they count as lost. All events from main on
+    are recorded."""
     env = {"VT_FILE_PREFIX": "other", "VT_IOTRACE": "yes", "VT_MEMTRACE": "yes"}
     done = run(build("preinit.c"), tmp_path, env=env)
     assert done.stderr.startswith("vtrace: 6 events of rank 0 could not be recorded\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The hooks that each executable and library gets of its own: there whatever the link is, recording as they should."""
+"""The hooks that the link adds to each executable and library: they are there with every kind of link, and record."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from vtrace import paths
 
 TWO = {"main": 1, "near": 3, "helper": 8, "far": 5, "lib_work": 10, "lib_inner": 10}
 PLAIN = ("-O1", "-finstrument-functions")
+HOOKS = ("-vt:inst", "hooks")
 
 
 def two(build: Builder, compiler: str = "gcc", flags: Sequence[str] = ("-O1",), **library: bool) -> tuple[Path, Path]:
-    """A program and its library. library: how that one is built instead."""
-    more = PLAIN if library.get("plain") else flags
+    """A program and its library. library: other arguments for building the library."""
+    more = PLAIN if library.get("plain") else (*HOOKS, *flags)
     lib = build("two_lib.c", compiler=compiler, flags=(*more, "-fPIC", "-shared"), output="libtwo.so", **library)
-    rest = (*flags, lib, f"-Wl,-rpath,{lib.parent}")
+    rest = (*HOOKS, *flags, lib, f"-Wl,-rpath,{lib.parent}")
     return build("two_a.c", "two_b.c", compiler=compiler, flags=rest, output="two"), lib
 
 
@@ -32,7 +33,7 @@ def filtered(program: Path, where: Path, rules: str, ranks: int | None = None, *
 
 
 def hooks(path: Path) -> set[str]:
-    """How a program or library has its hooks: u as a reference to another's, t as its own."""
+    """The types of the hook symbols of a program or library in nm: u, undefined; t, a local definition."""
     lines = [line.split() for line in call([need("nm"), path], path.parent).stdout.splitlines()]
     return {words[-2].lower() for words in lines if words[-1].startswith("__cyg_profile_func")}
 
@@ -53,7 +54,7 @@ def test_program_and_library_have_their_own(
     program, library = two(build, compiler, flags)
     for path in (program, library):
         assert hooks(path) == {"t"}
-        assert "__cyg" not in call([need("readelf"), "-rW", path], tmp_path).stdout, "a call by way of a table"
+        assert "__cyg" not in call([need("readelf"), "-rW", path], tmp_path).stdout, "the hooks need no relocation"
     assert record(program, tmp_path).calls() == TWO
     (tmp_path / "two.trace").rename(tmp_path / "whole.trace")
     found = filtered(program, tmp_path, "lib_inner;helper -- 0\nlib_work -- 7\n").calls()
@@ -61,7 +62,7 @@ def test_program_and_library_have_their_own(
 
 
 def test_objects_of_other_links(build: Builder, tmp_path: Path) -> None:
-    """Compiled without the wrapper, put together by -r, in a static library: the link gives them their hooks."""
+    """Objects compiled without the wrapper, joined by ld -r or put into a static library: the final link adds hooks."""
     objects = []
     for name in ("two_a", "two_b", "two_lib"):
         objects.append(tmp_path / f"{name}.o")
@@ -75,7 +76,7 @@ def test_objects_of_other_links(build: Builder, tmp_path: Path) -> None:
 
 
 def test_stripped(build: Builder, tmp_path: Path) -> None:
-    """The names that a stripped module exports are known, though its hooks are not among them."""
+    """A stripped module exports the names of functions, but not its hooks: rules with these names work."""
     program, library = two(build, flags=("-O1", "-s"))
     assert hooks(library) == set()
     assert filtered(program, tmp_path, "lib_work -- 0\n").kinds() == {"Enter": 27, "Leave": 27}
@@ -83,7 +84,7 @@ def test_stripped(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("linker", ["bfd", "gold"])
 def test_a_library_compiled_without_the_wrapper(build: Builder, tmp_path: Path, linker: str) -> None:
-    """It calls the hooks of libvtrace.so.1, the program its own."""
+    """The library calls the hooks of libvtrace.so.1; the program calls its own hooks."""
     program, library = two(build, flags=("-O1", f"-fuse-ld={linker}"), plain=True)
     assert (hooks(program), hooks(library)) == ({"t"}, {"u"})
     assert filtered(program, tmp_path, "lib_inner;near -- 0\n").calls() == {
@@ -92,9 +93,10 @@ def test_a_library_compiled_without_the_wrapper(build: Builder, tmp_path: Path, 
 
 
 def test_hooks_of_the_programs_own(build: Builder, tmp_path: Path) -> None:
-    """They get the events of its libraries, too; one alone leaves the other one in its place."""
+    """A program that defines both hooks also gets the events of its libraries. With only the enter hook defined, the
+    leave hook of vtrace stays in place."""
     _, library = two(build)
-    rest = ("-O1", library, f"-Wl,-rpath,{library.parent}")
+    rest = (*HOOKS, "-O1", library, f"-Wl,-rpath,{library.parent}")
     program = build("two_a.c", "two_b.c", "own_hooks.c", flags=rest, output="own")
     done = run(program, tmp_path)
     assert (done.stdout, done.stderr) == ("37 37\n", "")
@@ -103,7 +105,7 @@ def test_hooks_of_the_programs_own(build: Builder, tmp_path: Path) -> None:
 
 
 def test_without_libvtrace(tmp_path: Path) -> None:
-    """Hooks that find no libvtrace.so.1 do nothing."""
+    """Without libvtrace.so.1 the hooks do nothing."""
     sources = [PROGRAMS / f"{name}.c" for name in ("two_a", "two_b", "two_lib")]
     alone = tmp_path / "alone"
     call([need("gcc"), *PLAIN, *sources, f"-L{paths.LIB}", "-l:libvtrace-inside.a", "-o", alone], tmp_path)
@@ -115,12 +117,13 @@ def test_without_libvtrace(tmp_path: Path) -> None:
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_registers_and_errno(build: Builder, tmp_path: Path, compiler: str, rules: str) -> None:
     (tmp_path / "rules").write_text(rules)
-    program = build("passes.c", compiler=compiler, flags=("-O2", "-fno-inline"))
+    program = build("passes.c", compiler=compiler, flags=(*HOOKS, "-O2", "-fno-inline"))
     run(program, tmp_path, env={"VT_FILTER_SPEC": "rules", "VT_VERBOSE": "0"})
 
 
 def test_rules_change_with_the_rank(build: Builder, tmp_path: Path) -> None:
-    """The launcher told another rank than MPI_Init does: from then on other rules hold, for main's end, too."""
+    """The launcher's environment and MPI_Init disagree on the rank: from MPI_Init on the rules of the new rank hold,
+    also for the leave of main."""
     program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
     rules = "@ 7\nmain -- 0\n@ 0\nwork -- 0\n"
     trace = filtered(program, tmp_path, rules, 2, "5", PMIX_RANK="7")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Local files whose numbers are lies: what claims more than its files bear out is told in one line."""
+"""Local files with false numbers: vtunify refuses, in one line, numbers that the files do not support."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from support.damage.damaged_files import damage
 from support.damage.limited import limited
-from support.damage.local_files import damage
 from support.synthetic_runs.whole_run import File, Files, make_run
 from vtrace.io.local import records as r
 
 
 def write(where: Path, change: Callable[[Files], None]) -> Path:
-    """The files of a run of two ranks, changed, with heads and checksums that fit; where they are."""
+    """Writes the changed files of a run of two ranks, with valid heads and checksums. Returns the directory."""
     where.mkdir()
     files = make_run(where)
     change(files)
@@ -36,7 +36,7 @@ def ranks(count: int, rank: int | None = None) -> Callable[[Files], None]:
 
 
 def thread(number: int) -> Callable[[Files], None]:
-    """The second thread of rank 0 has this number."""
+    """A change: the second thread of rank 0 gets this number."""
 
     def change(files: Files) -> None:
         for file in (files["heat.10001.def.z"], files["heat.10001.events.z"]):
@@ -71,19 +71,19 @@ def test_numbers_that_the_files_do_not_bear_out(what: str, tmp_path: Path) -> No
     done = limited(["vtunify", "-k", *words, "heat"], where)
     assert done.returncode == 1, str(done)
     assert expected in done.stderr, str(done)
-    assert sorted(path.name for path in where.iterdir()) == before, "something is left behind"
+    assert sorted(path.name for path in where.iterdir()) == before, "vtunify left a file"
     limited(["vtrace", "info", "heat"], where)
 
 
 def test_threads_of_which_the_files_are_missing(tmp_path: Path) -> None:
-    """What is left of them is unified all the same."""
+    """The head names a very large thread number. --partial unifies the files that exist, and names missing threads."""
     where = write(tmp_path / "run", thread(1 << 31))
     done = limited(["vtunify", "-k", "--partial", "heat"], where)
     assert (done.returncode, "1, 2, 3, 4" in done.stderr) == (0, True), str(done)
 
 
 def test_ranks_on_other_disks(tmp_path: Path) -> None:
-    """A part of a large run, on the disk of one node, is unified with --partial."""
+    """2 of 1000 ranks, as on the local disk of one node: --partial unifies them."""
     where = write(tmp_path / "run", ranks(1000))
     done = limited(["vtunify", "-k", "--partial", "heat"], where)
     assert (done.returncode, "1,000 ranks" in done.stdout) == (0, True), str(done)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace info: who, where, when, how, and what is in an archive; of local files that are not unified yet, too."""
+"""vtrace info: the host, user, time, settings and contents of an archive, and of local files before unifying."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from support.tools import call
 EVENTS = {
     "Enter": 67, "Leave": 67, "ThreadCreate": 2, "ThreadBegin": 2, "ThreadEnd": 2, "ThreadWait": 2,
 }  # fmt: skip
-"""63 functions, and creating and joining two threads."""
+"""63 functions, and the creation and join of two threads."""
 
 
 @pytest.fixture(scope="module")
 def archive(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two threads beside the main one, 20 calls each, with two settings of their own."""
+    """The archive of a main thread and two threads with 20 calls each, recorded with two changed settings."""
     directory = tmp_path_factory.mktemp("info")
     env = {"VT_BUFFER_SIZE": "2M", "VT_MAX_FLUSHES": "5"}
     run(build("threads.c", flags=("-O1", "-pthread")), directory, "together", "2", "20", env=env)
@@ -63,11 +63,11 @@ def test_targets(archive: Path, target: str) -> None:
     assert info(archive.parent, target)["events"] == EVENTS
 
 
-def test_for_people(archive: Path) -> None:
+def test_text(archive: Path) -> None:
     shown = vtrace(archive.parent, "info", archive).stdout
     for text in ("together 2 20", platform.node(), "VT_BUFFER_SIZE=2M", "Thread 2", "Enter", "67", str(archive.parent)):
         assert text in shown, shown
-    assert "\x1b" not in shown, "no colours into a pipe"
+    assert "\x1b" not in shown, "a pipe must get no colours"
     assert shown.splitlines()[-1] == f"next: vtrace summary {archive}, vtrace view {archive}"
 
 
@@ -86,14 +86,14 @@ def test_lost_events_are_shown(build: Builder, tmp_path: Path) -> None:
     unify(tmp_path, "many")
     found = info(tmp_path, "many")
     kept = found["events"]["Enter"]
-    # Leaves that vtunify added to close regions are in the counts, and at most two regions were open.
+    # The counts contain leaves that vtunify adds to close regions; at most two regions were open.
     assert 0 <= found["coverage"]["lost"] - (40002 - 2 * kept) <= 2
     assert found["coverage"]["limit"] == 1
     assert found["locations"][0]["limit"] is True
 
 
 def test_pipe_that_is_closed(archive: Path) -> None:
-    """As in vtrace info | head -1: no traceback."""
+    """vtrace info | head -1: the closed pipe causes no traceback."""
     from support.tools import call, command
 
     words = " ".join(f"'{word}'" for word in (word.replace("'", "'\\''") for word in command("vtrace")))
@@ -102,7 +102,7 @@ def test_pipe_that_is_closed(archive: Path) -> None:
 
 
 def test_damaged_count_of_the_anchor_file(archive: Path, tmp_path: Path) -> None:
-    """libotf2 alone reads it for ever."""
+    """A false count in the anchor file, which makes libotf2 read without end: the command fails after 1 s."""
     damaged = tmp_path / "t.trace"
     shutil.copytree(archive, damaged)
     anchor = bytearray((damaged / "traces.otf2").read_bytes())

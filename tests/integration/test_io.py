@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every function of I/O: what a program does with files, streams and sockets stands in the archive, call by call."""
+"""Every function of I/O: the archive has each call of a program on files, streams and sockets."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ TABLE_4_9 = """
 
 
 def _traced(program: Path, here: Path, launch: Sequence[str] = ()) -> tuple[Trace, list[str]]:
-    """Runs a program of the io_ family: the trace, and the lines that it told."""
+    """Runs a program of the io_ family. Returns its trace, and the lines that the program has written about its
+    calls."""
     words = ["sh", "-c", 'exec "$@" </dev/null 9>told', "sh", *launch]
     run(program, here, env={"VT_IOTRACE": "yes"}, launch=words)
     unify(here, program.name)
@@ -49,7 +50,7 @@ def _traced(program: Path, here: Path, launch: Sequence[str] = ()) -> tuple[Trac
 
 
 def _polls(line: str) -> bool:
-    """How often a program asks depends on the disk."""
+    """True for a call that a program repeats until the disk has finished; the number of these calls varies."""
     return line.startswith(("aio_error", "aio_suspend"))
 
 
@@ -66,14 +67,14 @@ def test_every_call(build: Builder, tmp_path: Path, program: str, variant: str) 
 
 
 def test_fortified_programs_call_other_functions(build: Builder) -> None:
-    """Else the variant would prove nothing."""
+    """The fortified programs call the __*_chk functions; otherwise the variant fortify would test nothing new."""
     for program, names in (("io_descriptors", ("__read_chk", "__pread_chk")), ("io_streams", ("__fprintf_chk",))):
         symbols = call([need("nm"), "-D", _build(build, program, "fortify")], Path.cwd()).stdout
         assert all(f" {name}" in symbols for name in names), symbols
 
 
 def test_the_functions_of_the_guide(build: Builder, tmp_path: Path) -> None:
-    """All 43 of its Table 4.9 stand in the archives of two of the programs."""
+    """The archives of three of the programs have all 43 functions of Table 4.9 of the guide."""
     found: set[str] = set()
     for program in ("io_descriptors", "io_streams", "io_files"):
         (tmp_path / program).mkdir()
@@ -85,14 +86,14 @@ def test_the_functions_of_the_guide(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("program", "calls"), [("io_rest", 150), ("io_wide", 40)])
 def test_the_rest(build: Builder, tmp_path: Path, program: str, calls: int) -> None:
-    """Names that no compiler makes today, rare functions, wide characters."""
+    """Old names that compilers no longer emit, rare functions, and wide characters."""
     trace, told = _traced(_build(build, program, "O0"), tmp_path)
     assert len(told) > calls
     assert [line for line in io_calls(trace) if not _polls(line)] == told
 
 
 def test_every_name_is_proven(build: Builder) -> None:
-    """What the shim exports libc exports too, and one of the programs calls it."""
+    """libc exports every function that the shim exports, and at least one of the programs calls it."""
     from vtrace import paths
 
     def symbols(path: Path, which: str) -> set[str]:
@@ -112,7 +113,7 @@ def test_every_name_is_proven(build: Builder) -> None:
 
 @pytest.mark.parametrize("program", ["io_descriptors", "io_streams"])
 def test_preloaded(build: Builder, tmp_path: Path, program: str) -> None:
-    """The same of a program that knows nothing of vtrace."""
+    """A program built without vtrace, with preloaded libraries: the archive has each call."""
     from vtrace import paths
 
     libraries = ":".join(str(paths.LIB / name) for name in LIB)
@@ -122,7 +123,7 @@ def test_preloaded(build: Builder, tmp_path: Path, program: str) -> None:
 
 
 def test_handles(build: Builder, tmp_path: Path) -> None:
-    """Files with absolute paths; streams behind their descriptors; standard streams open from the begin."""
+    """Files have absolute paths, streams have their descriptor as parent, and standard streams are pre-created."""
     trace, _ = _traced(_build(build, "io_streams", "O2"), tmp_path)
     standard = {(h.name, h.paradigm): h for h in trace.handles.values() if "PRE_CREATED" in h.flags}
     assert set(standard) == {(name, p) for name in ("stdin", "stdout", "stderr") for p in ("POSIX", "ISOC")}
@@ -155,7 +156,7 @@ def test_off_unless_asked_for(build: Builder, tmp_path: Path) -> None:
 
 
 def test_cxx_streams(build: Builder, tmp_path: Path) -> None:
-    """libstdc++ opens by stdio and moves bytes by descriptor."""
+    """libstdc++ opens with stdio functions, and moves bytes with descriptor functions: the archive has both."""
     program = build("io_fstream.cc", compiler="g++", flags=("-O2",), mode="seq")
     run(program, tmp_path, env={"VT_IOTRACE": "yes"})
     unify(tmp_path, "io_fstream")
@@ -180,7 +181,7 @@ def test_fortran_units(build: Builder, tmp_path: Path) -> None:
 
 
 def test_sanitizers_keep_their_functions(build: Builder, tmp_path: Path) -> None:
-    """A program with ASan is linked without the shim, and the wrapper says so."""
+    """The wrapper links a program with ASan without the shim, and prints one line about this."""
     words = [
         *command("vtrace-cc"),
         "-vt:seq",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bytes that several layers of I/O move count once: a program over MPI-IO, ISO C and POSIX, against its files."""
+"""Bytes that pass several layers of I/O count once: a program with MPI-IO, ISO C and POSIX, compared with its files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vtrace.analysis.questions.io_files import by_layer, reduce_io
 
 RANKS, ROUNDS = 2, 5
 OWN = ROUNDS * sum(100 + rank for rank in range(RANKS))
-"""Bytes that all ranks write by one of the three ways of MPI-IO."""
+"""Bytes that all ranks write in one of the three ways of MPI-IO."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_files_count_each_byte_once(where: Path) -> None:
         plain = rows[f"plain.{rank}"]
         assert (plain["bytes_written"], plain["layers"]) == (7 * ROUNDS, "posix")
         assert (where / f"plain.{rank}").stat().st_size == plain["bytes_written"]
-        below = rows[f"stream.{rank}"]  # vtrace does not record what is done with the program's own kind of stream
+        below = rows[f"stream.{rank}"]  # vtrace does not record the calls of the program's custom stream
         assert (below["bytes_written"], below["posix_bytes_written"]) == (10 * ROUNDS, 10 * ROUNDS)
 
 

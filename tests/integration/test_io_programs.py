@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""I/O where it is hard to follow: in children, threads, signal handlers, without descriptors, with a full disk."""
+"""I/O in child processes, threads and signal handlers, without descriptors, and with a full disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _trace(build: Builder, here: Path, name: str, *args: str, complete: bool = T
 
 
 def test_children(build: Builder, tmp_path: Path) -> None:
-    """A forked child goes on with the parent's handles; of a vforked one nothing is recorded or disturbed."""
+    """A forked child continues with the parent's handles. Nothing is recorded of a vfork child, and nothing disturbs
+    it."""
     trace = _trace(build, tmp_path, "io_forks")
     assert io_calls(trace, 0) == (tmp_path / "told").read_text().splitlines()
     others = [io_calls(trace, location) for location in trace.locations if location]
@@ -45,7 +46,7 @@ def test_closed_descriptors(build: Builder, tmp_path: Path) -> None:
 
 
 def test_threads(build: Builder, tmp_path: Path) -> None:
-    """500 rounds of four threads, that get each other's descriptors: each sees its own file and no other."""
+    """Four threads with 500 rounds each, which reuse each other's descriptors: each thread has only its own file."""
     trace = _trace(build, tmp_path, "io_threads")
     threads = [location for location in trace.locations if location]
     assert len(threads) == 4
@@ -65,12 +66,12 @@ def test_threads(build: Builder, tmp_path: Path) -> None:
 
 
 def test_handler(build: Builder, tmp_path: Path) -> None:
-    """A handler's calls are recorded wherever they come, or counted as lost; cancelled reads end with their thread."""
+    """The calls of a signal handler are recorded or count as lost; a cancelled read ends with its thread."""
     program = build("io_handler.c", flags=("-w", "-O1", "-pthread"), mode="seq")
     done = run(program, tmp_path, "10000", env={**IO, "VT_MAX_FLUSHES": "0", "VT_BUFFER_SIZE": "64M"})
     rounds, handled = map(int, done.stdout.split())
     unify(tmp_path, "io_handler")
-    trace = check(tmp_path / "io_handler.trace", complete=False)  # the cancelled reads have no end
+    trace = check(tmp_path / "io_handler.trace", complete=False)  # cancelled reads have no IoOperationComplete
     assert rounds == 10_000
     assert handled > 100
     calls = trace.calls(0)
@@ -82,7 +83,7 @@ def test_handler(build: Builder, tmp_path: Path) -> None:
 
 
 def test_before_and_after_main(build: Builder, tmp_path: Path) -> None:
-    """The first call comes before the shim's constructor, the last when recording may have ended."""
+    """The first call precedes the shim's constructor; at the last call recording may have ended."""
     library = build("io_early.c", flags=("-shared", "-fPIC", "-O1"), output="libearly.so", plain=True)
     flags = ("-O1", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{library.parent}")
     program = build("quiet.c", flags=flags, output="early", plain=True)
@@ -105,7 +106,8 @@ def test_valgrind(build: Builder, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("limit", ["full", "readonly"])
 def test_nowhere_to_write(build: Builder, tmp_path: Path, limit: str) -> None:
-    """Recording ends with a line, the program's own I/O does not."""
+    """VT_PFORM_GDIR and VT_PFORM_LDIR are full or read-only: recording ends with a line, and the program's I/O
+    works."""
     program = build("io_descriptors.c", flags=("-w", "-O1"), mode="seq")
     there = tmp_path / "there"
     there.mkdir()

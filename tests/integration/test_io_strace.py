@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The bytes of each file are in the archive as the kernel moved them: strace counts them without vtrace."""
+"""The archive has the bytes of each file as the kernel moved them: strace counts them in a run without vtrace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Bytes = Counter[tuple[str, str]]
 
 
 def _of_strace(program: list[str | Path], here: Path) -> Bytes:
-    """(READ or WRITE, name in here) -> bytes."""
+    """Bytes by (READ or WRITE, file name), according to strace."""
     names = ",".join((*_READS, *_WRITES, *_COPIES))
     run(Path(need("strace")), here, "-y", "-o", "strace.txt", "-e", f"trace={names}", *program)
     moved: Bytes = Counter()
@@ -57,7 +57,7 @@ def _of_archive(trace: Trace, here: Path) -> Bytes:
 
 
 def _inside(moved: Bytes, here: Path) -> Bytes:
-    """Only the files that the program made, by their names below here."""
+    """The bytes of the files below `here` only, by relative names."""
     start = f"{here}/"
     return Counter({(m, f.removeprefix(start)): n for (m, f), n in moved.items() if f.startswith(start) and n})
 

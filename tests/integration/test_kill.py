@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was published when SIGKILL came is in the archive: the program counts its calls where the count survives."""
+"""The archive has all events published before a SIGKILL: the program counts its calls in a mapped file, which
+survives."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ LIMIT = 12000
 
 
 def kill_at(program: Path, directory: Path, target: int, env: dict[str, str]) -> list[int]:
-    """Starts the program and kills it once its threads have done target calls; returns what each has done."""
+    """Starts the program and kills it after its threads have made `target` calls. Returns the calls of each thread."""
     counts = directory / "counts"
     counts.write_bytes(bytes(4096))
     words = [str(program), str(counts), str(THREADS), str(LIMIT)]
@@ -32,8 +33,8 @@ def kill_at(program: Path, directory: Path, target: int, env: dict[str, str]) ->
         process = subprocess.Popen(words, cwd=directory, env=environment(env))
         try:
             while sum(struct.unpack_from(f"{THREADS}q", shared)) < target:
-                assert process.poll() is None, "the program ended by itself"
-                assert time.monotonic() < deadline, "the program does not get on"
+                assert process.poll() is None, "the program ended without a signal"
+                assert time.monotonic() < deadline, "the program makes no progress"
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -45,23 +46,23 @@ def kill_at(program: Path, directory: Path, target: int, env: dict[str, str]) ->
 @pytest.mark.parametrize("seed", range(10))
 def test_killed_at_random(build: Builder, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
-    # Every other run writes its buffer out all the time, so that the kill may come in the middle of that.
+    # Odd seeds use a small buffer, so that the kill may interrupt a flush.
     small = {"VT_BUFFER_SIZE": "100K", "VT_THREAD_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
     program = build("counted.c", flags=("-O1", "-pthread"))
     done = kill_at(program, tmp_path, chance.randrange(1, LIMIT * THREADS * 3 // 4), small if seed % 2 else {})
     unify(tmp_path, "counted")
     trace = check(tmp_path / "counted.trace", complete=False)
     found = sorted(trace.calls(location)["work"] for location in trace.locations if location)
-    found = [0] * (THREADS - len(found)) + found  # a thread that had not begun yet has no location
-    # One call may have been recorded and not yet counted.
+    found = [0] * (THREADS - len(found)) + found  # a thread that has not begun has no location
+    # The program may have recorded one call that it has not counted.
     assert all(0 <= calls - count <= 1 for calls, count in zip(found, done, strict=True)), (found, done)
     assert trace.calls(0) == {"main": 1}
-    assert trace.markers, "nothing in the archive says that the process did not end by itself"
+    assert trace.markers, "the archive must say that the process was killed"
     assert names(tmp_path) == {"counted.trace"}
 
 
 def test_kill_before_the_first_record(build: Builder, tmp_path: Path) -> None:
-    """A run of which there is only a head is no reason to fail with more than one line."""
+    """Only the head of a file exists: vtunify succeeds, or fails with one line and changes no file."""
     program = build("counted.c", flags=("-O1", "-pthread"))
     kill_at(program, tmp_path, 0, {})
     left = names(tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Large traces are unified in little memory: what vtunify holds does not grow with the number of events."""
+"""vtunify needs little memory for a large trace: its memory does not grow with the number of events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.build.run import run
 from support.tools import call, command
 
 LIMIT = 200 * 1024
-"""KiB resident."""
+"""Maximum resident memory in KiB."""
 MEASURE = """
 import os, sys
 pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
@@ -27,15 +27,15 @@ FULL = pytest.mark.full
 
 @pytest.mark.parametrize("millions", [10, pytest.param(100, marks=FULL)])
 def test_memory_of_vtunify(build: Builder, tmp_path: Path, millions: int) -> None:
-    settings = {"VT_MAX_FLUSHES": "0", "VT_COMPRESSION": "no"}  # the largest files that there are
+    settings = {"VT_MAX_FLUSHES": "0", "VT_COMPRESSION": "no"}  # these settings write the largest files
     run(build("many.c", mode="seq"), tmp_path, str(millions * 500_000 - 1), env=settings, timeout=600)
     local = size(tmp_path)
-    # A process starts with the peak of the one that started it: this Python's may be larger than vtunify's.
+    # A process inherits the peak RSS of its parent: that of pytest may exceed that of vtunify.
     said = call([sys.executable, "-c", MEASURE, *command("vtunify"), "many"], tmp_path).stdout
     kib = int(said.split()[-1])
     archive = size(tmp_path / "many.trace")
     shutil.rmtree(tmp_path / "many.trace")
-    assert f" {millions},000,0" in said  # and the flushes
+    assert f" {millions},000,0" in said  # the events include the flushes
     assert local > 8e6 * millions
     assert archive > 10e6 * millions
     assert 10 * 1024 < kib < LIMIT, f"{kib} KiB, files {local >> 20} MiB, archive {archive >> 20} MiB"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of coverage: real programs leave exactly the intervals in which they did not record."""
+"""The table of coverage has exactly the intervals in which a real program was not recorded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Gaps = list[dict[str, Any]]
 
 
 def recorded(build: Builder, where: Path, how: str, calls: int, env: dict[str, str], code: int = 0) -> Gaps:
-    """Intervals of stops.trace, by begin, after a run; the local files stay."""
+    """Records and unifies a run; the local files stay. Returns the intervals of stops.trace, sorted by begin."""
     program = build("stops.c", flags=("-O1", "-DVTRACE"))
     run(program, where, how, str(calls), env=env, code=code)
     unify(where, "-k", "-o", "stops", "stops")
@@ -39,18 +39,18 @@ def of(gaps: Gaps, reason: str) -> Gaps:
 
 
 def times(trace: Trace, kind: str, **attrs: str) -> list[int]:
-    """Of events of a kind, as an independent reader has them."""
+    """The times of events of a kind, according to an independent reader."""
     return [e.time for e in trace.of(0) if e.kind == kind and all(str(e.attrs[k]) == v for k, v in attrs.items())]
 
 
 def local(where: Path) -> list[words.Record]:
-    """The records of the main thread, from the local files by a slow and obvious reader."""
+    """The records of the main thread in the local files, according to a slow, simple reader."""
     (path,) = where.glob("stops.*.events")
     return words.events(path)
 
 
 def counted(where: Path) -> dict[str, int]:
-    """Events that LOST records and definitions tell of, by reason."""
+    """The number of lost events by reason, according to LOST records and definitions."""
     found: dict[str, int] = {}
     for record in local(where):
         if record.kind == "LOST":
@@ -63,13 +63,13 @@ def counted(where: Path) -> dict[str, int]:
     return found
 
 
-def test_nothing(build: Builder, tmp_path: Path) -> None:
+def test_complete_run_has_no_intervals(build: Builder, tmp_path: Path) -> None:
     assert recorded(build, tmp_path, "end", 100, RAW) == []
     assert vtrace.open(tmp_path / "stops.trace").caveats() == []
 
 
 def test_flushes(build: Builder, tmp_path: Path) -> None:
-    """Each write of the buffer is tracing; nothing is lost by it."""
+    """Each flush of the buffer is an interval of class tracing, with no event lost."""
     gaps = recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MAX_FLUSHES": "0"})
     trace = check(tmp_path / "stops.trace")
     flushes = [record for record in local(tmp_path) if record.kind == "FLUSH"]
@@ -82,7 +82,7 @@ def test_flushes(build: Builder, tmp_path: Path) -> None:
 
 
 def test_max_flushes(build: Builder, tmp_path: Path) -> None:
-    """From the stop to the end of the process; as many as the definitions tell."""
+    """The interval lasts from the stop to the end of the process, and counts the events of the LOST definition."""
     gaps = recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MAX_FLUSHES": "1"})
     trace = check(tmp_path / "stops.trace")
     (gap,) = of(gaps, "VT_MAX_FLUSHES")
@@ -100,7 +100,7 @@ def test_max_flushes(build: Builder, tmp_path: Path) -> None:
     assert refused.returncode == 1
     assert refused.stdout == ""
     assert refused.stderr.count("\n") == 1
-    assert "does not hold all calls" in refused.stderr
+    assert "does not have all calls" in refused.stderr
 
 
 def test_switched_off(build: Builder, tmp_path: Path) -> None:
@@ -112,7 +112,8 @@ def test_switched_off(build: Builder, tmp_path: Path) -> None:
 
 
 def test_killed(build: Builder, tmp_path: Path) -> None:
-    """From the last published record on; nobody has counted what a limit had left out."""
+    """SIGKILL after VT_MAX_FLUSHES: the interval begins at the last published record; the numbers of events are
+    unknown."""
     env = SMALL | {"VT_MAX_FLUSHES": "1"}
     gaps = recorded(build, tmp_path, "killed", CALLS, env, code=-9)
     trace = check(tmp_path / "stops.trace")
@@ -158,7 +159,7 @@ def test_settings_and_filters(build: Builder, tmp_path: Path) -> None:
 
 
 def test_without_the_table_and_with_a_foreign_one(build: Builder, tmp_path: Path) -> None:
-    """Totals stand in the archive: a copy without the sidecar does not look complete."""
+    """The sidecar of another archive is refused. Without a sidecar, the archive's totals say that it is incomplete."""
     recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MAX_FLUSHES": "1"})
     run(build("stops.c", flags=("-O1", "-DVTRACE")), tmp_path, "end", "5", env=RAW)
     unify(tmp_path, "-o", "other", "stops")
@@ -176,7 +177,7 @@ def test_without_the_table_and_with_a_foreign_one(build: Builder, tmp_path: Path
 
 
 def test_flush_is_tracing(build: Builder, tmp_path: Path) -> None:
-    """The time of writing the buffer is taken out of the call around it, in every table, and is a call of its own."""
+    """Every table subtracts the time of a flush from the call around it, and shows it as a call (buffer flush)."""
     gaps = recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MAX_FLUSHES": "0"})
     flushed = sum(gap["ns"] for gap in gaps)
     assert flushed > 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of coverage of runs that lack a part: damaged blocks, missing ranks, rewinds, switches without number."""
+"""The table of coverage of incomplete runs: damaged blocks, missing ranks, rewinds, and very many switches."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def of(gaps: Gaps, reason: str) -> Gaps:
 
 
 def switches(trace: Trace) -> list[tuple[str, int]]:
-    """Of the main thread, as an independent reader has them."""
+    """The switches of the main thread (mode, time), according to an independent reader."""
     return [(str(e.attrs["measurement_mode"]), e.time) for e in trace.of(0) if e.kind == "MeasurementOnOff"]
 
 
 @pytest.fixture(scope="module")
 def whole(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The local files of a run of many blocks, and its archive."""
+    """A directory with the local files of a run with many blocks, and its archive."""
     where = tmp_path_factory.mktemp("whole")
     run(build("stops.c", flags=("-O1", "-DVTRACE")), where, "end", str(CALLS), env=SMALL)
     unify(where, "-k", "-o", "whole", "stops")
@@ -50,8 +50,8 @@ def whole(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def spoiled(whole: Path, where: Path, number: int) -> tuple[int, int]:
-    """Copies the run with a byte of a block changed. How many calls' begins and ends stand before it, and how many
-    records from it on that count as events."""
+    """Copies the run and changes a byte of one block. Returns the number of enters and leaves before the block, and the
+    number of records from the block on that count as events."""
     for path in whole.glob("stops.*"):
         shutil.copy(path, where)
     (path,) = where.glob("stops.*.events")
@@ -71,7 +71,8 @@ def spoiled(whole: Path, where: Path, number: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("number", [2, -1])
 def test_a_damaged_block(whole: Path, tmp_path: Path, number: int) -> None:
-    """What is behind the damage is missing: from the last event before it to the end of the process, and counted."""
+    """The interval lasts from the last event before the damaged block to the end of the process, and counts the missing
+    events."""
     before, behind = spoiled(whole, tmp_path, number)
     unify(tmp_path, "--salvage", "-o", "cut", "stops")
     trace = check(tmp_path / "cut.trace", complete=False)
@@ -82,8 +83,8 @@ def test_a_damaged_block(whole: Path, tmp_path: Path, number: int) -> None:
     (gap,) = of(gaps, "damaged")
     assert {gap["reason"] for gap in gaps} <= {"damaged", "flush"}
     shifts = [abs(one - other) for one, other in zip(calls[:before], all_calls[:before], strict=True)]
-    assert max(shifts) <= 2, "ns: the damaged block has the clock's last look, too"
-    assert set(calls[before:]) == {gap["from"]}, "the calls that were open end there"
+    assert max(shifts) <= 2, "ns: the damaged block also has the last measurement of the clock"
+    assert set(calls[before:]) == {gap["from"]}, "open calls end at the begin of the interval"
     assert gap["from"] == trace.of(0)[-1].time < all_calls[before]
     assert gap["to"] >= all_calls[-1] - 2
     assert (gap["class"], gap["count"], gap["ns"]) == ("all", behind, gap["to"] - gap["from"])
@@ -94,7 +95,7 @@ def test_a_damaged_block(whole: Path, tmp_path: Path, number: int) -> None:
 
 
 def test_a_damaged_block_of_one_thread(build: Builder, tmp_path: Path) -> None:
-    """What the others have recorded is whole, and no interval says otherwise."""
+    """A damaged block of one thread: only this thread has an interval, and the other threads have all events."""
     run(build("threads.c", flags=("-O1", "-pthread")), tmp_path, "together", "2", "30000", env=SMALL)
     unify(tmp_path, "-k", "-o", "whole", "threads")
     path = sorted(tmp_path.glob("threads.*.events"))[1]
@@ -113,7 +114,8 @@ def test_a_damaged_block_of_one_thread(build: Builder, tmp_path: Path) -> None:
 
 
 def test_missing_ranks(build: Builder, tmp_path: Path) -> None:
-    """From the begin of the trace to its end: nobody knows what they did."""
+    """Rank 1 has no files: its interval lasts from the begin of the trace to the end, with an unknown number of
+    events."""
     run(build("mpi_flood.c", compiler="mpicc"), tmp_path, "10", "10", ranks=3, env=RAW)
     for path in tmp_path.glob("mpi_flood.2.*"):
         path.unlink()
@@ -131,7 +133,7 @@ def test_missing_ranks(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["plain", "again", "sibling", "killed"])
 def test_rewinds(build: Builder, tmp_path: Path, how: str) -> None:
-    """What a rewind discards counts as switched off meanwhile, in events and in the table."""
+    """Each rewind is one interval, which lasts from the event OFF to the event ON."""
     program = build("user_rewind.c", flags=("-O1", "-DVTRACE"))
     run(program, tmp_path, how, "50", env=RAW, code=-signal.SIGKILL if how == "killed" else 0)
     unify(tmp_path, "user_rewind")
@@ -144,7 +146,8 @@ def test_rewinds(build: Builder, tmp_path: Path, how: str) -> None:
 
 
 def test_more_switches_than_a_table_holds(build: Builder, tmp_path: Path) -> None:
-    """Intervals close to each other are joined; the time is exact, and no moment without recording is left out."""
+    """3000 intervals of recording off: the table joins close intervals. The sum of the times is exact, and every
+    interval is in one of the joined ones."""
     run(build("stops.c", flags=("-O1", "-DVTRACE")), tmp_path, "flickers", "3000", env=RAW)
     unify(tmp_path, "stops")
     found = switches(check(tmp_path / "stops.trace"))
@@ -163,4 +166,4 @@ def test_more_switches_than_a_table_holds(build: Builder, tmp_path: Path) -> Non
             at += 1
         assert (mine[0][0], mine[-1][1]) == (gap["from"], gap["to"])
         assert gap["ns"] == sum(on - off for off, on in mine)
-    assert at == len(offs), "every switch is in one of them"
+    assert at == len(offs), "every interval must be in a joined interval"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was not recorded is said by every command before any number, and drawn in timelines."""
+"""Every command prints the caveats on unrecorded events before any number, and timelines draw the intervals."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ LOWER = "counts and bytes below are lower bounds; the time of missing calls coun
 
 @pytest.fixture(scope="module")
 def where(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with three archives: all is recorded; recording was off and has ended at VT_MAX_FLUSHES=1; MPI with
-    flushes, where functions have ended at VT_MAX_SIZE."""
+    """A directory with three archives: complete; recording switched off, then ended by VT_MAX_FLUSHES=1; MPI with
+    flushes, where functions ended at VT_MAX_SIZE."""
     place = tmp_path_factory.mktemp("runs")
     program = build("stops.c", flags=("-O1", "-DVTRACE"))
     run(program, place, "end", "100", env={"VT_FILE_PREFIX": COMPLETE})
@@ -47,7 +47,7 @@ def where(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def caveats(where: Path, name: str = CUT) -> list[str]:
-    """What is to be said; the sidecar's own numbers are in it."""
+    """The caveats of an archive. Checks that they have the numbers of the sidecar."""
     trace = vtrace.open(where / f"{name}.trace")
     lines = trace.caveats()
     (gap,) = [row for row in trace.ledger.sums.records() if row["reason"] in ("VT_MAX_FLUSHES", "VT_MAX_SIZE")]
@@ -77,7 +77,7 @@ def test_parquet_holds_them(where: Path, tmp_path: Path) -> None:
 
 
 def intervals(where: Path, name: str = CUT) -> list[tuple[str, float, float]]:
-    """Reason, begin and end (ns since the trace's start) of all but flushes, as the sidecar has them."""
+    """Reason, begin and end (ns since the trace's start) of all intervals but flushes, from the sidecar."""
     trace = vtrace.open(where / f"{name}.trace")
     table = trace.ledger.intervals
     zero = trace.definitions.clock[1]
@@ -102,7 +102,7 @@ def test_chrome_draws_them(where: Path, tmp_path: Path) -> None:
 
 
 def test_perfetto_draws_them(where: Path, tmp_path: Path) -> None:
-    """On tracks below the thread, read with Perfetto's own classes."""
+    """The intervals are slices on tracks below the thread, read with Perfetto's own classes."""
     command(where, "export", CUT, "--to", "perfetto", "-o", tmp_path / "x")
     trace = Trace()
     trace.ParseFromString((tmp_path / "x").read_bytes())
@@ -116,7 +116,7 @@ def test_perfetto_draws_them(where: Path, tmp_path: Path) -> None:
         if event.track_uuid not in mine or not packet.HasField("track_event"):
             continue
         if event.type == TrackEvent.TYPE_SLICE_BEGIN:
-            assert event.track_uuid not in open_slices, "nothing overlaps on one track"
+            assert event.track_uuid not in open_slices, "slices on one track must not overlap"
             open_slices[event.track_uuid] = event.name, packet.timestamp
         else:
             found.append((*open_slices.pop(event.track_uuid), packet.timestamp))
@@ -142,7 +142,7 @@ def test_report(where: Path, tmp_path: Path) -> None:
 
 
 def test_view(where: Path) -> None:
-    """A strip above the timeline; the same lines on standard error before the address."""
+    """The page has the caveats above the timeline; standard error has them before the address."""
     with served(where, CUT) as (address, process):
         front = urllib.request.urlopen(address, timeout=30).read().decode()
         process.terminate()
@@ -155,11 +155,11 @@ def test_view(where: Path) -> None:
 
 def test_timers_and_summary(where: Path) -> None:
     lines = caveats(where)
-    for words in (("timers", "--all"), ("summary", "--json")):
+    for words in (("timers", "--all"), ("profile", "--json"), ("summary", "--json")):
         text = command(where, *words, CUT).stdout
         found = json.loads(text)
         assert found["caveats"] == lines
-        assert next(iter(found)) == "caveats", "before any number"
+        assert next(iter(found)) == "caveats", "the caveats must come before any number"
     info = json.loads(command(where, "info", "--json", CUT).stdout)
     assert found["not_recorded"] == info["not_recorded"]
     assert {row["reason"] for row in found["not_recorded"]} == {"flush", "switched off", "VT_MAX_FLUSHES"}
@@ -172,20 +172,20 @@ def test_timers_and_summary(where: Path) -> None:
 
 
 def before_all(where: Path) -> int:
-    """The last ns before the first interval of what was not recorded."""
+    """The last ns before the first unrecorded interval."""
     trace = vtrace.open(where / f"{CUT}.trace")
     return int(trace.ns(trace.ledger.intervals["from"]).min()) - 1
 
 
 def test_of_a_window(where: Path) -> None:
-    """Only what lies inside is said: the end of the trace lacks events, its beginning has all."""
+    """An export of a window has only the caveats of this window: none at the begin of the trace, some at its end."""
     until = f"{before_all(where)}ns"
     assert command(where, "export", CUT, "--to", "csv", "-o", "part.csv", "--to", until).stderr == ""
     assert "incomplete" in command(where, "export", CUT, "--to", "csv", "-o", "part.csv", "--from", "99%").stderr
 
 
 def test_mpip(where: Path, tmp_path: Path) -> None:
-    """In the header, which readers of mpiP's reports know."""
+    """The caveats are in the header of the report, where readers of mpiP's reports know them."""
     lines = caveats(where, MPI)
     done = command(where, "mpip", MPI)
     head = done.stdout[: done.stdout.index("@--- MPI Time")]
@@ -195,8 +195,8 @@ def test_mpip(where: Path, tmp_path: Path) -> None:
 
 
 def test_mpip_with_flushes(build: Builder, tmp_path: Path) -> None:
-    """Writing the buffer inside of MPI calls is the time of neither MPI nor the program: as the events have it, read by
-    an independent reader."""
+    """Flushes inside of MPI calls count neither as MPI time nor as application time; an independent reader gives the
+    expected times."""
     small = {"VT_BUFFER_SIZE": "200K", "VT_COMPRESSION": "no"}
     run(build("mpi_flood.c", compiler="mpicc"), tmp_path, "20000", "0", ranks=2, env=small)
     unify(tmp_path, "mpi_flood")
@@ -212,12 +212,12 @@ def test_mpip_with_flushes(build: Builder, tmp_path: Path) -> None:
             pytest.approx(mpi / 1e9, rel=0.006),
         )
         assert float(row[3]) == pytest.approx(100 * mpi / app, abs=0.01)
-    assert inside > 0, "a buffer was written inside of a call"
+    assert inside > 0, "a flush must lie inside of an MPI call"
 
 
 def times(trace: Readback, location: int) -> tuple[int, int, int]:
-    """ns from the end of MPI_Init to the begin of MPI_Finalize, in MPI calls meanwhile, both without flushes; and of
-    flushes in MPI calls."""
+    """Times in ns: from the end of MPI_Init to the begin of MPI_Finalize, and in MPI calls in between, both without
+    flushes; then that of flushes in MPI calls."""
     app = mpi = inside = entered = init = 0
     for event in trace.of(location):
         name = trace.region_of(event).name if event.kind in ("Enter", "Leave") else ""

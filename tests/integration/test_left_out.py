@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each command says which settings have left events out of a trace: it never looks as if it held all."""
+"""Each command names the settings that left events out of a trace, so that the trace does not look complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rows = list[dict[str, Any]]
 
 
 def told(where: Path, name: str, setting: str, kind: str, locations: int) -> None:
-    """All commands agree; the interval of each location lasts as long as the run."""
+    """Checks that all commands agree, and that the interval of each location lasts as long as the run."""
     found: Rows = json.loads(command(where, "info", "--json", name).stdout)["not_recorded"]
     mine = [gap for gap in found if gap["reason"] == setting]
     assert [(gap["class"], gap["count"]) for gap in mine] == [(kind, None)] * locations
@@ -46,18 +46,18 @@ def test_stack_depth(build: Builder, tmp_path: Path) -> None:
     done = command(tmp_path, "score", "stops", "--fit", "1K")
     assert "warning: left out (VT_MAX_STACK_DEPTH)" in done.stderr
     (tmp_path / "made.filter").write_text(done.stdout)
-    assert command(tmp_path, "filter", "made.filter").returncode == 0, "standard output is the filter alone"
+    assert command(tmp_path, "filter", "made.filter").returncode == 0, "standard output must be a valid filter"
 
 
 def test_groups_of_mpi(mpi: Mpi, tmp_path: Path) -> None:
-    """The sends are those of MPI_Isend: without their group no message is in the trace."""
+    """The program sends with MPI_Isend; without the group of MPI_Isend the trace has no message."""
     mpi.run(mpi.build("mpi_groups.c"), tmp_path, ranks=2, env={"VT_MPI_GROUPS": "p2p"})
     unify(tmp_path, "mpi_groups")
     told(tmp_path, "mpi_groups", "VT_MPI_GROUPS", "mpi/collective+mpi/io+mpi/management+mpi/p2p+mpi/rma", 2)
 
 
 def test_small_blocks(build: Builder, tmp_path: Path) -> None:
-    """Of the heap there is a location, too, which has no calls that could be missing: all threads are the whole."""
+    """The location of the heap has no calls, so it has no interval of left-out calls; all threads have one."""
     program = build("heap_threads.c", flags=("-O1", "-pthread"))
     words = ("run", "--memory", "--unify", "-o", "heap", program, "2", "100", "0")
     command(tmp_path, *words, env={"VT_MEMTRACE_THRESHOLD": "1K", "VT_OMPTRACE": "no"})

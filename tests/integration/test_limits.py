@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Limits on file sizes, memory and descriptors: the program ends as ever, and no event is missing without a word."""
+"""Limits on file size, memory and descriptors: the program ends normally, and a message counts the missing events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MADE = 2 * (CALLS + 1)
 
 
 def limited(build: Builder, where: Path, limit: str, env: dict[str, str] | None = None) -> tuple[Done, Ledger]:
-    """Runs many.c under a limit of the shell, and compares the books."""
+    """Runs many.c under a limit of the shell. Checks that the recorded and the lost events are all events."""
     script = f'ulimit {limit}; exec "$0" {CALLS} 7'
     settings = {"VT_COMPRESSION": "no", **(env or {})}
     done = call(["sh", "-c", script, build("many.c")], where, settings, check=False)
@@ -37,12 +37,12 @@ def limited(build: Builder, where: Path, limit: str, env: dict[str, str] | None 
     return done, found
 
 
-# In blocks of 512 bytes: nothing, half a head, some of the events, less than the buffer.
+# In blocks of 512 bytes: no space, half a head, some of the events, less than the buffer.
 @pytest.mark.parametrize("limit", [0, 2, 100, 2000, 7000])
 def test_file_size(build: Builder, tmp_path: Path, limit: int) -> None:
     done, found = limited(build, tmp_path, f"-f {limit}")
     assert "file size limit" in done.stderr
-    # A block is written as a whole.
+    # vtrace writes a block completely or not at all.
     assert found.functions > 512 // 8 * limit - 3 * 8192
 
 
@@ -54,7 +54,7 @@ def test_file_size_when_writing_out(build: Builder, tmp_path: Path) -> None:
 @pytest.mark.parametrize("flushes", ["0", "1"])
 @pytest.mark.parametrize("kib", [12000, 20000, 100000])
 def test_memory(build: Builder, tmp_path: Path, kib: int, flushes: str) -> None:
-    """Where no more can be had, what there is gets written out and used again."""
+    """No more memory is available: vtrace writes the full chunks to the file and uses them again."""
     _, found = limited(build, tmp_path, f"-v {kib}", {"VT_MAX_FLUSHES": flushes})
     assert (found.functions == MADE) == (flushes == "0" or kib == 100000)
 
@@ -72,7 +72,8 @@ def test_descriptors(build: Builder, tmp_path: Path, number: int) -> None:
 
 
 def test_one_descriptor(build: Builder, tmp_path: Path) -> None:
-    """While vtrace holds a name it has no second descriptor: a renamed file gets its head when it is opened again."""
+    """The limit leaves one free descriptor, and vtrace holds it during a rename: the renamed file gets its head when
+    vtrace opens the file again."""
     done = call(["sh", "-c", 'ulimit -n 4; exec "$0" 10 7', build("many.c")], tmp_path, check=False)
     assert (done.returncode, done.stdout) == (7, "done 10\n"), str(done)
     unify(tmp_path, "many")

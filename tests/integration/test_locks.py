@@ -30,7 +30,7 @@ def locking(request: pytest.FixtureRequest, build: Builder) -> Path:
 
 
 def held(trace: Trace) -> dict[int, list[tuple[str, int, int]]]:
-    """For each lock what happened to it, in order of time: event, order, location."""
+    """The events of each lock (kind, acquisition order, location), in order of time."""
     found: dict[int, list[tuple[str, int, int]]] = {}
     for event in trace.events:
         if event.kind in ("ThreadAcquireLock", "ThreadReleaseLock"):
@@ -73,7 +73,7 @@ def test_libraries_and_cpp(build: Builder, tmp_path: Path) -> None:
 
 
 def test_preloaded_python(tmp_path: Path) -> None:
-    """Its locks come before and after everything, and in every thread."""
+    """vtrace preloaded into Python, which locks before and after all other events and in every thread."""
     library = next(BIN.parent.glob("lib/python*/site-packages/vtrace/_lib/libvtrace.so.1"))
     code = "import threading as t; c = t.Condition(); n = []; x = t.Thread(target=n.append, args=(1,)); c.acquire(); "
     code += "x.start(); c.wait(0.01); x.join(); print(n)"

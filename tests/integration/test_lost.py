@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""No archive claims to hold all where the program has lost some of it: what was promised is compared with what is
-there, and nobody counts what a killed program could not count any more."""
+"""An archive that lacks events never looks complete. vtunify compares the number of events in the summary records with
+the events in the files, and the number of events that a killed program lost is unknown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def info(where: Path, name: str = "stops") -> dict[str, Any]:
 
 
 def test_a_summary_that_promises_more(build: Builder, tmp_path: Path) -> None:
-    """The buffer's file cannot grow, the rest is memory, and no file takes it at the end."""
+    """The buffer's file cannot grow, the rest of the buffer is memory, and at the end no file can be opened: the
+    summary records promise more events than the files have. The missing events count as lost."""
     program = build("stops.c")
     env = {"VT_BUFFER_SIZE": "32M", "VT_MAX_FLUSHES": "0"}
     said = run(program, tmp_path, "nofile", str(CALLS), env=env).stderr
@@ -35,7 +36,7 @@ def test_a_summary_that_promises_more(build: Builder, tmp_path: Path) -> None:
     trace = check(tmp_path / "stops.trace")
     found = info(tmp_path)
     assert found["coverage"]["lost"] == int(told[1]) > 0
-    # vtunify writes the leaves of what was open where the records end: main, perhaps work
+    # vtunify adds the leaves of open functions where the records end: of main, perhaps of work.
     assert MADE + 1 <= len(trace.of(0)) + int(told[1]) <= MADE + 2
     assert not found["complete"]
     shown = vtrace(tmp_path, "info", "stops").stdout + vtrace(tmp_path, "summary", "stops").stdout
@@ -45,7 +46,7 @@ def test_a_summary_that_promises_more(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("flushes", "stopped"), [("1", True), ("0", False)])
 def test_killed_after_recording_had_stopped(build: Builder, tmp_path: Path, flushes: str, stopped: bool) -> None:
-    """What came after the stop nobody has counted; without one nothing is lost by a kill."""
+    """SIGKILL after a stop at VT_MAX_FLUSHES: an unknown number of events is lost. Without a stop no event is lost."""
     env = {"VT_BUFFER_SIZE": "200K", "VT_MAX_FLUSHES": flushes}
     run(build("stops.c"), tmp_path, "killed", str(CALLS), env=env, code=-9)
     said = unify(tmp_path, "stops").stderr
@@ -70,7 +71,8 @@ def test_killed_after_recording_had_stopped(build: Builder, tmp_path: Path, flus
 
 
 def test_killed_after_an_exec_that_failed(build: Builder, tmp_path: Path) -> None:
-    """Before an exec the files are completed, with summaries; these are no longer the last word then."""
+    """Before an exec the runtime completes the files, with summary records. After a failed exec the process is killed:
+    the archive has all calls, and says that the process died."""
     run(build("stops.c"), tmp_path, "exec", "1000", env={}, code=-9)
     assert "ended without completing" in unify(tmp_path, "stops").stderr
     assert check(tmp_path / "stops.trace").calls() == {"main": 1, "work": 1000}
@@ -80,7 +82,7 @@ def test_killed_after_an_exec_that_failed(build: Builder, tmp_path: Path) -> Non
 
 
 def test_stopped_at_files_that_cannot_be_written(build: Builder, tmp_path: Path) -> None:
-    """The reason is the true one, not a limit that somebody could raise."""
+    """The messages give the true reason, and not a limit that the user could raise."""
     run(build("stops.c"), tmp_path, "nofile", str(CALLS), env={"VT_BUFFER_SIZE": "200K"})
     unify(tmp_path, "stops")
     lost = info(tmp_path)["coverage"]["lost"]
@@ -92,7 +94,7 @@ def test_stopped_at_files_that_cannot_be_written(build: Builder, tmp_path: Path)
 
 @pytest.mark.parametrize("without_table", [False, True])
 def test_a_missing_rank(build: Builder, tmp_path: Path, without_table: bool) -> None:
-    """Of a rank without files nothing is known, and the rest is not called complete."""
+    """A rank has no files: an unknown number of its events is missing, and no command calls the archive complete."""
     run(build("mpi_flood.c", compiler="mpicc"), tmp_path, "10", "10", ranks=2, env={})
     for path in tmp_path.glob("mpi_flood.1.*"):
         path.unlink()

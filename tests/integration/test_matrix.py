@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every program of tests/programs with every compiler, with and without optimisation, position-independent and not.
 
-Each program runs with one of the variants in turn, in the whole matrix (marked full) with all of them.
+Each program runs with one of the variants, in rotation; the whole matrix (marked full) has all variants.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Case:
-    """A program, its arguments and what it calls: exactly calls, or at least these where there are more."""
+    """A program, its arguments and its calls: exactly these, or with more=True at least these."""
 
     source: str
     args: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ def variants(*compilers: str) -> list[Variant]:
 
 
 def matrix(cases: Sequence[object], columns: Sequence[Variant]) -> list[Any]:
-    """All pairs; for each case one of the columns is not marked full, the next one for the next case."""
+    """All pairs of cases and columns. For each case one column is not marked full: the next one for the next case."""
     return [
         pytest.param(case, variant, marks=() if k == i % len(columns) else (pytest.mark.full,), id=f"{case}: {variant}")
         for (i, case), (k, variant) in product(enumerate(cases), enumerate(columns))
@@ -112,7 +112,7 @@ MPI = [
     Case("mpi_large.c", ranks=2),
     Case("mpi_large_io.c", ranks=2),
     Case("mpi_messages.c", ranks=2),
-    # clang leaves out what it inlines: here the program's own MPI functions.
+    # clang does not instrument inlined functions, which the program's own MPI functions would be.
     Case("mpi_own_wrapper.c", ranks=2, flags=("-fno-inline",)),
     Case("mpi_own_wrapper.c", ranks=2, flags=("-fno-inline", "-DINIT")),
     Case("mpi_pcontrol_io.c", ranks=2, complete=False),
@@ -134,7 +134,7 @@ def trace_of(build: Builder, directory: Path, case: Case, variant: Variant) -> T
 
 
 def test_every_program_is_in_the_matrix() -> None:
-    """Or another test names it: one with parts, one that has to be killed, one of the I/O and memory shims."""
+    """Every program is in the matrix, or another test names it."""
     there = {path.name for path in PROGRAMS.iterdir() if path.suffix != ".h"}
     here = {case.source for case in (*C, *CXX, *FORTRAN, *MPI, *RANKS)}
     assert here <= there
@@ -164,14 +164,14 @@ def with_mpi() -> list[Variant]:
 
 
 def certain(trace: Trace) -> Counter[str]:
-    """The counts of MPI's calls and events that depend neither on the compiler nor on how long things take."""
+    """The counts of MPI calls and events that depend neither on the compiler nor on the duration of calls."""
     counts = trace.calls() + trace.kinds()
     return Counter({name: n for name, n in counts.items() if name[:3].lower() == "mpi" and not re.search(VARY, name)})
 
 
 @pytest.mark.parametrize(("case", "variant"), matrix(MPI, with_mpi()))
 def test_mpi_program(build: Builder, tmp_path: Path, case: Case, variant: Variant) -> None:
-    """As with gcc -O1, for which other tests say in detail what the trace must hold."""
+    """The counts are those of gcc -O1; other tests check that trace in detail."""
     reference = tmp_path / "reference"
     reference.mkdir()
     expected = certain(trace_of(build, reference, case, Variant("mpicc", ("-O1",))))
@@ -206,7 +206,7 @@ def test_loaded_and_unloaded(build: Builder, tmp_path: Path, case: str, variant:
 
 @pytest.mark.parametrize(("case", "variant"), matrix(["--strip-all", "-g"], variants("gcc", "clang")))
 def test_stripped(build: Builder, tmp_path: Path, case: str, variant: Variant) -> None:
-    """Without its symbols functions are addresses; without debug information they have names, but no lines."""
+    """Without symbols the names of functions are addresses; without debug information functions have no lines."""
     program = tmp_path / "nested"
     shutil.copy(build("nested.c", compiler=variant.compiler, flags=variant.flags), program)
     call([need("strip"), case, program], tmp_path)
@@ -219,7 +219,8 @@ def test_stripped(build: Builder, tmp_path: Path, case: str, variant: Variant) -
 
 @pytest.mark.parametrize(("case", "variant"), matrix(["program", "library"], variants("gcc", "clang")))
 def test_rebuilt_since_the_run(build: Builder, tmp_path: Path, case: str, variant: Variant) -> None:
-    """Names of what was built anew are refused, with one warning; those of the rest stay."""
+    """The program or the library is rebuilt after the run: vtunify refuses its names with one warning, and finds the
+    names of the other file."""
     library = tmp_path / "libtwo.so"
     shutil.copy(build("two_lib.c", compiler=variant.compiler, flags=variant.library, output="libtwo.so"), library)
     flags = (*variant.flags, library, f"-Wl,-rpath,{tmp_path}")

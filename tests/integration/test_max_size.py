@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VT_MAX_SIZE: functions, I/O and memory stop first, then all; counts are exact, and a later kill changes nothing."""
+"""VT_MAX_SIZE first stops functions, I/O and memory, then all events; counts are exact, also after a later kill."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def flood(build: Builder) -> Path:
 
 
 def limits(path: Path) -> list[tuple[int, int]]:
-    """Reason and classes of the LIMIT records in a local file."""
+    """Reasons and classes of the LIMIT records in a local file."""
     return [(record.id, record.payload[0]) for record in words.events(path) if record.kind == "LIMIT"]
 
 
@@ -52,7 +52,7 @@ def test_functions_stop_and_messages_go_on(flood: Path, tmp_path: Path) -> None:
     shown = trace.calls()
     assert (shown["MPI_Sendrecv"], shown["MPI_Finalize"], shown["main"]) == (2 * rounds, 2, 2)
     assert 0 < shown["work"] < 2 * rounds * calls
-    assert 2 * (shown["main"] + shown["round_trip"] + shown["work"]) == found.functions, "each enter has its own leave"
+    assert 2 * (shown["main"] + shown["round_trip"] + shown["work"]) == found.functions, "each enter needs its leave"
     assert "MeasurementOnOff" not in trace.kinds()
     coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
     assert (coverage["complete"], coverage["lost_by"]) == (False, {"SIZE": made - found.functions})
@@ -69,14 +69,14 @@ def test_io_and_memory_stop_too(flood: Path, tmp_path: Path) -> None:
 
 
 def test_all_stops_at_the_end(flood: Path, tmp_path: Path) -> None:
-    """Messages alone use up the reserve."""
+    """Messages alone fill the reserve beyond VT_MAX_SIZE, and recording stops."""
     rounds = 30000
     run(flood, tmp_path, str(rounds), "0", ranks=2, env=SIZE)
     found = ledger(tmp_path, "mpi_flood")
     for rank in ("1", "2"):
         classes = [r.CLASS_FIRST, r.CLASS_ALL]
         assert limits(tmp_path / f"mpi_flood.{rank}.events") == [(SIZE_REASON, bits) for bits in classes]
-    calls_of_mpi = rounds + 4  # MPI_Sendrecv; Init, Comm_rank, Comm_size, Finalize
+    calls_of_mpi = rounds + 4  # MPI_Sendrecv; MPI_Init, MPI_Comm_rank, MPI_Comm_size, MPI_Finalize
     made = 2 * (2 * (1 + rounds) + 2 * calls_of_mpi + 2 * rounds)
     kept = sum(n for kind, n in found.kinds.items() if kind not in ("TIME", "FLUSH", "LIMIT", "LOST"))
     assert kept + found.lost == made
@@ -88,14 +88,14 @@ def test_all_stops_at_the_end(flood: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stop", ["VT_MAX_SIZE", "VT_MAX_FLUSHES"])
 def test_killed_after_recording_stopped(build: Builder, tmp_path: Path, stop: str) -> None:
-    """The archive tells it from a run that was recorded until it was killed."""
+    """A process is killed after recording stopped: the archive says that it stopped, and that the process died."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     env = {"VT_COMPRESSION": "no", "VT_BUFFER_SIZE": "100K", stop: "1M" if stop == "VT_MAX_SIZE" else "3"}
     program = [build("many.c"), "300000", "0", pipe]
     process = subprocess.Popen(program, cwd=tmp_path, env=environment(env), stderr=subprocess.DEVNULL)
     stat, asleep = Path(f"/proc/{process.pid}/stat"), 0
-    while asleep < 5:  # it has made all its calls and waits for somebody to open the pipe
+    while asleep < 5:  # until the program has made all its calls and waits for a reader of the pipe
         time.sleep(0.05)
         asleep = asleep + 1 if stat.read_text().rsplit(")")[1].split()[0] == "S" else 0
     process.send_signal(signal.SIGKILL)
@@ -107,8 +107,9 @@ def test_killed_after_recording_stopped(build: Builder, tmp_path: Path, stop: st
     assert [marker.category for marker in trace.markers].count("recording stopped") == 1
 
 
-def test_default_is_told_in_the_trace(build: Builder, tmp_path: Path) -> None:
-    """What a run without the setting may take, once a buffer is full; a launcher says how many share it."""
+def test_default_is_in_the_settings_of_the_trace(build: Builder, tmp_path: Path) -> None:
+    """The default of VT_MAX_SIZE after a full buffer is in the settings of the archive. Processes on one node share it;
+    the launcher's environment gives their number."""
     for processes, env in ((1, {}), (64, {"OMPI_COMM_WORLD_LOCAL_SIZE": "64"}), (32, {"SLURM_NTASKS_PER_NODE": "32"})):
         prefix = f"p{processes}"
         run(build("many.c"), tmp_path, "20000", env={"VT_BUFFER_SIZE": "100K", "VT_FILE_PREFIX": prefix, **env})
@@ -125,7 +126,7 @@ def test_default_is_told_in_the_trace(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_option_of_run(flood: Path, ranks: int, tmp_path: Path) -> None:
-    """--max-size goes before the variable, and reaches the ranks of a launcher."""
+    """--max-size overrides VT_MAX_SIZE, and reaches the ranks of a launcher."""
     words = [*command("vtrace"), "run", "--max-size", "1M", need("mpiexec"), "-n", str(ranks), flood, "400", "300"]
     done = call(words, tmp_path, {"VT_MAX_SIZE": "1G", "VT_COMPRESSION": "no"})
     assert "vtrace: recording stopped at VT_MAX_SIZE=1M: " in done.stderr

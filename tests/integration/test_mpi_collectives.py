@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collective operations: begin and end, operation, root, and bytes by the table in templates/coll.c."""
+"""Collective operations: begin and end, operation, root, and the bytes according to the table in templates/coll.c."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def operations(trace: Trace, rank: int, kind: str = "MpiCollectiveEnd") -> list[
 
 
 def apart(rank: int, n: int) -> list[Operation]:
-    """What apart() of mpi_collectives.c does."""
+    """The operations of apart() in mpi_collectives.c."""
     root, mine, total = rank == ROOT, 4 * (rank + 1), 4 * n * (n + 1) // 2
     mixed = sum(2 * (4 if min(rank, i) % 2 else 2) for i in range(n))
     return [
@@ -54,7 +54,7 @@ def apart(rank: int, n: int) -> list[Operation]:
 
 
 def in_place(rank: int, n: int) -> list[Operation]:
-    """What in_place() of mpi_collectives.c does."""
+    """The operations of in_place() in mpi_collectives.c."""
     root, mine, total = rank == ROOT, 4 * (rank + 1), 4 * n * (n + 1) // 2
     others = sum(2 * (4 if min(rank, i) % 2 else 2) for i in range(n) if i != rank)
     return [
@@ -77,7 +77,7 @@ def in_place(rank: int, n: int) -> list[Operation]:
 
 
 def between(rank: int, n: int) -> list[Operation]:
-    """What between() of mpi_collectives.c does, rank 0 with all others. In the root's group nobody names it."""
+    """The operations of between() in mpi_collectives.c: rank 0 and all others. The root's own group names no root."""
     root, leaf, peers = rank == n - 1, rank == 0, n - 1 if rank == 0 else 1
     named = n - 1 if leaf else NONE
     return [
@@ -93,7 +93,7 @@ def between(rank: int, n: int) -> list[Operation]:
 
 
 def near(out: int, into: int) -> list[Operation]:
-    """What near() of mpi_collectives.c does with so many neighbours."""
+    """The operations of near() in mpi_collectives.c with these numbers of neighbours."""
     return [
         ("ALLGATHER", NONE, out * 12, into * 12),
         ("ALLGATHERV", NONE, out * 8, into * 8),
@@ -108,8 +108,8 @@ def first_part(rank: int, n: int) -> list[Operation]:
 
 
 def second_part(trace: Trace, rank: int, n: int) -> list[Operation]:
-    """Between groups, on a line, in a ring, and from all lower to all higher ranks, there without the last operation
-    where the MPI has an error in it."""
+    """The operations between groups, on a line, in a ring, and from all lower to all higher ranks. The last operation
+    is missing for an MPI with a defect in it."""
     on_line = (rank > 0) + (rank < n - 1)
     last = sum(count for call, count in trace.calls(rank).items() if "eighbor_alltoallw" in call) - 2
     assert last in (0, 1)
@@ -138,7 +138,7 @@ def test_operations_bytes_and_roles(mpi: Mpi, tmp_path: Path, n: int) -> None:
 
 @RANKS
 def test_non_blocking(mpi: Mpi, tmp_path: Path, n: int) -> None:
-    """The same operations begin in one call and end in another."""
+    """Non-blocking collectives: the same operations begin in one call and end in another."""
     trace = mpi.record(mpi.build("mpi_collectives.c", flags=("-O1", "-DNONBLOCKING")), tmp_path, ranks=n)
     for rank in range(n):
         expected = first_part(rank, n) + second_part(trace, rank, n)
@@ -158,7 +158,7 @@ def test_non_blocking(mpi: Mpi, tmp_path: Path, n: int) -> None:
 
 @RANKS
 def test_persistent(mpi: Mpi, tmp_path: Path, n: int) -> None:
-    """Each start begins all operations anew."""
+    """Persistent collectives: each start begins all operations again."""
     program = mpi.build("mpi_collectives.c", flags=("-O1", "-DPERSISTENT"))
     if "none" in mpi.run(program, tmp_path, ranks=n).stdout:
         pytest.skip("this MPI has no persistent collectives")

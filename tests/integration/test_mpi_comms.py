@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Communicators: the same one in all its members, with its members in order, however it came to be."""
+"""Communicators, created in every way: one definition for all members, with the members in order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def trace(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Trace:
 
 
 def members_by_tag(trace: Trace) -> dict[int, set[tuple[int, ...] | None]]:
-    """The members of the communicators that messages with a tag went through."""
+    """The members of the communicators of the messages, by tag."""
     found: dict[int, set[tuple[int, ...] | None]] = {}
     for event in trace.events:
         if event.kind in ("MpiSend", "MpiRecv"):
@@ -60,7 +60,8 @@ def test_name_and_parent(trace: Trace) -> None:
 
 
 def test_peers_in_an_inter_communicator(trace: Trace) -> None:
-    """Each rank talks to the one with its number in the other group, which stands behind the first group."""
+    """Each rank sends to its partner in the other group. In the members of the inter-communicator, the other group
+    follows the first group."""
     peers = {
         (e.location, e.attrs["receiver"]) for e in trace.events if e.kind == "MpiSend" and e.attrs["msg_tag"] == 20
     }
@@ -71,15 +72,15 @@ def test_peers_in_an_inter_communicator(trace: Trace) -> None:
     assert [(s["size_sent"], s["size_received"]) for s in sums] == [(16, 16)] * 4
 
 
-def test_making_and_freeing_stand_inside_a_collective_operation(trace: Trace) -> None:
+def test_create_and_free_are_inside_a_collective_operation(trace: Trace) -> None:
     for rank in range(4):
         kinds = trace.kinds(rank)
         made = 500 + 10 + {0: 3, 1: 1, 2: 3, 3: 0}[rank]
-        # one was made where nobody saw it, so that its end has no event either
+        # One communicator was created without an event, so that its end has no event either.
         assert kinds["CommCreate"] == kinds["CommDestroy"] == made
         ops = Counter(e.attrs["collective_op"] for e in trace.of(rank) if e.kind == "MpiCollectiveEnd")
         assert ops["DESTROY_HANDLE"] == made + 1
-        # who gets no communicator takes part in making it all the same
+        # A rank that gets no communicator still takes part in creating it.
         assert ops["CREATE_HANDLE"] == 500 + 10 + 2 + (rank % 2 == 0)
     inside = 0
     for event in trace.of(0):
@@ -87,7 +88,7 @@ def test_making_and_freeing_stand_inside_a_collective_operation(trace: Trace) ->
         assert inside == 1 or event.kind not in ("CommCreate", "CommDestroy")
 
 
-def test_each_is_made_before_it_is_used(trace: Trace) -> None:
+def test_each_communicator_is_created_before_its_first_use(trace: Trace) -> None:
     alive: set[tuple[int, int]] = set()
     always = {c.id for c in trace.comms.values() if c.name in ("MPI_COMM_WORLD", "MPI_COMM_SELF", "communicator")}
     for event in trace.events:
@@ -102,7 +103,7 @@ def test_each_is_made_before_it_is_used(trace: Trace) -> None:
 
 
 def test_duplicates_of_self(mpi: Mpi, tmp_path: Path) -> None:
-    """Each process has its own: a communicator with this one member."""
+    """Each process has its own duplicates of MPI_COMM_SELF: communicators with this process as the only member."""
     trace = mpi.record(mpi.build("mpi_self.c"), tmp_path, ranks=3)
     used = [{e.attrs["communicator"] for e in trace.of(rank) if e.kind == "MpiSend"} for rank in range(3)]
     assert [len(comms) for comms in used] == [2, 2, 2]
@@ -113,7 +114,7 @@ def test_duplicates_of_self(mpi: Mpi, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("preloaded", [False, True], ids=["linked", "preloaded"])
 def test_ranks_that_are_threads(build: Builder, preloaded: bool, tmp_path: Path) -> None:
-    """MPIX_Threadcomm has more ranks than processes: its calls are recorded, not its messages, which a line says."""
+    """MPIX_Threadcomm has more ranks than processes: vtrace records calls but no messages, and prints a line."""
     mpi = mpis.find("mpich-wheel", build)
     flags = ["-O1", "-pthread"]
     plain = mpi.build("mpi_threadcomm.c", flags, plain=True)
@@ -124,7 +125,7 @@ def test_ranks_that_are_threads(build: Builder, preloaded: bool, tmp_path: Path)
     else:
         done = mpi.run(mpi.build("mpi_threadcomm.c", flags), tmp_path, ranks=2)
     assert done.stdout == untraced
-    assert done.stderr.count("the ranks of a communicator are threads") == 2, "once in each process"
+    assert done.stderr.count("the ranks of a communicator are threads") == 2, "each process must print one line"
     unify(tmp_path, "mpi_threadcomm")
     trace = check(tmp_path / "mpi_threadcomm.trace")
     kinds, calls = Counter(event.kind for event in trace.events), Counter[str]()
@@ -135,4 +136,4 @@ def test_ranks_that_are_threads(build: Builder, preloaded: bool, tmp_path: Path)
     )
     assert calls["MPI_Barrier"] == 6
     assert not [kind for kind in kinds if "Send" in kind or "Recv" in kind or "send" in kind or "recv" in kind]
-    assert kinds["MpiCollectiveEnd"] == 2, "that of MPI_COMM_WORLD"
+    assert kinds["MpiCollectiveEnd"] == 2, "only MPI_Barrier on MPI_COMM_WORLD is a collective event"

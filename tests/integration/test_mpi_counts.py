@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who gets something from every other rank: the counts of Alltoallv and its like stand in no record, a flag does."""
+"""The flag from_all of Alltoallv and similar collectives: set if a rank receives data from every other rank. The
+records do not have the counts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processes that MPI starts later, and groups that connect with each other."""
+"""Processes that MPI_Comm_spawn starts, and groups that connect with each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def spawned(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Trace:
     place = tmp_path_factory.mktemp("spawn")
     done = mpi.run(mpi.build("mpi_spawn.c"), place, ranks=2)
     assert sorted(done.stdout.splitlines()) == ["rank 0: 0 0", "rank 1: 0 0"]
-    assert done.stderr.count("vtrace: ") == 1, "only rank 0 of the first world says what comes next"
+    assert done.stderr.count("vtrace: ") == 1, "only rank 0 of the first world prints the next step"
     assert {name for name in names(place) if ".x" not in name} >= {"mpi_spawn.1.def.z", "mpi_spawn.2.def.z"}
     unify(place, "mpi_spawn")
     assert names(place) == {"mpi_spawn.trace"}
@@ -31,7 +31,7 @@ def spawned(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Trace:
 
 
 def messages(trace: Trace) -> dict[int, Counter[tuple[int, int, tuple[int, ...] | None]]]:
-    """By tag: from which process to which rank of which communicator."""
+    """By tag: sender process, receiver rank and members of the communicator of each message."""
     found: dict[int, Counter[tuple[int, int, tuple[int, ...] | None]]] = {}
     for event in trace.events:
         if event.kind == "MpiSend":
@@ -42,7 +42,7 @@ def messages(trace: Trace) -> dict[int, Counter[tuple[int, int, tuple[int, ...] 
 
 
 def test_one_run(spawned: Trace) -> None:
-    """Children stand behind the ranks of the first world, each world by itself."""
+    """Spawned processes follow the ranks of the first world in the same archive, one world after the other."""
     groups = [location.group.split(" of ")[0] for location in spawned.locations.values()]
     assert groups == ["MPI Rank 0", "MPI Rank 1", "MPI Rank 0", "MPI Rank 1", "MPI Rank 0"]
     worlds = [location.group.partition(" of ")[2] for location in spawned.locations.values()]
@@ -54,7 +54,7 @@ def test_one_run(spawned: Trace) -> None:
 def test_messages_across_and_together(spawned: Trace) -> None:
     grandchild = (2, 3, 4)
     assert messages(spawned) == {
-        # peers in an inter-communicator stand behind the first group
+        # In the members of an inter-communicator, the other group follows the first group.
         10: Counter({(0, 2, EVERYONE): 1, (1, 3, EVERYONE): 1, (2, 0, EVERYONE): 1, (3, 1, EVERYONE): 1}),
         11: Counter({(i, (i + 1) % 4, EVERYONE): 1 for i in range(4)}),
         12: Counter({(0, 1, (0, 2)): 1, (2, 0, (0, 2)): 1, (1, 1, (1, 3)): 1, (3, 0, (1, 3)): 1}),
@@ -66,7 +66,7 @@ def test_messages_across_and_together(spawned: Trace) -> None:
 
 def test_communicators(spawned: Trace) -> None:
     by_name = Counter((comm.name, comm.members) for comm in spawned.comms.values())
-    assert len(by_name) == len(spawned.comms), "one definition for both sides"
+    assert len(by_name) == len(spawned.comms), "both sides must have one definition"
     assert {members for name, members in by_name if name == "MPI_COMM_WORLD"} == {(0, 1), (2, 3), (4,)}
     assert {members for name, members in by_name if name == "MPI_Comm_spawn"} == {EVERYONE, (2, 3, 4)}
     merged = next(c for c in spawned.comms.values() if c.name.startswith("MPI_Intercomm_merge"))
@@ -89,8 +89,8 @@ def test_accept_and_connect(mpi: Mpi, tmp_path: Path) -> None:
         assert kinds["CommCreate"] == kinds["CommDestroy"] == 3
 
 
-def test_child_that_cannot_be_told(mpi: Mpi, tmp_path: Path) -> None:
-    """A command that env cannot start is given to MPI as it is, and said so."""
+def test_child_that_env_cannot_start(mpi: Mpi, tmp_path: Path) -> None:
+    """env cannot execute the command: vtrace passes the command unchanged to MPI, and prints a line."""
     if not mpi.is_open:
         pytest.skip("MPICH waits for a program that does not exist")
     (tmp_path / "p.c").write_text(
@@ -108,7 +108,7 @@ def test_child_that_cannot_be_told(mpi: Mpi, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["wdir", "path"])
 def test_info_says_where_the_child_is(mpi: Mpi, tmp_path: Path, key: str) -> None:
-    """A child in another directory is part of the run; one that MPI looks for elsewhere than env does is not."""
+    """A child in another directory (key wdir) is part of the run. A child that only MPI finds (key path) is not."""
     if mpi.name == "mpich":
         pytest.skip("Debian's MPICH starts no processes: Error in spawn call")
     if key == "path" and mpi.is_open:
@@ -120,7 +120,7 @@ def test_info_says_where_the_child_is(mpi: Mpi, tmp_path: Path, key: str) -> Non
     done = mpi.run(program, tmp_path, key, str(value), str(command), ranks=1)
     assert done.stdout == "started\n"
     assert ("are not part of this run" in done.stderr) == (key == "path")
-    assert ("without the key, a command with its whole path is recorded" in done.stderr) == (key == "path")
+    assert ("give an absolute path instead of the key" in done.stderr) == (key == "path")
     unify(tmp_path, "mpi_spawn_info")
     trace = check(tmp_path / "mpi_spawn_info.trace", complete=key == "wdir")
     assert trace.calls()["MPI_Init"] == (2 if key == "wdir" else 1)

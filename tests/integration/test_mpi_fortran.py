@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""MPI in Fortran by mpif.h, module mpi and module mpi_f08: each call is recorded once, as the same call in C."""
+"""MPI in Fortran by mpif.h, module mpi and module mpi_f08: the archive has each call once, like the same call in C."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _REPEATED = ("MPI_Waitsome", "MPI_Testany", "MPI_Testsome", "MPI_Test")
 
 @pytest.fixture(scope="session", params=["mpich", "openmpi"])
 def mpi(request: pytest.FixtureRequest, build: Builder) -> Mpi:
-    """The installations that have Fortran."""
+    """Each MPI installation that has Fortran."""
     return mpis.find(request.param, build)
 
 
 def compiled(mpi: Mpi, *flags: str, plain: bool = False) -> Path:
-    """mpi_fortran.F90 with a binding. mpif.h says nothing of argument types, so that gfortran compares calls."""
+    """The program mpi_fortran.F90 with a binding. mpif.h declares no argument types, so gfortran compares the calls."""
     words = ("-O1", "-w", "-fallow-argument-mismatch", *flags)
     return mpi.builder("mpi_fortran.F90", compiler=need(f"mpifort.{mpi.name}"), flags=words, plain=plain)
 
@@ -58,7 +58,7 @@ def messages(trace: Trace, rank: int) -> list[Record]:
 
 
 def expected_messages(rank: int) -> list[Record]:
-    """What the program says it does."""
+    """The messages of a rank in mpi_fortran.F90."""
     ring = [("Send", (rank + 1) % 3, 14, 8), ("Recv", (rank + 2) % 3, 14, 8)]
     plain, probed = [(10, 12), (11, 16)], (12, 20)
     started = [*range(101, 141), *range(201, 205), *range(301, 305), 401, 402, 501, 502, 601]
@@ -67,13 +67,13 @@ def expected_messages(rank: int) -> list[Record]:
         return sorted(ring)
     kind, peer = ("Send", 1) if rank == 0 else ("Recv", 0)
     blocking = [(kind, peer, tag, n) for tag, n in plain]
-    # A receive that MPI_Mprobe has begun has a request.
+    # A receive of a message that MPI_Mprobe has matched has a request.
     blocking.append(("Send" if rank == 0 else "Irecv", peer, *probed))
     return sorted([*ring, *blocking, *((f"I{kind.lower()}", peer, tag, n) for tag, n in nonblocking)])
 
 
 def expected_calls(rank: int) -> Counter[str]:
-    """Calls by name without those that are repeated until they succeed."""
+    """The calls by name, without calls that are repeated until they succeed."""
     all_ranks = """
     Init Comm_rank Comm_size Sendrecv_replace Irecv Waitany Barrier Bcast Allreduce Reduce Gather Scatter Allgather
     Allgatherv Alltoallv Alltoallw Ibarrier Wait Comm_split Comm_set_name Comm_get_name Comm_dup Comm_dup Comm_dup
@@ -90,7 +90,7 @@ def expected_calls(rank: int) -> Counter[str]:
 
 
 def assert_exact(trace: Trace, binding: str, linked: bool = True) -> None:
-    """Every call and every record of the program, once."""
+    """Checks that the trace has every call and every record of the program once."""
     for rank in range(3):
         calls = Counter({name: n for name, n in trace.calls(rank).items() if name.startswith("MPI_")})
         repeated = {name: calls.pop(name, 0) for name in _REPEATED}
@@ -137,7 +137,7 @@ def assert_collectives(trace: Trace, rank: int) -> None:
 def test_linked(mpi: Mpi, tmp_path: Path, binding: str) -> None:
     trace = recorded(mpi, compiled(mpi, f"-D{binding}"), tmp_path)
     assert_exact(trace, binding)
-    assert trace.calls(0)["mpi_fortran"] == 1, "the program bears its name"
+    assert trace.calls(0)["mpi_fortran"] == 1, "the main program needs its Fortran name"
 
 
 @pytest.mark.parametrize("binding", [*_SOME, "MPIF"])
@@ -157,8 +157,8 @@ def test_preloaded_before_a_linked_one(mpi: Mpi, tmp_path: Path, binding: str) -
 
 @pytest.mark.parametrize("binding", _SOME)
 def test_spawn(build: Builder, tmp_path: Path, binding: str) -> None:
-    """Children are processes of the same run, with the arguments that their parent gave them."""
-    mpi = mpis.find("openmpi", build)  # Debian's MPICH starts no processes
+    """Spawned processes belong to the same run, and get the arguments that their parent gave."""
+    mpi = mpis.find("openmpi", build)  # MPI_Comm_spawn fails with Debian's MPICH
     flags = ("-O1", f"-D{binding}")
     program = build("mpi_fortran_spawn.F90", compiler=need("mpifort.openmpi"), flags=flags)
     done = run(program, tmp_path, launch=[*mpi.launch, "-n", "1"], env=mpi.env)
@@ -176,7 +176,7 @@ def test_spawn(build: Builder, tmp_path: Path, binding: str) -> None:
 
 @pytest.mark.parametrize("binding", _SOME)
 def test_windows_and_files(mpi: Mpi, tmp_path: Path, binding: str) -> None:
-    # Optimized, the program need not look at what another rank has put into its window.
+    # With optimization the compiler may skip loads of data that another rank has put into the window.
     program = mpi.builder("mpi_fortran_io.F90", compiler=need(f"mpifort.{mpi.name}"), flags=("-O0", f"-D{binding}"))
     run(program, tmp_path, launch=[*mpi.launch, "-n", "2"], env=mpi.env)
     unify(tmp_path, program.name)
@@ -185,6 +185,6 @@ def test_windows_and_files(mpi: Mpi, tmp_path: Path, binding: str) -> None:
         puts = [e.attrs for e in trace.of(rank) if e.kind == "RmaPut"]
         assert [(put["remote"], put["bytes"]) for put in puts] == [(1 - rank, 12)]
         ends = [e.attrs["bytes_result"] for e in trace.of(rank) if e.kind == "IoOperationComplete"]
-        assert sorted(ends)[:2] == [8, 12], "and an unknown number when the file is flushed"
+        assert sorted(ends)[:2] == [8, 12], "after these, an unknown number for the flush of the file"
     assert {window.name for window in trace.windows.values()} == {"mine"}
     assert {Path(path).name for path, *_ in trace.files.values()} == {"numbers"}

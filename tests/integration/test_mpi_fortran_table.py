@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every entry point of the Fortran bindings: wrapped, passed on as it is, and recorded once."""
+"""Every entry point of the Fortran bindings is wrapped, passes its arguments on unchanged, and is recorded once."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from vtrace.wrappers.mpi_shim.fortran_locals import Entry, locals_of
 from vtrace.wrappers.mpi_shim.installation import Mpi, find_mpi
 
 NOT_WRAPPED = re.compile(
-    r".*_fn_|mpi_conversion_fn_null_"  # predefined callbacks, compared by address
-    r"|mpi_sizeof_.*|mpi_f_sync_reg_.*|mpi_fortran_.*"  # no calls of MPI, data
-    r"|mpix_.*_init_.*|mpi_aint_(add|diff)_.*|mpix?_\w+_(f08|f08ts)_(large_)?"  # no such name in mpi.h, other bindings
+    r".*_fn_|mpi_conversion_fn_null_"  # predefined callbacks, which MPI compares by address
+    r"|mpi_sizeof_.*|mpi_f_sync_reg_.*|mpi_fortran_.*"  # not MPI calls, or data
+    r"|mpix_.*_init_.*|mpi_aint_(add|diff)_.*|mpix?_\w+_(f08|f08ts)_(large_)?"  # not in mpi.h, other bindings
 )
 PLACE = paths.LIB / "mpiwrap" / "templates"
 QUIET = {"MPI_Wtime", "MPI_Wtick", "MPI_Finalized", "MPI_Aint_add", "MPI_Aint_diff"}
@@ -66,7 +66,7 @@ def test_every_entry_point_is_wrapped(binding: Binding, entries: list[Entry]) ->
 
 
 def test_spellings_of_other_compilers(entries: list[Entry], binding: Binding) -> None:
-    """mpi_send_ of gfortran is also mpi_send, mpi_send__ and MPI_SEND."""
+    """The entry mpi_send_ of gfortran has the spellings mpi_send, mpi_send__ and MPI_SEND."""
     if binding.key == "f08":
         pytest.skip("a module's procedures have one name")
     (send,) = [entry for entry in entries if entry.symbol == "mpi_send_"]
@@ -74,7 +74,7 @@ def test_spellings_of_other_compilers(entries: list[Entry], binding: Binding) ->
 
 
 def test_the_records_are_those_of_c(entries: list[Entry]) -> None:
-    """No entry point leaves less than the C function does, for an argument that cannot be converted."""
+    """Every entry point can convert its arguments, so that it records as much as the C function."""
     templates = generate.read_templates(PLACE, PLACE / "fortran")
     assert [entry.symbol for entry in entries if locals_of(entry, templates.of(entry.function)) is None] == []
 
@@ -107,7 +107,7 @@ def test_every_call_is_passed_on_and_recorded_once(
     entered = Counter(
         trace.region_of(e).name for e in trace.of(0) if e.kind == "Enter" and trace.region_of(e).description
     )
-    expected = Counter(["MPI_Waitany"])  # to begin with
+    expected = Counter(["MPI_Waitany"])  # the first call of the program
     for entry in entries:
         name = entry.function.name
         expected[name] += 0 if name in QUIET else 2 if optional and entry.arguments[-1:] == ("ierror",) else 1

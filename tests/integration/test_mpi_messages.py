@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Point-to-point calls: each message and each request has its records, with peer, tag and length."""
+"""Point-to-point calls: each message and each request has its records with peer, tag and length."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def messages(trace: Trace, rank: int) -> list[Record]:
 
 
 def exchanged(rank: int, size: int) -> list[Record]:
-    """What exchange() of mpi_messages.c does."""
+    """The messages of exchange() in mpi_messages.c."""
     right, left = (rank + 1) % size, (rank - 1) % size
     ends = [("Send", right, 12, 28)] * (rank + 1 < size) + [("Recv", left, 12, 28)] * (rank > 0)
     ring = [("Send", right, 10, 20), ("Recv", left, 10, 20), ("Send", right, 11, 24), ("Recv", left, 11, 24)]
@@ -36,7 +36,7 @@ def exchanged(rank: int, size: int) -> list[Record]:
 
 @pytest.fixture(scope="module")
 def trace(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    """A run of mpi_messages.c."""
+    """The trace of a run of mpi_messages.c."""
     return mpi.record(mpi.build("mpi_messages.c"), tmp_path_factory.mktemp("messages"), ranks=3)
 
 
@@ -65,7 +65,7 @@ def test_every_call_that_sends_or_receives(trace: Trace) -> None:
 
 
 def test_order_inside_a_call(trace: Trace) -> None:
-    """A send stands at the time of its enter, a receive at the time of its leave."""
+    """A send has the time of its call's enter, a receive that of its call's leave."""
     for rank in (0, 1, 2):
         events = trace.of(rank)
         for before, event, after in zip(events, events[1:], events[2:], strict=False):
@@ -84,10 +84,10 @@ def test_requests_of_every_kind_end_in_every_call(mpi: Mpi, tmp_path: Path) -> N
     }  # fmt: skip
     sender, receiver = inside(trace, 0), inside(trace, 1)
     for call, count in completions.items():
-        # the last one is a receive that was tested in vain twice
+        # The last one is a receive that the program tests twice without success.
         extra = {"MPI_Waitall": 9 + 6000, "MPI_Wait": 1}.get(call, 0)
         assert receiver[call]["MpiIrecv"] == count + extra, call
-        # also those sends that need no waiting and share one handle
+        # The counts include sends that complete at once and share a handle.
         assert sender[call]["MpiIsendComplete"] == count + {"MPI_Waitall": 9 + 6000}.get(call, 0), call
     assert receiver["MPI_Test"]["MpiRequestTest"] >= 1
     assert receiver["MPI_Testall"]["MpiRequestTest"] >= 1
@@ -96,11 +96,11 @@ def test_requests_of_every_kind_end_in_every_call(mpi: Mpi, tmp_path: Path) -> N
         assert sender[f"MPI_{kind}"]["MpiIsend"] == 9 + {"Isend": 6001}.get(kind, 0)
     assert sender["MPI_Startall"] == {"MpiIsend": 9}
     assert receiver["MPI_Startall"] == {"MpiIrecvRequest": 9}
-    assert "MPI_Start" in sender, "the cancelled receive is started"
+    assert "MPI_Start" in sender, "the program starts the cancelled receive"
     assert receiver["MPI_Irecv"] == {"MpiIrecvRequest": ways + 2 + 6000}
     kinds = trace.kinds(0)
     assert kinds["MpiIsend"] == ways + 9 + 1 + 6000
-    assert kinds["MpiIsendComplete"] == kinds["MpiIsend"] - 1, "the freed one has no end"
+    assert kinds["MpiIsendComplete"] == kinds["MpiIsend"] - 1, "the freed request has no completion"
     for rank in (0, 1, 2):
         assert trace.kinds(rank)["MpiRequestCancelled"] == 2
     assert set(messages(trace, 2)) == set()
@@ -134,7 +134,7 @@ def test_large_counts(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_partitions_and_pairs(mpi: Mpi, tmp_path: Path) -> None:
-    """A partitioned message is one message from Start to Wait; a send and a receive may have one request."""
+    """A partitioned message is one message from start to wait; MPI_Isendrecv has one request for two messages."""
     program = mpi.build("mpi_parts.c")
     if "none" in mpi.run(program, tmp_path, ranks=3).stdout:
         pytest.skip("this MPI has neither partitioned communication nor MPI_Isendrecv")
@@ -164,7 +164,7 @@ def test_threads_that_all_communicate(mpi: Mpi, tmp_path: Path) -> None:
     groups: dict[str, list[int]] = {}
     for location in trace.locations.values():
         groups.setdefault(location.group, []).append(location.id)
-    # a sixth thread, on the location of one that has ended, waits for a receive that the first one cancels meanwhile
+    # A sixth thread reuses the location of an ended one. It waits for a receive that the first thread cancels.
     assert [len(group) for group in groups.values()] == [5, 5]
     for main, *threads in groups.values():
         assert trace.kinds(main)["MpiIrecv"] == 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""mpi4py's own tests, with the shim preloaded and without: the same tests pass, fail and are skipped."""
+"""mpi4py's own tests, with and without the preloaded shim: the same tests pass, fail and are skipped."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from vtrace.wrappers.mpi_shim.shim import shim_library
 EXCLUDED = {
     # Fails without a Fortran library.
     "mpich-wheel": ("mpiabi",),
-    # Wait for minutes for a name server of Open MPI 4.1's run-time system.
+    # These wait minutes for a name server of Open MPI 4.1's run-time system.
     "openmpi": ("spawn", "dynproc", "util_pool", "environ"),
 }
 LONG = ("test_datatype", "dtlib", "test_pack", "test_io", "util_pool")
-"""Half of the time, nearly all of it in MPI_Type_get_envelope and other local calls."""
+"""These take half of the time, nearly all of it in MPI_Type_get_envelope and other local calls."""
 
 ENVIRONMENT = {
     "mpich-wheel": {},
@@ -41,7 +41,7 @@ FULL = pytest.mark.full
 
 @dataclass(frozen=True)
 class Result:
-    """What one rank says: each test with what became of it, and the closing line; cpu: seconds of all ranks."""
+    """The output of one rank: the outcome of each test and the last line; cpu: seconds of all ranks."""
 
     tests: dict[str, str]
     summary: str
@@ -51,7 +51,7 @@ class Result:
 
 @pytest.fixture(scope="module")
 def suite() -> Path:
-    """test/main.py of the installed mpi4py's source distribution; kept for later sessions."""
+    """test/main.py of the installed mpi4py's source distribution, which stays there for later sessions."""
     version = importlib.metadata.version("mpi4py")
     place = Path(sys.prefix) / "mpi4py-suite"
     main = place / f"mpi4py-{version}" / "test" / "main.py"
@@ -67,7 +67,7 @@ def suite() -> Path:
 
 
 def preload(mpi: Mpi) -> list[str]:
-    """Words for mpiexec that load the shim into the processes of a job and into those that they spawn."""
+    """The options of mpiexec that preload the shim into the processes of a job and into those that they spawn."""
     found = find_mpi(str(mpi.mpicc))
     assert found is not None
     library = str(shim_library(found))
@@ -75,7 +75,7 @@ def preload(mpi: Mpi) -> list[str]:
 
 
 def run(mpi: Mpi, suite: Path, cwd: Path, ranks: int, exclude: Sequence[str], words: Sequence[str]) -> list[Result]:
-    """Runs the suite and returns what each rank says."""
+    """Runs the suite and returns the result of each rank."""
     script = 'exec "$0" "$@" >rank.${PMI_RANK:-$OMPI_COMM_WORLD_RANK} 2>&1'
     choice = [word for name in exclude for word in ("-e", name)]
     env = {**mpi.env, **ENVIRONMENT[mpi.name], "VT_FILE_PREFIX": "suite", "VT_MAX_FLUSHES": "0"}
@@ -100,7 +100,7 @@ def _read(log: str, cpu: float) -> Result:
 
 
 def read_back(cwd: Path, ranks: int, spawns: bool) -> None:
-    """Nothing is lost, otf2-print reads all events, and the processes are there that were spawned."""
+    """Checks that no event is lost, that otf2-print reads all events, and that spawned processes are in the archive."""
     unify(cwd, "suite")
     about = json.loads(vtrace(cwd, "info", "--json", "suite").stdout)
     script = f"{need('otf2-print')} -Werror suite.trace/traces.otf2 | grep -cE '^[A-Z_]+ +[0-9]+ +[0-9]+  '"

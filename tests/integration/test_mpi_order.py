@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which receive took which send, where receives fail, are probed before, or stand beside messages in partitions."""
+"""Matching of sends and receives when receives fail, after probes, and beside partitioned messages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from support.oracles.check import check
 from support.readers.archive import Trace
 
 TRUNCATED = (*range(1, 7), *range(9, 16))
-"""Tags of messages of which the second one is too long for its receive."""
+"""Tags whose second message is too long for its receive."""
 
 
 def truncated_bytes(mpi: Mpi, tag: int) -> int:
-    """The bytes recorded of a receive with room for 4 bytes that meets a message of 8: MPICH tells the buffer's size,
-    Open MPI that of the message. MPICH 4.0 tells neither: then the size is known where the call names the buffer."""
+    """The recorded bytes of a receive for 4 bytes that matches a message of 8 bytes. MPICH gives the size of the
+    buffer, Open MPI that of the message. MPICH 4.0 gives neither: the size is known only if the call has the buffer."""
     if mpi.is_open:
         return 8
     names_buffer = tag in (1, 2, 6, 14)  # MPI_Recv, MPI_Sendrecv, MPI_Recv_init, MPI_Mrecv
@@ -26,8 +26,8 @@ def truncated_bytes(mpi: Mpi, tag: int) -> int:
 
 
 def by_posted_order(trace: Trace) -> dict[tuple[int, int], list[tuple[int, int]]]:
-    """By communicator and tag the bytes sent and received of each message from rank 0 to rank 1, matched as readers of
-    OTF2 do: first sent, first posted."""
+    """By communicator and tag: the sent and received bytes of each message from rank 0 to rank 1. Matched as readers of
+    OTF2 do, by the order of sends and the order of posted receives."""
     sent: dict[tuple[int, int], list[int]] = defaultdict(list)
     posted: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     requests: dict[int, int] = {}
@@ -78,7 +78,7 @@ def test_buffered_send_that_gets_another_request(mpi: Mpi, tmp_path: Path) -> No
 
 
 def test_buffered_sends_of_threads(mpi: Mpi, tmp_path: Path) -> None:
-    """Threads that start persistent buffered sends at once: each send and each receive is recorded."""
+    """Threads start persistent buffered sends at the same time: the archive has each send and each receive."""
     rounds, threads, parts = 8, 4, 2
     trace = mpi.record(mpi.build("mpi_bsend_threads.c", ["-O1", "-pthread"]), tmp_path, ranks=2)
     kinds = trace.kinds()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Requests of every origin end in every call, once, and on the thread that made that call."""
+"""Requests of every origin complete in every kind of call, once, on the thread that made the call."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def communicators(events: list[Event], kind: str) -> set[int]:
 
 @pytest.mark.parametrize("level", ["multiple", "serialized"])
 def test_threads_communicate_and_wait_for_each_other(mpi: Mpi, tmp_path: Path, level: str) -> None:
-    """Records stand on the thread that made the call: begin on one, end on another."""
+    """One thread begins an operation and another thread waits for it: each record is on the thread of its call."""
     threads, rounds = 3, 20
     trace = mpi.record(mpi.build("mpi_turns.c", flags=("-O1", "-pthread")), tmp_path, level, ranks=2)
     kinds = {"MpiCollectiveBegin", "MpiIsend", "MpiIrecvRequest", "NonBlockingCollectiveRequest", "MpiIrecv"}
@@ -66,7 +66,7 @@ def test_threads_communicate_and_wait_for_each_other(mpi: Mpi, tmp_path: Path, l
             assert partner != location
             assert requests(events[location], COLL_END) == requests(events[partner], "NonBlockingCollectiveRequest")
             assert requests(events[location], "MpiIrecv") == requests(events[partner], "MpiIrecvRequest")
-        # sends that need no waiting share a handle, and whoever waits ends one of them
+        # Sends that complete at once share a handle; each waiting thread completes one of them.
         started, ended = (
             set().union(*(requests(events[o], kind) for o in others)) for kind in ("MpiIsend", "MpiIsendComplete")
         )

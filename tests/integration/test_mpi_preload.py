@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The shim as a library before programs that were built without vtrace."""
+"""The shim preloaded into programs that were built without vtrace."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ def library(mpi: Mpi) -> Path:
 
 
 def preload(mpi: Mpi, library: Path, program: Path, cwd: Path) -> str:
-    """Runs a program on 3 ranks and returns what it says on standard error. mpiexec itself is left alone."""
+    """Runs a program on 3 ranks, with the shim in the ranks but not in mpiexec. Returns the standard error."""
     return mpi.run(Path(need("env")), cwd, f"LD_PRELOAD={library}", str(program), ranks=3).stderr
 
 
 def mpi_events(trace: Trace) -> dict[int, Counter[tuple[str, str]]]:
-    """By rank: calls of MPI functions, and all that is recorded of messages and collectives but the requests' ids.
-    How often the program has to look for a message depends on time: once.
+    """By rank: the calls of MPI functions, and the attributes of messages and collectives except request ids.
+
+    The number of MPI_Iprobe calls depends on time and counts as one.
     """
     found: dict[int, Counter[tuple[str, str]]] = {rank: Counter() for rank in trace.locations}
     for event in trace.events:
@@ -47,14 +48,15 @@ def mpi_events(trace: Trace) -> dict[int, Counter[tuple[str, str]]]:
 
 
 def symbols(path: Path) -> tuple[set[str], set[str]]:
-    """What a library defines, and what it wants others to define."""
+    """The symbols that a library defines, and the symbols that it requires."""
     lines = [line.split() for line in call([need("nm"), "-D", path], path.parent).stdout.splitlines()]
     found = [(letter, name.partition("@")[0]) for *_, letter, name in lines]
     return {name for letter, name in found if letter not in "Uw"}, {name for letter, name in found if letter == "U"}
 
 
-def test_what_the_library_has_and_needs(mpi: Mpi, library: Path, tmp_path: Path) -> None:
-    """Functions of MPI and nothing else, none that the MPI library lacks; and it loads from anywhere by itself."""
+def test_symbols_of_the_library(mpi: Mpi, library: Path, tmp_path: Path) -> None:
+    """The library defines MPI functions only, and only those of the MPI library. All its own libraries are found
+    without LD_LIBRARY_PATH."""
     found = find_mpi(str(mpi.mpicc))
     assert found is not None
     defined, wanted = symbols(library)
@@ -81,7 +83,7 @@ def test_as_if_linked(mpi: Mpi, library: Path, tmp_path: Path) -> None:
 
 
 def test_before_a_program_that_is_linked_with_it(mpi: Mpi, library: Path, tmp_path: Path) -> None:
-    """Nothing is recorded twice and there is nothing to say about it."""
+    """The shim is preloaded and linked: events are recorded once, and vtrace prints no message about it."""
     linked, both = (tmp_path / name for name in ("linked", "both"))
     for place in (linked, both):
         place.mkdir()
@@ -98,6 +100,6 @@ def test_before_a_program_without_mpi(library: Path, tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-def test_the_command_prints_it(mpi: Mpi, library: Path, tmp_path: Path) -> None:
+def test_shim_build_prints_the_path(mpi: Mpi, library: Path, tmp_path: Path) -> None:
     done = call([*command("vtrace"), "shim", "build", "--mpicc", mpi.mpicc], tmp_path)
     assert done.stdout == f"{library}\n"

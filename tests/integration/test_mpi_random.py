@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random programs: what the archive says of every call is what the program says that it did."""
+"""Random programs: each call has the same records in the archive and in the program's own log."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from support.readers.archive import Event, Trace
 FLAGS = ("-O1", "-pthread", "-vt:inst", "manual")
 STEPS = 40
 
-# Libraries hand out one handle for many requests that need no waiting: such a request may end in the call that ends
-# another one, or where it begins.
+# Libraries use one handle for many requests that complete at once. Such a request may end in the call that ends another
+# request, or in the call that begins it.
 _ANYWHERE = ("sent", "collected")
 _WORDS = {
     "MpiSend": "send", "MpiRecv": "receive", "MpiIsend": "isend", "MpiIrecvRequest": "irequest", "MpiIrecv": "received",
@@ -30,7 +30,7 @@ _WORDS = {
 
 @dataclass
 class Call:
-    """A call of MPI with the records in it, in the words of the log, and in the archive the time of its end."""
+    """An MPI call with its records, in the words of the log. end: time of its end, in the archive."""
 
     name: str
     records: list[str] = field(default_factory=list)
@@ -39,8 +39,8 @@ class Call:
 
 @dataclass
 class Log:
-    """What one thread did. Its requests are called THREAD/NUMBER. comms: members by name; freed: communicators;
-    loose: requests that were freed.
+    """The calls of one thread, whose requests have the names THREAD/NUMBER. comms: members by name; freed: freed
+    communicators; loose: freed requests.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -70,14 +70,14 @@ def read_log(path: Path) -> Log:
 
 
 def text(trace: Trace, event: Event) -> str | None:
-    """An event in the words of the log; None for one that it does not tell of."""
+    """An event in the words of the log; None for an event that the log does not have."""
     word, a = _WORDS.get(event.kind), event.attrs
     if "HANDLE" in str(a.get("collective_op")):
         return f"collected #{a['request_id']} HANDLE" if word == "collected" else None
     if word is None:
         return None
     name = trace.comms[a["communicator"]].name if "communicator" in a else ""
-    name = name.removeprefix("partitioned messages of ")  # the log tells the communicator of the call
+    name = name.removeprefix("partitioned messages of ")  # the log has the communicator of the call
     parts = [word]
     if "request_id" in a:
         parts.append(f"#{a['request_id']}")
@@ -89,7 +89,7 @@ def text(trace: Trace, event: Event) -> str | None:
 
 
 def recorded(trace: Trace, location: int) -> list[Call]:
-    """The calls of MPI at a location."""
+    """The MPI calls of a location."""
     calls: list[Call] = []
     for event in trace.of(location):
         if event.kind == "Enter":
@@ -102,20 +102,21 @@ def recorded(trace: Trace, location: int) -> list[Call]:
 
 
 def compare(log: Log, calls: list[Call], numbers: dict[str, str]) -> None:
-    """The same calls in the same order, and in each the same records but for the ends that may be anywhere. Fills in
-    the program's numbers of the requests by the archive's.
+    """Checks that both have the same calls in the same order, with the same records except ends of shared handles.
+
+    numbers: the program's request numbers by those of the archive; filled by this function.
     """
     assert [call.name for call in calls] == [call.name for call in log.calls]
     for said, found in zip(log.calls, calls, strict=True):
         begun = [line.split()[1] for line in said.records if line.startswith(("isend", "irequest"))]
         there = [line.split()[1] for line in found.records if line.startswith(("isend", "irequest"))]
-        assert len(there) == len(begun), f"{found} but the program says {said}"
+        assert len(there) == len(begun), f"{found}, but the program logged {said}"
         numbers |= zip(there, begun, strict=True)
         mine, its = (
             Counter(line for line in lines if line.split()[0] not in _ANYWHERE)
             for lines in (renumbered(found.records, numbers), said.records)
         )
-        assert mine == its, f"{found.name}: recorded {mine}, the program says {its}"
+        assert mine == its, f"{found.name}: recorded {mine}, the program logged {its}"
 
 
 def renumbered(lines: list[str], numbers: dict[str, str]) -> Iterator[str]:
@@ -127,8 +128,10 @@ def renumbered(lines: list[str], numbers: dict[str, str]) -> Iterator[str]:
 
 
 def compare_ends(logs: list[tuple[Log, list[Call]]], events: list[tuple[int, str]], numbers: dict[str, str]) -> None:
-    """The ends that may be anywhere, of one process: each request has one, and none comes later than the program knows.
-    Of requests that share a handle another one than the program's may be taken for the one that was freed.
+    """Checks the ends of shared handles in one process: each request has one end, at the latest when the program knows
+    it.
+
+    If several requests share a handle, vtrace may take another one for the freed request.
     """
     loose = {f"sent {number}" for log, _ in logs for number in log.loose}
     found, promised = {}, {}
@@ -140,11 +143,11 @@ def compare_ends(logs: list[tuple[Log, list[Call]]], events: list[tuple[int, str
         for said, call in zip(log.calls, calls, strict=True):
             promised |= {line: call.end for line in said.records if line.split()[0] in _ANYWHERE}
     missing, more = promised.keys() - found.keys(), found.keys() - promised.keys()
-    assert more <= loose, f"ended, but not for the program: {more - loose}"
-    assert len(missing) <= len(more), f"never ended: {missing}"
+    assert more <= loose, f"ended in the archive only: {more - loose}"
+    assert len(missing) <= len(more), f"without an end: {missing}"
     ends = sorted(found.values())
     for place, known in enumerate(sorted(promised.values())):
-        assert ends[place] <= known, f"{place} requests have ended at {known}, the program knows of one more"
+        assert ends[place] <= known, f"{place} requests have ended at {known}, one less than in the program"
 
 
 def check_run(mpi: Mpi, cwd: Path, seed: int, ranks: int, threads: int, program: Path, steps: int = STEPS) -> None:
@@ -174,7 +177,7 @@ def check_run(mpi: Mpi, cwd: Path, seed: int, ranks: int, threads: int, program:
 
 
 def check_comms(trace: Trace, logs: list[Log], ranks: int, threads: int) -> None:
-    """Communicators by their names: members, who made and who freed them."""
+    """Checks the communicators by their names: their members, and the number of creations and frees."""
     made = {f"c{t * 1000}": tuple(range(ranks)) for t in range(1, threads + 1)}
     freed: Counter[str] = Counter()
     for log in logs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One-sided communication and MPI-IO where calls fail, with large counts, and while recording is off."""
+"""One-sided communication and MPI-IO with failing calls, with large counts, and while recording is off."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from support.oracles.check import check
 from support.oracles.one_sided import one_sided, transfers, with_calls
 
 COMPONENTS = {"OMPI_MCA_osc": "^ucx"}
-"""Open MPI's ucx component talks."""
+"""Open MPI's component ucx prints messages."""
 
 
-def test_what_fails_fails_as_without_vtrace_and_ends_in_the_trace(mpi: Mpi, tmp_path: Path) -> None:
+def test_failing_calls_fail_as_without_vtrace_and_end_in_the_trace(mpi: Mpi, tmp_path: Path) -> None:
     untraced = mpi.run(mpi.build("mpi_refused.c", plain=True), tmp_path, ranks=2, env=COMPONENTS)
     (tmp_path / "written").unlink()
     traced = mpi.run(mpi.build("mpi_refused.c"), tmp_path, ranks=2, env=COMPONENTS)
@@ -69,7 +69,8 @@ def test_large_counts(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_across_pcontrol(mpi: Mpi, tmp_path: Path) -> None:
-    """What began while recording was off has no completion; windows and files of then are there when it goes on."""
+    """Operations that begin while recording is off have no completion. Windows and files created then are defined when
+    recording resumes."""
     mpi.run(mpi.build("mpi_pcontrol_io.c"), tmp_path, ranks=2, env=COMPONENTS)
     unify(tmp_path, "mpi_pcontrol_io")
     trace = check(tmp_path / "mpi_pcontrol_io.trace", complete=False)
@@ -82,7 +83,7 @@ def test_across_pcontrol(mpi: Mpi, tmp_path: Path) -> None:
             ("MPI_Put", [(local, "MPI_Win_unlock_all"), (remote, "MPI_Win_unlock_all")]),
             ("MPI_Put", [(local, "MPI_Win_fence"), (remote, "MPI_Win_fence")]),
         ]
-        # one where it is made, one where recording goes on; one of them is freed while it is off again
+        # One window is created while recording is on, one when recording resumes; one is freed while recording is off.
         made = [(e.attrs["win"], call) for e, call in with_calls(trace, rank) if e.kind == "RmaWinCreate"]
         gone = [(e.attrs["win"], call) for e, call in with_calls(trace, rank) if e.kind == "RmaWinDestroy"]
         assert [call for _, call in made] == ["MPI_Win_create", "main"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One-sided communication: each operation with target, bytes and both completions, each window and synchronization."""
+"""One-sided communication: target, bytes and both completions of each operation, each window and synchronization."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from support.oracles.one_sided import Operation, one_sided, with_calls
 from support.readers.archive import Event, Trace
 
 RANKS, MANY, MADE = 3, 100, 4
-"""MADE: windows that the program makes in a loop, every other one on a second communicator."""
+"""MADE: windows that the program creates in a loop, every second one on another communicator."""
 ALL = 0xFFFFFFFF
 BOTH = "PROCESS|MEMORY"
 
-# Debian's Open MPI crashes in its rdma component, untraced, too; the wheel's ucx component talks.
+# Debian's Open MPI crashes in its component rdma, untraced, too; the component ucx of the wheel prints messages.
 COMPONENTS = {"OMPI_MCA_osc": "^rdma,ucx"}
 WHEEL_COMPONENTS = {"OMPI_MCA_osc": "^ucx"}
 
@@ -50,7 +50,7 @@ def of_main(trace: Trace, rank: int) -> list[tuple[Event, str]]:
 
 
 def described(operation: Operation) -> tuple[Any, ...]:
-    """Call, what is transferred to whom, where its data was free again, where it was complete at the target."""
+    """Call, target, type and bytes, the call of the local completion, and the call of the remote completion."""
     a = operation.event.attrs
     what = (a["type"], a["bytes_sent"], a["bytes_received"]) if "type" in a else (a["bytes"],)
     ends = {kind.removeprefix("RmaOpComplete"): call.removeprefix("MPI_") for kind, call, _ in operation.ends}
@@ -92,7 +92,7 @@ def expected(rank: int) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_each_operation_completes_once_here_and_once_there(trace: Trace) -> None:
+def test_each_operation_completes_once_locally_and_once_remotely(trace: Trace) -> None:
     main = window(trace, "main")
     for rank in range(RANKS):
         found = one_sided(trace, trace.locations[rank].process)
@@ -106,7 +106,7 @@ def test_each_operation_completes_once_here_and_once_there(trace: Trace) -> None
         assert not trace.kinds(rank)["RmaOpCompleteBlocking"]
 
 
-def test_nothing_is_sent_to_nobody(trace: Trace) -> None:
+def test_calls_with_mpi_proc_null_are_no_operations(trace: Trace) -> None:
     for rank in range(RANKS):
         puts, found = trace.calls(rank), one_sided(trace, trace.locations[rank].process)
         by_call = Counter(o.call for o in found)
@@ -115,7 +115,7 @@ def test_nothing_is_sent_to_nobody(trace: Trace) -> None:
 
 
 def test_windows(trace: Trace) -> None:
-    """The same ones in all ranks, made and freed inside collective operations."""
+    """All ranks have the same windows, which are created and freed inside of collective operations."""
     assert Counter(trace.comms[win.comm].name for win in trace.windows.values())["MPI_COMM_WORLD"] == 2 + MADE // 2
     assert len(trace.windows) == 3 + MADE
     assert {win.name for win in trace.windows.values()} > {"main", "shared"}
@@ -189,7 +189,7 @@ KINDS = {
 
 
 def times(trace: Trace, rank: int) -> Counter[str]:
-    """ns of all calls of each function on a rank's main thread; MPI's calls do not nest in this program."""
+    """ns of all calls of each function on a rank's main thread; MPI calls do not nest in this program."""
     found: Counter[str] = Counter()
     for event in trace.of(rank):
         if event.kind in ("Enter", "Leave"):
@@ -198,7 +198,7 @@ def times(trace: Trace, rank: int) -> Counter[str]:
 
 
 def test_summary_of_it(trace: Trace, where: Path) -> None:
-    """Operations, bytes and targets of each window, and time by kind of synchronization, against the events."""
+    """Operations, bytes and targets of each window and the time by kind of synchronization agree with the events."""
     told = json.loads(vtrace(where, "summary", "mpi_rma", "--json").stdout)
     sums: Counter[tuple[str, str, str]] = Counter()
     targets: dict[tuple[str, str], set[int]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Threads that use one window and one file at the same time: each has its records on its own location."""
+"""Threads that use one window and one file at the same time: the records of each thread are on its own location."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ THREADS, ROUNDS, LAST = 3, 50, 5
 @pytest.fixture(scope="module")
 def trace(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Trace:
     program = mpi.build("mpi_rma_threads.c", flags=("-O1", "-pthread"))
-    # the ucx component of the Open MPI wheel talks
+    # The component ucx of the Open MPI wheel prints messages.
     return mpi.record(program, tmp_path_factory.mktemp("threads"), ranks=2, env={"OMPI_MCA_osc": "^ucx"})
 
 
 def locations(trace: Trace) -> dict[int, list[int]]:
-    """By process, the main thread first."""
+    """Locations by process; the first one is the main thread."""
     found: dict[int, list[int]] = {}
     for number, location in sorted(trace.locations.items()):
         found.setdefault(location.process, []).append(number)
@@ -34,7 +34,7 @@ def completed(call: str, location: int) -> list[tuple[str, str, int]]:
 
 
 def test_flushes_complete_what_their_thread_issued(trace: Trace) -> None:
-    """And whoever ends the epoch the rest, of all threads."""
+    """A flush completes the operations of its thread; the unlock completes the remaining operations of all threads."""
     for process, (main, *workers) in locations(trace).items():
         found: dict[int, list[Operation]] = {worker: [] for worker in workers}
         assert len(workers) == THREADS

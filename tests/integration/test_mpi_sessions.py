@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sessions of MPI-4: alone, and before and after MPI_Init."""
+"""MPI-4 sessions: alone, and before and after MPI_Init."""
 
 from __future__ import annotations
 

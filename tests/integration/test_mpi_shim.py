@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The cache of MPI shims under several processes, and when one is killed."""
+"""The cache of MPI shims, used by several processes, and after a kill."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.tools import command, environment, need
 
 @pytest.fixture(params=[mpis.NAMES[0], *(pytest.param(name, marks=pytest.mark.full) for name in mpis.NAMES[1:])])
 def site(request: pytest.FixtureRequest, build: Builder, tmp_path: Path) -> Path:
-    """A site's own compiler command of an MPI: its compiler logs that it compiles, and waits while a file is there."""
+    """A site's own MPI compiler command. Its compiler logs each compilation, and waits while the file `wait` exists."""
     mpi = mpis.find(request.param, build)
     shown = subprocess.run([mpi.mpicc, "-show"], capture_output=True, text=True, check=True).stdout.split()
     compiler = tmp_path / "site-compiler"
@@ -42,7 +42,7 @@ def site(request: pytest.FixtureRequest, build: Builder, tmp_path: Path) -> Path
 
 @pytest.fixture
 def start(site: Path) -> Callable[..., subprocess.Popen[str]]:
-    """Starts a command with an empty cache, in a process group of its own."""
+    """A function that starts a command with an empty cache, in a new process group."""
 
     def begin(name: str, *args: str | Path) -> subprocess.Popen[str]:
         words = [*command(name), *map(str, args)]
@@ -71,7 +71,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def test_builders_at_the_same_time(site: Path, start: Start) -> None:
-    """One builds, the others wait for it: commands and compiler wrappers alike."""
+    """Two commands and two compiler wrappers start together: one builds the shim, and the others wait for it."""
     cache = site.parent / "cache"
     (site.parent / "wait").touch()
     builds = [start("vtrace", "shim", "build", "--mpicc", site) for _ in range(2)]
@@ -90,7 +90,7 @@ def test_builders_at_the_same_time(site: Path, start: Start) -> None:
 
 
 def test_a_killed_builder(site: Path, start: Start) -> None:
-    """It leaves no half archive and no lock, and what else it leaves goes with time."""
+    """A killed builder leaves no partial archive and no lock; its other files are removed after some time."""
     cache = site.parent / "cache"
     (site.parent / "wait").touch()
     killed = start("vtrace", "shim", "build", "--mpicc", site)
@@ -104,7 +104,7 @@ def test_a_killed_builder(site: Path, start: Start) -> None:
     assert again.communicate(timeout=300)
     assert again.returncode == 0
     assert has_shim(site.parent / "program")
-    assert remains.exists(), "another machine may be at work on it"
+    assert remains.exists(), "a process on another machine may be using the directory"
     (archive,) = cache.glob("mpi-*/libvtrace-mpi.a")
     archive.unlink()
     os.utime(remains, (1, 1))
@@ -114,7 +114,7 @@ def test_a_killed_builder(site: Path, start: Start) -> None:
 
 
 def test_a_cache_that_others_filled(site: Path, start: Start) -> None:
-    """A site builds the shims for its users, who may not write there."""
+    """A site builds the shims; its users, who may not write to the cache, use them."""
     cache = site.parent / "cache"
     assert start("vtrace", "shim", "build", "--mpicc", site).wait(timeout=300) == 0
     before = {path: path.stat().st_mtime_ns for path in (cache, *cache.rglob("*"))}

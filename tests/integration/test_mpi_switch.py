@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of MPI is recorded: MPI_Pcontrol and VT_MPI_GROUPS."""
+"""MPI_Pcontrol and VT_MPI_GROUPS select the recorded MPI events."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ Enter MPI_Finalize, BufferFlush, Leave MPI_Finalize, Leave main
 
 
 def test_off_and_on(mpi: Mpi, tmp_path: Path) -> None:
-    """A region left while recording is off is left then; one entered then and still open is entered when it goes on. A
-    receive that was started then has no request, but its message.
+    """A region left while recording is off gets its leave at the switch to off. A region entered while recording is
+    off, and still open, gets its enter at the switch to on. A receive started in between has a message, but no request.
     """
     mpi.run(mpi.build("mpi_pcontrol.c"), tmp_path, ranks=2)
     unify(tmp_path, "mpi_pcontrol")
@@ -61,7 +61,7 @@ def record(mpi: Mpi, place: Path, groups: str) -> Trace:
 
 
 def test_groups(mpi: Mpi, tmp_path: Path) -> None:
-    """Which calls are recorded; communicators are known also when the calls that make them are not."""
+    """The trace has the calls of the selected groups, and defines communicators without the calls that create them."""
     most = {"MPI_Init", "MPI_Comm_dup", "MPI_Comm_rank", "MPI_Comm_free", "MPI_Bcast", "MPI_Send", "MPI_Recv",
             "MPI_Isend", "MPI_Wait", "MPI_Type_size", "MPI_Finalize", "MPI_Comm_set_name", "MPI_Info_create",
             "MPI_Info_free", "MPI_Cart_create", "MPI_Initialized"}  # fmt: skip
@@ -95,7 +95,7 @@ def test_wrong_group(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_other_threads_follow(build: Builder, tmp_path: Path) -> None:
-    """Wherever another thread is when recording goes off or on: its stack stays right, and nothing is lost."""
+    """Another thread follows switches to off and on at any moment: its stack stays right, and no event is lost."""
     mpi = find(NAMES[0], build)
     mpi.run(mpi.build("mpi_switching.c", flags=("-O1", "-pthread")), tmp_path, ranks=1, env={"VT_MAX_FLUSHES": "0"})
     done = unify(tmp_path, "mpi_switching")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The shim's table of requests, with nothing of MPI between its threads."""
+"""The shim's table of requests, used by threads without an MPI library."""
 
 from __future__ import annotations
 

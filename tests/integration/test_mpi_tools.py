@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Other tools that wrap MPI, programs with profiling functions of their own, and MPIs that cannot be wrapped."""
+"""Other tools that wrap MPI, programs with their own profiling functions, and MPIs that cannot be wrapped."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def assert_traced(cwd: Path, prefix: str) -> None:
 
 
 def test_preloaded_tool(mpi: Mpi, tool: Path, tmp_path: Path) -> None:
-    """It counts as without vtrace, and vtrace records as without it."""
+    """A preloaded tool counts as without vtrace, and vtrace records as without the tool."""
     env = {"LD_PRELOAD": str(tool)}
     assert mpi.run(mpi.build("mpi_tooled.c", plain=True), tmp_path, ranks=2, env=env).stdout == COUNTED
     assert mpi.run(mpi.build("mpi_tooled.c"), tmp_path, ranks=2, env=env).stdout == COUNTED
@@ -60,7 +60,7 @@ def test_own_profiling_function(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_abi_library(tmp_path: Path) -> None:
-    """The library of MPI-5's standard ABI beside the wheel's own."""
+    """The library of MPI-5's standard ABI, next to the wheel's own library."""
     mpicc, mpiexec = need("mpicc_abi"), need("mpiexec")
     wrap(tmp_path, "-vt:cc", mpicc, PROGRAMS / "mpi_tooled.c", "-o", "p")
     assert "libmpi_abi.so" in call([need("readelf"), "-d", "p"], tmp_path).stdout
@@ -69,7 +69,7 @@ def test_abi_library(tmp_path: Path) -> None:
 
 
 def test_static_library(tmp_path: Path) -> None:
-    """An MPI that is only there as an archive: the program runs as without vtrace, and a line says so."""
+    """An MPI with a static library only: the program runs as without vtrace, and the wrapper prints a line."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "mpi.c").write_text(
         "int MPI_Init(int *c, char ***v) { return 0; } int MPI_Finalize(void) { return 0; }\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace mpip: what follows from the program exactly, times by adding up the events once more."""
+"""vtrace mpip: counts and sizes follow from the program, and times agree with a second sum over the events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.tools import PROGRAMS
 
 @pytest.fixture(scope="module")
 def where(tmp_path_factory: pytest.TempPathFactory, build: Builder) -> Path:
-    """A directory with mpi_report.trace."""
+    """A directory with the archive mpi_report.trace, recorded with call sites."""
     return recorded(mpis.find("mpich-wheel", build), tmp_path_factory.mktemp("report"), {"VT_MPI_CALLSITES": "2"})
 
 
@@ -43,7 +43,7 @@ def test_call_sites(where: Path) -> None:
     assert {(row[2], row[3], row[5]) for row in innermost} == {
         ("mpi_report.c", str(AT[site]), name) for site, name in NAMES.items()
     }
-    assert [int(row[3]) for row in innermost] == sorted(AT.values())  # numbered in the order of the source
+    assert [int(row[3]) for row in innermost] == sorted(AT.values())  # sites have the order of the source lines
     outer = [row for row in section.rows if row[1] == "1"]
     assert {tuple(row[4:]) for row in outer} == {("main",)}
     assert len(outer) == len(NAMES) - 2
@@ -133,7 +133,7 @@ def test_histograms(where: Path) -> None:
 
 
 class Recomputed:
-    """What the events say, read by the otf2 package."""
+    """The times of MPI calls, summed over the events as the otf2 package reads them."""
 
     def __init__(self, trace: Trace) -> None:
         self.app: dict[int, int] = {}
@@ -159,7 +159,7 @@ class Recomputed:
 
 
 def test_times(where: Path) -> None:
-    """Every number as the same number of the same nanoseconds."""
+    """Every time in the report equals the rounded sum of nanoseconds in the events."""
     again = Recomputed(read(where / "mpi_report.trace"))
     found = report(where)
     section = found.sections["MPI Time (seconds)"]
@@ -250,8 +250,11 @@ def test_options(where: Path, tmp_path: Path) -> None:
     assert "Callsites" not in none.sections
     names = [row[0] for row in none.sections["Aggregate Time (top twenty, descending, milliseconds)"].rows]
     assert len(names) == len(set(names))
-    few = report(where, "-t", "20").sections["Callsite Time statistics (all, milliseconds)"].rows
-    assert all(float(row[8]) >= 20 for row in few if row[2] != "*")
+    every, few = (
+        report(where, *words).sections["Callsite Time statistics (all, milliseconds)"].rows
+        for words in ((), ("-t", "20"))
+    )
+    assert few == [row for row in every if row[2] == "*" or float(row[8]) >= 20]
     assert len([row for row in few if row[2] == "*"]) == len(NAMES)
     done = vtrace(where, "mpip", "mpi_report", "-s", "7", "-z")
     assert (done.stdout, "-s is ignored" in done.stderr, "-z: no report" in done.stderr) == ("", True, True)

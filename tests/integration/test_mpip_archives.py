@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace mpip on archives without call sites, without lines, of other tools, without MPI."""
+"""vtrace mpip on archives without call sites, without lines, of other tools, and without MPI."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from support.build import mpis
-from support.build.builder import Builder
+from support.build.builder import AS_WRITTEN, Builder
 from support.build.mpis import Mpi
 from support.build.run import record, unify, vtrace
 from support.readers.archive import read
@@ -15,7 +15,7 @@ from support.tools import call, command, need
 
 
 def test_without_call_sites(mpi: Mpi, tmp_path: Path) -> None:
-    """The functions around the calls stand in, and the report says so. The sums are the same."""
+    """Without call sites, the report names the functions around the calls and says so; the sums are the same."""
     recorded(mpi, tmp_path, {})
     done = vtrace(tmp_path, "mpip", "mpi_report", "-e")
     assert "VT_MPI_CALLSITES=1" in done.stderr
@@ -37,22 +37,26 @@ def test_without_call_sites(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_lines_from_another_executable(build: Builder, tmp_path: Path) -> None:
-    """-x: the program that ran was stripped; one with debug information tells the lines."""
+    """A stripped program was recorded; the option -x names a program with debug information, which gives the lines."""
     mpi = mpis.find("mpich-wheel", build)
-    program = mpi.build("mpi_report.c", flags=("-g", "-O1"))
+    program = mpi.build("mpi_report.c", flags=("-g", *AS_WRITTEN))
     stripped = tmp_path / "mpi_report"
     call([need("strip"), "-o", stripped, program], tmp_path)
     mpi.run(stripped, tmp_path, ranks=RANKS, env={"VT_MPI_CALLSITES": "1"})
     unify(tmp_path, "mpi_report")
     rows = report(tmp_path).sections["Callsites"].rows
+    sites = (
+        NAMES.keys() - {"open", "write", "read", "close"} - {"win", "fence", "put", "get", "accumulate", "last", "free"}
+    )
+    assert len(rows) == len(sites)
     assert all(row[2].startswith("0x") for row in rows)
     found = report(tmp_path, "-x", str(program))
-    assert {row[3] for row in found.sections["Callsites"].rows} <= {str(line) for line in AT.values()}
+    assert {row[3] for row in found.sections["Callsites"].rows} == {str(AT[site]) for site in sites}
     assert len(found.sections["Callsites"].rows) == len(rows)
 
 
 def test_foreign_archive(build: Builder, tmp_path: Path) -> None:
-    """One that EZTrace made: its functions and bytes; one region is around all calls."""
+    """An archive of EZTrace, with one region around all calls: the report has its functions and bytes."""
     mpi = mpis.find("openmpi", build)
     program = mpi.build("foreign_mpi.c", plain=True)
     call([*mpi.launch, "-n", "2", need("eztrace"), "-t", "openmpi", program], tmp_path, env=mpi.env)
@@ -90,8 +94,8 @@ def test_recording_off_is_no_time_of_the_application(build: Builder, tmp_path: P
         assert rows[rank][1] == f"{(whole - off) / 1e9:.3f}"
 
 
-def test_ranks_that_never_came_to_their_end(build: Builder, tmp_path: Path) -> None:
-    """The time of the application is then until the last event."""
+def test_ranks_that_abort(build: Builder, tmp_path: Path) -> None:
+    """Ranks that abort: the time of the application lasts until their last event."""
     mpi = mpis.find("mpich-wheel", build)
     mpi.run(mpi.build("mpi_aborts.c"), tmp_path, ranks=2, code=3)
     unify(tmp_path, "--salvage", "mpi_aborts")

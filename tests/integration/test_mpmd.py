@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several programs in one MPI world: each rank's program and arguments are in the archive and in what commands show."""
+"""Several programs in one MPI job: the archive and the commands have the program and arguments of each rank."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROCESSES = ["MPI Rank 0 (first)", "MPI Rank 1 (second)", "MPI Rank 2 (second)"]
 
 
 def recorded(mpi: Mpi, where: Path) -> Path:
-    """first on one rank and second on two; the directory of the archive."""
+    """Records the program first on one rank and second on two. Returns the directory of the archive."""
     programs = [where / "first", where / "second"]
     for program in programs:
         shutil.copy(mpi.build("mpi_self.c"), program)
@@ -69,7 +69,7 @@ def test_one_program_stands_once(build: Builder, tmp_path: Path) -> None:
 
 
 def test_names_in_the_timeline(build: Builder, tmp_path: Path) -> None:
-    """Perfetto puts a process's number behind its name."""
+    """The names of processes in exports; Perfetto adds the process number to the name."""
     recorded(find("mpich-wheel", build), tmp_path)
     vtrace(tmp_path, "export", "both", "--to", "perfetto", "-o", "both.pftrace")
     data = (tmp_path / "both.pftrace").read_bytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names: of local files, of the archive, and what stays and what goes when it is made (guide 4.2.3.5)."""
+"""Names of local files and of the archive, and the files that vtunify keeps or removes (guide 4.2.3.5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALLS = {"main": 1, "work": 10}
 
 
 def local(prefix: str, suffix: str = ".z") -> set[str]:
-    """The files of a program without MPI and threads."""
+    """The local files of a program without MPI and threads."""
     return {f"{prefix}.1.def{suffix}", f"{prefix}.1.events{suffix}", f"{prefix}.uctl"}
 
 
@@ -44,7 +44,8 @@ def test_file_prefix(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["there", "deep/er", "$PWD/absolute"])
 def test_prefix_with_a_directory(build: Builder, tmp_path: Path, place: str) -> None:
-    """It is made, as vtrace run -o makes it, and wins over VT_PFORM_GDIR; nothing lies elsewhere."""
+    """VT_FILE_PREFIX with a directory: vtrace creates the directory, like vtrace run -o. The directory overrides
+    VT_PFORM_GDIR, and no file is outside of it."""
     (tmp_path / "other").mkdir()
     env = {"VT_FILE_PREFIX": f"{place}/name", "VT_PFORM_GDIR": "other", "PWD": str(tmp_path)}
     done = run(build("many.c"), tmp_path, env=env)
@@ -86,7 +87,7 @@ def test_global_directory(build: Builder, tmp_path: Path) -> None:
     assert names(tmp_path) == {"results"}
     assert names(tmp_path / "results") == local("many")
     unify(tmp_path, "results/many")
-    assert names(tmp_path / "results") == {"many.trace"}, "the output goes where the local files are"
+    assert names(tmp_path / "results") == {"many.trace"}, "the archive must be beside the local files"
     assert check(tmp_path / "results" / "many.trace").calls() == CALLS
 
 
@@ -99,9 +100,9 @@ def test_local_directory_and_buffer(build: Builder, tmp_path: Path) -> None:
     assert len(kept) == 1
     assert all(name.startswith("many.x") and name.endswith(".buffer") for name in kept)
     unify(tmp_path, "many")
-    assert check(tmp_path / "many.trace").calls() == CALLS, "blocks and chunks must not be counted twice"
+    assert check(tmp_path / "many.trace").calls() == CALLS, "vtunify must count blocks and chunks once"
     assert names(tmp_path) == {"many.trace", "scratch"}
-    assert names(tmp_path / "scratch") == set(), "a buffer goes with the other local files"
+    assert names(tmp_path / "scratch") == set(), "vtunify must remove the buffer with the other local files"
 
 
 def test_buffer_goes_at_a_clean_end(build: Builder, tmp_path: Path) -> None:

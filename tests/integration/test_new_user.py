@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""README.md taken at its word: what it tells to type is typed, and gives what it shows."""
+"""README.md as written: its commands run, and print what README.md shows."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ printf 'prog: main.c twice.c\\n\\t%s -O1 main.c twice.c -o prog\\n' "$CC" > Make
 
 @pytest.fixture(scope="module", autouse=True)
 def installed() -> None:
-    """A new user has the commands in PATH."""
+    """Requires the installed commands, like a new user."""
     if not (BIN / "vtrace-cc").exists():
         unavailable("vtrace is not installed beside this Python")
 
 
 @pytest.fixture(scope="module")
 def quickstart(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """The example's directory after the quickstart, and what each command printed."""
+    """The directory of the example after the quickstart, and the output of each command."""
     need("mpicc")
     place = tmp_path_factory.mktemp("new") / "heat2d"
     shutil.copytree(ROOT / "examples" / "heat2d", place)
@@ -80,7 +80,12 @@ def test_settings_and_their_defaults(quickstart: tuple[Path, dict[str, str]]) ->
     for names_, values in re.findall(r"^\| (VT_[\w, ]+) \| (.+?) \|", readme.TEXT, re.MULTILINE):
         many, defaults = names_.split(", "), values.split(", ")
         table.update(zip(many, defaults * len(many) if len(defaults) == 1 else defaults, strict=False))
-    assert set(table) - set(used) <= {"VT_FILTER_SPEC", "VT_START_AFTER", "VT_STOP_AFTER"}, "in force where they say"
+    assert set(table) - set(used) <= {
+        "VT_FUNCTIONS",
+        "VT_FILTER_SPEC",
+        "VT_START_AFTER",
+        "VT_STOP_AFTER",
+    }, "settings without a default"
     assert len(table) >= 10
     given = {name: value for name, value in table.items() if re.fullmatch(r"\d+[KMG]?|yes|no", value)}
     assert len(given) >= 6
@@ -92,8 +97,9 @@ def test_settings_and_their_defaults(quickstart: tuple[Path, dict[str, str]]) ->
 def test_viewing(quickstart: tuple[Path, dict[str, str]]) -> None:
     (block,) = (block for block in BLOCKS if block.heading == "Viewing" and block.commands)
     lines = {line.split()[1]: line for line in (typed.line.partition("#")[0].strip() for typed in block.commands)}
-    assert list(lines) == ["summary", "diff", "view", "mpip", "report", "export"]
-    summary, diff, view, mpip, report, export = lines.values()
+    assert list(lines) == ["summary", "profile", "diff", "view", "mpip", "report", "export"]
+    summary, profile, diff, view, mpip, report, export = lines.values()
+    assert "exclusive s" in call(["sh", "-c", profile], quickstart[0]).stdout
     assert "mpiP" in call(["sh", "-c", mpip], quickstart[0]).stdout
     assert "Time by class" in call(["sh", "-c", summary], quickstart[0]).stdout
     for name in diff.split()[2:]:
@@ -107,7 +113,7 @@ def test_viewing(quickstart: tuple[Path, dict[str, str]]) -> None:
 
 
 def project(line: str, directory: Path) -> Path:
-    """Lays out what a line that builds something wants; returns the program that it is to build."""
+    """Creates the files for a command that builds something. Returns the path of the program to build."""
     if line.startswith("make "):
         shutil.copytree(ROOT / "examples" / "heat2d", directory, dirs_exist_ok=True)
         return directory / "heat2d"
@@ -116,7 +122,7 @@ def project(line: str, directory: Path) -> Path:
         (directory / "configure").write_text(CONFIGURE)
         (directory / "configure").chmod(0o755)
         return directory / "prog"
-    assert "cmake " in line, f"README.md has a command that nothing here tries: {line}"
+    assert "cmake " in line, f"no test for this command of README.md: {line}"
     need("cmake")
     (directory / "CMakeLists.txt").write_text(CMAKE)
     return directory / "build" / "prog"
@@ -135,8 +141,8 @@ def test_build_systems(line: str, tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     arguments = ("26", "5") if program.name == "heat2d" else ()
     call([program, *arguments], tmp_path / "here")
-    assert f"{program.name}.uctl" in names(tmp_path / "here"), "it is traced"
-    assert not list(tmp_path.rglob("*conftest*")), "what is only tried is not"
+    assert f"{program.name}.uctl" in names(tmp_path / "here"), "the program must be traced"
+    assert not list(tmp_path.rglob("*conftest*")), "test programs of configure must not be traced"
 
 
 def test_without_a_rebuild(tmp_path: Path) -> None:
@@ -147,12 +153,12 @@ def test_without_a_rebuild(tmp_path: Path) -> None:
     assert [c.line.split()[0] for c in block.commands] == ["vtrace", "vtrace", "vtunify"]
     solver, ran, unified = (call(["sh", "-c", c.line], tmp_path) for c in block.commands)
     assert "solver.trace: 4 ranks, 4 locations" in solver.stderr
-    assert ran.stdout.replace("\n", "") == "4" * 4, "the ranks write as they come"
+    assert ran.stdout.replace("\n", "") == "4" * 4, "the four ranks write in any order"
     assert unified.stdout.startswith("solve.trace: 4 ranks, ")
 
 
 def test_several_programs_in_one_run(tmp_path: Path) -> None:
-    """The two commands in the text, one after the other."""
+    """The two commands in the text of README.md, one after the other."""
     need("mpicc")
     (tmp_path / "mpi.c").write_text(MPI_C)
     for name in ("ocean", "atmos"):
@@ -165,7 +171,7 @@ def test_several_programs_in_one_run(tmp_path: Path) -> None:
 
 
 def test_commands_in_the_text(tmp_path: Path) -> None:
-    """Sub-commands, options and make's targets exist."""
+    """The sub-commands, options and make targets in the text exist."""
     seen = 0
     for text in readme.inline():
         words = text.split()
@@ -186,7 +192,7 @@ def test_commands_in_the_text(tmp_path: Path) -> None:
 
 
 def test_variables_and_files_in_the_text() -> None:
-    sources = [*(ROOT / "csrc").rglob("*.c"), *(ROOT / "src" / "vtrace").rglob("*.py")]
+    sources = [*(ROOT / "csrc").rglob("*.[ch]"), *(ROOT / "src" / "vtrace").rglob("*.py")]
     known = set(re.findall(r"\bVT_[A-Z_]+\b", "".join(path.read_text() for path in sources)))
     assert set(re.findall(r"\bVT_[A-Z_]+\b", readme.TEXT)) <= known
     for target in re.findall(r"\]\(([^)]+)\)", readme.TEXT):
@@ -196,7 +202,7 @@ def test_variables_and_files_in_the_text() -> None:
 
 @pytest.mark.full
 def test_install(tmp_path: Path) -> None:
-    """Takes what pip needs from the package index."""
+    """The commands of the section Install. pip downloads packages from the package index."""
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
     for name in filter(None, tracked.split("\0")):
         target = tmp_path / "vtrace-source" / name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands that do the next step at once: from the program to the timeline, from local files to the report."""
+"""Commands that include the next step: from the program to the timeline, and from local files to the report."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def test_run_unify_view(program: Path, tmp_path: Path) -> None:
-    """The browser gets a file with the address, for its words are in the list of processes, and the address has the
-    token; the file goes when it has served. Standard output and exit code are the program's."""
+    """vtrace run --unify --view. The browser gets a file with the address, since the address has the token, and all
+    users can see the arguments of processes. The file is removed after use. Standard output and exit code are those of
+    the program."""
     browser = tmp_path / "browser"
     browser.write_text('#!/bin/sh\necho "$@" > opened; ls -l "${1#file://}" >> opened; cat "${1#file://}" >> opened\n')
     browser.chmod(0o755)
@@ -92,7 +93,7 @@ def test_unify_report(program: Path, tmp_path: Path) -> None:
 
 
 def test_unify_report_beside_a_page_of_the_user(program: Path, tmp_path: Path) -> None:
-    """The archive is made, the page stays, and the message says how to replace it."""
+    """A file of the user has the report's name: vtunify writes the archive, and the message names the next command."""
     page = tmp_path / "nested.html"
     page.write_text("my page\n")
     run(program, tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""OpenMP with GNU's libgomp and LLVM's libomp: each construct's events, teams, tasks, locks, and unchanged results."""
+"""OpenMP with libgomp (GNU) and libomp (LLVM): events of each construct, teams, tasks, locks, and unchanged results."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ BOTH: dict[str, dict[str, int]] = {
     "waits": {"parallel": 6, "implicit barrier": 6},
     "locks": THREADS,
 }
-"""Regions entered within each function of omp.c, whose threads are two."""
+"""Number of enters of each construct in each function of omp.c, with two threads."""
 GCC = {
-    "loop_static": {**THREADS, "barrier": 2},  # the loop itself calls nothing
+    "loop_static": {**THREADS, "barrier": 2},  # gcc needs no call for the loop
     "ordered": {**THREADS, "for": 2, "ordered": 20, "ordered sblock": 20},
     "single": {"parallel": 4, "single": 42, "implicit barrier": 47},
     "tasks": {**TASKS, "create task": 20, "task": 20, "taskwait": 1},
@@ -70,20 +70,20 @@ CLANG = {
     "cancelled": {"parallel": 4, "for": 2, "cancel": 4, "implicit barrier": 10},
     "reductions": {**TASKS, "create task": 4, "task": 4, "taskgroup": 2, **WAITED},
 }
-"""Where the two differ: gcc leaves out what needs no call, libomp tells of its own steps."""
+"""Differences between both: gcc omits constructs that need no call, and libomp reports its own steps."""
 NAMES = [*BOTH, *(name for name in CLANG if name != "fib")]
 LOCKS = {"omp_set_lock": 40, "omp_unset_lock": 41, "omp_test_lock": 1}
 LOCKS |= {"omp_set_nest_lock": 80, "omp_unset_nest_lock": 80}
 
 
 def functions() -> list[tuple[int, str]]:
-    """First line and name of each function of omp.c."""
+    """The first line and the name of each function in omp.c."""
     lines = enumerate(SOURCE.read_text().splitlines(), 1)
     return [(n, m[1]) for n, line in lines if (m := re.match(r"(?:int|static .*\b(?:void|long)) (\w+)\(.*\)$", line))]
 
 
 def constructs(trace: Trace) -> dict[str, Counter[str]]:
-    """How often each construct was entered, by the function of omp.c where it stands."""
+    """The number of enters of each construct, by the function of omp.c that contains the construct."""
     where = functions()
     found: dict[str, Counter[str]] = {}
     for event in trace.events:
@@ -94,13 +94,13 @@ def constructs(trace: Trace) -> dict[str, Counter[str]]:
         assert place == f"omp.c:{region.line}", region
         assert region.file == str(SOURCE), region
         function = max((line, name) for line, name in where if line <= region.line)[1]
-        if construct != "critical sblock":  # only where somebody waited
+        if construct != "critical sblock":  # recorded only if a thread has waited
             found.setdefault(function, Counter())[construct] += 1
     return found
 
 
 def forks_and_joins(trace: Trace) -> None:
-    """Teams are well nested on each location, and all that begins ends."""
+    """Checks that teams nest on each location, and that each begin has an end."""
     for location in trace.locations:
         open_teams: list[object] = []
         for event in trace.of(location):
@@ -113,7 +113,7 @@ def forks_and_joins(trace: Trace) -> None:
                 assert open_teams.pop() == event.attrs["thread_team"]
             elif event.kind == "ThreadJoin":
                 assert open_teams.pop() == "fork"
-        assert not open_teams, f"location {location}"
+        assert not open_teams, f"location {location} has open teams"
 
 
 @pytest.mark.parametrize(("compiler", "level"), COMPILERS)
@@ -145,7 +145,7 @@ def test_constructs(build: Builder, tmp_path: Path, compiler: str, level: str) -
 
 
 def check_tasks(trace: Trace) -> None:
-    """A task runs once, on a member of the team in which it was created."""
+    """Checks that each task runs once, on a member of the team in which it was created."""
     created: Counter[tuple[int, int, int]] = Counter()
     completed: Counter[tuple[int, int, int]] = Counter()
     for event in trace.events:
@@ -162,7 +162,7 @@ def check_tasks(trace: Trace) -> None:
 
 
 def check_locks(trace: Trace) -> None:
-    """Who acquires a lock releases it, and each acquisition has a number of its own."""
+    """Checks that the thread that acquires a lock releases it, and that each acquisition has its own number."""
     held: dict[tuple[int, int], list[int]] = {}
     numbers: Counter[tuple[int, int]] = Counter()
     for event in trace.events:
@@ -180,16 +180,19 @@ def test_lines_are_those_of_the_directives(build: Builder, tmp_path: Path, compi
     program = build("omp.c", compiler=compiler, flags=("-O2", *FLAGS), mode="mt")
     trace = record(program, tmp_path, "parallel", "critical", "tasks", "barriers")
     lines = SOURCE.read_text().splitlines()
+    wanted, seen = {"parallel", "critical", "task", "barrier"}, set()
     for region in trace.regions.values():
         construct = region.name.removeprefix("!$omp ").partition(" @")[0]
-        if construct in ("parallel", "critical", "task", "barrier") and region.paradigm == "OPENMP":
+        if construct in wanted and region.paradigm == "OPENMP":
+            seen.add(construct)
             where = lines[region.line - 1] + (lines[region.line - 2] if construct == "task" else "")
-            assert f"#pragma omp {construct}" in where, region  # of a task gcc knows the first statement
+            assert f"#pragma omp {construct}" in where, region  # for a task gcc gives the line of the first statement
+    assert seen == wanted
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_wait_at_the_end_of_a_region_is_seen(build: Builder, tmp_path: Path, compiler: str) -> None:
-    """One thread works for 20 ms, the other does nothing: it waits until they join."""
+def test_wait_at_the_end_of_a_region_is_recorded(build: Builder, tmp_path: Path, compiler: str) -> None:
+    """One thread works for 20 ms, and the other one waits at the end of the region: the wait is in the trace."""
     trace = record(build("omp.c", compiler=compiler, flags=("-O2", *FLAGS), mode="mt"), tmp_path, "waits")
 
     def times(location: int, kind: str) -> list[int]:
@@ -202,14 +205,15 @@ def test_wait_at_the_end_of_a_region_is_seen(build: Builder, tmp_path: Path, com
     waits = list(zip(times(1, "Enter"), times(1, "ThreadTeamEnd"), strict=True))
     assert len(waits) == len(joins) == 3
     for (_, end), join, own in zip(waits, joins, times(0, "Enter"), strict=True):
-        assert own <= end <= join, "it ends when the region does"
-    assert max(end - begin for begin, end in waits) > trace.resolution / 100, "10 ms at least once"
+        assert own <= end <= join, "the wait must end with the region"
+    assert max(end - begin for begin, end in waits) > trace.resolution / 100, "one wait must last 10 ms"
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_each_wait_ends_as_its_region_does(build: Builder, tmp_path: Path, compiler: str) -> None:
-    """To the tick: of brief regions in turn, of long ones, and of threads that sat out some in between. A thread that
-    libgomp no longer needs calls pthread_detach first: its last wait ends behind that."""
+    """Each wait ends exactly at the join of its region: with short regions, long regions, and threads that skip
+    regions. Exception: a thread that libgomp no longer needs calls pthread_detach, and its last wait ends after this
+    call."""
     program = build("omp.c", compiler=compiler, flags=("-O2", *FLAGS), mode="mt")
     trace = record(program, tmp_path, "parallel", "waits", "changing", "parallel", "waits")
     joins = [event.time for event in trace.of(0) if event.kind == "ThreadJoin"]
@@ -269,7 +273,7 @@ def test_program_that_was_built_without_vtrace(build: Builder, tmp_path: Path) -
 
 
 def test_ranks_with_threads(build: Builder, mpi: Mpi, tmp_path: Path) -> None:
-    """MPI_THREAD_MULTIPLE: each thread's messages stand on its own location, between teams."""
+    """MPI_THREAD_MULTIPLE: the messages of each thread are on its own location, between teams."""
     program = mpi.build("omp_mpi.c", flags=("-O2", *FLAGS))
     plain = mpi.build("omp_mpi.c", flags=("-O2", *FLAGS), plain=True)
     done = mpi.run(program, tmp_path, "10", ranks=2)
@@ -284,4 +288,4 @@ def test_ranks_with_threads(build: Builder, mpi: Mpi, tmp_path: Path) -> None:
         kinds = Counter(event.kind for event in of_rank)
         assert (kinds["ThreadFork"], kinds["ThreadTeamBegin"], kinds["MpiSend"], kinds["MpiRecv"]) == (10, 20, 20, 20)
         senders = Counter(event.location for event in of_rank if event.kind == "MpiSend")
-        assert list(senders.values()) == [10, 10], "two threads"
+        assert list(senders.values()) == [10, 10], "each of the two threads must have 10 sends"

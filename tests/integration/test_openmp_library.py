@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""OpenMP: when the wrapper links its library, and a runtime that the program loads late."""
+"""OpenMP: the modes in which the wrapper links the library for OpenMP, and an OpenMP runtime loaded by dlopen."""
 
 from __future__ import annotations
 
@@ -35,16 +35,14 @@ int sum(void)
     (("-fopenmp",), None, True), (("-fopenmp",), "mt", True), (("-fopenmp",), "seq", False), ((), None, False),
     ((), "mt", True),
 ])  # fmt: skip
-def test_the_wrapper_links_it_for_openmp(
-    build: Builder, flags: tuple[str, ...], mode: str | None, linked: bool
-) -> None:
+def test_modes_that_link_the_library(build: Builder, flags: tuple[str, ...], mode: str | None, linked: bool) -> None:
     program = build("nested.c", flags=("-O1", *flags), mode=mode)
     needed = call([need("readelf"), "-d", program], program.parent).stdout
     assert ("libvtrace-omp.so" in needed) == linked
 
 
 def test_libgomp_that_comes_late(tmp_path: Path) -> None:
-    """As with modules of Python: only the module sees its libgomp."""
+    """A plugin, like modules of Python, loads libgomp for itself only (RTLD_LOCAL): its regions are recorded."""
     (tmp_path / "loader.c").write_text(LOADER)
     (tmp_path / "plugin.c").write_text(PLUGIN)
     gcc = need("gcc")

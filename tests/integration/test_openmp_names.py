@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""OpenMP's constructs of programs that were built without vtrace and without lines bear the functions around them."""
+"""OpenMP constructs of programs built without vtrace and without debug information have the names of functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENV = {"OMP_NUM_THREADS": "2"}
 
 
 def regions(where: Path, program: Path, *words: str) -> Counter[str]:
-    """How often each region was entered, by `vtrace run` and `vtrace summary` as a user has them."""
+    """The number of enters of each region, from `vtrace run` and `vtrace summary`."""
     done = vtrace(where, "run", program, *words, env=ENV)
     assert done.stdout == run(program, where, *words, env=ENV).stdout
     unify(where, program.name)
@@ -38,13 +38,13 @@ def test_gcc(build: Builder, tmp_path: Path) -> None:
     assert found["!$omp implicit barrier @twice.1"] == 10
     found.pop(
         next((name for name in found if "critical sblock @count" in name), ""), None
-    )  # only where a thread waited
+    )  # only if a thread has waited
     inside = {re.sub("0x[0-9a-f]+", "N", name): n for name, n in found.items() if "@count.0+" in name}
     assert inside == {"!$omp critical @count.0+N": 4, "!$omp barrier @count.0+N": 4}
 
 
 def test_clang(build: Builder, tmp_path: Path) -> None:
-    """libomp tells where a region is forked, in the function itself, and clang calls all pieces of functions alike."""
+    """libomp gives the address of the fork in the function itself; clang names all outlined functions alike."""
     program = build("omp_names.cpp", compiler="clang++", flags=("-O2", "-fopenmp"), plain=True)
     every = regions(tmp_path, program)
     inside = {re.sub("0x[0-9a-f]+", "N", name): n for name, n in every.items() if "barrier @count" in name}
@@ -58,7 +58,7 @@ def test_clang(build: Builder, tmp_path: Path) -> None:
 
 
 def test_shared_library_and_stripped_program(build: Builder, tmp_path: Path) -> None:
-    """A stripped library has the names of what it exports only: other places are those in the file."""
+    """A stripped library has the names of exported functions only; other places have the offset in the file."""
     flags = ("-O2", "-fopenmp", "-DLIBRARY", "-shared", "-fPIC")
     library = build("omp_names.cpp", compiler="g++", flags=flags, output="libnames.so", plain=True)
     source = tmp_path / "uses.c"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where files of a run lie, how runs with one name are told apart, and names from VT_GNU_NMFILE (guide, Table 4.5)."""
+"""Directories of the files of a run, several runs with one name, and names from VT_GNU_NMFILE (guide, Table 4.5)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import names, record, run, unify
-from support.damage.failing_calls import inject
+from support.damage.failing_calls import inject, injected
 from support.oracles.check import check
 from support.tools import call, environment, need
 
@@ -57,7 +57,7 @@ def test_all_ranks_have_one_number(build: Builder, tmp_path: Path, unique: str) 
 
 
 def test_two_jobs_at_once(build: Builder, tmp_path: Path) -> None:
-    """The second gets a number and says so; both are whole."""
+    """Two jobs with one prefix at the same time: one of them gets a number and prints it; both archives are whole."""
     program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
     os.mkfifo(tmp_path / "meet")
     words = [need("mpiexec"), "-n", "2", program, "2000", "meet"]
@@ -67,14 +67,14 @@ def test_two_jobs_at_once(build: Builder, tmp_path: Path) -> None:
     ]
     said = [job.communicate(timeout=300)[1] for job in jobs]
     assert [job.returncode for job in jobs] == [0, 0]
-    assert len([text for text in said if "those of this run are called heat_1" in text]) == 1
+    assert len([text for text in said if "this run names its files heat_1" in text]) == 1
     for prefix in ("heat", "heat_1"):
         unify(tmp_path, prefix)
         assert check(tmp_path / f"{prefix}.trace", complete=False).calls(0)["work"]
 
 
 def test_a_name_in_use(build: Builder, tmp_path: Path) -> None:
-    """Of two programs that overlap the one that ends later takes a number, with its children."""
+    """Two programs with one prefix overlap: the program that ends later gets a number, also for its children."""
     many = build("many.c", output="forks")
     forks = build("forks.c", output="forks-too")
     env = environment({"VT_FILE_PREFIX": "one"})
@@ -90,7 +90,7 @@ def test_a_name_in_use(build: Builder, tmp_path: Path) -> None:
     assert slow.poll() is None
     (tmp_path / "goes on").write_bytes(b"")
     said = slow.communicate(timeout=300)[1]
-    assert "those of this run are called one_1" in said
+    assert "this run names its files one_1" in said
     assert files("one_1") <= names(tmp_path)
 
 
@@ -99,7 +99,7 @@ def test_unusable_directories(many: Path, tmp_path: Path, place: str) -> None:
     (tmp_path / "plain").write_text("a file\n")
     done = run(many, tmp_path, env={"VT_PFORM_GDIR": place, "VT_PFORM_LDIR": place})
     both = f"VT_PFORM_GDIR={place} and VT_PFORM_LDIR={place}"
-    said = f"vtrace: {both} are not directories that can be written to: {tmp_path} is used"
+    said = f"vtrace: {both} are not writable directories: {tmp_path} is used"
     assert done.stderr.splitlines()[0] == said
     assert names(tmp_path) == files("many") | {"plain"}
 
@@ -116,22 +116,23 @@ def test_directories_of_a_job(many: Path, tmp_path: Path) -> None:
 
 def test_a_variable_that_is_not_set(many: Path, tmp_path: Path) -> None:
     done = run(many, tmp_path, env={"VT_PFORM_GDIR": "$NO_SUCH_THING/x"})
-    assert "VT_PFORM_GDIR=$NO_SUCH_THING/x: NO_SUCH_THING is not set" in done.stderr
+    assert "VT_PFORM_GDIR=$NO_SUCH_THING/x contains $NO_SUCH_THING, which is not set" in done.stderr
     assert names(tmp_path) == files("many")
 
 
 @pytest.mark.parametrize(("magic", "kind"), [("69690000", "NFS"), ("d00bd00b", "Lustre")])
 def test_the_buffer_leaves_network_file_systems(many: Path, tmp_path: Path, magic: str, kind: str) -> None:
-    """strace tells the first statfs of the program that the directory lies on one."""
+    """strace makes the first statfs of the program report a network file system: the buffer is in TMPDIR instead."""
     (tmp_path / "node").mkdir()
-    network = inject(f"statfs:poke_exit=@arg2={magic}:when=1")
+    network = inject(f"statfs:poke_exit=@arg2={magic}:when=1", tmp_path / "log")
     env = {"TMPDIR": str(tmp_path / "node"), "VT_CLEAN": "no"}
     done = call([*network, many], tmp_path, env)
     assert done.stdout == "done 10\n"
-    assert f"on a network file system ({kind}): the buffer lies in {tmp_path / 'node'}" in done.stderr
+    assert injected(tmp_path / "log") == 1
+    assert f"on a network file system ({kind}): the buffer is in {tmp_path / 'node'}" in done.stderr
     assert len(names(tmp_path / "node")) == 1
     kept = call([*network, many], tmp_path, env | {"VT_PFORM_LDIR": str(tmp_path)})
-    assert "network" not in kept.stderr, "what the user sets is taken"
+    assert "network" not in kept.stderr, "a directory set by the user must be used"
 
 
 def test_names_from_nm(build: Builder, tmp_path: Path) -> None:
@@ -146,7 +147,7 @@ def test_names_from_nm(build: Builder, tmp_path: Path) -> None:
     (tmp_path / "other.nm").write_text(listed.replace(" work", " labour"))
     run(program, tmp_path, env={"VT_GNU_NMFILE": "a.nm"})
     unify(tmp_path, "bare", env={"VT_GNU_NMFILE": "other.nm"})
-    assert check(tmp_path / "bare.trace").calls() == {"main": 1, "labour": 10}, "vtunify's own environment wins"
+    assert check(tmp_path / "bare.trace").calls() == {"main": 1, "labour": 10}, "vtunify's environment has priority"
 
 
 def test_a_bad_nm_file(many: Path, tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_all_ranks_flush_together(build: Builder, tmp_path: Path) -> None:
         "MPI_Finalize": 2,
     }
     flushes = [trace.kinds(location)["BufferFlush"] for location in trace.locations]
-    assert flushes[0] == flushes[1] >= 3, "rank 1 has filled a tenth of what rank 0 has, and flushes as often"
+    assert flushes[0] == flushes[1] >= 3, "rank 1 has a tenth of the events of rank 0, and must flush as often"
 
 
 def test_a_common_flush_counts(build: Builder, tmp_path: Path) -> None:
@@ -177,15 +178,15 @@ def test_a_common_flush_counts(build: Builder, tmp_path: Path) -> None:
     env = {"VT_SYNC_FLUSH": "yes", "VT_BUFFER_SIZE": "1M", "VT_MAX_FLUSHES": "1"}
     trace = record(program, tmp_path, "10000", "10", ranks=2, env=env)
     rounds = [trace.calls(location)["MPI_Barrier"] for location in trace.locations]
-    assert rounds[0] == rounds[1] < 10, "both stop at the same collective"
+    assert rounds[0] == rounds[1] < 10, "both ranks must stop at the same collective"
 
 
 def test_no_place_at_all(many: Path, tmp_path: Path) -> None:
-    """Nobody, not even root, may write there: one line, and the program's own output."""
+    """A directory in which not even root may write: vtrace prints one line, and the program's output stays the same."""
     place = Path("/proc/self")
     for env, begin in (
         ({}, ""),
-        ({"VT_PFORM_LDIR": "/nowhere"}, "VT_PFORM_LDIR=/nowhere is not a directory that can be written to: "),
+        ({"VT_PFORM_LDIR": "/nowhere"}, "VT_PFORM_LDIR=/nowhere is not a writable directory: "),
     ):
         done = run(many, place, env=env)
         assert done.stderr.startswith(f"vtrace: {begin}/proc/")
@@ -194,7 +195,7 @@ def test_no_place_at_all(many: Path, tmp_path: Path) -> None:
 
 
 def test_a_directory_that_takes_no_files(many: Path, tmp_path: Path) -> None:
-    """Root seems to be allowed to write into it: the next command is that for the buffer."""
+    """For root the directory looks writable, but no file can be created: the next command is that for the buffer."""
     if os.geteuid() != 0:
         pytest.skip("others see that they may not write there")
     done = run(many, tmp_path, env={"VT_PFORM_GDIR": "/proc"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who starts which process: every function that does, programs that are executed, shells, and real programs."""
+"""Creation of processes: every function that creates one, programs after exec, shells, and real programs."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def unified(cwd: Path, prefix: str, **env: str) -> Trace:
 
 
 def programs(trace: Trace) -> dict[int, str]:
-    """The program of each process, by its location group: "Process host:1 (echo)" -> echo."""
+    """The program of each process, from its location group: "Process host:1 (echo)" -> echo."""
     return {x.process: x.group.rpartition("(")[2].rstrip(")") for x in trace.locations.values()}
 
 
 def family(trace: Trace) -> Counter[tuple[str, str]]:
-    """How often which program's process started which."""
+    """The number of processes by (parent's program, program)."""
     known = programs(trace)
     return Counter((known[parent], known[child]) for child, parent in trace.creators.items())
 
 
 def told(trace: Trace, region: str, attribute: str) -> list[object]:
-    """The values of an attribute at enters and leaves of a region."""
+    """The values of an attribute at the enters and leaves of a region."""
     chosen = [e for e in trace.events if e.kind in ("Enter", "Leave") and trace.region_of(e).name == region]
     return [e.more[attribute] for e in chosen if attribute in e.more]
 
@@ -61,7 +61,7 @@ EXECS = ("execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "f
 
 @pytest.mark.parametrize("how", EXECS)
 def test_every_exec(starts: Path, tmp_path: Path, how: str) -> None:
-    """The process becomes echo: its own records are complete, and the image that follows is its child."""
+    """The process calls exec: its own records are complete, and echo is a new process, its child."""
     assert preloaded(tmp_path, starts, "wait", how).stdout == "a b\n"
     assert not [name for name in names(tmp_path) if name.endswith(".buffer")]
     trace = unified(tmp_path, "starts")
@@ -87,7 +87,7 @@ def test_starts_without_a_process_between(starts: Path, tmp_path: Path, how: str
 
 
 def test_exec_that_fails(starts: Path, tmp_path: Path) -> None:
-    """Recording goes on, in files that are written once more."""
+    """Recording continues after a failed exec, and writes the files again."""
     assert preloaded(tmp_path, starts, "fails").stdout == "2 13\n"
     trace = unified(tmp_path, "starts")
     assert told(trace, "execv", "errno") == [2, 13]
@@ -118,18 +118,18 @@ def test_200_processes_of_a_script(tmp_path: Path, shell: str) -> None:
     images = {child: parent for child, parent in trace.creators.items() if known[child] in ("true", "echo")}
     assert len(images) == 200
     for image, parent in images.items():
-        # Where the shell's child redirected output it is a process of its own before it becomes the program.
+        # If the shell's child redirects output, its process is between the shell and the program.
         assert parent == 0 or parent in forked, (image, parent)
 
 
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 def test_two_scripts_in_one_directory_at_once(tmp_path: Path, shell: str) -> None:
-    os.mkfifo(tmp_path / "meet")  # Who opens it waits for the other one.
+    os.mkfifo(tmp_path / "meet")  # opening this pipe waits for the other process
     script = ": {}meet; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do /bin/true; done; : {}meet"
     words = [[need(shell), "-c", script.format(way, way)] for way in "<>"]
     both = [subprocess.Popen(one, cwd=tmp_path, env=environment(PRELOAD)) for one in words]
     assert [process.wait(60) for process in both] == [0, 0]
-    for name in (shell, f"{shell}_1"):  # the second to end gets a number
+    for name in (shell, f"{shell}_1"):  # the shell that ends second gets a number
         unify(tmp_path, name)
         trace = check(tmp_path / f"{name}.trace")
         assert family(trace) == {(shell, "true"): 20}
@@ -148,14 +148,14 @@ def test_emptied_environment(starts: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["posix_spawn", "execve", "execle"])
 def test_environment_of_its_own(starts: Path, tmp_path: Path, how: str) -> None:
-    """A child of A=1 alone, neither LD_PRELOAD nor VTRACE_PARENT in it, is of the run all the same."""
+    """A child with only A=1 in its environment, without LD_PRELOAD and VTRACE_PARENT, still belongs to the run."""
     assert preloaded(tmp_path, starts, "own", how).stdout == "a b\n"
     assert family(unified(tmp_path, "starts")) == {("starts", "echo"): 1}
 
 
 @pytest.mark.parametrize("how", ["system", "popen"])
 def test_programs_of_shells(starts: Path, tmp_path: Path, how: str) -> None:
-    """libc starts the shell itself, with the environment of the process."""
+    """system and popen start the shell inside of libc, with the environment of the process: the shell is recorded."""
     assert preloaded(tmp_path, starts, how).stdout == "a b\n"
     shell = Path("/bin/sh").resolve().name
     trace = unified(tmp_path, "starts")
@@ -164,13 +164,13 @@ def test_programs_of_shells(starts: Path, tmp_path: Path, how: str) -> None:
 
 
 def test_shell_of_an_emptied_environment(starts: Path, tmp_path: Path) -> None:
-    """What libc starts by itself then is not followed; nothing else changes."""
+    """After clearenv, vtrace does not follow processes started by libc; the program's output stays the same."""
     assert preloaded(tmp_path, starts, "cleared").stdout == "a b\n"
     assert programs(unified(tmp_path, "starts")) == {0: "starts"}
 
 
 def test_children_are_left_alone(starts: Path, tmp_path: Path, build: Builder) -> None:
-    child = build("nested.c")  # compiled with the wrapper
+    child = build("nested.c")  # built with the wrapper
     script = f"echo -; /bin/echo $LD_PRELOAD; {child}; {starts} posix_spawn"
     done = preloaded(tmp_path, need("bash"), "-c", f"{script}; true", VT_EXECTRACE="no")
     assert done.stdout.splitlines()[-1] == "a b"
@@ -214,11 +214,11 @@ def test_real_programs_are_unchanged(tmp_path: Path, program: str) -> None:
     trace = check(tmp_path / "t.trace", complete=False)
     assert len(trace.creators) >= 3
     roots = {x.process for x in trace.locations.values()} - trace.creators.keys()
-    assert roots == {0}, "all descend from the first"
+    assert roots == {0}, "all processes must be descendants of the first one"
 
 
 def test_traced_program_that_forks(build: Builder, tmp_path: Path) -> None:
-    """Compiled with the wrapper: its forked child has its parent's functions, and its parent."""
+    """A program built with the wrapper forks: the child has the functions and the location group of its parent."""
     program = build("forks.c")
     run(program, tmp_path, "grandchild")
     unify(tmp_path, "forks")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How processes begin and end: forked children, every way to end, directories and descriptors that go away."""
+"""Begin and end of processes: forked children, every way to end, and directories and descriptors that disappear."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def endings(build: Builder) -> Path:
 
 
 def by_process(trace: Trace) -> list[Counter[str]]:
-    """The calls of each process, in the order of the locations."""
+    """The calls of each process, in the order of locations."""
     groups: dict[int, Counter[str]] = {}
     for location in trace.locations.values():
         groups.setdefault(location.process, Counter()).update(trace.calls(location.id))
@@ -41,7 +41,7 @@ def test_forked_child_records_for_itself(forks: Path, tmp_path: Path, how: str) 
     assert processes[0] == {"main": 1, "work": 13}
     assert (processes[1]["child"], processes[1]["work"]) == (1, 7)
     assert trace.edges(1)[("child", "work")] == 7
-    assert trace.region("child").file, "a child's functions are found by its parent's modules"
+    assert trace.region("child").file, "the modules of the parent must give the names of a child's functions"
     assert all(location.name == "Master thread" for location in trace.locations.values())
 
 
@@ -93,7 +93,7 @@ def test_atexit_handlers_are_recorded(endings: Path, tmp_path: Path) -> None:
 )
 def test_other_ends_lose_no_record(endings: Path, tmp_path: Path, how: str, code: int) -> None:
     run(endings, tmp_path, how, "100", code=code)
-    assert [name for name in names(tmp_path) if name.endswith(".buffer")], "the buffer holds what was recorded"
+    assert [name for name in names(tmp_path) if name.endswith(".buffer")], "the buffer must hold the recorded events"
     unify(tmp_path, "endings")
     trace = check(tmp_path / "endings.trace", complete=False)
     assert trace.calls() == {"main": 1, "work": 100}
@@ -101,7 +101,7 @@ def test_other_ends_lose_no_record(endings: Path, tmp_path: Path, how: str, code
 
 
 def test_program_that_becomes_another(endings: Path, tmp_path: Path) -> None:
-    """Nothing of it runs afterwards: its files are complete before."""
+    """A program calls exec of an untraced program: its files are complete before the exec."""
     run(endings, tmp_path, "true", "100")
     assert [name for name in names(tmp_path) if not name.startswith("endings.x") or ".buffer" in name] == []
     unify(tmp_path, "endings")
@@ -111,7 +111,7 @@ def test_program_that_becomes_another(endings: Path, tmp_path: Path) -> None:
 def test_program_that_becomes_itself(endings: Path, tmp_path: Path) -> None:
     trace = record(endings, tmp_path, "again", "100", complete=False)
     calls = trace.calls()
-    assert (calls["main"], calls["work"]) == (2, 200), "both images belong to one run"
+    assert (calls["main"], calls["work"]) == (2, 200), "both programs must belong to one run"
 
 
 @pytest.mark.parametrize("when", ["late", "early"])
@@ -134,13 +134,13 @@ def test_relative_directories_stay_when_the_program_moves(build: Builder, tmp_pa
 
 
 def test_program_that_closes_all_descriptors(build: Builder, tmp_path: Path) -> None:
-    # The smallest buffer without a limit: it must be written out several times after the descriptors are closed.
+    # The smallest buffer with unlimited flushes: several flushes happen after the descriptors are closed.
     env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
     trace = record(build("closes.c"), tmp_path, "24000", env=env)
     assert trace.calls() == {"main": 1, "work": 24000}
 
 
-def test_program_that_was_not_traced_is_no_matter(build: Builder, tmp_path: Path) -> None:
+def test_untraced_program_leaves_no_files(build: Builder, tmp_path: Path) -> None:
     done = run(build("nested.c", plain=True), tmp_path)
     assert names(tmp_path) == set()
     assert done.stderr == ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace.open on archives of real programs: every table against a slow, obvious computation with the otf2 package."""
+"""vtrace.open on archives of recorded programs: every table agrees with a slow computation with the otf2 package."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OTHERS = {"nested": (), "io_descriptors": ("-w",), "io_streams": ("-w",), "heap"
 
 @dataclass
 class Both:
-    """An archive as vtrace.open reads it, and as the slow reader does."""
+    """An archive in vtrace.open, and in the slow reader."""
 
     fast: Trace
     slow: Slow
@@ -50,7 +50,7 @@ class Both:
 
 
 def archive(name: str, build: Builder, where: Path) -> Path:
-    """The archive of a program."""
+    """Records a program and returns the path of its archive."""
     if name in MPI:
         ranks, flags = MPI[name]
         mpi = mpis.find("mpich-wheel", build)
@@ -108,7 +108,7 @@ def stats(table: Table, row: int) -> tuple[Any, ...]:
 
 
 def close(found: dict[Any, tuple[Any, ...]], known: dict[Any, tuple[Any, ...]]) -> None:
-    """Equal but for the rounding of deviations."""
+    """Checks that both are equal, except for rounding in the standard deviations."""
     assert found.keys() == known.keys()
     assert {k: v[:-1] for k, v in found.items()} == {k: v[:-1] for k, v in known.items()}
     for key, numbers in known.items():

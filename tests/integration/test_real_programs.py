@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that know nothing of vtrace do the same under both shims, of I/O and of memory, as without, and their trace
-unifies: its heap agrees with the calls."""
+"""Programs built without vtrace give the same results with both shims, of I/O and of memory, preloaded. Their traces
+unify, and the heap in the trace agrees with the calls."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ LIBRARY_PLACES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/u
 
 
 def preloaded(words: list[str], *more: Path) -> list[str]:
-    """Words that start a program with both shims before all else, in a run that begins before a shell reads its
+    """Words of a command that preloads both shims first. The run begins at the inner env, before a shell reads its
     environment."""
     return ["env", f"LD_PRELOAD={':'.join(map(str, (*PRELOAD, *more)))}", "env", *words]
 
 
 def trace_of(place: Path, prefix: str = "local", unseen: int = 0) -> Trace:
-    """The checked trace of a run in which all calls were recorded; unseen: see check_heap."""
+    """The checked trace of a run with all calls recorded; unseen: see check_heap."""
     unify(place, prefix)
     trace = check(place / f"{prefix}.trace", complete=False)
     assert any(io_calls(trace, location) for location in trace.locations)
@@ -83,11 +83,11 @@ def test_same_as_without(tmp_path: Path, name: str) -> None:
     assert (traced.returncode, traced.stdout) == (plain.returncode, plain.stdout)
     assert traced.stderr == plain.stderr
     assert same == files
-    trace_of(local, unseen=0 if name in ("perl", "sqlite3") else 2)  # others use vfork
+    trace_of(local, unseen=0 if name in ("perl", "sqlite3") else 2)  # the other programs use vfork
 
 
 def test_redis(tmp_path: Path) -> None:
-    """A server with threads and an allocator of its own (jemalloc), and its client."""
+    """redis: a server with threads and its own allocator (jemalloc), and its client."""
     for tool in ("redis-server", "redis-benchmark", "redis-cli"):
         need(tool)
     results = []
@@ -101,11 +101,11 @@ def test_redis(tmp_path: Path) -> None:
     sent, received = ({handle: n for handle, n in _bytes(trace, mode).items() if handle.startswith("socket:")}
                       for trace, mode in ((client, "WRITE"), (server, "READ")))  # fmt: skip
     assert sum(sent.values()) > 5_000
-    assert sum(received.values()) >= sum(sent.values())  # redis-cli's, too
+    assert sum(received.values()) >= sum(sent.values())  # the server also receives from redis-cli
 
 
 def _bytes(trace: Trace, mode: str) -> Counter[str]:
-    """Bytes done by the handles' names."""
+    """The transferred bytes of each handle, by its name."""
     modes = {}
     done: Counter[str] = Counter()
     for event in trace.events:
@@ -118,7 +118,7 @@ def _bytes(trace: Trace, mode: str) -> Counter[str]:
 
 
 def test_jemalloc_behind(tmp_path: Path) -> None:
-    """An allocator that is preloaded too stands behind the shim."""
+    """With jemalloc preloaded, too, the shim comes first and records its calls."""
     found = next((x for x in map(Path, LIBRARY_PLACES) for x in x.glob("libjemalloc.so.2")), None)
     if not found:
         unavailable("libjemalloc.so.2 is not installed")
@@ -132,7 +132,7 @@ def test_jemalloc_behind(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_below_mpi_io(build: Builder, tmp_path: Path) -> None:
-    """The MPI library's own calls show under those of MPI-IO; each rank has its heap."""
+    """The MPI library's own I/O calls are nested in the MPI-IO calls; each rank has a heap."""
     program = build("mpi_io.c", compiler="mpicc", flags=("-w", "-O1"), mode="mpi")
     run(program, tmp_path, ranks=2, env=BOTH)
     unify(tmp_path, "mpi_io")
@@ -146,8 +146,8 @@ def test_below_mpi_io(build: Builder, tmp_path: Path) -> None:
 
 
 def test_asan_program(tmp_path: Path) -> None:
-    """ASan wants to be first; its option, which the documentation names, lets it work behind the shims, and still finds
-    what it looks for."""
+    """ASan requires to be the first library. With the documented option the program works behind the shims, and ASan
+    still finds a use after free."""
     (tmp_path / "a.c").write_text(ASAN)
     call([need("gcc"), "-fsanitize=address", "a.c", "-o", "a"], tmp_path)
     words = ["env", f"LD_PRELOAD={':'.join(map(str, PRELOAD))}", "./a"]

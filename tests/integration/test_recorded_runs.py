@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The promise about old files (docs/file-format.md): vtunify reads local files of its own format version and refuses
-others in one line; archives are read for ever, those of Score-P too. tests/archives has the runs."""
+"""Old files (docs/file-format.md): vtunify reads local files of its own format version, and refuses others in one line;
+archives of all versions and of Score-P stay readable. tests/archives has the recorded runs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from vtrace import __version__
 from vtrace.io.local import records
 
 VERSION_AT = 8
-"""The byte of a local file's head that says the format version, docs/file-format.md."""
+"""Offset of the format version in a local file's head, docs/file-format.md."""
 SCOREP = {"heat2d": (14800, 5332), "omp": (5204, 1801), "io": (12045, 2008), "sampling": (119, 0)}
-"""Events and calls in each archive of Score-P, tests/archives/README.md."""
+"""Numbers of events and calls in each archive of Score-P, tests/archives/README.md."""
 
 
 def unpack(name: str, where: Path) -> Path:
@@ -31,7 +31,7 @@ def unpack(name: str, where: Path) -> Path:
 
 
 def test_local_files_of_this_version(tmp_path: Path) -> None:
-    """What user.c does, as on the day when it was recorded."""
+    """The local files of user.c, recorded once with this version, still give the same events."""
     unpack(f"local-{records.FORMAT_VERSION}-user", tmp_path)
     done = unify(tmp_path, "-k", "user")
     assert done.stderr.count("warning") == 0, str(done)
@@ -43,7 +43,7 @@ def test_local_files_of_this_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [records.FORMAT_VERSION - 1, records.FORMAT_VERSION + 1])
 def test_local_files_of_another_version(tmp_path: Path, version: int) -> None:
-    """One line says which file, which version wrote it, and what to do. The files stay."""
+    """Local files of another version: one line gives the file, version, writer and remedy, and the files stay."""
     unpack(f"local-{records.FORMAT_VERSION}-user", tmp_path)
     writers = set()
     for path in [*tmp_path.glob("user.*.def.z"), *tmp_path.glob("user.*.events.z")]:
@@ -63,7 +63,7 @@ def test_local_files_of_another_version(tmp_path: Path, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(3, records.FORMAT_VERSION + 1))
 def test_archive_of_each_version(tmp_path: Path, version: int) -> None:
-    """The archive that vtunify made of the recorded run when this version was new."""
+    """An archive written by vtunify when this version was new still gives the same events."""
     archive = unpack(f"archive-{version}-user", tmp_path) / "user.trace"
     trace = check(archive)
     assert story(trace) == ALL

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace report on paper, and of many locations."""
+"""vtrace report printed on paper, and for many locations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.users.browser import browser
 
 
 def test_on_paper(tmp_path: Path) -> None:
-    """All sections, light even where the screen is dark, and nothing beyond the edge of the page."""
+    """The printed page has all sections, light colours also in dark mode, and nothing outside of the page."""
     vtrace(tmp_path, "report", viewed.write(tmp_path / "odd.trace").parent)
     with browser(tmp_path / "browser") as page:
         page.dark()
@@ -45,7 +45,7 @@ RANKS, ROWS = 600, 256
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the charts of a report of many ranks show."""
+    """The data of the charts in a report on many ranks."""
     where = tmp_path_factory.mktemp("many")
     archive = Foreign(where / "many.trace")
     for rank in range(RANKS):
@@ -65,7 +65,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_many_locations_share_rows(many: dict[str, Any]) -> None:
-    """Neighbours share a row, which says who they are; no time is lost."""
+    """Neighbouring locations share a row with a name for all of them; the sum of the times stays."""
     line = many["timeline"]
     assert (len(line["rows"]), line["locations"]) == (ROWS, RANKS)
     first = [rank for rank in range(RANKS) if rank * ROWS // RANKS == 0]

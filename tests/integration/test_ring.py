@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The flight recorder: the last records of each thread are kept, however the program ends; the others are counted."""
+"""VT_MODE=RING keeps the last records of each thread, for every way to end, and counts the dropped records."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from support.readers.archive import Trace
 RING = {"VT_MODE": "RING", "VT_BUFFER_SIZE": "128K", "VT_THREAD_BUFFER_SIZE": "128K"}
 CALLS = 30_000
 CHUNK = 8128
-"""Records of functions in a chunk."""
+"""Records of function calls in a chunk."""
 KEPT = 2 * CHUNK
-"""At least so many events of a thread: 128 KiB are 2 chunks."""
+"""Minimum number of events of a thread: 128 KiB are 2 chunks."""
 
 
 def ring(build: Builder, where: Path, how: str, code: int = 0, **env: str) -> tuple[Trace, list[int], str]:
@@ -37,7 +37,7 @@ def locations(where: Path, name: str = "ring") -> list[dict[str, Any]]:
 
 
 def reopened(trace: Trace, location: int = 0) -> int:
-    """Enters that repeat what was open before the first record that was kept."""
+    """The number of enters that repeat the open regions at the first kept record."""
     first = trace.of(location)[0].time
     return sum(e.time == first and trace.region_of(e).name in ("main", "work") for e in trace.of(location))
 
@@ -47,7 +47,7 @@ def test_the_last_records_are_kept(build: Builder, tmp_path: Path, how: str, cod
     trace, (entered, _), said = ring(build, tmp_path, how, code)
     (location,) = locations(tmp_path)
     events = trace.of(0)
-    # main and work are entered twice; where the program was killed, vtunify leaves main
+    # main and work are entered twice; if the program was killed, vtunify adds the leave of main.
     assert len(events) - 2 + location["dropped"] == 2 * entered
     assert location["lost"] == 0
     assert KEPT <= len(events) <= KEPT + CHUNK + 8
@@ -73,18 +73,19 @@ def test_nothing_is_dropped_where_all_fits(build: Builder, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("how", "met"), [("again", 0), ("default", 0), ("sigaction", 1), ("signal", 1), ("once", 1)])
 def test_written_when_asked(build: Builder, tmp_path: Path, how: str, met: int) -> None:
-    """Both windows are in the trace, each with its end; the program's own handler runs as often as without vtrace."""
+    """The program requests two writes: both windows are in the trace with their ends, and the program's own handler
+    runs as often as without vtrace."""
     trace, (entered, signals), _ = ring(build, tmp_path, how, VT_RING_SIGNAL="USR1")
     assert signals == met
     (location,) = locations(tmp_path)
     events = [e for e in trace.of(0) if e.kind in ("Enter", "Leave")]
     mains = [n for n, e in enumerate(events) if e.kind == "Enter" and trace.region_of(e).name == "main"]
-    assert len(mains) == 2, "two windows, at whose begin what is open is entered again"
+    assert len(mains) == 2, "each of two windows must begin with the enters of open regions"
     assert mains[0] == 0
     windows = events[: mains[1]], events[mains[1] :]
     assert all(KEPT <= len(window) <= KEPT + CHUNK + 8 for window in windows)
     assert [trace.region_of(e).name for e in windows[0][-2:]] == ["work", "main"]
-    # main and work are entered again in both windows, main is left before the second one; writing may be a record
+    # Both windows begin with enters of main and work, and main is left before the second one. A write may add a record.
     assert 0 <= len(events) + location["dropped"] - 5 - 2 * entered <= 2
 
 
@@ -117,26 +118,27 @@ def test_a_child_has_a_ring_of_its_own(build: Builder, tmp_path: Path) -> None:
 
 
 def test_ranks(build: Builder, tmp_path: Path) -> None:
-    """Each rank reaches back as far as its records do; what has lost its other part stands alone or is left out."""
+    """Each rank keeps its last records. Messages and collectives whose other part is dropped stay incomplete or are
+    omitted, without a warning."""
     program = build("ring_mpi.c", compiler="mpicc")
     run(program, tmp_path, "3000", ranks=2, env=RING)
     said = unify(tmp_path, "ring_mpi").stderr
     trace = check(tmp_path / "ring_mpi.trace", complete=False)
     assert said == ""
     kinds = [trace.kinds(rank) for rank in (0, 1)]
-    assert kinds[0]["MpiIsend"] < kinds[1]["MpiIsend"] < 3000, "rank 0 records more besides"
+    assert kinds[0]["MpiIsend"] < kinds[1]["MpiIsend"] < 3000, "rank 0 records more of other events"
     for of in kinds:
         assert of["MpiCollectiveBegin"] == of["MpiCollectiveEnd"] > 100
         assert 0 <= of["MpiIsend"] - of["MpiIsendComplete"] <= 1
         assert 0 <= of["NonBlockingCollectiveRequest"] - of["NonBlockingCollectiveComplete"] <= 1
         assert abs(of["MpiIrecv"] + of["MpiRecv"] - of["MpiIsend"]) <= 1
     assert {location.name for location in trace.locations.values()} == {"Master thread"}
-    assert len(trace.comms) >= 1, "definitions are never overwritten"
+    assert len(trace.comms) >= 1, "definitions must never be overwritten"
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_teams(build: Builder, tmp_path: Path, compiler: str) -> None:
-    """Teams whose begin is gone end nowhere; the others are whole."""
+    """Teams with a dropped begin have no end; the other teams are complete."""
     program = build("ring_omp.c", compiler=compiler, flags=("-O1", "-fopenmp"))
     run(program, tmp_path, "4000", env=RING | {"OMP_NUM_THREADS": "2"})
     assert unify(tmp_path, "ring_omp").stderr == ""

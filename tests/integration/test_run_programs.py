@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace run before real programs with all that it records: the same output, files and exit code, and what they did."""
+"""vtrace run on real programs with all options: the same output, files and exit code, and the expected events."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_same_as_without(tmp_path: Path, name: str) -> None:
 
 
 def test_bytes_of_dd(tmp_path: Path) -> None:
-    """Five blocks of 1000 bytes in and out."""
+    """dd moves five blocks of 1000 bytes: the archive has 5000 read and 5000 written bytes."""
     words = [*RUN, "--io", "-o", "copy", need("dd"), "if=/dev/zero", "of=out", "bs=1000", "count=5"]
     done = call(words, tmp_path)
     assert "5000 bytes" in done.stderr
@@ -70,7 +70,7 @@ def test_bytes_of_dd(tmp_path: Path) -> None:
 
 
 def test_environment_and_signals_are_the_programs(tmp_path: Path) -> None:
-    """Python changes some of both for itself."""
+    """The program gets the environment, signal masks and descriptors of the user, without changes by Python."""
     script = (
         "env | grep -v ^VT_FILE_PREFIX | sort; grep -E '^Sig(Blk|Ign)' /proc/self/status; ls -l /proc/self/fd | wc -l"
     )
@@ -82,7 +82,7 @@ def test_environment_and_signals_are_the_programs(tmp_path: Path) -> None:
 
 
 def test_of_the_users_preloads(tmp_path: Path) -> None:
-    """They stay, behind: an allocator works there, and our libraries stand before it once."""
+    """Libraries in the user's LD_PRELOAD stay, behind those of vtrace, which are there once."""
     (tmp_path / "other.c").write_text("int other(void) { return 1; }\n")
     call([need("gcc"), "-shared", "-fPIC", "other.c", "-o", "other.so"], tmp_path)
     env = {"LD_PRELOAD": str(tmp_path / "other.so")}
@@ -124,7 +124,7 @@ sys.exit(9)
 
 @pytest.mark.parametrize("unifies", [(), ("--unify",)])
 def test_signals_reach_the_program(tmp_path: Path, unifies: tuple[str, ...]) -> None:
-    """Each once, whether vtrace has become the program or waits for it."""
+    """Each signal reaches the program once, with vtrace replaced by the program and with vtrace waiting for it."""
     words = [*RUN, "--io", *unifies, "-o", "counts", sys.executable, "-c", COUNTS]
     with subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -138,7 +138,7 @@ def test_signals_reach_the_program(tmp_path: Path, unifies: tuple[str, ...]) -> 
 
 
 def test_interrupt_from_the_terminal(tmp_path: Path) -> None:
-    """It goes to all processes in the foreground: vtrace, which waits, does not pass it on once more."""
+    """Ctrl-C signals all processes in the foreground: vtrace, which waits, must not send the signal again."""
     words = [*RUN, "--io", "--unify", "-o", "counts", sys.executable, "-c", COUNTS]
     pid, terminal = pty.fork()
     if not pid:
@@ -152,7 +152,7 @@ def test_interrupt_from_the_terminal(tmp_path: Path) -> None:
             shown += os.read(terminal, 1000)
 
     await_(b"ready\r\n")
-    for n in range(1, 9):  # two that come at once would count as one
+    for n in range(1, 9):  # one after the other: two pending signals count as one
         os.write(terminal, b"\x03")
         await_(b"got %d\r\n" % n)
     os.kill(pid, signal.SIGTERM)
@@ -176,7 +176,7 @@ int main(void) {
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_openmp(tmp_path: Path, compiler: str) -> None:
-    """Where the program uses it, unless one says no."""
+    """OpenMP is recorded if the program uses OpenMP, except with --no-openmp."""
     (tmp_path / "team.c").write_text(OPENMP)
     call([need(compiler), "-fopenmp", "-O1", "team.c", "-o", "team"], tmp_path)
     assert call([*RUN, "--unify", "./team"], tmp_path).stdout == "10\n"
@@ -188,7 +188,7 @@ def test_openmp(tmp_path: Path, compiler: str) -> None:
 
 
 def test_nothing_was_recorded(tmp_path: Path) -> None:
-    """With --unify that is an error, which does not hide the program's own."""
+    """--unify without recorded events is an error."""
     quiet = [need("true")]
     done = call([*RUN, "--unify", *quiet], tmp_path, check=False)
     assert done.returncode == 1
@@ -197,8 +197,8 @@ def test_nothing_was_recorded(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-def test_a_python_program_is_told_of_python(tmp_path: Path) -> None:
-    """Unless it marks its parts itself."""
+def test_warning_for_a_python_program(tmp_path: Path) -> None:
+    """A Python program without MPI: a warning recommends --python, except if the program imports vtrace.user."""
     for line, warns in {"import time": True, "from vtrace.user import region": False}.items():
         (tmp_path / "solve.py").write_text(f"{line}\n")
         done = vtrace(tmp_path, "run", sys.executable, "solve.py")
@@ -216,11 +216,11 @@ def test_a_python_script_gives_its_name(tmp_path: Path) -> None:
         assert names(tmp_path) > {"solve.1.def.z"}
         unify(tmp_path, "solve", "--force")
         trace = check(tmp_path / "solve.trace")
-        assert len(trace.locations) == 1  # env is no process of the run
+        assert len(trace.locations) == 1  # env is not recorded
 
 
-def test_of_what_vtrace_compiled(build: Builder, tmp_path: Path) -> None:
-    """It has the shims in it, and records each call once; only what it starts is recorded in addition."""
+def test_program_compiled_with_vtrace(build: Builder, tmp_path: Path) -> None:
+    """A program built with vtrace-cc already has the shims: each call is recorded once."""
     counted = {}
     for way, words in {"alone": [], "run": [*RUN, "--io"]}.items():
         place = tmp_path / way
@@ -242,7 +242,7 @@ OF_LIBRARY = {"lib_work": 10, "lib_inner": 10}
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("which", ["both", "program", "library"])
 def test_hooks_of_the_compiler_alone(build: Builder, tmp_path: Path, compiler: str, which: str) -> None:
-    """Functions of what was compiled with -finstrument-functions, but without vtrace-cc."""
+    """Functions of a program or library compiled with -finstrument-functions, but without vtrace-cc, are recorded."""
     of_library = HOOKS if which != "program" else HOOKS[:2]
     of_program = HOOKS if which != "library" else HOOKS[:2]
     flags = (*of_library, "-fPIC", "-shared")
@@ -257,7 +257,7 @@ def test_hooks_of_the_compiler_alone(build: Builder, tmp_path: Path, compiler: s
 
 
 def test_hooks_of_a_plug_in(build: Builder, tmp_path: Path) -> None:
-    """Loaded late, into a program without any: libc's functions of these names do not come first."""
+    """A plug-in with hooks, loaded into a program without: its hooks must not bind to the empty functions of libc."""
     flags = (*HOOKS, "-DNAME=inner", "-fPIC", "-shared")
     plug_in = build("plugin.c", flags=flags, output="plugin.so", plain=True)
     vtrace(tmp_path, "run", build("loader.c", flags=("-O1", "-ldl"), plain=True), plug_in)
@@ -266,7 +266,8 @@ def test_hooks_of_a_plug_in(build: Builder, tmp_path: Path) -> None:
 
 
 def test_a_recorded_script_before_the_program(build: Builder, tmp_path: Path) -> None:
-    """Shells and what they start are of the ranks' run; a rank's shell, which stands behind it, is its creator."""
+    """A script before each rank's program: shells and their children belong to the run of the ranks, and the shell of a
+    rank is the creator of the rank."""
     mpi = mpis.find("mpich-wheel", build)
     script = tmp_path / "bind.sh"
     script.write_text('#!/bin/sh\n/bin/true\nexec "$@"\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What MPI's library does for itself (threads, start-up files, sockets) stands apart from what the program does."""
+"""The class runtime: threads, start-up files and sockets of the MPI library are separate from those of the program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OWN = {f"own.{rank}.{number}" for rank in range(RANKS) for number in (1, 2)}
 
 @pytest.fixture(scope="module", params=["openmpi", "mpich-wheel"])
 def place(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a run of mpi_workers with I/O, each of whose threads has a location of its own."""
+    """The directory of a recorded run of mpi_workers with I/O; each thread has its own location."""
     mpi, where = find(request.param, build), tmp_path_factory.mktemp("workers")
     program = build("mpi_workers.cc", compiler=str(mpi.mpicxx), flags=("-O1", "-pthread"), plain=True)
     words = ["run", "--io", "--unify", "-o", "w", "--", *mpi.launch, "-n", str(RANKS), program]
@@ -35,7 +35,7 @@ def summary(place: Path, *words: str) -> dict[str, Any]:
 
 
 def test_threads_of_libraries_are_left_out(place: Path) -> None:
-    """Of the program there are three threads a rank; both MPIs make at least one more that does I/O."""
+    """The program has three threads a rank; both MPIs create at least one more thread with I/O, a helper."""
     told, everything = summary(place)["classes"], summary(place, "--helpers")["classes"]
     assert len(told) == 3 * RANKS
     assert not any(row["helper"] for row in told)
@@ -61,7 +61,7 @@ def test_files_of_libraries_are_in_no_total(place: Path) -> None:
 
 
 def test_begin_and_end_of_mpi_stand_apart(place: Path) -> None:
-    """Their own time; the I/O in them is the library's."""
+    """MPI_Init_thread and MPI_Finalize have their own times; I/O inside of them counts as runtime."""
     found = summary(place)
     of = {row["region"]: row["exclusive_ns"] for row in found["regions"]}
     sums = {key: sum(row[key] for row in found["classes"]) for key in found["classes"][0] if key.endswith("_ns")}

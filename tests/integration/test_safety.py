@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a program may do while it is recorded: make processes, close descriptors, have very many threads."""
+"""Programs that create processes, close descriptors or have very many threads while they are recorded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CALLS = 30000
 
 
 def by_process(trace: Trace) -> list[list[Counter[str]]]:
-    """The calls of each location, process by process in the order of the locations."""
+    """The calls of each location, by process, in the order of locations."""
     groups: dict[int, list[Counter[str]]] = {}
     for location in trace.locations.values():
         groups.setdefault(location.process, []).append(trace.calls(location.id))
@@ -42,7 +42,7 @@ def test_children(build: Builder, tmp_path: Path, how: str, threads: int, env: d
     assert len(children) == (0 if how in ("vfork", "spawn") else made)
     for child in children:
         assert len(child) == 1
-        # A handler's child begins inside its parent's call of work, which may be one call more.
+        # The child of a handler begins inside of its parent's call of work, which may add one call.
         assert child[0]["child"] == 1
         assert child[0]["work"] in ((7, 8) if how == "handler" else (7,))
     assert names(tmp_path) == {"begets.trace"}
@@ -50,7 +50,8 @@ def test_children(build: Builder, tmp_path: Path, how: str, threads: int, env: d
 
 @pytest.mark.parametrize("turn", range(3))
 def test_children_from_before_the_first_event(build: Builder, tmp_path: Path, turn: int) -> None:
-    """They end together; one of the processes takes the names of rank 0, and the run stays one."""
+    """Children created before the first event end at the same time: one process takes the names of rank 0, and all
+    belong to one run."""
     run(build("begets.c", flags=FLAGS), tmp_path, "early", "12", "0", "0")
     unify(tmp_path, "begets")
     processes = by_process(check(tmp_path / "begets.trace"))
@@ -60,7 +61,8 @@ def test_children_from_before_the_first_event(build: Builder, tmp_path: Path, tu
 
 @pytest.mark.parametrize("how", ["closed", "own"])
 def test_standard_descriptors_are_closed(build: Builder, tmp_path: Path, how: str) -> None:
-    """Before the first event: nothing of ours takes their numbers, and no message goes into what does."""
+    """Standard descriptors are closed before the first event: vtrace does not use their numbers, and writes no message
+    into files that the program opens with these numbers."""
     env = SMALL | {"VT_VERBOSE": "2"}
     run(build("descriptors.c", flags=FLAGS), tmp_path, how, str(CALLS), env=env)
     unify(tmp_path, "descriptors")
@@ -76,12 +78,12 @@ def test_started_without_descriptors(build: Builder, tmp_path: Path) -> None:
 
 
 def test_another_thread_closes_all_descriptors(build: Builder, tmp_path: Path) -> None:
-    """What is written while it does goes to no file of the program."""
+    """A thread closes all descriptors while vtrace writes: no record gets into a file of the program."""
     calls = 200000
     done = run(build("descriptors.c", flags=FLAGS), tmp_path, "loop", str(calls), env={**SMALL, "VT_COMPRESSION": "no"})
     found = ledger(tmp_path, "descriptors")
     assert found.kinds["FLUSH"] > 5
-    assert found.functions + found.lost == 2 * calls or "vtunify takes the rest" in done.stderr
+    assert found.functions + found.lost == 2 * calls or "vtunify reads the other records" in done.stderr
 
 
 @pytest.mark.parametrize("how", ["full", "freed"])
@@ -99,7 +101,7 @@ def test_many_threads_one_after_the_other(build: Builder, tmp_path: Path) -> Non
     unify(tmp_path, "threads")
     trace = check(tmp_path / "threads.trace")
     assert trace.calls() == {"main": 1, "body": 2000, "work": 6003}
-    assert len(trace.locations) < 10, "later threads take over the locations of ended ones"
+    assert len(trace.locations) < 10, "later threads must reuse the locations of ended ones"
 
 
 def test_many_threads_at_once(build: Builder, tmp_path: Path) -> None:
@@ -113,7 +115,7 @@ def test_many_threads_at_once(build: Builder, tmp_path: Path) -> None:
 def test_most_threads(build: Builder, tmp_path: Path) -> None:
     done = run(build("threads.c", flags=FLAGS), tmp_path, "together", "10", "5", env={"VT_MAX_THREADS": "4"})
     assert len([line for line in done.stderr.splitlines() if "VT_MAX_THREADS" in line]) == 1
-    assert "91 events of rank 0 could not be recorded" in done.stderr, "7 threads of 13 events"
+    assert "91 events of rank 0 could not be recorded" in done.stderr, "7 threads with 13 events each"
     unify(tmp_path, "threads")
     trace = check(tmp_path / "threads.trace")
     assert len(trace.locations) == 4
@@ -121,7 +123,7 @@ def test_most_threads(build: Builder, tmp_path: Path) -> None:
 
 
 def test_plug_in_of_an_untraced_program(build: Builder, tmp_path: Path) -> None:
-    """It goes while a thread that has recorded is still there: the runtime must not go with it."""
+    """A plugin is unloaded while a thread that has recorded is running: the runtime must stay loaded."""
     plugin = build("plugin.c", flags=("-O1", "-shared", "-fPIC", "-DNAME=inner"), output="plugin.so")
     host = build("host.c", flags=("-pthread", "-ldl"), plain=True)
     assert run(host, tmp_path, plugin, code=5).stdout == "unloaded\n"

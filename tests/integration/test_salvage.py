@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs that did not end well: what is taken from left-over buffers, and what is said about it."""
+"""Runs that did not end normally: vtunify reads the remaining buffers, and says so."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.build.run import names, run, unify, vtrace
 from support.oracles.check import check
 
 HEAD_OF_BLOCK = 368  # bytes of struct vt_block
-SEQUENCE = 28  # where its sequence number stands
+SEQUENCE = 28  # offset of its sequence number
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_clean_end_has_no_marker(endings: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("written", [40, HEAD_OF_BLOCK + 50])
 def test_buffer_replaces_a_cut_block(endings: Path, tmp_path: Path, written: int) -> None:
-    """Killed in the middle of writing a block: its chunk still stands in the buffer."""
+    """A process was killed while it wrote a block: the chunk of this block is still in the buffer."""
     env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0", "VT_COMPRESSION": "no"}
     run(endings, tmp_path, "kill", "20000", env=env, code=-signal.SIGKILL)
     (events,) = (name for name in names(tmp_path) if ".events" in name)
@@ -90,8 +90,8 @@ def test_buffer_replaces_a_cut_block(endings: Path, tmp_path: Path, written: int
     assert trace.edges() == {(None, "main"): 1, ("main", "work"): 20000}
 
 
-def test_buffer_that_cannot_be_seen_is_named(endings: Path, tmp_path: Path) -> None:
-    """As on a cluster, where the buffer lies on another node's disk."""
+def test_missing_buffer_is_named(endings: Path, tmp_path: Path) -> None:
+    """The buffer is missing, as on a cluster where it is on the disk of another node: the message names the buffer."""
     env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
     run(endings, tmp_path, "kill", "20000", env=env, code=-signal.SIGKILL)
     (buffer,) = (name for name in names(tmp_path) if name.endswith(".buffer"))
@@ -108,7 +108,7 @@ def test_buffer_that_cannot_be_seen_is_named(endings: Path, tmp_path: Path) -> N
 
 
 def test_rank_that_is_killed(build: Builder, tmp_path: Path) -> None:
-    """mpiexec ends the others when one dies; what all have published until then is there."""
+    """mpiexec ends all ranks after one of them dies: the archive has all their published events."""
     program = build("dies.c", compiler="mpicc")
     run(program, tmp_path, ranks=3, code=None)
     unify(tmp_path, "dies")
@@ -119,15 +119,16 @@ def test_rank_that_is_killed(build: Builder, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["many.1.events.z", "many.2.events.z"])
-def test_salvage_takes_what_comes_before_the_damage(build: Builder, tmp_path: Path, file: str) -> None:
-    """Without --salvage a damaged file is refused; with it the blocks before the damage are taken, and it is said."""
+def test_salvage_takes_the_blocks_before_the_damage(build: Builder, tmp_path: Path, file: str) -> None:
+    """Without --salvage vtunify refuses a damaged file; with --salvage it uses the blocks before the damage, and names
+    the file."""
     env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
     run(build("many.c"), tmp_path, "20000", env=env)
     events = tmp_path / "many.1.events.z"
     if file == events.name:
         with events.open("r+b") as opened:
             opened.truncate(events.stat().st_size - 9)
-    else:  # a file that is no trace at all among the others
+    else:  # a file with another format beside the local files
         (tmp_path / file).write_text("what is this?\n")
     refused = unify(tmp_path, "many", check=False)
     assert refused.returncode == 1
@@ -140,7 +141,7 @@ def test_salvage_takes_what_comes_before_the_damage(build: Builder, tmp_path: Pa
 
 
 def test_killed_before_the_head_of_a_file_was_written(endings: Path, tmp_path: Path) -> None:
-    """Between creating a file and writing its head there is a moment; the buffer holds all there is."""
+    """A process was killed between creating a file and writing its head: all events are in the buffer."""
     run(endings, tmp_path, "kill", "100", code=-signal.SIGKILL)
     (definitions,) = (name for name in names(tmp_path) if name.endswith(".def.z"))
     with (tmp_path / definitions).open("r+b") as opened:

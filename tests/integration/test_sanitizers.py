@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The core under ThreadSanitizer, and traced programs under ASan, UBSan and valgrind. make sanitize runs all of it."""
+"""The core under ThreadSanitizer, and traced programs under ASan, UBSan and valgrind. make sanitize runs all tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VALGRIND = [
     "-q", "--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite", "--error-exitcode=99",
     f"--suppressions={ROOT / 'tests/support/build/valgrind.supp'}",
 ]  # fmt: skip
-# Arguments, and work's calls in the trace (None: not the same each time).
+# Program, arguments, and calls of work in the trace (None: the number varies).
 PROGRAMS = [
     ("many.c", ("20000",), 20000),
     ("threads.c", ("together", "5", "3000"), 18000),
@@ -41,7 +41,7 @@ CHECKS = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=un
 
 
 def compile_core(target: Path, *words: str | Path, compiler: str = "gcc") -> Path:
-    """Compiles the recording core together with other sources, as words and their order say."""
+    """Compiles the recording core with other sources and options; the words keep their order."""
     texts = [need(compiler), "-std=gnu11", *map(str, words), *map(str, CORE), "-o", str(target), "-lpthread", "-ldl"]
     subprocess.run(texts, check=True)
     return target
@@ -54,7 +54,7 @@ def stress(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def race(stress: Path, where: Path, scenario: str) -> None:
-    # Threads that exit leaves running are no leak here.
+    # Threads that are running at exit are not leaks.
     settings = {**SMALL, "VT_FILE_PREFIX": "t", "VT_COMPRESSION": "no", "TSAN_OPTIONS": "report_thread_leaks=0"}
     done = subprocess.run(
         [stress, scenario], cwd=where, env=environment(settings), capture_output=True, text=True, timeout=300
@@ -74,7 +74,7 @@ def test_races(stress: Path, tmp_path: Path, scenario: str) -> None:
 
 @pytest.fixture(scope="module")
 def threads_checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a libvtrace.so.1 and a libvtrace-io.so under ThreadSanitizer."""
+    """A directory with libvtrace.so.1 and libvtrace-io.so, built with ThreadSanitizer."""
     place = tmp_path_factory.mktemp("threads")
     shared = ["-g", "-O1", "-fsanitize=thread", "-shared", "-fPIC", "-fvisibility=hidden"]
     script = f"-Wl,-soname,libvtrace.so.1,-z,nodelete,--version-script={ROOT / 'csrc/core/libvtrace.map'}"
@@ -92,13 +92,13 @@ def threads_checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("program", ["io_threads", "io_aio"])
 def test_races_of_io(threads_checked: Path, tmp_path: Path, program: str) -> None:
-    """Threads that open, use and close each other's descriptors: no race of the shim's, and all is recorded."""
+    """Threads open, use and close each other's descriptors: the shim has no data race, and the trace is valid."""
     source = ROOT / "tests/programs" / f"{program}.c"
     libraries = [f"-L{threads_checked}", "-Wl,--no-as-needed", "-l:libvtrace-io.so", "-l:libvtrace.so.1", "-lpthread"]
     call([need("gcc"), "-g", "-O1", "-w", "-fsanitize=thread", source, "-o", program, *libraries], tmp_path)
     words = ["sh", "-c", f'exec "./{program}" </dev/null 9>told']
     env = {"VT_IOTRACE": "yes", "VT_MAX_FLUSHES": "0", "LD_LIBRARY_PATH": str(threads_checked)}
-    # TSan would install its own handlers by an instrumented sigaction, before it is ready for one.
+    # Otherwise TSan installs its handlers with the instrumented sigaction before it is initialised.
     options = ["report_thread_leaks=0", *(f"handle_{name}=0" for name in "segv sigbus abort sigill sigfpe".split())]
     done = call(words, tmp_path, env | {"TSAN_OPTIONS": ":".join(options)}, check=False)
     assert done.returncode == 0, done.stderr
@@ -108,7 +108,7 @@ def test_races_of_io(threads_checked: Path, tmp_path: Path, program: str) -> Non
 
 
 def test_races_of_sums(tmp_path: Path) -> None:
-    """Threads that come and go one after the other and at once: what they have in use adds up, without a race."""
+    """Threads start and end one after the other and at the same time: the sums of their memory agree; no race."""
     flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread", f"-I{ROOT / 'csrc'}"]
     sources = [ROOT / "tests/c/sums.c", ROOT / "csrc/memwrap/sums.c"]
     done = call([compile_core(tmp_path / "sums", *flags, *sources)], tmp_path, check=False)
@@ -116,7 +116,7 @@ def test_races_of_sums(tmp_path: Path) -> None:
 
 
 def test_races_of_the_heap(tmp_path: Path) -> None:
-    """The memory shim itself, its functions under other names: preloaded it would stand before the sanitizer."""
+    """The memory shim, with its functions renamed: preloaded it would come before the sanitizer."""
     flags = ["-g", "-O1", "-fno-builtin", "-fsanitize=thread", f"-I{ROOT / 'csrc'}", '-DVT_VERSION="test"']
     sources = [ROOT / "tests/c/heap.c", ROOT / "csrc/memwrap/sums.c"]
     program = compile_core(tmp_path / "heap", *flags, *sources)
@@ -134,7 +134,7 @@ def test_races_again(stress: Path, tmp_path: Path, scenario: str, turn: int) -> 
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a libvtrace.so.1 that checks itself, for programs that do so too."""
+    """A directory with libvtrace.so.1 under ASan and UBSan, for programs with the same sanitizers."""
     place = tmp_path_factory.mktemp("checked")
     script = f"-Wl,-soname,libvtrace.so.1,-z,nodelete,--version-script={ROOT / 'csrc/core/libvtrace.map'}"
     compile_core(place / "libvtrace.so.1", *CHECKS, "-shared", "-fPIC", "-fvisibility=hidden", script)
@@ -150,7 +150,7 @@ def test_address_and_undefined(
     done = run(build(source, flags=(*CHECKS, "-pthread")), tmp_path, *args, env=env)
     assert "Sanitizer" not in done.stderr
     assert "runtime error" not in done.stderr
-    assert "tool vtrace development" in (tmp_path / f"{name}.uctl").read_text(), "another library was in use"
+    assert "tool vtrace development" in (tmp_path / f"{name}.uctl").read_text(), "the program used another library"
     unify(tmp_path, name)
     assert calls is None or check(tmp_path / f"{name}.trace").calls()["work"] == calls
 
@@ -178,7 +178,7 @@ def valgrind(where: Path, program: Path, *args: str) -> None:
 
 
 def some(of: list[Any], *which: int) -> list[Any]:
-    """Parameters of which all but some are marked full."""
+    """Parameters; all but those with the given indices are marked full."""
     marks = [() if i in which else (pytest.mark.full,) for i in range(len(of))]
     return [pytest.param(*(x if isinstance(x, tuple) else (x,)), marks=m) for x, m in zip(of, marks, strict=True)]
 
@@ -196,7 +196,7 @@ def test_programs_in_valgrind(
 
 
 def test_memory_in_valgrind(build: Builder, tmp_path: Path) -> None:
-    """valgrind puts its own allocator behind the shim, not in its place."""
+    """valgrind's allocator is behind the shim and does not replace it: no errors, and the heap balances."""
     program = build("heap_threads.c", flags=("-g", "-O1", "-fno-builtin", "-pthread"))
     words = [need("valgrind"), *VALGRIND, "--soname-synonyms=somalloc=nouserintercepts", program, "4", "300", "40"]
     done = call(words, tmp_path, {**SMALL, "VT_MEMTRACE": "yes"}, check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace score: bytes and time by region, and filters that keep what they promise."""
+"""vtrace score: bytes and time by region, and filters that meet the requested size."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_fullest_process_counts(build: Builder, tmp_path: Path) -> None:
     assert (rows["MPI_Barrier"]["kind"], rows["MPI_Barrier"]["calls"]) == ("MPI", 4)
 
 
-def test_too_small_a_size_is_told(local: Path) -> None:
+def test_too_small_a_size_is_reported(local: Path) -> None:
     done = vtrace(local, "score", "many", "--fit", "3")
     assert done.stdout.splitlines()[-1] == "work -- 0"
     assert "16 bytes per process remain" in done.stderr
@@ -68,7 +68,7 @@ def test_usage(local: Path, words: list[str]) -> None:
     assert names(local) == before
 
 
-def test_nothing_there(tmp_path: Path) -> None:
+def test_missing_archive(tmp_path: Path) -> None:
     done = vtrace(tmp_path, "score", "nothing", check=False)
     assert done.returncode == 1
     assert "nothing" in done.stderr
@@ -137,8 +137,11 @@ _LANGUAGES = {
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "g++"])
-def test_the_flag_leaves_out_what_the_filter_names(build: Builder, tmp_path: Path, compiler: str) -> None:
-    """gcc compares with parts of names: work is one of work_more and rework, setup of a function that is not called."""
+def test_the_compiler_option_excludes_the_functions_of_the_filter(
+    build: Builder, tmp_path: Path, compiler: str
+) -> None:
+    """The option that gcc gets excludes the filter's functions. gcc matches parts of names: work is part of work_more
+    and rework, setup is part of the name of a function that is never called."""
     suffix, words = _LANGUAGES[compiler]
     source = tmp_path / f"parts{suffix}"
     source.write_text(_WORK.format(**words))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A cache of shims that a second user owns or may change: nothing in it is linked or loaded, and one line says why."""
+"""A cache of shims that a second user owns or may change: no file of it is linked or loaded, and one line says why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def wheel(build: Builder) -> mpis.Mpi:
 
 @pytest.fixture
 def cache(wheel: mpis.Mpi) -> Iterator[Path]:
-    """A directory with what looks like a whole shim. It is no library: a tool that takes it fails otherwise."""
+    """A directory that looks like a complete shim. Its files are not libraries, so a tool that used them would fail."""
     script = (
         f"from vtrace.wrappers.mpi_shim.installation import find_mpi; print(find_mpi({str(wheel.mpicc)!r}).key, end='')"
     )
@@ -46,7 +46,7 @@ def own(path: Path) -> None:
 
 
 def link(shim: Path) -> None:
-    """The cache is reached by a symbolic link of the second user."""
+    """The path of the cache contains a symbolic link of the second user."""
     home = shim.parents[1]
     home.rename(home.with_name("real"))
     home.symlink_to("real")
@@ -78,7 +78,7 @@ def refused(done: object, said: str) -> None:
 def test_shim_is_not_taken(cache: Path, wheel: mpis.Mpi, attack: str) -> None:
     env = {"XDG_CACHE_HOME": str(cache.parents[1]), "VT_SHIM_CACHE": ""}
     words = ["shim", "build", "--mpicc", wheel.mpicc]
-    assert vtrace(cache.parents[2], *words, env=env).stdout.strip() == str(cache / LIBRARY), "the cache is whole"
+    assert vtrace(cache.parents[2], *words, env=env).stdout.strip() == str(cache / LIBRARY), "the cache must be valid"
     ATTACKS[attack](cache)
     done = vtrace(cache.parents[2], *words, env=env, check=False)
     assert done.returncode == 1
@@ -102,4 +102,4 @@ def test_nothing_is_linked_preloaded_or_removed(cache: Path, wheel: mpis.Mpi, bu
     done = vtrace(tmp_path, "run", program, env=env, check=False)
     refused(done, done.stderr)
     done = vtrace(tmp_path, "shim", "clean", env=env)
-    assert victim.is_dir(), "the file that names what to remove is the second user's"
+    assert victim.is_dir(), "clean must not trust a list of files that the second user owns"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A second user plants links, FIFOs and files where commands write: each refuses in one line and harms nothing."""
+"""A second user creates links, FIFOs and files at the output paths of commands: each command refuses in one line, and
+changes nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def started(place: Path, words: list[str], name: str, kind: str, target: Path) -> tuple[str, int, str]:
-    """Runs a command behind a shell, whose number the second user knows: it is {pid} in the name of what he plants."""
+    """Runs a command behind a shell, whose process id the second user knows: {pid} in the name of his file."""
     with subprocess.Popen(
         ["sh", "-c", 'read go; exec "$@"', "sh", *words], cwd=place, env=environment(), stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -62,7 +63,7 @@ def test_output_of_a_command(build: Builder, shared: Path, target: Path, writer:
     unify(shared, "many")
     words = [*command("vtrace"), *WRITERS[writer]]
     name, code, said = started(shared, words, name, kind, target)
-    if kind == "hard link":  # an inode of this user: its name goes, its content stays
+    if kind == "hard link":  # an inode of this user: the name is replaced, and the content stays
         assert code == 0, said
         assert (shared / "out").read_bytes() not in (b"", VICTIM)
     else:
@@ -75,11 +76,11 @@ def test_output_of_a_command(build: Builder, shared: Path, target: Path, writer:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [".many.trace.tmp-{host}-{pid}", "many.trace"])
 def test_archive(build: Builder, shared: Path, target: Path, name: str, kind: str) -> None:
-    """The archive is built in a directory of a name that can be guessed."""
+    """The directory in which vtunify builds the archive has a name that the second user can guess."""
     run(build("many.c"), shared)
     name, code, said = started(shared, [*command("vtunify"), "many"], name, kind, target)
     if kind == "hard link" and name != "many.trace":
-        kind = "directory"  # a file of this user: vtunify does not remove what it has not made
+        kind = "directory"  # a file of this user: vtunify does not remove files that it has not created
     assert code == 1, said
     assert len(said.splitlines()) == 1
     assert name in said
@@ -89,18 +90,18 @@ def test_archive(build: Builder, shared: Path, target: Path, name: str, kind: st
 
 
 def test_directories_of_another_user_stay(build: Builder, shared: Path) -> None:
-    """What looks like an archive that a killed vtunify has left, but is another user's."""
+    """A directory of another user looks like the archive of a killed vtunify: it stays."""
     run(build("many.c"), shared)
     left = shared / f".many.trace.tmp-{platform.node()}-999999999"
     as_other(left.mkdir)
     os.utime(left, (0, 0))
     unify(shared, "many")
     assert left.is_dir()
-    assert (shared / "many.trace").stat().st_mode & 0o777 == 0o777 & ~mask(), "readable as any other"
+    assert (shared / "many.trace").stat().st_mode & 0o777 == 0o777 & ~mask(), "the archive needs the usual permissions"
 
 
-def test_nobody_enters_an_archive_in_the_making(build: Builder, shared: Path) -> None:
-    """libotf2 follows links: a second user who may write into its directory could plant some."""
+def test_unfinished_archive_is_private(build: Builder, shared: Path) -> None:
+    """While vtunify writes an archive, only its user has access: libotf2 follows links that others could create."""
     run(build("many.c"), shared)
     script = (
         "import os, sys; from pathlib import Path; from vtrace.io.archive.writer import Archive;"
@@ -112,7 +113,7 @@ def test_nobody_enters_an_archive_in_the_making(build: Builder, shared: Path) ->
 
 
 def test_own_links_and_devices(build: Builder, shared: Path) -> None:
-    """A link of this user's own is replaced, as ever; what is no file is refused."""
+    """A link of the same user is replaced. An output path that is not a regular file is refused."""
     run(build("many.c"), shared)
     unify(shared, "many")
     (shared / "mine").write_text("mine")

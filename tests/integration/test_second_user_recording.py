@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A second user plants links, FIFOs and files where a traced program writes: none is written or replaced."""
+"""A second user creates links, FIFOs and files at the paths of a traced program's files: vtrace does not write to them
+or replace them."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def shared(request: pytest.FixtureRequest) -> Iterator[Path]:
 
 
 def recorded(place: Path) -> dict[str, int]:
-    """The calls of the only archive that can be made here."""
+    """The calls in the archive of this user's run."""
     ours = [path for path in place.glob("many*.1.def.z") if path.lstat().st_uid == 0 and path.is_file()]
     prefix = ours[0].name.removesuffix(".1.def.z")
     unify(place, prefix)
@@ -37,7 +38,7 @@ def recorded(place: Path) -> dict[str, int]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_planted_before_the_start(build: Builder, shared: Path, tmp_path: Path, name: str, kind: str) -> None:
-    """The program runs as ever and is recorded, under other names where its own are taken."""
+    """A file of the second user has a name of the run: the program behaves normally, and the run gets another name."""
     target = victim(tmp_path)
     tmp_path.chmod(0o755)
     plant(shared / name, kind, target)
@@ -45,19 +46,19 @@ def test_planted_before_the_start(build: Builder, shared: Path, tmp_path: Path, 
     done = run(build("many.c"), shared, timeout=30)
     assert done.stdout == "done 10\n"
     assert unharmed(target)
-    ours = kind == "hard link"  # an inode of this user: its name may go, its content stays
+    ours = kind == "hard link"  # an inode of this user: the name may be replaced, and the content stays
     assert ours or state(shared / name) == before
     said = [line for line in done.stderr.splitlines() if "another user has" in line]
     if not ours:
         assert len(said) == 1, str(done)
-        assert f"{shared / name} " in said[0] or "files called many in" in said[0], str(done)
+        assert f"{shared / name} " in said[0] or "files named many in" in said[0], str(done)
     assert recorded(shared) == CALLS
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ending", ["lock", "lock.tmp", "uctl.tmp"])
 def test_names_with_the_process_number(build: Builder, shared: Path, tmp_path: Path, ending: str, kind: str) -> None:
-    """The second user may guess the number of the process. VT_FILE_UNIQUE counts in PREFIX.lock."""
+    """The second user guesses the process id in temporary names. VT_FILE_UNIQUE counts in PREFIX.lock."""
     target, name = victim(tmp_path), f"many.{ending}"
     tmp_path.chmod(0o755)
     program = build("many.c")
@@ -79,8 +80,8 @@ def test_names_with_the_process_number(build: Builder, shared: Path, tmp_path: P
 @pytest.mark.parametrize("kind", [*KINDS, "gone"])
 @pytest.mark.parametrize("pattern", ["*.events.z", "*.def.z", "*.buffer"])
 def test_swapped_during_the_run(build: Builder, tmp_path: Path, pattern: str, kind: str) -> None:
-    """In a directory without the sticky bit the second user may put something else in the place of a file that the
-    program will open again."""
+    """The directory has no sticky bit: the second user replaces or removes a file that the program opens again. The
+    program behaves normally, and the file of the second user stays unchanged."""
     target = victim(tmp_path)
     tmp_path.chmod(0o755)
     env = environment({"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"})
@@ -99,18 +100,18 @@ def test_swapped_during_the_run(build: Builder, tmp_path: Path, pattern: str, ki
         assert (out, started.returncode) == ("done\n", 7), said
         assert unharmed(target)
         assert kind == "hard link" or pattern == "*.buffer" or state(found) == before
-        if pattern != "*.buffer" and (pattern, kind) != ("*.def.z", "gone"):  # which is made anew
+        if pattern != "*.buffer" and (pattern, kind) != ("*.def.z", "gone"):  # vtrace creates that file again
             assert said.count(f"{found.name} cannot be") == 1, said
 
 
 def test_files_of_another_user_stay(build: Builder, shared: Path) -> None:
-    """A whole run of the second user: this user's gets a number, and both can be unified."""
+    """A complete run of the second user has the same name: this user's run gets a number, and both can be unified."""
     program = build("many.c")
     done = call(["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", program, "3"], shared)
     theirs = {path.name: path.read_bytes() for path in shared.iterdir()}
     assert set(theirs) == {"many.1.def.z", "many.1.events.z", "many.uctl"}, str(done)
     done = run(program, shared)
-    assert "another user has files called many in this directory: those of this run are called many_1" in done.stderr
+    assert "another user has files named many in this directory: this run names its files many_1" in done.stderr
     assert {name: (shared / name).read_bytes() for name in theirs} == theirs
     assert recorded(shared) == CALLS
 
@@ -118,7 +119,7 @@ def test_files_of_another_user_stay(build: Builder, shared: Path) -> None:
 @pytest.mark.parametrize("kind", ["directory", "link", "group", "sticky"])
 @pytest.mark.parametrize("setting", ["VT_FILE_PREFIX", "VT_PFORM_GDIR"])
 def test_directory_of_the_run(build: Builder, shared: Path, tmp_path: Path, setting: str, kind: str) -> None:
-    """The second user makes the directory first in which the run's files are to lie."""
+    """The second user has created the directory for the files of the run."""
     made, own, target = shared / "run.7", tmp_path / "own", tmp_path / "elsewhere"
     own.mkdir()
     target.mkdir()
@@ -132,14 +133,14 @@ def test_directory_of_the_run(build: Builder, shared: Path, tmp_path: Path, sett
     done = run(build("many.c"), own, env=env)
     assert done.stdout == "done 10\n"
     refused = kind in ("directory", "link")
-    assert done.stderr.count("a directory that another user has made: ") == refused, str(done)
+    assert done.stderr.count("a directory that another user has created: ") == refused, str(done)
     assert recorded(own if refused else made) == CALLS
     assert not list(target.iterdir())
     assert not refused or not list(made.iterdir())
 
 
-def test_directory_of_whom_it_all_belongs_to(build: Builder, tmp_path: Path, shared: Path) -> None:
-    """A link and a directory of the user whose directory they stand in: a colleague's, or of a network file system."""
+def test_link_and_directories_of_one_other_user(build: Builder, tmp_path: Path, shared: Path) -> None:
+    """The link and the directories belong to the same other user, for example a colleague: the run uses them."""
     os.chown(shared, OTHER, OTHER)
     as_other((shared / "runs").mkdir)
     as_other(lambda: (shared / "run.7").symlink_to("runs"))
@@ -148,7 +149,7 @@ def test_directory_of_whom_it_all_belongs_to(build: Builder, tmp_path: Path, sha
 
 
 def test_root_unifies_files_of_another_user(build: Builder, shared: Path) -> None:
-    """They are not removed, and a line says whose they are."""
+    """root unifies the files of another user: the files stay, and a line names their owner."""
     call(["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", build("many.c"), "3"], shared)
     theirs = names(shared)
     done = unify(shared, "many")
@@ -158,7 +159,7 @@ def test_root_unifies_files_of_another_user(build: Builder, shared: Path) -> Non
 
 
 def test_a_file_of_another_user_in_the_run(build: Builder, shared: Path) -> None:
-    """Whoever reads the head of a run's file can add a rank to the run, or replace one."""
+    """A file of the run belongs to another user, who could have changed it: a warning names the file and its owner."""
     run(build("many.c"), shared)
     os.chown(shared / "many.1.events.z", OTHER, OTHER)
     done = unify(shared, "many")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The VT_ variables of the run: sizes, shares, flushes, what is said, and wrong values (guide, Table 4.5)."""
+"""The VT_ variables of a recorded run: sizes, shares, flushes, messages, and wrong values (guide, Table 4.5)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from support.oracles.check import check
 from support.readers.archive import Trace
 
 CHUNK = 65536
-IN_CHUNK = (CHUNK - 512) // 8  # records
-CALLS = 24000  # needs 6 chunks
+IN_CHUNK = (CHUNK - 512) // 8  # records in a chunk
+CALLS = 24000  # these calls fill 6 chunks
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def many(build: Builder) -> Path:
 
 
 def kept(trace: Trace, location: int = 0) -> int:
-    """How many enters and leaves a location holds; those that vtunify adds to close regions count too."""
+    """The number of enters and leaves of a location, including the leaves that vtunify adds."""
     kinds = trace.kinds(location)
     return kinds["Enter"] + kinds["Leave"]
 
@@ -32,11 +32,11 @@ def kept(trace: Trace, location: int = 0) -> int:
 @pytest.mark.parametrize(
     ("size", "chunks"),
     [
-        ("100K", 2),  # 70 % of it, in whole chunks, at least 2
-        ("1", 2),  # less than 100 KB is 100 KB
-        ("350k", 4),  # 245 KiB
-        ("358400", 4),  # the same in bytes
-        ("256K", 3),  # 179.2 KiB
+        ("100K", 2),  # the main thread has 70 %, in whole chunks, at least 2
+        ("1", 2),  # the minimum is 100 KB
+        ("350k", 4),  # 70 % are 245 KiB
+        ("358400", 4),  # the same size in bytes
+        ("256K", 3),  # 70 % are 179.2 KiB
     ],
 )
 def test_one_buffer_then_the_location_stops(many: Path, tmp_path: Path, size: str, chunks: int) -> None:
@@ -44,7 +44,7 @@ def test_one_buffer_then_the_location_stops(many: Path, tmp_path: Path, size: st
     assert done.stdout == f"done {CALLS}\n"
     unify(tmp_path, "many")
     trace = check(tmp_path / "many.trace")
-    # The last records of the last chunk may make place for what says that recording stopped.
+    # The record of the stop may replace the last records of the last chunk.
     assert (chunks - 1) * IN_CHUNK < kept(trace) <= chunks * IN_CHUNK + 2
     assert trace.kinds()["MeasurementOnOff"] == 1
     assert len([line for line in done.stderr.splitlines() if "VT_MAX_FLUSHES" in line]) == 1
@@ -52,7 +52,7 @@ def test_one_buffer_then_the_location_stops(many: Path, tmp_path: Path, size: st
 
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_the_last_flush_that_is_allowed(many: Path, tmp_path: Path, most: int) -> None:
-    """The buffer is written so often, then the location stops: with its time, a marker, whole stacks and one line."""
+    """After this number of flushes the location stops: with its time, a marker, complete stacks and one line."""
     calls = 4 * CALLS
     done = run(many, tmp_path, str(calls), env={"VT_BUFFER_SIZE": "256K", "VT_MAX_FLUSHES": str(most)})
     said = unify(tmp_path, "many").stderr
@@ -60,11 +60,11 @@ def test_the_last_flush_that_is_allowed(many: Path, tmp_path: Path, most: int) -
     assert trace.kinds()["BufferFlush"] == most
     (off,) = [event for event in trace.events if event.kind == "MeasurementOnOff"]
     (marker,) = trace.markers
-    missing = 2 * (calls + 1) - kept(trace) + 1  # vtunify leaves main
+    missing = 2 * (calls + 1) - kept(trace) + 1  # vtunify adds the leave of main
     assert (marker.category, marker.time, marker.scope) == ("recording stopped", off.time, "LOCATION:0")
     assert marker.text == f"vtrace: recording stopped, VT_MAX_FLUSHES={most} reached: {missing:,} events missing"
     assert most * 3 * IN_CHUNK - 32 * most < kept(trace) <= most * 3 * IN_CHUNK + 2
-    assert trace.events[-1].time == off.time, "what is open is left there"
+    assert trace.events[-1].time == off.time, "open regions must end at the stop"
     for text in (done.stderr, said):
         (line,) = [line for line in text.splitlines() if "VT_MAX_FLUSHES" in line]
         assert f"{missing} events" in line.replace(",", "")
@@ -85,7 +85,7 @@ def test_flushes_are_counted(many: Path, tmp_path: Path) -> None:
         run(many, tmp_path, str(CALLS), env=env)
         unify(tmp_path, f"f{flushes}")
         found[flushes] = check(tmp_path / f"f{flushes}.trace")
-    for most in ("0", ""):  # the default: recording goes on
+    for most in ("0", ""):  # with the default recording continues
         assert found[most].calls() == {"main": 1, "work": CALLS}
     assert found["0"].kinds()["BufferFlush"] >= 2
     assert "MeasurementOnOff" not in found["0"].kinds()
@@ -99,15 +99,15 @@ def test_default_buffer_holds_this(many: Path, tmp_path: Path) -> None:
 
 
 def test_share_of_threads(build: Builder, tmp_path: Path) -> None:
-    """Without VT_THREAD_BUFFER_SIZE a thread has 10 % of VT_BUFFER_SIZE, the main thread 70 %."""
+    """Without VT_THREAD_BUFFER_SIZE a thread has 10 % of VT_BUFFER_SIZE, and the main thread 70 %."""
     program = build("threads.c", flags=("-O1", "-pthread"))
     trace = record(program, tmp_path, "together", "1", "34000", env={"VT_BUFFER_SIZE": "650K", "VT_MAX_FLUSHES": "1"})
     assert 7 * IN_CHUNK < kept(trace, 0) <= 8 * IN_CHUNK + 2  # 455 KiB: 8 chunks
-    assert IN_CHUNK < kept(trace, 1) <= 2 * IN_CHUNK + 2 + 2  # 65 KiB: 2 chunks; body and work are closed
+    assert IN_CHUNK < kept(trace, 1) <= 2 * IN_CHUNK + 2 + 2  # 65 KiB: 2 chunks; vtunify closes body and work
 
 
 def test_thread_buffer_size(build: Builder, tmp_path: Path) -> None:
-    """With it the main thread has all of VT_BUFFER_SIZE."""
+    """With VT_THREAD_BUFFER_SIZE the main thread has all of VT_BUFFER_SIZE."""
     program = build("threads.c", flags=("-O1", "-pthread"))
     env = {"VT_BUFFER_SIZE": "192K", "VT_THREAD_BUFFER_SIZE": "320K", "VT_MAX_FLUSHES": "1"}
     trace = record(program, tmp_path, "together", "1", "24000", env=env)
@@ -116,7 +116,7 @@ def test_thread_buffer_size(build: Builder, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("level", "lines"), [("0", 0), (None, 1), ("1", 1)])
-def test_what_is_said(many: Path, tmp_path: Path, level: str | None, lines: int) -> None:
+def test_messages_at_each_level(many: Path, tmp_path: Path, level: str | None, lines: int) -> None:
     done = run(many, tmp_path, env={"VT_VERBOSE": level} if level else {})
     said = done.stderr.splitlines()
     assert len(said) == lines
@@ -126,7 +126,7 @@ def test_what_is_said(many: Path, tmp_path: Path, level: str | None, lines: int)
         assert line.endswith("vtunify many")
 
 
-def test_everything_is_said(many: Path, tmp_path: Path) -> None:
+def test_all_messages(many: Path, tmp_path: Path) -> None:
     said = run(many, tmp_path, env={"VT_VERBOSE": "2"}).stderr.splitlines()
     assert len(said) > 1
     assert all(line.startswith("vtrace: ") for line in said)
@@ -146,7 +146,7 @@ def test_command_that_is_named_works_from_here(many: Path, tmp_path: Path, name:
 
 
 @pytest.mark.parametrize("ranks", [2])
-def test_only_rank_0_speaks(build: Builder, tmp_path: Path, ranks: int) -> None:
+def test_only_rank_0_prints(build: Builder, tmp_path: Path, ranks: int) -> None:
     program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
     done = run(program, tmp_path, ranks=ranks)
     assert len(done.stderr.splitlines()) == 1, done
@@ -182,7 +182,7 @@ def test_only_rank_0_speaks(build: Builder, tmp_path: Path, ranks: int) -> None:
     ],
 )
 def test_wrong_values_change_nothing(many: Path, tmp_path: Path, name: str, value: str) -> None:
-    """One line says what is used instead; the program's own output and exit code stay."""
+    """One line gives the value that is used instead; the program's output and exit code stay the same."""
     done = run(many, tmp_path, "10", "7", env={name: value}, code=7)
     assert done.stdout == "done 10\n"
     about = [line for line in done.stderr.splitlines() if name in line]
@@ -205,13 +205,13 @@ def test_wrong_values_change_nothing(many: Path, tmp_path: Path, name: str, valu
         ("VT_CLEAN", "maybe", "is not yes or no: yes is used"),
     ],
 )
-def test_what_is_said_of_wrong_values(tmp_path: Path, name: str, value: str, said: str) -> None:
-    """The value, what is allowed and what is used instead."""
+def test_messages_on_wrong_values(tmp_path: Path, name: str, value: str, said: str) -> None:
+    """The message has the wrong value, the allowed values and the value that is used."""
     done = vtrace(tmp_path, "settings", env={name: value})
     assert done.stderr == f"vtrace: {name}={value} {said}\n"
 
 
-def test_wrong_values_are_not_said_when_silent(many: Path, tmp_path: Path) -> None:
+def test_no_messages_on_wrong_values_when_silent(many: Path, tmp_path: Path) -> None:
     done = run(many, tmp_path, env={"VT_BUFFER_SIZE": "abc", "VT_VERBOSE": "0"})
     assert done.stderr == ""
 

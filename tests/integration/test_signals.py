@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Traced signal handlers that interrupt recording, flushes and malloc: nothing is damaged, what is lost is counted."""
+"""Traced signal handlers that interrupt recording, flushes and malloc: all data stay valid, and lost events count."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ WRAPPED = ("vt_chunk_take", "vt_chunk_give", "vt_chunk_keep", "vt_chunk_append")
 
 
 def account(program: Path, where: Path, how: str, threads: int, calls: int = 20000) -> None:
-    """Runs timer.c: recorded and lost events are those that were made."""
+    """Runs timer.c, and checks that recorded and lost events are all events."""
     begun, handlers, jumps = map(int, run(program, where, how, str(calls), str(threads), env=SMALL).stdout.split())
     found = ledger(where, "timer")
     assert handlers >= 60
-    assert found.lost == found.told.total() == found.told["SIGNAL"]
-    assert found.lost, "no handler came while its thread was recording: this test shows nothing"
-    assert found.kinds["FLUSH"], "nothing was written out meanwhile"
-    # A jump leaves two functions without their leaves, and perhaps one recording in the middle.
+    assert found.lost == found.lost_by_reason.total() == found.lost_by_reason["SIGNAL"]
+    assert found.lost, "no handler has interrupted the recording of an event: the test checks nothing"
+    assert found.kinds["FLUSH"], "no flush has happened: the test checks nothing"
+    # A jump skips the leaves of two functions, and may end the recording of one event.
     assert -3 * jumps <= found.functions + found.lost - 2 * begun <= jumps
     assert (jumps > 0) == (how == "jump")
 
@@ -45,7 +45,7 @@ def test_timer(build: Builder, tmp_path: Path, how: str, threads: int) -> None:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """timer.c with the core compiled in, and chunks write-protected while nobody owns them (tests/c/owned.c)."""
+    """timer.c linked with the core; chunks without an owner are write-protected (tests/c/owned.c)."""
     where = tmp_path_factory.mktemp("guarded")
     gcc, csrc = need("gcc"), ROOT / "csrc"
     traced = ["-g", "-O2", "-finstrument-functions", "-c", str(ROOT / "tests/programs/timer.c"), "-o", "timer.o"]
@@ -68,8 +68,9 @@ def test_no_store_into_a_chunk_that_is_not_owned_for_long(guarded: Path, tmp_pat
     account(guarded, tmp_path, how, 0, 3_000_000)
 
 
-def test_runtime_does_not_call_what_handlers_must_not(tmp_path: Path) -> None:
-    """Nothing that takes memory or a lock, or ends the program; dlopen and getenv serve before the program begins."""
+def test_runtime_calls_no_functions_that_are_unsafe_in_handlers(tmp_path: Path) -> None:
+    """libvtrace.so.1 refers to no function that allocates memory, takes a lock or ends the program. dlopen and getenv
+    are allowed, because vtrace calls them before the program begins."""
     undefined = call([need("nm"), "-D", "-u", "-P", LIB / "libvtrace.so.1"], tmp_path).stdout.split()
     names = {word.partition("@")[0] for word in undefined}
     assert {"dlsym", "memcpy"} <= names

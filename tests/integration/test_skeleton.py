@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tests/c/skeleton.c, the model for the next shim: it compiles without a warning, and does what it says."""
+"""tests/c/skeleton.c, the model of a new shim, compiles without warnings, and records as documented."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from vtrace.paths import LIB
 SOURCE = ROOT / "tests" / "c" / "skeleton.c"
 FLAGS = ("-std=c11", "-O2", "-fPIC", "-Wall", "-Wextra", "-Wshadow", "-Wpedantic", "-Werror", f"-I{LIB / 'include'}")
 THREADS, CALLS = 3, 20
-NAPS = CALLS * (THREADS + 1) + 1  # one in the signal handler
-SLEEPS = NAPS + 2  # before main, and with a bad time
+NAPS = CALLS * (THREADS + 1) + 1  # 1: in the signal handler
+SLEEPS = NAPS + 2  # 2: before main, and with an invalid time
 
 
 @pytest.fixture(scope="module", params=["gcc", "clang"])
@@ -60,7 +60,7 @@ def test_preloaded(library: Path, naps: Path, tmp_path: Path) -> None:
     trace = record(naps, tmp_path, str(THREADS), str(CALLS), env={"LD_PRELOAD": str(library)})
     assert_all_recorded(trace)
     about = json.loads(vtrace(tmp_path, "info", "--json", "naps").stdout)["about"]
-    assert "shim.mpi" not in about, "it is no MPI's"
+    assert "shim.mpi" not in about, "the skeleton must not look like an MPI shim"
 
 
 def test_linked(compiler: str, build: Builder, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_program_that_calls_nothing(library: Path, build: Builder, tmp_path: Pat
 
 
 def test_passive_where_nothing_can_be_recorded(library: Path, naps: Path, tmp_path: Path) -> None:
-    """In a directory that is gone, with one word about it."""
+    """The current directory is removed: the program behaves normally, and vtrace prints one line."""
     script = 'mkdir gone && cd gone && rmdir ../gone && LD_PRELOAD=$1 exec "$2" 3 20'
     done = call(["sh", "-c", script, "sh", library, naps], tmp_path)
     assert done.stdout == "ok\n"
@@ -91,7 +91,7 @@ def test_passive_where_nothing_can_be_recorded(library: Path, naps: Path, tmp_pa
 
 
 def test_killed_in_its_function(library: Path, tmp_path: Path) -> None:
-    """What is published of a shim survives as everything does."""
+    """SIGKILL inside of a wrapped function: the archive has its enter."""
     source = tmp_path / "killed.c"
     source.write_text(
         "#include <signal.h>\n#include <time.h>\n#include <unistd.h>\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What commands say of a name whose archive is not the last run, or is not there."""
+"""Messages on a name whose archive belongs to an earlier run, or does not exist."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from support.tools import call, command, need
 
 COMMANDS = (
     ("summary",), ("info",), ("report", "-o", "r.html"), ("export", "--to", "csv"), ("timers", "--all"), ("score",),
-    ("view", "--no-browser", "--idle", "0.01"), ("mpip",),
+    ("profile",), ("view", "--no-browser", "--idle", "0.01"), ("mpip",),
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def ran(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with heat.trace, of the first run, and the local files of the second."""
+    """A directory with heat.trace of a first run, and the local files of a second run."""
     where = tmp_path_factory.mktemp("ran")
     program = build("endings.c", output="heat")
     run(program, where, "return", "5")
@@ -35,19 +35,19 @@ def ran(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-def test_every_command_says_first_that_a_later_run_was_not_unified(ran: Path, words: tuple[str, ...]) -> None:
+def test_every_command_first_warns_of_a_later_run(ran: Path, words: tuple[str, ...]) -> None:
     done = vtrace(ran, words[0], "heat", *words[1:], check=False)
     assert "heat.trace is not the last run, which began at 20" in done.stderr.splitlines()[0], str(done)
     assert done.stderr.splitlines()[0].endswith("and left local files (vtunify --force heat)")
     assert "not the last run" not in vtrace(ran / "alone", words[0], "heat", *words[1:], check=False).stderr
 
 
-def test_diff_says_it_of_either(ran: Path) -> None:
+def test_diff_warns_of_a_later_run_for_both_archives(ran: Path) -> None:
     done = vtrace(ran, "diff", "alone/heat.trace", "heat")
     assert done.stderr.splitlines()[0].startswith("vtrace: warning: heat.trace is not the last run")
 
 
-def test_what_helps_helps(ran: Path, tmp_path: Path) -> None:
+def test_the_suggested_command_works(ran: Path, tmp_path: Path) -> None:
     place = tmp_path / "p"
     shutil.copytree(ran, place)
     unify(place, "--force", "heat")
@@ -55,7 +55,7 @@ def test_what_helps_helps(ran: Path, tmp_path: Path) -> None:
 
 
 def test_files_that_were_kept(ran: Path, tmp_path: Path) -> None:
-    """They are those of the archive, until there are older ones only."""
+    """Local files kept by vtunify -k belong to the archive: no warning."""
     place = tmp_path / "p"
     shutil.copytree(ran, place)
     unify(place, "-k", "heat")
@@ -75,7 +75,7 @@ def test_files_of_an_earlier_run(ran: Path, build: Builder, tmp_path: Path) -> N
     (line, *_) = vtrace(place, "summary", "heat").stderr.splitlines()
     assert line == (
         "vtrace: warning: local files of an earlier run of heat lie beside heat.trace "
-        "(vtunify --partial -o NAME heat makes another archive of what is left of them)"
+        "(vtunify --partial -o NAME heat unifies the remaining files into another archive)"
     )
 
 
@@ -91,7 +91,7 @@ def test_already_unified(ran: Path, tmp_path: Path) -> None:
 
 
 def test_already_unified_says_vtunify_mpi(ran: Path, build: Builder, tmp_path: Path) -> None:
-    """One rank says so for all, and all end well."""
+    """With vtunify-mpi one rank prints the message, and all ranks end with success."""
     mpi = mpis.find("mpich-wheel", build)
     shutil.copytree(ran / "alone" / "heat.trace", tmp_path / "heat.trace")
     before = (tmp_path / "heat.trace" / "traces.otf2").stat()
@@ -104,8 +104,9 @@ def test_already_unified_says_vtunify_mpi(ran: Path, build: Builder, tmp_path: P
     assert done.stderr.count("vtunify-mpi: error: ") == 1
 
 
-def test_nothing_is_unified(ran: Path, tmp_path: Path) -> None:
-    """Of the prefix, also where the program lies beside its files, and of the directory: the command that helps."""
+def test_only_local_files(ran: Path, tmp_path: Path) -> None:
+    """Only local files exist: for the prefix, with the program beside, and for the directory, the message names the
+    next command."""
     for path in ran.glob("heat.*.z"):
         shutil.copy2(path, tmp_path)
     (tmp_path / "heat").write_text("the program")
@@ -119,8 +120,8 @@ def test_nothing_is_unified(ran: Path, tmp_path: Path) -> None:
     assert call([sys.executable, "-c", code], tmp_path).stdout == f"heat: {said}\n"
 
 
-@pytest.mark.parametrize("word", ["info", "summary", "view", "report", "mpip", "timers", "score"])
-def test_nothing_is_there(tmp_path: Path, word: str) -> None:
+@pytest.mark.parametrize("word", ["info", "summary", "view", "report", "mpip", "timers", "score", "profile"])
+def test_no_files(tmp_path: Path, word: str) -> None:
     (tmp_path / "text").write_text("no archive")
     for name, said in (
         ("nodir/heat", "nodir/heat: no such file or directory"), ("heat", "heat: no such archive"),
@@ -132,10 +133,10 @@ def test_nothing_is_there(tmp_path: Path, word: str) -> None:
         assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("word", ["info", "summary", "score", "timers"])
+@pytest.mark.parametrize("word", ["info", "summary", "score", "timers", "profile"])
 def test_no_permission(ran: Path, tmp_path: Path, word: str) -> None:
-    """For the directory, and for a part of the archive, of which the rest is shown."""
-    root = os.geteuid() == 0  # who may read all
+    """No permission for the directory; then for one file of the archive, where commands show the other files."""
+    root = os.geteuid() == 0  # root may read all files
     without = [need("setpriv"), "--bounding-set=-all", "--inh-caps=-all"] if root else []
     shutil.copytree(ran / "alone" / "heat.trace", tmp_path / "heat.trace")
     (tmp_path / "heat.trace").chmod(0)
@@ -150,7 +151,7 @@ def test_no_permission(ran: Path, tmp_path: Path, word: str) -> None:
     assert "heat.trace/traces/0.evt cannot be read" in done.stderr or word == "info", str(done)
     done = call([*without, *command("vtrace"), "score", "--fit", "1", "heat"], tmp_path, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "--fit: heat does not hold all calls: heat.trace/traces/0.evt cannot be read" in done.stderr
+    assert "--fit: heat does not have all calls: heat.trace/traces/0.evt cannot be read" in done.stderr
 
 
 def test_missing_file_of_dump(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VT_START_AFTER and VT_STOP_AFTER: exactly what lies between the two moments is recorded, with whole stacks."""
+"""VT_START_AFTER and VT_STOP_AFTER: exactly the events between the two moments are recorded, with complete stacks."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def test_calls(build: Builder, tmp_path: Path, start: str, stop: str, calls: int
     spun = 0 if stop else 1
     expected = Counter(main=1, phase=calls, step=calls, leaf=3 * calls, spin=spun)
     if start == "leaf:298":
-        expected["step"] = expected["phase"] = 1  # open when recording begins
+        expected["step"] = expected["phase"] = 1  # both are open when recording begins
     assert trace.calls() == +expected
-    # step ends before phase
+    # The region step ends before phase.
     assert len(switches(trace, 0)) == (2 if start else 0) + (1 if stop else 0)
     assert len(said.splitlines()) == 1
 
 
 @pytest.mark.parametrize("threads", [0, 3])
 def test_seconds(build: Builder, tmp_path: Path, threads: int) -> None:
-    """To the microsecond, also of threads that notice it late."""
+    """The duration is exact to the microsecond, also for threads that record their next event later."""
     trace, _ = spans(build, tmp_path, "2", "0.8", str(threads), VT_START_AFTER="0.4", VT_STOP_AFTER="0.6s")
     assert len(trace.locations) == 1 + threads
     for location in trace.locations:
@@ -73,8 +73,8 @@ def test_seconds(build: Builder, tmp_path: Path, threads: int) -> None:
 
 
 @pytest.mark.parametrize("how", ["window", "off"])
-def test_threads_that_never_notice(build: Builder, tmp_path: Path, how: str) -> None:
-    """A thread that goes on without an event is off from the same moment on as all others."""
+def test_threads_without_further_events(build: Builder, tmp_path: Path, how: str) -> None:
+    """A thread without further events has the same end of recording as all other threads."""
     program = build("idles.c", flags=FLAGS)
     off = how == "off"
     env = {} if off else {"VT_STOP_AFTER": "0.2", "VT_PTHREAD": "no"}
@@ -86,8 +86,8 @@ def test_threads_that_never_notice(build: Builder, tmp_path: Path, how: str) -> 
     ends = {location: switches(trace, location) for location in trace.locations}
     assert [len(found) for found in ends.values()] == [1, 1, 1]
     (end,) = {found[0].time for found in ends.values()}
-    assert [event.kind for event in trace.events if event.time > end] == ["Leave"] * off  # main's
-    once, often = sorted(trace.calls(location)["leaf"] for location in (1, 2))  # whichever thread came first
+    assert [event.kind for event in trace.events if event.time > end] == ["Leave"] * off  # the leave of main
+    once, often = sorted(trace.calls(location)["leaf"] for location in (1, 2))  # the threads begin in any order
     assert once == 1 < 10 < often < 201
     assert json.loads(trace.properties["VTRACE::COVERAGE"])["complete"]
 
@@ -105,26 +105,26 @@ def test_ranks_count_by_themselves(build: Builder, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ("1000", "the program ended before"),
-        ("nothing:3", "there were 0 calls of it"),
-        ("step:11", "there were 10 calls"),
+        ("1000", "the program ended earlier"),
+        ("nothing:3", "the region has 0 calls"),
+        ("step:11", "the region has 10 calls"),
     ],
 )
-def test_never_begun(build: Builder, tmp_path: Path, given: str, what: str) -> None:
+def test_recording_that_never_begins(build: Builder, tmp_path: Path, given: str, what: str) -> None:
     trace, said = spans(build, tmp_path, "10", VT_START_AFTER=given)
     assert f"vtrace: VT_START_AFTER={given}: {what}" in said
     assert not trace.calls()
 
 
 @pytest.mark.parametrize("stop", ["0.1", "0.05s"])
-def test_an_end_before_the_begin(build: Builder, tmp_path: Path, stop: str) -> None:
+def test_stop_before_the_start(build: Builder, tmp_path: Path, stop: str) -> None:
     trace, said = spans(build, tmp_path, "10", "0.2", VT_START_AFTER="0.1", VT_STOP_AFTER=stop)
-    assert f"vtrace: VT_STOP_AFTER={stop} is not later than VT_START_AFTER=0.1: it is left out" in said
+    assert f"vtrace: VT_STOP_AFTER={stop} is ignored: it is not later than VT_START_AFTER=0.1" in said
     assert trace.calls()["leaf"] > 100
 
 
 @pytest.mark.parametrize("given", ["x", "5m", ":3", "step:", "step:0", "-1", "step:1e3", "1:2:", "99999999999"])
 def test_wrong_values(build: Builder, tmp_path: Path, given: str) -> None:
     trace, said = spans(build, tmp_path, "10", VT_STOP_AFTER=given)
-    assert f"VT_STOP_AFTER={given} is not seconds (10 or 0.5s) or calls of a region (NAME:100)" in said
+    assert f"VT_STOP_AFTER={given} is not a time in seconds (10 or 0.5s) or a call of a region (NAME:100)" in said
     assert trace.calls()["step"] == 10

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace summary: each number against the otf2 package's events, one after the other."""
+"""vtrace summary: each number agrees with a slow computation from the events in the otf2 package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROGRAMS = ("mpi_messages", "ranks_threads", "heap", "io_descriptors")
 
 
 def archive(name: str, build: Builder, where: Path) -> Path:
-    """The archive of a program with all that it does, its buffer written out more than once."""
+    """The archive of a program with all its classes of events, and with several flushes."""
     env = {"VT_IOTRACE": "yes", "VT_MEMTRACE": "yes", "VT_BUFFER_SIZE": "256K", "VT_MAX_FLUSHES": "0"}
     if name in ("mpi_messages", "ranks_threads"):
         mpi = mpis.find("mpich-wheel", build)
@@ -36,7 +36,7 @@ def archive(name: str, build: Builder, where: Path) -> Path:
 
 @dataclass
 class Both:
-    """What vtrace summary says of an archive, and its events."""
+    """The output of vtrace summary for an archive, and the archive's events."""
 
     told: dict[str, Any]
     trace: Trace
@@ -55,7 +55,7 @@ def summary(path: Path, *words: str) -> dict[str, Any]:
 
 
 def kind_of(trace: Trace, region: int) -> str:
-    """The column of the time in a region, by what the archive says of it."""
+    """The column for the time in a region, from the region's paradigm and role."""
     known = trace.regions[region]
     if known.paradigm == "MPI":
         return "mpi_ns"
@@ -67,7 +67,7 @@ def kind_of(trace: Trace, region: int) -> str:
 
 
 def slow_classes(trace: Trace) -> dict[tuple[str, str], Counter[str]]:
-    """ns by (process, thread) and class; while the buffer was written out that of tracing."""
+    """Time in ns by (process, thread) and class; the time of flushes belongs to tracing."""
     found: dict[tuple[str, str], Counter[str]] = {}
     for location in trace.locations.values():
         if location.kind == "METRIC" or location.id in trace.helpers:
@@ -106,7 +106,7 @@ def test_classes(both: Both) -> None:
     known = slow_classes(trace)
     assert found.keys() == known.keys()
     for key, times in known.items():
-        for name in {*times, *found[key]}:  # outside: events that the summary does not look at end a location, too
+        for name in {*times, *found[key]}:  # outside: a location may also end with an event that the summary skips
             assert found[key][name] == times[name] or name == "outside_ns", (key, name)
     flushed = sum(times["tracing_ns"] for times in known.values()) > 0
     assert flushed == any(event.kind == "BufferFlush" for event in trace.events)

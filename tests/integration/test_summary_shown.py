@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What people and programs get of vtrace summary: in a pipe, on a terminal, as CSV and JSON, of odd archives."""
+"""The output of vtrace summary: in a pipe, on a terminal, as CSV and JSON, and for unusual archives."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_in_a_pipe(odd: Path) -> None:
 
 
 def test_on_a_terminal(odd: Path) -> None:
-    """The same numbers, and names that are neither markup nor links."""
+    """On a terminal: the same numbers, and names without markup and links."""
     shown = on_terminal([*command("vtrace"), "summary", odd, "--sort", "name"], odd.parent)
     for name in viewed.NAMES.values():
         assert name in shown
@@ -109,7 +109,7 @@ def test_names_are_harmless(tmp_path: Path) -> None:
 
 
 def test_csv(odd: Path) -> None:
-    """All tables behind their names; the same numbers as in JSON."""
+    """CSV has all tables, each after its name, with the same numbers as JSON."""
     text = vtrace(odd.parent, "summary", odd, "--csv").stdout
     parts = dict(part.split("\n", 1) for part in text.removeprefix("# ").split("\n# "))
     assert tuple(parts) == TABLES
@@ -132,7 +132,7 @@ def test_part_of_a_trace(odd: Path) -> None:
 
 
 def test_many_locations(tmp_path: Path) -> None:
-    """People see those with the most and the least of each class, programs all."""
+    """The text has the locations with the most and the least time of each class; JSON has all locations."""
     archive = Foreign(tmp_path / "many.trace")
     for n in range(100):
         wait = 10 + (n * 37) % 100
@@ -171,8 +171,8 @@ def test_mistakes(odd: Path, words: tuple[str, ...], complaint: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_damage_is_told(odd: Path, tmp_path: Path) -> None:
-    """What comes before the damage counts."""
+def test_damage_is_reported(odd: Path, tmp_path: Path) -> None:
+    """A cut event file: a warning names the file, and the events before the damage count."""
     where = tmp_path / "cut.trace"
     shutil.copytree(odd, where)
     events = where / "traces" / "1.evt"
@@ -182,9 +182,9 @@ def test_damage_is_told(odd: Path, tmp_path: Path) -> None:
     assert len(json.loads(done.stdout)["notes"]) == 1
 
 
-@pytest.mark.parametrize("words", ["summary", "timers", "view", "report", "diff"])
+@pytest.mark.parametrize("words", ["summary", "timers", "profile", "view", "report", "diff"])
 def test_local_files_only(words: str, tmp_path: Path) -> None:
-    """Who has not unified yet is told how."""
+    """Only local files exist: the message gives the command to unify them."""
     write_events(tmp_path / "heat.1.events.z", [Chunk()], prefix="heat")
     names = ["heat", "heat"] if words == "diff" else ["heat"]
     done = vtrace(tmp_path, words, *names, check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who creates which thread, who waits for it, what threads are called, and how many there may be."""
+"""Threads: their creator, the thread that joins them, their names, and limits on their number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lives(request: pytest.FixtureRequest, build: Builder) -> Path:
 
 
 def stories(trace: Trace) -> dict[int, list[tuple[str, int]]]:
-    """What happens to each thread, by its number: kind of event and location, in order of time."""
+    """The events of each thread, by its sequence number: kind and location, in order of time."""
     found: dict[int, list[tuple[str, int]]] = {}
     for event in trace.events:
         if event.kind in LIFE:
@@ -39,7 +39,7 @@ def story(creator: int, own: int, waiter: int | None = None) -> list[tuple[str, 
 
 
 def in_any_order(found: dict[int, list[tuple[str, int]]]) -> dict[int, list[tuple[str, int]]]:
-    """Two threads at once: which of them gets location 1 is left open."""
+    """Two threads begin at the same time, and either one may have location 1: swaps the locations if necessary."""
     swap = {0: 0, 1: 2, 2: 1} if found[1][1] == ("ThreadBegin", 2) else {0: 0, 1: 1, 2: 2}
     return {number: [(kind, swap[location]) for kind, location in one] for number, one in found.items()}
 
@@ -120,7 +120,7 @@ def test_a_location_for_each_thread(lives: Path, tmp_path: Path) -> None:
     env = {"VT_PTHREAD_REUSE": "no", "VT_MAX_THREADS": "2"}
     trace = record(lives, tmp_path, "short", "50", env=env)
     assert stories(trace) == {number: story(0, number, 0) for number in range(1, 51)}
-    assert len(trace.locations) == 51, "the limit is on threads alive at once"
+    assert len(trace.locations) == 51, "VT_MAX_THREADS must count only threads that live at the same time"
 
 
 def test_without_thread_records(lives: Path, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_std_thread(build: Builder, tmp_path: Path, compiler: str) -> None:
 
 
 def test_preloaded(build: Builder, tmp_path: Path) -> None:
-    """A program that was not compiled with vtrace."""
+    """A program built without vtrace, with the preloaded runtime."""
     program = build("lives.c", flags=("-O1", "-pthread"), plain=True)
     library = next(BIN.parent.glob("lib/python*/site-packages/vtrace/_lib/libvtrace.so.1"))
     run(program, tmp_path, "nested", env={"LD_PRELOAD": str(library)})
@@ -167,11 +167,12 @@ def test_python_threads(tmp_path: Path) -> None:
 
 
 def test_more_threads_than_allowed(build: Builder, tmp_path: Path) -> None:
-    """One line, and what is missing is counted: each of the two other threads begins, and calls 11 functions."""
+    """More threads than VT_MAX_THREADS: one line, and the lost events count. Each of two lost threads has a begin and
+    11 calls."""
     program = build("threads.c", flags=("-O1", "-pthread"))
     done = run(program, tmp_path, "together", "3", "10", env={"VT_MAX_THREADS": "2"})
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["vtrace"] * 3
-    assert done.stderr.count("more than 2 threads at once: the others are not recorded; VT_MAX_THREADS allows") == 1
+    assert done.stderr.count("more than 2 threads at once: the others are not recorded; set a larger VT_MAX_THR") == 1
     assert "vtrace: 46 events of rank 0 could not be recorded\n" in done.stderr
     unify(tmp_path, "threads")
     trace = check(tmp_path / "threads.trace", complete=False)
@@ -182,7 +183,7 @@ def test_more_threads_than_allowed(build: Builder, tmp_path: Path) -> None:
 
 
 def test_many_locations_are_written_when_their_threads_end(lives: Path, tmp_path: Path) -> None:
-    """Neither do 300 threads need 40 MB of buffer, nor vtunify as many open files as there are."""
+    """300 threads need less than 40 MB of buffer, and vtunify needs fewer open files than there are threads."""
     env = {"VT_PTHREAD_REUSE": "no", "VT_FILE_PREFIX": "lives"}
     done = run(lives, tmp_path, "short", "300", env=env, launch=[need("prlimit"), f"--fsize={8 << 20}"])
     assert "grow" not in done.stderr
@@ -194,7 +195,7 @@ def test_many_locations_are_written_when_their_threads_end(lives: Path, tmp_path
 
 @pytest.mark.full
 def test_most_locations(lives: Path, tmp_path: Path) -> None:
-    """65 535 threads have a location of their own, 465 more none, with one line."""
+    """65 535 threads have their own location; 465 more threads have none, and one line says so."""
     done = run(lives, tmp_path, "short", "66000", env={"VT_PTHREAD_REUSE": "no"}, timeout=600)
     assert done.stderr.count("more than 65535 threads with a location each: the others are not recorded;") == 1
     assert f"vtrace: {465 * 3} events of rank 0 could not be recorded\n" in done.stderr

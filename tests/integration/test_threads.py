@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Threads: one location each, taken over by later threads, and the names of their files."""
+"""Threads: each has a location, which later threads reuse, and files with its number."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_files_of_threads(threads: Path, tmp_path: Path) -> None:
     assert names(tmp_path) == local | {"threads.uctl"}
 
 
-def test_files_of_the_last_thread_are_missed(threads: Path, tmp_path: Path) -> None:
+def test_missing_files_of_the_last_thread_are_reported(threads: Path, tmp_path: Path) -> None:
     run(threads, tmp_path, "together", "3", "10")
     for path in tmp_path.glob("threads.10003.*"):
         path.unlink()
@@ -89,8 +89,8 @@ def test_hybrid_world_is_one_communicator(build: Builder, tmp_path: Path) -> Non
 def test_main_thread_without_events(build: Builder, tmp_path: Path) -> None:
     run(build("quiet.c", flags=("-O1", "-pthread")), tmp_path)
     done = unify(tmp_path, "quiet")
-    assert done.stderr == "", "nothing is wrong with it"
+    assert done.stderr == "", "vtunify must print no warning"
     trace = check(tmp_path / "quiet.trace")
     assert trace.calls() == {"body": 1, "work": 10}
     assert names(tmp_path) == {"quiet.trace"}
-    assert "quiet" in trace.properties["VTRACE::ABOUT"], "the command line is known whichever thread came first"
+    assert "quiet" in trace.properties["VTRACE::ABOUT"], "the command line must not depend on the first thread"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace timers: regions of the user API with what was counted in them, in closed form and computed again."""
+"""vtrace timers: regions of the user API with their counters, in closed form and compared with the events."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_counts(archive: Path) -> None:
 
 
 def test_times(archive: Path) -> None:
-    """Also of the functions: computed again, one call after the other."""
+    """The times of regions and functions agree with a slow computation from the events."""
     trace = read(archive)
     calls: dict[tuple[str, str], list[int]] = defaultdict(list)
     for call in slow.calls(trace):
@@ -78,8 +78,8 @@ def metric(time: int, number: int, kind: Any, value: float) -> tuple[Any, ...]:
 
 
 def test_counters_of_other_tools(tmp_path: Path) -> None:
-    """Sums since the start, whose differences count where they are told; parts that are added; thousands of bytes. And
-    calls that last hours and differ by nanoseconds."""
+    """Counters of other tools: sums since the start, which count by differences; relative values, which are added; and
+    units in bytes. The calls last hours and differ by nanoseconds."""
     modes = (
         _otf2.METRIC_ACCUMULATED_START, _otf2.METRIC_RELATIVE_NEXT, _otf2.METRIC_ABSOLUTE_POINT,
         _otf2.METRIC_ABSOLUTE_POINT,
@@ -114,8 +114,8 @@ def test_counters_of_other_tools(tmp_path: Path) -> None:
     assert timed["max_ns"] - timed["min_ns"] == 3
 
 
-def test_nothing_is_marked(tmp_path: Path) -> None:
-    """Names are text in JSON; who has no regions of his own is told."""
+def test_no_user_regions(tmp_path: Path) -> None:
+    """Names are plain text in JSON. A message says that the program has no regions of the user API."""
     where = viewed.write(tmp_path / "odd.trace").parent
     done = vtrace(tmp_path, "timers", where, "--all", "--ranks", "1")
     assert "\\u001b" not in done.stdout

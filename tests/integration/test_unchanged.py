@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a program prints and how it ends are the same with and without tracing."""
+"""The output and the exit status of a program are the same with and without tracing."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_same_with_settings(build: Builder, tmp_path: Path, setting: str) -> Non
     assert done.stdout == "done 30000\n"
 
 
-def test_nobody_reads_stderr(build: Builder, tmp_path: Path) -> None:
-    """As in 2>&1 | head -1: a line that cannot be said must not end the program, nor its buffered output."""
+def test_closed_stderr(build: Builder, tmp_path: Path) -> None:
+    """stderr is a closed pipe, as in 2>&1 | head -1: a message of vtrace must not end the program or its output."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as closed:
@@ -67,7 +67,7 @@ def test_nobody_reads_stderr(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("main", ["", "-DMAIN="])
 def test_handler_on_a_small_stack(build: Builder, tmp_path: Path, main: str) -> None:
-    """Starting up and writing out must fit onto what is left of an alternate stack of SIGSTKSZ."""
+    """The first event and a flush happen on an alternate signal stack of SIGSTKSZ: the program behaves normally."""
     program = build("altstack.c", flags=("-O1", *([main] if main else [])))
     env = {"VT_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
     done = run(program, tmp_path, "30000", env=env, code=7)
@@ -76,7 +76,7 @@ def test_handler_on_a_small_stack(build: Builder, tmp_path: Path, main: str) -> 
 
 @pytest.mark.parametrize("place", ["removed", "d" * 200 + "/" + "e" * 200 + "/" + "f" * 200])
 def test_directory_that_cannot_be_used(build: Builder, tmp_path: Path, place: str) -> None:
-    """Too long for what is kept of it, or gone: nothing is recorded, and one line says so."""
+    """The current directory is removed or has a long path: no events are recorded, and one line says so."""
     directory = tmp_path / place
     directory.mkdir(parents=True)
     remove = 'rmdir "$PWD"; ' if place == "removed" else ""
@@ -87,7 +87,7 @@ def test_directory_that_cannot_be_used(build: Builder, tmp_path: Path, place: st
     for path in found:
         path.unlink()
     assert (done.returncode, done.stdout) == (7, "done 10\n"), str(done)
-    assert not found, "files were written into the root directory"
+    assert not found, "vtrace wrote files into the root directory"
     written = names(directory) if directory.exists() else set()
-    said = "vtrace: the current directory is gone or its path too long: nothing is recorded;"
+    said = "vtrace: the current directory does not exist or its path is too long: nothing is recorded;"
     assert (written, done.stderr.startswith(said), done.stderr.count("\n")) == (set(), True, 1), str(done)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Unifying has a few files open at a time, however many there are."""
+"""vtunify keeps few files open at a time, for any number of local files."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from support.build.builder import Builder
 from support.build.mpis import find
 from support.build.parallel import assert_same
 from support.readers.archive import read
-from support.synthetic_runs.wrong_clocks import Ranks, Record, told
+from support.synthetic_runs.wrong_clocks import Ranks, TimedRecord, repair_of
 from support.tools import call, command
 
 THREADS = 250
 FEW = 'ulimit -n 64; exec "$@"'
-"""Python itself, MPI and the archive want some."""
+"""Some of these descriptors are for Python, MPI and the archive."""
 
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """500 locations, each with a file: each thread of rank 0 sends to one of rank 1, whose clock is behind, and both
-    allocate."""
+    """The files of 500 locations. Each thread of rank 0 sends to one of rank 1, whose clock is behind; all threads
+    allocate memory."""
     where = tmp_path_factory.mktemp("wide")
-    sends: dict[int, list[Record]] = {}
-    gets: dict[int, list[Record]] = {}
+    sends: dict[int, list[TimedRecord]] = {}
+    gets: dict[int, list[TimedRecord]] = {}
     for thread in range(THREADS):
         allocates = [(1000, "ENTER_ALLOC", 5, 80), (1100, "LEAVE_ALLOC", 5, 0x900, 88, 1)]
         sends[thread] = [*allocates, (2000 + thread, "SEND", 1, 1 | thread << 32, 8)]
@@ -41,7 +41,7 @@ def limited(*words: str | Path) -> list[str | Path]:
 def test_vtunify(wide: Path) -> None:
     call(limited(*command("vtunify"), "-k", "--force", "-j", "2", "t"), wide)
     trace = read(wide / "u_t.trace")
-    found = told(trace)
+    found = repair_of(trace)
     assert (found["messages"], found["reversed_messages"], found["left"]) == (THREADS, THREADS, 0)
     assert len({event.location for event in trace.events}) >= 2 * THREADS
     call(limited(*command("vtunify"), "-k", "--no-repair", "-o", "plain", "t"), wide)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The user API in C and C++: every macro, with and without -DVTRACE, with vtrace and without."""
+"""The user API in C and C++: every macro, with and without -DVTRACE, and with and without vtrace."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_macro(build: Builder, tmp_path: Path, source: str, compiler: str,
 
 @pytest.mark.parametrize(("manual", "active"), [(False, False), (False, True), (True, False), (True, True)])
 def test_four_combinations(build: Builder, tmp_path: Path, manual: bool, active: bool) -> None:
-    """Of -vt:inst and -DVTRACE (guide 4.3.3.2)."""
+    """Instrumentation by the compiler (-vt:inst) and by macros (-DVTRACE), each on and off (guide 4.3.3.2)."""
     flags = [*(MANUAL[:2] if manual else ()), *(["-DVTRACE"] if active else ())]
     program = build("user.c", compiler="clang" if manual else "gcc", flags=flags)
     assert run(program, tmp_path).stdout == ("0\n" if active else "1\n")
@@ -106,7 +106,7 @@ def test_a_family_is_switched_off(build: Builder, tmp_path: Path, family: str) -
 
 @pytest.mark.parametrize(("source", "compiler", "level"), COMPILERS)
 def test_without_vtrace(build: Builder, tmp_path: Path, source: str, compiler: str, level: str) -> None:
-    """Compiled with -DVTRACE, linked without the library, statically too."""
+    """A program built with -DVTRACE and without the library, also statically: it runs, and leaves no files."""
     for name, more in (("shared", ()), ("static", ("-static",)), ("fixed", ("-no-pie", "-fno-pie"))):
         program = build(source, compiler=compiler, flags=(INCLUDE, "-DVTRACE", level, *more), output=name, plain=True)
         assert run(program, tmp_path).stdout == "1\n"
@@ -168,8 +168,9 @@ def test_scopes(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str,
     assert story(trace) == [*expected, *turns, "-second in a scope", "-main scope"]
 
 
-def test_pairs_that_are_none(build: Builder, tmp_path: Path) -> None:
-    """START without END and the reverse are repaired and told; the program's own names do no harm."""
+def test_starts_and_ends_without_a_partner(build: Builder, tmp_path: Path) -> None:
+    """START without END and END without START: vtunify repairs the stack and prints a line for each. Functions of the
+    program with names of the API stay separate."""
     run(build("user_pairs.c", flags=("-DVTRACE", "-O0")), tmp_path)
     said = unify(tmp_path, "user_pairs").stderr
     trace = check(tmp_path / "user_pairs.trace")
@@ -198,7 +199,7 @@ def test_threads(build: Builder, tmp_path: Path) -> None:
     unify(tmp_path, "user_threads")
     trace = check(tmp_path / "user_threads.trace")
     assert [trace.calls(n)["round"] for n in range(4)] == [rounds] * 4
-    assert [region.paradigm for region in trace.regions.values()].count("USER") == 1, "whichever thread came first"
+    assert [region.paradigm for region in trace.regions.values()].count("USER") == 1, "all threads must share a region"
     counted = [trace.kinds(n) for n in range(4)]
     assert [(kinds["Metric"], kinds["MpiSend"], kinds["MpiRecv"]) for kinds in counted] == [(rounds,) * 3] * 4
     values = sorted(e.attrs["values"][0] for e in trace.events if e.kind == "Metric")
@@ -211,7 +212,7 @@ def test_threads(build: Builder, tmp_path: Path) -> None:
         assert {a["msg_tag"] % 4 for a in sent} == {sent[0]["msg_length"]}
 
 
-def test_unmatched_messages_are_told(build: Builder, tmp_path: Path) -> None:
+def test_unmatched_messages_are_reported(build: Builder, tmp_path: Path) -> None:
     (tmp_path / "one.c").write_text('#include "vt_user.h"\nint main(void)\n{\n'
                                     "VT_MSG_SEND(VT_MSG_DEFCOMM, 1, 2);\nVT_MSG_SEND(VT_MSG_DEFCOMM, 2, 3);\n"
                                     "VT_MSG_RECV(VT_MSG_DEFCOMM, 2, 3);\nreturn 0;\n}\n")  # fmt: skip
@@ -224,8 +225,8 @@ def test_unmatched_messages_are_told(build: Builder, tmp_path: Path) -> None:
 
 
 def test_many_names_made_at_run_time(tmp_path: Path) -> None:
-    """Looked up by what they say: each is one region, each text one definition."""
-    count = 30_001  # odd: each name comes at even and at odd turns
+    """Names built at run time: each name is one region, and each text one definition."""
+    count = 30_001  # odd, so that each name occurs in even and in odd rounds
     (tmp_path / "many.c").write_text('#include <stdio.h>\n#include "vt_user.h"\nint main(void)\n{\nchar name[32];\n'
                                      'unsigned int id = VT_MARKER_DEF("mark", VT_MARKER_TYPE_HINT);\n'
                                      f"for (int i = 0; i < {3 * count}; i++) {{\n"
@@ -242,7 +243,7 @@ def test_many_names_made_at_run_time(tmp_path: Path) -> None:
     texts = {line.rpartition("Text: ")[2] for line in marked if line.startswith("MARKER ")}
     assert (len(marked), len(texts)) == (1 + 3 * count // 2, count)
     definitions = vtrace(tmp_path, "dump", "many", "--no-records", "--only", "TEXT", check=False).stdout
-    assert definitions.count("\n") in (0, count), "removed with the local files, or each once"
+    assert definitions.count("\n") in (0, count), "each text needs one definition (none after vtunify)"
 
 
 def test_hidden_by_a_filter(build: Builder, tmp_path: Path) -> None:
@@ -253,7 +254,7 @@ def test_hidden_by_a_filter(build: Builder, tmp_path: Path) -> None:
     assert story(check(tmp_path / "user.trace")) == [item for item in ALL if item not in hidden]
 
 
-def test_dump_shows_it(build: Builder, tmp_path: Path) -> None:
+def test_dump(build: Builder, tmp_path: Path) -> None:
     run(build("user.c", flags=MANUAL), tmp_path)
     shown = vtrace(tmp_path, "dump", "user").stdout
     texts = ['MARKER steps <3> text="it went"', 'COMMENT text="half way"', "USER_SEND queue <1> tag=5 bytes=80"]

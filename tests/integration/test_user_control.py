@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rewind, and recording off and on by the user API."""
+"""VT_REWIND, VT_OFF and VT_ON of the user API."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.build.builder import Builder
+from support.build.builder import AS_WRITTEN, Builder
 from support.build.mpis import Mpi
 from support.build.run import run, unify
 from support.oracles.check import check
@@ -16,15 +16,15 @@ from support.oracles.user_api import INCLUDE, MANUAL, pair, story
 from support.readers.archive import short
 from support.tools import PROGRAMS
 
-LEVEL = "VT_REWIND lies at another level of the call stack"
+LEVEL = "VT_REWIND is at another level of the call stack"
 N = 9000
-"""Pairs of events that fill more than two chunks."""
+"""Number of pairs of events; they fill more than two chunks."""
 BEFORE, AFTER = pair("before", 2), pair("after", 2)
 GAP = ["OFF", "ON"]
 CASES = {
     "plain": ([*GAP, *AFTER], None),
     "again": ([*GAP, *AFTER], None),
-    "late": ([*pair("gone", 2), "BufferFlush", *AFTER], "are written out already and stay; a larger VT_BUFFER_SIZE"),
+    "late": ([*pair("gone", 2), "BufferFlush", *AFTER], "are already in the local files; set a larger VT_BUFFER_SIZE"),
     "sibling": (["+marks", "-marks", *GAP, "+rewinds", "-rewinds", *AFTER], None),
     "deeper": ([*GAP, "+rewinds", "-rewinds", *AFTER], LEVEL),
     "higher": (["+marks", "-marks", *GAP, *AFTER], LEVEL),
@@ -46,7 +46,7 @@ def test_rewind(build: Builder, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["plain", "again", "sibling", "deeper"])
 def test_rewind_over_chunks_with_functions(build: Builder, tmp_path: Path, name: str) -> None:
-    """What is discarded has filled chunks; a function that was met there first is known by its name later."""
+    """The discarded events fill several chunks. A function that the program first calls there has its name later."""
     run(build("user_rewind.c", flags=("-DVTRACE", "-O1")), tmp_path, name, str(N))
     unify(tmp_path, "user_rewind")
     trace = check(tmp_path / "user_rewind.trace")
@@ -66,24 +66,24 @@ def test_killed_behind_a_rewind(build: Builder, tmp_path: Path, pairs: int) -> N
 
 
 def test_small_buffer(build: Builder, tmp_path: Path) -> None:
-    """The buffer is written out between mark and rewind: all stays, nothing is damaged."""
+    """A flush between mark and rewind: all events stay, and the trace is valid."""
     settings = {"VT_BUFFER_SIZE": "150K", "VT_MAX_FLUSHES": "0"}
     done = run(build("user_rewind.c", flags=MANUAL), tmp_path, "plain", str(N), env=settings)
-    assert "are written out already and stay" in done.stderr
+    assert "are already in the local files" in done.stderr
     unify(tmp_path, "user_rewind")
     calls = check(tmp_path / "user_rewind.trace").calls()
     assert (calls["before"], calls["gone"], calls["after"]) == (N, N, N)
 
 
 def test_off_and_on_with_mpi(mpi: Mpi, tmp_path: Path) -> None:
-    """VT_OFF and VT_ON do what MPI_Pcontrol(0) and (1) do, for MPI's own bookkeeping too."""
+    """VT_OFF and VT_ON have the effect of MPI_Pcontrol(0) and MPI_Pcontrol(1), also on the state of MPI objects."""
     text = (PROGRAMS / "mpi_pcontrol.c").read_text()
     assert {"MPI_Pcontrol(0)", "MPI_Pcontrol(1)"} <= set(re.findall(r"MPI_Pcontrol\(\d\)", text))
     changed = text.replace("MPI_Pcontrol(0)", "VT_OFF()").replace("MPI_Pcontrol(1)", "VT_ON()")
     source = tmp_path / "switched.c"
     source.write_text(f'#include "vt_user.h"\n{changed}')
     stories = []
-    for program in (mpi.build("mpi_pcontrol.c"), mpi.build(source, flags=("-DVTRACE", INCLUDE, "-O1"))):
+    for program in (mpi.build("mpi_pcontrol.c"), mpi.build(source, flags=("-DVTRACE", INCLUDE, *AS_WRITTEN))):
         place = tmp_path / program.name
         place.mkdir()
         mpi.run(program, place, ranks=2)

@@ -39,7 +39,7 @@ def check_all(trace: Trace, around: list[str]) -> None:
 
 
 def line_of(source: str, text: str) -> int:
-    """Where a text first stands."""
+    """The number of the first line that contains the text."""
     lines = (PROGRAMS / source).read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
@@ -69,7 +69,7 @@ def test_without_the_macros(build: Builder, tmp_path: Path, source: str) -> None
 
 @pytest.mark.parametrize("family", ["REGION", "CONTROL", "COMMENT", "COUNT", "MARKER", "MSG"])
 def test_a_family_is_switched_off(tmp_path: Path, family: str) -> None:
-    """Its entry points are not referred to."""
+    """-DVTRACE_NO_FAMILY: the object refers to no entry point of the family."""
     flags = [INCLUDE, "-DVTRACE", f"-DVTRACE_NO_{family}", "-c"]
     call([need("gfortran"), *flags, PROGRAMS / "user_free.F90", "-o", "x.o"], tmp_path)
     used = {line.split()[-1] for line in call([need("nm"), "-u", "x.o"], tmp_path).stdout.splitlines() if "vt_" in line}
@@ -82,7 +82,7 @@ def test_a_family_is_switched_off(tmp_path: Path, family: str) -> None:
 
 
 def test_without_vtrace(build: Builder, tmp_path: Path) -> None:
-    """Fortran has no weak references: libvtrace-user.a stands in, which vtrace-fc adds to a static link itself."""
+    """Fortran has no weak references, so libvtrace-user.a has empty functions. vtrace-fc adds it to a static link."""
     stubs = LIB / "libvtrace-user.a"
     for more in ((), ("-static",)):
         flags = (INCLUDE, "-DVTRACE", *more, stubs)
@@ -94,7 +94,7 @@ def test_without_vtrace(build: Builder, tmp_path: Path) -> None:
 
 
 def test_names_of_other_compilers(tmp_path: Path) -> None:
-    """Each entry point has the four names that Fortran compilers make of it."""
+    """Each entry point has the four spellings of Fortran compilers."""
     (tmp_path / "x.f90").write_text("call VT_User_rewind__()\nend\n")
     shown = call([*command("vtrace-fc"), "-vt:show", "-vt:seq", "x.f90"], tmp_path).stdout
     assert INCLUDE in shown

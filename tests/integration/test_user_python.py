@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Python programs: vtrace.user, and their functions."""
+"""Python programs: the module vtrace.user, and recorded functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOOK = {**PRELOAD, "VT_PYTRACE": "yes", "PYTHONPATH": str(PYTHON_HOOK)}
 
 
 def _pythons() -> dict[str, str]:
-    """One interpreter of each version that is here: this one, those in PATH, those of pyenv and beside this one."""
+    """One interpreter of each version: this one, and those in PATH, of pyenv and next to this one."""
     found: dict[str, str] = {}
     shared = glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))
     shared += sorted(map(str, Path(sys.base_prefix).parent.glob("*/bin/python3")))
@@ -42,7 +42,7 @@ _MISSING = pytest.mark.skip("no Python 3.12 or newer is in PATH or ~/.pyenv, and
 
 
 def _monitors(version: str) -> bool:
-    """Whether a Python of this version has sys.monitoring."""
+    """True if a Python of this version has sys.monitoring."""
     return int(version.partition(".")[2]) >= 12
 
 
@@ -59,7 +59,7 @@ def python(request: pytest.FixtureRequest) -> str:
 
 
 def test_interface_of_the_interpreter(tmp_path: Path, python: str) -> None:
-    """Functions are recorded through sys.monitoring where the interpreter has it, else through a profiler."""
+    """The hook uses sys.monitoring if the interpreter has it, else a profiler."""
     code = (
         "import sys; tools = getattr(sys, 'monitoring', None); "
         "print(sys.getprofile() is not None, tools and [tools.get_tool(number) for number in range(6)].count('vtrace'))"
@@ -99,7 +99,7 @@ def test_user_module_untraced(tmp_path: Path) -> None:
 
 
 def own(trace: Trace, location: int = 0) -> list[str]:
-    """The story without the functions of other modules."""
+    """The events of the functions in __main__."""
     mine = [told for told in story(trace, location) if "__main__." in told]
     return [told.replace("__main__.", "").replace("Solver.", "") for told in mine]
 
@@ -119,8 +119,8 @@ def test_functions(tmp_path: Path, python: str) -> None:
     assert "def passes_on" in (PROGRAMS / "functions.py").read_text().splitlines()[region.line - 1]
 
 
-def test_environments_modules_and_their_own_sitecustomize(tmp_path: Path) -> None:
-    """Recorded in a virtual environment, with -m, and beside a sitecustomize of the program's."""
+def test_virtual_environment_module_and_sitecustomize(tmp_path: Path) -> None:
+    """Functions are recorded in a virtual environment, with -m, and with the program's own sitecustomize."""
     call([sys.executable, "-m", "venv", "--without-pip", "v"], tmp_path)
     (site,) = (tmp_path / "v" / "lib").glob("python3*/site-packages")
     (site / "sitecustomize.py").write_text("import sys\nsys.customized = True\n")
@@ -137,7 +137,7 @@ def test_environments_modules_and_their_own_sitecustomize(tmp_path: Path) -> Non
 
 
 def test_off_by_default(tmp_path: Path) -> None:
-    """Without VT_PYTRACE the hook does nothing, and without the runtime neither."""
+    """Without VT_PYTRACE, or without the runtime, the hook records nothing."""
     for number, env in enumerate(({**HOOK, "VT_PYTRACE": "no"}, {"VT_PYTRACE": "yes", "PYTHONPATH": str(PYTHON_HOOK)})):
         place = tmp_path / str(number)
         place.mkdir()
@@ -169,7 +169,7 @@ def test_vtrace_run(tmp_path: Path) -> None:
 
 
 def test_with_mpi4py(tmp_path: Path) -> None:
-    """Functions, MPI calls and vtrace.user on one timeline."""
+    """Functions, MPI calls and regions of vtrace.user are nested in one location."""
     pytest.importorskip("mpi4py")
     (tmp_path / "ring.py").write_text(
         "from mpi4py import MPI\nfrom vtrace.user import region\n\ndef step(comm):\n    with region('exchange'):\n"

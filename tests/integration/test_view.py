@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace view and vtrace report in a real browser: what is on the page, clicked, and asked of the network."""
+"""vtrace view and vtrace report in a real browser: contents, clicks, and network requests."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ def report(archive: Path, page: Browser, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_view(archive: Path, page: Browser, tmp_path: Path) -> None:
-    """Ranks, calls and communicators are on the page; a search finds a call and says what it is, of a receive also
-    where the message comes from."""
+    """The page has ranks, calls and communicators. A search finds a call, and for a receive also the send."""
     from selenium.webdriver.common.keys import Keys
 
     with served(tmp_path, archive, "--most", "1000") as (address, process):
@@ -68,7 +67,7 @@ def test_view(archive: Path, page: Browser, tmp_path: Path) -> None:
         search.send_keys("MPI_Recv")
         page.until(lambda: " / 100\n" in page.text())
         search.send_keys("\n")
-        page.until(lambda: "ing Flows" in page.text())  # it goes by the begins of calls
+        page.until(lambda: "ing Flows" in page.text())  # the search goes through the begins of calls
         page.until(lambda: "MPI_Send" in page.text())
         page.driver.switch_to.default_content()
         assert page.asked() <= {"http://127.0.0.1", "data://", "blob://"}
@@ -80,7 +79,7 @@ def test_view(archive: Path, page: Browser, tmp_path: Path) -> None:
 
 
 def test_ssh_line(archive: Path, tmp_path: Path) -> None:
-    """On a login node: what to type at home. Nothing stays in the directory for temporary files."""
+    """On a login node: vtrace prints the ssh command for the user's machine, and leaves no temporary files."""
     with served(tmp_path, archive) as (address, process):
         port = address.split(":")[2].split("/")[0]
         assert process.stderr
@@ -101,14 +100,14 @@ def test_report_names_are_text(report: Browser) -> None:
 
 
 def test_report_offers_no_way_out(report: Browser) -> None:
-    """Plotly has a button that sends a chart to its makers."""
+    """The report lacks Plotly's button that sends a chart to a server of Plotly."""
     titles = report.run("return [...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title)")
     assert "Zoom in" in titles
     assert not [title for title in titles if "hare" in title or "loud" in title]
 
 
 def test_report_tables_sort(report: Browser) -> None:
-    """By a click on a head, or with the keyboard."""
+    """A click on a column head sorts the table, and so does the keyboard; the search hides other rows."""
     read = "return [...document.querySelectorAll('#profile tbody tr')].map(r => Number(r.cells[2].dataset.v))"
     head = report.driver.find_elements("css selector", "#profile th button")[2]
     report.run("arguments[0].scrollIntoView({block: 'center'})", head)
@@ -123,7 +122,7 @@ def test_report_tables_sort(report: Browser) -> None:
 
 
 def test_report_charts(report: Browser) -> None:
-    """What Plotly draws is what the archive holds."""
+    """The charts have the numbers of the archive."""
     assert report.run("return document.getElementById('matrix-text').textContent").startswith("100 messages, 800 bytes")
     z = report.run("return document.getElementById('matrix').data[0].hovertext")
     assert z == [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Archives of MPI programs in readers of others: ViTE (exports without a screen) and Debian's older otf2-print."""
+"""Archives of MPI programs in other readers: ViTE (export without a screen) and the older otf2-print of Debian."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ PROGRAMS = {
 }  # fmt: skip
 HEAT = ROOT / "examples" / "heat2d"
 CONTAINER, ARROW = "rgb(0,0,153)", "rgb(256,256,256)"
-"""Colours of ViTE's export."""
+"""Colours in ViTE's export."""
 
 
 def draw(trace: Trace) -> str:
-    """What ViTE makes of an archive, as SVG; it must not complain of the archive."""
+    """The drawing of an archive by ViTE, as SVG. Checks that ViTE prints no warning."""
     target = trace.path / "drawn.svg"
     done = call([need("vite"), trace.path / "traces.otf2", "-e", target], trace.path, {"QT_QPA_PLATFORM": "offscreen"})
     assert "0 errors and 0 warnings" in done.stderr, str(done)
@@ -34,7 +34,7 @@ def draw(trace: Trace) -> str:
 def check_drawing(trace: Trace, svg: str) -> None:
     fills = Counter(re.findall(r'<(?:rect|path|polygon)[^>]* fill="([^"]*)"', svg))
     processes = {location.process for location in trace.locations.values()}
-    assert fills[CONTAINER] == 2 + len(processes) + len(trace.locations)  # machine, node
+    assert fills[CONTAINER] == 2 + len(processes) + len(trace.locations)  # 2: machine and node
     texts = re.findall(r"<text[^>]*>([^<]*)", svg)
     for location in trace.locations.values():
         assert any(text.startswith(location.name) for text in texts)
@@ -57,7 +57,7 @@ def test_heat2d(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", PROGRAMS)
 def test_programs(build: Builder, tmp_path: Path, source: str) -> None:
-    """record has read them with otf2-print -Werror."""
+    """ViTE draws the archive of each program; record has already read it with otf2-print -Werror."""
     need("mpicc")
     program = build(source, compiler="mpicc", flags=("-O1", "-pthread"))
     trace = record(program, tmp_path, *(["5"] if source == "ranks_threads.c" else []), ranks=PROGRAMS[source])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The options of vtunify as the guide has them (Table 4.6), and that its result depends on nothing but its input."""
+"""The options of vtunify as in the guide (Table 4.6); the result depends only on the input."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_orders_and_options(local: Path, words: tuple[str, ...]) -> None:
 
 
 def test_quiet_and_verbose(local: Path) -> None:
-    """-q and -v win over VT_VERBOSE, the last of them over the other."""
+    """-q and -v override VT_VERBOSE, and the last one of them counts."""
     said = {}
     for words, level in [("", "1"), ("-q", "2"), ("-v", "0"), ("-v -q", "1"), ("-q -v", "1"), ("", "0"), ("", "2")]:
         options = [*words.split(), "-k", "-o", f"out{len(said)}"]
@@ -88,7 +88,7 @@ def test_two_prefixes(local: Path) -> None:
 
 
 def test_same_input_same_bytes(build: Builder, tmp_path: Path) -> None:
-    """Whatever the number of threads: ids in order of locations, integer arithmetic."""
+    """The archive has the same bytes for any number of threads: ids in order of locations, integer arithmetic."""
     program = build("threads.c", flags=("-O1", "-pthread"))
     run(program, tmp_path, "together", "5", "400")
     found = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtunify-mpi writes what vtunify writes, on any number of ranks, wherever the files lie, and ends as one."""
+"""vtunify-mpi writes the archive of vtunify, on any number of ranks, with files anywhere, and all ranks end alike."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mpich(build: Builder) -> Mpi:
 
 @pytest.fixture(scope="module")
 def heat(mpich: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The local files of examples/heat2d on 4 ranks, and u_heat2d.trace."""
+    """A directory with the local files of examples/heat2d on 4 ranks, and the archive u_heat2d.trace."""
     where = tmp_path_factory.mktemp("heat")
     sources = [HEAT / name for name in ("heat.c", "halo.c")]
     words = [*command("vtrace-cc"), "-vt:cc", str(mpich.mpicc), "-O1", *sources, "-o", "heat2d", "-lm"]
@@ -49,20 +49,36 @@ def heat(mpich: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_heat2d(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
     done = unify_mpi(mpich, heat, "-k", "-j", str(1 + ranks % 2), "-o", tmp_path / "all", "heat2d", ranks=ranks)
     assert done.stderr == ""
-    assert done.stdout.count("\n") == 2, "one rank speaks for all"
+    assert done.stdout.count("\n") == 2, "only one rank may print"
     assert_same(heat / "u_heat2d.trace", tmp_path / "all.trace")
+
+
+def test_samples(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
+    """Calling contexts are the same for any number of ranks; a sample in a call of MPI ends with this call."""
+    mpich.run(heat / "heat2d", tmp_path, "300", "100", ranks=4, env={"VT_SAMPLE_RATE": "1000"})
+    unify(tmp_path, "-k", "heat2d")
+    unify_mpi(mpich, tmp_path, "-k", "-o", tmp_path / "all", "heat2d", ranks=3)
+    assert_same(tmp_path / "u_heat2d.trace", tmp_path / "all.trace")
+    words = ["profile", "all.trace", "--by", "callpath", "--json"]
+    rows = json.loads(vtrace(tmp_path, *words).stdout)["profile"]
+    assert sum(row["samples"] for row in rows) > 20
+    assert {"main"} <= {row["callpath"][0] for row in rows if row["samples"]}
+    for row in rows:
+        assert not any(
+            name.startswith("MPI_") for name in row["callpath"][:-1] if row["callpath"][-1] != "(buffer flush)"
+        )
 
 
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_each_mpi(name: str, build: Builder, heat: Path, tmp_path: Path) -> None:
-    """mpi4py's wheel finds the library of the mpiexec that has started it."""
+    """The wheel of mpi4py loads the library of the mpiexec that has started it."""
     unify_mpi(find(name, build), heat, "-k", "-o", tmp_path / "all", "heat2d", ranks=3)
     assert_same(heat / "u_heat2d.trace", tmp_path / "all.trace")
 
 
 @pytest.mark.parametrize(("ranks", "jobs"), [(3, 2), *(pytest.param(n, 1, marks=pytest.mark.full) for n in RANKS)])
 def test_clocks_that_are_wrong(mpich: Mpi, ranks: int, jobs: int, tmp_path: Path) -> None:
-    """Offsets and repairs of clocks are those of vtunify, too."""
+    """Wrong clocks: the offsets and corrections are those of vtunify, too."""
     wrong = ["--ranks", "8", "--ranks-per-host", "2", "--events", "4e4", "--offset", "2", "--drift", "100"]
     call([sys.executable, ROOT / "bench" / "synthetic.py", "c", *wrong, "--error", "50000"], tmp_path)
     said = unify(tmp_path, "-k", "-v", "c").stderr
@@ -73,7 +89,7 @@ def test_clocks_that_are_wrong(mpich: Mpi, ranks: int, jobs: int, tmp_path: Path
 
 
 def copied(heat: Path, where: Path, *pieces: str) -> list[Path]:
-    """Directories, each with the files of heat2d of some ranks (their numbers in names)."""
+    """Directories with files of heat2d. pieces: one directory each, with the digits of the files' numbers."""
     places = []
     for number, ids in enumerate(pieces):
         places.append(where / f"node{number}")
@@ -86,7 +102,7 @@ def copied(heat: Path, where: Path, *pieces: str) -> list[Path]:
 
 
 def on_nodes(mpi: Mpi, places: list[Path], *args: str | Path, check: bool = True) -> tuple[int, str, str]:
-    """vtunify-mpi with a rank in each directory: a file system of its own, as far as the ranks know."""
+    """Runs vtunify-mpi with one rank in each directory. To the ranks, each directory is a file system of its own."""
     words: list[str | Path] = [mpi.launch[0]]
     for number, place in enumerate(places):
         words += [":"] if number else []
@@ -97,16 +113,16 @@ def on_nodes(mpi: Mpi, places: list[Path], *args: str | Path, check: bool = True
 
 @pytest.mark.parametrize("pieces", [("12", "34"), ("4", "1", "23"), ("", "1234"), ("123", "234", "14")], ids=str)
 def test_files_on_disks_of_nodes(heat: Path, mpich: Mpi, pieces: tuple[str, ...], tmp_path: Path) -> None:
-    """Each file is read where it is, copies of one once; all go when the archive stands."""
+    """Each file is read in its directory, and copies of a file are read once. The archive's files are then removed."""
     places = copied(heat, tmp_path, *pieces)
     on_nodes(mpich, places)
     assert_same(heat / "u_heat2d.trace", places[0] / "heat2d.trace")
     assert names(places[0]) == {"heat2d.trace"}
     left = {name for place in places[1:] for name in names(place)}
-    assert (left == set()) == (pieces != ("123", "234", "14")), "a copy that was not read stays"
+    assert (left == set()) == (pieces != ("123", "234", "14")), "only copies that were not read may stay"
 
 
-def test_files_that_nobody_sees(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
+def test_files_missing_in_all_directories(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
     places = copied(heat, tmp_path, "1", "4")
     code, said, error = on_nodes(mpich, places, check=False)
     assert (code, said, error.count("\n")) == (1, "", 1)
@@ -117,7 +133,7 @@ def test_files_that_nobody_sees(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
 
 
 def test_same_names_on_two_nodes(heat: Path, mpich: Mpi, build: Builder, tmp_path: Path) -> None:
-    """Of an older run under the same names nothing is taken, and nothing removed."""
+    """An older run on another node has the same names: its files are neither read nor removed."""
     places = copied(heat, tmp_path, "", "1234")
     old = build("nested.c", output="old")
     run(old, places[0], env={"VT_FILE_PREFIX": "heat2d"})
@@ -130,7 +146,7 @@ def test_same_names_on_two_nodes(heat: Path, mpich: Mpi, build: Builder, tmp_pat
 
 @pytest.mark.parametrize("ranks", [2, 5])
 def test_bad_file(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
-    """One message, no archive, nothing removed."""
+    """A damaged file: one message, no archive, and no file is removed."""
     (place,) = copied(heat, tmp_path, "1234")
     path = place / "heat2d.3.events.z"
     data = bytearray(path.read_bytes())
@@ -145,7 +161,7 @@ def test_bad_file(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
 
 
 def test_threads_of_one_process(mpich: Mpi, build: Builder, tmp_path: Path) -> None:
-    """All ranks write some of them."""
+    """A process with six threads: every rank writes some of their locations."""
     run(build("threads.c", flags=("-O1", "-pthread")), tmp_path, "together", "5", "2000")
     unify(tmp_path, "-k", "threads")
     done = unify_mpi(mpich, tmp_path, "-k", "-v", "-o", "all", "threads", ranks=3)
@@ -156,7 +172,7 @@ def test_threads_of_one_process(mpich: Mpi, build: Builder, tmp_path: Path) -> N
 
 
 def test_lost_file(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
-    """Who wrote it has told how much it wrote."""
+    """A file is missing: the error gives its number of records, from the process's definitions."""
     (place,) = copied(heat, tmp_path, "1234")
     (place / "heat2d.3.events.z").unlink()
     files = names(place)
@@ -174,7 +190,7 @@ def test_lost_file(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("family", ["mpich", "openmpi"])
 def test_library_of_another_mpi(family: str, build: Builder, heat: Path, tmp_path: Path) -> None:
-    """Each rank would be alone and write the whole archive, or none starts: the first line says why."""
+    """mpi4py loads the library of another MPI than the launcher's: no archive, and the first line gives the reason."""
     mpi, other = find(family, build), find("openmpi" if family == "mpich" else "mpich", build)
     installed = find_mpi(str(other.mpicc))
     assert installed is not None
@@ -202,14 +218,14 @@ Archive.event_writer = event_writer
 
 
 def changed(where: Path, code: str) -> dict[str, str]:
-    """The environment of a vtunify-mpi that does something else before it writes a location's events."""
+    """The environment of a vtunify-mpi that runs this code before it writes the events of a location."""
     where.mkdir()
     (where / "sitecustomize.py").write_text(BEFORE_EVENTS.format(code))
     return {"PYTHONPATH": str(where)}
 
 
 def test_full_disk(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
-    """A rank that cannot write ends all of them; here by a limit on the size of its files."""
+    """One rank cannot write, because of a limit on the file size: all ranks end with one message."""
     (place,) = copied(heat, tmp_path, "1234")
     files = names(place)
     full = changed(tmp_path / "full", "os.environ['PMI_RANK'] == '1' and resource.setrlimit(1, (4096, -1))")
@@ -220,7 +236,7 @@ def test_full_disk(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
 
 
 def test_a_mistake_in_one_rank(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
-    """What nobody has thought of ends all ranks, too, with its traceback."""
+    """An unexpected exception in one rank ends all ranks, with its traceback."""
     (place,) = copied(heat, tmp_path, "1234")
     files = names(place)
     wrong = changed(tmp_path / "wrong", "os.environ['PMI_RANK'] == '2' and [][1]")
@@ -230,8 +246,8 @@ def test_a_mistake_in_one_rank(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
     assert {name for name in names(place) if not name.startswith(".")} == files
 
 
-def test_no_directory_that_all_see(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
-    """A relative -o with a directory is rank 0's; one that is not there is told."""
+def test_missing_output_directory(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
+    """The directory in a relative -o belongs to rank 0; a missing directory is an error."""
     places = copied(heat, tmp_path, "12", "34")
     code, said, error = on_nodes(mpich, places, "-o", "none/x", check=False)
     assert (code, said, error.count("\n")) == (1, "", 1)
@@ -250,7 +266,7 @@ MORE_ENDS = [*ENDS, (signal.SIGKILL, "launcher"), (signal.SIGKILL, "rank"), (sig
     ],
 )
 def test_interrupted(heat: Path, build: Builder, name: str, number: signal.Signals, whom: str, tmp_path: Path) -> None:
-    """Local files stay as they are, and another run removes what was begun and writes the same."""
+    """Local files stay unchanged after an interrupt. Another run removes the partial archive and writes the same."""
     mpi = find(name, build)
     (place,) = copied(heat, tmp_path, "1234")
     files = names(place)
@@ -279,7 +295,7 @@ LAUNCHER = re.compile(rb"mpiexec|prterun|orted|prted")
 
 
 def _ranks(place: Path) -> list[int]:
-    """Processes of vtunify-mpi that work in a directory."""
+    """The processes of vtunify-mpi with this current directory."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -292,7 +308,7 @@ def _ranks(place: Path) -> list[int]:
 
 
 def test_communicators_in_loops(mpich: Mpi, build: Builder, tmp_path: Path) -> None:
-    """What is one object on several ranks is one definition with its members, in whatever order ranks have made it."""
+    """An object on several ranks has one definition with its members, in whatever order the ranks created it."""
     rounds = 120
     trace = mpich.record(build("mpi_loops.c", compiler=str(mpich.mpicc)), tmp_path, str(rounds), ranks=4)
     sizes = Counter(len(comm.members) for comm in trace.comms.values() if comm.name.startswith("MPI_Comm_"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtunify-mpi writes what vtunify writes of every program, on any number of ranks, with any number of threads."""
+"""vtunify-mpi writes the same archive as vtunify for every program, on any number of ranks and threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RANKS, JOBS = (1, 2, 3, 5, 8), (1, 2)
 
 @dataclass(frozen=True)
 class Case:
-    """A program of tests/programs and how to run it."""
+    """A program of tests/programs and the way to run it."""
 
     source: str
     args: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Case:
     code: int | None = 0
     mpi: str = "mpich-wheel"
     plugin: str | None = None
-    """Source of a library whose path is the first argument."""
+    """Source of a library; the path of the library is the first argument."""
 
     def __str__(self) -> str:
         return " ".join([self.source, *self.args])
@@ -91,8 +91,8 @@ MORE = [
 
 
 def differential() -> list[object]:
-    """All pairs of ranks and threads for each program (450: 51 min on 2 cores at a load of 12); of CASES one each, not
-    marked full."""
+    """All pairs of ranks and threads for each program (450: 51 min on 2 cores at a load of 12). One pair for each of
+    CASES is not marked full."""
     pairs = list(product(RANKS[1:], JOBS))
     sample = [
         pytest.param(case, *pairs[i % len(pairs)], id=f"{case}: {pairs[i % len(pairs)]}")
@@ -117,7 +117,7 @@ def recorded(build: Builder, mpich: Mpi, tmp_path_factory: pytest.TempPathFactor
 def local_files(
     case: Case, build: Builder, mpich: Mpi, recorded: dict[str, tuple[Path, str]], factory: pytest.TempPathFactory
 ) -> tuple[Path, str]:
-    """A directory with the files of a program's run and what vtunify makes of them, and their prefix."""
+    """A directory with the local files of a program and the archive of vtunify; and the prefix of the files."""
     key = f"{case} {case.flags}"
     if key not in recorded:
         where = factory.mktemp("run")

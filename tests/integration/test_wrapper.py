@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace-cc, vtrace-cxx and vtrace-fc as compilers: everything a compiler takes, with its exit codes and messages."""
+"""vtrace-cc, vtrace-cxx and vtrace-fc as compilers: all options of a compiler, with its exit codes and messages."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from support.build import compilers
 from support.build.run import names, run
 from support.build.wrap import fake_compiler, is_instrumented, is_linked, seq, wrap, write_sources
 from support.tools import call, command, need
@@ -18,7 +20,7 @@ def here(tmp_path: Path) -> Path:
     return write_sources(tmp_path)
 
 
-# ---- What the user reads and gets back ----
+# ---- Input and output of the user ----
 
 
 def test_messages_and_exit_code_are_the_compilers(here: Path) -> None:
@@ -68,7 +70,7 @@ def test_version_and_help(here: Path) -> None:
         assert wrap(here, "--vt:help", wrapper=wrapper).stdout.startswith(f"usage: {wrapper} ")
 
 
-# ---- What a compiler is asked for ----
+# ---- Requests to a compiler ----
 
 
 def test_compiling_and_linking_apart(here: Path) -> None:
@@ -89,7 +91,7 @@ def test_several_sources_at_once_and_the_default_name(here: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["-E", "-M", "-MM", "-fsyntax-only"])
-def test_what_needs_no_code_is_the_compilers_own(here: Path, option: str) -> None:
+def test_options_without_output_code_are_passed_on(here: Path, option: str) -> None:
     own = call([need("gcc"), option, "mpi.c" if option == "-MM" else "main.c"], here, check=False)
     done = seq(here, option, "mpi.c" if option == "-MM" else "main.c", check=False)
     assert (done.returncode, done.stdout, done.stderr) == (own.returncode, own.stdout, own.stderr)
@@ -97,7 +99,7 @@ def test_what_needs_no_code_is_the_compilers_own(here: Path, option: str) -> Non
 
 def test_assembler_and_dependences(here: Path) -> None:
     seq(here, "-S", "-MD", "-MF", "main.d", "main.c")
-    assert "__cyg_profile_func_enter" in (here / "main.s").read_text()
+    assert re.search("call.*(__cyg_profile_func_enter|__fentry__)", (here / "main.s").read_text())
     assert "main.c" in (here / "main.d").read_text()
     seq(here, "-c", "main.s", "-o", "main.o")
     assert is_instrumented(here / "main.o")
@@ -194,10 +196,68 @@ def test_manual_instrumentation_adds_nothing(here: Path) -> None:
     assert ".debug_info" in call([need("readelf"), "-SW", "main.o"], here).stdout
 
 
-def test_the_users_flags_win(here: Path) -> None:
+def test_the_users_flags_have_priority(here: Path) -> None:
     seq(here, "-g0", "-fno-instrument-functions", "-c", "main.c")
     assert not is_instrumented(here / "main.o")
     assert ".debug_info" not in call([need("readelf"), "-SW", "main.o"], here).stdout
+
+
+GCC_8 = "#!/bin/sh\necho 'gcc (GCC) 8.5.0'; echo 'Copyright (C) 2018 Free Software Foundation, Inc.'\n"
+CLANG_10 = "#!/bin/sh\necho 'clang version 10.0.1'\n"
+ARM = """#!/bin/sh
+[ $1 = -dumpmachine ] && { echo aarch64-linux-gnu; exit; }
+echo 'gcc (GCC) 12.2.0'; echo 'Copyright (C) 2022 Free Software Foundation, Inc.'
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiler", "args", "why"),
+    [
+        ("gcc", ["-pg"], "-pg excludes sleds"),
+        ("gcc", ["-m32"], "-m32 excludes sleds"),
+        ("gcc", ["-masm=intel"], "-masm=intel excludes sleds"),
+        ("clang", ["-fxray-instrument"], "-fxray-instrument excludes sleds"),
+        (GCC_8, [], "only gcc 9, clang 11 and newer ones write sleds"),
+        (CLANG_10, [], "only gcc 9, clang 11 and newer ones write sleds"),
+        (ARM, [], "vtrace has sleds for x86-64, not for aarch64-linux-gnu"),
+    ],
+    ids=["gcc -pg", "gcc -m32", "gcc -masm=intel", "clang -fxray-instrument", "gcc 8", "clang 10", "aarch64"],
+)
+def test_compilers_without_sleds(here: Path, compiler: str, args: list[str], why: str) -> None:
+    """-vt:inst sleds is refused, with the reason; the default takes hooks."""
+    if compiler.startswith("#!"):
+        (here / "old").write_text(compiler)
+        (here / "old").chmod(0o755)
+        compiler = str(here / "old")
+    words = [
+        "-vt:cc",
+        need(compiler) if "/" not in compiler else compiler,
+        "-vt:seq",
+        "-vt:show",
+        *args,
+        "-c",
+        "main.c",
+    ]
+    done = wrap(here, "-vt:inst", "sleds", *words, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("vtrace-cc: -vt:inst sleds: ")
+    assert why in done.stderr
+    shown = wrap(here, *words).stdout
+    assert "-finstrument-functions" in shown
+    assert "sleds.specs" not in shown
+
+
+@pytest.mark.parametrize(("compiler", "flag"), [("gcc", "sleds.specs"), ("clang", "-fxray-instrument")])
+def test_ways_to_record_functions(here: Path, compiler: str, flag: str) -> None:
+    compilers.need_sleds()
+    words = ["-vt:cc", need(compiler), "-vt:seq", "-vt:show", "-c", "main.c"]
+    shown = {way: wrap(here, "-vt:inst", way, *words).stdout for way in ("compinst", "sleds", "hooks", "manual")}
+    assert shown["compinst"] == shown["sleds"]
+    assert flag in shown["sleds"]
+    assert "-finstrument-functions" in shown["hooks"]
+    assert flag not in shown["hooks"] + shown["manual"]
+    assert "-finstrument-functions" not in shown["manual"]
+    assert shown["hooks"] == wrap(here, *words, VT_INST="hooks").stdout
 
 
 @pytest.mark.parametrize(("compiler", "flags"), [("g++", "-O0"), ("g++", "-O2"), ("clang++", "-O2")])
@@ -207,29 +267,21 @@ def test_system_headers_are_left_out(here: Path, compiler: str, flags: str) -> N
         "int main() { std::vector<int> v{3, 1, 2}; std::sort(v.begin(), v.end()); std::map<int, int> m; m[v[0]] = 1;\n"
         "  std::cout << m.size() << std::endl; }\n"
     )
-    wrap(here, "-vt:cxx", need(compiler), "-vt:seq", flags, "-S", "sort.cc", wrapper="vtrace-cxx")
+    words = ["-vt:cxx", need(compiler), "-vt:seq", "-vt:inst", "hooks", flags, "-S", "sort.cc"]
+    wrap(here, *words, wrapper="vtrace-cxx")
     calls = [line for line in (here / "sort.s").read_text().splitlines() if "call" in line and "func_enter" in line]
-    # main, and with gcc the static constructors of the file: what belongs to this source only. clang instruments after
-    # inlining, where a handful of large functions of the library are left.
+    # main, and with gcc the static constructors of the file: functions of this source only. clang instruments after
+    # inlining, so a few large functions of the library remain.
     assert 1 <= len(calls) <= (3 if compiler == "g++" else 12)
 
 
 def test_a_directory_named_like_the_systems_is_the_users(here: Path) -> None:
-    """gcc compares parts of paths: only that of a C++ library has a version behind include/c++."""
+    """gcc matches parts of paths: only the path of a C++ library has a version after include/c++."""
     (here / "include/c++").mkdir(parents=True)
     (here / "include/c++/solve.cc").write_text("int solve(int n) { return n; }\n")
-    wrap(here, "-vt:cxx", need("g++"), "-vt:seq", "-c", "include/c++/solve.cc", wrapper="vtrace-cxx")
-    wrap(
-        here,
-        "-vt:cxx",
-        need("g++"),
-        "-vt:seq",
-        "-c",
-        here / "include/c++/solve.cc",
-        "-o",
-        "again.o",
-        wrapper="vtrace-cxx",
-    )
+    hooks = ["-vt:cxx", need("g++"), "-vt:seq", "-vt:inst", "hooks", "-c"]
+    wrap(here, *hooks, "include/c++/solve.cc", wrapper="vtrace-cxx")
+    wrap(here, *hooks, here / "include/c++/solve.cc", "-o", "again.o", wrapper="vtrace-cxx")
     assert is_instrumented(here / "solve.o")
     assert is_instrumented(here / "again.o")
 
@@ -238,7 +290,7 @@ def test_clang(here: Path) -> None:
     wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-Werror", "-O2", "-c", "main.c")
     wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-Werror", "-O2", "-c", "twice.c")
     assert is_instrumented(here / "twice.o")
-    # Nothing to compile: a flag for the compiler would be one that it warns about.
+    # A link only: clang would warn about an unused option for compiling.
     done = wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-Werror", "main.o", "twice.o", "-o", "program")
     assert done.stderr == ""
     run(here / "program", here)
@@ -246,7 +298,7 @@ def test_clang(here: Path) -> None:
 
 
 def test_clang_for_gprof(here: Path) -> None:
-    """clang has one place for its call of mcount and for the enter of a function after inlining."""
+    """clang inserts the call of mcount and that of the enter hook after inlining: the code must have both calls."""
     wrap(here, "-vt:cc", need("clang"), "-vt:seq", "-pg", "-S", "twice.c")
     assembly = (here / "twice.s").read_text()
     assert all(name in assembly for name in ("mcount", "__cyg_profile_func_enter", "__cyg_profile_func_exit"))

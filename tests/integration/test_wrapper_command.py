@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command that vtrace-cc makes of its arguments, for build systems and with MPI."""
+"""The command that vtrace-cc builds from its arguments, for build systems and with MPI."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def here(tmp_path: Path) -> Path:
     return write_sources(tmp_path)
 
 
-# ---- The order of things, with a compiler that shows them ----
+# ---- The order of arguments, with a compiler that prints them ----
 
 
 def test_all_arguments_arrive_in_their_order(here: Path) -> None:
@@ -93,14 +93,14 @@ def test_trials_of_build_systems_are_the_compilers_own(here: Path, place: str) -
     ):
         done = wrap(cwd, "-vt:cc", fake, *words, VT_CFLAGS="-O3")
         compiles = any(word.endswith(".c") for word in words)
-        header = [f"-I{LIB / 'user'}"] if compiles else []  # whether there is a vt_user.h may be what is tried
+        header = [f"-I{LIB / 'user'}"] if compiles else []  # the test program may check that vt_user.h exists
         assert (done.stdout.splitlines(), done.stderr) == ([*header, "-O3", *words], "")
     for words in (["-c", "main.c", "-o", f"{place}/main.o"], ["-c", "conftests.c"], ["-c", "conftest/main.c"]):
         assert "-finstrument-functions" in wrap(here, "-vt:cc", fake, *words).stdout.splitlines()
 
 
 def test_libraries_linked_without_the_standard_ones(here: Path) -> None:
-    """As libtool links those of C++."""
+    """-nostdlib and explicit libraries, as libtool links C++ libraries: the library is linked with vtrace."""
     seq(here, "-shared", "-nostdlib", "-fPIC", "twice.c", "-lc", "-o", "libtwice.so")
     assert is_linked(here / "libtwice.so")
     assert "libvtrace" not in seq(here, "-vt:show", "-nostdlib", "main.c").stdout
@@ -145,7 +145,7 @@ def test_only_programs_with_mpi_get_its_shim(here: Path) -> None:
 
 
 def test_mpi_library_named_on_the_line(here: Path) -> None:
-    """As build systems do that ask mpicc for its flags and call the plain compiler: also out of a response file."""
+    """Build systems that ask mpicc for its flags and call the plain compiler, also with a response file."""
     shown = shlex.split(call([need("mpicc"), "-show", "-DOTHER"], here).stdout)
     flags = [word for word in shown[1:] if word != "-DOTHER"]
     if not any(word.startswith("-lmpi") for word in flags):
@@ -161,7 +161,7 @@ def test_mpi_library_named_on_the_line(here: Path) -> None:
 
 
 def test_mpi_in_a_library_only(here: Path) -> None:
-    """The program itself calls no MPI function; its own shared library does."""
+    """Only a shared library of the program calls MPI functions: the program gets the shim."""
     need("mpicc")
     (here / "lib.c").write_text(MPI_C.replace("main", "inside"))
     (here / "prog.c").write_text("int inside(void); int main(void) { return inside(); }\n")
@@ -180,7 +180,7 @@ def test_cmake_takes_it_as_a_compiler(here: Path) -> None:
     wrapper = here / "cc"
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(command("vtrace-cc"))} "$@"\n')
     wrapper.chmod(0o755)
-    # The programs that CMake tries are not to leave files in the source directory.
+    # The test programs of CMake must not leave files in the source directory.
     call([cmake, "-S", ".", "-B", "build", f"-DCMAKE_C_COMPILER={wrapper}"], here)
     call([cmake, "--build", "build"], here)
     run(here / "build" / "p", here)

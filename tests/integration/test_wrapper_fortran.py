@@ -125,7 +125,7 @@ int main(void) {
 
 @pytest.fixture(scope="session", params=["mpich", "openmpi"])
 def mpi(request: pytest.FixtureRequest, build: Builder) -> Mpi:
-    """The installations that have Fortran and C++ bindings."""
+    """Each MPI installation that has Fortran and C++ bindings."""
     return mpis.find(request.param, build)
 
 
@@ -138,7 +138,7 @@ def recorded(mpi: Mpi, program: Path) -> Trace:
 
 
 def mpi_calls(trace: Trace) -> Counter[tuple[str, str]]:
-    """Functions of MPI that rank 0 called, with the binding."""
+    """The MPI functions that rank 0 called, with the binding."""
     regions = [trace.region_of(e) for e in trace.of(0) if e.kind == "Enter"]
     return Counter((r.name, r.description) for r in regions if r.paradigm == "MPI")
 
@@ -157,7 +157,7 @@ HELLO = fortran("Init", "Comm_rank", "Allreduce", "Finalize")
 def test_fixed_form_in_steps(mpi: Mpi, tmp_path: Path) -> None:
     (tmp_path / "hello.f").write_text(FIXED)
     f77 = need(f"mpif77.{mpi.name}")
-    wrap(tmp_path, "-vt:f77", f77, "-O1", "-c", "hello.f", wrapper="vtrace-fc")
+    wrap(tmp_path, "-vt:f77", f77, "-O0", "-c", "hello.f", wrapper="vtrace-fc")
     wrap(tmp_path, "-vt:f77", f77, "hello.o", "-o", "hello", wrapper="vtrace-fc")
     trace = recorded(mpi, tmp_path / "hello")
     assert mpi_calls(trace) == HELLO
@@ -165,7 +165,7 @@ def test_fixed_form_in_steps(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_a_compiler_that_knows_no_mpi(mpi: Mpi, tmp_path: Path) -> None:
-    """-vt:mpi brings the flags of the Fortran compiler command that belongs to mpicc, and libraries bring the shim."""
+    """-vt:mpi adds the flags of the Fortran compiler command next to mpicc; with the libraries comes the shim."""
     (tmp_path / "hello.f").write_text(FIXED)
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -177,7 +177,7 @@ def test_a_compiler_that_knows_no_mpi(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_libraries_on_the_line(mpi: Mpi, tmp_path: Path) -> None:
-    """As a build system puts them there that does without the compiler commands of MPI."""
+    """The MPI libraries are on the command line, as from a build system without the MPI compiler commands."""
     (tmp_path / "hello.f").write_text(FIXED)
     words = shlex.split(call([need(f"mpifort.{mpi.name}"), "-show"], tmp_path).stdout)[1:]
     flags = [word for word in words if word.startswith(("-I", "-L", "-l"))]
@@ -186,7 +186,7 @@ def test_libraries_on_the_line(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_a_library_that_python_loads(mpi: Mpi, tmp_path: Path) -> None:
-    """Nothing of the Fortran binding is there when the shim is preloaded, and it stays where only its user sees it."""
+    """A library loaded with RTLD_LOCAL brings the Fortran binding, after the shim was preloaded."""
     (tmp_path / "hello.f").write_text(FIXED.replace("program", "subroutine", 1))
     call([need(f"mpif77.{mpi.name}"), "-shared", "-fPIC", "hello.f", "-o", "libhello.so"], tmp_path)
     shim = vtrace(tmp_path, "shim", "build", "--mpicc", mpi.mpicc).stdout.strip()
@@ -228,7 +228,8 @@ def test_c_and_fortran_in_one_program(mpi: Mpi, tmp_path: Path, linker: str) -> 
 
 
 def test_c_that_mpi_calls_back_from_fortran(mpi: Mpi, tmp_path: Path) -> None:
-    """The binding's own call of MPI_Comm_free is not recorded again, the one of the callback is."""
+    """MPI_Comm_free in Fortran calls a C callback: the archive has the Fortran call and the callback's call, and not
+    the binding's internal call."""
     (tmp_path / "main.c").write_text(CALLS_BACK)
     (tmp_path / "free.f90").write_text(FREES)
     fc = ("-vt:fc", need(f"mpifort.{mpi.name}"))
@@ -245,7 +246,7 @@ def test_c_that_mpi_calls_back_from_fortran(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_fortran_in_a_library(mpi: Mpi, tmp_path: Path) -> None:
-    """The library brings the Fortran binding; on the line of the program, in C, it does not stand."""
+    """A library brings the Fortran binding, which is not on the command line of the program in C."""
     (tmp_path / "main.c").write_text(MAIN)
     (tmp_path / "sum_up.f90").write_text(FREE)
     fc = ("-vt:fc", need(f"mpifort.{mpi.name}"))
@@ -256,14 +257,14 @@ def test_fortran_in_a_library(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_cxx(mpi: Mpi, tmp_path: Path) -> None:
-    """The C++ bindings of both MPIs, which call C functions."""
+    """The C++ bindings of both MPIs call C functions: the archive has these calls."""
     (tmp_path / "hello.cc").write_text(CXX)
-    wrap(tmp_path, "-vt:cxx", mpi.mpicxx, "-O1", "hello.cc", "-o", "hello", wrapper="vtrace-cxx")
+    wrap(tmp_path, "-vt:cxx", mpi.mpicxx, "-O0", "hello.cc", "-o", "hello", wrapper="vtrace-cxx")
     trace = recorded(mpi, tmp_path / "hello")
     names = ["Comm_rank", "Send", "Comm_dup", "Comm_free", "Allreduce", "Barrier", "Barrier", "Finalize"]
     found = mpi_calls(trace)
     assert all(found[key] == n for key, n in c(*names).items()), found
     assert trace.kinds(0)["MpiSend"] == trace.kinds(1)["MpiRecv"] == 1
-    # Open MPI's binding is in functions that the compiler instruments, too.
+    # The functions of Open MPI's C++ binding are instrumented, too.
     callers = {caller for caller, callee in trace.edges(0) if callee == "MPI_Finalize"}
     assert callers == ({"MPI::Finalize"} if mpi.is_open else {"Guard::~Guard"})

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Image 1 reads a value from each other image, all sum up.
+! Image 1 reads a value from each other image; then all images add up their values.
 program coarray
   implicit none
   integer :: x[*], total, i

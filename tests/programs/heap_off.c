@@ -11,8 +11,8 @@ void vt_switch(int on); /* of the runtime */
 
 static void *kept[11];
 
-static KEEP void begin(void) { __asm__ volatile(""); }
-static KEEP void end(void) { __asm__ volatile(""); }
+static KEEP void begin(void) { __asm__ volatile("# begin"); }
+static KEEP void end(void) { __asm__ volatile("# end"); }
 static KEEP void on(void) { kept[10] = malloc(77); }
 
 static KEEP void off(int from, int to)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory in every phase of a process: static objects, thread_local objects and keys with destructors, a library that is
-// opened and closed, a fork while threads hold blocks, a timer whose handler does I/O. From begin() to end() the heap grows
-// by as many blocks and usable bytes as stdout says.  heap_phases PLUGIN THREADS ROUNDS
+// opened and closed, a fork while threads hold blocks, a timer whose handler does I/O. Prints the number of blocks and
+// usable bytes by which the heap grows from begin() to end().  heap_phases PLUGIN THREADS ROUNDS
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // hosts CALLS ROUNDS: in each round two threads of a rank call work, CALLS times on rank 0, CALLS / 10 elsewhere.
-// Then the main threads send around a ring, a send with a wrong count fails; then Allreduce, Scan and a fence.
+// Then the main threads send messages around a ring; a send with a wrong count fails; then Allreduce, Scan and a fence.
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>

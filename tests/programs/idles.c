@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* idles SECONDS [off]: two threads call leaf once, the first one repeatedly for 2 * SECONDS; then both wait for ever.
+/* idles SECONDS [off]: two threads call leaf once, the first one repeatedly for 2 * SECONDS; then both wait forever.
    main ends after 4 * SECONDS. With "off" it switches recording off after SECONDS. */
 #include <pthread.h>
 #include <stdlib.h>

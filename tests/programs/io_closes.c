@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Closes all descriptors, also the standard ones, as daemons do. Then opens others, which get their numbers. */
+/* Closes all descriptors, also the standard ones, as daemons do. Then opens other files, which get their numbers. */
 #define _GNU_SOURCE
 #include <sys/resource.h>
 #include "io.h"

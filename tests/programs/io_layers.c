@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each byte by one layer: rank r writes 100 + r bytes ROUNDS times into `shared` by MPI-IO (alone, together, with a
-   request), 10 bytes ROUNDS times into `stream.R` by a stream whose own write function calls write(2), and 7 bytes
-   ROUNDS times into `plain.R` by write(2); all is read again by MPI-IO from `shared`. */
+/* Each byte by one layer: rank r writes 100 + r bytes ROUNDS times into `shared` by MPI-IO (independent, collective and
+   non-blocking), 10 bytes ROUNDS times into `stream.R` by a stream whose own write function calls write(2), and 7 bytes
+   ROUNDS times into `plain.R` by write(2). Then it reads all bytes of `shared` again by MPI-IO. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>

@@ -6,7 +6,7 @@
      try: pthread_tryjoin_np until the thread has ended, then pthread_timedjoin_np and pthread_clockjoin_np of others.
      c11: thrd_create, thrd_join and thrd_detach.   nested: a thread that creates a thread and joins it.
      short: N threads, one after the other.   late: a destructor of the thread (of a key) calls work(1) as well.
-     fails: a thread with an impossible stack.   clone: a thread created by the bare system call. */
+     fails: a thread with an impossible stack size.   clone: a thread created by the bare system call. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/futex.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each collective operation with root 1 and different counts. Then those that allow it in place, between two groups,
+/* Each collective operation with root 1 and different counts. Then the operations that exist in place, between groups,
    and among neighbours. -DNONBLOCKING: each starts and is completed at once; -DPERSISTENT: all are started and
    completed together, ROUNDS times. Prints "none" if the MPI has no such functions. */
 #include <mpi.h>

@@ -475,7 +475,7 @@ $CALL;
 //// MPI_Session_set_info
 MPI_Session_set_info(session, info);
 
-/* ---- the tools' interface: what a library has of its variables is seen at run time ---- */
+/* ---- the tool interface: the variables of a library are known at run time only ---- */
 
 //// MPI_T_finalize
 MPI_T_init_thread(MPI_THREAD_SINGLE, out(30));

@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     int rounds = argc > 1 ? atoi(argv[1]) : 1;
     for (int round = 0; round < rounds; round++) {
         int own = rank, before = (rank + size - 1) % size;
-        /* Even ranks begin with their own pair, odd ranks with that of the previous rank: the same one. */
+        /* Even ranks begin with their own pair, odd ranks with the pair of the previous rank: the same pair. */
         pair(rank % 2 ? before : own);
         pair(rank % 2 ? own : before);
         MPI_Comm half, twin;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of rank 0 to rank 1 whose order is not that of the calls which receive them. Each has a length of its own, so
-   that a reader of the archive can tell which is which. Errors are returned.
+/* Messages of rank 0 to rank 1 whose order is not that of the calls which receive them. Each has its own length, so
+   that a reader of the archive can match sends and receives. Errors are returned.
 
    Tags 1 to 6: of three messages of 4, 8 and 12 bytes the receive of the second one has too little room: by MPI_Recv,
    MPI_Sendrecv, MPI_Irecv with MPI_Wait, MPI_Waitany and MPI_Waitall, and MPI_Start.
-   Tag 7: three matched probes, whose messages of 4, 8 and 12 bytes are received last first: one by MPI_Imrecv.
+   Tag 7: three matched probes, whose messages of 4, 8 and 12 bytes are received in reverse order: one by MPI_Imrecv.
    Tag 8: messages in partitions, of 16 bytes, between ordinary ones of 4, 8 and 12.
    Tags 9 to 15: as 1 to 6, by MPI_Irecv with MPI_Test, Testany, Testall, Waitsome and Testsome, by MPI_Mrecv and by
    MPI_Imrecv. */
@@ -23,7 +23,7 @@ static void send(int tag)
     for (int n = 1; n <= 3; n++) MPI_Send(out, n, MPI_INT, 1, tag, W);
 }
 
-/* room of the second receive: one int; of the others: three */
+/* The second receive has room for one int, the others for three. */
 static int room(int i) { return i == 1 ? 1 : 3; }
 
 static void receive(int tag)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests of each origin in one array: send, receive, collective operation, put, write to a file, generalized request,
-   and MPI_REQUEST_NULL. They end in each call that can end them. Then many requests that may share a handle. */
+   and MPI_REQUEST_NULL. Each call that can complete them does so. Then many requests that may share a handle. */
 #include <mpi.h>
 #include <unistd.h>
 
@@ -67,7 +67,7 @@ static void one_after_the_other(MPI_Request *r)
     for (int i = 0; i < N; i++)
         for (flag = 0; !flag; usleep(1000)) MPI_Test(&r[i], &flag, MPI_STATUS_IGNORE);
     start(r);
-#ifdef MPICH_NUMVERSION /* its Testall fails if a request of a file is in the array */
+#ifdef MPICH_NUMVERSION /* MPI_Testall of MPICH fails if a request of a file is in the array */
     MPI_Wait(&r[4], MPI_STATUS_IGNORE);
 #endif
     for (flag = 0; !flag; usleep(1000)) MPI_Testall(N, r, &flag, MPI_STATUSES_IGNORE);
@@ -78,7 +78,7 @@ static void one_after_the_other(MPI_Request *r)
     for (n = 0; n != MPI_UNDEFINED; usleep(1000)) MPI_Testsome(N, r, &n, indices, statuses);
 }
 
-/* Libraries give one handle to all operations that are complete at once, as those of a process with itself. */
+/* Libraries use one handle for all operations that complete at once, like those of a process with itself. */
 static void shared(void)
 {
     MPI_Request r[3 * MANY];

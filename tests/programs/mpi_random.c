@@ -61,7 +61,7 @@ static void note(struct agent *a, const char *format, ...)
     fputc('\n', a->log);
 }
 
-/* The call is noted first: when it returns, other threads may go on already. */
+/* The log gets the call first: other threads may continue as soon as the call returns. */
 #define CALL(name, ...) (note(a, "call %s", #name), name(__VA_ARGS__))
 
 static void must(int truth, const char *what)
@@ -283,7 +283,7 @@ static void prepare(struct agent *a, int number, unsigned seed, int steps, MPI_C
     add_comm(a, size, all)->handle = comm;
 }
 
-/* Open MPI 4.1 does so at the first one, in any thread, and crashes if two threads do. */
+/* Open MPI 4.1 prepares topologies at the first one, in any thread, and crashes if two threads do so. */
 static void prepare_topologies(void)
 {
 #ifdef OPEN_MPI

@@ -2,9 +2,9 @@
 /* The calls of mpi_random.c and their expected events. The bytes of collectives are written a second time,
    independently of the table in templates/coll.c. */
 
-#define PARTITIONED (MPI_VERSION >= 4) /* Open MPI 5.0 has it, and hangs in these programs */
+#define PARTITIONED (MPI_VERSION >= 4) /* Open MPI 5.0 has the functions, but hangs in these programs */
 #if defined MPICH_NUMVERSION
-#define PERSISTENT (MPICH_NUMVERSION >= 40100000) /* before, some never end */
+#define PERSISTENT (MPICH_NUMVERSION >= 40100000) /* in earlier versions some collectives never end */
 #elif defined OMPI_MAJOR_VERSION
 #define PERSISTENT (OMPI_MAJOR_VERSION >= 5)
 #else

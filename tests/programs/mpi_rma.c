@@ -61,7 +61,7 @@ static void atomics(MPI_Win win)
     MPI_Get_accumulate(NULL, 0, MPI_LONG, result, 3, MPI_LONG, right, 10, 3, MPI_LONG, MPI_NO_OP, win);
     MPI_Fetch_and_op(&x, &y, MPI_LONG, right, 13, MPI_SUM, win);
     MPI_Fetch_and_op(&x, &y, MPI_LONG, right, 13, MPI_REPLACE, win);
-    MPI_Win_flush_local(right, win); /* data of gets have arrived, so these are complete at both ends */
+    MPI_Win_flush_local(right, win); /* the data of gets have arrived, so the gets are complete at both ends */
     MPI_Compare_and_swap(&x, &y, result, MPI_LONG, right, 14, win);
     MPI_Win_unlock(right, win);
 }

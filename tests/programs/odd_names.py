@@ -13,12 +13,12 @@ NAME = sys.argv[1]
 
 
 def named(label: str) -> str:
-    """label and the name, as text that MPI accepts."""
+    """The label and the odd name, as text that MPI accepts."""
     return label + NAME[:60].encode(errors="replace").decode()
 
 
 def thread() -> None:
-    """Takes a name that the system gives to threads: 15 bytes."""
+    """Gives this thread an odd name of 15 bytes, the maximum of Linux."""
     with open("/proc/thread-self/comm", "wb") as file:
         file.write(os.fsencode("t" + NAME)[:15])
 

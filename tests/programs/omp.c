@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Constructs of OpenMP, one for each name on the command line, with counts in closed form; prints its results. Each
-   parallel region has 2 threads unless the construct is about their number. */
+   parallel region has 2 threads unless the construct sets their number. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,7 +258,7 @@ struct wide {
     _Alignas(64) long x[20];
 };
 
-/* Data of all shapes that tasks can have. */
+/* Tasks with data of every kind. */
 static void data(void)
 {
     struct wide w = {{1, 2, 3}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parallel regions in functions of several kinds, for their names where there are no lines. Each has another number of
-// rounds: count 2, sums::add 3, twice 4 and 5.
+// Parallel regions in functions of several kinds, for the names of regions without debug lines. Each has another number
+// of rounds: count 2, sums::add 3, twice 4 and 5.
 #include <cstdio>
 
 static volatile int rounds[] = {2, 3, 4, 5}; // the compiler unrolls no loop

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// To preload: the clocks of a host that is SKEW_NS ns and SKEW_PPM parts per million ahead, and swings by SKEW_WAVE ns either
-// way in 20 ms, up and down in straight lines.
+// A library to preload: the clocks of a host that is SKEW_NS ns and SKEW_PPM parts per million ahead, and swings by
+// SKEW_WAVE ns either way in 20 ms, up and down in straight lines.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Two threads, each: 10 x step, which counts 100, 101 ... bytes and runs inner 2 x, which counts 1 byte and 2.5 flops.
-   step also sets a temperature, which is no count. idle counts nothing; again nests 3 deep, with 7 flops each. */
+   step also sets a temperature, which is not a count. idle counts nothing; again nests 3 deep, with 7 flops each. */
 #include <pthread.h>
 #include "vt_user.h"
 

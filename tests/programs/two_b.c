@@ -11,7 +11,7 @@ static KEEP void helper(int i)
     sink -= i;
 }
 
-void far(int i)
+KEEP void far(int i)
 {
     helper(i);
     lib_work(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// VT_TRACER ends its region however the scope is left.
+// VT_TRACER ends its region for every way to leave the scope.
 #include "vt_user.h"
 
 static void throws()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the integration tests share: build a program, run it, unify it, read it back, check it."""
+"""Shared by the tests: build a program, run and unify it, read and check the archive."""

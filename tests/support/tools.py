@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands and tools that the tests call, and what happens when one is missing."""
+"""Calls of commands and tools. A missing tool skips the test, or fails it in CI."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ BIN = Path(sys.executable).parent
 
 
 def unavailable(reason: str) -> NoReturn:
-    """Skips the test with its reason, but fails where CI is set: there everything is installed."""
+    """Skips the test with a reason. With CI set the test fails instead, because CI installs all tools."""
     if os.environ.get("CI"):
         pytest.fail(f"missing in CI: {reason}", pytrace=False)
     pytest.skip(reason)
 
 
 def need(tool: str) -> str:
-    """The path of a tool, first beside this Python, then in PATH."""
+    """The path of a tool beside this Python, else in PATH."""
     found = shutil.which(tool, path=f"{BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
     if not found:
         unavailable(f"{tool} is not installed")
@@ -37,10 +37,10 @@ def need(tool: str) -> str:
 
 
 def need_sanitizer(compiler: str, runtime: str) -> str:
-    """The path of a compiler that can link a run-time library of its sanitizers: "asan", "tsan", "fuzzer" ..."""
+    """The path of a compiler that can link the run-time library ("asan", "tsan", "fuzzer" ...) of a sanitizer."""
     path = need(compiler)
     if "clang" in Path(compiler).name:
-        # clang names a directory that need not exist; Debian has it in a package of its own.
+        # clang prints a directory that need not exist: on Debian a package of its own contains it.
         asked = subprocess.run([path, "-print-runtime-dir"], capture_output=True, text=True, check=True)
         if not list(Path(asked.stdout.strip()).glob(f"libclang_rt.{runtime}-*.a")):
             version = subprocess.run([path, "-dumpversion"], capture_output=True, text=True, check=True).stdout
@@ -58,7 +58,7 @@ def _scripts() -> dict[str, str]:
 
 
 def command(name: str) -> list[str]:
-    """The words that start a command of vtrace: the installed one, else its function out of src/."""
+    """The words that start a command of vtrace: the installed command, else its function in src/."""
     installed = BIN / name
     if installed.exists():
         return [str(installed)]
@@ -81,7 +81,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Done:
-    """A command that has ended. returncode is negative when a signal ended it."""
+    """A command that has ended. returncode is negative if a signal ended the command."""
 
     words: Sequence[str]
     returncode: int
@@ -102,7 +102,7 @@ def call(
     timeout: float = 300,
     stdin: str | None = None,
 ) -> Done:
-    """Runs a command; with check an exit code other than 0 is an assertion error that shows all it printed."""
+    """Runs a command. With check, an exit code other than 0 is an assertion error that shows the output."""
     texts = [str(word) for word in words]
     ended = subprocess.run(
         texts, cwd=cwd, env=environment(env), capture_output=True, timeout=timeout, input=(stdin or "").encode()

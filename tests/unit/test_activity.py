@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The activity of regions of several tools, and layers of I/O of an archive made by hand."""
+"""Activities of regions that several tools record, and the I/O layers of a synthetic archive."""
 
 from __future__ import annotations
 
@@ -68,8 +68,11 @@ READ, WRITE = 0, 1
 
 
 def library(where: Path, above: bool, paradigm: str = "HDF5") -> Trace:
-    """H5Dwrite -> MPI_File_write_at -> pwrite of 100, 120 and 130 bytes; then pwrite of 7 alone, and one of 2**64 - 1.
-    above: H5Dwrite has a record of its own."""
+    """H5Dwrite -> MPI_File_write_at -> pwrite of 100, 120 and 130 bytes; then a pwrite of 7 bytes alone and a read of
+    unknown size (2**64 - 1).
+
+    above: H5Dwrite has an I/O operation of its own.
+    """
     archive = Foreign(where)
     hdf5 = [(1, "IoOperationBegin", 2, WRITE, 0, 100, 1)] if above else []
     done = [(8, "IoOperationComplete", 2, 100, 1)] if above else []
@@ -107,7 +110,7 @@ def test_three_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: in
 
 
 def test_streams(tmp_path: Path) -> None:
-    """fwrite of 10 bytes calls write, which counts where fwrite has no record of its own."""
+    """fwrite of 10 bytes calls write. The bytes of write count only if fwrite has no I/O operation of its own."""
     for number, told in enumerate((True, False)):
         archive = Foreign(tmp_path / str(number))
         begin = [(1, "IoOperationBegin", 1, WRITE, 0, 10, 1)] if told else []
@@ -129,13 +132,13 @@ def test_streams(tmp_path: Path) -> None:
 
 
 def test_marks_end_with_the_window(tmp_path: Path) -> None:
-    """The call around an operation counts, also where it began before the window."""
+    """The call around an operation counts even if this call begins before the window."""
     assert library(tmp_path / "a", True).io(start=3)["bytes_written"].sum() == 7
 
 
 @pytest.mark.parametrize("ids", [(0, 1), (7, 3)], ids=["dense", "sparse"])
 def test_calls_of_an_undefined_region(tmp_path: Path, ids: tuple[int, int]) -> None:
-    """They do not begin the program, nor end the reading; what follows counts."""
+    """Calls of an undefined region are not the first call of the program, and reading goes on behind them."""
     archive = Foreign(tmp_path)
     init, write = ids
     archive.events(0, [

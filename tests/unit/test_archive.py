@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Archives as two independent readers see them, and what happens when they cannot be written."""
+"""Archives as two independent readers see them, and errors when an archive cannot be written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from vtrace.io.local.kernel import Kernel, Transcoded
 
 
 def machine(ranks: int, **changes: object) -> Definitions:
-    """One host with so many processes of two threads each, and MPI_COMM_WORLD over their first threads."""
+    """One host with this number of processes of two threads each, and MPI_COMM_WORLD over their first threads."""
     return Definitions(
         nodes=[SystemNode("machine", "machine", None, "MACHINE"), SystemNode("hö", "node", 0, "SHARED_MEMORY")],
         groups=[LocationGroup(f"MPI Rank {n}", 1) for n in range(ranks)],
@@ -92,7 +92,7 @@ def test_definitions_reach_the_readers(tmp_path: Path) -> None:
 
 
 def calls(count: int, sequence: int) -> lf.Chunk:
-    """A chunk of so many calls of function 1, ten ticks each."""
+    """A chunk of count calls of function 1, ten ticks each."""
     chunk = lf.Chunk(0, sequence, 1000 + sequence * count * 10)
     for _ in range(count):
         chunk.enter(1, 4).leave(1, 6)
@@ -100,7 +100,7 @@ def calls(count: int, sequence: int) -> lf.Chunk:
 
 
 def test_many_locations_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What threads write at the same time, with several handles, is byte for byte what one writes alone."""
+    """Several threads with several archive handles write the same bytes as one thread alone."""
     kernel = Kernel()
     paths = []
     for number in range(6):
@@ -209,8 +209,8 @@ def test_an_aborted_archive_has_no_anchor(tmp_path: Path) -> None:
 
 @contextmanager
 def file_limit(size: int) -> Iterator[None]:
-    """The largest size of a file: a write beyond it fails as on a full disk (Python ignores SIGXFSZ). It ends within
-    the test: pytest's own output may be a longer file.
+    """Limits the size of files: a write beyond the limit fails as on a full disk (Python ignores SIGXFSZ). The limit
+    must end within the test, because pytest's own output may be a larger file.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
@@ -222,7 +222,7 @@ def file_limit(size: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("blocks", [1, 60])
 def test_a_full_disk(tmp_path: Path, blocks: int, capfd: pytest.CaptureFixture[str]) -> None:
-    """Small traces fail when the location is closed, large ones while they are written."""
+    """A small trace fails when its location is closed, a large one while its events are written."""
     stream = stream_of(lf.write_events(tmp_path / "e", [calls(4000, sequence) for sequence in range(blocks)]))
     archive = Archive(tmp_path / "t.trace")
     with (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls as steps against a stack that is followed one event at a time."""
+"""Calls as steps, compared with a stack that a slow loop follows event by event."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from vtrace.analysis.questions.calls import Calls, lanes
 from vtrace.io.archive.reader_abi import SLICE
 
 Event = tuple[bool, int, int]
-"""Whether a call begins, its time, its number."""
+"""True for the begin of a call; the time; the number of the call."""
 
 
 def _random_track(seed: int, ticks: int) -> tuple[list[Event], np.ndarray]:
-    """Events in the order in which they happened, and calls in the order of their ends. Many times are equal."""
+    """Random events in their order, and the calls in the order of their ends. Many times are equal."""
     rng, now, stack = random.Random(seed), 0, []
     events: list[Event] = []
     ended: list[tuple[int, int, int, int]] = []

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tools/check_layout.py, as make lint calls it, finds each kind of fault that is planted into a copy of the project."""
+"""tools/check_layout.py finds each kind of fault planted into a copy of the project.
+
+make lint starts a process, and so do the other tests. The test of planted faults calls the tool's main function in this
+process, where the tool remembers the contents of the files without a fault."""
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -16,11 +21,23 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("layout")
-    for name in ("src", "csrc", "tools", ".ci"):
+    for name in ("src", "csrc", "tools", ".ci", "tests/support"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("_lib", "__pycache__"))
     for name in ("pyproject.toml", "CMakeLists.txt", "Makefile"):
         shutil.copy(ROOT / name, copy)
     return copy
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    """tools/check_layout.py as a module."""
+    spec = importlib.util.spec_from_file_location("check_layout", ROOT / "tools" / "check_layout.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def check(project: Path) -> subprocess.CompletedProcess[str]:
@@ -53,6 +70,15 @@ def test_the_project_has_no_faults(project: Path) -> None:
         ("src/vtrace/new/__init__.py", "x = 1\n", "new has no layer"),
         ("src/vtrace/unify/scan.py", "# SPDX-License-Identifier: BSD-3-Clause\n", "analysis/scan.py has the same name"),
         ("src/vtrace/unify/run.py", "class Table:\n    pass\n", "analysis/table.py has a class Table, too"),
+        ("src/vtrace/commands/dump.py", "class Table:\n    pass\n", "analysis/table.py has a class Table, too"),
+        ("src/vtrace/unify/run.py", "Array = list[int]\n", "io/common/arrays.py has a type Array, too"),
+        ("src/vtrace/unify/run.py", "if True:\n    Array: Any = int\n", "io/common/arrays.py has a type Array, too"),
+        ("src/vtrace/unify/run.py", 'Table = TypeVar("Table")\n', "analysis/table.py has a class Table, too"),
+        ("src/vtrace/user.py", "class Array:\n    pass\n", "io/common/arrays.py has a type Array, too"),
+        ("tests/support/users/archives.py", "# SPDX-License-Identifier: BSD-3-Clause\n",
+         "tests/support/synthetic_runs/archives.py has the same name"),
+        ("tests/support/users/terminal.py", "class Foreign:\n    pass\n",
+         "synthetic_runs/archives.py has a class Foreign, too"),
         ("src/vtrace/text.py", "x = 1 \n", "spaces at the end of a line"),
         ("src/vtrace/text.py", "x = 1\n" * 500, "lines, at most 500"),
         ("src/vtrace/text.py", "def f():\n" + "    x = 1\n" * 60, "f has 61 lines, at most 60"),
@@ -70,22 +96,31 @@ def test_the_project_has_no_faults(project: Path) -> None:
         ("csrc/core/location.c", "static void f(void) { vt_end(); }\n", "must not use vt_end of end.c, a higher layer"),
         ("csrc/core/stop.c", "static void *f(void) { return vt_filter_maps; }\n", "vt_filter_maps of filter_map.c"),
         ("csrc/core/new.c", "int x;\n", "new has no layer"),
+        ("csrc/otf2_reader/text.c", "/* SPDX-License-Identifier: BSD-3-Clause */\n", "core/text.c has the same name"),
+        ("csrc/iowrap/handle.h", "struct vt_location {\n};\n", "location.h has a struct vt_location, too"),
+        ("csrc/userwrap/values.c", "enum setting_type { A };\n", "core/settings.c has an enum setting_type, too"),
+        ("csrc/userwrap/values.c", "union thread_function { int x; };\n", "create.c has a union thread_function"),
+        ("csrc/userwrap/values.c", "typedef struct { int x; } object;\n", "python.c has a typedef object, too"),
+        ("csrc/userwrap/values.c", "typedef int gomp_call(void);\n", "ompwrap/gomp.h has a typedef gomp_call, too"),
+        ("csrc/userwrap/values.c", "typedef int (*lookup)(int x);\n", "ompwrap/ompt.c has a typedef lookup, too"),
     ],
 )  # fmt: skip
-def test_a_planted_fault_is_found(project: Path, file: str, text: str, fault: str) -> None:
+def test_a_planted_fault_is_found(
+    tool: ModuleType, project: Path, capsys: pytest.CaptureFixture[str], file: str, text: str, fault: str
+) -> None:
     path = project / file
     before = path.read_text() if path.exists() else None
     path.parent.mkdir(exist_ok=True)
     path.write_text((before or "") + text)
-    done = check(project)
+    code = tool.main([str(project)])
     if before is None:
         path.unlink()
         if not [*path.parent.iterdir()]:
             path.parent.rmdir()
     else:
         path.write_text(before)
-    assert done.returncode == 1
-    assert [line for line in done.stdout.splitlines() if line.startswith(f"{file}: ") and fault in line]
+    assert code == 1
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{file}: ") and fault in line]
 
 
 def test_a_file_without_a_licence(project: Path) -> None:

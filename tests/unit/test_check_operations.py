@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checks of one-sided communication and I/O find what they are there to find."""
+"""The checkers of RMA and I/O operations find each kind of error, and accept a correct trace."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands as a user types them."""
+"""The commands, called with words that a user types."""
 
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from support.synthetic_runs.local_files import Chunk, write_defs, write_events
 from support.tools import Done, call, command
@@ -25,7 +27,7 @@ HEAD = {"prefix": "heat", "world": 0, "start": NS, "pair": (1000, 1000, NS), "ho
 
 @pytest.fixture
 def heat(tmp_path: Path) -> Path:
-    """A directory with the local files of one process that called one region twice."""
+    """A directory with the local files of one process that calls one region twice."""
     definitions = [
         ["PROPERTY", "command", ["./heat", "two words"]], ["PROPERTY", "setting.VT_CLEAN", "yes"],
         ["REGION", 1, "work", 1, 1, None, 0], ["SUMMARY", 0, 4, 7, 0, 0, 0, 0, 1040, 0],
@@ -141,7 +143,7 @@ def test_versions(tmp_path: Path, option: str) -> None:
 
 
 def test_parallel_unifier_alone(heat: Path) -> None:
-    """Without mpiexec it is one rank."""
+    """Without mpiexec, vtunify-mpi runs as one rank."""
     done = call([*command("vtunify-mpi"), "heat"], heat, check=False)
     assert done.returncode == 0, str(done)
     assert done.stdout.startswith("heat.trace: 1 process, 1 location, 4 events, ")
@@ -222,11 +224,20 @@ def test_vtunify_loads_no_more_than_it_needs(tmp_path: Path) -> None:
         f"print(sorted({unneeded!r} & set(sys.modules)), numpy.add.reduce.__doc__)"
     )
     done = call([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], tmp_path)
-    assert done.stdout == "[] None\n"  # numpy puts a docstring to each function: a tenth of its start
+    assert done.stdout == "[] None\n"  # attaching docstrings to functions takes a tenth of numpy's start
+
+
+def test_vtrace_loads_numpy_without_docstrings(heat: Path) -> None:
+    code = (
+        "from vtrace.main import main; sys.argv = ['vtrace', 'info', 'heat']; main(); import numpy, os; "
+        "print(numpy.add.reduce.__doc__, os.environ['OPENBLAS_NUM_THREADS'], 'numpy.ma' in sys.modules)"
+    )
+    done = call([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], heat)
+    assert done.stdout.splitlines()[-1] == "None 1 False"
 
 
 def test_numpy_gets_its_modules_of_docstrings_where_it_needs_them(tmp_path: Path) -> None:
-    """As if a later numpy took something from them: they are there in full."""
+    """An import of a name from numpy's docstring modules gets the complete module: a later numpy may need it."""
     code = (
         "from vtrace.commands import vtunify; vtunify.lighten(); import numpy; "
         "from numpy._core._add_newdocs import add_newdoc; print(add_newdoc.__name__, bool(numpy.add.reduce.__doc__))"
@@ -243,6 +254,19 @@ def test_commands_are_loaded_when_called(tmp_path: Path) -> None:
         assert f"\n  {name}" in listed
     for name in ("dump", "info", "shim"):
         assert isinstance(cli.command.get_command(click.Context(cli.command), name), click.Command)
+
+
+@pytest.mark.parametrize("name", cli.command.list_commands(click.Context(cli.command)))
+def test_the_list_of_commands_says_what_the_help_says(name: str) -> None:
+    """A command's help begins with its line in the list, however often somebody asks for the command."""
+    context = click.Context(cli.command)
+    found = [cli.command.get_command(context, name) for _ in range(2)]
+    assert found[0] is found[1]
+    listed = CliRunner().invoke(cli.command, ["--help"], prog_name="vtrace").output
+    shown = CliRunner().invoke(cli.command, [name, "--help"], prog_name="vtrace").output
+    (line,) = re.findall(rf"^  {name} +(.*)$", listed.partition("Commands:")[2], re.MULTILINE)
+    assert [text.strip() for text in shown.splitlines() if text.strip()][1] == line
+    assert shown.count(line) == 1
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -278,7 +302,7 @@ def test_closed_pipe_is_silent(heat: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_interrupt_leaves_nothing(heat: Path, number: signal.Signals) -> None:
-    """A kernel that never comes to an end: the archive is in the making when the signal comes."""
+    """The signal arrives while vtunify writes the archive: the kernel is replaced by a sleep."""
     before = {path.name for path in heat.iterdir()}
     code = (
         f"import sys, time; sys.path[:] = {sys.path!r}; sys.argv = ['vtunify', 'heat']\n"

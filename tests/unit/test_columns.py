@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Columns as the runtime packs them: what format.h says of them, and the kernel finds the records again."""
+"""The runtime packs records into columns as format.h describes, and the kernel unpacks the same records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STEP = 49 << 15
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes, int], bytes]:
-    """vt_columns_pack of columns.c, with one packer for all."""
+    """vt_columns_pack of columns.c, with one packer for all calls."""
     place = tmp_path_factory.mktemp("columns")
     core = ROOT / "csrc" / "core"
     call([need("cc"), "-O2", "-shared", "-fPIC", core / "columns.c", "-o", "columns.so"], place)
@@ -79,7 +79,7 @@ def test_pack(tmp_path: Path, kernel: Kernel, pack: Callable[[bytes, int], bytes
 
 
 def test_times_of_few_steps_stay_ticks(pack: Callable[[bytes, int], bytes]) -> None:
-    """They are smaller so; eight steps are 196 ticks."""
+    """Such times are smaller as ticks. Eight steps are 196 ticks."""
     for far, step in ((12, 0), (13, STEP)):
         c = chunk()
         for i in range(104):
@@ -123,7 +123,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("at", "value"), WRONG.values(), ids=WRONG)
 def test_counts_and_index_that_do_not_fit(tmp_path: Path, kernel: Kernel, at: int, value: int) -> None:
-    """at: behind the head, where three kinds of records stand as six planes, then the index."""
+    """at: offset behind the head. Six planes of three kinds of records come first, then the index."""
     c = chunk().enter(1, 5).record("SEND", 1, 2, 3, 4).leave(1, 5)
     data = bytearray(lf.columns(bytes(c.data)))
     assert data[r.COLUMNS.itemsize + 12 :][:9] == bytes([1, 1, 1, 0, 0, 0, 0, 1, 2])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The compiler wrappers stand before each compilation: they must start fast."""
+"""The compiler wrappers must start fast, because they run before each compilation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGE = ROOT / "src" / "vtrace"
 
 
 def test_the_compile_path_starts_fast() -> None:
-    """What the compiler wrapper imports before it becomes the compiler: nothing heavy."""
+    """Before the compiler wrapper executes the compiler, it imports no slow module."""
     seen: set[str] = set()
     todo = [PACKAGE / "wrappers" / "cc.py"]
     while todo:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The driver of MPICH's test suite: it reads testlists as the suite does, and finds what is wrong."""
+"""The driver of MPICH's test suite reads testlists as the suite does, and reports failures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_testlists(tmp_path: Path) -> None:
         (source / folder).mkdir(parents=True, exist_ok=True)
     (build / "pt2pt").mkdir(parents=True)
     (build / "testlist").write_text("pt2pt\n#coll\nthreads\n")
-    (build / "pt2pt" / "testlist").write_text("")  # an empty one: that of the source holds
+    (build / "pt2pt" / "testlist").write_text("")  # empty, so the list in the source directory counts
     (source / "pt2pt" / "testlist").write_text(
         "# a comment\nping 2\nbig 3 mem=6.5\nsend 4 arg=-a=1 arg=-b env=A=B=C timeLimit=9 resultTest=TestStatus\n"
         "late 1 xfail=ticket1 mpiexecarg=-x\nrma/put\n"
@@ -49,6 +49,10 @@ def test_a_sample_takes_all_directories() -> None:
     assert {line.directory for line in chosen} == {f"d{i}" for i in range(7)}
     assert chosen == sample(tests, 10, seed=1) != sample(tests, 10, seed=2)
     assert sample(tests, 1000, seed=1) == tests
+    left = chosen[0]
+    other = sample(tests, 10, seed=1, excepted=(f"{left.directory}/{left.program}",))
+    assert len(set(chosen) - set(other)) == len(set(other) - set(chosen)) == 1
+    assert left not in other
 
 
 def test_what_passes() -> None:
@@ -95,7 +99,7 @@ def test_the_table_counts_and_names() -> None:
 
 
 def test_options_of_mpichs_launcher_are_not_given_to_open_mpi(tmp_path: Path) -> None:
-    """Open MPI's mpiexec would end with an error, which a test that is meant to fail would pass by."""
+    """Open MPI's mpiexec would fail on these options, and a test that expects a failure would wrongly pass."""
     trees = Trees(tmp_path, tmp_path, tmp_path, Compilers("false"))
     test = Line("errors/comm", "subcomm_abort", 4, 1, mpiexec=("-disable-auto-cleanup",), expect="TestErrFatal")
     (result,) = run_test(Setup(trees, ("false",), {}, tmp_path, is_open=True), test, "")
@@ -105,8 +109,9 @@ def test_options_of_mpichs_launcher_are_not_given_to_open_mpi(tmp_path: Path) ->
 
 
 def test_a_job_leaves_nothing(tmp_path: Path) -> None:
-    """What outlives its time is ended, with a child that has left the group. In a process of its own, for run ends all
-    children."""
+    """run kills a job that exceeds its time, with a child that has left the process group. The test calls run in a
+    process of its own, because run kills all children.
+    """
     code = f"""
 import sys, pathlib
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})

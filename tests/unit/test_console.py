@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How commands end, and that what they say is single lines."""
+"""Exit codes of commands; each message is a single line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The recording core, driven from inside (tests/c/core.c) under ASan and UBSan, and the files it leaves."""
+"""The recording core, called directly by tests/c/core.c under ASan and UBSan, and the local files it writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NONE = 0xFFFFFFFF
 
 
 def compiled(where: Path, name: str, compiler: str, *more: str) -> Path:
-    """A program of tests/c with the core in it: by gcc with its sanitizers, whose library clang may lack."""
+    """A program of tests/c linked with the core. Only gcc's build has sanitizers: clang may lack their libraries."""
     csrc = tools.ROOT / "csrc"
     sources = [tools.ROOT / f"tests/c/{name}.c", *(csrc / "core").glob("*.c"), *(csrc / "funwrap").glob("*.c")]
     flags = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", *more]
@@ -47,7 +47,7 @@ def test_gap(core: Path, tmp_path: Path) -> None:
     assert [r.kind for r in found] == ["ENTER", "TIME", "LEAVE", "ENTER", "LEAVE"]
     assert found[1].payload[0] >= 5 << 32
     assert found[2].ticks - found[0].ticks == found[1].payload[0]
-    assert found[4].ticks == found[3].ticks, "a clock that steps back is held"
+    assert found[4].ticks == found[3].ticks, "the clock steps back, but recorded times do not"
     summary = next(d for d in words.definitions(tmp_path / "t.1.def") if d[0] == records.DEFINITIONS["SUMMARY"])
     assert summary[7] == 1
 
@@ -73,7 +73,7 @@ def test_stale_busy_word(core: Path, tmp_path: Path) -> None:
 
 
 def test_chunk(core: Path, tmp_path: Path) -> None:
-    """Sequence, open regions, counts and classes in the heads, as the runtime leaves them in the buffer."""
+    """Sequence, open regions, counts and classes in the heads of chunks that the runtime leaves in the buffer."""
     run(core, tmp_path, "chunks", VT_CLEAN="no", VT_MAX_FLUSHES="0")
     found = words.events(tmp_path / "t.1.events")
     assert Counter(r.kind for r in found) == {"ENTER": 10040, "LEAVE": 10040}
@@ -96,7 +96,7 @@ def test_block(core: Path, tmp_path: Path) -> None:
 
 
 def test_runs_of_equal_calls(core: Path, tmp_path: Path) -> None:
-    """What the heads of blocks tell of equal calls and equal records is what a walk over each record finds."""
+    """For runs of equal calls and equal records, heads of blocks agree with the records that they describe."""
     run(core, tmp_path, "runs")
     with open_local(tmp_path / "t.1.events") as file:
         heads = [head for head, _ in words.blocks(file)]
@@ -125,7 +125,7 @@ def test_ids_run_out(core: Path, tmp_path: Path) -> None:
     ("rank", "name"), [(0, "1"), (3, "4"), (65534, "ffff"), (65535, "100000000"), (99999, "186a00000")]
 )
 def test_names_of_ranks(core: Path, tmp_path: Path, rank: int, name: str) -> None:
-    """Files written before the rank is known take its name and identity."""
+    """Files written before MPI_Init get the name and the identity of the rank."""
     run(core, tmp_path, "world", str(rank))
     files = {p.name for p in tmp_path.iterdir()} - {"t.uctl"}
     assert files == {f"t.{name}.def", f"t.{name}.events"}
@@ -147,7 +147,7 @@ def test_errno_stays(core: Path, tmp_path: Path) -> None:
 
 
 def test_a_thread_that_never_gets_its_location(tmp_path: Path) -> None:
-    """It takes no number with it: a number that is missing would be one whose files were lost."""
+    """Such a thread consumes no location number: vtunify would take a gap in the numbers for lost files."""
     program = compiled(tmp_path, "late", "gcc", "-Wl,--wrap=vt_pages_wiped")
     (tmp_path / "files").mkdir()
     run(program, tmp_path / "files")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace dump of damaged files: one line about it, and all that is sound."""
+"""vtrace dump of damaged files prints one line about the damage, and all intact records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path)
 
 
-def test_damage_is_told_and_what_is_sound_is_shown(run: Path) -> None:
+def test_damage_is_reported_and_intact_records_are_shown(run: Path) -> None:
     """The second of three blocks is damaged, then the file is cut within the third."""
     path = write_events(run / "a.1.events.z", [Chunk(0, n, 1000 + n).record("ON", n) for n in range(3)])
     data = bytearray(path.read_bytes())
@@ -74,7 +74,7 @@ def test_nothing_there(run: Path) -> None:
 
 
 def test_file_without_a_head(run: Path) -> None:
-    """Left out with a word about it when it is one of several."""
+    """One of several files has no head: vtrace dump reports this file and prints the others."""
     (run / "a.2.events.z").write_text("something else")
     done = dumped(run, "a", check=False)
     assert (done.returncode, errors(done)) == (1, 1)

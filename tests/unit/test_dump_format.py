@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace dump of files of which every byte is known."""
+"""vtrace dump of synthetic files with known bytes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,12 @@ def test_definitions(run: Path) -> None:
     assert fields[26] == {"location": 3, "reason": "LIMIT", "events": 17}
     assert fields[27] == {"id": 2, "addresses": [0x400010, 0x400020]}
     assert fields[28] == {"ticks": 1200, "peer": 0, "peer_ticks": 7200, "error": 3}
-    assert fields[29:] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
+    assert fields[34:] == [
+        {"clock": "CPU", "period": 10_000_000, "tick": 4_000_000, "signal": 64},
+        {"location": 0, "samples": 3, "weight": 30_000_000, "overruns": 1, "lost": 0, "overwritten": 0,
+         "ends": [2, 1, 0, 0, 0]},
+    ]  # fmt: skip
+    assert fields[29:34] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
                            {"text": "made on a Monday"}, {"id": 1, "name": "queue"},
                            {"of": "METRIC", "id": 1, "group": "weather"}]  # fmt: skip
     text = dumped(run, "a.1.def.z").stdout
@@ -144,7 +149,7 @@ def test_one_file_takes_names_from_its_process(run: Path) -> None:
 
 
 def test_prefix_of_an_executable(run: Path) -> None:
-    """As always after a run: prog, prog.1.def.z ..."""
+    """The prefix is the name of an executable beside the files, as usual after a run: prog, prog.1.def.z ..."""
     (run / "a").write_bytes(b"\x7fELF and so on")
     assert len(of_type(items(run, "a"), "file")) == 3
     assert len(of_type(items(run.parent, f"{run.name}/a"), "file")) == 3
@@ -161,7 +166,7 @@ def test_control_file(run: Path) -> None:
 
 
 def test_buffer(tmp_path: Path) -> None:
-    """Of a killed process: full and filling chunks of two locations in any order, none of the free ones."""
+    """The buffer of a killed process: dump shows full and filling chunks of two locations, and no free chunks."""
     defined = Chunk(0, 0, content=r.DEFINITION_DATA).define("REGION", 1, "work", 1, 1, None, 0)
     chunks = [
         Chunk(1, 0, 10).record("ENTER", 1, 1), Chunk(0, 1, 30).record("LEAVE", 1, 1), bytes(r.CHUNK_SIZE),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of OTF2's enumerations, also in a process that has loaded nothing else."""
+"""Names of OTF2's enumerations, also in a process that has loaded no other module of vtrace."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def test_fresh_process(tmp_path: Path) -> None:
 
 
 def test_nobody_takes_the_private_names() -> None:
-    """The bindings make _names for some enumerations only."""
+    """No module uses _names of the bindings, because only some enumerations have it."""
     users = [p.name for p in Path(vtrace.__file__).parent.rglob("*.py") if re.search(r"_otf2\.\w+\._", p.read_text())]
     assert users == []

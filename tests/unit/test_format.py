@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/file-format.md promises has its place: for each topic local files that use it, unified and read back.
+"""The topics of docs/file-format.md: for each one, local files that use it are unified and read back.
 
-The files are written here byte by byte, also where the runtime does not yet use what the format provides for.
+The tests write these files byte by byte, so they also cover parts of the format that the runtime does not use yet.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PAIRS = [[D["CLOCK"], 1000, 1000, START], [D["CLOCK"], 10**9 + 1000, 10**9 + 100
 
 
 def process(where: Path, name: str, chunks: dict[int, list[lf.Chunk]], definitions: list[Any], **head: Any) -> None:
-    """The files of one process: events by location, all definitions of regions and so on with its main thread's."""
+    """Writes the files of one process: events by location, and all definitions into the main thread's def file."""
     head = {"prefix": "t", "directory": str(where), **head}
     for location, content in chunks.items():
         file = name if not location else f"{int(name, 16) << 16 | location:x}"
@@ -52,7 +52,7 @@ def world(rank: int) -> list[Any]:
 
 
 def test_file_names(tmp_path: Path) -> None:
-    """Heads count, not names: what looks like rank 1 of this run is of another one, and of another prefix."""
+    """vtunify trusts heads, not names: the file named like rank 1 of this run has the head of another run."""
     process(tmp_path, "1", {0: [call()]}, [REGION])
     process(tmp_path, "2", {0: [call()]}, [REGION], prefix="u", run=b"X" * 16)
     trace = unified(tmp_path)
@@ -74,7 +74,7 @@ def test_identity(tmp_path: Path) -> None:
 
 
 def test_process_without_rank(tmp_path: Path) -> None:
-    """A forked child: after the last rank, with its parent's definitions."""
+    """A forked child follows the last rank, and has its parent's definitions."""
     process(tmp_path, "1", {0: [call()]}, [REGION], pid=100)
     process(
         tmp_path, "xnode1-200-1", {0: [call()]}, [], rank=None, world_size=0, world=0, pid=200, start=START + 500,
@@ -86,14 +86,14 @@ def test_process_without_rank(tmp_path: Path) -> None:
 
 
 def test_large_ranks(tmp_path: Path) -> None:
-    """A rank that 16 bits do not hold."""
+    """A rank above 65 535."""
     process(tmp_path, "100020000", {0: [call()]}, [REGION], rank=65537, world_size=65538)
     with pytest.raises(VtraceError, match="a run of 65,538 ranks, but 1 of them left files"):
         unified(tmp_path)
 
 
 def test_module_slot(tmp_path: Path) -> None:
-    """address = start + offset - slot; a module that is gone has its offset as name. Two modules, two slots."""
+    """Two modules in two slots: address = start + offset - slot. Functions of a missing module are named by offset."""
     modules = [
         [D["MODULE"], 0, 0x400000, 0x2000, 0x3FF000, str(tmp_path / "gone"), b"", 5],
         [D["MODULE"], 0x2000, 0x7F0000000000, 0x1000, 0x7EFFFFFFF000, str(tmp_path / "lib.so"), b"\1\2", 6],
@@ -114,7 +114,7 @@ def test_named_region(tmp_path: Path) -> None:
 
 
 def test_request_of_another_thread(tmp_path: Path) -> None:
-    """Begun on one location, completed on another: the number says that it is the same request."""
+    """A request begins on one location and completes on another. The request number connects both records."""
     chunks = {
         0: [lf.Chunk().record("ISEND", 5, 1, 1 | 7 << 32, 64, 2**40)],
         1: [lf.Chunk(1).record("ISEND_COMPLETE", 50, 0, 2**40)],
@@ -155,7 +155,7 @@ def test_lost_off_flush_limit(tmp_path: Path) -> None:
 
 
 def test_reuse(tmp_path: Path) -> None:
-    """THREAD ends what the thread before left open."""
+    """THREAD leaves all regions that the previous thread left open."""
     chunk = lf.Chunk(1).record("ENTER", 5, 1).record("THREAD", 5, 0, 4711).record("ENTER", 5, 1).record("LEAVE", 5, 1)
     process(tmp_path, "1", {0: [call()], 1: [chunk]}, [REGION])
     assert [(e.kind, e.time) for e in unified(tmp_path).of(1)] == [
@@ -164,7 +164,7 @@ def test_reuse(tmp_path: Path) -> None:
 
 
 def test_clock_pairs(tmp_path: Path) -> None:
-    """Ticks of half a nanosecond at first, of two later: each stretch by its own pair."""
+    """A tick takes half a nanosecond at first, and two later: each interval between clock pairs has its own rate."""
     second = 10**9
     pairs = [
         (9, 0, START),
@@ -182,7 +182,7 @@ def test_clock_pairs(tmp_path: Path) -> None:
 
 
 def test_definitions(tmp_path: Path) -> None:
-    """More than one block of them, in several codecs, and the last name of two."""
+    """Definitions in several blocks and in each codec. Of two names of one communicator, the last one holds."""
     many = [[D["REGION"], i, f"region {i} " + "x" * 100, 1, 1, None, 0] for i in range(1, 1500)]
     names = [[D["COMM_NAME"], 1, "first"], [D["COMM_NAME"], 1, "last"]]
     path = tmp_path / "t.1.def.z"
@@ -198,7 +198,7 @@ def test_definitions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", ["kind", "tag", "hash", "count"])
 def test_communicator_identity(tmp_path: Path, field: str) -> None:
-    """Equal kind, parent, tag, hash and count: one communicator, whatever its id; if one differs, two."""
+    """Equal kind, parent, tag, hash and count define one communicator, even if ids differ; otherwise there are two."""
     split: dict[str, Any] = {"kind": r.COMM_KINDS["SPLIT"], "tag": 1, "hash": 99, "count": 0}
     other = {**split, field: {"kind": r.COMM_KINDS["DUP"], "tag": "name", "hash": 98, "count": 1}[field]}
     for number, fields in enumerate((split, other)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which functions gcc's list may hold, since gcc compares its items with parts of names."""
+"""The functions in gcc's exclude list. gcc compares its items with parts of names, so some names cannot be listed."""
 
 from __future__ import annotations
 

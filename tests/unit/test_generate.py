@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The shim generator: prototypes, what arguments mean, templates, and the shim for the MPI at hand."""
+"""The shim generator: prototypes, meanings of arguments, templates, and the shim of each installed MPI."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TEMPLATES = Path(__file__).resolve().parents[2] / "csrc" / "mpiwrap" / "template
 
 @pytest.fixture(scope="module")
 def mpi(mpi: mpis.Mpi) -> Mpi:
-    """Each of the installations."""
+    """Each MPI installation."""
     found = find_mpi(str(mpi.mpicc))
     assert found is not None
     return found
@@ -68,7 +68,7 @@ def functions(mpi: Mpi) -> list[MpiFunction]:
 
 @pytest.fixture(scope="module")
 def compiled(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """The shim's source and object; a warning is an error."""
+    """The shim's source and object file, compiled with warnings as errors."""
     place = tmp_path_factory.mktemp("shim")
     shim.write_source(mpi, place / "shim.c")
     shim.compile_shim(mpi, place / "shim.c", place / "shim.o", ("-Wall", "-Wextra", "-Wshadow", "-Werror"))
@@ -76,7 +76,7 @@ def compiled(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, P
 
 
 def nm(path: Path, *options: str) -> dict[str, set[str]]:
-    """Symbols by the letter that nm gives them."""
+    """Names of symbols by nm's letter for their type."""
     found: dict[str, set[str]] = {}
     shown = subprocess.run(["nm", *options, str(path)], capture_output=True, text=True, check=True).stdout
     for line in shown.splitlines():
@@ -193,7 +193,7 @@ def test_roles_are_those_of_core_h() -> None:
 
 
 def test_header_and_standard_agree_on_shapes(functions: list[MpiFunction]) -> None:
-    """Same number of parameters, and pointers and arrays where the standard has output or arrays."""
+    """Prototypes have the standard's number of parameters, and pointers for its output parameters and arrays."""
     by_value = {"COMMUNICATOR", "DATATYPE", "RANK", "TAG", "INFO", "GROUP", "OPERATION"}
     compared = 0
     for function in functions:
@@ -226,7 +226,7 @@ def test_non_blocking_and_persistent_twins_have_records(functions: list[MpiFunct
     assert {"MPI_Bcast", "MPI_Reduce_scatter_block", "MPI_Neighbor_alltoallw"} <= set(blocking)
     twins = {"MPI_I" + name[4:].lower() for name in blocking} | {f"{name}_init" for name in blocking}
     left_out = {f.name for f in functions if f.name in twins and templates.of(f) == plain}
-    assert left_out == {"MPI_Iprobe"}, "which starts nothing"
+    assert left_out == {"MPI_Iprobe"}, "MPI_Iprobe starts no operation"
 
 
 def test_large_counts_have_the_records_of_their_twins(functions: list[MpiFunction]) -> None:
@@ -256,7 +256,7 @@ def test_the_shim_defines_what_the_library_has_and_nothing_else_that_shows(
             "environ", "__environ", "getcwd", "getppid", "access", "clock_gettime", "syscall", "__tls_get_addr",
             "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail",
         }  # fmt: skip
-        assert known, f"the shim wants {name}"
+        assert known, f"the shim needs {name}"
     shown = subprocess.run(["readelf", "-Ws", str(compiled[1])], capture_output=True, text=True, check=True).stdout
     assert re.search(r"DEFAULT +\d+ MPI_Send$", shown, re.MULTILINE)
     assert not re.search(r"GLOBAL +DEFAULT +\d+ vt_mpi_\w+$", shown, re.MULTILINE)

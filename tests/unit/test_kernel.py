@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What becomes of each kind of record."""
+"""Each kind of record as OTF2 events."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_flush_off_on_lost_limit(tmp_path: Path, kernel: Kernel) -> None:
 
 
 def test_limit_of_some_classes(tmp_path: Path, kernel: Kernel) -> None:
-    """Recording goes on without these; the first one says when and why, then all stops."""
+    """The first LIMIT gives time and reason; recording goes on without its classes. The second LIMIT stops all."""
     c = chunk().enter(1, 5).record("LIMIT", 5, 6, r.CLASS_FIRST).leave(1, 5).record("LIMIT", 5, 3, r.CLASS_ALL)
     events, result = transcode(tmp_path, kernel, [c])
     assert brief(events) == "5E1 15L1 20MeasurementOnOff"

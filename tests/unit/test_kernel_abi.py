@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The prototypes and numbers that the kernel in C and libotf2 share."""
+"""Prototypes and numbers of libotf2 that the C kernel repeats."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def own_shape(text: str) -> tuple[str, int]:
 
 
 def shape(ctype: type) -> tuple[str, int]:
-    """Pointer or kind of number, and its bytes."""
+    """The kind of a type (pointer, real, signed or unsigned), and its size in bytes."""
     if ctype in (ctypes.c_float, ctypes.c_double):
         return "real", ctypes.sizeof(ctype)
     if hasattr(ctype, "contents") or hasattr(ctype, "_length_") or ctype in (ctypes.c_void_p, ctypes.py_object):
@@ -63,7 +63,7 @@ def test_prototypes_agree_with_the_bindings(name: str, result: str, arguments: l
     wrapped = re.search(rf"c_{function}\.argtypes = (\[.*?\])\n.*?c_{function}\.restype = ([^\n]+)", body, re.DOTALL)
     assert wrapped is not None
     arrays = {"TypeArrayType": _otf2.Type * 1, "MetricValueArrayType": ctypes.c_uint64 * 1}
-    theirs = eval(wrapped[1], {**vars(module), **arrays})  # the bindings' own text
+    theirs = eval(wrapped[1], {**vars(module), **arrays})  # the source text of the bindings
     assert [shape(t) for t in theirs] == [own_shape(a) for a in arguments]
     returned = eval(wrapped[2], dict(vars(module)))
     assert shape(returned) == own_shape(result)
@@ -71,7 +71,7 @@ def test_prototypes_agree_with_the_bindings(name: str, result: str, arguments: l
 
 def test_every_prototype_is_checked() -> None:
     assert len(prototypes()) == len(re.findall(r"^    X\(\w+ ?\*?, \w+,", OTF2_H.read_text(), re.MULTILINE))
-    assert len(prototypes()) == len(Kernel()._names) + 23
+    assert len(prototypes()) == len(Kernel()._names) + 24
 
 
 def test_numbers_of_otf2() -> None:

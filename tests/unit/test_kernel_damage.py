@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Damaged blocks: an error that names path and place, never a crash."""
+"""A damaged block gives an error with path and position, never a crash."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_damage_in_a_chunk_names_the_buffer(tmp_path: Path, kernel: Kernel) -> N
 
 
 def test_random_damage_is_never_fatal(tmp_path: Path, kernel: Kernel) -> None:
-    """Any byte of records or of a block's head may be anything, with a checksum that fits: an error or events."""
+    """Random bytes in records or block heads, with a correct checksum, give an error or events, never a crash."""
     numbers = random.Random(1)
     archive = Archive(tmp_path / "t.trace")
     failed = 0
@@ -110,7 +110,7 @@ def test_random_damage_is_never_fatal(tmp_path: Path, kernel: Kernel) -> None:
         except FormatError as error:
             failed += str(error).startswith(f"{path}: ")
     archive.abort()
-    assert 20 < failed < 380, "the damage is too mild or too wild to tell anything"
+    assert 20 < failed < 380, "nearly all or nearly no damaged blocks fail: the test checks too little"
 
 
 def test_a_writer_that_does_not_exist_is_an_error_of_otf2(tmp_path: Path, kernel: Kernel) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Unpacking blocks, scanning records, reading definitions."""
+"""The kernel unpacks blocks, scans records and reads definitions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kernel() -> Kernel:
 
 @pytest.fixture(params=["libzstd", "zstandard"])
 def either_zstd(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Once with libzstd.so.1, once as if it were missing."""
+    """Runs the test with libzstd.so.1, and again with the Python package zstandard as if libzstd were missing."""
     if request.param == "zstandard":
         _library().vt_kernel_zstd(_zstandard)
     yield
@@ -34,7 +34,7 @@ def either_zstd(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.usefixtures("either_zstd")
 @pytest.mark.parametrize("codec", [r.CODEC_RAW, r.CODEC_ZSTD, r.CODEC_ZSTD_COLUMNS, r.CODEC_VARINT])
 def test_codecs(tmp_path: Path, kernel: Kernel, codec: int) -> None:
-    """Blocks of every length around the eight words that are transposed at once, and the longest."""
+    """Blocks of lengths around eight words, which the kernel transposes at once, and the longest block."""
     numbers = random.Random(codec)
     chunks = []
     for sequence, count in enumerate([0, 1, 7, 8, 9, 15, 16, 17, 100, r.RAW_MAX // 8]):
@@ -50,7 +50,7 @@ def test_codecs(tmp_path: Path, kernel: Kernel, codec: int) -> None:
 
 
 def test_without_zstd_libraries_agree(tmp_path: Path, kernel: Kernel) -> None:
-    """A frame that is longer than its head says is refused by both."""
+    """Both libraries refuse a frame that is longer than its head says."""
     c = chunk().enter(1).leave(1)
     path = tmp_path / "e"
     path.write_bytes(lf.write_head(r.EVENTS) + lf.block(c, raw_bytes=8))

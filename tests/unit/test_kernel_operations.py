@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What becomes of records of one-sided communication, of I/O, and of attributes."""
+"""Records of one-sided communication, of I/O and of attributes as OTF2 events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from support.readers.archive import read
 from support.synthetic_runs.local_files import write_events
-from support.synthetic_runs.operations import IO, ONE_SIDED, THREADS, WRONG, Operation
+from support.synthetic_runs.operations import IO, ONE_SIDED, THREADS, WRONG, RecordedOperation
 from support.synthetic_runs.transcoding import ATTRIBUTES, brief, chunk, maps, stream_of, transcode
 from vtrace.errors import FormatError
 from vtrace.io.archive.writer import Archive
@@ -28,7 +28,7 @@ def kernel() -> Kernel:
     [(ONE_SIDED, r.CLASS_RMA), (IO, r.CLASS_IO), (THREADS, r.CLASS_THREAD)],
     ids=["rma", "io", "threads"],
 )
-def test_every_kind(tmp_path: Path, kernel: Kernel, operations: list[Operation], kinds: int) -> None:
+def test_every_kind(tmp_path: Path, kernel: Kernel, operations: list[RecordedOperation], kinds: int) -> None:
     c = chunk()
     for kind, identifier, payload, *_ in operations:
         c.record(kind, 1, identifier, *payload)
@@ -37,7 +37,7 @@ def test_every_kind(tmp_path: Path, kernel: Kernel, operations: list[Operation],
     printed = read(tmp_path / "t.trace").printed
     assert [(p.time, p.kind, p.text) for p in printed] == [(n, o[3], o[5]) for n, o in enumerate(operations, 1)]
     assert result.unmapped == 0
-    others = {"THREAD", "IO_READ", "IO_WRITE", "IO_FLUSH", "IO_DONE"}  # those of I/O want a region, see below
+    others = {"THREAD", "IO_READ", "IO_WRITE", "IO_FLUSH", "IO_DONE"}  # the I/O records need an open region: see below
     assert {kind for kind, *_ in operations} == {
         name for name, (_, _, bits) in r.KINDS.items() if bits & kinds
     } - others
@@ -57,7 +57,7 @@ def test_what_is_not_mapped_is_left_out(tmp_path: Path, kernel: Kernel, identifi
 
 @pytest.mark.parametrize(("kind", "payload", "text"), WRONG)
 def test_what_cannot_be(tmp_path: Path, kernel: Kernel, kind: str, payload: tuple[int, ...], text: str) -> None:
-    """Readers have no name for it: the file is damaged."""
+    """A value that OTF2 does not define means that the file is damaged."""
     with pytest.raises(FormatError, match=f"{text} in the block at byte 2048, byte 16 of its records"):
         transcode(tmp_path, kernel, [chunk().record("ON").record("OFF").record(kind, 1, 1, *payload)])
 
@@ -73,7 +73,9 @@ def test_scan_finds_handles(tmp_path: Path, kernel: Kernel) -> None:
 
 
 def test_an_operation_belongs_to_its_region(tmp_path: Path, kernel: Kernel) -> None:
-    """Also where a signal handler has its own meanwhile, where a call is left by longjmp, and without a begin."""
+    """The end of an operation completes the operation of its own region: also if a signal handler interrupts with an
+    operation, if longjmp leaves a call, and if the begin is missing.
+    """
     c = chunk().record("IO_READ", 1, 1, 9).enter(1).record("IO_READ", 1, 1, 8)
     c.enter(2).record("IO_WRITE", 1, 1, 7).record("IO_DONE", 1, 1, 6).leave(2).record("IO_DONE", 1, 1, 5)
     c.record("IO_DONE", 1, 1, 4).leave(1)
@@ -104,12 +106,13 @@ def test_attributes_of_every_type(tmp_path: Path, kernel: Kernel) -> None:
     assert result.unmapped == 0
 
 
-U64 = 4  # the local id of an attribute of this type
+U64 = 4  # local id of an attribute of type UINT64
 
 
 def test_attributes_belong_to_the_next_event(tmp_path: Path, kernel: Kernel) -> None:
-    """Through a gap, a flush and the end of a block; to one event only; to the leave that was meant, not to those
-    of what a longjmp left."""
+    """Attributes wait for the next event across a gap, a flush and the end of a block, and belong to this event only.
+    If longjmp has left regions open, the attributes belong to the recorded leave, not to the added ones.
+    """
     first = chunk().enter(1).record("ATTRIBUTE", 1, U64, 7).record("FLUSH", 0, 0, 3).record("LOST", 0, 1, 3)
     second = chunk(1, 1010).record("TIME", 0, 0, 5).record("OFF").record("ON").record("SEND", 1, 1, 5, 8).enter(2)
     second.enter(3).record("ATTRIBUTE", 1, U64, 8).leave(1)
@@ -121,7 +124,9 @@ def test_attributes_belong_to_the_next_event(tmp_path: Path, kernel: Kernel) -> 
 
 
 def test_attributes_of_no_event(tmp_path: Path, kernel: Kernel) -> None:
-    """What an event that is left out had goes with it, as do those at the end, at a hole, and of an ended thread."""
+    """The kernel drops attributes of an event that it leaves out, and attributes before the end of the records, a
+    missing chunk or the end of a thread.
+    """
     c = (
         chunk()
         .record("ATTRIBUTE", 1, U64, 7)
@@ -139,7 +144,7 @@ def test_attributes_of_no_event(tmp_path: Path, kernel: Kernel) -> None:
 
 
 def test_attributes_that_no_event_can_have(tmp_path: Path, kernel: Kernel) -> None:
-    """Unknown ones, the same twice, references to what is not defined, a type that nothing is known of."""
+    """Unknown attributes, duplicates, references to undefined objects, and unknown types."""
     c = chunk().record("ATTRIBUTE", 0, U64, 7).record("ATTRIBUTE", 0, U64, 8).record("ATTRIBUTE", 0, 0, 1)
     c.record("ATTRIBUTE", 0, 99, 1)
     for number, (kind, *_) in enumerate(ATTRIBUTES, 1):
@@ -154,7 +159,7 @@ def test_attributes_that_no_event_can_have(tmp_path: Path, kernel: Kernel) -> No
 
 
 def test_more_attributes_than_an_event_may_have(tmp_path: Path, kernel: Kernel) -> None:
-    """32 are kept; the definitions of the archive lack most of them, so that only the kernel is asked here."""
+    """The kernel keeps 32. The archive does not define most of them, so the test checks the kernel's result only."""
 
     c = chunk()
     for number in range(40):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records of teams and tasks as events of OTF2: waits that later records end, and ends that nobody recorded."""
+"""Records of teams and tasks as OTF2 events: waits that later records end, and ends without a record."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TEAM = {
 
 
 def events(tmp_path: Path, *chunks: Chunk, **changes: Any) -> list[tuple[str, int]]:
-    """Kind and time of all events."""
+    """Transcodes the chunks; returns kind and time of each event."""
     tmp_path.mkdir(exist_ok=True)
     found, _ = transcode(tmp_path, Kernel(), chunks, **(TEAM | changes))
     return [(event.kind.removeprefix("Thread"), event.time) for event in found]
 
 
 def worker() -> Chunk:
-    """Takes part in team 1 from 1010 to 1020."""
+    """A member of team 1 from 1010 to 1020."""
     return chunk().record("THREAD_TEAM_BEGIN", 10, 1, 1 | NESTING, 0).record("THREAD_TEAM_END", 10, 2, 1)
 
 
@@ -56,7 +56,7 @@ def test_next_region_says_when_the_wait_ended(tmp_path: Path) -> None:
 
 
 def test_unknown_and_impossible_ends(tmp_path: Path) -> None:
-    """0: until now; before the wait began: none; later than now: until now."""
+    """Join times of a team: 0 (unknown) and a future time end the wait now; a time before the wait makes it empty."""
     for joined, end in ((0, 100), (1, 20), (5000, 100)):
         records = worker().record("THREAD_TEAM_JOINED", 80, 0, joined)
         assert events(tmp_path / str(joined), records) == [*BEGUN, *ended(end)]
@@ -69,7 +69,7 @@ def test_last_wait_ends_beyond_the_last_record(tmp_path: Path) -> None:
 
 
 def test_end_that_was_not_recorded(tmp_path: Path) -> None:
-    """Recording was off when the first region ended."""
+    """Recording was off when the first parallel region ended."""
     records = chunk().record("THREAD_FORK", 5, 1, 2 | NESTING).record("THREAD_TEAM_BEGIN", 5, 1, NESTING, 0)
     records.record("THREAD_FORK", 40, 1, 2 | NESTING).record("THREAD_JOIN", 5, 1, 1).record("THREAD_JOIN", 5, 1, 1)
     assert events(tmp_path, records) == [
@@ -84,7 +84,7 @@ def test_team_without_members_is_left_out(tmp_path: Path) -> None:
 
 
 def test_tasks(tmp_path: Path) -> None:
-    """Location 3's second task, which location 0 suspends, resumes and completes."""
+    """Location 0 suspends, resumes and completes the second task of location 3."""
     task = 2 | 3 << 32
     records = chunk().record("THREAD_TASK_CREATE", 5, 0, 7, 1).record("THREAD_TASK_BEGIN", 5, 1, task, 1)
     records.record("THREAD_TASK_END", 5, 1, task, 1 | NESTING, 0).record("THREAD_TASK_BEGIN", 5, 1, task, 1)

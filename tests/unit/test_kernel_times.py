@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From ticks to nanoseconds, and what else maps must be."""
+"""The kernel converts ticks to nanoseconds, and refuses wrong maps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def kernel() -> Kernel:
 
 
 def exact(knots: list[tuple[int, int]], ticks: int) -> int:
-    """What the kernel must compute."""
+    """The expected time in ns, by the kernel's formula in Python's exact integers."""
     n = max((i for i in range(len(knots) - 1) if knots[i][0] <= ticks), default=0)
     (t0, n0), (t1, n1) = knots[n], knots[n + 1]
     return n0 + (ticks - t0) * (n1 - n0) // (t1 - t0)
@@ -31,7 +31,7 @@ def exact(knots: list[tuple[int, int]], ticks: int) -> int:
 
 @st.composite
 def clocks(draw: st.DrawFn) -> tuple[list[tuple[int, int]], list[int]]:
-    """Ascending knots of wild slopes, and ascending ticks around them."""
+    """Ascending knots with very different slopes, and ascending ticks around them."""
     size = draw(st.sampled_from([1 << 8, 1 << 32, 1 << 44, 1 << 59]))
     ticks = sorted(draw(st.sets(st.integers(0, size), min_size=2, max_size=5)))
     ns = sorted(draw(st.lists(st.integers(0, draw(st.sampled_from([0, 9, 1 << 30, 1 << 58]))), min_size=5, max_size=5)))
@@ -83,7 +83,7 @@ def test_maps_of_unequal_length(tmp_path: Path, kernel: Kernel) -> None:
 
 
 def test_a_time_before_zero_is_put_forward(tmp_path: Path, kernel: Kernel) -> None:
-    """As any other one: the repair takes it for 0 and counts on that the clock is put forward from there on."""
+    """The repair of clocks takes a time before 0 for 0, and shifts it like all others. The kernel must do the same."""
     c = chunk(0, 500).record("OFF", 0).record("TIME", 0, 0, 600).record("ON", 0)
     path = lf.write_events(tmp_path / "e", [c])
     archive = Archive(tmp_path / "t.trace")

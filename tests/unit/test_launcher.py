@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program among a launcher's words, and what is put in front of it."""
+"""The position of the program in a launcher's command line, and the words that vtrace run puts before the program."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_rank() -> None:
 
 @pytest.mark.parametrize("name", ["srun", "aprun", "jsrun", "prun"])
 def test_what_a_launcher_gets(tmp_path: Path, name: str) -> None:
-    """A stand-in that starts its last words with another environment: what the program needs is among them."""
+    """A fake launcher starts the program with an empty environment, so the command line must carry the settings."""
     (tmp_path / name).write_text(f'#!/bin/sh\nshift 2\nexec {need("env")} -i "$@"\n')
     (tmp_path / name).chmod(0o755)
     path = f"{tmp_path}:{environment()['PATH']}"

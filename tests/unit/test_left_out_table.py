@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What settings leave out of a trace is told of each setting of the runtime and of each group of MPI functions."""
+"""The tables of left-out events name each setting of the runtime and each group of MPI functions that excludes any."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import re
 import pytest
 
 from support.tools import ROOT
+from vtrace.io.local.records import GAP_REASONS, LOST_REASONS
 from vtrace.left_out import MPI_GROUPS, WHOLE_RUN, left_out
+from vtrace.reasons import GAPS, LOSSES
 from vtrace.settings import rows
 from vtrace.wrappers.mpi_shim.mpi_groups import GROUPS
 
 
 def test_settings_that_leave_out_during_the_whole_run() -> None:
-    """Those of the runtime's table, and VT_MPI_GROUPS, which vtrace-cc reads."""
+    """The settings of the runtime's table, and VT_MPI_GROUPS, which vtrace-cc reads."""
     table = (ROOT / "csrc/core/settings_table.h").read_text()
     assert {row[0] for row in rows() if row[6] == "whole"} | {"VT_MPI_GROUPS"} == set(WHOLE_RUN)
     assert re.findall(r"^OTHER\((VT_\w+), WHOLE\)", table, re.MULTILINE) == ["VT_MPI_GROUPS"]
@@ -24,6 +26,12 @@ def test_settings_that_leave_out_for_a_part_of_the_run() -> None:
     assert {row[0] for row in rows() if row[6] == "part"} == {
         "VT_MAX_FLUSHES", "VT_MAX_SIZE", "VT_MAX_THREADS", "VT_MODE", "VT_START_AFTER", "VT_STOP_AFTER"
     }  # fmt: skip
+
+
+def test_reasons() -> None:
+    """Each reason of format.h and of transcode.h has its texts, and there are no others but those of missing files."""
+    assert LOSSES.keys() - {"FILE", "DAMAGE"} == {*LOST_REASONS.values()}
+    assert GAPS.keys() == {*GAP_REASONS.values()}
 
 
 def test_the_groups_of_mpi_functions() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reading the local files: heads, blocks, chunks, and which copy of a chunk is taken."""
+"""Reading local files: heads, blocks, chunks, and the choice between two copies of a chunk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vtrace.io.local.local_files import INDEX, LocalFile, Stream, open_local, re
 
 
 def chunks(count: int, location: int = 0) -> list[lf.Chunk]:
-    """Chunks whose records can be told apart by their function: 10 * sequence, entered and left."""
+    """Chunks of one call each, of function 10 * sequence, so that tests can identify each chunk."""
     found = []
     for n in range(count):
         chunk = lf.Chunk(location, n, 1000 + 100 * n, lost=n, pair=(n, n + 1, n + 2), thread=50 + n)
@@ -181,7 +181,7 @@ def test_chunks_of_a_buffer(tmp_path: Path) -> None:
 
 
 def test_the_chunk_behind_the_head_of_a_buffer(tmp_path: Path) -> None:
-    """It is shorter than others; one that says that it is not is damaged."""
+    """The chunk behind the head is shorter than others. If its head says otherwise, the chunk is damaged."""
     last = lf.Chunk(sequence=1, content=r.DEFINITION_DATA).define("NOTE", "the end")
     path = lf.write_buffer(tmp_path / "b", chunks(1))
     data, part = path.read_bytes(), lf.chunk_bytes(last)[: r.CHUNK_SIZE - r.LAST_CHUNK]
@@ -208,8 +208,8 @@ def test_a_full_chunk_of_a_buffer(tmp_path: Path) -> None:
         assert file.blocks["raw_bytes"].tolist() == [r.RAW_MAX]
 
 
-@pytest.mark.parametrize("fields", [{"state": 3}, {"head": 511}, {"head": 517}, {"content": 3}, {"nopen": 33}])
-def test_a_damaged_chunk_is_told_and_left_out(tmp_path: Path, fields: dict[str, int]) -> None:
+@pytest.mark.parametrize("fields", [{"state": 3}, {"head": 511}, {"head": 517}, {"content": 4}, {"nopen": 33}])
+def test_a_damaged_chunk_is_reported_and_left_out(tmp_path: Path, fields: dict[str, int]) -> None:
     one, two = chunks(2)
     path = lf.write_buffer(tmp_path / "b", [lf.chunk_bytes(one, **fields), two])
     with open_local(path) as file:
@@ -260,7 +260,7 @@ def test_the_chunk_replaces_a_damaged_and_a_cut_block(tmp_path: Path) -> None:
         assert stream.problems == []
 
 
-def test_holes_are_told(tmp_path: Path) -> None:
+def test_holes_are_reported(tmp_path: Path) -> None:
     every = chunks(6)
     path = lf.write_events(tmp_path / "e", [every[1], every[2], every[5]])
     with open_local(path) as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whose MPI a library and a launcher are."""
+"""vtrace run identifies the MPI implementation of a library and of a launcher."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls of MPI that vtrace makes for itself: why none of them calls an error handler of the program's."""
+"""The shim's own MPI calls: each has a reason why it cannot call an error handler of the program."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ REASONS = {
         "Wait": "ends what MPI_Waitall of MPICH 4.2 has left since statuses of ours were asked for. The one case where "
         "the handler is called: if this operation fails, too. Nothing else tells when it is complete",
     },
-    "file.c": {"File_get_position": f"{SUCCEEDED} (MPI_File_seek, which files without a position refuse)"},
+    "mpi_io.c": {"File_get_position": f"{SUCCEEDED} (MPI_File_seek, which files without a position refuse)"},
     "fortran.c": {
         "Irecv": "receives nothing from MPI_PROC_NULL on MPI_COMM_SELF", "Request_f2c": CONVERTS, "Type_f2c": CONVERTS,
     },
@@ -72,11 +72,11 @@ REASONS = {
         "Group_rank": OWN_GROUP, "Group_size": OWN_GROUP, "Group_free": OWN_GROUP,
     },
 }  # fmt: skip
-"""By file the functions and the reason of all their calls in it."""
+"""By file: each MPI function that it calls, and the reason why these calls cannot fail."""
 
 
 def calls(text: str) -> set[str]:
-    """Names of PMPI functions in C, without comments."""
+    """Names of the PMPI functions in C code, without those in comments."""
     return set(re.findall(r"\bPMPI_(\w+)", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)))
 
 
@@ -88,6 +88,6 @@ def test_each_call_of_mpi_has_a_reason_why_it_cannot_fail() -> None:
 
 
 def test_no_handler_of_the_program_is_exchanged() -> None:
-    """Only communicators of our own get another error handler."""
+    """The shim sets error handlers of its own communicators only."""
     text = "".join(path.read_text() for path in MPIWRAP.rglob("*.[ch]"))
     assert set(re.findall(r"PMPI_\w+_set_errhandler\((\w+)", text)) == {"node", "leaders"}

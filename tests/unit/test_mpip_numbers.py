@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small parts of the mpiP report: bins of sizes, frames of call sites, columns."""
+"""Parts of the mpiP report: bins of sizes, frames of call sites, columns."""
 
 from __future__ import annotations
 

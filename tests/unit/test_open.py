@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace.open on made archives: what is odd, foreign, missing or broken."""
+"""vtrace.open of synthetic archives: unusual ones, those of other tools, incomplete and damaged ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vtrace.errors import VtraceError
 
 
 class _Kinds(Question):
-    """Which kinds a part gets."""
+    """Records the times of events that a part gets."""
 
     kinds = frozenset({"MpiSend"})
 
@@ -36,7 +36,7 @@ class _Kinds(Question):
 
 
 def test_a_window_beside_a_replay(tmp_path: Path) -> None:
-    """The replay wants what was before the window, another question does not."""
+    """A question with a replay needs the events before the window. A question without one must not get them."""
     trace = Trace(simple(tmp_path / "a", {0: calls(100)}))
     question = _Kinds()
     profile = Profile()
@@ -56,7 +56,7 @@ def test_stacks_that_do_not_fit(tmp_path: Path) -> None:
     met = scan(trace, [profile])
     assert (met.stray, met.closed, met.events) == (2, 2, {0: 8})
     rows = {row["region"]: (row["calls"], row["total"], row["exclusive"]) for row in profile.answer().records()}
-    unknown = trace.regions.rows - 1  # behind the one for flushes
+    unknown = trace.regions.rows - 1  # follows the region of flushes
     assert rows == {0: (1, 3, 1), 1: (2, 3, 3), unknown: (1, 2, 1)}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The wrappers' options and variables, and how they read a compiler's command line."""
+"""Options and environment variables of the compiler wrappers, and their reading of compilers' command lines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_options_leave_the_compilers_arguments(dashes: str) -> None:
 def test_an_option_wins_over_its_variable() -> None:
     assert parse(VT_CC="clang", VT_INST="manual")[0:3:2] == (["clang"], False)
     assert parse("-vt:cc", "gcc", "-vt:inst", "compinst", VT_CC="clang", VT_INST="manual")[0:3:2] == (["gcc"], True)
-    # Where the option is right, the variable's empty value says nothing.
+    # An empty variable counts as not set.
     assert parse(VT_CC="", VT_INST="").compiler is None
 
 
@@ -241,6 +241,6 @@ def test_the_default_compiler_follows_path_and_mode(tmp_path: Path, monkeypatch:
     assert choose(parse("-vt:mt", "a.c"), opt.CXX) == ["c++"]
     assert choose(parse("-vt:mt", "-vt:cc", "x", "a.c"), opt.C) == ["x"]
     assert choose(parse("a.f90", language=opt.FORTRAN), opt.FORTRAN) == ["gfortran"]
-    # A static program without MPI must not meet an -lmpi that has no static library.
+    # The link of a static program without MPI would fail with -lmpi if MPI has no static library.
     assert choose(parse("-static", str(plain)), opt.C) == ["cc"]
     assert choose(parse("-static", str(with_mpi)), opt.C) == [str(mpicc)]

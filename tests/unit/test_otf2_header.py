@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What vtrace knows of OTF2 by heart: compared by the compiler with OTF2's own header, and with the bindings."""
+"""OTF2's constants that vtrace repeats: the compiler compares them with OTF2's headers, the test with the bindings."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ _Static_assert(sizeof(OTF2_MetricValue) == 8, "differs: size of a metric's value
 
 
 def shim_operations(sources: Path) -> list[str]:
-    """The enumerators of the shim's collective operations, in order; the first is 0."""
+    """Names of the shim's collective operations in the order of their numbers, from 0."""
     found = re.search(r"enum vt_mpi_op \{([^}]*)\}", (sources / "mpiwrap" / "mpiwrap.h").read_text())
     assert found is not None
     return re.findall(r"\w+", found[1])
 
 
 def core_names(sources: Path) -> list[str]:
-    return re.findall(r"\bVT_(?:PARADIGM|ROLE)_\w+(?= =)", (sources / "core" / "core.h").read_text())
+    return re.findall(r"\bVT_(?:PARADIGM|ROLE|TYPE)_\w+(?= =)", (sources / "core" / "core.h").read_text())
 
 
 def official(name: str) -> str:
-    """VT_ROLE_RMA -> REGION_ROLE_RMA, as OTF2 says after its OTF2_."""
+    """OTF2's name without its prefix OTF2_: VT_ROLE_RMA -> REGION_ROLE_RMA."""
     return name.removeprefix("VT_").replace("ROLE_", "REGION_ROLE_", 1).replace("OP_", "COLLECTIVE_OP_", 1)
 
 

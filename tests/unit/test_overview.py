@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace info without the events: the definitions as OTF2's own reader has them, and which of many it shows."""
+"""vtrace info reads definitions without events: the same as OTF2's own reader, and a selection of many locations."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ MANY = 50
 
 
 def made(where: Path, count: int, known: dict[int, dict[str, int]], kinds: int = 4) -> Path:
-    """Locations with every third id, the last ones first, on two hosts, two to a process; with these properties, and so
-    many different numbers of events."""
+    """An archive of count locations on two hosts, two locations a process, with every third id, defined in descending
+    order. known: properties by row. kinds: number of different event counts.
+    """
     archive = Foreign(where)
     for row in range(count):
         archive.events(3 * row, [(0, "Enter", 0), (1 + row, "Leave", 0)])
@@ -75,7 +76,7 @@ def test_few_locations_are_all_shown(tmp_path: Path) -> None:
     ],
 )
 def test_of_many_those_that_say_something(tmp_path: Path, lost: int, rows: set[int], last: str) -> None:
-    """Of 50 locations the last ones have lost an event."""
+    """The last ones of 50 locations lost an event: the table must show these."""
     anchor = made(tmp_path / "a.trace", MANY, {row: {"LOST": int(row >= MANY - lost)} for row in range(MANY)})
     words = vtrace(tmp_path, "info", anchor).stdout.partition("Locations\n")[2].splitlines()[:-2]
     notes = 1 + bool(lost)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What view and export write for Perfetto, read with the classes of the package perfetto."""
+"""The Perfetto files of view and export, read with the classes of the package perfetto."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Read:
-    """A file as Perfetto understands it."""
+    """The content of a Perfetto file."""
 
     def __init__(self, path: Path) -> None:
         self.trace = Trace()
@@ -123,7 +123,7 @@ def test_each_message_is_an_arrow_from_its_send_to_its_receive(archive: Path, tm
 
 
 def test_messages_of_dropped_calls_belong_to_the_call_around(archive: Path, tmp_path: Path) -> None:
-    """Of 209 calls 10 are kept: the long ones, and all arrows begin and end at main."""
+    """The export keeps the 10 longest of 209 calls. The messages of dropped calls then begin and end at main."""
     shown, read = written(archive, tmp_path, most=10)
     assert len(shown.calls) == 8
     assert shown.calls.call.max() == 7
@@ -157,7 +157,7 @@ def test_numbers(value: int) -> None:
 
 
 def test_threads_of_a_process_stand_in_their_order(tmp_path: Path) -> None:
-    """Perfetto sorts them by number, one with its process's number first, which it calls the main thread."""
+    """Perfetto sorts threads by number. A thread with its process's number comes first, as the "main thread"."""
     archive = Foreign(tmp_path / "hybrid")
     for number in range(20):
         archive.events(number, [(1, "Enter", 0), (9, "Leave", 0)])
@@ -170,6 +170,6 @@ def test_threads_of_a_process_stand_in_their_order(tmp_path: Path) -> None:
     threads = [track.thread for track in read.tracks.values() if track.HasField("thread")]
     assert [(t.pid, t.thread_name) for t in threads] == [(n // 5, f"thread {n}") for n in range(20)]
     numbers = [t.tid for t in threads]
-    assert numbers == sorted(set(numbers)), "no number twice, the master's before those of its workers"
+    assert numbers == sorted(set(numbers)), "numbers are unique and ascend from the master thread to its workers"
     assert not any(t.tid == t.pid or not t.tid for t in threads)
     assert {one["name"] for one in read.slices} == {"parallel @ heat.c:7"}

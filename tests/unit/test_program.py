@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a program is: its interpreter, its script, what its loader gives it; and how little is loaded to find out."""
+"""Analysis of the program to trace: interpreter, script, libraries; and the few modules that the analysis imports."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ HEAVY = {"click", "dataclasses", "inspect", "json", "pathlib", "subprocess", "ty
 
 
 def test_loads_little() -> None:
-    """vtrace run stands before each rank of a job: what it imports all of them read."""
+    """vtrace run precedes each rank of a job, so all ranks read the modules that it imports."""
     code = (
         "import sys, vtrace.main, vtrace.wrappers.launch.choices, vtrace.wrappers.launch.start as launch\n"
         "chosen = vtrace.wrappers.launch.choices.parse(['--io', 'true'])\n"
         "launch.prepare(chosen, launch.environment())\n"
         "import json; print(json.dumps(sorted(set(sys.modules) - set(before))))"
     )
-    # What site imports for packages installed in development mode is not ours.
+    # site imports modules for packages installed in development mode: these do not count.
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; before = list(sys.modules)\n{code}"], capture_output=True, text=True,
         check=True, env=environment(),
@@ -72,7 +72,7 @@ def test_name_of_a_script(words: list[str], name: str | None) -> None:
 
 
 def test_standard_prefix(tmp_path: Path) -> None:
-    """As csrc/core/settings.c: of the file that a link leads to."""
+    """The same prefix as in csrc/core/settings.c, from the target of a symbolic link."""
     (tmp_path / "real.out").write_text("")
     (tmp_path / "link").symlink_to("real.out")
     assert standard_prefix(str(tmp_path / "link")) == "real"
@@ -81,7 +81,7 @@ def test_standard_prefix(tmp_path: Path) -> None:
 
 
 def test_interpreters(tmp_path: Path) -> None:
-    """env in a first line is passed over, other interpreters are the kernel's matter."""
+    """vtrace run resolves env in a script's first line, and leaves other interpreters to the kernel."""
     cases = {
         "#!/usr/bin/env sh": ["sh", "./s", "x"],
         "#!/usr/bin/env -S sh -e": ["sh", "-e", "./s", "x"],

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from vtrace.analysis.ledger import Ledger
+from vtrace.analysis.table import Table
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "vtrace"
 
@@ -21,7 +24,7 @@ def documented() -> dict[str, list[str]]:
 
 
 def declared() -> dict[str, list[str]]:
-    """Module -> __all__ of the modules beside the folders and of analysis, without loading them."""
+    """__all__ by module, for modules of the package's top folder and of analysis, without importing them."""
     found = {}
     for path in [*PACKAGE.glob("*.py"), *(PACKAGE / "analysis").rglob("*.py")]:
         for node in ast.parse(path.read_text()).body:
@@ -44,3 +47,8 @@ def test_each_name_exists_and_is_explained(module: str) -> None:
         value = getattr(loaded, name)
         if callable(value):
             assert value.__doc__, f"{module}.{name} has no docstring"
+
+
+def test_a_deprecated_name_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="use Ledger.has_intervals"):
+        assert Ledger(Table({}), True, []).told

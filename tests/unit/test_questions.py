@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Answers about made archives: what is matched with what, and that batches make no difference."""
+"""Answers about synthetic archives: matching of messages and collectives, independent of the size of batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IO_READ = 0
 
 
 def made(where: Path, events: dict[int, list[tuple[Any, ...]]]) -> Trace:
-    """Ranks 0, 1 ... with these events, MPI_COMM_WORLD as communicator 0, a handle and the heap's attributes."""
+    """An archive of these events by rank, with MPI_COMM_WORLD as communicator 0, a handle and the heap's attributes."""
     archive = Foreign(where)
     for rank, each in events.items():
         archive.events(rank, each)
@@ -37,7 +37,7 @@ def made(where: Path, events: dict[int, list[tuple[Any, ...]]]) -> Trace:
 
 @pytest.fixture(params=[1, 2, 3, 1 << 16])
 def batches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Passes read so many events at once."""
+    """Passes read events in batches of the parameter's size."""
     monkeypatch.setattr("vtrace.analysis.scan.BatchBuffer", lambda: BatchBuffer(request.param))
 
 
@@ -115,7 +115,7 @@ def test_allocations_that_got_nothing(tmp_path: Path) -> None:
 
 
 def test_unknown_bytes_enter_no_sum(tmp_path: Path) -> None:
-    """2**64 - 1 is OTF2's word for a size that nobody knows."""
+    """2**64 - 1 is OTF2's value for an unknown size."""
     unknown = 2**64 - 1
     events = [
         (1, "MpiSend", 0, 0, 7, 10), (2, "MpiSend", 0, 0, 7, unknown), (3, "MpiCollectiveBegin"),

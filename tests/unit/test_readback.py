@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The C reader: every kind of event and definition with every value, batches, windows, and what is broken."""
+"""The C reader: every kind of event and definition with every value, batches, windows, and damaged archives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST = {"uint8_t": 2**8 - 1, "uint32_t": 2**32 - 1, "uint64_t": 2**64 - 1, "i
 
 
 def values_of(kind: str, number: int) -> int:
-    """A value that no other argument of any event has, where the type is wide enough."""
+    """A value that is unique among all arguments of all events, if the type has enough bits."""
     return number % 251 if kind == "uint8_t" else 1000 + number
 
 
@@ -46,7 +46,7 @@ def written(where: Path, extreme: bool) -> dict[str, list[int]]:
 
 
 def test_local_definitions(tmp_path: Path) -> None:
-    """Files without any are not given to OTF2; one definition is enough to have it read them."""
+    """The reader gives a local definition file to OTF2 only if the file has a definition."""
     archive = Foreign(tmp_path / "a")
     for location in (0, 1):
         archive.events(location, calls(1))
@@ -80,7 +80,7 @@ def test_every_event_with_every_value(tmp_path: Path, extreme: bool) -> None:
                 told = [int(word) for word in details[row]["words"][: len(words)]]
                 assert told == [given[word] % 2**64 for word in words]
             missing = {name for _, name in callback.arguments} - {ref, *words}
-            assert missing <= {"unwound"}, "a value that nobody gets"
+            assert missing <= {"unwound"}, "a value is not read"
 
 
 def test_events_with_lists_and_attributes(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_events_with_lists_and_attributes(tmp_path: Path) -> None:
     ]  # fmt: skip
     table = trace.events(attributes=True)
     assert table["@size"].tolist()[2] == -1
-    assert trace.profile()["region"].tolist() == [trace.regions.rows - 1], "a region that is not defined"
+    assert trace.profile()["region"].tolist() == [trace.regions.rows - 1], "the row of undefined regions"
 
 
 def _list(numbers: list[int]) -> Any:

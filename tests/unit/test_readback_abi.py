@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The prototypes that Python, the C reader and libotf2 share."""
+"""Prototypes that Python, the C reader and libotf2 share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFINED = [*DEFINITIONS, *LISTED_DEFINITIONS]
 
 
 def shape(ctype: Any) -> tuple[str, int]:
-    """Pointer or kind of number, and its bytes."""
+    """The kind of a type (pointer, real, signed or unsigned), and its size in bytes."""
     if hasattr(ctype, "contents") or ctype in (
         ctypes.c_void_p,
         ctypes.c_char_p,
@@ -59,7 +59,7 @@ def test_nothing_is_left_out() -> None:
 
 
 def test_types_agree_with_the_header(tmp_path: Path) -> None:
-    """By OTF2's own header, which may be older: it has no MpiProbe and its kin."""
+    """Types agree with the installed OTF2 header. An older header lacks MpiProbe and similar events."""
     gcc, text = need("gcc"), ""
     for kind, found in (("Evt", CALLS), ("GlobalDef", DEFINED)):
         header = Path(f"/usr/include/otf2/OTF2_{kind}ReaderCallbacks.h")
@@ -84,7 +84,7 @@ def test_types_agree_with_the_header(tmp_path: Path) -> None:
 
 
 def test_calls_of_libotf2_agree_with_the_bindings() -> None:
-    """Pointers and numbers in the same places."""
+    """Arguments have the same kinds and sizes as in the bindings."""
     for name, (_, arguments) in abi._OTF2.items():
         module = sys.modules[f"_otf2.{name.partition('_')[0]}"]
         source = Path(str(module.__file__)).read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The schema of the local files: docs/file-format.md shows it, and its parts fit each other."""
+"""The schema of the local files: its parts are consistent, and docs/file-format.md shows them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "file-format.md").read_text()
 
 
 def table(heading: str) -> list[list[str]]:
-    """The rows of the table whose first column has this heading."""
+    """The rows of the page's table with this heading of the first column."""
     lines = PAGE[PAGE.index(f"| {heading} |") :].split("\n\n")[0].splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
@@ -47,7 +47,7 @@ DRAWN = {"vt_file": "## Head of a file", "vt_chunk": "## Chunks", "vt_block": "#
 
 @pytest.mark.parametrize("structure", DRAWN)
 def test_the_page_draws_the_structures(structure: str) -> None:
-    """The numbers over a drawing are offsets of fields, and all drawings begin at the first one."""
+    """The numbers above a drawing are offsets of fields, from the first field on."""
     section = re.split(r"\n##+ ", PAGE[PAGE.index(DRAWN[structure]) + 3 :])[0]
     drawn = [int(n) for line in section.splitlines() if re.fullmatch(r"    [\d ]+", line) for n in line.split()]
     assert len(drawn) >= 7
@@ -74,7 +74,7 @@ def test_numbers_of_enumerations_are_their_own() -> None:
 
 
 def slow_checksum(seed: int, data: bytes) -> int:
-    """docs/file-format.md's checksum in another language."""
+    """The checksum of docs/file-format.md in Python."""
     mask, value = 0xFFFFFFFFFFFFFFFF, seed ^ 0x9E3779B97F4A7C15
     for at in range(0, len(data), 8):
         part = data[at : at + 8]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The replay of the repair, with blocks of its code counted: twice as many clocks take twice as many."""
+"""The cost of the replay in the repair of clocks, as executed basic blocks: it is linear in the number of clocks."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _PREFIX, _GIVES, _TAKES, _SCAN = 4, 8, 16, 14 << 8
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """repair.c and what it needs, with a counter of the blocks that run."""
+    """A library of repair.c and its dependencies that counts executed basic blocks."""
     where = tmp_path_factory.mktemp("counted")
     (where / "counter.c").write_text(_COUNTER)
-    sources = [ROOT / "csrc" / "otf2_writer" / f"{name}.c" for name in ("repair", "cursor", "table", "times")]
+    sources = [ROOT / "csrc" / "otf2_writer" / f"{name}.c" for name in ("repair", "cursor", "pair_table", "times")]
     flags = ["-O1", "-shared", "-fPIC", f"-I{ROOT / 'csrc'}"]
     call([need("gcc"), *flags, "-c", "-fsanitize-coverage=trace-pc", *sources], where)
     call([need("gcc"), *flags, "counter.c", *sorted(where.glob("*.o")), "-o", "counted.so"], where)
@@ -38,7 +38,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def replayed(library: ctypes.CDLL, ends: np.ndarray[Any, Any], ranks: np.ndarray[Any, Any], where: Path) -> _Repaired:
-    """One end of each clock's one process. ranks: of each process in the communicator."""
+    """Replays one end of each process; each process has a clock of its own. ranks: of processes in the communicator."""
     count = len(ends)
     members = np.empty(count, np.uint32)
     members[ranks] = np.arange(count)
@@ -75,12 +75,12 @@ ORDERS = {
     "descending": lambda n: np.arange(n)[::-1],
     "upper half first": lambda n: np.roll(np.arange(n), n // 2),
 }
-"""Of the ranks, by the clocks, which begin in turn."""
+"""Ranks by clock. Clocks begin the operation in ascending order."""
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_prefixes(order: str, counted: ctypes.CDLL, tmp_path: Path) -> None:
-    """Each rank waits for those below it, and no rank is asked twice whether they have begun."""
+    """Each rank waits for all lower ranks, and the replay checks each rank's begin only once."""
     taken = []
     for count in (500, 1000):
         ends = np.zeros(count, _END)
@@ -94,7 +94,7 @@ def test_prefixes(order: str, counted: ctypes.CDLL, tmp_path: Path) -> None:
 
 
 def test_messages_that_nobody_sent(counted: ctypes.CDLL, tmp_path: Path) -> None:
-    """All clocks wait, and one after the other goes on without what it waits for."""
+    """All clocks wait for messages without a send; one after the other goes on without its message."""
     taken = []
     for count in (500, 1000):
         ends = np.zeros(count, _END)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The replay of ends against a plain second one, which is told in which order things have happened and who belongs to
-whom: by how much each clock is put forward, to the ns, and what is counted."""
+"""The replay of ends, compared with a simple second implementation that knows the true order and the matches: both
+must put each clock forward by the same ns, and count the same."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from vtrace.io.local.repair_kernel import Repaired
 
 @dataclass
 class Second:
-    """Does what a clock does one event after the other."""
+    """The simple implementation: it corrects the clocks event by event."""
 
     doubtful: tuple[int, ...]
     limit: int
@@ -67,7 +67,7 @@ class Second:
 
 
 class Program:
-    """Processes that send, receive and meet at random; their clocks are wrong and swing."""
+    """Processes with random messages and collectives, on wrong clocks that swing."""
 
     def __init__(self, seed: int, steps: int, tags: int, doubtful: tuple[int, ...], limit: int) -> None:
         self.random, self.now, self.number, self.tags = random.Random(seed), 1000, 0, tags
@@ -86,7 +86,7 @@ class Program:
             event()
 
     def tick(self, process: int) -> int:
-        """Time goes on; what the clock of a process shows then, which never shows the same twice."""
+        """Advances the time and returns the clock of a process, which never shows the same time twice."""
         self.now += self.random.randrange(1, 60)
         clock = CLOCKS[process]
         wave = clock * 40 * np.sin(self.now / 3000 + clock)
@@ -189,7 +189,7 @@ def test_random_programs(seed: int) -> None:
 
 @pytest.mark.parametrize("doubtful", [(0,), (2,), (1, 3)])
 def test_doubtful_processes(doubtful: tuple[int, ...]) -> None:
-    """What they tell moves a clock by the limit at most."""
+    """Ends of doubtful processes put a clock forward by the limit at most."""
     left = []
     for limit in (0, 10, 40, 1000):
         program = Program(7, 60, 2, doubtful, limit)
@@ -200,6 +200,6 @@ def test_doubtful_processes(doubtful: tuple[int, ...]) -> None:
 
 
 def test_a_long_program() -> None:
-    """More ends than are in memory at a time, more tags than there are queues, which never come again."""
+    """More ends than memory holds at a time, and more tags than queues, each used once."""
     program = Program(3, 7000, 7000, (), 0)
     compare(replayed(program.ends, piece=1500), program.second)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The structures that Python and C share: C says where each field lies, and no field can be forgotten."""
+"""The structures that Python and C share: C states the offset of each field, and the tests find missing fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STRUCTURES = [(which, name) for which, found in SCHEMAS.items() for name in foun
 
 @pytest.mark.parametrize(("which", "name"), STRUCTURES, ids=[name for _, name in STRUCTURES])
 def test_numpy_and_ctypes_agree_with_c(which: str, name: str) -> None:
-    """A structure with pointers is for ctypes only, one with a structure in it for numpy only."""
+    """Only ctypes reads structures with pointers, and only numpy those with nested structures."""
     found = SCHEMAS[which]
     fields = found._fields[name]
     expected = [(field.name, field.offset, field.size) for field in fields]
@@ -44,7 +44,7 @@ def test_numpy_and_ctypes_agree_with_c(which: str, name: str) -> None:
 
 
 def test_types() -> None:
-    """Of each type of a field one that is known."""
+    """A known field of each type."""
     assert records.FILE["magic"] == np.dtype("S8")
     assert records.FILE["run"] == np.dtype("V16")
     assert records.FILE["pair"] == records.CLOCK_PAIR
@@ -67,7 +67,7 @@ def compiled(sources: Path, name: str, where: Path) -> str:
     [
         ("core/format.h", "char host[64];", "otf2_writer/schema.c", "vt_file"),
         ("otf2_writer/transcode.h", "uint32_t marker, text;", "otf2_writer/schema.c", "vt_note"),
-        ("otf2_reader/replay.h", "uint32_t region, depth;", "otf2_reader/structures.c", "vt_slice"),
+        ("otf2_reader/stack_replay.h", "uint32_t region, depth;", "otf2_reader/structures.c", "vt_slice"),
     ],
 )
 def test_a_forgotten_field_does_not_compile(

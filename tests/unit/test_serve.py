@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The server of vtrace view: who gets what from it, and when it ends."""
+"""The server of vtrace view: access rules, served files, and its end."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_only_with_the_token(server: Server) -> None:
 
 
 def test_only_under_names_of_this_machine(server: Server) -> None:
-    """A name that someone else's server makes point here (DNS rebinding) does not count."""
+    """The server refuses foreign host names that resolve to this machine (DNS rebinding)."""
     path = f"/{server.token}/trace"
     for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example"):
         assert ask(server, path, host)[:2] == (403, b""), host
@@ -109,7 +109,7 @@ def test_it_ends_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ended.set()
 
     threading.Thread(target=work, daemon=True).start()
-    for _ in range(5):  # as long as someone asks it goes on
+    for _ in range(5):  # the server goes on while requests arrive
         assert ask(server, f"/{server.token}/alive")[0] == 200
         clock.now += 9
         assert not ended.wait(0.05)
@@ -120,7 +120,7 @@ def test_it_ends_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_is_changed_in_the_interface_is_there(server: Server) -> None:
-    """The patterns belong to one version of the package."""
+    """The server's replacements in the interface fit the installed version of the package."""
     original = (module.interface() / "frontend_bundle.js").read_bytes()
     for theirs, ours in module._PATCHES:
         assert theirs in original

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One table of settings: the runtime's, which the documentation and `vtrace settings` show."""
+"""The runtime's table of settings is the only one: the documentation and `vtrace settings` show this table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from support.build.run import vtrace
 from support.tools import ROOT
 from vtrace.settings import in_force
+from vtrace.yes_no import NO, YES
 
 GUIDE = {
     "VT_BUFFER_SIZE": "32M", "VT_CLEAN": "yes", "VT_COMPRESSION": "yes", "VT_FILE_PREFIX": None, "VT_FILE_UNIQUE": "no",
@@ -19,8 +20,8 @@ GUIDE = {
     "VT_PFORM_LDIR": None, "VT_THREAD_BUFFER_SIZE": "0", "VT_VERBOSE": "1", "VT_MPITRACE": "yes", "VT_IOTRACE": "no",
     "VT_MEMTRACE": "no", "VT_SYNC_FLUSH": "no", "VT_SYNC_FLUSH_LEVEL": "80", "VT_MAX_STACK_DEPTH": "0",
 }  # fmt: skip
-"""Table 4.5 with its defaults, but VT_MAX_FLUSHES is 1 there; None where they depend on the place; VT_PREFIX is the
-wrappers'."""
+"""Defaults of the guide's table 4.5, without VT_PREFIX of the compiler wrappers. None: the default depends on the
+environment. The guide's default of VT_MAX_FLUSHES is 1."""
 
 
 def shown(where: Path, **env: str) -> dict[str, dict[str, str]]:
@@ -47,7 +48,7 @@ def test_the_guide_s_defaults(tmp_path: Path) -> None:
 
 
 def test_documentation(tmp_path: Path) -> None:
-    """The table of docs/settings.md is this one: tools/settings_page.py writes it."""
+    """The table of docs/settings.md has the same rows; tools/settings_page.py writes it."""
     rows = re.findall(r"^\| (VT_\w+) \| (.*?) \| (.*?) \|$", (ROOT / "docs/settings.md").read_text(), re.MULTILINE)
     assert rows == [(name, row["standard"], row["meaning"]) for name, row in shown(tmp_path).items()]
 
@@ -80,6 +81,14 @@ def test_limits(tmp_path: Path, name: str, given: str, value: str) -> None:
     row = shown(tmp_path, **{name: given})[name]
     assert row["value"] == value
     assert row["origin"].startswith("environment")
+
+
+def test_words_for_yes_and_no(tmp_path: Path) -> None:
+    """Those of the Python code are those of the runtime."""
+    for words, value in ((YES, "yes"), (NO, "no")):
+        for word in words:
+            row = shown(tmp_path, VT_IOTRACE=word)["VT_IOTRACE"]
+            assert (row["value"], row["origin"]) == (value, f"environment{'' if word == value else f': {word}'}")
 
 
 def test_a_table_for_people(tmp_path: Path) -> None:
@@ -125,7 +134,7 @@ def test_names_without_effect_are_accepted(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_expansion(tmp_path: Path, text: str, value: str) -> None:
-    """Of the path of a file that need not be there."""
+    """VT_GNU_NMFILE expands to the path of a file that need not exist."""
     expected = value if value.startswith("/") else f"{tmp_path}/{value}"
     assert shown(tmp_path, VT_GNU_NMFILE=text, HERE="/usr")["VT_GNU_NMFILE"]["value"] == expected
 

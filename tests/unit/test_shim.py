@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finding an MPI, and the cache of shims."""
+"""Search for MPI installations, and the cache of shims."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def found(mpi: mpis.Mpi) -> Mpi:
 
 @pytest.fixture
 def mpi(mpi: mpis.Mpi) -> Mpi:
-    """Each of the installations."""
+    """Each MPI installation."""
     return found(mpi)
 
 
 @pytest.fixture
 def wheel(build: Builder) -> Mpi:
-    """The one that is always there."""
+    """The MPICH wheel, which the tests always install."""
     return found(mpis.find("mpich-wheel", build))
 
 
@@ -45,7 +45,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def script(path: Path, text: str) -> str:
-    """A fake mpicc."""
+    """Writes a fake mpicc."""
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return str(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables beside an archive: written and read back; damaged, foreign and hostile ones are refused in one line."""
+"""Tables of the sidecar are written and read back. Damaged, foreign and malicious tables are refused in one line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read(path: Path, name: str = "some", version: int = 1, of: str = OF) -> side
 
 
 def made(head: dict[str, Any], data: bytes) -> bytes:
-    """A file with a right checksum."""
+    """A table with a correct checksum."""
     text = json.dumps(head).encode()
     return struct.pack("<8sQQ", sidecar.MAGIC, len(text), checksum(0, text + data)) + text + data
 
@@ -70,7 +70,7 @@ def test_stale(written: Path, name: str, version: int, of: str, text: str) -> No
 
 
 def test_flips_and_cuts(written: Path) -> None:
-    """Every byte counts: no damage goes unseen, and none gives anything but FormatError."""
+    """A change of any byte and a cut at any byte give FormatError."""
     whole = written.read_bytes()
     chance = random.Random(7)
     for at in range(len(whole)):
@@ -108,7 +108,7 @@ BOMB = zstandard.ZstdCompressor().compress(bytes(1 << 26))
     ],
 )
 def test_hostile_heads(written: Path, about: dict[str, Any], data: bytes) -> None:
-    """Checksums fit; no memory is taken by a number from the file."""
+    """The checksums are correct. The reader must not allocate memory by a number from the file."""
     written.write_bytes(made(about, data))
     tracemalloc.start()
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sums by keys: the same whatever the pieces are and however often they are added up."""
+"""Sums by keys do not depend on the division into pieces, nor on the number of additions."""
 
 from __future__ import annotations
 

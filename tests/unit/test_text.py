@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Text that comes from elsewhere, as it is printed."""
+"""Printing of text from files and from the environment."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def test_html(text: str) -> None:
 
 
 def test_it_loads_little() -> None:
-    """The wrappers of compilers print with it, too."""
+    """vtrace.text imports few modules, because the compiler wrappers use it."""
     code = "import __future__, sys; old = set(sys.modules); import vtrace.text; print(sorted(set(sys.modules) - old))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "['vtrace', 'vtrace.text']\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tools of the tests themselves: what a missing run-time library gives, and the generator of large runs."""
+"""The tests' own tools: skipped tests without a sanitizer's library, and the generator of large runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.tools import ROOT, call, need_sanitizer
 
 @pytest.fixture
 def bare_clang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clang 14 without its run-time libraries, as Debian installs it."""
+    """A fake clang 14 without its run-time libraries, as Debian installs it."""
     clang = tmp_path / "clang"
     clang.write_text(f'#!/bin/sh\ncase $1 in -dumpversion) echo 14.0.6;; *) echo "{tmp_path}/nowhere";; esac\n')
     clang.chmod(0o755)
@@ -33,7 +33,7 @@ def test_a_missing_sanitizer_fails_in_ci(bare_clang: None, monkeypatch: pytest.M
 
 
 def test_synthetic_runs_do_not_depend_on_jobs(tmp_path: Path) -> None:
-    """Threads that write blocks at the same time share nothing."""
+    """The generated files do not depend on the number of threads that write them."""
     for jobs in (1, 4):
         (tmp_path / str(jobs)).mkdir()
         words = [sys.executable, ROOT / "bench" / "synthetic.py", "run", "--ranks", "8", "--events", "2e6"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that are missing, or cut at the end of a block: what a process says that it wrote is not all there."""
+"""Missing files, and files cut at the end of a block: vtunify notices since a process recorded how much it wrote."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vtrace.io.local.records import DEFINITIONS
 
 @pytest.fixture
 def heat(tmp_path: Path) -> Path:
-    """Rank 1 has a second thread, whose 10 records stand in two blocks, besides its main thread's 5."""
+    """Rank 1 has a second thread with 10 records in two blocks, and 5 records of its main thread."""
     heat = two_ranks(tmp_path)
     more = head(1, 2, buffer="/nowhere/heat.buffer")
     for location, records in ((0, 5), (1, 10)):
@@ -51,7 +51,9 @@ def refused(heat: Path, *texts: str) -> None:
 
 
 def partly(heat: Path) -> tuple[list[str], list[int]]:
-    """What the archive falls short of, and how many events each location has; the local files stay."""
+    """Unifies with --partial; returns the archive's shortfalls and each location's number of events. Checks that the
+    local files stay.
+    """
     before = names(heat)
     run(heat, partial=True)
     assert names(heat) == before | {"heat.trace"}
@@ -83,7 +85,7 @@ def test_events_of_a_thread(heat: Path) -> None:
 
 
 def test_end_of_events(heat: Path) -> None:
-    """Its last block ends where another one would begin."""
+    """The file of events is cut at the end of a block."""
     cut_last_block(heat.parent / "heat.20001.events.z")
     refused(heat, f"rank 1: {heat}.20001.events.z ends too early: 5 of 10 records are missing")
     shortfalls, events = partly(heat)
@@ -119,7 +121,7 @@ def test_both_files_of_a_thread(heat: Path) -> None:
 
 
 def test_both_files_of_the_last_thread(heat: Path) -> None:
-    """The process has told how many locations it had."""
+    """The process recorded its number of locations."""
     definitions = [d for d in define(1, 2) if d[0] != DEFINITIONS["SUMMARY"]]
     definitions.append([DEFINITIONS["SUMMARY"], 0, 5, 0, 0, 0, 0, 0, 9000, 0])
     definitions.append([DEFINITIONS["PROPERTY"], "locations", "3"])
@@ -132,15 +134,15 @@ def test_both_files_of_the_last_thread(heat: Path) -> None:
 
 
 def test_both_files_of_the_main_thread(heat: Path) -> None:
-    """They say that the process came to its end, whose buffer is gone, as it should be."""
+    """The main thread's files are missing. They would say that the process ended, so the missing buffer is no error."""
     for path in heat.parent.glob("heat.2.*"):
         path.unlink()
     refused(heat, f"rank 1: the files of the main thread beside {heat}.20001.")
-    assert partly(heat) == (["rank 1 lacks local files"], [5, 0, 8])  # nobody knows the messages' communicator
+    assert partly(heat) == (["rank 1 lacks local files"], [5, 0, 8])  # the messages' communicator is unknown
 
 
 def test_number_of_no_thread(heat: Path) -> None:
-    """A thread that began when the process ended has none, and those behind it have."""
+    """A thread that began while the process ended has no files, and threads after it have."""
     definitions = [d for d in define(1, 2) if d[0] != DEFINITIONS["SUMMARY"]]
     definitions.append([DEFINITIONS["SUMMARY"], 0, 5, 0, 0, 0, 0, 0, 9000, 0])
     definitions.append([DEFINITIONS["PROPERTY"], "locations", "2"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What killed runs of vtunify left is removed by the next one, on any host, but not what somebody still writes."""
+"""vtunify removes unfinished archives of killed runs of vtunify, on any host, but none that is still being written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vtrace.unify.model import staging
 from vtrace.unify.run import Request, unify
 
 DEAD = 4_194_305
-"""Above the largest number of a process."""
+"""A pid above Linux's maximum."""
 LONG_AGO = 2 * staging.SILENT
 
 
@@ -26,7 +26,7 @@ def heat(tmp_path: Path) -> Path:
 
 
 def left(heat: Path, host: str, pid: int, age: float = 0, kind: str = "tmp") -> Path:
-    """A directory that vtunify has begun, and touched last age seconds ago."""
+    """A directory that vtunify began, and touched age seconds ago."""
     path = heat.with_name(f".heat.trace.{kind}-{host}-{pid}")
     path.mkdir()
     (path / "traces.def").touch()
@@ -48,7 +48,7 @@ def test_nobody_works_on_it(heat: Path, host: str, pid: int, age: float, capsys:
 
 @pytest.mark.parametrize("host", ["node-7", platform.node()])
 def test_somebody_may_work_on_it(heat: Path, host: str, capsys: pytest.CaptureFixture[str]) -> None:
-    path = left(heat, host, 1, 150)  # A file's time lags some ms behind the clock: away from a whole minute.
+    path = left(heat, host, 1, 150)  # A file's time may lag some ms behind the clock, so age is not a whole minute.
     unify(Request(heat), Console("vtunify"))
     assert names(heat) == {"heat.trace", path.name}
     said = capsys.readouterr().err
@@ -64,7 +64,7 @@ def test_of_other_archives(heat: Path) -> None:
 
 
 def test_an_archive_that_was_put_aside(heat: Path) -> None:
-    """It is all there is of it until another one stands there."""
+    """The old archive that vtunify --force renamed is the only copy until the new archive is complete."""
     path = left(heat, "node-7", 1, LONG_AGO, "old")
     run(heat, keep=True, name="heat")
     assert path.exists()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From ticks to one time."""
+"""Conversion of each process's ticks to a common time."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_processes_of_a_host_share_one_curve() -> None:
     assert doubts == []
 
 
-def test_processes_that_do_not_share_a_counter_are_told() -> None:
+def test_processes_that_do_not_share_a_counter_are_reported() -> None:
     other = [Pair(p.ticks - 10**14, p.mono, p.real) for p in (pair(1), pair(5))]
     (a, b), doubts = curves([source([pair(0), pair(4)]), source(other)])
     assert a.at(pair(2).ticks) == b.at(pair(2).ticks - 10**14) == EPOCH + 2 * SECOND
@@ -105,7 +105,7 @@ def test_any_rate(hertz: int) -> None:
 
 
 def test_what_names_no_clock_reads_that_of_its_host() -> None:
-    """Unless the host has several: containers with times of their own."""
+    """A host may have several clocks (containers in time namespaces). Then a process without a name has its own."""
     pairs = [pair(0), pair(4)]
     (rank, child), _ = curves([source(pairs, clock="x"), source([pair(1), pair(3)])])
     assert rank is child

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Communicators of many processes become OTF2's."""
+"""Communicators of many processes become OTF2 definitions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def members(found: MergedComms, comm: int) -> list[int]:
 
 
 def test_communicator_whose_making_was_not_seen() -> None:
-    """It has no event of its creation, so it must not announce one."""
+    """Such a communicator has no creation event, so its definition must not have the flag for creation events."""
     processes = world(2)
     for process in processes:
         process.comm(3, "OTHER", None, 2, process.rank or 0, hash=9)
@@ -85,7 +85,7 @@ def test_split_halves_with_names_parents_and_shared_groups() -> None:
     processes = world(4)
     for process in processes:
         rank = process.rank or 0
-        # Own ids differ between processes: what counts is what the communicators say of themselves.
+        # Ids differ between processes: only kind, parent, tag, hash and count identify a communicator.
         half, dup = (3, 4) if rank % 2 else (5, 9)
         process.comm(half, "SPLIT", 1, 2, rank // 2, hash=100 + rank % 2)
         process.comm(dup, "DUP", half, 2, rank // 2, hash=100 + rank % 2)
@@ -128,7 +128,7 @@ def test_members_from_what_each_process_says_of_itself() -> None:
     assert found.incomplete == []
 
 
-def test_members_that_nobody_knows_are_told() -> None:
+def test_unknown_members_are_reported() -> None:
     processes = world(3)
     processes[1].comm(3, "SPLIT", 1, 2, 1, hash=5)
     found = merge(processes, [0, 1, 2])
@@ -137,7 +137,7 @@ def test_members_that_nobody_knows_are_told() -> None:
 
 
 def inter(lists: bool) -> MergedComms:
-    """Ranks 3, 1 (local of one side) and 2, 0, 4 (the other)."""
+    """An inter-communicator between ranks 3, 1 and ranks 2, 0, 4."""
     processes = world(5)
     sides = [[3, 1], [2, 0, 4]]
     for side, own in enumerate(sides):
@@ -175,7 +175,7 @@ def test_impossible_size() -> None:
 
 
 def test_duplicates_have_the_members_of_what_they_double() -> None:
-    """They write none, whatever else has their hash."""
+    """Duplicates write no members, even if another communicator has the same hash."""
     processes = world(3)
     for rank, process in enumerate(processes[:2]):
         process.comm(3, "CREATE", 1, 2, 1 - rank, hash=5)
@@ -189,7 +189,7 @@ def test_duplicates_have_the_members_of_what_they_double() -> None:
 
 
 def test_lists_are_known_by_their_hash() -> None:
-    """A list that was written for one communicator serves for the others, also where a member is missing."""
+    """A list of members, written for one communicator, holds for all with its hash, also without one member's files."""
     processes = world(3)
     for rank in (0, 1):
         processes[rank].comm(3, "CREATE", 1, 3, rank, hash=5)
@@ -210,7 +210,7 @@ def two_worlds() -> tuple[list[Process], list[Process]]:
 
 
 def across(sides: tuple[list[Process], list[Process]], number: int, kind: str, **identity: int) -> None:
-    """Of which each side's rank 0 has written its own members, and of the others that they are foreign."""
+    """Defines a communicator between two worlds. Rank 0 of each side writes its own members; the others are foreign."""
     for own, others in (sides, sides[::-1]):
         for rank, process in enumerate(own):
             process.comm(number, kind, None, len(own), rank, remote=len(others), **identity)
@@ -228,7 +228,7 @@ def test_spawned_world() -> None:
     spawned, merged = (next(i for i, c in enumerate(found.comms) if c.name.startswith(name))
                        for name in ("MPI_Comm_spawn", "MPI_Intercomm_merge"))  # fmt: skip
     assert members(found, spawned) == members(found, merged) == [0, 1, 2, 3, 4]
-    assert found.comms[spawned].flags == 0, "the children have no event of its making"
+    assert found.comms[spawned].flags == 0, "the children have no creation event"
     assert found.comms[merged].parent == spawned
     assert [int(table[5]) for table in found.peer_offsets] == [2, 2, 0, 0, 0]
     assert [comm.name for comm in found.comms].count("MPI_COMM_WORLD") == 2
@@ -236,7 +236,7 @@ def test_spawned_world() -> None:
 
 
 def test_connections_between_worlds() -> None:
-    """Accepted at even times, connected at odd ones: the first belongs to the first, whatever else happens between."""
+    """Calls of accept and connect on one port match in the order of their times, whatever the interleaving."""
     parents, children = two_worlds()
     for number, accepted, connected in ((5, 100, 203), (6, 200, 205)):
         for own, remote, time in ((parents, 3, accepted), (children, 2, connected)):

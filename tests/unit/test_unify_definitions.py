@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Definitions of a process are checked before they are used."""
+"""vtunify checks the definitions of a process before it uses them."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ GOOD: dict[str, list[Any]] = {
     "NOTE": ["on a Monday"],
     "USER_COMM": [1, "queue"],
     "MEMBER": [9, 1, "rates"],
+    "SAMPLING": [1, 10_000_000, 4_000_000, 40],
+    "SAMPLES": [3, 50, 500_000_000, 2, 1, 0, b"\x31" + bytes(7) + b"\1" + bytes(7)],
 }
 
 
@@ -69,6 +71,8 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert found.groups == {4: [(1, 0, b"\1\0\0\0")]}
     assert (found.texts, found.markers, found.notes) == ({1: "step 3"}, {1: ("steps", 2)}, ["on a Monday"])
     assert found.offsets == [(5, 0, 6, 1)]
+    assert [sampling.period for sampling in found.sampling] == [10_000_000]
+    assert (found.samples[3].samples, found.samples[3].weight, found.samples[3].lost) == (50, 500_000_000, 1)
     assert (found.user_comms, found.members_of) == ({1: "queue"}, {(9, 1): "rates"})
 
 
@@ -133,6 +137,6 @@ def test_forked_child_inherits_what_it_does_not_define() -> None:
     assert (child.user_comms, child.members_of) == (parent.user_comms, parent.members_of)
     assert (child.attributes, child.files, child.handles) == (parent.attributes, parent.files, parent.handles)
     assert (parent.inherited, child.inherited) == (set(), {2})
-    assert [module.path for module in child.modules] == ["/bin/heat"], "loaded by the parent after the fork"
+    assert [module.path for module in child.modules] == ["/bin/heat"], "the parent loads other modules after the fork"
     assert child.pairs == [(7, 8, 9)], "each process has its own clock pairs"
     assert child.summaries == {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that several processes name, handles of each process, and attributes."""
+"""Files that several processes use, handles of each process, and attributes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def use(*handles: int) -> Chunk:
 
 
 def used(location: int, trace: Any) -> list[str]:
-    """Names of the handles that a location began operations on."""
+    """Names of handles with an operation that begins on this location."""
     return [trace.handles[e.attrs["handle"]].name for e in trace.of(location) if e.kind == "IoOperationBegin"]
 
 
 def test_files_of_two_hosts(tmp_path: Path) -> None:
-    """An equal path is the same file on one host, and another on another one; but one that MPI has opened on both."""
+    """Equal paths mean one file on one host, but two files on two hosts, unless MPI opens the file on both hosts."""
     for rank, host in enumerate(("node1", "node1", "node2")):
         shift = 10 * rank
         definitions = [
@@ -59,7 +59,7 @@ def test_files_of_two_hosts(tmp_path: Path) -> None:
 
 
 def test_a_file_of_mpi_on_one_host_only(tmp_path: Path) -> None:
-    """Nothing is known of its file system."""
+    """MPI opens the file on one host only, so vtunify does not know whether the hosts share it."""
     for rank, host in enumerate(("node1", "node2")):
         definitions = [world(rank, 2), ["IO_FILE", 1, "/tmp/data"], handle(1, "data", 1, (POSIX, MPI)[rank])]
         write_rank(tmp_path, rank, 2, definitions, {0: [use(1)]}, host=host)
@@ -82,8 +82,9 @@ def test_handles_that_were_open_before(tmp_path: Path) -> None:
 
 
 def test_forked_children(tmp_path: Path) -> None:
-    """What a child inherited and uses, with what it stands on, was open to it at its begin; ids of its own are its
-    own, also where its parent gave the same ones after the fork; and so on to its own child."""
+    """Inherited handles that a child uses, and their parents, are pre-created in the child. The child's own definitions
+    replace those that its parent made under the same id after the fork. The same holds for the child's own child.
+    """
     parent = [
         world(0, 1), ["IO_FILE", 1, "/data"], handle(1, "fd 3", 1), handle(2, "stream", 1, ISOC, parent=1),
         handle(3, "unused", 1), handle(4, "later", 1),
@@ -104,8 +105,9 @@ def test_forked_children(tmp_path: Path) -> None:
 
 
 def test_what_is_not_defined(tmp_path: Path) -> None:
-    """A handle of an unknown file, communicator and parent, or of one that comes later, stands without them; an
-    unknown handle or file is left out."""
+    """A handle loses references to a file, communicator or parent that is undefined or defined later. Operations on
+    an undefined handle or file are left out.
+    """
     definitions = [world(0, 1), handle(1, "bare", 9, comm=9, parent=9), handle(2, "early", parent=3), handle(3, "late")]
     chunk = use(1, 2, 3, 4).record("IO_DUPLICATE", 1, 1, 4).record("IO_DELETE", 1, 1, POSIX)
     write_rank(tmp_path, 0, 1, definitions, {0: [chunk]})
@@ -116,7 +118,7 @@ def test_what_is_not_defined(tmp_path: Path) -> None:
 
 
 def test_deleted_files(tmp_path: Path) -> None:
-    """By whom: the number of the paradigm in the archive."""
+    """The event of a deletion has the number of the I/O paradigm in the archive."""
     chunk = Chunk().record("IO_DELETE", 1, 1, POSIX).record("IO_DELETE", 1, 1, ISOC).record("IO_DELETE", 1, 1, MPI)
     write_rank(tmp_path, 0, 1, [world(0, 1), ["IO_FILE", 1, "/tmp/x"]], {0: [chunk]})
     trace = unified(tmp_path)
@@ -127,7 +129,7 @@ def test_deleted_files(tmp_path: Path) -> None:
 
 
 def test_attributes(tmp_path: Path) -> None:
-    """Equal ones of two processes are one; a string, of which the format has no values, is left out."""
+    """Equal attributes of two processes become one. Attributes of type STRING without a text are left out."""
     for rank in range(2):
         definitions = [
             world(rank, 2), ["ATTRIBUTE", 1 + rank, "offset", "in the file", 4], ["ATTRIBUTE", 3, "text", "", 11],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which local files make a run."""
+"""Selection of the local files of a run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_ranks_in_order_with_all_their_files(tmp_path: Path) -> None:
     assert [len(process.files) for process in run.processes] == [2, 3, 2]
     assert (run.missing, run.ranks, run.others) == ([], 3, [])
     assert {path.name for path in run.local_files()} == {path.name for path in tmp_path.iterdir()}
-    assert run.processes[1].all_files()[-1].name == "heat.2.def.z", "what names the others goes last"
+    assert run.processes[1].all_files()[-1].name == "heat.2.def.z", "the file that names the others is removed last"
 
 
 def test_newest_run_is_taken_and_others_are_named(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_missing_ranks(tmp_path: Path) -> None:
     for number in (1, 4):
         rank(tmp_path, number, 6)
     assert find_run(tmp_path / "heat", False, fail).missing == [0, 2, 3, 5]
-    uctl(tmp_path / "heat.uctl", RUN_A, 4_000_000_000)  # heads have a checksum, this has none
+    uctl(tmp_path / "heat.uctl", RUN_A, 4_000_000_000)  # the uctl file has no checksum, unlike heads
     assert find_run(tmp_path / "heat", False, fail).missing == [0, 2, 3, 5]
 
 
@@ -98,7 +98,7 @@ def test_processes_without_a_rank_come_last(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell_starts", [NS - 5, NS + 5])
 def test_ranks_come_before_their_shells(tmp_path: Path, shell_starts: int) -> None:
-    """The first shell is rank 0 of a run without MPI; it may start after the rank of another shell has."""
+    """The first shell is rank 0 of a run without MPI. It may start after the MPI rank that another shell started."""
     shell = {"world": 0, "world_size": 1, "start": shell_starts}
     write_defs(tmp_path / "heat.1.def.z", [], prefix="heat", rank=0, pid=99, run=RUN_A, **shell)
     for number in (0, 2):
@@ -118,7 +118,7 @@ def test_buffers_beside_the_files_and_where_the_head_says(tmp_path: Path) -> Non
         rank(tmp_path, number, 2, buffer=str(path))
     assert [p.buffer for p in find_run(tmp_path / "heat", False, fail).processes] == names
     write_buffer(names[1], [], prefix="heat", rank=1, world_size=2, pid=999, run=RUN_A)
-    assert find_run(tmp_path / "heat", False, fail).processes[1].buffer is None, "another process's buffer"
+    assert find_run(tmp_path / "heat", False, fail).processes[1].buffer is None, "the buffer belongs to another process"
 
 
 def test_foreign_file(tmp_path: Path) -> None:
@@ -198,10 +198,10 @@ def test_alive(tmp_path: Path) -> None:
     path = write_defs(tmp_path / "heat.1.def.z", [], start=now, **here)
     assert alive(read_head(path))
     write_defs(path, [], start=now, buffer=str(tmp_path / "heat.x.buffer"), **here)
-    assert not alive(read_head(path)), "it has become another program"
+    assert not alive(read_head(path)), "the process has executed another program"
     write_defs(path, [], start=now, **here | {"host": "elsewhere"})
     assert not alive(read_head(path))
     write_defs(path, [], start=NS - 10**18, **here)
-    assert not alive(read_head(path)), "the number belonged to an earlier process"
+    assert not alive(read_head(path)), "the pid belonged to an earlier process"
     write_defs(path, [], start=now, **here | {"pid": 2**22 + 1})
     assert not alive(read_head(path))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The heap: attributes of the calls, and the sums of all threads of a process on a location of their own."""
+"""The heap: attributes of calls, and metrics with the sums of a process on a location of their own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def heap(trace: Trace, location: int) -> list[tuple[int, int, int]]:
 
 
 def test_calls(tmp_path: Path) -> None:
-    """Score-P's attributes: sizes asked for and addresses at the enter, what came of it at the leave."""
+    """Score-P's attributes: requested size and address at the enter, results at the leave."""
     chunk = allocate(Chunk(), 1, 100, 0x1000, 104, 1).record("ENTER_REALLOC", 1, REALLOC, 0x1000, 104, 200)
     chunk.record("LEAVE_ALLOC", 1, REALLOC, 0x2000, 208, 1).record("ENTER_REALLOC", 1, REALLOC, 0x2000, 208, 2**62)
     chunk.record("LEAVE_ALLOC", 1, REALLOC, 0, 208, 1).record("ENTER_REALLOC", 1, REALLOC, 0, 0, 8)
@@ -70,7 +70,7 @@ def test_calls(tmp_path: Path) -> None:
 
 
 def test_definitions(tmp_path: Path) -> None:
-    """One class of two metrics that hold until the next value, behind those of the program."""
+    """The heap is one metric class of two members, after the program's metrics. A value holds until the next one."""
     metric = ["METRIC", 1, "degrees", "C", "f", "p", False]
     chunk = allocate(Chunk(), 1, 100, 0x1000, 104, 1).record("METRIC", 1, 1, 0)
     write_rank(tmp_path, 0, 1, [*REGIONS, metric], {0: [chunk]}, world=0)
@@ -88,7 +88,7 @@ def test_definitions(tmp_path: Path) -> None:
 
 
 def test_threads_are_joined_by_time(tmp_path: Path) -> None:
-    """What one thread allocates and another one frees: its own sums go below nothing, those of the process do not."""
+    """One thread allocates and another frees: the sums of the second are negative, those of the process are not."""
     one = allocate(allocate(Chunk(), 9, 10, 1, 16, 1), 9, 10, 2, 32, 2)  # at 10, 20
     two = free(free(Chunk(1), 15, 1, 16, -16, -1), 14, 2, 16, -32, -2)  # at 15, 30
     write_rank(tmp_path, 0, 1, REGIONS, {0: [one], 1: [two]}, world=0)
@@ -101,15 +101,16 @@ def test_threads_are_joined_by_time(tmp_path: Path) -> None:
 
 
 def test_never_below_nothing(tmp_path: Path) -> None:
-    """Of what was freed and not seen allocated; the sums stay right for what comes then."""
+    """A free without a recorded allocation does not make the metric negative, and later values are still correct."""
     chunk = free(Chunk(), 9, 1, 48, -48, -1)
     write_rank(tmp_path, 0, 1, REGIONS, {0: [allocate(chunk, 9, 60, 2, 16, 0)]}, world=0)
     assert heap(unified(tmp_path), 1) == [(9, 0, 0), (20, 16, 0)]
 
 
 def test_many_threads(tmp_path: Path) -> None:
-    """Against sums that Python makes, over several blocks, at equal times too, with one thread after another on a
-    location, and calls that only change the sums."""
+    """Random calls of several threads, compared with sums in Python: over several blocks, at equal times, with threads
+    that reuse a location, and with records that only change the sums.
+    """
     chance = random.Random(5)
     events: list[tuple[int, int, int, int, int]] = []
     chunks: dict[int, list[Chunk]] = {}
@@ -155,7 +156,9 @@ def test_equal_sums_are_not_repeated(tmp_path: Path) -> None:
 
 
 def test_each_process_has_its_own(tmp_path: Path) -> None:
-    """One that tells nothing of its heap has no location for it; ranks are found behind those of others."""
+    """A process without records of its heap has no location for the heap. Ranks keep their place behind these
+    locations.
+    """
     for rank in range(3):
         chunk = Chunk().record("ENTER", 1, 4).record("LEAVE", 1, 4)
         if rank != 1:
@@ -175,7 +178,7 @@ def test_each_process_has_its_own(tmp_path: Path) -> None:
 
 
 def test_only_sums(tmp_path: Path) -> None:
-    """Every block below VT_MEMTRACE_THRESHOLD: no calls, but what they add up to."""
+    """All allocations are below VT_MEMTRACE_THRESHOLD: the trace has no calls, but their sums."""
     chunk = Chunk().record("ENTER", 1, 4).record("HEAP", 5, 0, 70_000, 900).record("LEAVE", 1, 4)
     write_rank(tmp_path, 0, 1, REGIONS, {0: [chunk]}, world=0)
     trace = unified(tmp_path)
@@ -183,7 +186,7 @@ def test_only_sums(tmp_path: Path) -> None:
 
 
 def test_damage_is_refused(tmp_path: Path) -> None:
-    """Whoever finds it first, the thread's location or the process's."""
+    """The error is the same whether the thread's location or the location of the heap finds the damage."""
     good = allocate(Chunk(), 9, 10, 1, 16, 1)
     bad = allocate(Chunk(1), 9, 10, 1, 16, 1).word(r.KINDS["HEAP"][0] << 24)
     write_rank(tmp_path, 0, 1, REGIONS, {0: [good], 1: [bad]}, world=0)

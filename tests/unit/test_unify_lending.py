@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Locations of a process that is more than a rank's share are written by other ranks, those that see its files."""
+"""A process larger than a rank's share lends locations to other ranks, if these can read its files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def crew(views: list[int], hosts: list[str] | None = None) -> Any:
 
 
 def lent(stored: list[dict[int, int]], seen: Any, buffers: tuple[int, ...] = ()) -> list[list[tuple[int, int]]]:
-    """(process, location) that each rank writes; rank n has read process n, whose bytes by location are stored[n]."""
+    """The (process, location) pairs that each rank writes. Rank n read process n, with stored[n] bytes by location."""
 
     def work(ranks: Ranks) -> list[tuple[int, int]]:
         process = Process(head=None, number=ranks.rank)  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of which something is missing: ranks, the end of a process, a buffer."""
+"""Incomplete runs: without a rank, the end of a process, or a buffer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_killed_while_it_wrote_the_uctl(heat: Path) -> None:
     (heat.parent / "heat.uctl.tmp100").write_bytes(b"")
     (heat.parent / "heat.uctl.tmp77").write_bytes(b"")
     run(heat)
-    assert names(heat) == {"heat.trace", "heat.uctl.tmp77"}, "the other may be of a run that is still on"
+    assert names(heat) == {"heat.trace", "heat.uctl.tmp77"}, "the temporary file may belong to a running program"
 
 
 def test_missing_rank(heat: Path) -> None:
@@ -68,7 +68,7 @@ def test_programs_of_one_run_under_their_own_names(heat: Path) -> None:
 
 
 def test_process_that_was_killed(heat: Path) -> None:
-    """Its def file has only the head, all else is in its buffer; the last record was not published."""
+    """The def file has only a head, all else is in the buffer, and the last record is not published."""
     buffer = heat.parent / "heat.xnode1-101-abc.buffer"
     more = head(1, 2, buffer=str(buffer))
     write_defs(heat.parent / "heat.2.def.z", [], **more)
@@ -122,7 +122,7 @@ def test_buffer_that_is_not_visible(heat: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_buffer_that_is_gone(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing can be done about it: what is in the files is unified."""
+    """The buffer cannot be recovered, so vtunify unifies the files."""
     more = head(1, 2, buffer="/scratch/heat.xhere-101-abc.buffer", host=platform.node())
     write_defs(heat.parent / "heat.2.def.z", define(1, 2, ended=False), **more)
     write_events(heat.parent / "heat.2.events.z", [message(1)], **more)
@@ -131,7 +131,7 @@ def test_buffer_that_is_gone(heat: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_many_buffers_elsewhere(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Hosts together, and not more lines than anybody reads."""
+    """Messages about missing buffers are grouped by host, and limited in number."""
     for rank in range(30):
         more = head(rank, 30, buffer=f"/scratch/{rank}", host=f"node{rank % 3}")
         write_defs(heat.parent / f"heat.{rank + 1:x}.def.z", define(rank, 30, ended=False), **more)

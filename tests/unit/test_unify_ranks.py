@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Definitions that many processes share are merged to the same, however processes are shared among ranks."""
+"""Merged definitions do not depend on the distribution of processes among the ranks of vtunify-mpi."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vtrace.io.archive.writer import Definitions
 from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.exchange import agree, ask_all
 from vtrace.parallel.ranks import ALONE, Ranks, work_on
-from vtrace.unify.merge.dedup import ConcatStep, Firsts, Named, numbered
+from vtrace.unify.merge.dedup import ConcatStep, MergedDefinitions, Named, numbered
 from vtrace.unify.model.process_definitions import CommMembers, LocalComm, ProcessDefinitions
 
 Value = TypeVar("Value")
@@ -44,7 +44,7 @@ class Process:
 
 
 def overlapping(ranks: int, comms: int, seed: int) -> tuple[list[Process], dict[int, list[int]]]:
-    """Each rank makes its communicators in an order of its own; some have their members written, some do not."""
+    """Ranks define their communicators in different orders, and write the members of some of them only."""
     draw = random.Random(seed)
     processes = [Process(rank, rank) for rank in range(ranks)]
     for process in processes:
@@ -76,7 +76,7 @@ def merged(processes: list[Process], ranks: Ranks) -> MergedComms:
 
 @pytest.mark.parametrize("size", SIZES[1:])
 def test_thousands_of_communicators(size: int) -> None:
-    """Each is one, with its members and the name that the first process gave it, for any number of ranks."""
+    """Each communicator is defined once, with its members and its first process's name, for any number of ranks."""
     processes, members = overlapping(40, 3000, size)
     (alone,) = in_threads(1, lambda ranks: merged(processes, ranks))
     assert len(alone.comms) == 1 + len(members)
@@ -102,24 +102,26 @@ def test_ids_are_dense_in_the_order_of_processes() -> None:
 
 
 class Numbered(Generic[Value]):
-    """A step whose decision is the number and the value of each definition."""
+    """A step that decides the number and the value of each definition."""
 
-    def __init__(self, own: Firsts[str, Value]) -> None:
+    def __init__(self, own: MergedDefinitions[str, Value]) -> None:
         self.own = own
 
-    def contribute(self) -> Firsts[str, Value]:
+    def contribute(self) -> MergedDefinitions[str, Value]:
         return self.own
 
-    def join(self, one: Firsts[str, Value], other: Firsts[str, Value]) -> Firsts[str, Value]:
+    def join(
+        self, one: MergedDefinitions[str, Value], other: MergedDefinitions[str, Value]
+    ) -> MergedDefinitions[str, Value]:
         return one.join(other)
 
-    def decide(self, everyone: Firsts[str, Value]) -> tuple[dict[str, int], list[Value]]:
+    def decide(self, everyone: MergedDefinitions[str, Value]) -> tuple[dict[str, int], list[Value]]:
         found = everyone.in_order()
         return numbered([key for key, _ in found]), [value for _, value in found]
 
 
 class Lists(ConcatStep[int]):
-    """A list of each process."""
+    """A step that concatenates the lists of all processes."""
 
     def __init__(self, own: dict[int, list[int]]) -> None:
         self.own = own
@@ -133,7 +135,7 @@ class Lists(ConcatStep[int]):
 @pytest.mark.parametrize("size", SIZES)
 def test_first_place_and_first_name_count(size: int) -> None:
     def work(ranks: Ranks) -> tuple[dict[str, int], list[object], dict[int, int], dict[int, list[int]]]:
-        things: Firsts[str, None] = Firsts()
+        things: MergedDefinitions[str, None] = MergedDefinitions()
         names: Named[str] = Named()
         own = {}
         for process in range(ranks.rank, 20, ranks.size):
@@ -155,13 +157,13 @@ def test_first_place_and_first_name_count(size: int) -> None:
 
 def test_a_failed_contribution_is_raised_on_all_ranks() -> None:
     class Broken(Numbered[None]):
-        def contribute(self) -> Firsts[str, None]:
+        def contribute(self) -> MergedDefinitions[str, None]:
             if self.own.found:
                 raise VtraceError("the file is damaged")
             return self.own
 
     def work(ranks: Ranks) -> str:
-        own: Firsts[str, None] = Firsts()
+        own: MergedDefinitions[str, None] = MergedDefinitions()
         if ranks.rank == 1:
             own.add("it", (1,), None)
         try:
@@ -175,7 +177,7 @@ def test_a_failed_contribution_is_raised_on_all_ranks() -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_questions_are_answered_in_their_order(size: int) -> None:
-    """The answer to a question: how many ranks have asked the same."""
+    """The answer to a question is the number of ranks that ask the same question."""
 
     def work(ranks: Ranks) -> list[int]:
         questions = np.array([ranks.rank, 50, 100 + ranks.rank // 2])
@@ -187,7 +189,7 @@ def test_questions_are_answered_in_their_order(size: int) -> None:
 
 
 def test_a_failure_ends_all() -> None:
-    """No rank begins with another piece of work, and all raise the error of the one that failed."""
+    """After one rank fails, no rank begins another item, and all ranks raise its error."""
     begun: list[list[int]] = [[], [], []]
 
     def work(ranks: Ranks) -> str:
@@ -207,7 +209,7 @@ def test_a_failure_ends_all() -> None:
 
 
 def test_a_failure_waits_for_the_other_threads() -> None:
-    """The error comes once each thread has ended its item; nobody begins with a third one."""
+    """The error is raised after each thread has ended its item, and no thread begins the third item."""
     begun, failing = Event(), Event()
     ended: list[int] = []
 
@@ -226,7 +228,7 @@ def test_a_failure_waits_for_the_other_threads() -> None:
     assert ended == [1]
 
 
-def test_progress_is_told_to_the_end() -> None:
+def test_progress_is_reported_to_the_end() -> None:
     told: list[int] = []
     done: list[int] = []
     work_on(ALONE, 3, [*range(10)], done.append, lambda number: number, told.append)

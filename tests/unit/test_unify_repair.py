@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Clocks that are wrong in a known way: times against the truth, nothing backwards, the same with any threads."""
+"""Clocks with known errors: times agree with the truth, no message arrives before its send, and the result does not
+depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ BROKEN = Clocks(offset=2, drift=100, wave=20_000, period=0.002, error=500)
 
 @dataclass
 class Outcome:
-    """An archive, what -v said, and the bytes of its events."""
+    """An archive, the output of vtunify -v, and a hash of all event files."""
 
     trace: Trace
     said: str
@@ -43,7 +44,7 @@ class Outcome:
 
     @property
     def times(self) -> list[np.ndarray]:
-        """Of the events of each location."""
+        """Times of the events by location."""
         found: dict[int, list[int]] = {}
         for event in self.trace.events:
             found.setdefault(event.location, []).append(event.time)
@@ -57,7 +58,7 @@ def unified(prefix: Path, capsys: pytest.CaptureFixture[str], *, jobs: int = 1, 
 
 
 def digest(archive: Path) -> str:
-    """Of the bytes of all events."""
+    """A hash over all event files."""
     found = hashlib.sha256()
     for path in sorted((archive / "traces").glob("*.evt"), key=lambda p: int(p.stem)):
         found.update(path.read_bytes())
@@ -65,14 +66,14 @@ def digest(archive: Path) -> str:
 
 
 def wrong_by(outcome: Outcome, truth: dict[tuple[int, int], np.ndarray]) -> int:
-    """By how many ns an event stands at the wrong time at most; the first one of rank 0 is right."""
+    """The largest error of an event's time in ns. The first event of rank 0 counts as correct."""
     zero = truth[0, 0][0] - outcome.times[0][0]
     pairs = zip(outcome.times, [truth[key] for key in sorted(truth)], strict=True)
     return max(int(np.abs(times + zero - true).max()) for times, true in pairs)
 
 
 def backwards(trace: Trace, threads: int = 1) -> int:
-    """Messages that arrive before they are sent; ends of collectives before the begin of one that they wait for."""
+    """Number of messages that arrive before their send, and of collectives that end before a begin they depend on."""
     sent: dict[object, list[int]] = defaultdict(list)
     arrived: dict[object, list[int]] = defaultdict(list)
     begun: dict[int, list[int]] = defaultdict(list)
@@ -122,9 +123,9 @@ def test_times_against_the_truth(
     assert (told["count"], told["reference"], told["compared"]) == (4, "host0", 3)
     assert told["measured"] == 3 * clocks.measured
     assert told["error_ns"] == max(bound["error_ns"] for bound in told["bounds"])
-    # Hosts 1 and 2 are compared with host 0, host 3 with host 2; a ns each is for rounding.
+    # Hosts 1 and 2 are compared with host 0, host 3 with host 2. Each comparison adds 1 ns for rounding.
     assert [bound["error_ns"] - clocks.error for bound in told["bounds"]] == [1, 1, clocks.error + 2]
-    # Where nothing ran backwards nothing is moved; else no further than the measurement was wrong.
+    # The repair moves nothing if no message ran backwards, and else no further than the error of the measurement.
     repaired = unified(tmp_path / "a", capsys)
     assert backwards(repaired.trace, 2) == 0
     assert wrong_by(repaired, truth) <= wrong_by(outcome, truth) + 1 <= bound + 1
@@ -162,11 +163,11 @@ def test_nothing_runs_backwards_after_the_repair(
     assert [bound["error_ns"] is None for bound in told["bounds"]] == [not clocks.measured] * 2
     assert "repair" not in json.loads(before.trace.properties["VTRACE::CLOCKS"])
     assert "between clocks: 0 after" in after.said
-    # What is put forward stands 1 ns after what was sent, whose time is not further ahead of the truth than before. A
-    # clock that swings faster than it comes back is put forward where it is behind, and is still where it is ahead.
+    # A corrected receive comes 1 ns after its send, and the repair does not increase the error of the send. A clock
+    # that swings faster than its correction decays is still corrected when the swing brings it ahead by itself.
     assert wrong_by(after, truth) <= wrong_by(before, truth) * (3 if clocks.wave else 1) + 1
     for one, other in zip(before.times, after.times, strict=True):
-        # The order stays, and an interval shrinks by 1 in 1024 at most.
+        # The order of events stays, and an interval shrinks by 1 in 1024 at most.
         assert np.all(np.diff(other) >= np.diff(one) - np.diff(one) // 1024 - 1)
 
 
@@ -177,7 +178,7 @@ def test_threads_make_no_difference(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_tags_that_never_come_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """More channels than stay in memory."""
+    """The run has more channels than the repair keeps in memory."""
     program = Program(ranks=6, steps=700, calls=2, clocks=BROKEN)
     write(tmp_path / "a", program)
     unify(Request(tmp_path / "a", keep=True), Console("vtunify", VERBOSE))
@@ -190,7 +191,7 @@ def test_tags_that_never_come_again(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_ends_that_cannot_be_read_are_no_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their file lost what was written."""
+    """The temporary file of ends is cut before the replay reads it."""
     write(tmp_path / "a", Program(ranks=4, steps=50, calls=4, clocks=BROKEN))
     before = repair._replay
 
@@ -213,7 +214,7 @@ def test_missing_ends_hold_nobody_up(tmp_path: Path, capsys: pytest.CaptureFixtu
     request = Request(tmp_path / "a", keep=True, salvage=True)
     unify(request, Console("vtunify", VERBOSE))
     said = capsys.readouterr().err
-    assert "have no other end, or not a sure one" in said
+    assert "have no match, or an uncertain one" in said
 
 
 def test_one_clock_needs_no_repair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -225,7 +226,7 @@ def test_one_clock_needs_no_repair(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_ranks_make_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of vtunify-mpi."""
+    """vtunify-mpi with three ranks writes the same events as vtunify."""
     write(tmp_path / "a", Program(ranks=5, threads=2, steps=50, calls=4, ranks_per_host=2, clocks=BROKEN))
     alone = unified(tmp_path / "a", capsys)
     words = [BIN / "mpiexec", "-n", "3", BIN / "vtunify-mpi", "-v", "-k", "--force", "a"]

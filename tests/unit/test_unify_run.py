@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From local files, written byte by byte, to an archive."""
+"""vtunify turns synthetic local files into an archive."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_same_events_for_any_number_of_threads(heat: Path) -> None:
         run(heat, keep=True, jobs=jobs, name=f"jobs{jobs}")
     one, three = (heat.parent / f"jobs{jobs}.trace" for jobs in (1, 3))
     files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
-    assert len(files) == 2 + 2 * 2 + 1  # the table of coverage
+    assert len(files) == 2 + 2 * 2 + 1  # 1: the sidecar's table of coverage
     for file in files:
         if file.suffix in (".evt", ".def"):
             assert (one / file).read_bytes() == (three / file).read_bytes(), file
@@ -119,7 +119,7 @@ def test_damaged_events(heat: Path) -> None:
         run(heat)
     assert names(heat) == before
     written = run(heat, salvage=True)
-    assert names(heat) == before | {"heat.trace"}, "what is damaged may still be of use"
+    assert names(heat) == before | {"heat.trace"}, "damaged local files may still be of use"
     assert written.events == 5
     assert read_back(heat).of(1) == []
 
@@ -152,7 +152,7 @@ def test_undefined_region_and_stray_leave(heat: Path, capsys: pytest.CaptureFixt
     unify(Request(heat), Console("vtunify"))
     said = capsys.readouterr().err
     assert "1 leave without an enter was" in said
-    assert "not defined" in said
+    assert "undefined objects" in said
     assert read_back(heat).calls(0) == {"UNKNOWN": 1}
 
 

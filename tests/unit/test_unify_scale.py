@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""No phase of unifying takes more for each location where there are more. Steps are counted, not time."""
+"""The cost of each phase of vtunify is linear in the number of locations. The tests count steps, not time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WRONG = Clocks(offset=2, drift=100, error=500, wave=20_000, period=0.05)
 
 @contextmanager
 def counted() -> Iterator[Callable[[], int]]:
-    """How many lines of Python have run in all threads, and functions of C that they have called."""
+    """Gives a function for the number of steps so far: executed Python lines and called C functions, in all threads."""
     steps: dict[int, int] = {}
 
     def step(frame: FrameType, event: str, argument: Any) -> Any:
@@ -54,7 +54,7 @@ def counted() -> Iterator[Callable[[], int]]:
 
 
 def test_twice_as_many_locations_take_twice_as_many_steps(tmp_path: Path) -> None:
-    """Beyond what a run takes anyhow. What only large runs do, such as n log n, has a tenth."""
+    """Differences of step counts remove the fixed cost. A tenth is left for n log n and steps of large runs only."""
     steps = []
     for ranks in (40, 80, 160):
         prefix = tmp_path / str(ranks) / "wide"
@@ -70,7 +70,7 @@ def test_twice_as_many_locations_take_twice_as_many_steps(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_looking_at_the_progress_takes_the_same_for_many_items(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It happens twice a second, while a second is worth more the longer the whole takes."""
+    """The cost of one report must not grow with the number of items, since a long run makes many reports."""
     monkeypatch.setattr(ranks_module, "_BEAT", 0.001)
 
     def steps_of_a_look(items: int) -> float:
@@ -97,7 +97,7 @@ def test_looking_at_the_progress_takes_the_same_for_many_items(threads: int, mon
 
 
 def test_the_collector_finds_nothing(tmp_path: Path) -> None:
-    """vtunify runs without Python's collector of cycles: no location may leave one behind."""
+    """vtunify runs without Python's garbage collector, so no location may leave reference cycles."""
     found = []
     for ranks in (20, 60):
         prefix = tmp_path / str(ranks) / "wide"

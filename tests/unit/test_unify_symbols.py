@@ -15,7 +15,7 @@ from elftools.elf.elffile import ELFFile
 from support.tools import need
 from vtrace.symbols.demangle import readable
 from vtrace.symbols.modules import Module, Place, places
-from vtrace.symbols.symbols import Function, Symbols, _build_id
+from vtrace.symbols.symbols import Function, Symbols, build_id_of
 
 C = """
 static int leaf(int i)
@@ -80,7 +80,7 @@ def compiled(directory: Path, compiler: str, source: str, suffix: str, *options:
 
 
 def addresses(program: Path) -> dict[str, int]:
-    """Functions in the symbol table by their linker's names."""
+    """Addresses of functions in the symbol table, by linkage name."""
     with program.open("rb") as stream:
         table = ELFFile(stream).get_section_by_name(".symtab")
         functions = (s for s in table.iter_symbols() if s["st_info"]["type"] == "STT_FUNC" and s["st_size"])
@@ -89,7 +89,7 @@ def addresses(program: Path) -> dict[str, int]:
 
 def build_id(program: Path) -> bytes:
     with program.open("rb") as stream:
-        return _build_id(ELFFile(stream))
+        return build_id_of(ELFFile(stream))
 
 
 def resolved(
@@ -125,7 +125,7 @@ def test_lines(
 
 
 def no_hooks(directory: Path) -> list[str]:
-    """Instrumentation keeps every function in the program; what it calls does nothing here."""
+    """Options that link empty hooks. Instrumentation prevents inlining, so each function stays in the program."""
     hooks = directory / "hooks.c"
     hooks.write_text(
         "void __cyg_profile_func_enter(void *f, void *c) {} void __cyg_profile_func_exit(void *f, void *c) {}"
@@ -179,7 +179,7 @@ def test_changed_since_the_run(tmp_path: Path) -> None:
     assert "has changed since the run" in warnings[0]
 
 
-def test_without_a_build_id_the_time_of_change_counts(tmp_path: Path) -> None:
+def test_without_abuild_id_of_the_time_of_change_counts(tmp_path: Path) -> None:
     program = compiled(tmp_path, "gcc", C, ".c", "-g", "-Wl,--build-id=none")
     changed = os.stat(program).st_mtime_ns
     assert resolved(program, start=changed + 1)[0]["main"].name == "main"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ranks, threads and children say by the user API comes together."""
+"""vtunify merges records of the user API by ranks, threads and forked children."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def chunk(*records: tuple[Any, ...], location: int = 0, ticks: int = 1000) -> Ch
 
 
 def test_messages_between_ranks_and_threads(tmp_path: Path) -> None:
-    """Equal names are one communicator, whatever each process calls it; its members are who uses it."""
+    """Equal names define one communicator, whatever its ids. Its members are the locations that use it."""
     first = chunk((SEND, 1, 1, 5, 80), (SEND, 1, 1, 6, 90), (RECV, 100, 2, 5, 1))
     thread = chunk((SEND, 10, 2, 5, 1), location=1)
     second = chunk((RECV, 50, 7, 6, 90), (RECV, 1, 7, 5, 80))
@@ -43,7 +43,7 @@ def test_messages_between_ranks_and_threads(tmp_path: Path) -> None:
 
 
 def test_a_tag_that_is_used_again(tmp_path: Path) -> None:
-    """The order of time decides; what is left over is left out."""
+    """Sends and receives with one tag match in the order of time. Unmatched records are left out."""
     write_rank(tmp_path, 0, 3, [world(0, 3), QUEUE], {0: [chunk((SEND, 30, 1, 1, 10), (SEND, 20, 1, 1, 20))]})
     write_rank(tmp_path, 1, 3, [world(1, 3), QUEUE], {0: [chunk((SEND, 40, 1, 1, 30))]})
     write_rank(tmp_path, 2, 3, [world(2, 3), QUEUE], {0: [chunk((RECV, 60, 1, 1, 10), (RECV, 1, 1, 1, 30))]})
@@ -55,7 +55,7 @@ def test_a_tag_that_is_used_again(tmp_path: Path) -> None:
 
 
 def test_nobody_receives(tmp_path: Path) -> None:
-    """A communicator without a message is not there, nor is one that is not defined."""
+    """The archive defines no communicator for sends without a receive, nor for an undefined one."""
     sent = chunk((SEND, 1, 1, 5, 80), (SEND, 1, 9, 5, 80), (RECV, 1, 9, 5, 80))
     write_rank(tmp_path, 0, 1, [world(0, 1), QUEUE], {0: [sent]})
     trace = unified(tmp_path)
@@ -64,7 +64,7 @@ def test_nobody_receives(tmp_path: Path) -> None:
 
 
 def test_children_and_parents(tmp_path: Path) -> None:
-    """A forked child has its parent's numbers of texts, markers, communicators and groups."""
+    """A forked child uses its parent's ids of texts, markers, communicators and groups."""
     known: list[list[Any]] = [
         world(0, 1), QUEUE, ["TEXT", 1, "here"], ["MARKER", 1, "place", 1], ["NOTE", "once"],
         ["REGION", 4, "work", 1, 1, "a.c", 3], ["MEMBER", r.DEFINITIONS["REGION"], 4, "parts"],
@@ -90,7 +90,7 @@ def test_marks_of_unknown_things(tmp_path: Path) -> None:
 
 
 def test_a_rewind_is_a_gap(tmp_path: Path) -> None:
-    """Recording was off there; where it was off anyway nothing more is told."""
+    """A rewound interval counts as recording off, but not twice if recording was off already."""
     rewound = chunk(("REWIND_MARK", 10, 0), ("REWOUND", 0, 0, 40), ("OFF", 60, 0), ("REWOUND", 5, 0, 4), ("ON", 20, 0))
     write_rank(tmp_path, 0, 1, [world(0, 1)], {0: [rewound]})
     trace = unified(tmp_path)

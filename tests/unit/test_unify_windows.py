@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Windows and groups of ranks of several processes become one definition each."""
+"""Windows and groups of several processes become one definition each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def duplicate(rank: int, size: int) -> list[Any]:
 
 
 def test_windows_of_two_ranks(tmp_path: Path) -> None:
-    """Equal communicator and count: the same window, whatever its id. The first name that one rank gives holds."""
+    """Equal communicator and count define one window, whatever its ids. One rank's name holds for all ranks."""
     for rank in range(2):
         one, two, three = (5, 6, 7) if rank else (1, 2, 3)
         definitions = [
@@ -51,7 +51,7 @@ def test_windows_of_two_ranks(tmp_path: Path) -> None:
 
 
 def test_groups_of_ranks(tmp_path: Path) -> None:
-    """In pieces and in any order; equal members are one group, that of a communicator, too."""
+    """Groups arrive in pieces in any order. Equal members make one group, also if a communicator has them."""
     for rank in range(3):
         definitions = [
             world(rank, 3), ["RMA_WIN", 1, 1, 0], ["GROUP", 1, 1, 1, ranks(0)], ["GROUP", 1, 1, 0, ranks(2)],
@@ -69,7 +69,7 @@ def test_groups_of_ranks(tmp_path: Path) -> None:
 
 
 def test_ranks_of_threads(tmp_path: Path) -> None:
-    """Members of groups are processes, whose first locations have other numbers."""
+    """Members of groups are the main threads of processes. Other threads make location numbers differ from ranks."""
     for rank in range(2):
         definitions = [world(rank, 2), ["RMA_WIN", 1, 1, 0], ["GROUP", 1, 1, 0, ranks(1)]]
         sync = Chunk().record("RMA_GROUP_SYNC", 1, 1, 0, 1)
@@ -80,7 +80,7 @@ def test_ranks_of_threads(tmp_path: Path) -> None:
 
 
 def test_both_sides_of_an_intercommunicator(tmp_path: Path) -> None:
-    """Ranks in the remote group stand behind those of the first group, in windows and in groups."""
+    """Ranks in the remote group follow those of the first group, in windows and in groups."""
     for rank in range(2):
         definitions = [
             world(rank, 2), ["COMM", 2, r.COMM_KINDS["INTER_CREATE"], 1, 5, 8, 0, 1, 0, 1],
@@ -112,7 +112,9 @@ def test_a_window_of_one_process(tmp_path: Path) -> None:
 
 
 def test_what_is_not_defined(tmp_path: Path) -> None:
-    """A window of an unknown communicator, ranks that it does not have, no definition at all: left out."""
+    """Records are left out if the window has an unknown communicator, a rank is out of range, or a definition is
+    missing.
+    """
     definitions = [
         world(0, 1), ["RMA_WIN", 1, 9, 0], ["RMA_WIN", 2, 1, 0], ["GROUP", 1, 1, 0, ranks(1)],
         ["GROUP", 2, 9, 0, ranks(0)],

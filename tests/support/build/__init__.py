@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compilers, MPI installations, and programs: built, run and unified."""
+"""Compilers and MPI installations; building, running and unifying programs."""

@@ -22,26 +22,29 @@ WRAPPERS = {
     "mpicxx": ("vtrace-cxx", "-vt:cxx"),
 }
 
+AS_WRITTEN = ("-O1", "-fno-inline", "-fno-optimize-sibling-calls")
+"""Keeps the functions and calls of the source, for tests that are not about functions but count them."""
+
 
 class Builder:
-    """Call it with names of files in tests/programs to get the path of an executable or shared library."""
+    """A callable: names of files in tests/programs -> path of an executable or shared library."""
 
     def __init__(self, directory: Path) -> None:
-        """directory: pytest's workers of one session share it."""
+        """directory: where to build; pytest's workers of one session share this directory."""
         self._directory = directory
 
     def __call__(
         self,
         *sources: str | Path,
         compiler: str = "gcc",
-        flags: Sequence[str | Path] = ("-O1",),
+        flags: Sequence[str | Path] = AS_WRITTEN,
         output: str | None = None,
         mode: str | None = None,
         plain: bool = False,
     ) -> Path:
         """Builds output (the first source's name without suffix when None) in a directory of its own.
 
-        mode is one of seq, mpi, mt, hyb, or None: the wrapper finds out. plain: without the wrapper, not traced.
+        mode: seq, mpi, mt or hyb; if None, the wrapper decides. plain: builds without the wrapper, for untraced runs.
         """
         name = output or Path(sources[0]).stem
         key = [*map(str, (*sources, "", compiler, *flags, "", name, mode, plain))]
@@ -52,7 +55,7 @@ class Builder:
             if not place.exists():
                 place.mkdir()
                 self._compile(sources, compiler, flags, program, mode, plain)
-        assert program.exists(), f"{name} could not be built, see the first test that wanted it"
+        assert program.exists(), f"building {name} failed in an earlier test: see the output of that test"
         return program
 
     def _compile(
@@ -69,6 +72,6 @@ class Builder:
         words: list[str | Path] = [real] if plain else [*command(wrapper), option, real]
         if mode and not plain:
             words.append(f"-vt:{mode}")
-        # Libraries come behind the sources that use them.
+        # The linker needs libraries after the sources that use them.
         paths = [PROGRAMS / source for source in sources]
         call([*words, "-o", target, *paths, *flags], cwd=target.parent, timeout=300)

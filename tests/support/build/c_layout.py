@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the C compiler says of the structures in a header: sizes and places, to compare with their Python twins."""
+"""Sizes and offsets of structures from the C compiler, to compare with their counterparts in Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.tools import ROOT, need
 
 
 def layout(where: Path, header: str, struct: str, fields: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """(offset, size) of each field of a struct in csrc/HEADER; the whole one stands under ""."""
+    """(offset, size) of each field of a struct in csrc/HEADER; the key "" has the size of the whole struct."""
     prints = [f'printf("%s %zu %zu\\n", "{f}", offsetof(T, {f}), sizeof(((T *)0)->{f}));' for f in fields]
     lines = run_c(where, header, f"typedef struct {struct} T;", 'printf("- 0 %zu\\n", sizeof(T));', *prints)
     found = {}
@@ -28,7 +28,7 @@ def values(where: Path, header: str, expressions: Sequence[str]) -> dict[str, in
 
 
 def run_c(where: Path, header: str, declarations: str, *statements: str) -> list[str]:
-    """Compiles and runs a main of these statements; returns the lines that it prints."""
+    """Compiles and runs a main function of these statements; returns its output by lines."""
     source, program = where / "layout.c", where / "layout"
     body = "\n".join(statements)
     includes = f'#include <stddef.h>\n#include <stdio.h>\n#include "{header}"\n'

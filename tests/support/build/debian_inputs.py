@@ -17,7 +17,7 @@ fix 1 all nve
 thermo 50
 run 100
 """
-"""LAMMPS: 256 atoms of a melt, lists built each 20 steps."""
+"""LAMMPS: a melt of 256 atoms; neighbour lists are built every 20 steps."""
 
 ARGON_TOP = """
 [ defaults ]
@@ -147,4 +147,4 @@ HPL.out      output file name (if any)
 0                               number of additional blocking sizes for PTRANS
 40 9 8 13 13 20 16 32 64        values of NB
 """
-"""HPC Challenge: all its parts, small."""
+"""HPC Challenge: all benchmarks with small sizes."""

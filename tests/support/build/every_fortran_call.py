@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes a C program that calls every wrapped entry point of a Fortran binding and is the profiling twin of all itself.
+"""Writes a C program that calls every wrapped entry point of a Fortran binding, and defines their PMPI functions.
 
-A call has a place of its own for each argument. The twin says where it got another one, and fails, so that nothing is
-done with results that are none.
+A call passes a distinct address for each argument. The PMPI function reports any other address, and returns an error,
+so that the shim does not use its results.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from vtrace.wrappers.mpi_shim.fortran_locals import Entry
 
 LENGTH = 5
-"""Of each CHARACTER argument, plus its number."""
+"""Length of the first CHARACTER argument; each further one is longer by 1."""
 
 _HEAD = """\
 #include <mpi.h>
@@ -47,7 +47,7 @@ _HANDLES = {
 
 
 def _types(entry: Entry) -> tuple[str, str, bool]:
-    """Parameters, result type, and whether the last pointer is the error."""
+    """Parameters, result type, and True if the last argument is the error code."""
     has_error = entry.arguments[-1:] == ("ierror",)
     texts = [f"size_t l{i}" for i in range(len(entry.texts))]
     parameters = ", ".join([*(f"void *a{i}" for i in range(len(entry.arguments))), *texts]) or "void"
@@ -60,7 +60,7 @@ def _twin(entry: Entry) -> str:
     checks = [f'    expect("{entry.symbol}: {name}", a{i} == given[{i}]);' for i, name in enumerate(entry.arguments)]
     if has_error:
         last = f"a{n - 1}"
-        # an absent error gets a place only where the call is recorded
+        # if the caller omits the error, the shim passes an address of its own only when it records the call
         checks[-1] = f'    expect("{entry.symbol}: ierror", !given[{n - 1}] || {last} == given[{n - 1}]);'
         checks.append(f"    if ({last}) *(int *){last} = MPI_ERR_OTHER;")
     checks += [f'    expect("{entry.symbol}: length", l{i} == {LENGTH + i});' for i in range(len(entry.texts))]
@@ -69,7 +69,7 @@ def _twin(entry: Entry) -> str:
 
 
 def _values(entry: Entry) -> list[str]:
-    """Handles that exist, so that they can be converted."""
+    """Statements that set arguments to predefined handles, which the shim can convert."""
     lines = []
     for meaning, argument in zip(entry.function.meanings or (), entry.function.arguments, strict=False):
         type_ = next((t for t in _HANDLES if t in argument.text.split()), None)
@@ -98,11 +98,11 @@ def _call(entry: Entry, absent_error: bool) -> str:
 
 
 def program(entries: Sequence[Entry], errors_are_optional: bool) -> str:
-    """The program; it ends with the number of faults, each said on a line."""
+    """The source of the program. The program prints a line for each fault; its exit code is 1 after any fault."""
     declared = [f"extern {_types(e)[1]} {e.symbol}({_types(e)[0]});" for e in entries]
-    # What ends MPI comes last.
+    # MPI_Finalize comes last.
     order = sorted(entries, key=lambda e: e.function.name == "MPI_Finalize")
-    # The first one of those that give an index asks the binding for its first index.
+    # The first call that returns an index makes the shim ask the binding for its first index.
     calls = [*(_call(e, False) for e in entries if e.function.name == "MPI_Waitany"), "    warm = 1;"]
     for entry in order:
         calls.append(_call(entry, False))

@@ -49,7 +49,7 @@ KINDS = {
     "CVAR": "cvar", "CVAR_INDEX": "0", "CVAR_INDEX_SPECIAL": "0", "PVAR_INDEX": "0", "CAT_INDEX": "0",
     "SOURCE_INDEX": "0", "TOOLENUM_INDEX": "0", "TOOLS_ENUM": "enumeration",
 }  # fmt: skip
-"""Arguments by their kind; any other number is 1, and any other pointer has room behind it."""
+"""Arguments by kind of parameter. Other numbers are 1, and other pointers lead to a buffer."""
 
 OBJECTS = {
     "Comm": "comm", "Errhandler": "MPI_ERRORS_RETURN", "File": "file", "Group": "group", "Info": "info",
@@ -63,7 +63,7 @@ FREE = {"COMMUNICATOR": "Comm", "GROUP": "Group", "INFO": "Info", "WINDOW": "Win
 
 @dataclass(frozen=True)
 class Section:
-    """How functions are called: names with wildcards, arguments other than the usual ones, code around the call."""
+    """A way to call some functions. names: with wildcards; given: special arguments; code: statements and the call."""
 
     names: tuple[str, ...]
     given: dict[str, str]
@@ -71,7 +71,7 @@ class Section:
 
 
 def sections() -> list[Section]:
-    """Those of mpi_every_calls.c."""
+    """The sections of mpi_every_calls.c."""
     pieces = _HEADING.split((PROGRAMS / "mpi_every_calls.c").read_text())
     found = []
     for heading, code in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -90,7 +90,7 @@ def _section(function: MpiFunction, known: list[Section]) -> Section | None:
 
 
 def _array(function: MpiFunction, argument: Argument, meaning: ArgumentMeaning) -> str:
-    """One of the arrays of mpi_every.c, of the type that the header wants."""
+    """The array of mpi_every.c with the type of the parameter."""
     big, address = "MPI_Count" in argument.text, "MPI_Aint" in argument.text
     name = meaning.name
     if "types" in name:
@@ -137,7 +137,7 @@ def _argument(
 
 
 def _clean(function: MpiFunction, meaning: ArgumentMeaning, pointer: str) -> Iterator[str]:
-    """What is to be done with an object that the call made."""
+    """Statements that free an object that the call created."""
     if meaning.kind == "REQUEST" and meaning.direction == "out":
         yield f"finish({pointer}, {int('_init' in function.name)});"
     if meaning.kind not in FREE or meaning.direction != "out" or meaning.array or "MPI_T_" in function.name:
@@ -173,8 +173,8 @@ def body(function: MpiFunction, section: Section) -> str:
 
 
 def write(functions: list[MpiFunction], hidden: set[str], left_out: Collection[str], place: Path) -> set[str]:
-    """Writes the headers for an MPI into a directory, without calls of the functions left_out; returns those functions
-    that no section tells how to call.
+    """Writes the headers for an MPI into a directory, without calls of the functions left_out. Returns the functions
+    without a section that could call them.
     """
     known = sections()
     removed = prototypes(REMOVED)

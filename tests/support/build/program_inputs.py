@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What real programs are asked to do, with the same output and files each time."""
+"""Inputs for real programs, with the same output and files in each run."""
 
 PYTHON = """
 import multiprocessing, os, shutil, socket, sqlite3, subprocess, threading, zlib

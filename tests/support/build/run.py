@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs traced programs and the commands that work on what they leave."""
+"""Runs traced programs, and vtrace's commands on their files."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def run(
     timeout: float = 300,
     launch: Sequence[str] = (),
 ) -> Done:
-    """Runs a program, with ranks under mpiexec or with the words launch before it; an exit code other than code is an
-    assertion error (None: any).
+    """Runs a program, with ranks under mpiexec or behind the words launch. An exit code other than code is an assertion
+    error; code None allows any.
     """
     if ranks:
         launch = [need("mpiexec"), "-n", str(ranks)]
@@ -42,7 +42,7 @@ def vtrace(cwd: Path, *args: str | Path, env: Mapping[str, str] | None = None, c
 
 
 def prefix_of(program: Path) -> str:
-    """The prefix that a program's files have by default."""
+    """The default prefix of a program's files."""
     return program.stem if program.suffix in (".out", ".exe") else program.name
 
 
@@ -55,12 +55,12 @@ def record(
     code: int | None = 0,
     complete: bool = True,
 ) -> Trace:
-    """Runs a program, unifies what it left and returns the checked trace. complete: see check."""
+    """Runs a program, unifies its local files and returns the checked trace. complete: see check."""
     run(program, cwd, *args, ranks=ranks, env=env, code=code)
     unify(cwd, prefix_of(program))
     return check(cwd / f"{prefix_of(program)}.trace", complete=complete)
 
 
 def names(directory: Path) -> set[str]:
-    """The names of all that lies in a directory."""
+    """The names of all entries of a directory."""
     return {path.name for path in directory.iterdir()}

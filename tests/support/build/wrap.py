@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of the compiler wrappers share."""
+"""Sources and functions for the tests of the compiler wrappers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MPI_C = "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); MPI_Finalize(); retu
 
 
 def write_sources(directory: Path) -> Path:
-    """Puts main.c and twice.c, a program of two sources, and mpi.c into a directory and returns it."""
+    """Writes main.c and twice.c, a program of two sources, and mpi.c into a directory; returns the directory."""
     (directory / "main.c").write_text(MAIN_C)
     (directory / "twice.c").write_text(TWICE_C)
     (directory / "mpi.c").write_text(MPI_C)
@@ -25,12 +25,19 @@ def wrap(cwd: Path, *args: str | Path, wrapper: str = "vtrace-cc", check: bool =
 
 
 def seq(cwd: Path, *args: str | Path, check: bool = True, **env: str) -> Done:
-    """vtrace-cc with gcc, without MPI."""
+    """Runs vtrace-cc with gcc, without MPI."""
     return wrap(cwd, "-vt:cc", need("gcc"), "-vt:seq", *args, check=check, **env)
 
 
 def is_instrumented(path: Path) -> bool:
-    return "__cyg_profile_func_enter" in call([need("nm"), path], path.parent).stdout
+    """True if the functions of an object or program call vtrace: by hooks, or by sleds."""
+    symbols = call([need("readelf"), "-sSW", path], path.parent).stdout
+    return any(name in symbols for name in ("__cyg_profile_func_enter", "__fentry__", "xray_instr_map"))
+
+
+def asks_for_functions(command_line: str) -> bool:
+    """True if a compiler's command has the flags for hooks or sleds."""
+    return any(flag in command_line for flag in ("-finstrument-functions", "sleds.specs", "-fxray-instrument"))
 
 
 def is_linked(path: Path) -> bool:
@@ -38,13 +45,13 @@ def is_linked(path: Path) -> bool:
 
 
 def has_shim(path: Path) -> bool:
-    """Whether the MPI shim is in an executable: then MPI_Send is defined there, used or not."""
+    """True if an executable contains the MPI shim: then it defines MPI_Send, used or not."""
     lines = call([need("nm"), path], path.parent).stdout.splitlines()
     return any(line.split()[-2:] in (["W", "MPI_Send"], ["T", "MPI_Send"]) for line in lines)
 
 
 def fake_compiler(directory: Path, name: str = "fakecc", code: int = 0) -> Path:
-    """A compiler that prints its arguments, one a line, and says that it is gcc."""
+    """A fake compiler that prints its arguments, one a line, and identifies itself as gcc."""
     path = directory / name
     path.write_text(
         "#!/bin/sh\n[ \"$1\" = --version ] && { echo 'Free Software Foundation'; exit 0; }\n"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Damaged files, killed programs, and commands with little memory and time."""
+"""Damaged files, killed programs, and commands with limited memory and time."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a function in a forked child with little memory and little time: a crash or a hang there is a failed test."""
+"""Runs a function in a forked child with limited memory and time, so that a crash or a hang only fails the test."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 MEMORY = 512 << 20
-"""Bytes of address space that the function may take beyond what the process has."""
+"""Bytes of address space that the function may map in addition to the process's own."""
 SECONDS, WAITING = 20, 300
-"""Of processor time, and of time: under load a second of work may take many."""
+"""Limits of CPU time and of elapsed time in s. The second is larger, because the machine may be loaded."""
 
 
 def isolated(function: Callable[[], None]) -> None:
-    """Calls function in a child; what it raises, a signal and a timeout are assertion errors here."""
+    """Calls function in a child. An exception, a signal or a timeout in the child is an assertion error here."""
     reader, writer = os.pipe()
     pid = os.fork()
     if not pid:
@@ -35,7 +35,7 @@ def isolated(function: Callable[[], None]) -> None:
 
 
 def _child(function: Callable[[], None], writer: int) -> int:
-    gc.disable()  # it would touch, and so copy, all memory
+    gc.disable()  # garbage collection would touch, and so copy, all memory
     try:
         for number in (signal.SIGALRM, signal.SIGPROF):
             signal.signal(number, signal.SIG_DFL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kills a traced program at a random moment, and compares what it counted with what two readers find in the archive."""
+"""Kills a traced program at a random moment, and compares the calls that it counted with those in the archive."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def become_reaper() -> None:
-    """Children of killed programs become ours, so that we know when they have ended."""
+    """Makes this process the parent of killed programs' children, to wait for their end."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def life(program: Path, directory: Path, env: dict[str, str], seed: int) -> tuple[float, float]:
-    """Seconds until its first call is counted, and from then to its end, where nobody kills it.
+    """Seconds from the start of a program to its first counted call, and from there to its end, without a kill.
 
-    The more there is to do on the machine, the more these are.
+    Both depend on the load of the machine.
     """
     where = directory / f"life-{seed}"
     where.mkdir()
@@ -49,8 +49,11 @@ def life(program: Path, directory: Path, env: dict[str, str], seed: int) -> tupl
 
 
 def kill_once(program: Path, directory: Path, env: dict[str, str], life: tuple[float, float], seed: int) -> int:
-    """One program, one kill at a moment of its life, in three of ten before the first call; how many calls were
-    published. life: as above. Raises AssertionError with the seed; what is left then stays for who wants to see."""
+    """Starts a program and kills it at a random moment, in 3 of 10 cases before the first call. Returns the number of
+    published calls.
+
+    life: result of life(). Raises AssertionError with the seed, and keeps all files in this case.
+    """
     chance = random.Random(seed)
     where = directory / str(seed)
     where.mkdir()
@@ -66,7 +69,7 @@ def kill_once(program: Path, directory: Path, env: dict[str, str], life: tuple[f
     try:
         found = _unified(where, sum(published), seed % 8 == 0)
         for slot, count in enumerate(published):
-            # One call of each may be recorded and not yet counted.
+            # The program counts a call after vtrace has recorded it, so each function may have one call more.
             assert 0 <= found[f"w{slot:02}"] - count <= 1, f"w{slot:02}: {count} counted, {found[f'w{slot:02}']} found"
     except Exception as error:
         raise AssertionError(f"seed {seed}, {kind}, in {where}: {error!r}") from error
@@ -84,7 +87,7 @@ def _await_call(process: int, where: Path) -> None:
 
 
 def _start(program: Path, where: Path, env: dict[str, str], seed: int) -> int:
-    """Returns as soon as there is a process: what it does from then on belongs to its life."""
+    """Starts the program and returns its process id at once, because life() measures from here."""
     (where / "counts").write_bytes(bytes(4096))
     process = os.fork()
     if not process:
@@ -101,7 +104,7 @@ def _start(program: Path, where: Path, env: dict[str, str], seed: int) -> int:
 
 
 def _end(process: int) -> None:
-    for kill in (os.killpg, os.kill):  # it may have no group yet
+    for kill in (os.killpg, os.kill):  # the process may have no group yet
         with contextlib.suppress(ProcessLookupError):
             kill(process, signal.SIGKILL)
     os.waitpid(process, 0)
@@ -111,8 +114,9 @@ def _end(process: int) -> None:
 
 
 def _unified(where: Path, published: int, removes: bool) -> Counter[str]:
-    """Calls by function, as the otf2 package reads them; otf2-print must read the archive, too. The local files stay,
-    to be looked at after a failure, unless vtunify is to show that it removes all."""
+    """Calls by function, as the otf2 package reads them; otf2-print must read the archive, too. The local files stay
+    for the analysis of a failure, unless the test checks that vtunify removes them.
+    """
     try:
         unify(Request(where / "torture", "torture", keep=not removes, jobs=1), Console("vtunify", QUIET))
     except VtraceError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs commands on hostile files as a user does: in processes, with little memory and little time."""
+"""Runs commands on malicious files as processes, with limited memory and time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from support.tools import Done, call, command
 
 MEMORY_KB = 3_000_000
-"""Of address space: threads and libraries map 2 GB that they never touch."""
+"""Limit of address space in KB. Threads and libraries map 2 GB without using it."""
 SECONDS = 60
 _BIDI = frozenset(chr(c) for c in (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 
 
 def limited(words: Sequence[str | Path], where: Path, seconds: float = SECONDS) -> Done:
-    """Runs a command of vtrace: it ends by itself with 0, 1 or 2, says single plain lines, and shows no traceback."""
+    """Runs a command of vtrace. The exit code must be 0, 1 or 2; messages are single printable lines, no traceback."""
     name = Path(words[0]).name
     limit = ["sh", "-c", f'ulimit -v {MEMORY_KB}; ulimit -c 0; exec "$@"', "sh"]
     done = call([*limit, *command(name), *words[1:]], where, check=False, timeout=seconds)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Slow and obvious checkers: the same answers as those of vtrace, found another way."""
+"""Slow and simple checkers, which compute vtrace's results by other algorithms."""

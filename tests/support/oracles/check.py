@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What must hold for every archive that vtunify writes."""
+"""Invariants of every archive that vtunify writes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.readers.archive import Event, Trace, read
 
 
 def check(archive: Path, complete: bool = True) -> Trace:
-    """Reads an archive and asserts all that holds for every one.
+    """Reads an archive and asserts all invariants.
 
     complete: every process of the run ended normally, so that messages have both ends and collectives all members.
     """
@@ -61,7 +61,7 @@ def _check_definitions(trace: Trace) -> None:
         assert region.name, region
         assert region.canonical, region
         assert region.line == 0 or region.file, region
-    # The otf2 package refuses undefined ids itself, so looking them up here is enough for regions and communicators.
+    # Only regions and communicators need a check, because the otf2 package refuses other undefined ids itself.
     for event in trace.events:
         for key, table in (("region", trace.regions), ("communicator", trace.comms)):
             assert event.attrs.get(key, 0) is not None, event
@@ -107,7 +107,7 @@ _ENDS = {"MpiIsendComplete", "MpiIrecv", "MpiRequestCancelled", "NonBlockingColl
 
 
 def _check_requests(trace: Trace) -> None:
-    """A request is completed at most once, by the process that started it, and after its start."""
+    """A request completes at most once, in the process that started the request, and after its start."""
     running: Counter[tuple[int, int]] = Counter()
     for event in trace.events:
         key = (trace.locations[event.location].process, event.attrs.get("request_id", -1))
@@ -131,7 +131,7 @@ def rank_in(trace: Trace, comm: int, location: int) -> int:
     return ranks[0]
 
 
-# Communicator, its process when it is like MPI_COMM_SELF, from, to, tag, bytes.
+# Communicator, process (of a communicator like MPI_COMM_SELF), sender, receiver, tag, bytes.
 _Key = tuple[int, int, int, int, int, int]
 
 
@@ -170,8 +170,8 @@ def _request(trace: Trace, event: Event) -> tuple[int, int]:
 
 
 def _check_collectives(trace: Trace) -> None:
-    """Begin and end stand in one call, and a call in it only where MPI calls the program back; all members of a
-    communicator do the same operations on it.
+    """Begin and end of a collective lie in one call. Calls inside are allowed only if MPI calls the program back. All
+    members of a communicator take part in the same operations.
     """
     done: dict[int, dict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     depth: Counter[int] = Counter()
@@ -187,7 +187,7 @@ def _check_collectives(trace: Trace) -> None:
             assert depths.pop() == depth[event.location], event
         if event.kind in ("MpiCollectiveEnd", "NonBlockingCollectiveComplete"):
             operation = event.attrs["collective_op"]
-            # Creating from a group concerns its members only, whatever communicator it counts to.
+            # The creation from a group concerns the group's members only, not all of the communicator.
             if "HANDLE" not in operation:
                 process = trace.locations[event.location].process
                 done[event.attrs["communicator"]][process][operation] += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What must hold for one-sided communication and I/O in every archive."""
+"""Invariants of RMA and I/O operations in every archive."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _IO_ENDS = {"IoOperationComplete", "IoOperationCancelled"}
 
 
 def check_windows(trace: Trace, complete: bool) -> None:
-    """Operations lie between the creation and the end of their window, and complete after they began; a matching id
-    is that of one operation of a window and process. Locks are asked for before they are released, and once, where no
-    call fails."""
+    """Operations lie between the creation and the destruction of their window, and complete after their begin. A
+    matching id belongs to one operation of a window and process. A lock is requested before it is released, and
+    only once unless a call fails.
+    """
     alive: set[tuple[int, int]] = set()
     begun: set[tuple[int, int, int]] = set()
     locks: Counter[tuple[int, int, int, int]] = Counter()
@@ -27,7 +28,7 @@ def check_windows(trace: Trace, complete: bool) -> None:
         if event.kind == "RmaWinCreate":
             alive.add((process, win))
             continue
-        # The collective call that ends a window comes to its own end afterwards; one that should make it may fail.
+        # The collective end of MPI_Win_free follows the destruction, and a failed creation defines no window.
         around = "HANDLE" in event.attrs.get("collective_op", "")
         assert around or (process, win) in alive, f"{event} outside the life of {trace.windows[win]}"
         if event.kind == "RmaWinDestroy":
@@ -51,8 +52,9 @@ def _check_lock(event: Event, locks: Counter[tuple[int, int, int, int]], process
 
 
 def check_io(trace: Trace, complete: bool) -> None:
-    """A handle belongs to one process, which opens it before it uses it and not afterwards; operations that began
-    complete once."""
+    """A handle belongs to one process, which uses the handle only between creation and destruction. Each operation
+    completes once.
+    """
     owners: dict[int, int] = {}
     active = {number for number, handle in trace.handles.items() if handle.state is not None}
     running: Counter[tuple[int, int]] = Counter()

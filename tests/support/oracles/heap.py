@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an archive says of the heap: growth between two marks, and whether the metric agrees with the calls."""
+"""The heap in an archive: growth between two marks, and agreement of the metric with the calls."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ def _of_process(trace: Trace, process: int) -> list[int]:
 
 
 def heap_of(trace: Trace, process: int) -> list[Event]:
-    """The events of a process's location Memory, none where it has none."""
+    """The events of a process's location Memory; empty without this location."""
     found = [x for x in _of_process(trace, process) if trace.locations[x].kind == "METRIC"]
     assert len(found) < 2, f"process {process} has {len(found)} locations for its heap"
     return trace.of(found[0]) if found else []
 
 
 def growth(trace: Trace) -> tuple[int, int]:
-    """By how many bytes and blocks the heap of the process grows from begin() to end()."""
+    """Growth of the process's heap from begin() to end(), in bytes and blocks."""
     times, process = {}, 0
     for event in trace.events:
         if event.kind == "Enter" and (name := trace.region_of(event).name) in ("begin", "end"):
@@ -29,10 +29,12 @@ def growth(trace: Trace) -> tuple[int, int]:
 
 
 def check_heap(trace: Trace, unseen: int = 0) -> int:
-    """The heap metric of each process against its calls, in a trace that lacks none of them: from its first value to
-    its last the blocks grow by those that calls made less those that they freed, and the bytes by what these held: as
-    many as were asked for, and a little more. unseen: blocks of a process that its vforked children may make or free,
-    whose calls are not recorded. Returns how many processes have the metric.
+    """Compares the heap metric of each process with its calls, in a trace with all calls. From the first value of the
+    metric to the last, blocks grow by the allocations minus the frees. Bytes grow by at least the requested sizes,
+    and not by much more.
+
+    unseen: number of blocks of a process that its vforked children may allocate or free without recorded calls.
+    Returns the number of processes with the metric.
     """
     processes = {x.process for x in trace.locations.values() if x.kind == "METRIC"}
     for process in processes:
@@ -51,8 +53,9 @@ def check_heap(trace: Trace, unseen: int = 0) -> int:
 
 
 def _calls(trace: Trace, locations: list[int], since: int) -> tuple[dict[int, int], list[int]]:
-    """What calls after a time left: address and bytes asked for of the blocks that they made and that still live, and
-    the sizes of those older ones that they freed."""
+    """Effects of the calls after a time: live blocks (address -> requested bytes), and sizes of older blocks that were
+    freed.
+    """
     live: dict[int, int] = {}
     freed: list[int] = []
     open_calls: dict[int, list[tuple[int, int, int | None, int]]] = {x: [] for x in locations}
@@ -60,7 +63,7 @@ def _calls(trace: Trace, locations: list[int], since: int) -> tuple[dict[int, in
         stack, more = open_calls.get(event.location), event.more
         if stack is None or event.kind not in ("Enter", "Leave"):
             continue
-        if event.kind == "Enter":  # what it frees may have another owner before it returns
+        if event.kind == "Enter":  # another thread may get the freed block before the call returns
             address = more.get("ARGUMENT_ADDRESS", 0)
             was = live.pop(address, None) if event.time > since else None
             stack.append((event.time, address, was, more.get("ALLOCATION_SIZE", 0)))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calls of I/O in an archive, one line each, in the words in which tests/programs/io_*.c tell what they do.
+"""The I/O calls in an archive, one line each, in the notation of the comments in tests/programs/io_*.c.
 
-name items     the function, and what it did, in the order of the events:
+name items     the function, and its events in their order:
 +H -H G=H      handle H is created, destroyed, a duplicate of G
-r:H:10:8       read (w: written, f: flushed) from H: bytes asked for and done, ? if not known; @5 before it: where
-r:H:10 issued  begun without waiting; H:8 completed elsewhere; cancelled
+r:H:10:8       read (w: written, f: flushed) from H: bytes requested and done, ? if unknown; @5 before: the position
+r:H:10 issued  begun without waiting; H:8 completed in another call; cancelled
 H@5            H is at position 5 now
 L:H U:H T:H    H is locked, unlocked, could not be locked; :SHARED
 S:H:flags      H has new status flags
@@ -24,8 +24,9 @@ _FUNCTIONS = ("FILE_IO", "FILE_IO_METADATA")
 
 
 def io_calls(trace: Trace, location: int = 0) -> list[str]:
-    """The lines of a location's calls, in order of their begin. An event outside of a call, and an operation that does
-    not end as it began, are assertion errors."""
+    """The lines of a location's calls, in the order of their begin. An event outside of a call, and an operation whose
+    end does not fit its begin, are assertion errors.
+    """
     lines: list[list[str]] = []
     stack: list[list[str] | None] = []
     begun: dict[tuple[int, int], Event] = {}
@@ -90,7 +91,7 @@ def _words(trace: Trace, event: Event, begun: dict[tuple[int, int], Event]) -> I
 
 
 def _name(trace: Trace, handle: int | None) -> str:
-    """Of a pipe or socket without its number."""
+    """The name of a handle; without the number of a pipe or socket."""
     return "" if handle is None else trace.handles[handle].name.partition(":[")[0]
 
 

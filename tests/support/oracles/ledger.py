@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the local files of a run say was recorded and lost, to compare with what was made. Uncompressed files only."""
+"""Counts of recorded and lost events in uncompressed local files, to compare with the events of the program."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from vtrace.io.local.local_files import open_local
 
 @dataclass
 class Ledger:
-    """Over all locations of a prefix."""
+    """Counts over all locations of a prefix."""
 
     kinds: Counter[str] = field(default_factory=Counter)
-    told: Counter[str] = field(default_factory=Counter)
-    """Events that LOST records tell of, by reason."""
+    lost_by_reason: Counter[str] = field(default_factory=Counter)
+    """Events in LOST records, by reason."""
     lost: int = 0
-    """Events that the summaries tell of."""
+    """Lost events in SUMMARY definitions."""
 
     @property
     def functions(self) -> int:
         return self.kinds["FUNCTION_ENTER"] + self.kinds["FUNCTION_LEAVE"]
 
     def count(self, data: bytes) -> None:
-        """Adds the records of a block. Functions, a word each, are counted together."""
+        """Adds the records of a block. numpy counts functions at once, since each is one word."""
         all_words = np.frombuffer(data, "<u8")
         what = all_words.astype(np.uint32)
         is_function = what & records.FUNCTION != 0
         end = 0
         for at in np.flatnonzero(~is_function).tolist():
             if at < end:
-                continue  # a payload
+                continue  # payload of the previous record
             end = at + 1 + (int(what[at]) >> 21 & 7)
             is_function[at:end] = False
             kind = words.NAMES[int(what[at]) >> 24 & 0x7F]
             self.kinds[kind] += 1
             if kind == "LOST":
-                self.told[records.LOST_REASONS[int(what[at]) & records.ID_MAX]] += int(all_words[at + 1])
+                self.lost_by_reason[records.LOST_REASONS[int(what[at]) & records.ID_MAX]] += int(all_words[at + 1])
         functions = what[is_function]
         leaves = int(np.count_nonzero(functions & records.FUNCTION_LEAVE))
         self.kinds.update(FUNCTION_ENTER=len(functions) - leaves, FUNCTION_LEAVE=leaves)

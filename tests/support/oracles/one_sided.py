@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operations of one-sided communication and of I/O, each with what says that it has completed."""
+"""RMA and I/O operations, each with its completions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENDS = ("RmaOpCompleteBlocking", "RmaOpCompleteNonBlocking", "RmaOpCompleteRemot
 
 @dataclass
 class Operation:
-    """An operation, the name of the call it stands in; ends: (kind, call, location) of its completions in order."""
+    """An RMA operation. call: name of the enclosing call; ends: (kind, call, location) of its completions in order."""
 
     event: Event
     call: str
@@ -23,7 +23,7 @@ class Operation:
 
 
 def with_calls(trace: Trace, location: int) -> Iterator[tuple[Event, str]]:
-    """The events of a location that are no enter or leave, with the call that they stand in ("" outside of any)."""
+    """The events of a location, except enter and leave, each with the enclosing call ("" outside of calls)."""
     stack = [""]
     for event in trace.of(location):
         if event.kind == "Enter":
@@ -35,15 +35,15 @@ def with_calls(trace: Trace, location: int) -> Iterator[tuple[Event, str]]:
 
 
 def _in_process(trace: Trace, process: int) -> Iterator[tuple[Event, str]]:
-    """What with_calls gives for all locations of a process, in order of time."""
+    """Results of with_calls for all locations of a process, in the order of time."""
     own = [n for n, location in trace.locations.items() if location.process == process]
     found = [pair for location in own for pair in with_calls(trace, location)]
     return iter(sorted(found, key=lambda pair: pair[0].time))
 
 
 def one_sided(trace: Trace, process: int) -> list[Operation]:
-    """The one-sided operations of a process in order of time. A matching id that a window has twice, and a completion
-    of what has not begun, are assertion errors.
+    """The one-sided operations of a process in the order of time. A duplicate matching id of a window, and a completion
+    without a begin, are assertion errors.
     """
     found: dict[tuple[int, int], Operation] = {}
     ended: list[tuple[Event, str]] = []
@@ -63,7 +63,7 @@ def one_sided(trace: Trace, process: int) -> list[Operation]:
 
 @dataclass
 class Transfer:
-    """An operation of I/O: as asked for in a call, and the call that completed it with how many bytes."""
+    """An I/O operation: its request in one call, and its completion (call and bytes)."""
 
     handle: int
     call: str
@@ -77,8 +77,8 @@ class Transfer:
 
 
 def transfers(trace: Trace, process: int) -> list[Transfer]:
-    """The operations of I/O of a process in order of time. One that does not begin once, or completes twice or on a
-    handle that is not open, is an assertion error.
+    """The I/O operations of a process in the order of time. A second begin, a second completion, and an operation on a
+    handle that is not open are assertion errors.
     """
     found: dict[tuple[int, int], Transfer] = {}
     is_open: set[int] = set()

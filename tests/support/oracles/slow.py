@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What vtrace.open computes, computed again: one event after the other, from what the otf2 package reads."""
+"""The results of vtrace.open, computed event by event from the otf2 package's reader."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.readers.archive import Trace
 
 @dataclass
 class Stats:
-    """Of the calls of a region or a path."""
+    """Statistics of the calls of a region or a path."""
 
     times: list[int] = field(default_factory=list)
     own: list[int] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Stats:
 
 @dataclass
 class Call:
-    """A call with its place in the stack; cut: its time inside the window."""
+    """A call with its path of callers. cut: its time inside the window."""
 
     location: int
     path: tuple[int, ...]
@@ -40,17 +40,18 @@ class Call:
 
 
 FLUSH = -2
-"""Stands for a region: time in which a location wrote its buffer."""
+"""Number of a pseudo-region: time in which a location wrote its buffer."""
 
 
 def name_of(trace: Trace, region: int) -> str:
-    """What a region, or FLUSH, is called."""
+    """The name of a region, or of FLUSH."""
     return "(buffer flush)" if region == FLUSH else trace.regions[region].name
 
 
 def calls(trace: Trace, start: int = 0, stop: int = 2**62) -> list[Call]:
-    """All calls that overlap the window, in the order of their ends, and each write of a buffer as a call of FLUSH.
-    Times in ns since the trace's offset."""
+    """All calls that overlap the window, in the order of their ends; each write of a buffer counts as a call of FLUSH.
+    Times in ns since the trace's offset.
+    """
     found: list[Call] = []
     for location in trace.locations:
         stack: list[tuple[int, int, list[int]]] = []
@@ -102,8 +103,9 @@ def paths(trace: Trace) -> dict[tuple[int, tuple[int, ...]], tuple[int, ...]]:
 
 
 def innermost(trace: Trace, location: int) -> list[tuple[Any, int | None, int | None]]:
-    """Each event of a location with the region that it stands in and the one around it; an Enter and a Leave stand in
-    their own."""
+    """Each event of a location with its innermost region and the caller of this region. An Enter and a Leave belong to
+    their own region.
+    """
     found, stack = [], []
     for event in trace.of(location):
         if event.kind == "Enter":
@@ -121,7 +123,9 @@ def _member(trace: Trace, comm: int, rank: int, location: int) -> int:
 
 
 def messages(trace: Trace) -> list[tuple[int, ...]]:
-    """sender, receiver, send, receive, comm, tag, bytes, send_region, receive_region: MPI's order of matching."""
+    """Messages as (sender, receiver, send, receive, comm, tag, bytes, send_region, receive_region), matched in MPI's
+    order.
+    """
     sends: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
     receives: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
     for location in trace.locations:
@@ -147,7 +151,7 @@ def messages(trace: Trace) -> list[tuple[int, ...]]:
 
 
 def matrix(trace: Trace) -> dict[tuple[int, int], tuple[int, int]]:
-    """(sending process, receiving process) -> number and bytes of what was sent."""
+    """(sending process, receiving process) -> number and bytes of messages."""
     found: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
     for event in trace.events:
         if event.kind in ("MpiSend", "MpiIsend"):
@@ -159,7 +163,7 @@ def matrix(trace: Trace) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 def collectives(trace: Trace) -> list[tuple[Any, ...]]:
-    """Who took part in what: comm, turn on it, location, operation's name, begin, end, sent, received, region."""
+    """Collectives as (comm, turn on it, location, operation's name, begin, end, sent, received, region)."""
     found = []
     for location in trace.locations:
         begun: list[tuple[int, int]] = []
@@ -195,8 +199,10 @@ _STREAMS = set(
 
 
 def _above(trace: Trace, open_calls: list[int], handle: int, layers: set[str], running: int | None = None) -> str:
-    """The word nested_ where a call of a layer above the handle's is open. running: of an operation, how many
-    operations of streams are in progress; for these the call does not matter."""
+    """The prefix nested_ if a call of a layer above the handle's is open, else an empty text.
+
+    running: for an operation, the number of stream operations in progress, which decides instead of the calls.
+    """
     mine = trace.handles[handle].paradigm
     around = {trace.regions[region].name for region in open_calls}
     mpi = {name for name in around if name.startswith("MPI_") and ("MPI-IO" in layers or "MPI_File" not in name)}
@@ -207,8 +213,9 @@ def _above(trace: Trace, open_calls: list[int], handle: int, layers: set[str], r
 
 
 def begins(trace: Trace) -> dict[int, int]:
-    """Place in the events of each location of the first call of MPI_Init or of a function of the program's own. Where
-    MPI is not begun all is the program's."""
+    """Index of the event on each location that begins the program: the first call of MPI_Init or of one of the
+    program's own functions. Without MPI_Init in the trace all events belong to the program.
+    """
     names = {region.id: region for region in trace.regions.values()}
     found: dict[int, int] = {}
     if not any(region.name.startswith("MPI_Init") and region.name != "MPI_Initialized" for region in names.values()):
@@ -226,8 +233,9 @@ def begins(trace: Trace) -> dict[int, int]:
 
 
 def _of_libraries(trace: Trace) -> set[tuple[int, int]]:
-    """(location, handle) that libraries alone use: all of helper threads, files of the system from before the program
-    began, sockets that are used inside calls of MPI."""
+    """(location, handle) pairs that only libraries use: all handles of helper threads, files in /proc and /sys opened
+    before the program begins, and sockets used inside MPI calls.
+    """
     first, found = begins(trace), set()
     depth: Counter[int] = Counter()
     for place, event in enumerate(trace.events):
@@ -250,8 +258,9 @@ def _of_libraries(trace: Trace) -> set[tuple[int, int]]:
 
 
 def io(trace: Trace) -> dict[tuple[int, int], dict[str, int]]:
-    """(location, handle) -> sums, without those that are 0. What happened inside a call of a higher layer counts in
-    the sums whose names begin with nested_; closes count together."""
+    """(location, handle) -> sums other than 0. Operations inside a call of a higher layer count in sums with the prefix
+    nested_. Closes are counted together.
+    """
     found: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
     begun: dict[tuple[int, int, int], tuple[str, int, str]] = {}
     layers = {handle.paradigm for handle in trace.handles.values()}
@@ -321,14 +330,14 @@ def allocations(trace: Trace) -> dict[tuple[int, int, int], tuple[int, ...]]:
 
 
 def is_runtime(trace: Trace, stack: list[int]) -> bool:
-    """Whether the innermost call is I/O inside a call of MPI that is none of MPI-IO."""
+    """True if the innermost call is I/O inside an MPI call outside of MPI-IO."""
     names = [trace.regions[region] for region in stack]
     inside = any(region.paradigm == "MPI" and not region.role.startswith("FILE_IO") for region in names[:-1])
     return inside and names[-1].paradigm != "MPI" and names[-1].role.startswith("FILE_IO")
 
 
 def timeline(trace: Trace, classes: list[int], outside: int, bins: int, stop: int) -> dict[tuple[int, int, int], float]:
-    """(location, class, bin) -> seconds. The classes before outside are tracing and runtime, that of I/O inside MPI."""
+    """(location, class, bin) -> seconds. The two classes before outside are tracing and runtime (I/O inside MPI)."""
     found: dict[tuple[int, int, int], float] = defaultdict(float)
     width = stop / bins
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the programs of the user API (tests/programs/user*) leave in an archive."""
+"""The expected content of archives of the user API's programs (tests/programs/user*)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ INCLUDE = f"-I{LIB / 'user'}"
 MANUAL = ("-vt:inst", "manual", "-DVTRACE", "-O1")
 
 
-def told(trace: Trace, event: Event) -> str:
-    """An event in few words, without its time."""
+def described(trace: Trace, event: Event) -> str:
+    """A short text for an event, without its time."""
     a = event.attrs
     match event.kind:
         case "Enter" | "Leave":
@@ -33,30 +33,30 @@ def told(trace: Trace, event: Event) -> str:
 
 
 def story(trace: Trace, location: int = 0) -> list[str]:
-    """All events of a location in few words."""
-    return [told(trace, event) for event in trace.of(location)]
+    """Short texts of all events of a location."""
+    return [described(trace, event) for event in trace.of(location)]
 
 
 def words(text: str) -> list[str]:
-    """The expected story: items between commas."""
+    """The expected story from a text with commas."""
     return [word.strip() for line in text.strip().splitlines() for word in line.split(",") if word.strip()]
 
 
 def pair(name: str, times: int = 1) -> list[str]:
-    """A region that begins and ends."""
+    """Enter and leave of a region, repeated."""
     return [f"+{name}", f"-{name}"] * times
 
 
 @dataclass
 class Defined:
-    """Metrics (name, unit, type of values, mode) by number, groups of regions and metrics by name."""
+    """Definitions: metrics (name, unit, type of values, mode) by number; groups of regions and metrics by name."""
 
     metrics: list[tuple[str, str, str, str]] = field(default_factory=list)
     groups: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
 
 
 def defined(archive: Path) -> Defined:
-    """What the otf2 package reads of these."""
+    """Metrics and groups as the otf2 package reads them."""
     otf2 = pytest.importorskip("otf2")
     found = Defined()
     with otf2.reader.open(str(archive / "traces.otf2")) as reader:
@@ -81,7 +81,7 @@ MpiSend queue 0 5 80, MpiSend User messages 0 6 90, MpiRecv queue 0 5 80, MpiRec
 """)
 END = ["BufferFlush", "OFF", "ON"]
 ALL = [*LOOP, *pair("made up"), *pair("second"), "OFF", "ON", *COUNTS, *MESSAGES, *END]
-"""What user.c does: its story."""
+"""The story of user.c."""
 MARKERS = [
     ("bends", "it bent"), ("breaks", "it broke"), ("comment", "half way"), *[("steps", "it went")] * 3,
 ]  # fmt: skip

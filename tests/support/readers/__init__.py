@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Readers of archives, local files, reports and pages, which share nothing with vtrace."""
+"""Readers of archives, local files, reports and pages that do not use vtrace's own readers."""

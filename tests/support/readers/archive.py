@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads an OTF2 archive with two readers that share nothing with vtrace: otf2-print and the otf2 package."""
+"""Reads an OTF2 archive with two readers that share no code with vtrace: otf2-print and the otf2 package."""
 
 from __future__ import annotations
 
+import gc
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,7 @@ from support.tools import call, need
 
 @dataclass
 class Trace:
-    """All that the two readers found in the archive at path; events are in order of time."""
+    """The content of the archive at path, from both readers. Events are in the order of time."""
 
     path: Path
     offset: int
@@ -30,49 +34,59 @@ class Trace:
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Location ids of groups of ranks."""
     helpers: set[int] = field(default_factory=set)
-    """Ids of the locations of threads that libraries made for themselves."""
+    """Ids of locations of libraries' helper threads."""
     creators: dict[int, int] = field(default_factory=dict)
-    """Of a process, by their location groups: the process that started it."""
+    """The parent process of each process, both as ids of location groups."""
     windows: dict[int, Window] = field(default_factory=dict)
     files: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """Path and name of the system node below which it is one file."""
+    """Path, and name of the system node below which the path is one file."""
     handles: dict[int, Handle] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
     printed: list[Printed] = field(default_factory=list)
     markers: list[Marker] = field(default_factory=list)
 
-    def of(self, location: int) -> list[Event]:
-        """The events of one location."""
-        return [event for event in self.events if event.location == location]
+    def of(self, location: int | None) -> list[Event]:
+        """The events of one location, or of all if None."""
+        return self.events if location is None else self._by_location.get(location, [])
+
+    @cached_property
+    def _by_location(self) -> dict[int, list[Event]]:
+        """Tests ask for one location after the other."""
+        found: dict[int, list[Event]] = defaultdict(list)
+        for event in self.events:
+            found[event.location].append(event)
+        return dict(found)
 
     def kinds(self, location: int | None = None) -> Counter[str]:
-        """How many events of each kind there are."""
-        return Counter(e.kind for e in self.events if location in (None, e.location))
+        """Number of events by kind."""
+        return Counter(e.kind for e in self.of(location))
 
     def region_of(self, event: Event) -> Region:
         """The region of an Enter or Leave."""
         return self.regions[event.attrs["region"]]
 
     def calls(self, location: int | None = None) -> Counter[str]:
-        """How often each region was entered, by its short name (no return type, template arguments, parameters);
-        without LIVES."""
+        """Number of enters by a region's short name (no return type, template arguments, parameters), without the
+        functions in LIVES.
+        """
         found = self.entered(location)
         return Counter({name: n for name, n in found.items() if name not in LIVES})
 
     def entered(self, location: int | None = None) -> Counter[str]:
-        """The same with them."""
-        chosen = (e for e in self.events if e.kind == "Enter" and location in (None, e.location))
-        return Counter(short(self.region_of(event).name) for event in chosen)
+        """Number of enters by a region's short name, with the functions in LIVES."""
+        found: Counter[str] = Counter()
+        for region, count in Counter(e.attrs["region"] for e in self.of(location) if e.kind == "Enter").items():
+            found[short(self.regions[region].name)] += count
+        return found
 
     def edges(self, location: int | None = None) -> Counter[tuple[str | None, str]]:
-        """How often each (caller, callee) happened, by short names, without LIVES; the caller is None at the bottom of
-        a stack."""
+        """Number of calls by (caller, callee), by short names, without the functions in LIVES. At the bottom of a stack
+        the caller is None.
+        """
         found: Counter[tuple[str | None, str]] = Counter()
         stacks: dict[int, list[str]] = {}
-        for event in self.events:
-            if location not in (None, event.location):
-                continue
+        for event in self.of(location):
             stack = stacks.setdefault(event.location, [])
             if event.kind == "Enter":
                 name = short(self.region_of(event).name)
@@ -84,12 +98,13 @@ class Trace:
         return found
 
     def region(self, name: str) -> Region:
-        """The one region with this short name."""
+        """The only region with this short name."""
         found = [region for region in self.regions.values() if short(region.name) == name]
         assert len(found) == 1, f"{len(found)} regions {name} among {sorted(r.name for r in self.regions.values())}"
         return found[0]
 
 
+@cache
 def short(name: str) -> str:
     """A demangled name without return type, template arguments and parameters: int a::f<int>(int) -> a::f."""
     if name.startswith("operator") or "{lambda" in name:
@@ -103,7 +118,7 @@ def short(name: str) -> str:
 
 
 def inside(trace: Trace, location: int) -> dict[str, Counter[str]]:
-    """The kinds of a location's events by the region that they stand in."""
+    """Number of a location's events by innermost region and kind."""
     found: dict[str, Counter[str]] = {}
     stack: list[str] = []
     for event in trace.of(location):
@@ -117,14 +132,25 @@ def inside(trace: Trace, location: int) -> dict[str, Counter[str]]:
 
 
 def read(archive: Path) -> Trace:
-    """Reads the archive (its directory) with both readers; an error or a warning of one is an assertion error."""
+    """Reads the archive (its directory) with both readers. An error or warning of a reader is an assertion error."""
     anchor = archive.resolve() / "traces.otf2"
     assert anchor.exists(), f"{archive} has no traces.otf2"
-    trace = _read_python(anchor)
-    _read_print(anchor, trace)
+    with _without_collector():
+        trace = _read_python(anchor)
+        _read_print(anchor, trace)
     if (archive / "traces.marker").exists():
         _read_markers(anchor, trace)
     return trace
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """The collector would visit all events again and again while their number grows."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _read_python(anchor: Path) -> Trace:
@@ -137,8 +163,9 @@ def _read_python(anchor: Path) -> Trace:
         trace = Trace(anchor.parent, *times)
         _read_definitions(reader.definitions, trace)
         for location, event in reader.events:
-            attrs = {k: _plain(v) for k, v in vars(event).items() if k not in ("time", "attributes")}
-            more = {key.name: _plain(value) for key, value in (event.attributes or {}).items()}
+            attrs = {k: v if type(v) is int else _plain(v) for k, v in vars(event).items()}
+            del attrs["time"], attrs["attributes"]
+            more = {key.name: _plain(value) for key, value in event.attributes.items()} if event.attributes else {}
             trace.events.append(Event(location._ref, event.time, type(event).__name__, attrs, more))
         for name in _otf2.Reader_GetPropertyNames(reader.handle):
             trace.properties[name] = _otf2.Reader_GetProperty(reader.handle, name)
@@ -146,7 +173,7 @@ def _read_python(anchor: Path) -> Trace:
 
 
 def _plain(value: Any) -> Any:
-    """A definition's id, the name of an enumeration's value, those of flags, anything else as it is."""
+    """The id of a definition, the name of an enumeration's value, names of flags; any other value unchanged."""
     if hasattr(value, "_ref"):
         return value._ref
     names = getattr(type(value), "_names", None)
@@ -202,21 +229,29 @@ _REGION = re.compile(r'^Region: ".*" <(\d+)>$', re.DOTALL)
 
 def _read_print(anchor: Path, trace: Trace) -> None:
     shown = call([need("otf2-print"), "-Werror", anchor], anchor.parent)
-    assert not shown.stderr, f"otf2-print complains: {shown.stderr}"
+    assert not shown.stderr, f"errors of otf2-print: {shown.stderr}"
     body = shown.stdout.partition("\n---")[2].partition("\n")[2]
     for line in body.splitlines():
         if not line or line.lstrip().startswith("ADDITIONAL ATTRIBUTES: "):
             continue
         match = _LINE.match(line)
-        assert match, f"otf2-print printed a line that is no event: {line!r}"
-        kind = "".join(part.capitalize() for part in match[1].split("_")).replace("ChangeFlags", "ChangeStatusFlags")
-        region = _REGION.match(match[4]) if kind in ("Enter", "Leave") else None
-        assert "INVALID" not in match[4].rpartition('"')[2], f"otf2-print: {line}"
-        if "Sender:" in match[4] or "Receiver:" in match[4]:
-            assert "INVALID" not in match[4].split(",")[0], f"otf2-print: {line}"
+        assert match, f"otf2-print printed a line that is not an event: {line!r}"
+        word, location, time, text = match.groups()
+        kind = _kind(word)
+        region = _REGION.match(text) if kind in ("Enter", "Leave") else None
+        if "INVALID" in text:
+            assert "INVALID" not in text.rpartition('"')[2], f"otf2-print: {line}"
+            if "Sender:" in text or "Receiver:" in text:
+                assert "INVALID" not in text.split(",")[0], f"otf2-print: {line}"
         assert region or kind not in ("Enter", "Leave"), f"otf2-print: no region in {line!r}"
         number = int(region[1]) if region else None
-        trace.printed.append(Printed(int(match[2]), int(match[3]), kind, number, match[4]))
+        trace.printed.append(Printed(int(location), int(time), kind, number, text))
+
+
+@cache
+def _kind(word: str) -> str:
+    """The name of otf2-print's word for a kind of event in the otf2 package: MPI_SEND -> MpiSend."""
+    return "".join(part.capitalize() for part in word.split("_")).replace("ChangeFlags", "ChangeStatusFlags")
 
 
 _DEF = re.compile(r'^MARKER_DEF +Group: "(.*)", Category: "(.*)", Severity: (\w+)$')

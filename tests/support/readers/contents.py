@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What readers find in an archive: definitions, events, markers."""
+"""Types for the content of an archive: definitions, events, markers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 LIVES = frozenset(
     """pthread_create pthread_join pthread_tryjoin_np pthread_timedjoin_np pthread_clockjoin_np pthread_detach
     thrd_create thrd_join thrd_detach fork _Fork vfork posix_spawn posix_spawnp execve execv execvp execvpe execl execlp
     execle fexecve wait waitpid wait3 wait4 waitid""".split()
 )
-"""Functions that begin and end threads and processes: they are recorded in every program."""
+"""Functions that begin and end threads and processes. vtrace records them in every program."""
 
 
 @dataclass(frozen=True)
 class Location:
-    """One stream of events. process is its location group's id, group that one's name, host the name of its node,
-    declared the definition's number of events.
+    """A location. process, group: id and name of its location group; host: name of its node; declared: number of events
+    in its definition.
     """
 
     id: int
@@ -31,7 +31,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Region:
-    """A function. line is 0 and file None where unknown."""
+    """A region. line is 0 and file None if unknown."""
 
     id: int
     name: str
@@ -45,7 +45,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Comm:
-    """A communicator. members are location ids in rank order, None for one like MPI_COMM_SELF."""
+    """A communicator. members: location ids by rank, None for a communicator like MPI_COMM_SELF."""
 
     id: int
     name: str
@@ -55,7 +55,7 @@ class Comm:
 
 @dataclass(frozen=True)
 class Window:
-    """A window of one-sided communication; comm: id of its communicator."""
+    """An RMA window. comm: id of its communicator."""
 
     name: str
     comm: int
@@ -63,8 +63,9 @@ class Window:
 
 @dataclass(frozen=True)
 class Handle:
-    """An I/O handle; ids of its communicator and parent, path and system node of its file, state: access mode and
-    status flags of a handle that was open before."""
+    """An I/O handle. file, scope: path and system node of its file; comm, parent: ids; state: access mode and status
+    flags of a pre-created handle.
+    """
 
     name: str
     file: str | None
@@ -76,10 +77,11 @@ class Handle:
     state: tuple[str, str] | None
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen: making one would take three times as long, and tests make millions
 class Event:
-    """kind is OTF2's name (Enter, MpiSend, ...); attrs has ids for definitions, names for enumerations (OFF, BCAST),
-    names joined by | for flags; more: its generic attributes by their names."""
+    """An event. kind: OTF2's name (Enter, MpiSend, ...); attrs: ids of definitions, names of enumerators (OFF, BCAST),
+    names of flags joined by |; more: generic attributes by name.
+    """
 
     location: int
     time: int
@@ -88,9 +90,8 @@ class Event:
     more: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Printed:
-    """What otf2-print says of one event; region is the id of an Enter or Leave."""
+class Printed(NamedTuple):
+    """otf2-print's line of an event. region: id of the region of an Enter or Leave."""
 
     location: int
     time: int
@@ -101,7 +102,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Marker:
-    """A marker; scope as otf2-marker prints it (GLOBAL, LOCATION:3)."""
+    """A marker. scope: as otf2-marker prints it (GLOBAL, LOCATION:3)."""
 
     category: str
     time: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The indented blocks of docs/*.md: what they tell to type, and what they show."""
+"""The indented blocks of docs/*.md: lines to type, and lines that commands print."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Block:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Page and first line but for #include, which tell the blocks apart."""
+        """Page and first line other than #include, which identify the block."""
         return self.page, next(line for line in self.text.splitlines() if line and not line.startswith("#include"))
 
     @property
     def typed(self) -> str:
-        """The lines to type: those behind $, or, where no line has it, all up to an empty line."""
+        """The lines to type: lines with $, or, in a block without $, all lines up to an empty line."""
         lines = self.text.splitlines()
         prompted = [line[2:] for line in lines if line.startswith("$ ")]
         return "\n".join(prompted or lines[: [*lines, ""].index("")])
@@ -35,7 +35,7 @@ class Block:
 
 
 def blocks() -> list[Block]:
-    """All of them, by page, from the top."""
+    """All blocks, by page, from the top."""
     found = []
     for path in sorted((ROOT / "docs").glob("*.md")):
         lines: list[str] = []
@@ -49,7 +49,7 @@ def blocks() -> list[Block]:
 
 
 def missing(shown: list[str], printed: str) -> list[str]:
-    """The shown lines that nothing printed is like: words with digits may be others, "..." is any end of a line."""
+    """The shown lines without a similar printed line. Words with digits may differ; "..." is any end of a line."""
     actual = [line.split() for line in printed.splitlines()]
     return [line for line in shown if not any(_alike(line.split(), words) for words in actual)]
 

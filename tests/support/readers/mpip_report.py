@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads reports of mpiP as programs that work with them do, by titles of sections and columns; and runs mpi_report.c,
-whose every call and byte is known."""
+"""Reads mpiP reports by titles of sections and columns, as other programs do; and runs mpi_report.c, whose calls and
+bytes are known."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from support.build.builder import AS_WRITTEN
 from support.build.mpis import Mpi
 from support.build.run import unify, vtrace
 from support.tools import PROGRAMS
 
 
 @dataclass
-class Section:
-    """number: behind the title's colon; columns: the names; rows: the words of each line."""
+class ReportSection:
+    """A section. number: the number after the title's colon; columns: names of columns; rows: words of each line."""
 
     number: int | None
     lines: list[str] = field(default_factory=list)
@@ -31,18 +32,18 @@ class Section:
 
 @dataclass
 class Report:
-    """head: the @ lines, tasks: host by rank, sections: by title."""
+    """A report. head: the @ lines; tasks: host by rank; sections: by title."""
 
     head: dict[str, str]
     tasks: dict[int, str]
-    sections: dict[str, Section]
+    sections: dict[str, ReportSection]
 
 
 RULE = "-" * 75
 
 
 def parse(text: str) -> Report:
-    """The report in text; lines that mpiP does not write so are assertion errors."""
+    """Reads a report. A line that mpiP would not write is an assertion error."""
     lines = text.splitlines()
     assert lines[0] == "@ mpiP", lines[0]
     assert lines[1].startswith("@ Command : ")
@@ -61,7 +62,7 @@ def parse(text: str) -> Report:
         if title := re.fullmatch(r"@--- (.+?)(?:: (\d+))? -*", line):
             assert lines[number - 1] == lines[number + 1] == RULE
             assert len(line) == 75 or len(title[1]) > 60, line
-            section = sections[title[1]] = Section(int(title[2]) if title[2] else None)
+            section = sections[title[1]] = ReportSection(int(title[2]) if title[2] else None)
         elif line != RULE:
             section.lines.append(line)
     assert [title for title in sections if sections[title].lines == []] == ["End of Report"]
@@ -69,7 +70,7 @@ def parse(text: str) -> Report:
 
 
 def lines_of(source: str) -> dict[str, int]:
-    """The lines of a program in tests/programs that have a comment site: NAME."""
+    """Line numbers by NAME of the comments "site: NAME" in a program of tests/programs."""
     text = (PROGRAMS / source).read_text().splitlines()
     return {m[1]: number for number, line in enumerate(text, 1) if (m := re.search(r"site: ([a-z_]+)", line))}
 
@@ -101,7 +102,7 @@ NAMES = {site: sent[0] for site, sent in SENT.items()} | OTHERS
 
 
 def recorded(mpi: Mpi, where: Path, env: dict[str, str]) -> Path:
-    program = mpi.build("mpi_report.c", flags=("-g", "-O1"))
+    program = mpi.build("mpi_report.c", flags=("-g", *AS_WRITTEN))
     env = {**env, "OMPI_MCA_osc": "^rdma,ucx" if mpi.name == "openmpi" else "^ucx"}
     mpi.run(program, where, str(where / "data"), ranks=RANKS, env=env)
     unify(where, "mpi_report")
@@ -113,6 +114,6 @@ def report(where: Path, *options: str) -> Report:
 
 
 def numbers(found: Report) -> dict[str, str]:
-    """Call sites by their number: the name of the line."""
+    """Name of the line by number of the call site."""
     names = {str(line): name for name, line in AT.items()}
     return {row[0]: names[row[3]] for row in found.sections["Callsites"].rows if row[1] == "0"}

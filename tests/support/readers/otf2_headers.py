@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What csrc/otf2_reader says of OTF2's callbacks: names, arguments with their types, and what becomes of them."""
+"""The X macros of OTF2's callbacks in csrc/otf2_reader: names, arguments with their types, and their columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NUMBERS = {
 
 @dataclass(frozen=True)
 class Callback:
-    """A line of an X macro: arguments are C types and names, shown the columns."""
+    """A line of an X macro. arguments: C types and names; shown: the columns."""
 
     name: str
     text: str
@@ -27,13 +27,13 @@ class Callback:
 
     @property
     def ctypes(self) -> list[type]:
-        """The arguments' types; vt_attribute_value is passed like a number."""
+        """The types of the arguments; vt_attribute_value is passed like a number."""
         kinds = {**NUMBERS, "vt_attribute_value": ctypes.c_uint64}
         return [ctypes.c_void_p if "*" in kind else kinds[kind] for kind, _ in self.arguments]
 
 
 def callbacks(header: str, *macros: str) -> list[Callback]:
-    """Of these macros in csrc/otf2_reader/HEADER. The head that all events have is left out."""
+    """The callbacks in these macros of csrc/otf2_reader/HEADER, without the leading arguments that all events share."""
     text = (ROOT / "csrc/otf2_reader" / header).read_text().replace("\\\n", " ")
     found = []
     for macro in macros:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What README.md tells a new user to type, and what it says comes of it."""
+"""The commands in README.md, and the output that it shows."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ TEXT = (ROOT / "README.md").read_text()
 
 @dataclass
 class Command:
-    """A line to type; shown: what the README prints below it, None where it shows nothing."""
+    """A line to type. shown: the output below it in the README, or None."""
 
     line: str
     shown: list[str] | None = None
 
 
 @dataclass
-class Block:
-    """An indented block: commands of a shell, or a script in Python."""
+class ReadmeBlock:
+    """An indented block: shell commands, or a Python script."""
 
     heading: str
     commands: list[Command] = field(default_factory=list)
     script: str = ""
 
 
-def blocks() -> list[Block]:
+def blocks() -> list[ReadmeBlock]:
     """All indented blocks of the README, in order."""
-    found: list[Block] = []
+    found: list[ReadmeBlock] = []
     heading, inside = "", False
     for line in TEXT.splitlines():
         if line.startswith("#"):
             heading = line.lstrip("# ")
         if line.startswith("    "):
             if not inside:
-                found.append(Block(heading))
+                found.append(ReadmeBlock(heading))
             _add(found[-1], line[4:])
         inside = line.startswith("    ") or (inside and not line)
     return found
 
 
-def _add(block: Block, line: str) -> None:
+def _add(block: ReadmeBlock, line: str) -> None:
     last = block.commands[-1] if block.commands else None
     if block.script or re.match(r"(import|from) \w+", line):
         block.script += line + "\n"
@@ -57,15 +57,14 @@ def _add(block: Block, line: str) -> None:
 
 
 def inline() -> list[str]:
-    """All that stands between backticks in the text around the blocks."""
+    """All texts between backticks outside of the blocks."""
     return re.findall(r"`([^`\n]+)`", "\n".join(line for line in TEXT.splitlines() if not line.startswith("    ")))
 
 
 def missing(shown: list[str], printed: str) -> list[str]:
-    """The shown lines that do not occur in what was printed; "..." stands for anything.
+    """The shown lines without a matching printed line; "..." matches anything.
 
-    Where both have numbers of which one is not whole (times, versions), numbers of bytes, or where this machine's name
-    is printed, they may differ.
+    Numbers may differ if one is not whole (times, versions) or counts bytes. The name of the machine may differ, too.
     """
     actual = [line.split() for line in printed.splitlines()]
     wanted = [line.split() for line in shown if line.strip() != "..."]

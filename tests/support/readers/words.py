@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Local files read without the kernel in C: the second opinion on what the runtime wrote. Uncompressed files only."""
+"""A second reader of local files, in Python without the C kernel, for uncompressed files only."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Record:
     kind: str
     """"FUNCTION_ENTER", "FUNCTION_LEAVE" or a name of records.KINDS."""
     id: int
-    """Of a function its offset in the code space."""
+    """For a function: its offset in the code space."""
     ticks: int
-    """Absolute."""
+    """The clock's ticks, not a difference."""
     payload: list[int]
 
 
 def blocks(file: LocalFile) -> Iterator[tuple[np.void, bytes]]:
-    """Each block's head and raw content."""
+    """Head and raw content of each block."""
     for row in file.blocks:
         at = int(row["address"]) - file.base
         head = np.frombuffer(file.read(at, records.BLOCK.itemsize), records.BLOCK)[0]
@@ -48,7 +48,7 @@ def events(path: Path) -> list[Record]:
 
 
 def read(data: bytes, now: int) -> Iterator[Record]:
-    """The records of a block that begins at ticks now."""
+    """The records of a block. now: ticks from which the first difference counts."""
     words = np.frombuffer(data, "<u8").tolist()
     at = 0
     while at < len(words):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Local files and archives whose every byte a test says."""
+"""Local files and archives with content that a test chooses."""

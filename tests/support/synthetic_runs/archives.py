@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Archives with anything in them, written through libotf2 itself."""
+"""Archives with arbitrary content, written with libotf2 directly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LISTS = {
 
 
 class Foreign:
-    """An archive that is being written: events first, location by location, then definitions, then close()."""
+    """Writes an archive: first events, location by location, then definitions, then close()."""
 
     def __init__(self, directory: Path, name: str = "traces") -> None:
         Kernel()
@@ -52,8 +52,9 @@ class Foreign:
         assert function(*head, *values) == 0, f"OTF2_{name}{tuple(values)}"
 
     def events(self, location: int, events: Sequence[tuple[Any, ...]]) -> None:
-        """All events of a location: (time, name, values in OTF2's order ...), with attributes a dict id -> uint64 as
-        the last."""
+        """Writes all events of a location: (time, name, values in OTF2's order ...). A dict id -> uint64 as the last
+        value holds attributes.
+        """
         writer = _otf2.Archive_GetEvtWriter(self.archive, location)
         self.locations.append(location)
         for time, name, *values in events:
@@ -69,27 +70,27 @@ class Foreign:
         _otf2.Archive_CloseEvtWriter(self.archive, writer)
 
     def begin_definitions(self, late: dict[int, int] | None = None) -> None:
-        """From here on definitions. Each location gets a local file: an empty one, or with a clock that is so late."""
+        """Begins the global definitions. Each location gets a local file, with a clock offset (ns) if it is in late."""
         _otf2.Archive_CloseEvtFiles(self.archive)
         _otf2.Archive_OpenDefFiles(self.archive)
         for location in self.locations:
             writer = _otf2.Archive_GetDefWriter(self.archive, location)
             if late and location in late:
-                for time in (0, 10**6):  # OTF2 wants two
+                for time in (0, 10**6):  # OTF2 needs two offsets
                     _otf2.DefWriter_WriteClockOffset(writer, time, late[location], 0.0)
             _otf2.Archive_CloseDefWriter(self.archive, writer)
         _otf2.Archive_CloseDefFiles(self.archive)
         self.definitions = _otf2.Archive_GetGlobalDefWriter(self.archive)
 
     def text(self, text: str) -> int:
-        """The id of a string, defined when it is new; surrogates stand for bytes that are no UTF-8."""
+        """The id of a string; defines a new string. Surrogates stand for bytes that are not UTF-8."""
         if text not in self.strings:
             self.strings[text] = len(self.strings)
             self.define("String", self.strings[text], text.encode(errors="surrogateescape"))
         return self.strings[text]
 
     def define(self, name: str, *values: Any) -> None:
-        """A definition with its values in OTF2's order; texts become strings, lists count and members."""
+        """Writes a definition with values in OTF2's order. Texts become strings; a list becomes count and members."""
         plain: list[Any] = []
         for value in values:
             if isinstance(value, str):
@@ -102,7 +103,7 @@ class Foreign:
         self._call(f"GlobalDefWriter_Write{name}", (self.definitions,), plain)
 
     def machine(self, groups: int = 1, resolution: int = 10**9, offset: int = 0, length: int = 10**6) -> None:
-        """Clock, a host and processes 0, 1 ... on it."""
+        """Defines the clock, a host and its processes 0, 1 ..."""
         self.define("ClockProperties", resolution, offset, length, 2**64 - 1)
         self.define("SystemTreeNode", 0, "host", "node", UNDEFINED)
         for group in range(groups):
@@ -115,14 +116,14 @@ class Foreign:
         self.define("Region", number, name, name, "", role, paradigm, 0, UNDEFINED, 0, 0)
 
     def close(self) -> Path:
-        """The archive is complete: its anchor file."""
+        """Completes the archive; returns its anchor file."""
         _otf2.Archive_CloseGlobalDefWriter(self.archive, self.definitions)
         _otf2.Archive_Close(self.archive)
         return self.anchor
 
 
 def calls(count: int, step: int = 2) -> list[tuple[Any, ...]]:
-    """main -> count times f, and a message in each."""
+    """Events of main, which calls f count times, with a message in each call."""
     inner = [
         event
         for i in range(count)

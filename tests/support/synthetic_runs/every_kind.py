@@ -49,8 +49,10 @@ DEFINITIONS: list[list[Any]] = [
     [D["NOTE"], "made on a Monday"],
     [D["USER_COMM"], 1, "queue"],
     [D["MEMBER"], D["METRIC"], 1, "weather"],
+    [D["SAMPLING"], 1, 10_000_000, 4_000_000, 64],
+    [D["SAMPLES"], 0, 3, 30_000_000, 1, 0, 0, struct.pack("<5Q", 2, 1, 0, 0, 0)],
 ]
-# Kind, delta, id, payload; what the record's item must have beside kind, time and id; the end of its text.
+# Kind, delta, id, payload; values of the record's item besides kind, time and id; the end of its text.
 Shown = tuple[str, int, int, list[int], dict[str, Any], str]
 HALO = {"window": 1, "name": "halo"}
 LOCKED = {"lock_type": "SHARED", "lock": 7}
@@ -206,7 +208,7 @@ def every_kind() -> Chunk:
 
 
 def write_run(directory: Path) -> Path:
-    """The files of one process that recorded one of each kind, and of a second location; returns directory."""
+    """Writes the files of one process with a record of each kind, and of a second location; returns directory."""
     open_there = [r.FUNCTION | 0x1020, r.what("ENTER", 2), r.OPEN_ADDRESS | 0x400010]
     second = Chunk(3, 0, 50, open=open_there, depth=5, lost=2)
     chunks = {0: [every_kind()], 3: [second.record("LEAVE", 7, 2), Chunk(3, 1, 57).enter(0x1020)]}
@@ -224,7 +226,7 @@ def items(directory: Path, *words: str | Path, check: bool = True) -> list[dict[
 
 
 def errors(done: Done) -> int:
-    """How many lines say error. (That functions of a program that is nowhere have no names is a warning.)"""
+    """The number of error lines. (Warnings appear because the functions of a missing program have no names.)"""
     assert all(line.startswith(("vtrace: error: ", "vtrace: warning: ")) for line in done.stderr.splitlines())
     return done.stderr.count("vtrace: error: ")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes local files as the runtime does, for tests that want to say every byte themselves."""
+"""Writes local files in the runtime's format, for tests that choose every byte."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_head(
     pair: tuple[int, int, int] = (1000, 1000, 1_700_000_000_000_000_000),
     **fields: Any,
 ) -> bytes:
-    """A file head of FILE_HEAD bytes with its checksum; further fields by their name in records.FILE."""
+    """A file head of FILE_HEAD bytes with its checksum. fields: further fields by their name in records.FILE."""
     head = np.zeros(1, r.FILE)
     head["magic"] = r.FILE_MAGIC
     head["version"] = r.FORMAT_VERSION
@@ -55,7 +55,7 @@ def write_head(
 
 
 class Chunk:
-    """Builds one chunk: records of events, or definitions, with all that its head says."""
+    """Builds one chunk of records or of definitions, with the values for its head."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Chunk:
         open: Sequence[int] = (),
         depth: int | None = None,
     ) -> None:
-        """ticks: what the first delta counts from. open: enters' lower halves, outermost first."""
+        """ticks: start of the first delta. open: lower halves of the open regions' enters, outermost first."""
         self.location, self.sequence, self.ticks, self.content = location, sequence, ticks, content
         self.thread, self.pair, self.lost, self.open = thread, pair, lost, list(open)
         self.depth = len(self.open) if depth is None else depth
@@ -78,12 +78,12 @@ class Chunk:
         self.data = bytearray()
 
     def word(self, value: int) -> Chunk:
-        """Appends a raw word, uncounted."""
+        """Appends a raw word that does not count as a record."""
         self.data += value.to_bytes(8, "little")
         return self
 
     def record(self, kind: str, dt: int = 0, identifier: int = 0, *payload: int) -> Chunk:
-        """Appends a record of KINDS, dt ticks after the one before."""
+        """Appends a record of KINDS, dt ticks after the previous record."""
         self._count(r.KINDS[kind][2], dt + (payload[0] if kind == "TIME" else 0))
         self.word(dt << 32 | r.what(kind, identifier))
         for value in payload:
@@ -112,7 +112,7 @@ class Chunk:
 
 
 def encode(data: bytes, codec: int) -> bytes:
-    """The stored bytes of a block; as columns only whole records can stand."""
+    """The stored bytes of a block. Data with an incomplete record cannot be columns."""
     if codec == r.CODEC_RAW:
         return data
     if codec == r.CODEC_VARINT:
@@ -123,7 +123,7 @@ def encode(data: bytes, codec: int) -> bytes:
 
 
 def columns(data: bytes, step: int = 0) -> bytes:
-    """Whole records as columns; step as in struct vt_columns. Raises IndexError for what is no whole record."""
+    """Complete records as columns. step: as in struct vt_columns. Raises IndexError for an incomplete record."""
     words = np.frombuffer(data, "<u8").tolist()
     whats: list[int] = []
     times: list[int] = []
@@ -155,12 +155,12 @@ def columns(data: bytes, step: int = 0) -> bytes:
 
 
 def planes(numbers: Sequence[int], size: int) -> bytes:
-    """All lowest bytes, then all second ones, as many as size says."""
+    """Byte planes of the numbers: all lowest bytes, then all second bytes, up to size."""
     return np.array(numbers, "<u8").view(np.uint8).reshape(-1, 8)[:, :size].T.tobytes()
 
 
 def is_whole(data: bytes) -> bool:
-    """Whether columns can be made of it."""
+    """True if all records are complete, so that data can be columns."""
     try:
         return len(columns(data)) > 0
     except IndexError:
@@ -180,9 +180,9 @@ def varint(data: bytes) -> bytes:
 
 
 def block(chunk: Chunk, codec: int | None = None, **fields: Any) -> bytes:
-    """A chunk as a block (definitions: ZSTD, events: ZSTD_COLUMNS, cut ones RAW, unless codec says otherwise).
+    """A chunk as a block. Default codecs: ZSTD for definitions, ZSTD_COLUMNS for events, RAW for incomplete events.
 
-    fields override those of the head by their name in records.BLOCK; "stored" overrides the stored bytes.
+    fields: override fields of the head, by their name in records.BLOCK; "stored" overrides the stored bytes.
     """
     if codec is None:
         codec = r.CODEC_ZSTD
@@ -208,14 +208,14 @@ def block(chunk: Chunk, codec: int | None = None, **fields: Any) -> bytes:
 
 
 def write_events(path: Path, chunks: Sequence[Chunk], *, codec: int | None = None, **head: Any) -> Path:
-    """An events file of one location, a block for each chunk; head: as write_head takes it."""
+    """Writes an events file of one location, with a block for each chunk. head: arguments of write_head."""
     head.setdefault("location", chunks[0].location if chunks else 0)
     path.write_bytes(write_head(r.EVENTS, **head) + b"".join(block(c, codec) for c in chunks))
     return path
 
 
 def write_defs(path: Path, definitions: Sequence[list[Any]], *, codec: int | None = None, **head: Any) -> Path:
-    """A def file: definitions are MessagePack arrays [number, ...], as many to a block as fit."""
+    """Writes a def file. definitions: MessagePack arrays [number, ...]; each block holds as many as fit."""
     location = head.setdefault("location", 0)
     chunks = [Chunk(location, 0, content=r.DEFINITION_DATA)]
     for definition in definitions:
@@ -230,7 +230,7 @@ def write_defs(path: Path, definitions: Sequence[list[Any]], *, codec: int | Non
 
 
 def chunk_bytes(chunk: Chunk, state: int = r.CHUNK_FULL, **fields: Any) -> bytes:
-    """A chunk as it stands in a buffer file; fields override those of its head by their name in records.CHUNK."""
+    """A chunk of a buffer file. fields: override fields of its head, by their name in records.CHUNK."""
     head = np.zeros(1, r.CHUNK)
     full = state == r.CHUNK_FULL
     values = {
@@ -247,7 +247,7 @@ def chunk_bytes(chunk: Chunk, state: int = r.CHUNK_FULL, **fields: Any) -> bytes
 
 
 def write_buffer(path: Path, chunks: Sequence[Chunk | bytes], *, filling: Sequence[int] = (), **head: Any) -> Path:
-    """A buffer file: chunks whose number is in filling are marked so, the others full; bytes are taken as they are."""
+    """Writes a buffer file. filling: numbers of chunks in the state filling; the others are full. Bytes are copied."""
     data = write_head(r.BUFFER, **head).ljust(r.CHUNK_SIZE, b"\0")
     for number, chunk in enumerate(chunks):
         state = r.CHUNK_FILLING if number in filling else r.CHUNK_FULL

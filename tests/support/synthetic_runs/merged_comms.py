@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Communicators of made-up processes, merged as vtunify does it."""
+"""Merges communicators of synthetic processes with vtunify's functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vtrace.unify.model.id_tables import Ids
 
 @dataclass
 class MergedComms:
-    """What came of merging: groups, comms and incomplete at rank 0, the rest per process of the rank."""
+    """Result of merging. groups, comms, incomplete: set on rank 0; ids, peer_offsets: for each process of this rank."""
 
     groups: list[Group]
     comms: list[Comm]
@@ -28,7 +28,9 @@ class MergedComms:
 def merged_comms(
     processes: Sequence[Member], masters: list[int], indices: Mapping[tuple[int, int | None], int], ranks: Ranks
 ) -> MergedComms:
-    """masters: the location of each MPI process, all ranks know how many; indices: by world and rank."""
+    """masters: main location of each MPI process; only their number matters on ranks other than 0. indices: by world
+    and rank.
+    """
     definitions = Definitions()
     found, incomplete = merge_communicators(processes, MpiProcesses(len(masters), masters, indices), definitions, ranks)
     return MergedComms(definitions.comm_groups, definitions.comms, found.ids, found.peer_offsets, incomplete)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names that mean something to a terminal, a page or a parser, behind every kind of name that a trace has."""
+"""Names with control characters, markup and separators, for every kind of name in a trace."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 
 import _otf2
 
-from support.damage.archives import TOLD
+from support.damage.damaged_archives import PROPERTIES
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 
 TERMINAL = "\x1b[31m\x1b]0;owned\x07\b\r\n\t\v\x7f\x85\x9b31m\u202e\u2066\u2028"
-"""ESC, OSC with BEL, backspace, line ends, tabs, DEL, NEL, C1's CSI, two that turn the direction of text, a line end of
-Unicode."""
+"""ESC, OSC with BEL, backspace, line ends, tabs, DEL, NEL, C1's CSI, two that change the direction of text, and
+Unicode's line separator."""
 PAGE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&lt;\"'`${x}@TITLE@"
 ODD = f"{TERMINAL}{PAGE},;|\\\udcff\udced\udca0\udc80é"
-"""All of that, a byte that is no UTF-8, and a surrogate as UTF-8 would have it."""
+"""TERMINAL, PAGE, separators, a byte that is not UTF-8, and a surrogate encoded like UTF-8."""
 STRING, UINT64 = 11, 4
 
 
@@ -28,15 +28,16 @@ def odd(label: str) -> str:
 
 
 def odd_archive(where: Path, more: int = 0) -> Path:
-    """Two ranks with calls, messages, collectives, I/O, the heap, counters, windows and markers, all with odd names;
-    more: calls that a second one has above the first. Its directory."""
+    """Writes an archive of two ranks with calls, messages, collectives, I/O, the heap, counters, windows and markers,
+    all with odd names. more: number of additional calls, for a second archive to compare with. Returns the directory.
+    """
     archive = Foreign(where)
-    about = {key: odd(value) if isinstance(value, str) else value for key, value in TOLD["ABOUT"].items()}
+    about = {key: odd(value) if isinstance(value, str) else value for key, value in PROPERTIES["ABOUT"].items()}
     about["command"] = [odd("./heat"), odd("100")]
-    coverage = TOLD["COVERAGE"] | {"complete": True, "shortfalls": [], "lost": 0, "lost_by": {}}
+    coverage = PROPERTIES["COVERAGE"] | {"complete": True, "shortfalls": [], "lost": 0, "lost_by": {}}
     settings = {"VT_FILE_PREFIX": odd("heat"), odd("VT_X"): odd("1")}
-    told = TOLD | {"ABOUT": about, "COVERAGE": coverage, "SETTINGS": settings}
-    for name, value in told.items():
+    values = PROPERTIES | {"ABOUT": about, "COVERAGE": coverage, "SETTINGS": settings}
+    for name, value in values.items():
         _otf2.Archive_SetProperty(archive.archive, f"VTRACE::{name}", json.dumps(value), True)
     _otf2.Archive_SetCreator(archive.archive, odd("creator").encode(errors="surrogateescape").decode(errors="replace"))
     events = [_events(rank, more) for rank in range(2)]
@@ -51,7 +52,7 @@ def odd_archive(where: Path, more: int = 0) -> Path:
 
 
 def _events(rank: int, more: int) -> list[tuple[object, ...]]:
-    """Each kind of event whose names a command shows."""
+    """Events of each kind whose names a command shows."""
     types, values = [_otf2.TYPE_UINT64], [_otf2.MetricValue(unsigned_int=5 + more)]
     send = ("MpiSend", 1, 0, 7, 100) if rank == 0 else ("MpiRecv", 0, 0, 7, 100)
     inner = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records of one-sided communication and of I/O, and the events that the maps of transcoding.py make of them."""
+"""RMA and I/O records, and the OTF2 events that the kernel writes for them with the maps of transcoding.py."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from vtrace.io.local import records as r
 
 ALL = r.NO_RANK
-Operation = tuple[str, int, tuple[int, ...], str, dict[str, Any], str]
-"""Record, its id and payload; the event and its attributes as the otf2 package reads them; what otf2-print prints."""
+RecordedOperation = tuple[str, int, tuple[int, ...], str, dict[str, Any], str]
+"""Record, id and payload; event and attributes as the otf2 package reads them; text of otf2-print."""
 DONE = {"win": 1, "matching_id": 9}
 
-ONE_SIDED: list[Operation] = [
+ONE_SIDED: list[RecordedOperation] = [
     ("RMA_COLL_BEGIN", 0, (), "RmaCollectiveBegin", {}, ""),
     ("RMA_WIN_CREATE", 1, (), "RmaWinCreate", {"win": 0}, 'Window: "w0" <0>'),
     ("RMA_COLL_END", 2, (21 | 3 << 32, 3, 10, 20), "RmaCollectiveEnd",
@@ -53,7 +53,7 @@ ONE_SIDED: list[Operation] = [
     ("RMA_WIN_DESTROY", 1, (), "RmaWinDestroy", {"win": 0}, 'Window: "w0" <0>'),
 ]  # fmt: skip
 
-IO: list[Operation] = [
+IO: list[RecordedOperation] = [
     ("IO_CREATE", 2, (2 | 3 << 32, 5), "IoCreateHandle",
      {"handle": 1, "mode": "READ_WRITE", "creation_flags": "CREATE|TRUNCATE",
       "status_flags": "CLOSE_ON_EXEC|NON_BLOCKING"},
@@ -90,7 +90,7 @@ IO: list[Operation] = [
 
 MEMBER = {"thread_contingent": 2, "sequence_count": 1 << 40}
 HELD = {"model": "PTHREAD", "lock_id": 7, "acquisition_order": 3}
-THREADS: list[Operation] = [
+THREADS: list[RecordedOperation] = [
     *((record, 0, (1 << 40,), event, MEMBER, f'Thread Contingent: "c2" <2>, Sequence Count: {1 << 40}')
       for record, event in (("THREAD_CREATE", "ThreadCreate"), ("THREAD_BEGIN", "ThreadBegin"),
                             ("THREAD_END", "ThreadEnd"), ("THREAD_WAIT", "ThreadWait"))),
@@ -112,4 +112,4 @@ WRONG: list[tuple[str, tuple[int, ...], str]] = [
         ("IO_BEGIN", (3, 0, 0)), ("IO_BEGIN", (1 << 34, 0, 0)), ("IO_ACQUIRE_LOCK", (2,)), ("IO_RELEASE_LOCK", (2,)),
         ("IO_TRY_LOCK", (1 << 32,)))),
 ]  # fmt: skip
-"""Records, payload, and why they cannot be."""
+"""Invalid records with their payload, and the error."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ends of messages and collectives made by hand, and what the replay makes of them."""
+"""Replays synthetic ends of messages and collectives."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NONE, SEND, RECEIVE, POST, DONE, BEGIN, END = range(7)  # enum vt_end_kind
 NO_FLOW, ALL, FROM_ROOT, TO_ROOT, PREFIX = range(5)  # enum vt_end_flow
 GIVES, TAKES, ASIDE = 8, 16, 32
 CLOCKS = (0, 0, 1, 2)
-"""Of each process."""
+"""The clock of each process."""
 COMMS = ((0, 1, 2, 3), (3, 1, 2), (2, 0))
 Ends = dict[int, list[tuple[int, ...]]]
 
 
 def replayed(ends: Ends, *, doubtful: tuple[int, ...] = (), limit: int = 0, piece: int = 7) -> Repaired:
-    """ends: by process (ns, request, communicator, peer, tag, what), in pieces of so many."""
+    """ends: by process (ns, request, communicator, peer, tag, what); piece: ends that the replay reads at a time."""
     members = np.concatenate([np.array(comm, np.uint32) for comm in COMMS])
     first = np.cumsum([0, *map(len, COMMS)]).astype(np.uint32)
     sure = np.array([process in doubtful for process in range(4)], np.uint8)

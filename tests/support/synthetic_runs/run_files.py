@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The maker of synthetic runs: local files of processes whose every definition and record a test says. The runs of
-two_ranks.py, whole_run.py, every_kind.py and wrong_clocks.py are made here."""
+"""Writes local files of synthetic processes with chosen definitions and records. two_ranks.py, whole_run.py,
+every_kind.py and wrong_clocks.py use it."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def world(rank: int, size: int) -> list[Any]:
 
 
 def rank_head(rank: int, size: int, prefix: str, **more: Any) -> dict[str, Any]:
-    """What the heads of a rank's files say beside the defaults of write_head."""
+    """Fields of the heads of a rank's files, in addition to the defaults of write_head."""
     return {"prefix": prefix, "rank": rank, "world_size": size, "pid": 100 + rank, "start": START, **more}
 
 
 def rank_name(rank: int, location: int = 0) -> str:
-    """How the names of files end that a location of a rank writes."""
+    """The part of file names that identifies a rank's location."""
     return f"{(rank + 1) << 16 | location:x}" if location else f"{rank + 1:x}"
 
 
 def arrays(definitions: Sequence[list[Any]]) -> list[list[Any]]:
-    """Definitions that begin with their names, as they are written: they begin with their numbers."""
+    """Replaces the name at the begin of each definition by its number."""
     return [[r.DEFINITIONS[name], *values] for name, *values in definitions]
 
 
 def write_files(
     where: Path, names: dict[int, str], definitions: list[list[Any]], chunks: dict[int, list[Chunk]], **head: Any
 ) -> None:
-    """The def file of a process's main thread, and the events of each location; names: of the files, by location."""
+    """Writes the def file of a process's main thread, and the events of each location. names: of files by location."""
     write_defs(where / f"{head['prefix']}.{names[0]}.def.z", definitions, **head)
     for location, content in chunks.items():
         path = where / f"{head['prefix']}.{names[location]}.events.z"
@@ -51,7 +51,7 @@ def write_files(
 def write_rank(
     where: Path, rank: int, size: int, definitions: list[list[Any]], chunks: dict[int, list[Chunk]], **head: Any
 ) -> None:
-    """The files of a rank under the prefix t, which came to its end: definitions begin with their names."""
+    """Writes the files of a rank that ended normally, with prefix t. definitions: begin with their names."""
     names = {location: rank_name(rank, location) for location in {0, *chunks}}
     head = rank_head(rank, size, "t", **head)
     write_files(where, names, arrays([*definitions, *ending(chunks)]), chunks, **head)
@@ -60,7 +60,7 @@ def write_rank(
 def write_child(
     where: Path, parent: int, definitions: list[list[Any]], chunk: Chunk, pid: int = 200, **head: Any
 ) -> None:
-    """The files of a process that a rank (or another child, by its pid) has forked."""
+    """Writes the files of a forked process. parent: a rank, or the pid of another child."""
     parent_start = START if parent >= 100 and parent < 200 else START + parent
     head = {
         "prefix": "t", "rank": None, "world_size": 0, "world": 0, "pid": pid, "start": START + pid, "forked": 1,
@@ -75,6 +75,6 @@ def ending(chunks: dict[int, list[Chunk]]) -> list[list[Any]]:
 
 
 def unified(where: Path, **options: Any) -> Trace:
-    """The archive of the run under the prefix t, which keeps its files; options: of vtrace.unify.run.Request."""
+    """Unifies the run with prefix t, keeps its files, and reads the archive. options: of vtrace.unify.run.Request."""
     unify(Request(where / "t", force=True, keep=True, **options), Console("vtunify", QUIET))
     return read(where / "u_t.trace")

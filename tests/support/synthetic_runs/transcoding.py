@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A few records to an archive and back: what the tests of the kernel share."""
+"""Transcodes a few records into an archive and reads it, for the tests of the kernel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ATTRIBUTES: list[tuple[int, str, int, object]] = [
     (14, "REGION", 2, 2), (17, "COMM", 2, 2), (19, "RMA_WIN", 2, 1),
     (23, "IO_FILE", 2, 1), (24, "IO_HANDLE", 2, 1),
 ]  # fmt: skip
-"""OTF2's type and its name, the word that is recorded and what a reader finds."""
+"""OTF2's type and its name, the recorded word, and the value that a reader finds."""
 
 
 def stream_of(path: Path, content: int = r.EVENTS) -> Stream:
@@ -52,10 +52,12 @@ def numbers(count: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
 
 
 def maps(**changes: object) -> Maps:
-    """One tick is one ns from tick 1000 on. Function n is region n up to 9, address 0x7000+n too, named region and
-    communicator 1 and 2 are 1 and 2, communicator 2 counts its peers from 1; metric 1 is a double. Windows, groups,
-    files and handles n are n - 1, strings n, window 2 counts its peers from 1,
-    communicator 2 has the threads. Attribute n is n - 1, of n's type in ATTRIBUTES."""
+    """Maps from ids of a process to ids of the archive. A tick is 1 ns, from tick 1000 on.
+
+    Functions 1 to 9 and addresses 0x7000 + n map to region n; regions, communicators and strings n to n; windows,
+    groups, files, handles and attributes n to n - 1. Peers of communicator 2 and window 2 count from 1. Metric 1 is a
+    double. Communicator 2 has the threads. Types of attributes: see ATTRIBUTES.
+    """
     values: dict[str, object] = {
         "knot_ticks": np.array([1000, 2000], np.uint64), "knot_ns": np.array([0, 1000], np.uint64),
         "unknown_region": 0, "function_offsets": np.arange(1, 10, dtype=np.uint32),
@@ -87,7 +89,7 @@ def definitions() -> Definitions:
 def transcode(
     path: Path, kernel: Kernel, chunks: Sequence[lf.Chunk], **changes: object
 ) -> tuple[list[Event], Transcoded]:
-    """Writes the chunks as an events file, makes an archive of it, and reads that."""
+    """Writes the chunks as an events file, transcodes the file into an archive, and reads the archive."""
     codec = changes.pop("codec", None)
     lf.write_events(path / "e", chunks, codec=codec)  # type: ignore[arg-type]
     archive = Archive(path / "t.trace")
@@ -109,7 +111,7 @@ def last_time(events: list[Event]) -> int:
 
 
 def brief(events: list[Event]) -> str:
-    """ "10E1 15L1": time, kind and region; other kinds by their name."""
+    """Events as text, such as "10E1 15L1": time, kind and region; other kinds by their name."""
     short = {"Enter": "E", "Leave": "L"}
     return " ".join(f"{e.time}{short.get(e.kind, e.kind)}{e.attrs.get('region', '')}" for e in events)
 

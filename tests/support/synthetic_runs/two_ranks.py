@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files of a run of two ranks, of which the first sends a message to the second."""
+"""Local files of a run of two ranks: the first sends a message to the second."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def clock(start: int = 0) -> tuple[int, int, int]:
 
 
 def define(rank: int, size: int, *, location: int = 0, ended: bool = True) -> list[list[Any]]:
-    """Definitions of one location: a rank's main thread defines what its process shares. Two records or more."""
+    """Definitions of one location. A rank's main thread also defines the objects that its process shares."""
     shared = [
         ["PROPERTY", "command", ["./heat", "100"]], ["PROPERTY", "setting.VT_MAX_FLUSHES", "1"],
         ["REGION", SEND, "MPI_Send", 4, 28, None, 0], ["REGION", RECV, "MPI_Recv", 4, 28, None, 0],
@@ -48,7 +48,7 @@ def rank_files(directory: Path, rank: int, size: int = 2, **more: Any) -> None:
 
 
 def two_ranks(directory: Path) -> Path:
-    """The prefix of two ranks' files."""
+    """Writes the files of two ranks; returns their prefix."""
     for rank in range(2):
         rank_files(directory, rank)
     return directory / "heat"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A small archive of two ranks with names that mean something to browsers, and vtrace view."""
+"""A small archive of two ranks with markup in names, and a running vtrace view."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORLD = "world <i>&amp;</i>"
 
 @contextmanager
 def served(where: Path, *words: str | Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """vtrace view and the address that it prints."""
+    """Runs vtrace view; gives its address and its process."""
     process = subprocess.Popen(
         [*command("vtrace"), "view", "--no-browser", *words], cwd=where, env=environment({"TMPDIR": str(where)}),
         text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -39,8 +39,9 @@ def served(where: Path, *words: str | Path) -> Iterator[tuple[str, subprocess.Po
 
 
 def write(where: Path) -> Path:
-    """Rank 0 sends 100 messages of 8 bytes to rank 1; both meet in an Allreduce; the rest are calls of odd names.
-    A message leaves when its send begins, and arrives when its receive ends, which began before."""
+    """Writes the archive. Rank 0 sends 100 messages of 8 bytes to rank 1, both call Allreduce, and calls with odd names
+    follow. A message leaves at the begin of its send, and arrives at the end of its receive, which begins earlier.
+    """
     archive = Foreign(where)
     for rank in (0, 1):
         archive.events(rank, _events(rank))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The local files of a run with something of everything, as they are before they become bytes."""
+"""The local files of a run with records and definitions of many kinds, as objects before their encoding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Files = dict[str, Any]
 
 @dataclass
 class File:
-    """A local file before it becomes bytes. definitions and chunks hold its content, fields override its head's."""
+    """A local file before its encoding. definitions, chunks: content; fields: override fields of heads."""
 
     content: int
     codec: int
@@ -32,7 +32,7 @@ class File:
     """(block, name in records.BLOCK or CHUNK, value)"""
 
     def data(self) -> bytes:
-        """What the runtime would write."""
+        """The bytes that the runtime would write."""
         chunks = list(self.chunks)
         if self.content == r.DEFINITION_DATA:
             chunks = _packed(self.definitions, self.head["location"])
@@ -51,7 +51,7 @@ class File:
 
 
 def _packed(definitions: Sequence[list[Any]], location: int) -> list[lf.Chunk]:
-    """Two blocks, so that one may be damaged and the other not."""
+    """The definitions in two blocks, so that tests can damage one and keep the other."""
     chunks = [lf.Chunk(location, n, content=r.DEFINITION_DATA) for n in range(2)]
     for number, definition in enumerate(definitions):
         data = msgpack.packb(definition, use_bin_type=True, unicode_errors="surrogateescape")
@@ -65,7 +65,7 @@ def _packed(definitions: Sequence[list[Any]], location: int) -> list[lf.Chunk]:
 def make_run(
     directory: Path, *, run: bytes = b"R" * 16, ranks: int = 2, codecs: tuple[int, int] = (0, 0)
 ) -> dict[str, Any]:
-    """The files of a run with two threads in rank 0; the last rank died and left its buffer.
+    """The files of a run with two threads in rank 0. The last rank was killed, and left its buffer.
 
     codecs: of definitions and of events.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks on hosts of their own whose clocks are wrong by so many ns, which only the repair can know of."""
+"""Ranks on one host each, with wrong clocks. Only the repair can detect the errors, from messages and collectives."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from support.readers.archive import Trace
 from support.synthetic_runs.local_files import Chunk
 from support.synthetic_runs.run_files import START, unified, world, write_rank
 
-Record = tuple[Any, ...]
+TimedRecord = tuple[Any, ...]
 """True time in ns, kind, id, payload."""
 ZERO = 1_000_000_000
 
 
-def chunk_of(records: list[Record], wrong: int, location: int = 0) -> Chunk:
-    """Its clock shows wrong ns more than it is; real time is believed to be right at the first moment."""
+def chunk_of(records: list[TimedRecord], wrong: int, location: int = 0) -> Chunk:
+    """Records on a clock that is ahead by wrong ns. Its clock pair has the same error, so unification cannot notice."""
     made = Chunk(location, 0, ZERO + wrong, pair=(ZERO + wrong, ZERO + wrong, START + wrong))
     now = 0
     for time, kind, identifier, *payload in records:
@@ -27,10 +27,10 @@ def chunk_of(records: list[Record], wrong: int, location: int = 0) -> Chunk:
 
 
 class Ranks:
-    """threads: by rank and location what happens there; wrong: by rank; definitions: of every rank."""
+    """threads: records by rank and location; wrong: error of the clock by rank; definitions: of every rank."""
 
     def __init__(
-        self, where: Path, threads: list[dict[int, list[Record]]], wrong: list[int], *definitions: list[Any]
+        self, where: Path, threads: list[dict[int, list[TimedRecord]]], wrong: list[int], *definitions: list[Any]
     ) -> None:
         self.where = where
         for rank, locations in enumerate(threads):
@@ -46,7 +46,7 @@ class Ranks:
 
 
 def times(trace: Trace, kind: str) -> dict[int, list[int]]:
-    """By location when events of a kind are, in ns since the archive's begin."""
+    """Times of the events of a kind by location, in ns since the archive's begin."""
     found: dict[int, list[int]] = {}
     for event in trace.events:
         if event.kind == kind:
@@ -54,7 +54,7 @@ def times(trace: Trace, kind: str) -> dict[int, list[int]]:
     return found
 
 
-def told(trace: Trace) -> dict[str, int]:
-    """What the archive says of the repair."""
+def repair_of(trace: Trace) -> dict[str, int]:
+    """The repair's account in the archive's properties."""
     found: dict[str, int] = json.loads(trace.properties["VTRACE::CLOCKS"])["repair"]
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Debian's Chromium without a window, and what it asked of the network and said on its console."""
+"""Debian's Chromium without a window, with its network requests and its console messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ARGUMENTS = (
 
 
 class Browser:
-    """driver: selenium's."""
+    """A browser. driver: selenium's driver."""
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
@@ -32,7 +32,7 @@ class Browser:
         return self.driver.execute_script(script, *values)
 
     def until(self, what: Callable[[], Any], seconds: float = 60) -> Any:
-        """The first value of what() that counts as true; a page that is being made anew may raise meanwhile."""
+        """The first true value of what(). Exceptions are ignored: the page may be reloading."""
         from selenium.common.exceptions import WebDriverException
 
         end = time.monotonic() + seconds
@@ -53,7 +53,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def asked(self) -> set[str]:
-        """Schemes and hosts of all that pages asked for since the last call; chrome: is the browser itself."""
+        """Schemes and hosts of all requests since the last call. The scheme chrome: is the browser itself."""
         found = set()
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
@@ -70,7 +70,7 @@ class Browser:
 
 @contextmanager
 def browser(scratch: Path, size: str = "1400,900") -> Iterator[Browser]:
-    """A browser with nothing remembered."""
+    """A browser with a new profile."""
     chromium, chromedriver = need("chromium"), need("chromedriver")
     try:
         from selenium import webdriver

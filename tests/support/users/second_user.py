@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A second user of the machine, who plants files in a directory that everybody may write to."""
+"""A second user of the machine, who creates files in a directory with write access for all."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 
 OTHER = 65534
-"""The second user's number: nobody's."""
+"""The second user's uid, that of nobody."""
 VICTIM = b"what the second user must not change\n"
 _REST = [pytest.param(kind, marks=pytest.mark.full) for kind in ("dangling", "hard link", "file", "directory")]
 KINDS = ["symlink", "fifo", *_REST]
-"""What may stand at a name, as parameters of a test: see plant()."""
+"""Kinds of files that the second user creates, as parameters of a test: see plant()."""
 
 
 @contextmanager
 def shared_directory(mode: int) -> Iterator[Path]:
-    """A directory outside of tmp_path, which other users cannot enter. mode: 0o777, or 0o1777 for a sticky one."""
+    """A directory outside of tmp_path, since other users cannot enter tmp_path. mode: 0o777, or 0o1777 (sticky)."""
     if os.geteuid():
         pytest.skip("only root can work as a second user")
     place = Path(tempfile.mkdtemp(prefix="vtrace-shared-"))
@@ -35,7 +35,7 @@ def shared_directory(mode: int) -> Iterator[Path]:
 
 
 def victim(place: Path) -> Path:
-    """A file of this user, that the second user may read but not write."""
+    """Creates a file of this user that the second user may read but not write."""
     path = place / "victim"
     path.write_bytes(VICTIM)
     path.chmod(0o644)
@@ -43,7 +43,7 @@ def victim(place: Path) -> Path:
 
 
 def as_other(action: Callable[[], None]) -> None:
-    """Does action as the second user, in a process of its own."""
+    """Calls action as the second user, in a child process."""
     pid = os.fork()
     if not pid:
         code = 1
@@ -61,8 +61,9 @@ def as_other(action: Callable[[], None]) -> None:
 
 
 def plant(path: Path, kind: str, victim: Path) -> None:
-    """Puts a thing of the second user at path. A hard link to the victim's file is made as where
-    fs.protected_hardlinks is 0: there any user can make one."""
+    """Creates a file of the second user at path, by kind. A hard link to the victim's file is created as this user:
+    with fs.protected_hardlinks = 0 any user can do so.
+    """
     if kind == "hard link":
         os.link(victim, path)
         return
@@ -77,12 +78,12 @@ def plant(path: Path, kind: str, victim: Path) -> None:
 
 
 def unharmed(victim: Path) -> bool:
-    """Whether the victim's file is as it was, and none was made through a symbolic link."""
+    """True if the victim's file is unchanged, and no file was created through a symbolic link."""
     return victim.read_bytes() == VICTIM and not victim.with_name("made-by-the-second-user").exists()
 
 
 def state(path: Path) -> tuple[int, int, int, int] | None:
-    """What tells whether somebody has touched what stands at path; None: nothing does."""
+    """Attributes that show a change of the file at path; None if there is none."""
     try:
         about = path.lstat()
     except FileNotFoundError:

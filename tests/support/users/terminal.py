@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A terminal for commands to write to."""
+"""Runs commands on a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.tools import environment
 
 
 def on_terminal(words: Sequence[str | Path], cwd: Path, columns: int = 160) -> str:
-    """What a command writes to a terminal of this width; it must end well."""
+    """The output of a command on a terminal of this width. The exit code must be 0."""
     ours, theirs = pty.openpty()
     env = environment({"COLUMNS": str(columns), "TERM": "xterm"})
     with subprocess.Popen([*map(str, words)], cwd=cwd, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
@@ -22,7 +22,7 @@ def on_terminal(words: Sequence[str | Path], cwd: Path, columns: int = 160) -> s
         while True:
             try:
                 piece = os.read(ours, 65536)
-            except OSError:  # Linux's way to say that nobody writes any more
+            except OSError:  # on Linux: all writers have closed the terminal
                 piece = b""
             if not piece:
                 break

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Damage to the local files of a run: to what they say (with checksums that fit) and to their bytes."""
+"""Damage to the local files of a run: to their content (with correct checksums) and to their bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ INNER = st.one_of(
     st.tuples(st.just("order"), NUMBERS, NUMBERS),
     st.tuples(st.just("foreign"), NUMBERS, st.lists(VALUES, max_size=10)),
 )
-"""Damage that a checksum does not show."""
+"""Damage to the content, with correct checksums."""
 PLACES = st.integers(0, 4000)
 OUTER = st.one_of(
     st.tuples(st.just("cut"), NUMBERS, PLACES),
@@ -55,7 +55,7 @@ DAMAGE = st.lists(INNER, max_size=3), st.lists(OUTER, max_size=2)
 
 
 def damage(files: Files, other: Files, inner: Sequence[Op], outer: Sequence[Op]) -> dict[str, bytes]:
-    """Names and bytes of a run after some damage; other: the files of another run, to mix with."""
+    """Names and bytes of a run's files with damage. other: files of another run, for damage that mixes both runs."""
     structured = [file for file in files.values() if isinstance(file, File)]
     for name, number, *values in inner:
         file = structured[number % len(structured)]
@@ -133,7 +133,7 @@ _INNER: dict[str, Callable[..., None]] = {
 
 
 def _at(data: bytes, place: int) -> int:
-    """Mostly near the begin, where the heads are."""
+    """An offset, mostly near the begin of the file, where the heads are."""
     return min(place, len(data)) if place < 3000 else len(data) * (place - 3000) // 1000
 
 
@@ -171,7 +171,7 @@ def _remove(data: dict[str, bytes], key: str, other: bytes) -> None:
 
 
 def _move(data: dict[str, bytes], key: str, other: bytes, place: int, to: int) -> None:
-    """A piece of 512 bytes from one place to another."""
+    """Moves 512 bytes to another place."""
     at, whole = _at(data[key], place), data[key]
     piece, rest = whole[at : at + 512], whole[:at] + whole[at + 512 :]
     target = _at(rest, to)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Damaged archives: values, properties or bytes of a good one are changed, the same way for the same seed."""
+"""Damaged archives: changes values, properties or bytes of a good archive, reproducibly for each seed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMBERS = [0, 1, 2, 3, 7, 255, 2**16, 2**22 - 1, 2**31 - 1, 2**31, 2**32 - 2, 2*
 TEXTS = [b"", b"\xff\xfe\x80", b"\x1b[31m\x07", b"a\nb", b"\xe2\x80\xae", b"x" * 5000, b"9" * 5000]
 JSON = [None, True, -1, 0, 1e308, float("nan"), float("inf"), 2**64, "", "x", "\x1b]0;x\x07", "\ud800", [], [None],
         [[1]], {}, {"x": {"y": []}}, 10**400]  # fmt: skip
-TOLD: dict[str, Any] = {
+PROPERTIES: dict[str, Any] = {
     "ABOUT": {
         "command": ["./heat", "100"], "executable": "/opt/heat", "directory": "/home/u", "user": "u", "run": "52" * 16,
         "prefix": "heat", "recorded_by": "vtrace 0.1.0", "unified_by": "vtrace 0.1.0", "unified_on": "node1",
@@ -44,11 +44,11 @@ TOLD: dict[str, Any] = {
     },
     "USER": {"messages": 2, "unmatched": 1},
 }  # fmt: skip
-"""What vtunify says of a run in the archive's properties."""
+"""Values of the properties VTRACE::NAME that vtunify writes into an archive."""
 
 
 class Mutant(Foreign):
-    """An archive of which every so many-th value is another one. rate: 0 changes none."""
+    """An archive with wrong values. rate: probability of a wrong value."""
 
     def __init__(self, directory: Path, random: Random, rate: float) -> None:
         super().__init__(directory)
@@ -59,20 +59,20 @@ class Mutant(Foreign):
         function = self.library[f"OTF2_{name}"]
         kinds = [ctypes.c_void_p if value is None or not isinstance(value, int) else ctypes.c_uint64 for value in head]
         function.argtypes = [*kinds, *self.types[name]]
-        function(*head, *values)  # some values OTF2 itself refuses
+        function(*head, *values)  # OTF2 itself refuses some values
 
     def _other(self, value: Any) -> Any:
         if isinstance(value, bytes):
             return self.random.choice(TEXTS)
         return self.random.choice(NUMBERS) if isinstance(value, int) and not isinstance(value, bool) else value
 
-    def properties(self, told: dict[str, str]) -> None:
-        """The properties that vtunify would write."""
-        for name, text in told.items():
+    def properties(self, texts: dict[str, str]) -> None:
+        """Writes properties of vtunify."""
+        for name, text in texts.items():
             _otf2.Archive_SetProperty(self.archive, f"VTRACE::{name}", text, True)
 
     def markers(self) -> None:
-        """A marker of each scope."""
+        """Writes a marker of each scope."""
         writer = _otf2.Archive_GetMarkerWriter(self.archive)
         _otf2.MarkerWriter_WriteDefMarker(writer, 0, "vtrace", "recording stopped", _otf2.SEVERITY_HIGH)
         for time, scope, reference in ((5, _otf2.MARKER_SCOPE_GLOBAL, 2**64 - 1), (9, _otf2.MARKER_SCOPE_LOCATION, 1)):
@@ -83,7 +83,7 @@ class Mutant(Foreign):
 
 
 def rich(archive: Foreign) -> Path:
-    """Writes all kinds of events, again and again, and definitions that most of them refer to; its directory."""
+    """Writes all kinds of events repeatedly, and the definitions that most events refer to. Returns the directory."""
     for location in range(2):
         events, time = [], 0
         for turn in range(8):
@@ -119,19 +119,19 @@ def rich(archive: Foreign) -> Path:
     return archive.close().parent
 
 
-def told(random: Random | None = None) -> dict[str, str]:
-    """The texts of the properties; with random some part of one of them is something else."""
-    texts = {name: json.dumps(value) for name, value in TOLD.items()}
+def property_texts(random: Random | None = None) -> dict[str, str]:
+    """Texts of the properties; with random, a part of one property is wrong."""
+    texts = {name: json.dumps(value) for name, value in PROPERTIES.items()}
     if random:
         name = random.choice(sorted(texts))
-        texts[name] = json.dumps(_changed(TOLD[name], random))
+        texts[name] = json.dumps(_changed(PROPERTIES[name], random))
         if random.random() < 0.1:
             texts[name] = random.choice([texts[name][:20], "", "[" * 9000, "NaN", "-", '{"count": 1e999}'])
     return texts
 
 
 def _changed(value: Any, random: Random) -> Any:
-    """The value with one part, or itself, replaced or left out."""
+    """The value with one part, or all of it, replaced or left out."""
     if not isinstance(value, dict | list) or not value or random.random() < 0.15:
         return random.choice(JSON)
     copy: Any = dict(value) if isinstance(value, dict) else list(value)
@@ -144,7 +144,7 @@ def _changed(value: Any, random: Random) -> Any:
 
 
 def damaged(data: bytes, random: Random) -> bytes:
-    """The bytes of a file after some damage."""
+    """The bytes of a file with random damage."""
     at = random.randrange(len(data) + 1) if random.random() < 0.5 else min(len(data), random.randrange(200))
     more = random.choice([random.randbytes(random.randint(1, 8)), b"\xff" * 8, b"\x80", bytes(8)])
     what = random.choice(["cut", "set", "set", "set", "flip", "flip", "insert", "remove"])
@@ -156,8 +156,9 @@ def damaged(data: bytes, random: Random) -> bytes:
 
 
 def mutant(where: Path, seed: int, whole: Sequence[Path] = ()) -> Path:
-    """Makes a damaged archive in the new directory where: of values, of properties, or of the bytes of one of the whole
-    archives. Returns where."""
+    """Makes a damaged archive in the new directory where: with wrong values, wrong properties, or damaged bytes of one
+    of the archives in whole. Returns where.
+    """
     random = Random(seed)
     how = random.choice(["values", "values", "properties", *["bytes"] * (3 if whole else 0)])
     if how == "bytes":
@@ -169,13 +170,13 @@ def mutant(where: Path, seed: int, whole: Sequence[Path] = ()) -> Path:
             file.write_bytes(damaged(file.read_bytes(), random))
         return where
     archive = Mutant(where, random, random.choice([0.003, 0.02, 0.1]) if how == "values" else 0)
-    archive.properties(told(random if how == "properties" else None))
+    archive.properties(property_texts(random if how == "properties" else None))
     archive.markers()
     return rich(archive)
 
 
 def spoil_table(archive: Path, seed: int) -> None:
-    """Damages the table of coverage of an archive: its bytes, or with a right checksum its head, names or numbers."""
+    """Damages an archive's table of coverage: its bytes, or (with a correct checksum) its head, names or numbers."""
     random = Random(seed)
     path = archive / sidecar.FOLDER / sidecar.COVERAGE[0]
     data = path.read_bytes()

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unwind SCENARIO: calls the maker of unwind tables, the unwinder and the timers directly. Linked with csrc/core and csrc/sampling;
+   tests/unit/test_unwind.py runs it under ASan and UBSan. */
+#define _GNU_SOURCE
+#include <execinfo.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+#include "../../csrc/sampling/sample_timers.h"
+#include "../../csrc/sampling/sampler.h"
+
+#define CHECK(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), exit(1)))
+
+/* ---- The sources of all modules ---- */
+
+struct module_source {
+    const char *name;
+    struct vt_unwind_source source;
+};
+
+static struct module_source modules[64];
+static unsigned count;
+
+static int collect(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    const ElfW(Phdr) *header = NULL, *code = NULL, *holder = NULL;
+    (void)size, (void)unused;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_GNU_EH_FRAME) header = p;
+        if (p->p_type == PT_LOAD && p->p_flags & PF_X) code = p;
+    }
+    for (int i = 0; header && i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && header->p_vaddr - p->p_vaddr < p->p_filesz) holder = p;
+    }
+    if (!header || !code || !holder || count == 64) return 0;
+    const uint8_t *begin = (const uint8_t *)(info->dlpi_addr + holder->p_vaddr);
+    modules[count].name = info->dlpi_name;
+    modules[count++].source =
+        (struct vt_unwind_source){begin, begin + holder->p_filesz, (const uint8_t *)(info->dlpi_addr + header->p_vaddr),
+                                  info->dlpi_addr + code->p_vaddr, (uint32_t)code->p_memsz};
+    return 0;
+}
+
+/* Rows ascend from 0, and each bucket finds the row that holds at its begin. */
+static void check_table(const struct vt_unwind_table *t, uint32_t bytes)
+{
+    CHECK(t->nrows && !t->rows[0].pc);
+    for (uint32_t i = 1; i < t->nrows; i++) CHECK(t->rows[i].pc > t->rows[i - 1].pc && t->rows[i].pc <= bytes);
+    uint32_t row = 0;
+    for (uint64_t at = 0; at < bytes; at += 61) {
+        while (row + 1 < t->nrows && t->rows[row + 1].pc <= at) row++;
+        struct vt_unwind_row found = vt_unwind_table_row(t, (uint32_t)at);
+        CHECK(!memcmp(&found, &t->rows[row], sizeof found));
+    }
+}
+
+/* Prints for each module the numbers of rows, of rows that the table cannot express, and of damaged entries. */
+static void tables(void)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct vt_unwind_table t;
+        CHECK(vt_unwind_table_make(&t, &modules[i].source));
+        check_table(&t, modules[i].source.code_bytes);
+        printf("%s %u %u %u\n", *modules[i].name ? modules[i].name : "program", t.nrows, t.others, t.damaged);
+        vt_unwind_table_free(&t);
+    }
+}
+
+/* ---- Damage ---- */
+
+static uint64_t state = 88172645463325252u;
+
+static uint64_t draw(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    return state ^= state << 17;
+}
+
+/* memcpy of bytes that lie between variables, too. */
+static __attribute__((no_sanitize_address)) void copy_bytes(uint8_t *into, const uint8_t *from, size_t bytes)
+{
+    for (volatile size_t i = 0; i < bytes; i++) into[i] = from[i];
+}
+
+/* Makes a table from a copy of the bytes of a module, in memory of exactly their size, after some bytes have changed.
+   Places in .eh_frame_hdr and .eh_frame are relative, so the code of the copy lies at the same distance. */
+static void damage(const struct vt_unwind_source *from, unsigned changes)
+{
+    size_t bytes = (size_t)(from->end - from->begin), header = (size_t)(from->header - from->begin);
+    uint8_t *copy = malloc(bytes);
+    CHECK(copy);
+    copy_bytes(copy, from->begin, bytes);
+    for (unsigned i = 0; i < changes; i++) {
+        /* the first entries of the header and of .eh_frame lead to most of the others */
+        size_t near = draw() % 4 ? header + draw() % 4096 : draw() % bytes;
+        copy[near % bytes] = (uint8_t)draw();
+    }
+    size_t cut = draw() % 4 ? bytes : header + draw() % (bytes - header);
+    uint8_t *exact = realloc(copy, cut);
+    CHECK(exact);
+    struct vt_unwind_source source = *from;
+    source.begin = exact;
+    source.end = exact + cut;
+    source.header = exact + header;
+    source.code = from->code + ((uintptr_t)exact - (uintptr_t)from->begin);
+    struct vt_unwind_table t;
+    if (vt_unwind_table_make(&t, &source)) {
+        check_table(&t, source.code_bytes);
+        vt_unwind_table_free(&t);
+    }
+    free(exact);
+}
+
+static void damaged(uint64_t seed, unsigned rounds)
+{
+    state ^= seed * 0x9e3779b97f4a7c15u;
+    for (unsigned i = 0; i < rounds; i++) damage(&modules[draw() % count].source, 1 + (unsigned)(draw() % 200));
+}
+
+/* ---- Stacks against glibc's backtrace ---- */
+
+static struct vt_unwinder unwinder;
+static struct vt_code_map *map;
+static unsigned compared;
+
+static void make_map(void)
+{
+    map = calloc(1, sizeof *map + count * sizeof *map->ranges);
+    CHECK(map);
+    map->generation = 1;
+    for (unsigned i = 0; i < count; i++) {
+        const struct vt_unwind_source *s = &modules[i].source;
+        struct vt_code_range range = {.begin = s->code, .bytes = s->code_bytes, .slot = VT_CODE_UNKNOWN};
+        CHECK(vt_unwind_table_make(&range.table, s));
+        unsigned at = map->count++;
+        for (; at && map->ranges[at - 1].begin > range.begin; at--) map->ranges[at] = map->ranges[at - 1];
+        map->ranges[at] = range;
+    }
+    vt_unwind_begin(&unwinder, 1, 0);
+}
+
+/* Compares the frames outside of this handler. The first of backtrace's are those of the handler and of the return from
+   the signal. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    void *theirs[VT_SAMPLE_FRAMES + 8];
+    uint64_t ours[VT_SAMPLE_FRAMES];
+    enum vt_sample_end end;
+    const greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    struct vt_registers at = {(uintptr_t)r[REG_RIP], (uintptr_t)r[REG_RSP], (uintptr_t)r[REG_RBP]};
+    int n = backtrace(theirs, VT_SAMPLE_FRAMES + 8), first = 0;
+    uint32_t found = vt_unwind(&unwinder, map, at, ours, &end);
+    (void)number, (void)info;
+    while (first < n && (uintptr_t)theirs[first] != at.pc) first++;
+    CHECK(first < n && (int)found <= n - first);
+    CHECK(end == VT_SAMPLE_COMPLETE && (int)found == n - first);
+    for (uint32_t i = 0; i < found; i++) {
+        uintptr_t place = ours[i] & ~(VT_OPEN_ADDRESS | VT_FRAME_OWN), other = (uintptr_t)theirs[first + (int)i];
+        CHECK(place == other || place + 1 == other); /* backtrace has return addresses */
+    }
+    compared++;
+}
+
+static __attribute__((noinline)) int recurse(int depth)
+{
+    volatile char room[64 + depth];
+    room[0] = 1;
+    if (!depth) raise(SIGUSR1);
+    else recurse(depth - 1);
+    return room[0];
+}
+
+/* Frames of fixed sizes that 16 bits do not hold. */
+static __attribute__((noinline)) int large(void)
+{
+    volatile char room[3 << 20];
+    room[0] = (char)recurse(2);
+    return room[0];
+}
+
+static __attribute__((noinline)) int larger(void)
+{
+    volatile char room[4 << 20];
+    room[0] = (char)large();
+    return room[0];
+}
+
+static int compare(const void *a, const void *b)
+{
+    recurse(3);
+    return *(const int *)a - *(const int *)b;
+}
+
+static void nested(int number)
+{
+    (void)number;
+    recurse(5);
+}
+
+static void stacks(void)
+{
+    static char memory[65536];
+    int numbers[] = {3, 1, 2};
+    stack_t other = {.ss_sp = memory, .ss_size = sizeof memory};
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    struct sigaction outer = {.sa_handler = nested, .sa_flags = SA_ONSTACK};
+    void *warm[4];
+    backtrace(warm, 4); /* loads its library */
+    count = 0;
+    dl_iterate_phdr(collect, NULL);
+    make_map();
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGUSR2, &outer, NULL);
+    sigaltstack(&other, NULL);
+    for (int depth = 0; depth < 400; depth += 7) recurse(depth);
+    larger();
+    qsort(numbers, 3, sizeof *numbers, compare);
+    raise(SIGUSR2);
+    printf("%u\n", compared);
+}
+
+/* ---- Registers that lead nowhere ---- */
+
+static void nowhere(void)
+{
+    static char memory[64];
+    uint64_t frames[VT_SAMPLE_FRAMES];
+    enum vt_sample_end end;
+    const uintptr_t places[] = {(uintptr_t)recurse, (uintptr_t)raise, 0, 1, UINTPTR_MAX, (uintptr_t)memory};
+    make_map();
+    for (unsigned i = 0; i < 200000; i++) {
+        uintptr_t near = (uintptr_t)&end + draw() % 65536 - 32768, any = draw();
+        uintptr_t code = map->ranges[draw() % map->count].begin;
+        struct vt_registers at = {draw() % 2 ? places[draw() % 6] : code + draw() % 100000,
+                                  draw() % 4   ? near & ~(uintptr_t)7
+                                  : draw() % 2 ? near
+                                               : any,
+                                  draw() % 4   ? near
+                                  : draw() % 2 ? places[draw() % 6]
+                                               : any};
+        uint32_t n = vt_unwind(&unwinder, map, at, frames, &end);
+        CHECK(n >= 1 && n <= VT_SAMPLE_FRAMES && end < VT_SAMPLE_END_MOST);
+    }
+}
+
+/* ---- Plans of timers ---- */
+
+static uint64_t ns_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The first expiration lies anywhere within a period and stands for a period. The distances of the others have the mean
+   of the period; on the CPU clock they differ by whole ticks. */
+static void plans(enum vt_sample_clock clock)
+{
+    const struct vt_sample_rate rate = {clock, 1000000000, 4000000, SIGRTMIN};
+    const clockid_t id = clock == VT_SAMPLE_CLOCK_CPU ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+    double first = 0, distance = 0;
+    enum { TIMERS = 400, NEXT = 20 };
+    signal(SIGRTMIN, SIG_IGN);
+    for (int i = 0; i < TIMERS; i++) {
+        struct vt_sample_timer t = {0};
+        uint64_t before = ns_of(id);
+        CHECK(!vt_sample_timer_start(&t, &rate) && t.made && t.distance == rate.period);
+        CHECK(t.due + rate.tick / 2 >= before && t.due < ns_of(id) + rate.period);
+        first += (double)t.due - (double)before;
+        for (int n = 0; n < NEXT; n++) {
+            uint64_t due = t.due, planned = t.distance;
+            CHECK(vt_sample_timer_next(&t, &rate, (uint32_t)n) == planned + (uint64_t)n * rate.period);
+            CHECK(t.due == due + (uint64_t)n * rate.period + t.distance);
+            CHECK(t.distance >= rate.period / 2 && t.distance <= rate.period + rate.period / 2);
+            CHECK(clock == VT_SAMPLE_CLOCK_WALL || !((int64_t)(t.distance - rate.period) % (int64_t)rate.tick));
+            distance += (double)t.distance;
+        }
+        vt_sample_timer_stop(&t);
+        CHECK(!t.made);
+    }
+    /* 5 standard errors of uniform distributions */
+    double mean = first / TIMERS, late = clock == VT_SAMPLE_CLOCK_CPU ? (double)rate.tick / 2 : 0;
+    CHECK(mean + late > 0.5e9 - 75e6 && mean + late < 0.5e9 + 75e6);
+    mean = distance / TIMERS / NEXT;
+    CHECK(mean > 1e9 - 17e6 && mean < 1e9 + 17e6);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    dl_iterate_phdr(collect, NULL);
+    if (!strcmp(what, "tables")) tables();
+    else if (!strcmp(what, "damaged")) damaged(strtoull(argv[2], NULL, 10), (unsigned)atoi(argv[3]));
+    else if (!strcmp(what, "stacks")) stacks();
+    else if (!strcmp(what, "nowhere")) nowhere();
+    else if (!strcmp(what, "plans")) plans(VT_SAMPLE_CLOCK_CPU), plans(VT_SAMPLE_CLOCK_WALL);
+    else return 2;
+    return 0;
+}

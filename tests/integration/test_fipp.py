@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace compat fipp: the options, layouts and numbers of the Instant Profiler."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from support.build.builder import Builder
+from support.build.run import vtrace
+from support.readers import fipp_report
+from support.synthetic_runs import fipp_run
+from support.tools import ROOT, Done, call, need
+from vtrace.paths import LIB
+
+LEVELS = ["Application", "Process 0", "Process 0 - Thread 1", "Process 0 - Thread 0", "Process 1",
+          "Process 1 - Thread 0", "Process 1 - Thread 1"]  # fmt: skip
+"""Processes and threads in the order of their costs, as the guide says of -p and -T."""
+PROCEDURES = {
+    "solve": (50, 0, 8, "40", "60"), "solve._OMP_1": (29, 5, 0, "50", "58"), "solver._OMP_2_": (7, 0, 0, "12", "20"),
+    "deep": (6, 0, 0, "5", "9"), "main": (5, 0, 0, "1", "30"), "memcpy": (3, 0, 0, "--", "--"),
+}  # fmt: skip
+"""Name: cost, in barriers, in MPI, start, end."""
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of an archive with known costs."""
+    return fipp_run.write(tmp_path_factory.mktemp("fipp") / "known").parent
+
+
+def shown(archive: Path, *words: str | Path) -> str:
+    """The output of fipppx. The last word may be the directory, without -d."""
+    return vtrace(archive.parent, "compat", "fipppx", "-A", *words, archive.name).stdout
+
+
+def test_environment_and_times(archive: Path) -> None:
+    text = shown(archive)
+    about = fipp_report.environment(text)
+    assert about["Type of program"] == "MPI (OpenMP)"
+    assert about["Average at sampling interval"] == "10.0 (ms)"
+    assert about["Measured range"] == "All ranges"
+    assert about["Virtual coordinate"] == "(2, 0, 0)"
+    assert {"Measured time", "CPU frequency"} < {*about}
+    times = fipp_report.times(text)
+    assert times["Application"] == ["1.0000", "1.0000", "--"]
+    assert (times["Process 0"][1], times["Process 1"][1]) == ("0.5300", "0.4700")
+
+
+def test_procedures(archive: Path) -> None:
+    """Table 2.24 at all levels: costs are samples, those in MPI and barriers belong to the procedure that called."""
+    found = fipp_report.tables(shown(archive, "-pall"))
+    assert [level for level, what in found if what == "procedures"] == LEVELS
+    costs, mpi = found["Application", "procedures"]
+    assert costs.head == ["Cost", "%", "Operation (s)", "Barrier", "%", "Start", "End"]
+    assert mpi.head == ["MPI", "%", "Communication (s)", "Start", "End"]
+    assert costs.total == ["100", "100.0000", "1.0000", "5", "5.0000", "--", "--", "Application"]
+    assert mpi.total == ["8", "8.0000", "0.0800", "--", "--", "Application"]
+    for row, of_mpi in zip(costs.rows, mpi.rows, strict=True):
+        cost, barrier, in_mpi, start, end = PROCEDURES[row[-1]]
+        assert row[:-1] == [
+            str(cost), f"{cost:.4f}", f"{cost / 100:.4f}", str(barrier), f"{100 * barrier / cost:.4f}", start, end
+        ]  # fmt: skip
+        assert of_mpi == [str(in_mpi), f"{100 * in_mpi / cost:.4f}", f"{in_mpi / 100:.4f}", start, end, row[-1]]
+    assert [row[-1] for row in costs.rows] == [*PROCEDURES]
+    thread = found["Process 0 - Thread 1", "procedures"][0]
+    assert [(row[0], row[-1]) for row in thread.rows] == [("25", "solve._OMP_1"), ("3", "memcpy")]
+
+
+def test_lines_and_sources(archive: Path, tmp_path: Path) -> None:
+    """Tables 2.27 and 2.29."""
+    (tmp_path / "prog.c").write_text("".join(f"line {number};\n" for number in range(1, 61)))
+    done = vtrace(archive.parent, "compat", "fipp", "-A", f"-Icpu,src:/nowhere:{tmp_path}", "-d", archive.name)
+    rows = fipp_report.tables(done.stdout)["Application", "lines"][0].rows
+    assert [(row[0], row[-2], row[-1]) for row in rows] == [
+        ("48", "45", "solve"), ("29", "52", "solve._OMP_1"), ("7", "14", "solver._OMP_2_"), ("5", "10", "main"),
+        ("2", "47", "solve"),
+    ]  # fmt: skip
+    listing = done.stdout.partition(" Sources profile")[2].splitlines()
+    assert " -----> prog.c" in listing
+    assert any(line.split() == ["45", "48", "line", "45;"] for line in listing)
+    assert any(line.split() == ["46", "line", "46;"] for line in listing)
+    assert "deep.f90: no such file here" in done.stderr
+
+
+def test_call_graph(archive: Path) -> None:
+    """Table 2.28. From 128 levels on the nested level is uncertain."""
+    graphs = fipp_report.graph(shown(archive, "-Icall", "-p1,0"))
+    assert [*graphs] == [f"Process {p} - Thread {t}" for p, t in ((1, 0), (1, 1), (0, 1), (0, 0))]
+    first = graphs["Process 0 - Thread 0"]
+    assert first[:3] == [
+        (20.0, "0", "main", 5, 25), (48.0, "1", "solve", 12, 20), (32.0, "2", "MPI_Send", 8, 8)
+    ]  # fmt: skip
+    deep = [line for line in graphs["Process 1 - Thread 1"] if line[2] == "deep"]
+    assert [line[1] for line in deep] == [*map(str, range(1, 128)), *["???"] * (fipp_run.DEEP - 127)]
+    assert deep[-1][3:] == (6, 6)
+
+
+def test_options_select(archive: Path, tmp_path: Path) -> None:
+    """-l, -f, -p, -T, -o and -I choose levels and rows."""
+    rows = fipp_report.tables(shown(archive, "-l", "1", "-f", "memcpy"))["Application", "procedures"][0].rows
+    assert [row[-1] for row in rows] == ["solve", "memcpy"]
+    found = fipp_report.tables(shown(archive, "-p1,limit=1", "-T1,limit=1"))
+    assert [level for level, what in found if what == "lines"] == ["Application", "Process 1", "Process 1 - Thread 1"]
+    assert found["Application", "procedures"][0].total[0] == "100"
+    found = fipp_report.tables(shown(archive, "-pinput=1"))
+    assert found["Application", "procedures"][0].total[0] == "53"
+    assert not fipp_report.tables(shown(archive, "-Inocpu,call"))
+    assert shown(archive, "-o", tmp_path / "report.txt") == ""
+    assert (tmp_path / "report.txt").read_text() == shown(archive)
+    balance = shown(archive, "-Icpu,balance").split("-- Parallel balance of cost --")[1].splitlines()
+    assert balance[1] == " solve 40 - 60"
+    assert [line.split()[-4:] for line in balance[3:5]] == [
+        ["66.6667", "20", "Process", "0"], ["100.0000", "30", "Process", "1"]
+    ]  # fmt: skip
+
+
+def test_csv(archive: Path) -> None:
+    """Tables with a title and a head, and an empty line between two; neither balance nor sources."""
+    text = shown(archive, "-tcsv", "-Icpu,balance,src,call")
+    parts = [[*csv.reader(io.StringIO(part))] for part in text.split("\n\n")]
+    titles = [part[0][0] for part in parts[1:]]
+    assert titles[0] == "Time statistics"
+    assert titles.count("Application - procedures") == 2
+    assert "Call graph Process 0 - Thread 0" in titles
+    table = parts[1 + titles.index("Application - procedures")]
+    assert table[1] == ["Cost", "%", "Operation (s)", "Barrier", "%", "Start", "End", "Name"]
+    assert {len(row) for row in table[1:]} == {8}
+    assert "balance" not in text
+    assert "-----" not in text
+
+
+def test_limit_of_collection_and_libraries(archive: Path, tmp_path: Path) -> None:
+    """fipp -C -l names further procedures __other__; -Puserfunc gives the costs of libraries to their callers."""
+    (tmp_path / "fipp.trace").symlink_to(archive)
+    (tmp_path / "fipp.json").write_text(json.dumps({"limit": 2, "userfunc": True, "sections": False, "x": 1}))
+    rows = fipp_report.tables(vtrace(tmp_path, "compat", "fipp", "-A", ".").stdout)["Application", "procedures"][0].rows
+    assert [(row[0], row[-1]) for row in rows] == [("50", "solve"), ("32", "solve._OMP_1"), ("18", "__other__")]
+
+
+def costs(where: Path) -> dict[str, tuple[int, int]]:
+    """By function: ns and samples in the archive of fipp -C."""
+    rows = json.loads(vtrace(where, "profile", "fipp", "--by", "function", "--top", "1000", "--json").stdout)["profile"]
+    return {row["function"]: (row["exclusive_ns"], row["samples"]) for row in rows}
+
+
+def collect(where: Path, *words: str | Path, check: bool = True) -> Done:
+    return vtrace(where, "compat", "fipp", "-C", *words, check=check)
+
+
+@pytest.mark.parametrize("language", ["c", "c++", "fortran"])
+def test_sections(build: Builder, tmp_path: Path, language: str) -> None:
+    """-S range samples only between fipp_start and fipp_stop; the CPU time is within 5 standard errors."""
+    flags: tuple[str | Path, ...] = ("-O1", "-I", LIB / "compat" / "include")
+    compiler = {"c": "gcc", "c++": "g++", "fortran": "gfortran"}[language]
+    source = "sampled_sections." + ("f90" if language == "fortran" else "c")
+    if language == "fortran":
+        need("gfortran")
+        flags = ("-O1", "-fno-inline", "-L", LIB / "compat" / "lib", "-lfipp")
+        program = tmp_path / "sections"
+        call(["gfortran", ROOT / "tests" / "programs" / source, "-o", program, *flags], tmp_path)
+    else:
+        program = build(source, compiler=compiler, flags=flags, plain=True)
+    call([program, "1"], tmp_path)  # without vtrace
+    done = collect(tmp_path, "-d", "range", "-S", "range", "-i", "10", program, "1000")
+    inside, outside = map(int, done.stdout.split())
+    found = costs(tmp_path / "range")
+    assert not any("outside" in name for name in found)
+    assert max(found, key=lambda name: found[name]).startswith("inside")
+    share, total = inside / (inside + outside), sum(ns for ns, _ in found.values())
+    effective = 0.7 * sum(count for _, count in found.values()) / share  # the distances of samples are random
+    assert abs(total / (inside + outside) - share) < 5 * math.sqrt(share * (1 - share) / effective)
+
+
+def test_collecting_whole_program(build: Builder, tmp_path: Path) -> None:
+    """Without -S range the routines do nothing; -i is the interval, and the exit code is the program's."""
+    flags = ("-O1", "-I", LIB / "compat" / "include")
+    program = build("sampled_sections.c", compiler="gcc", flags=flags, plain=True)
+    done = collect(tmp_path, "-Icall", "-Puserfunc", "-H", "-m", "3000", "-l5", "-i20", "-d", "prof", program, "1000")
+    assert "hardware monitor" in done.stderr
+    assert {*costs(tmp_path / "prof")} > {"inside", "outside"}
+    notes = json.loads((tmp_path / "prof" / "fipp.json").read_text())
+    assert (notes["limit"], notes["userfunc"], notes["sections"]) == (5, True, False)
+    assert notes["user"] > 0
+    again = collect(tmp_path, "-d", "prof", program, check=False)
+    assert (again.returncode, again.stderr.count("\n")) == (1, 1)
+    assert "is not empty" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-C", "./x"), "-d"), (("-C", "-d", "p", "-i", "5", "./x"), "-i"), (("-C", "-d", "p"), "PROGRAM"),
+        (("-C", "-d", "p", "-Puserfunc", "./x"), "-Icall"), (("-C", "-d", "p", "-Ifoo", "./x"), "-Ifoo"),
+        (("-C", "-d", "p", "-Hevent=Foo", "./x"), "event=Foo"), (("-d", "p", "./x"), "-C or -A"),
+        (("-A",), "-d"), (("-A", "-p", "x", "-d", "p"), "-px"), (("-A", "-Tlimit=x", "-d", "p"), "limit=x"),
+        (("-A", "-Icall,foo", "-d", "p"), "foo"), (("-A", "-t", "html", "-d", "p"), "-t"),
+    ],
+)  # fmt: skip
+def test_wrong_options(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = vtrace(tmp_path, "compat", "fipp", *words, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), str(done)
+    assert said in done.stderr
+
+
+def test_no_samples(tmp_path: Path) -> None:
+    done = vtrace(tmp_path, "compat", "fipppx", "-A", "missing", check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), str(done)
+
+
+def test_install(tmp_path: Path, archive: Path) -> None:
+    """vtrace compat --install: the commands under their own names, the header and the library."""
+    vtrace(tmp_path, "compat", "--install", "tools")
+    made = {str(path.relative_to(tmp_path / "tools")) for path in (tmp_path / "tools").rglob("*") if path.is_file()}
+    assert made == {"bin/fipp", "bin/fipppx", "include/fj_tool/fipp.h", "lib/libfipp.a"}
+    done = call([tmp_path / "tools" / "bin" / "fipppx", "-A", archive], tmp_path)
+    assert done.stdout == shown(archive)

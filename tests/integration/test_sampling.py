@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sampling: shares of CPU time, and call stacks, of programs that were built without vtrace."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import otf2
+import pytest
+
+from support.build.builder import Builder
+from support.build.run import run, unify, vtrace
+from support.readers.sample_dump import Item, items, samples, sums, weights
+from support.tools import call, command, need
+
+TICK = 4_000_000
+"""ns; no kernel has a longer tick by default (HZ 250), and HZ 100 has 10 ms."""
+SAMPLE = "CallingContextSample"
+BUILDS = [
+    ("gcc", ("-O0",)), ("gcc", ("-O2",)), ("clang", ("-O2",)), ("gcc", ("-O2", "-s", "-rdynamic")),
+    ("gcc", ("-O2", "-flto", "-fomit-frame-pointer")),
+]  # fmt: skip
+
+
+def sampled(program: Path, where: Path, *arguments: str, **env: str) -> str:
+    """Runs a program under vtrace run --sample; returns what vtrace prints."""
+    words = [*command("vtrace"), "run", *(() if "VT_SAMPLE_RATE" in env else ("--sample=200",)), program, *arguments]
+    return call(words, where, env).stderr
+
+
+@pytest.mark.parametrize(("compiler", "flags"), BUILDS, ids=lambda value: "".join(value).replace("-", ""))
+def test_shares(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
+    """The share of f in each thread is within 5 standard errors, and the weights are the threads' CPU times."""
+    program = build("sampled.c", compiler=compiler, flags=(*flags, "-pthread"), plain=True)
+    done = call([*command("vtrace"), "run", "--sample=200", program, "6000", "3"], tmp_path)
+    all_samples = samples(tmp_path, "sampled")
+    outermost = ("main", "odd", "even")
+    numbers = {name: s["location"] for s in all_samples for name in outermost if name in s["stack"]}
+    for number, line in enumerate(done.stdout.splitlines()):
+        cpu, of_f = map(int, line.split())
+        location = numbers[outermost[number]]
+        found = [s for s in all_samples if s["location"] == location]
+        weight = weights(found)
+        share, total = of_f / cpu, weight["f"] + weight["g"]
+        effective = total**2 / sum(s["weight"] ** 2 for s in found)  # random distances: fewer samples of equal weight
+        assert effective > 20
+        assert abs(share - (0.25 if number % 2 else 0.75)) < 0.2
+        assert abs(weight["f"] / total - share) < 5 * math.sqrt(share * (1 - share) / effective)
+        assert abs(sum(weight.values()) - cpu) < 0.05 * cpu + 10 * TICK
+        complete = [s["stack"] for s in found if s["end"] == "COMPLETE"]
+        assert len(complete) > 0.8 * len(found)
+        # the others: start and end of the program
+        assert sum(outermost[number] in stack for stack in complete) > 0.9 * len(complete)
+
+
+def own_functions(sample: Item, program: str) -> list[str]:
+    """The functions of the program itself in a stack, outermost first, without those that have no events."""
+    names = [n for n, at in zip(sample["stack"], sample["at"], strict=True) if at.startswith(f"{program}+")]
+    hooks = ("__cyg_profile_func_enter", "__cyg_profile_func_exit", "first_ask_enter", "first_ask_leave")
+    hooks += ("__fentry__", "__return__")
+    return [name for name in reversed(names) if name not in ("spin", "_start", *hooks)]
+
+
+@pytest.mark.parametrize(("compiler", "flags"), [("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O1")])
+def test_stacks_are_the_open_functions(build: Builder, tmp_path: Path, compiler: str, flags: str) -> None:
+    """At 10 kHz of elapsed time each stack is the list of functions that are open at that time by their events. They
+    may differ by one function just before its enter or after its leave."""
+    program = build("nested_calls.c", compiler=compiler, flags=(flags,))
+    run(program, tmp_path, "400", env={"VT_SAMPLE_RATE": "10000", "VT_SAMPLE_CLOCK": "wall"})
+    found = items(tmp_path, "nested_calls")
+    open_at: list[str] = []
+    events = iter([i for i in found if i["type"] == "record" and i["kind"].startswith("FUNCTION")])
+    event = next(events, None)
+    met: Counter[str] = Counter()
+    for sample in (i for i in found if i["type"] == "sample"):
+        while event and event["ticks"] <= sample["ticks"]:
+            if event["kind"] == "FUNCTION_ENTER":
+                open_at.append(event["name"])
+            else:
+                assert open_at.pop() == event["name"]
+            event = next(events, None)
+        if sample["end"] != "COMPLETE":
+            met[sample["end"]] += 1
+            continue
+        stack = own_functions(sample, "nested_calls")
+        if stack == open_at:
+            met["equal"] += 1
+        elif stack[:-1] == open_at or stack == open_at[:-1]:
+            met["at the border"] += 1
+        else:
+            raise AssertionError(f"stack {stack}, open {open_at}")
+    assert met["equal"] > 200
+    assert met["at the border"] < 0.1 * met["equal"]
+    assert met["NO_RULE"] + met["STACK"] < 0.02 * met["equal"]
+    assert met["DEPTH"] == 0
+
+
+def test_waiting_counts_by_elapsed_time_only(build: Builder, tmp_path: Path) -> None:
+    for clock, least, most in (("cpu", 0.0, 0.3), ("wall", 0.9, 10.0)):
+        where = tmp_path / clock
+        where.mkdir()
+        sampled(Path(need("sleep")), where, "1", VT_SAMPLE_RATE="100", VT_SAMPLE_CLOCK=clock)
+        total = sum(of["weight"] for of in sums(where, "sleep").values()) / 1e9
+        assert least <= total <= most, clock
+
+
+def test_a_child_that_only_calculates(build: Builder, tmp_path: Path) -> None:
+    """A forked child without events is sampled; a child that soon calls exec leaves no files of its own."""
+    program = build("sampled_forks.c", plain=True)
+    sampled(program, tmp_path)
+    found = [item for item in samples(tmp_path, "sampled_forks") if "in_child" in item["stack"]]
+    assert len({item["pid"] for item in found}) == 1
+    assert sum(item["weight"] for item in found) > 0.3e9
+    assert all(item["rank"] is None for item in found)
+
+
+def test_killed(build: Builder, tmp_path: Path) -> None:
+    """The samples of a killed program are in its buffer, and get into the archive."""
+    program = build("sampled_dies.c", plain=True)
+    words = [*command("vtrace"), "run", "--sample=200", program]
+    done = call(words, tmp_path, check=False)
+    assert done.returncode == -9
+    assert len(list(tmp_path.glob("*.buffer"))) == 1
+    found = samples(tmp_path, "sampled_dies")
+    assert weights(found)["busy"] > 0.3e9
+    unify(tmp_path, "sampled_dies")
+    rows = json.loads(vtrace(tmp_path, "profile", "sampled_dies", "--json").stdout)["profile"]
+    times = {row["function"]: row["exclusive_ns"] for row in rows}
+    assert times["busy"] == weights(found)["busy"]
+
+
+def test_a_program_takes_the_signal(build: Builder, tmp_path: Path) -> None:
+    """Sampling stops, the program is told, and its handler gets only its own signals."""
+    program = build("sampled_takes.c", plain=True)
+    done = call([*command("vtrace"), "run", "--sample=200", program], tmp_path)
+    assert done.stdout == "3\n"
+    assert re.search(r"^vtrace: the program uses signal \d+ for itself: sampling stops$", done.stderr, re.M)
+    assert samples(tmp_path, "sampled_takes")
+
+
+def test_a_thread_that_waits_for_all_signals(build: Builder, tmp_path: Path) -> None:
+    """It does not get the signals of its timer."""
+    program = build("sampled_waits.c", flags=("-O1", "-pthread"), plain=True)
+    assert call([program], tmp_path).stdout == "1\n" * 4
+    words = [*command("vtrace"), "run", "--sample=1000", program]
+    assert call(words, tmp_path, {"VT_SAMPLE_CLOCK": "wall"}).stdout == "1\n" * 4
+
+
+def test_samples_in_the_archive(build: Builder, tmp_path: Path) -> None:
+    """The archive has each sample of the local files with its stack and its weight, for any number of threads; without
+    samples it has Enter and Leave."""
+    program = build("sampled.c", flags=("-O1", "-g", "-pthread"), plain=True)
+    call([*command("vtrace"), "run", "--sample=200", program, "1000", "2"], tmp_path)
+    recorded = samples(tmp_path, "sampled")
+    unify(tmp_path, "-k", "sampled", "-j", "1")
+    one = tmp_path / "u_sampled.trace"
+    with otf2.reader.open(str(one / "traces.otf2")) as trace:
+        events = [(location, event) for location, event in trace.events if type(event).__name__ == SAMPLE]
+    weight = Counter[str]()
+    for _, event in events:
+        weight[path_of(event.calling_context)[-1]] += event.interrupt_generator.period
+    assert len(events) == len(recorded)
+    assert sum(weight.values()) == sum(sample["weight"] for sample in recorded)
+    expected = weights(recorded)
+    assert {name: weight[name] for name in ("f", "g")} == {name: expected[name] for name in ("f", "g")}
+    printed = call([need("otf2-print"), one / "traces.otf2"], tmp_path).stdout
+    assert printed.count("CALLING_CONTEXT_SAMPLE ") == len(events)
+    assert "\nENTER " not in printed
+    rows = json.loads(vtrace(tmp_path, "profile", one, "--json").stdout)["profile"]
+    assert {row["function"]: row["exclusive_ns"] for row in rows if row["function"] in ("f", "g")} == {
+        name: expected[name] for name in ("f", "g")
+    }
+    deep = [event.calling_context for _, event in events if path_of(event.calling_context)[-1] == "f"]
+    assert {tuple(path_of(context)) for context in deep} <= {("main", "even", "work", "f"), ("odd", "work", "f")}
+    assert all(context.source_code_location.file.endswith("sampled.c") for context in deep)
+    assert "complete" in vtrace(tmp_path, "info", one).stdout
+    kept = contents(one)
+    unify(tmp_path, "-k", "--force", "sampled", "-j", "2")
+    assert contents(one) == kept
+    unify(tmp_path, "-k", "--force", "sampled", "--samples=none")
+    with otf2.reader.open(str(one / "traces.otf2")) as trace:
+        assert {type(event).__name__ for _, event in trace.events}.isdisjoint({SAMPLE, "CallingContextEnter"})
+
+
+def path_of(context: Any) -> list[str]:
+    """The functions of a calling context, outermost first."""
+    names = []
+    while context is not None:
+        names.append(context.region.name)
+        context = context.parent
+    return names[::-1]
+
+
+def contents(archive: Path) -> dict[str, bytes]:
+    """The bytes of an archive's files but the anchor, which has a random number."""
+    return {
+        str(path.relative_to(archive)): path.read_bytes()
+        for path in archive.rglob("*")
+        if path.is_file() and path.suffix in (".evt", ".def")
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("VT_SAMPLE_RATE", "often", "is not a rate of 1 to 10000 per second, or a time of 100us to 3600s: 0 is used"),
+        ("VT_SAMPLE_RATE", "10001", "is not a rate of 1 to 10000 per second, or a time of 100us to 3600s: 0 is used"),
+        ("VT_SAMPLE_RATE", "3601s", "is not a rate of 1 to 10000 per second, or a time of 100us to 3600s: 0 is used"),
+        ("VT_SAMPLE_CLOCK", "perf", "is not cpu or wall: cpu is used"),
+    ],
+)
+def test_wrong_settings(build: Builder, tmp_path: Path, name: str, value: str, message: str) -> None:
+    program = build("sampled.c", flags=("-O1", "-pthread"))
+    done = run(program, tmp_path, "1", "1", env={name: value})
+    assert done.stderr.splitlines()[0] == f"vtrace: {name}={value} {message}"
+    assert not samples(tmp_path, "sampled")
+
+
+def test_wrong_option(tmp_path: Path) -> None:
+    for value in ("0", "x", "10001", "99us", "3601s", "1h"):
+        done = call([*command("vtrace"), "run", f"--sample={value}", "true"], tmp_path, check=False)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"vtrace: error: --sample={value} is not a rate of 1 to 10000 per second, or")
+
+
+@pytest.mark.parametrize("clock", ["cpu", "wall"])
+def test_bad_moments(build: Builder, tmp_path: Path, clock: str) -> None:
+    """Exceptions, 500 threads, siglongjmp, coroutines, plug-ins, forks and a storm of SIGPROF: the program does
+    the same as without samples, and its stacks are mostly complete."""
+    plugin = build(
+        "sampled_plugin.c", flags=("-O1", "-shared", "-fPIC"), output="libsampled_plugin.so", plain=True
+    ).parent
+    program = build("sampled_storm.cc", compiler="g++", flags=("-O1", "-pthread", "-ldl"), plain=True)
+    alone = call([program, plugin], tmp_path)
+    words = [*command("vtrace"), "run", "--memory", "--sample=10000", program, plugin]
+    done = call(words, tmp_path, {"VT_SAMPLE_CLOCK": clock})
+    assert done.stdout == alone.stdout
+    found = samples(tmp_path, "sampled_storm")
+    ends = Counter(item["end"] for item in found)
+    assert ends["NO_RULE"] + ends["STACK"] + ends["DEPTH"] <= 1 + 0.05 * len(found)
+
+
+def test_loaded_and_unloaded_libraries(build: Builder, tmp_path: Path) -> None:
+    """Each library gets a table soon after it is loaded. The next one may lie where the last one was."""
+    words: list[str | Path] = []
+    for name in ("first", "second", "third"):
+        flags = ("-O1", "-shared", "-fPIC", f"-DWORK={name}_work")
+        words += [build("sampled_plugin.c", flags=flags, output=f"lib{name}.so", plain=True), f"{name}_work"]
+    program = build("sampled_loads.c", flags=("-O1", "-ldl"), plain=True)
+    call([*command("vtrace"), "run", "--sample=200", program, *words], tmp_path)
+    found = samples(tmp_path, "sampled_loads")
+    for name in ("first", "second", "third"):
+        own = [item for item in found if item["stack"][0] == f"{name}_work"]
+        complete = [item for item in own if item["end"] == "COMPLETE"]
+        assert sum(item["weight"] for item in own) > 0.2e9
+        assert len(complete) > 0.6 * len(own)
+        assert all(item["stack"][1:3] == ["use", "main"] for item in complete)
+
+
+@pytest.mark.parametrize("follows", [False, True], ids=["tables only", "frame pointers"])
+def test_code_made_at_run_time(build: Builder, tmp_path: Path, follows: bool) -> None:
+    """Code without unwind information ends the stack, unless its frame pointers are followed."""
+    program = build("sampled_generated.c", flags=("-O1",), plain=True)
+    env = {"VT_SAMPLE_FRAME_POINTERS": "yes"} if follows else None
+    call([*command("vtrace"), "run", "--sample=200", program, "0.4"], tmp_path, env)
+    made = [item for item in samples(tmp_path, "sampled_generated") if item["stack"][0].startswith("0x")]
+    ends = Counter((item["end"], *item["stack"][1:3]) for item in made)
+    wanted = ("COMPLETE", "use", "main") if follows else ("NO_TABLE",)
+    assert ends[wanted] > 0.95 * len(made) > 20, ends
+
+
+def test_a_window(build: Builder, tmp_path: Path) -> None:
+    """VT_START_AFTER and VT_STOP_AFTER hold for a program without events."""
+    program = build("sampled.c", flags=("-O1", "-pthread"), plain=True)
+    window = {"VT_START_AFTER": "0.3", "VT_STOP_AFTER": "0.8", "VT_SAMPLE_CLOCK": "wall"}
+    call([*command("vtrace"), "run", "--sample=200", program, "6000", "1"], tmp_path, window)
+    (of,) = sums(tmp_path, "sampled").values()
+    assert 0.45e9 < of["weight"] < 0.55e9
+
+
+def test_off_and_ring(build: Builder, tmp_path: Path) -> None:
+    """No samples while recording is off. The flight recorder keeps the last samples and counts the others."""
+    program = build("sampled_off.c", flags=("-O1", "-DVTRACE"))
+    run(program, tmp_path, env={"VT_SAMPLE_RATE": "200"})
+    weight = weights(samples(tmp_path, "sampled_off"))
+    assert weight["on"] > 0.1e9
+    assert weight["off"] <= 2 * TICK
+    wall: dict[str, Any] = {"VT_SAMPLE_RATE": "10000", "VT_SAMPLE_CLOCK": "wall", "VT_BUFFER_SIZE": "100K"}
+    where = tmp_path / "ring"
+    where.mkdir()
+    run(build("sampled.c", flags=("-O0", "-pthread")), where, "2000", "1", env=wall | {"VT_MODE": "RING"})
+    (of,) = sums(where, "sampled").values()
+    assert len(samples(where, "sampled")) == of["samples"] - of["overwritten"]

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rows of a profile: random archives with calls, contexts and samples, against a slow computation."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.oracles.slow_profile import Rows, pieces
+from support.synthetic_runs.archives import UNDEFINED, Foreign
+from vtrace.analysis.questions.cost_rows import UNITS
+from vtrace.analysis.selection import Patterns, Selection
+from vtrace.analysis.trace import Trace
+from vtrace.io.archive.batches import BatchBuffer
+from vtrace.reports import profile_sheets
+
+REGIONS = (
+    ("main", 1, 2), ("f", 1, 2), ("g", 1, 21), ("h", 1, 21), ("MPI_Send", 28, 4), ("MPI_Bcast", 23, 4),
+    ("!$omp barrier", 15, 3), ("!$omp parallel", 5, 3), ("write", 27, 1),
+)  # fmt: skip
+"""Name, role and paradigm in OTF2's numbers: compiled functions, sampled ones, MPI, barriers, parallel regions, I/O."""
+CONTEXTS, PLACES, EVENTS = 24, 6, 150
+
+
+def random_events(choose: random.Random, contexts: bool, samples: bool) -> list[tuple[Any, ...]]:
+    """Calls that nest, and samples anywhere."""
+    events: list[tuple[Any, ...]] = []
+    stack: list[int] = []
+    now = 0
+    prefix = "CallingContext" if contexts else ""
+    for _ in range(EVENTS):
+        now += choose.choice((0, 1, 5, 40, 300))
+        what = choose.choice(("enter", "leave", "sample"))
+        if what == "enter" and len(stack) < 6:
+            stack.append(choose.randrange(CONTEXTS if contexts else len(REGIONS)))
+            events.append((now, f"{prefix}Enter", stack[-1], *((1,) if contexts else ())))
+        elif what == "leave" and stack:
+            events.append((now, f"{prefix}Leave", stack.pop()))
+        elif what == "sample" and samples:
+            events.append((now, "CallingContextSample", choose.randrange(CONTEXTS), 1, choose.randrange(2)))
+    while stack:
+        now += 7
+        events.append((now, f"{prefix}Leave", stack.pop()))
+    return events
+
+
+def random_archive(where: Path, seed: int) -> Path:
+    """Two processes with three threads. By the seed: calls only, samples only, or both; with contexts or without."""
+    choose = random.Random(seed)
+    samples = seed % 4 > 0
+    archive = Foreign(where)
+    for location in range(3):
+        archive.events(location, random_events(choose, seed % 4 != 1 and samples, samples))
+    archive.begin_definitions()
+    archive.machine(groups=2, resolution=choose.choice((10**9, 10**9, 2_500_000_000)), length=10**6)
+    for location in range(3):
+        archive.location(location, location % 2)
+    for number, (name, role, paradigm) in enumerate(REGIONS):
+        file = archive.text("prog.c") if paradigm == 2 else UNDEFINED
+        archive.define("Region", number, name, name, "", role, paradigm, 0, file, number + 1, 0)
+    for number in range(PLACES):
+        archive.define("SourceCodeLocation", number, choose.choice(("a.c", "b.c")), choose.randint(1, 3))
+    for number in range(CONTEXTS):
+        around = choose.randrange(number) if number and choose.random() < 0.8 else UNDEFINED
+        source = choose.choice((UNDEFINED, *range(PLACES)))
+        archive.define("CallingContext", number, choose.randrange(len(REGIONS)), source, around)
+    for number in range(2):
+        archive.define("InterruptGenerator", number, f"timer {number}", 0, 1, -9, choose.choice((1, 50, 1000)))
+    return archive.close()
+
+
+def told(trace: Trace, window: Selection, by: str) -> dict[Any, list[Any]]:
+    """The rows of vtrace profile: by the keys of the oracle, the numbers."""
+    made = profile_sheets.sheet(profile_sheets.read(trace, window, by, Patterns()))
+    found = {}
+    for row in made.rows:
+        key = tuple(row[by]) if by == "callpath" else row["name"] if by == "thread" else row[by]
+        if by == "line":
+            key = (row["line"] if row["line_number"] else "", row["function"])
+        assert key not in found
+        numbers = [row[f"{name}_ns"] for name in ("exclusive", "inclusive", "mpi", "barrier", "max")]
+        found[key] = [*numbers, row["calls"], row["samples"], row["source"]]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_archives(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = (3, 50, 1 << 16)[seed % 3]
+    monkeypatch.setattr("vtrace.analysis.scan.BatchBuffer", lambda: BatchBuffer(size))
+    path = random_archive(tmp_path / "a", seed)
+    trace = Trace(path)
+    for ends in ((None, None), (500, 3000)):
+        found = pieces(path.parent, *(end for end in ends if end is not None))
+        assert found
+        for by in UNITS:
+            expected = {
+                key: [
+                    pytest.approx(number, abs=1.01)
+                    for number in (
+                        row.exclusive,
+                        row.inclusive,
+                        row.mpi,
+                        row.barrier,
+                        max(row.ranks.values(), default=0),
+                    )
+                ]
+                + [row.calls, row.samples, "samples" if row.estimated else "events"]
+                for key, row in Rows(found, by).items()
+            }
+            assert told(trace, Selection.of(*ends, None), by) == expected, (by, ends)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The unwind tables, the unwinder and the timers, called directly by tests/c/unwind.c under ASan and UBSan."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support import tools
+
+ROUNDS = os.environ.get("VT_FUZZ_RUNS", "200")
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="vtrace unwinds on x86-64 only")
+
+
+@pytest.fixture(scope="module", params=["gcc -O1", "clang -O2"])
+def unwind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program. Only gcc's build has sanitizers: clang may lack their libraries."""
+    compiler, optimize = request.param.split()
+    where, csrc = tmp_path_factory.mktemp("unwind"), tools.ROOT / "csrc"
+    sources = [path for folder in ("core", "funwrap", "sampling") for path in (csrc / folder).glob("*.c")]
+    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if compiler == "gcc" else []
+    flags = ["-std=gnu11", "-g", optimize, "-Wall", "-Wextra", "-Werror", *checks]
+    files = [str(path) for path in (tools.ROOT / "tests/c/unwind.c", *sources)]
+    subprocess.run([tools.need(compiler), *flags, *files, "-o", where / "unwind", "-lpthread", "-ldl"], check=True)
+    return where / "unwind"
+
+
+def test_tables_of_all_libraries(unwind: Path, tmp_path: Path) -> None:
+    """Nearly all rows can be expressed; of libc all but 5 (glibc 2.36)."""
+    for line in tools.call([unwind, "tables"], tmp_path).stdout.splitlines():
+        name, rows, others, damaged = line.split()
+        assert int(rows) > 10, name
+        assert int(damaged) == 0, name
+        assert int(others) <= max(12, 0.002 * int(rows)), name
+
+
+def test_stacks_are_those_of_glibc(unwind: Path, tmp_path: Path) -> None:
+    """Recursion with arrays of variable size, frames of some MiB, calls from qsort, a handler on an alternate stack."""
+    assert int(tools.call([unwind, "stacks"], tmp_path).stdout) in (63, 65)  # qsort of ASan compares more
+
+
+def test_registers_that_lead_nowhere(unwind: Path, tmp_path: Path) -> None:
+    tools.call([unwind, "nowhere"], tmp_path)
+
+
+def test_plans_of_timers(unwind: Path, tmp_path: Path) -> None:
+    tools.call([unwind, "plans"], tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_unwind_information(unwind: Path, tmp_path: Path, seed: int) -> None:
+    """The maker reads no byte outside of the module, and any table that it makes is in order."""
+    tools.call([unwind, "damaged", str(seed), ROUNDS], tmp_path)
