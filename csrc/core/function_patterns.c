@@ -17,7 +17,9 @@ static struct {
     uint32_t *slots; /* index + 1 of the last pattern without * and ? that has this text; open addressing */
     uint32_t n, mask;
     size_t bytes;
-    int others; /* 1: functions that no pattern matches are selected */
+    int others;  /* 1: functions that no pattern matches are selected */
+    int selects; /* 1: a pattern without - is in the list */
+    int found;   /* 1: such a pattern has selected a function */
 } chosen;
 
 static uint32_t hash(const char *text)
@@ -44,6 +46,8 @@ static void add(char *text)
     if (!chosen.n) chosen.others = (int)excludes;
     struct pattern *p = &chosen.patterns[chosen.n++];
     *p = (struct pattern){text, excludes, text[strcspn(text, "*?")] != 0};
+    chosen.selects |= !excludes;
+    if (!strcmp(text, "*")) chosen.others = !excludes; /* functions without a name, too */
     if (!p->wild) *slot_of(text) = chosen.n;
 }
 
@@ -69,6 +73,8 @@ int vt_functions_set(const char *patterns)
 
 int vt_functions_chosen(void) { return chosen.n != 0; }
 
+int vt_functions_missed(void) { return chosen.selects && !chosen.found; }
+
 int vt_functions_select(const struct vt_names_of *f)
 {
     uint32_t last = 0; /* number of the last pattern that matches */
@@ -80,5 +86,7 @@ int vt_functions_select(const struct vt_names_of *f)
             if (chosen.patterns[p - 1].wild && vt_pattern_matches(chosen.patterns[p - 1].text, f->names[i], 0))
                 last = p;
     }
-    return last ? !chosen.patterns[last - 1].excludes : chosen.others;
+    int selected = last ? !chosen.patterns[last - 1].excludes : chosen.others;
+    chosen.found |= selected && (last || !f);
+    return selected;
 }

@@ -40,6 +40,7 @@ uint32_t vt_function_rules;
 int vt_filter_map_prepared;
 
 static uint64_t blocked_at_start; /* signal mask */
+static int functions_read; /* 1: a module with functions that can be recorded was read */
 static int preparing; /* 1: the program's own code does not run yet */
 static _Atomic uint32_t learning; /* lock: one thread appends to the table */
 
@@ -167,7 +168,8 @@ static void mark(uint8_t *map, uint32_t slot, uintptr_t function, uint8_t how, c
 static uint8_t rule_of(const struct vt_names_of *f, int64_t *limit)
 {
     uint8_t bits = vt_window_bits(f->names, VT_NAMES_MOST);
-    *limit = bits || vt_functions_select(f) ? vt_filter_limit(f) : 0;
+    int selected = vt_functions_select(f);
+    *limit = bits || selected ? vt_filter_limit(f) : 0;
     return bits ? bits : *limit < 0 ? VT_SHOWN : *limit ? VT_LIMITED : VT_FILTERED;
 }
 
@@ -265,6 +267,7 @@ static void read_module(struct vt_filter_map *m, const char *path, uintptr_t bia
         if (r.sleds) reads = vt_sleds_keep(r.sleds, m->code.start);
     }
     if (reads) read_symbols(&r, m, bias);
+    functions_read |= reads;
     VT_SYS2(munmap, p, r.elf.bytes);
 }
 
@@ -515,6 +518,15 @@ __attribute__((constructor)) static void prepare(void)
         vt_filter_on_change(read_again);
     }
     vt_suppressed = 0;
+}
+
+/* A mistyped pattern records nothing: the user learns why. A forked process and other ranks leave it to the first. */
+__attribute__((destructor)) static void tell_missed(void)
+{
+    if (!functions_read || !vt_functions_missed() || vt_process.pid != (uint32_t)VT_SYS0(getpid)) return;
+    if (vt_process.head.rank && vt_process.head.rank != VT_NO_RANK) return;
+    vt_say(1, "no function of the program matches VT_FUNCTIONS; names are those of vtrace summary, and a stripped program "
+              "has none");
 }
 
 __attribute__((visibility("default"))) int dlclose(void *handle)

@@ -26,6 +26,17 @@ def _unless(name: str, kind: str) -> Callable[[Settings], str]:
     return lambda settings: kind if settings.get(name, "yes").lower() in NO else ""
 
 
+def selects_all(patterns: str) -> bool:
+    """Whether VT_FUNCTIONS with these patterns selects all functions, also those without a name."""
+    texts = [text.strip() for text in patterns.split(";") if text.strip()]
+    for text in reversed(texts):
+        if text.startswith("-"):
+            return False
+        if text == "*":
+            return True
+    return not texts
+
+
 def _mpi_groups(settings: Settings) -> str:
     if "VT_MPI_GROUPS" not in settings or WHOLE_RUN["VT_MPITRACE"](settings):
         return ""
@@ -40,7 +51,7 @@ def _small_blocks(settings: Settings) -> str:
 
 WHOLE_RUN: dict[str, Callable[[Settings], str]] = {
     "VT_FILTER_SPEC": lambda settings: "user" if settings.get("VT_FILTER_SPEC") else "",
-    "VT_FUNCTIONS": lambda settings: "user" if settings.get("VT_FUNCTIONS") else "",
+    "VT_FUNCTIONS": lambda settings: "" if selects_all(settings.get("VT_FUNCTIONS", "")) else "user",
     "VT_MAX_STACK_DEPTH": lambda settings: "user" if settings.get("VT_MAX_STACK_DEPTH", "0") != "0" else "",
     "VT_MPITRACE": _unless("VT_MPITRACE", "mpi"),
     "VT_MPI_GROUPS": _mpi_groups,

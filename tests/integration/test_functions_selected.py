@@ -106,6 +106,33 @@ def test_names_of_fortran(build: Builder, tmp_path: Path) -> None:
 
 
 @compiler
+@pytest.mark.parametrize(("patterns", "recorded"), [("*", True), ("-nest", True), ("-*", False), ("nest;-*;*", True)])
+def test_functions_without_a_name(build: Builder, tmp_path: Path, compiler: str, patterns: str, recorded: bool) -> None:
+    """A stripped program: * selects its functions, and -* leaves them out."""
+    compilers.need_sleds()
+    program = tmp_path / "exact"
+    call([need("strip"), "-o", program, exact(build, compiler)], tmp_path)
+    whole = record(program, tmp_path).kinds()
+    again(tmp_path, program)
+    done = run(program, tmp_path, env={"VT_FUNCTIONS": patterns})
+    assert "no function" not in done.stderr
+    if recorded:
+        unify(tmp_path, "exact")
+        assert check(tmp_path / "exact.trace").kinds() == whole
+    else:
+        assert "wrote" not in done.stderr or "wrote 0 records" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("patterns", "told"), [("nets", True), ("nets;-leaf", True), ("nets;leaf", False), ("-nets", False), ("-*", False)]
+)
+def test_patterns_without_a_match(build: Builder, tmp_path: Path, patterns: str, told: bool) -> None:
+    """One line says that no function matches, since a mistyped name records nothing."""
+    done = run(exact(build, "gcc"), tmp_path, env={"VT_FUNCTIONS": patterns})
+    assert done.stderr.count("no function of the program matches VT_FUNCTIONS") == told
+
+
+@compiler
 def test_plug_ins(build: Builder, tmp_path: Path, compiler: str) -> None:
     """A library gets its selection whenever it is loaded."""
     shared = ("-O2", "-fPIC", "-shared")

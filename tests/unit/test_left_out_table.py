@@ -52,6 +52,12 @@ def test_the_groups_of_mpi_functions() -> None:
         ({"VT_MPI_GROUPS": "", "VT_MPITRACE": "no"}, {"VT_MPITRACE": "mpi"}),
         ({"VT_MEMTRACE_THRESHOLD": "1K", "VT_MEMTRACE": "no"}, {}),
         ({"VT_MEMTRACE_THRESHOLD": "1K", "VT_MEMTRACE": "yes"}, {"VT_MEMTRACE_THRESHOLD": "memory"}),
+        ({"VT_FUNCTIONS": "*"}, {}),
+        ({"VT_FUNCTIONS": "-leaf; * ;main"}, {}),
+        ({"VT_FUNCTIONS": " ;"}, {}),
+        ({"VT_FUNCTIONS": "*;-leaf"}, {"VT_FUNCTIONS": "user"}),
+        ({"VT_FUNCTIONS": "-*"}, {"VT_FUNCTIONS": "user"}),
+        ({"VT_FUNCTIONS": "main;l*"}, {"VT_FUNCTIONS": "user"}),
         ({"VT_PTHREAD": "locks", "VT_MAX_STACK_DEPTH": "0"}, {}),
     ],
 )

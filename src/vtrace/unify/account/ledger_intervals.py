@@ -11,7 +11,7 @@ import numpy as np
 from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Transcoded
 from vtrace.io.sidecar import SidecarTable
-from vtrace.left_out import left_out
+from vtrace.left_out import left_out, selects_all
 from vtrace.reasons import FLUSH, GAPS, LOSSES, OFF, START_AFTER, STOP_AFTER
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.absent import DAMAGE, WRITE
@@ -129,7 +129,7 @@ def _selected(process: Process) -> Iterator[Gap]:
             changes.append((_archive_ns(process, int(ticks)), patterns))
     changes.sort()
     for i, (begin, patterns) in enumerate(changes):
-        if patterns:
+        if not selects_all(patterns):
             end = changes[i + 1][0] if i + 1 < len(changes) else END
             yield Gap(begin, end, None, UNKNOWN, "user", f"VT_FUNCTIONS={patterns}")
 
