@@ -525,8 +525,9 @@ __attribute__((destructor)) static void tell_missed(void)
 {
     if (!functions_read || !vt_functions_missed() || vt_process.pid != (uint32_t)VT_SYS0(getpid)) return;
     if (vt_process.head.rank && vt_process.head.rank != VT_NO_RANK) return;
-    vt_say(1, "no function of the program matches VT_FUNCTIONS; names are those of vtrace summary, and a stripped program "
-              "has none");
+    vt_say(1,
+           "no function of the program matches VT_FUNCTIONS; names are those of vtrace summary, and a stripped program "
+           "has none");
 }
 
 __attribute__((visibility("default"))) int dlclose(void *handle)
