@@ -151,7 +151,8 @@ void vt_sleds_attach(void);
 enum vt_id {
     /* clang-format off */
     VT_ID_REGION, VT_ID_COMM, VT_ID_METRIC, VT_ID_REQUEST, VT_ID_ATTRIBUTE, VT_ID_IO_FILE, VT_ID_IO_HANDLE, VT_ID_RMA_WIN,
-    VT_ID_GROUP, VT_ID_TEXT, VT_ID_MARKER, VT_ID_USER_COMM, VT_ID_TEAM, VT_IDS
+    VT_ID_GROUP, VT_ID_TEXT, VT_ID_MARKER, VT_ID_USER_COMM, VT_ID_TEAM, VT_ID_PYTHON_CODE,
+    VT_IDS
     /* clang-format on */
 };
 

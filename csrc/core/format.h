@@ -172,11 +172,15 @@ enum vt_class {
             the previous sample in the chunk
 
    A frame is an offset in the code space, as in a function event, or VT_OPEN_ADDRESS and an address outside of it.
-   VT_FRAME_OWN: the frame is in a library of vtrace. Of the innermost frame, and of a frame that a signal has
+   VT_FRAME_OWN: the frame is in a library of vtrace. VT_FRAME_PYTHON: the frame of a Python function: id of PYTHON_CODE
+   shifted by VT_PYTHON_UNIT_BITS, and the number of the instruction there. Of the innermost frame, and of a frame that a signal has
    interrupted, the place is the instruction; of any other frame, the last byte of its call. */
 #define VT_SAMPLE_WORDS 3
 #define VT_SAMPLE_FRAMES 512 /* maximum; of a deeper stack the outermost frames are missing */
 #define VT_FRAME_OWN 0x4000000000000000u
+#define VT_FRAME_PYTHON 0x2000000000000000u
+#define VT_PYTHON_UNIT_BITS 24
+#define VT_PYTHON_UNIT_MASK 0xffffffu
 #define VT_SAMPLE_HEAD(n, shared, end, overruns)                                                                       \
     ((uint64_t)(n) | (uint64_t)(shared) << 16 | (uint64_t)(end) << 32 | (uint64_t)(overruns) << 40)
 #define VT_SAMPLE_OVERRUNS_MOST 0xffffffu
@@ -291,7 +295,9 @@ enum vt_lost {
     X(SAMPLING, 28, "clock:1..2=vt_sample_clock period:u64 tick:u64 signal:u8") /* of the process; mean period and */  \
     /* the kernel's tick in ns: a thread's CPU time reaches a timer at ticks only */                                   \
     X(SAMPLES, 29, "location:u32 samples:u64 weight:u64 overruns:u64 lost:u64 overwritten:u64 ends:u64[]") /* sums */  \
-    /* at the end; overwritten: by the flight recorder; ends: samples by enum vt_sample_end */
+    /* at the end; overwritten: by the flight recorder; ends: samples by enum vt_sample_end */                          \
+    X(PYTHON_CODE, 30, "id:id name:text file:text line:u32 lines:bytes") /* a code object: qualified name, line of its */ \
+    /* begin, and CPython's table of lines (co_linetable; empty: too large) */
 /* clang-format on */
 enum vt_definition {
 #define VT_DEFINITION_ENUM(name, number, values) VT_D_##name = number,

@@ -16,6 +16,7 @@
 #include "../core/memory.h"
 #include "../core/module.h"
 #include "code_map.h"
+#include "python_frames.h"
 
 #define STACK (256u << 10) /* bytes of the thread's stack */
 #define FORK_WAIT 10000 /* maximum wait in units of 0.1 ms */
@@ -191,6 +192,7 @@ static void *serve(void *unused)
     VT_SYS2(prctl, PR_SET_NAME, "vtrace");
     while (atomic_load(&vt_process.state) <= VT_ON) {
         uint32_t seen = atomic_load(&wanted);
+        vt_python_look(); /* an interpreter that was loaded later */
         renew_locked(0);
         VT_SYS4(futex, &wanted, FUTEX_WAIT_PRIVATE, seen, NULL);
     }

@@ -24,6 +24,7 @@
 #include "../core/signal.h"
 #include "../core/text.h"
 #include "../core/thread.h"
+#include "python_frames.h"
 #include "sampler.h"
 #include "sample_timers.h"
 
@@ -31,6 +32,7 @@
 struct vt_sampler {
     struct vt_sample_timer timer;
     struct vt_unwinder unwinder;
+    struct vt_python python;
     unsigned turn; /* index of the frames of the next sample */
     uint64_t frames[2][VT_SAMPLE_FRAMES];
 };
@@ -57,6 +59,7 @@ void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight,
 #endif
     const struct vt_code_map *map = vt_code_map_enter();
     sample.nframes = vt_unwind(&s->unwinder, map, at, s->frames[s->turn], &sample.end);
+    sample.nframes = vt_python_replace(l, &s->python, map, s->frames[s->turn], sample.nframes, sample.end);
     vt_code_map_leave();
     if (sample.end == VT_SAMPLE_NO_TABLE) vt_code_map_want(sample.ticks);
     vt_samples_put(l, &sample);
@@ -200,6 +203,7 @@ __attribute__((constructor)) static void start(void)
         define(l);
         atomic_store(&vt_process.unsampled, vt_process.set.sample_sections != 0);
         atomic_store(&on, 1);
+        vt_python_look();
         vt_on_threads(begin, end);
         pthread_atfork(before_fork, in_parent, in_child);
         vt_code_map_start();

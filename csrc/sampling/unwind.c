@@ -20,17 +20,17 @@
 /* The end of the main thread's stack (glibc). */
 extern void *__libc_stack_end __attribute__((weak));
 
-/* Returns 1 if the page of an address can be read. The kernel reads the set of signals there, and refuses the call for
-   its invalid first argument (rt_sigprocmask(2)). */
-static int is_readable(uintptr_t address)
+/* The kernel reads the set of signals there, and refuses the call for
+   its invalid first argument (rt_sigprocmask(2)). Page 0 would mean no set. */
+int vt_is_readable(uintptr_t address)
 {
-    return VT_SYS4(rt_sigprocmask, -1, address & ~(uintptr_t)(PAGE - 1), NULL, 8) != -EFAULT;
+    return address >= PAGE && VT_SYS4(rt_sigprocmask, -1, address & ~(uintptr_t)(PAGE - 1), NULL, 8) != -EFAULT;
 }
 
 static int are_readable(uintptr_t low, uintptr_t high)
 {
     for (uintptr_t page = low & ~(uintptr_t)(PAGE - 1); page < high; page += PAGE)
-        if (!is_readable(page)) return 0;
+        if (!vt_is_readable(page)) return 0;
     return 1;
 }
 
@@ -83,7 +83,7 @@ static int stand_on(struct walk *w, uintptr_t sp)
     w->low = sp & ~(uintptr_t)(PAGE - 1);
     w->high = w->low + PAGE;
     w->pages++;
-    return w->pages <= OTHER_PAGES && is_readable(w->low);
+    return w->pages <= OTHER_PAGES && vt_is_readable(w->low);
 }
 
 /* Makes another stack known up to an address. Beyond a large frame it goes on at its end. */
@@ -92,7 +92,7 @@ static __attribute__((noinline)) int extend(struct walk *w, uintptr_t to)
     if (w->is_own || to <= w->high) return 0;
     if (to - w->high > OTHER_PAGES * PAGE / 2) w->low = w->high = (to - PAGE) & ~(uintptr_t)(PAGE - 1);
     while (w->high < to) {
-        if (++w->pages > OTHER_PAGES || !is_readable(w->high)) return 0;
+        if (++w->pages > OTHER_PAGES || !vt_is_readable(w->high)) return 0;
         w->high += PAGE;
     }
     return 1;

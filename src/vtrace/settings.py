@@ -25,7 +25,10 @@ class Setting:
 def rows() -> list[list[str]]:
     """The rows of vt_settings_list (csrc/core/core.h). The runtime reports wrong values on stderr."""
     os.environ["VTRACE_LISTS"] = "settings"  # else the library samples this process when it is loaded
-    runtime = ctypes.CDLL(str(LIB / "libvtrace.so.1"))
+    try:
+        runtime = ctypes.CDLL(str(LIB / "libvtrace.so.1"))
+    finally:
+        del os.environ["VTRACE_LISTS"]  # programs that this process starts are sampled
     runtime.vt_settings_list.restype = ctypes.c_size_t
     runtime.vt_settings_list.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     room = ctypes.create_string_buffer(1 << 16)

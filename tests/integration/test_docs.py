@@ -126,6 +126,9 @@ TYPED = {
     ),
     ("sampling.md", "vtrace run --sample mpiexec -n 4 ./heat      # 100 samples per second of each thread's CPU time"):
         Typed("cp $DOCS/plain heat", ("SAMPLING clock=CPU period=10000000",), after="vtrace dump heat --only SAMPLING"),
+    ("sampling.md", "vtrace run --sample python3 solve.py"): Typed(
+        "cp $DOCS/solve.py .", ("solve.trace: ", "callpath"),
+    ),
     ("summary.md", "vtrace summary heat2d"): Typed(UNIFIED, ("Time by class", "iterate", "inclusive"),
                                                     after="cat regions.csv"),
     ("summary.md", "vtrace timers heat2d | jq '.timers[] | select(.label == \"solve\") | .mean_ns'"): Typed(

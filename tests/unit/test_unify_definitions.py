@@ -42,6 +42,7 @@ GOOD: dict[str, list[Any]] = {
     "MEMBER": [9, 1, "rates"],
     "SAMPLING": [1, 10_000_000, 4_000_000, 40],
     "SAMPLES": [3, 50, 500_000_000, 2, 1, 0, b"\x31" + bytes(7) + b"\1" + bytes(7)],
+    "PYTHON_CODE": [1, "Solver.step", "solve.py", 12, b"\x80\0"],
 }
 
 
@@ -73,6 +74,7 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert found.offsets == [(5, 0, 6, 1)]
     assert [sampling.period for sampling in found.sampling] == [10_000_000]
     assert (found.samples[3].samples, found.samples[3].weight, found.samples[3].lost) == (50, 500_000_000, 1)
+    assert (found.python_codes[1].name, found.python_codes[1].line) == ("Solver.step", 12)
     assert (found.user_comms, found.members_of) == ({1: "queue"}, {(9, 1): "rates"})
 
 

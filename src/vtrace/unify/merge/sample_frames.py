@@ -19,14 +19,15 @@ from vtrace.io.archive.definitions import Definitions, InterruptGenerator, Regio
 from vtrace.io.common.arrays import distinct
 from vtrace.io.common.interning import same_array
 from vtrace.io.local.maps import U8, SampleMaps
-from vtrace.io.local.records import CODE_MASK, FRAME_OWN, OPEN_ADDRESS, SCHEMA
+from vtrace.io.local.records import CODE_MASK, FRAME_OWN, FRAME_PYTHON, OPEN_ADDRESS, SCHEMA
 from vtrace.io.local.samples import CLOCKS
 from vtrace.symbols.modules import Place, places
-from vtrace.symbols.stack_frames import CallFrame, PlaceFrames, find_frames
+from vtrace.symbols.stack_frames import CallFrame, find_frames
 from vtrace.symbols.symbols import Function, Symbols
 from vtrace.unify.merge.dedup import MergedDefinitions
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import LocalRegion, RegionAt
+from vtrace.unify.model.python_frames import PythonFrames
 
 _KINDS = SCHEMA.enumerations["vt_frame_kind"]
 _STARTS = {
@@ -56,7 +57,11 @@ class Weight(NamedTuple):
     ns: int
 
 
-class _MergedFrames(MergedDefinitions[Place, tuple[CallFrame, ...]]):
+FramePlace = Place | CallFrame
+"""Where a frame is: code in a file, or a line of a Python function."""
+
+
+class _MergedFrames(MergedDefinitions[FramePlace, tuple[CallFrame, ...]]):
     def combine(self, one: tuple[CallFrame, ...], other: tuple[CallFrame, ...]) -> tuple[CallFrame, ...]:
         """Takes the one with more knowledge: only ranks that see the file of a function know its name."""
         return max(one, other, key=lambda frames: (len(frames), bool(frames[0].file), [str(f) for f in frames]))
@@ -72,8 +77,8 @@ class _FrameParts:
 class FrameSteps:
     """The steps of all frames of the run. functions: symbol of the function that has the code of each place."""
 
-    steps: Mapping[Place, tuple[int, ...]]
-    functions: Mapping[Place, str]
+    steps: Mapping[FramePlace, tuple[int, ...]]
+    functions: Mapping[FramePlace, str]
     generators: Mapping[Weight, int]
     unknown_region: int
     regions: int
@@ -86,18 +91,20 @@ class FrameStep:
 
     def __init__(self, processes: Sequence[Process], symbols: Symbols, definitions: Definitions) -> None:
         self._processes, self._symbols, self._definitions = processes, symbols, definitions
-        self._places: dict[int, list[Place]] = {}
+        self._places: dict[int, list[FramePlace]] = {}
         self.lines: list[tuple[int, int]] = []
         """On rank 0: region and source code location of each step that is no region."""
 
     def contribute(self) -> _FrameParts:
         self._places = {process.number: _places_of(process) for process in self._processes}
-        stacks = find_frames(self._symbols, {place for own in self._places.values() for place in own})
+        everywhere = {place for own in self._places.values() for place in own}
+        stacks = find_frames(self._symbols, {place for place in everywhere if isinstance(place, Place)})
         found = _FrameParts(_MergedFrames(), set())
         for process in self._processes:
             for i, place in enumerate(self._places[process.number]):
                 if place not in found.frames:
-                    found.frames.add(place, (process.number, i), stacks[place])
+                    frames = (place,) if isinstance(place, CallFrame) else stacks[place]
+                    found.frames.add(place, (process.number, i), frames)
             found.weights |= {Weight(_clock(process), ns) for ns in _weights(process).tolist()}
         return found
 
@@ -159,7 +166,7 @@ class FrameStep:
 class _FunctionRegions:
     """The archive's regions by function. The functions of frames become regions unless they are there."""
 
-    def __init__(self, definitions: Definitions, stacks: PlaceFrames) -> None:
+    def __init__(self, definitions: Definitions, stacks: Mapping[FramePlace, tuple[CallFrame, ...]]) -> None:
         self._regions = definitions.regions
         unknown = self._regions.pop()
         known = [(n, r) for n, r in enumerate(self._regions) if (r.role, r.paradigm) == (_FUNCTION, _COMPILER)]
@@ -201,15 +208,20 @@ def _clock(process: Process) -> int:
     return process.definitions.sampling[0].clock if process.definitions.sampling else min(CLOCKS)
 
 
-def _places_of(process: Process) -> list[Place]:
+def _places_of(process: Process) -> list[FramePlace]:
     """The places of a process's frames, in their order."""
     values = _frames(process)
-    in_memory = values & np.uint64(OPEN_ADDRESS) != 0
-    offsets, addresses = values[~in_memory] & np.uint64(CODE_MASK), values[in_memory]
+    in_python = values & np.uint64(FRAME_PYTHON) != 0
+    in_memory = ~in_python & (values & np.uint64(OPEN_ADDRESS) != 0)
+    in_module = ~(in_python | in_memory)
+    offsets, addresses = values[in_module] & np.uint64(CODE_MASK), values[in_memory]
     addresses = addresses & ~np.uint64(OPEN_ADDRESS | FRAME_OWN)
     modules = process.definitions.modules
-    found: list[Place | None] = [None] * len(values)
-    where = [*np.flatnonzero(~in_memory).tolist(), *np.flatnonzero(in_memory).tolist()]
+    found: list[FramePlace | None] = [None] * len(values)
+    codes = PythonFrames(process.definitions.python_codes)
+    for at in np.flatnonzero(in_python).tolist():
+        found[at] = codes.of(int(values[at]))
+    where = [*np.flatnonzero(in_module).tolist(), *np.flatnonzero(in_memory).tolist()]
     for at, place in zip(where, places(modules, offsets.astype(np.uint32), addresses), strict=True):
         found[at] = place
     return [place for place in found if place is not None]

@@ -12,12 +12,13 @@ import numpy as np
 
 from vtrace.io.common.enumerations import names_of
 from vtrace.io.local.listing import COMM_KINDS, FUNCTION_KINDS, Record, plain
-from vtrace.io.local.records import CODE_MASK, FRAME_OWN, LOST_REASONS, OPEN_ADDRESS, REFERS_TO
+from vtrace.io.local.records import CODE_MASK, FRAME_OWN, FRAME_PYTHON, LOST_REASONS, OPEN_ADDRESS, REFERS_TO
 from vtrace.io.local.samples import ENDS, Sample
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Symbols
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import ProcessDefinitions
+from vtrace.unify.model.python_frames import PythonFrames
 
 _TYPES: dict[object, str] = {"u": "<u8", "i": "<i8", "f": "<f8"}
 _TYPES |= enumerate(("<u1", "<u2", "<u4", "<u8", "<i1", "<i2", "<i4", "<i8", "<f4", "<f8"), 1)
@@ -32,6 +33,7 @@ class Labels:
         self._known, self._symbols = definitions, symbols
         self._places: dict[tuple[str, int], Place] = {}
         self._bare: dict[tuple[str, int], dict[str, Any]] = {}
+        self._python = PythonFrames(definitions.python_codes)
 
     def learn(self, process: Process) -> Collection[Place]:
         """Returns the places of all functions that the process called, for Symbols.resolve."""
@@ -69,7 +71,7 @@ class Labels:
 
     def learn_frames(self, frames: Collection[int]) -> Collection[Place]:
         """Like learn, for frames of samples. Returns the places that were not known before."""
-        keys = {self._frame(frame) for frame in frames} - self._places.keys()
+        keys = {self._frame(frame) for frame in frames if not frame & FRAME_PYTHON} - self._places.keys()
         offsets = sorted(number for what, number in keys if what == "offset")
         addresses = sorted(number for what, number in keys if what == "address")
         found = places(self._known.modules, np.array(offsets, np.uint32), np.array(addresses, np.uint64))
@@ -80,10 +82,17 @@ class Labels:
     def of_sample(self, sample: Sample) -> dict[str, Any]:
         """Returns the values of a sample. stack: names of the functions, innermost first; at: their places in files;
         own: indexes of the frames of vtrace."""
-        stack = [self._function(*self._frame(frame)) for frame in sample.frames]
+        stack = [self._of_frame(frame) for frame in sample.frames]
         known = {"ticks": sample.ticks, "weight": sample.weight, "overruns": sample.overruns, "end": ENDS[sample.end]}
         own = [i for i, frame in enumerate(sample.frames) if frame & FRAME_OWN]
         return known | {"stack": [s["name"] for s in stack], "at": [s["at"] for s in stack], "own": own}
+
+    def _of_frame(self, frame: int) -> dict[str, Any]:
+        if not frame & FRAME_PYTHON:
+            return self._function(*self._frame(frame))
+        found = self._python.of(frame)
+        at = f"{os.path.basename(found.file or '')}:{found.line}"
+        return {"name": plain(found.function.name), "at": plain(at)}
 
     @staticmethod
     def _frame(frame: int) -> tuple[str, int]:

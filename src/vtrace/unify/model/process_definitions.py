@@ -151,6 +151,15 @@ class Sampling(NamedTuple):
     signal: int
 
 
+class PythonCode(NamedTuple):
+    """A code object of CPython. line: of its begin; lines: its co_linetable, empty if unknown."""
+
+    name: str
+    file: str
+    line: int
+    lines: bytes
+
+
 class SampleSums(NamedTuple):
     """The samples of a location when the runtime completed its files. weight: ns; ends: bytes of a number (u64) for
     each of vt_sample_end."""
@@ -208,6 +217,7 @@ class ProcessDefinitions:
     sampling: list[Sampling] = field(default_factory=list)
     """One, or none for a process without samples."""
     samples: dict[int, SampleSums] = field(default_factory=dict)
+    python_codes: dict[int, PythonCode] = field(default_factory=dict)
     members_of: dict[tuple[int, int], str] = field(default_factory=dict)
     """Names of the user's groups, by the kind (DEFINITIONS: REGION or METRIC) and id of a member."""
 
@@ -290,10 +300,18 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.user_comms[values[0]] = values[1]
         case "MEMBER":
             found.members_of[values[0], values[1]] = values[2]
+        case _:
+            _add_sampling(found, kind, values)
+
+
+def _add_sampling(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
+    match kind:
         case "SAMPLING":
             found.sampling = [Sampling(*values)]
         case "SAMPLES":
             found.samples[values[0]] = SampleSums(*values[1:])
+        case "PYTHON_CODE":
+            found.python_codes[values[0]] = same(PythonCode(*values[1:]))
 
 
 def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: int) -> None:
@@ -322,5 +340,6 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     child.user_comms = parent.user_comms | child.user_comms
     child.members_of = parent.members_of | child.members_of
     child.sampling = child.sampling or parent.sampling
+    child.python_codes = parent.python_codes | child.python_codes
     own = {module.slot for module in child.modules}
     child.modules = [*child.modules, *(m for m in parent.modules if m.ticks <= fork_ticks and m.slot not in own)]

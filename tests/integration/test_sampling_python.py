@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Samples of Python programs: the functions of Python take the place of the interpreter's frames."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.build.run import unify, vtrace
+from support.readers.sample_dump import samples, weights
+from support.tools import ROOT, call, command
+
+PROGRAMS = ROOT / "tests/programs"
+UNIT = 0.3
+"""Seconds of CPU time."""
+CALLERS = {
+    "Solver.heavy": {"Solver.step"}, "Solver.light": {"Solver.step", "other"}, "Solver.key": {"Solver.step"},
+    "Solver.step": {"<module>"}, "generated": {"größe"}, "größe": {"<module>"}, "other": {"Thread.run"},
+    "spin": {"Solver.heavy", "Solver.light", "Solver.key", "generated"},
+}  # fmt: skip
+"""The Python functions of the program, with those that call them."""
+SHARES = {"Solver.heavy": 3, "Solver.light": 2, "Solver.key": 1, "generated": 1}
+"""CPU time of spin in units, by its caller."""
+
+
+def interpreters() -> list[str]:
+    """The Pythons of the machine: that of the tests, Debian's, and those of pyenv."""
+    roots = sorted((Path.home() / ".pyenv/versions").glob("3.*/bin/python3"), key=str)
+    found = {Path(path).resolve(): str(path) for path in [shutil.which("python3", path="/usr/bin"), *roots] if path}
+    return [sys.executable, *(path for real, path in found.items() if real != Path(sys.executable).resolve())]
+
+
+def version_of(python: str) -> tuple[int, int]:
+    major, minor = call([python, "-c", "import sys; print(*sys.version_info[:2])"], Path.cwd()).stdout.split()
+    return int(major), int(minor)
+
+
+def known_interpreters() -> list[str]:
+    """One of each version whose frames vtrace reads. Each is a program of its own layout: CPython 3.11, 3.12, 3.13."""
+    return [
+        *{version: python for python in interpreters() if (3, 11) <= (version := version_of(python)) < (3, 14)}.values()
+    ]
+
+
+def sampled(where: Path, python: str, program: str, *arguments: str, **env: str) -> str:
+    """Runs a Python program with samples; returns its standard output."""
+    words = [*command("vtrace"), "run", "--sample=200", python, PROGRAMS / program, *arguments]
+    return call(words, where, {"VT_FILE_PREFIX": "py", "PYTHONDONTWRITEBYTECODE": "1"} | env).stdout
+
+
+def own(stack: Sequence[str]) -> list[str]:
+    """The functions of the program in a stack, innermost first."""
+    return [name for name in stack if name in CALLERS or name in ("<module>", "Thread.run")]
+
+
+@pytest.mark.parametrize("python", known_interpreters())
+def test_shares_and_callers(tmp_path: Path, python: str) -> None:
+    """Each function is called by those that call it in the source; C functions between them stay; the time of each is
+    the CPU time that the program has used there."""
+    used = [int(word) for word in sampled(tmp_path, python, "sampled.py", str(UNIT)).split()]
+    found: list[dict[str, Any]] = samples(tmp_path, "py")
+    assert abs(sum(weights(found).values()) - sum(used)) < 0.1 * sum(used)
+    time: Counter[str] = Counter()
+    for sample in found:
+        stack = own(sample["stack"])
+        for function, caller in pairwise(stack):
+            assert function not in CALLERS or caller in CALLERS[function], sample["stack"]
+        if "spin" in stack:
+            time[stack[stack.index("spin") + 1]] += sample["weight"]
+            if "Solver.key" in stack and "builtin_sorted" in sample["stack"]:
+                assert sample["stack"].index("Solver.key") < sample["stack"].index("builtin_sorted")
+        assert not any(name.startswith("_PyEval_EvalFrameDefault") for name in sample["stack"][3:]), sample["stack"]
+    for function, units in SHARES.items():
+        assert abs(time[function] - units * UNIT * 1e9) < 0.15 * units * UNIT * 1e9 + 4e7, time
+
+
+def test_profile(tmp_path: Path) -> None:
+    """Functions and lines of Python in the archive, with their file."""
+    sampled(tmp_path, sys.executable, "sampled.py", str(UNIT))
+    unify(tmp_path, "py")
+    rows = vtrace(tmp_path, "profile", "py", "--by", "callpath", "--csv", "--sort", "inclusive").stdout
+    assert "<module> > Solver.step > Solver.heavy > spin" in rows
+    assert "größe" in rows
+    lines = vtrace(tmp_path, "profile", "py", "--by", "line", "--csv").stdout.splitlines()
+    source = (PROGRAMS / "sampled.py").read_text().splitlines()
+    first = source.index("def spin(seconds):") + 1
+    within = [line for line in lines if "sampled.py:" in line.split(",")[0]]
+    numbers = {int(line.split(",")[0].rpartition(":")[2]) for line in within}
+    assert {first + 4, first + 5} & numbers, numbers
+    busiest = max(within, key=lambda line: int(line.split(",")[1]))
+    assert first < int(busiest.split(",")[0].rpartition(":")[2]) <= first + 6
+
+
+def test_forked_processes(tmp_path: Path) -> None:
+    """A forked child knows the functions that its parent has defined, and defines its own."""
+    program = tmp_path / "forks.py"
+    program.write_text(
+        "import os, time\n"
+        "def spin():\n    end = time.process_time() + 0.4\n    while time.process_time() < end: pass\n"
+        "def child():\n    spin()\n"
+        "spin()\nif not os.fork():\n    child()\n    os._exit(0)\nos.wait()\n"
+    )
+    words = [*command("vtrace"), "run", "--sample=200", sys.executable, program]
+    call(words, tmp_path, {"VT_FILE_PREFIX": "py"})
+    unify(tmp_path, "py")
+    rows = vtrace(tmp_path, "profile", "py", "--by", "callpath", "--csv").stdout
+    paths = [row.split(",")[0] for row in rows.splitlines()]
+    assert any(path.endswith("<module> > spin") for path in paths)
+    assert any("<module> > child > spin" in path for path in paths)
+    assert "unknown Python" not in rows
+
+
+@pytest.mark.parametrize("python", known_interpreters())
+def test_storms(tmp_path: Path, python: str) -> None:
+    """Signals at any instruction of the interpreter: the program ends as without them, and every function is known."""
+    env = {"VT_SAMPLE_RATE": "5000", "VT_SAMPLE_CLOCK": "wall"}
+    words = [*command("vtrace"), "run", python, PROGRAMS / "sampled_storm.py", "2"]
+    done = call(words, tmp_path, {"VT_FILE_PREFIX": "py"} | env, timeout=120)
+    assert done.stdout == "done\n"
+    unify(tmp_path, "py")
+    rows = vtrace(tmp_path, "profile", "py", "--by", "callpath", "--csv").stdout
+    assert "deep > deep > deep" in rows
+    assert "unknown Python" not in rows
+
+
+def test_other_versions(tmp_path: Path) -> None:
+    """Frames of the interpreter stay, and one line says so."""
+    others = [python for python in interpreters() if not (3, 11) <= version_of(python) < (3, 14)]
+    if not others:
+        pytest.skip("this machine has no Python before 3.11 or after 3.13")
+    words = [*command("vtrace"), "run", "--sample", others[-1], "-c", "print('here')"]
+    done = call(words, tmp_path, {"VT_FILE_PREFIX": "py"})
+    assert done.stdout == "here\n"
+    assert done.stderr.count("have the frames of its interpreter") == (b"EvalFrameDefault" in _exported(others[-1]))
+
+
+def _exported(python: str) -> bytes:
+    """The bytes of the executable and its libpython, which name what they export."""
+    libraries = Path(python).resolve().parent.parent.glob("lib/libpython3*.so*")
+    return b"".join(path.read_bytes() for path in [Path(os.path.realpath(python)), *libraries])
