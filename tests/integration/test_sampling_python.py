@@ -121,7 +121,7 @@ def test_forked_processes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("python", known_interpreters())
 def test_storms(tmp_path: Path, python: str) -> None:
     """Signals at any instruction of the interpreter: the program ends as without them, and every function is known."""
-    env = {"VT_SAMPLE_RATE": "5000", "VT_SAMPLE_CLOCK": "wall"}
+    env = {"VT_SAMPLE_RATE": "1000", "VT_SAMPLE_CLOCK": "wall"}
     words = [*command("vtrace"), "run", python, PROGRAMS / "sampled_storm.py", "2"]
     done = call(words, tmp_path, {"VT_FILE_PREFIX": "py"} | env, timeout=120)
     assert done.stdout == "done\n"
