@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import math
+import re
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -222,3 +223,20 @@ def test_damaged_contexts(tmp_path: Path) -> None:
         rows = profile(path.parent, "--by", by)["profile"]
         assert sum(row["samples"] for row in rows) == 39
         assert all(0 <= row["exclusive_ns"] < 10**6 for row in rows)
+
+
+def test_samples_in_the_summary(score_p: Path, tmp_path: Path) -> None:
+    """vtrace summary has the same numbers of the functions that samples found, also for a window, and a line with the
+    first of them; it says nothing of samples where there are none."""
+    archive = score_p / "scorep-sampling"
+    for words in ((), ("--from", "25%", "--to", "75%")):
+        found = json.loads(vtrace(score_p, "summary", archive, "--json", *words).stdout)["samples"]
+        rows = [row for row in profile(archive, *words)["profile"] if row["samples"] and row["source"] == "samples"]
+        assert [{key: row[key] for key in found[0]} for row in rows] == found
+        assert {row["function"] for row in found} >= {"body", "tiny"}
+    shown = vtrace(score_p, "summary", archive).stdout
+    assert re.search(r"^  inside +\d+ samples in the program's own code: [\d.]+ % body, ", shown, re.MULTILINE)
+    assert "Time inside the program, by samples" in shown
+    without = vtrace(score_p, "summary", score_p / "scorep-heat2d").stdout
+    assert "inside " not in without
+    assert "samples" not in without

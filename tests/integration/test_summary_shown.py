@@ -22,8 +22,8 @@ from support.users.terminal import on_terminal
 from vtrace.text import plain
 
 TABLES = (
-    "classes", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories", "layers",
-    "heap", "coverage",
+    "classes", "samples", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories",
+    "layers", "heap", "coverage",
 )  # fmt: skip
 
 

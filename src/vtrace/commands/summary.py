@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from vtrace.reports.summary import SummaryNumbers
 
 _TABLES = (
-    "classes", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories", "layers",
-    "heap", "coverage",
+    "classes", "samples", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories",
+    "layers", "heap", "coverage",
 )  # fmt: skip
 """The tables of reports/summary.py, repeated here: importing that module loads numpy."""
 _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
@@ -92,7 +92,7 @@ def command(
         if numbers.caveats:
             click.echo()
         if not tables:
-            _head(numbers)
+            _head(numbers, next(each for each in made if each.name == "samples"))
         sheet.show([each for each in made if _is_shown(each)])
         word = operand(Path(archive))
         console.note(f"next: vtrace view {word}   for the timeline; vtrace report {word}   for charts")
@@ -113,9 +113,9 @@ def _about(numbers: SummaryNumbers) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _head(numbers: SummaryNumbers) -> None:
+def _head(numbers: SummaryNumbers, samples: Sheet) -> None:
     from vtrace.analysis import programs
-    from vtrace.reports import report_numbers, summary
+    from vtrace.reports import report_numbers, sample_sheets, summary
 
     trace = numbers.trace
     known = dict(report_numbers.about(trace, numbers.window))
@@ -131,7 +131,7 @@ def _head(numbers: SummaryNumbers) -> None:
         ("shown", known.get("shown", "")),
         ("coverage", report_numbers.missing(trace, numbers.window)),
     ]
-    pairs += [("time", summary.lead(numbers))]
+    pairs += [("time", summary.lead(numbers)), ("inside", sample_sheets.line(samples))]
     for name, text in pairs:
         if text:
             click.echo(f"  {name.ljust(10)}  {plain(text)}")

@@ -14,6 +14,7 @@ from vtrace.analysis.programs import of_processes
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent, activity_times, init_and_finalize_times
 from vtrace.analysis.questions.collectives import CollectiveTotals, by_operation, operation_text
+from vtrace.analysis.questions.costs import CostQuestion, Costs
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix
 from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
@@ -26,6 +27,7 @@ from vtrace.console import some
 from vtrace.reports import report_numbers
 from vtrace.reports.io_sheets import io
 from vtrace.reports.rma_sheets import rma, rma_synchronization
+from vtrace.reports.sample_sheets import samples
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ class SummaryNumbers:
     io: Table
     heap: Table
     allocations: Table
+    costs: Costs | None
+    """None: the archive has no calling contexts, so no samples."""
     events: int
     """The number of events read."""
     notes: list[str]
@@ -75,6 +79,8 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
     questions: list[AnyQuestion] = [profile, extent, matrix, totals, rma, io]
     questions += [heap] if len(heap_metrics(trace)) else []
     questions += [allocations] if _SIZE in trace.attributes["name"].tolist() else []
+    costs = CostQuestion() if len(trace.contexts) else None
+    questions += [costs] if costs else []
     met = trace.scan(questions, **window.arguments())
     notes = [f"{met.stray:,} Leave events without an Enter are left out"] if met.stray else []
     notes += [f"{met.unknown:,} events are of kinds that the installed OTF2 does not know"] if met.unknown else []
@@ -82,7 +88,7 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
     return SummaryNumbers(
         trace, window, table, activity_times(trace, table, extent.answer(), window),
         init_and_finalize_times(trace, table), matrix.answer(), totals.answer(), rma.answer(), io.answer(),
-        heap_curve(heap.answer(), trace), allocations.answer(),
+        heap_curve(heap.answer(), trace), allocations.answer(), costs.answer() if costs else None,
         sum(met.events.values()), notes + met.problems,
     )  # fmt: skip
 
@@ -123,7 +129,8 @@ ALL = "all with --json or --csv"
 def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> list[Sheet]:
     """All tables. sort: order of regions; top: rows that people see."""
     made = (
-        classes(numbers), regions(numbers, sort).cut(top, f"--top shows more, {ALL}"), messages(numbers).cut(top, ALL),
+        classes(numbers), samples(numbers.trace, numbers.window, numbers.costs).cut(top, f"--top shows more, {ALL}"),
+        regions(numbers, sort).cut(top, f"--top shows more, {ALL}"), messages(numbers).cut(top, ALL),
         collectives(numbers).cut(top, ALL), rma(numbers).cut(top, ALL),
         rma_synchronization(numbers), *io(numbers, top, ALL), heap(numbers).cut(top, ALL),
         coverage(numbers, top),

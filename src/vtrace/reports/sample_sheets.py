@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The functions in which samples found the program: a table of vtrace summary, and its line at the head."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vtrace.analysis.questions.costs import Costs
+from vtrace.analysis.selection import Patterns, Selection
+from vtrace.console import some
+from vtrace.reports.profile_sheets import ProfileNumbers
+from vtrace.reports.profile_sheets import sheet as profile_sheet
+from vtrace.reports.sheet import Column, Row, Sheet
+
+if TYPE_CHECKING:
+    from vtrace.analysis.trace import Trace
+
+_COLUMNS = (
+    Column("exclusive_ns", "exclusive s", "ns"), Column("inclusive_ns", "inclusive s", "ns"),
+    Column("share", "%", "fraction"), Column("share_error", "± %", "fraction"), Column("samples", "samples"),
+    Column("function", "function", "text"), Column("class", kind="text"), Column("defined", kind="text"),
+)  # fmt: skip
+_FIRST = 3
+"""Functions that the line names."""
+
+
+def samples(trace: Trace, window: Selection, costs: Costs | None) -> Sheet:
+    """The functions of the program's own code as `vtrace profile` has them, the largest exclusive time first. costs:
+    None for an archive without samples."""
+    made = Sheet("samples", "Time inside the program, by samples", [*_COLUMNS], [])
+    if costs is None or not costs.samples.rows:
+        return made
+    everything = profile_sheet(ProfileNumbers(trace, window, Patterns(), costs, "function", []))
+    made.rows = [_row(row) for row in everything.rows if row["source"] == "samples" and row["samples"]]
+    made.notes = everything.notes[:1]
+    return made
+
+
+def _row(row: Row) -> Row:
+    return {column.key: row[column.key] for column in _COLUMNS}
+
+
+def line(made: Sheet) -> str:
+    """The functions with the largest shares; empty without samples."""
+    if not made.rows:
+        return ""
+    count = some(sum(row["samples"] for row in made.rows), "sample")
+    named = (f"{100 * row['share']:.3g} % {row['function']}" for row in made.rows[:_FIRST])
+    return f"{count} in the program's own code: {', '.join(named)}"
