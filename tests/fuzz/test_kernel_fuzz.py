@@ -4,10 +4,12 @@ number of inputs. Findings stay in build/fuzz."""
 
 from __future__ import annotations
 
+import lzma
 import os
+import re
 import shutil
 import struct
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,7 @@ BEFORE_ZERO = (
 )
 """Inputs of ends.c: a receive before the archive's zero puts its clock forward."""
 CHUNK, WRONG_CHECKSUM, STORED, RAW_BYTES, DEFINITIONS = 1, 2, 4, 8, 16
+PROGRESS = re.compile(r"#\d+\s+(NEW|REDUCE|RELOAD|pulse)\b")
 FLAGS = [
     "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined", "-Wall", "-Wextra",
     "-Dmadvise=vt_fuzz_madvise",
@@ -144,7 +147,8 @@ def programs(directory: Path) -> Path:
 
 
 def fuzz(program: Path, directory: Path, seconds: int) -> tuple[int, str]:
-    """Runs libFuzzer; returns its exit code and output. Inputs with new coverage stay in the corpus under directory."""
+    """Runs libFuzzer; returns its exit code, and its output without progress, with the inputs found as base64 of xz: a
+    test run's log is enough to repeat a finding. Inputs with new coverage stay in the corpus under directory."""
     corpus, found = directory / "corpus", directory / "found"
     for path in (corpus, found):
         path.mkdir(exist_ok=True)
@@ -154,7 +158,10 @@ def fuzz(program: Path, directory: Path, seconds: int) -> tuple[int, str]:
     known = seeds(directory / "seeds") if program.name == "kernel" else programs(directory / "seeds")
     done = call([*words, f"-artifact_prefix={found}/", corpus, known], directory,
                 check=False, timeout=36_000 if RUNS else seconds + 120)  # fmt: skip
-    return done.returncode, done.stderr
+    text = "\n".join(line for line in done.stderr.splitlines() if not PROGRESS.match(line))
+    for path in sorted(found.iterdir()):
+        text += f"\n{path.name}: {b64encode(lzma.compress(path.read_bytes())).decode()}"
+    return done.returncode, text
 
 
 def test_the_kernel_takes_anything(tmp_path: Path) -> None:
