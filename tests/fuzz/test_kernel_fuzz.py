@@ -153,7 +153,7 @@ def fuzz(program: Path, directory: Path, seconds: int) -> tuple[int, str]:
     for path in (corpus, found):
         path.mkdir(exist_ok=True)
     # The sanitizer uses most of the memory, and huge pages multiply its use.
-    limits = ["-max_len=8192", "-timeout=10", "-malloc_limit_mb=256", "-rss_limit_mb=8192"]
+    limits = ["-max_len=8192", "-timeout=60", "-malloc_limit_mb=256", "-rss_limit_mb=8192"]
     words = [program, f"-runs={RUNS}" if RUNS else f"-max_total_time={seconds}", *limits, "-seed=1"]
     known = seeds(directory / "seeds") if program.name == "kernel" else programs(directory / "seeds")
     done = call([*words, f"-artifact_prefix={found}/", corpus, known], directory,
