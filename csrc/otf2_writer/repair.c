@@ -30,6 +30,7 @@ struct clock {
     struct vt_item *waits; /* for */
     int ended;
     uint64_t begin, put; /* by how much the clock is put forward now */
+    uint64_t showed; /* ns + 1 of the latest end that showed the time to others */
     struct vt_knot *knots;
     uint64_t nknots;
 };
@@ -213,6 +214,12 @@ static struct vt_item *take(struct queue *q)
 
 static uint64_t shown(const struct clock *c, uint64_t ns) { return vt_times_put(ns, c->begin, c->put); }
 
+static uint64_t show(struct clock *c, uint64_t ns)
+{
+    c->showed = ns + 1;
+    return shown(c, ns);
+}
+
 /* Puts the clock forward if a message arrives at ns that the sender sent when its clock showed `sent`. base: ns and
    `sent` before any clock was put forward. */
 static int arrive(struct repair *r, struct clock *c, uint64_t ns, uint64_t sent, uint64_t base, int doubtful,
@@ -228,6 +235,10 @@ static int arrive(struct repair *r, struct clock *c, uint64_t ns, uint64_t sent,
         r->result->ignored++;
         r->result->left++;
         return 1;
+    }
+    if (c->showed == ns + 1) { /* others have the time of this moment from before the clock was put forward */
+        r->result->ignored++;
+        r->result->left++;
     }
     uint64_t put = sent + 1 - ns;
     if (c->nknots && c->knots[c->nknots - 1].ns == ns) c->nknots--;
@@ -252,7 +263,7 @@ static int sent(struct repair *r, struct clock *c, const struct vt_end *e, uint3
     struct vt_item *i = q->first && !q->first->given ? take(q) : new_item(r);
     if (!i) return 0;
     int posted = i->begun != 0;
-    i->sent = shown(c, e->ns);
+    i->sent = show(c, e->ns);
     i->sent_base = e->ns;
     i->given = 1;
     i->bytes = e->what >> 4;
@@ -343,7 +354,7 @@ static int begun(struct repair *r, struct clock *c, struct vt_cursor *from, cons
     if (!i) return 0;
     if (!(e->tag & VT_END_ASIDE)) from->alone = i;
     else if (!vt_pair_table_set(&r->open, (uint64_t)process << 1 | 1, e->request, (uintptr_t)i)) return 0;
-    uint64_t now = shown(c, e->ns);
+    uint64_t now = show(c, e->ns);
     const int prefix = (e->tag & VT_END_FLOW) == VT_FLOW_PREFIX;
     const uint32_t known = i->known;
     i->begun++;

@@ -76,7 +76,7 @@ struct vt_knot {
 struct vt_repaired {
     uint64_t messages, reversed_messages, collectives, reversed_collectives; /* between clocks; collectives: calls */
     uint64_t most, largest; /* the most ns by which one ran backwards, and by which a clock is put forward */
-    uint64_t ignored, left; /* ends without a partner or impossible; what still runs backwards */
+    uint64_t ignored, left; /* ends without a partner or impossible; what may still run backwards */
     struct vt_knot *knots; /* of all clocks, one after the other; vt_kernel_repair_free frees them and first */
     uint64_t *first; /* nclocks + 1: first knot of each clock */
 };

@@ -36,6 +36,8 @@ BEFORE_ZERO = (
     "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEICAICFwU=",
 )
 """Inputs of ends.c: a receive before the archive's zero puts its clock forward."""
+ONE_MOMENT = "5HoAEAEAAAIEC/wAAfwMAAAAAAwAAgAACwQCAA=="
+"""An input of ends.c: a process sends and receives at one moment, and the answer puts its clock forward."""
 CHUNK, WRONG_CHECKSUM, STORED, RAW_BYTES, DEFINITIONS = 1, 2, 4, 8, 16
 PROGRESS = re.compile(r"#\d+\s+(NEW|REDUCE|RELOAD|pulse)\b")
 FLAGS = [
@@ -132,6 +134,7 @@ def programs(directory: Path) -> Path:
     for name, data in {"messages": there + back, "collectives": b"".join(all_of + later)}.items():
         (directory / name).write_bytes(parts + data)
     (directory / "stranger").write_bytes(b64decode(STRANGER))
+    (directory / "one moment").write_bytes(b64decode(ONE_MOMENT))
     for n, data in enumerate(BEFORE_ZERO):
         (directory / f"before zero {n}").write_bytes(b64decode(data))
     sent, back, received = [4, number["SEND"], 252, 0, 8], [0, number["TIME"], 0, 255], [0, number["RECV"], 0, 2, 8]

@@ -73,7 +73,7 @@ class Repaired:
     ignored: int
     """Ends without a partner, or impossible ones."""
     left: int
-    """Messages and collectives that still run backwards."""
+    """Messages and collectives that may still run backwards."""
     knots: list[tuple[U8, U8]]
     """For each clock: times (ns), and the ns by which the clock is put forward from each time on."""
 

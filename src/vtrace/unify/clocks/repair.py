@@ -72,8 +72,8 @@ def repair(run: Run, clocks: Clocks, definitions: Definitions, near: Path, conte
         console.detail(line)
     if repaired.left:
         console.warn(
-            f"{repaired.left} messages or collective calls still run backwards: events are missing, so the matches of "
-            "their ends are uncertain"
+            f"{repaired.left} messages or collective calls may still run backwards: events are missing, so the matches "
+            "of their ends are uncertain, or a process sent and received within a tick of its clock"
         )
     return repaired
 
