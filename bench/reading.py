@@ -10,7 +10,7 @@ from pathlib import Path
 
 import _otf2
 from measure import BIN, ENVIRONMENT, HERE, Row, at_most, build, run
-from unify import HEAT_STEPS, record, vtunify
+from unify import HEAT_STEPS, record, unified
 from unify import prepare as prepare_heat
 
 EVENTS = 20_000_000
@@ -55,17 +55,16 @@ def heat(work: Path) -> tuple[Path, int]:
     """The archive of heat2d on 4 ranks, and its number of events."""
     words = ["mpiexec", "-n", "4", "./heat2d", "400", str(HEAT_STEPS)]
     subprocess.run(words, cwd=work, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
-    vtunify(work, 2, "heat2d")
+    archive = unified(work, "heat2d")
     sizes = run(sys.executable, "-c", "import vtrace; print(vtrace.open('heat2d').locations.events.sum())", cwd=work)
-    return work / "heat2d.trace", int(sizes[0])
+    return archive, int(sizes[0])
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
     """Rates in millions of events per second on one processor."""
     library, floors, rates, profiles, mixed = _otf2.Config.lib_path(), [], [], [], []
     record(work, EVENTS, 1)
-    vtunify(work, 2)
-    archive = work / "traced.trace"
+    archive = unified(work, "traced")
     messages, events = heat(work)
     for _ in range(repetitions):
         floors.append(1e3 / run("./reader", library, archive / "traces.otf2", 0, cwd=work)[0])
@@ -83,7 +82,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
 def measure_memory(work: Path) -> list[Row]:
     """vtrace summary of 100 M events of two threads: seconds and MiB."""
     record(work, LARGE, 2)
-    vtunify(work, 2)
+    unified(work, "traced")
     seconds, size = run(sys.executable, "-c", COMMAND, BIN / "vtrace", "summary", "traced", cwd=work)
     what = f"vtrace summary of {LARGE // 10**6} M events, {os.cpu_count()} cores"
     return [at_most(what, "s", [seconds], 15), at_most(what, "MiB", [size], 500)]

@@ -80,6 +80,14 @@ def vtunify(work: Path, prefix: str, *options: str, jobs: int = 1, programs: int
     return seconds(work, [[*words, f"archive{number}"] for number in range(programs)])
 
 
+def unified(work: Path, prefix: str) -> Path:
+    """The archive PREFIX.trace of the local files of a prefix, made by two threads."""
+    archive = work / f"{prefix}.trace"
+    shutil.rmtree(archive, ignore_errors=True)
+    subprocess.run([BIN / "vtunify", "-q", "-j", "2", prefix], cwd=work, env=ENVIRONMENT, check=True)
+    return archive
+
+
 def vtunify_mpi(work: Path, prefix: str, ranks: int, programs: int = 1) -> float:
     """The same with that many ranks each."""
     words = [BIN / "mpiexec", "-n", ranks, BIN / "vtunify-mpi", "-q", "-k", prefix, "-o"]

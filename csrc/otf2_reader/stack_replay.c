@@ -21,7 +21,7 @@ struct replay {
     uint32_t *children;   /* hash of (parent, region) to paths */
     uint64_t mask;
     uint32_t *latest;     /* the child of each path that was found last */
-    uint64_t paths_room, slices_room;
+    uint64_t paths_room, slices_room, spans_room;
     int64_t now;          /* time of the previous event */
     int64_t flush_stop;   /* end of the flush that is the innermost call now */
     uint64_t flushing, known; /* known: regions of the archive have numbers below this one */
@@ -132,12 +132,18 @@ static inline int is_runtime(const struct replay *r, uint32_t region)
     return r->marks >> VT_MARK_RUNTIME & 1 && r->out.runtime_of && r->out.runtime_of[region];
 }
 
+/* The class of the innermost call. */
+static inline uint64_t class_now(const struct replay *r)
+{
+    const uint32_t region = r->frames[r->depth - 1].region;
+    return is_runtime(r, region) ? r->out.runtime_class : r->out.class_of[region];
+}
+
 /* Adds the time since the previous event to the class of the innermost call. */
 static void draw(struct replay *r, int64_t begin, int64_t end)
 {
     struct vt_replay *o = &r->out;
-    uint64_t class = r->depth ? o->class_of[r->frames[r->depth - 1].region] : o->classes;
-    if (r->depth && is_runtime(r, r->frames[r->depth - 1].region)) class = o->runtime_class;
+    uint64_t class = r->depth ? class_now(r) : o->classes;
     double *line = o->line + class * o->bins, width = (double)(o->to - o->from) / (double)o->bins;
     double a = (double)(begin - o->from) / width, z = (double)(end - o->from) / width;
     uint64_t first = (uint64_t)a, last = (uint64_t)z;
@@ -156,10 +162,37 @@ static inline int64_t within(const struct vt_replay *o, int64_t t)
     return t < o->from ? o->from : t > o->to ? o->to : t;
 }
 
+/* The batch has made room. */
+static void keep_span(struct replay *r, int64_t t)
+{
+    struct vt_span span = {.end = t, .region = VT_NONE};
+    if (r->depth) {
+        span.region = r->frames[r->depth - 1].region;
+        span.depth = r->depth < UINT16_MAX ? (uint16_t)r->depth : UINT16_MAX;
+        span.class = (uint16_t)class_now(r);
+    }
+    r->out.spans[r->out.nspans++] = span;
+}
+
+/* Forgets the spans, and makes room for those of n events. Returns 0 without memory. */
+static int clear_spans(struct replay *r, uint64_t n)
+{
+    struct vt_replay *o = &r->out;
+    const uint64_t room = 2 * n + 2; /* an event may end a flush, too; the end of the batch */
+    o->nspans = 0;
+    if (!o->want_spans || room <= r->spans_room) return 1;
+    void *bigger = realloc(o->spans, room * sizeof *o->spans);
+    if (!bigger) return 0;
+    o->spans = bigger;
+    r->spans_room = room;
+    return 1;
+}
+
 static inline void pass(struct replay *r, int64_t t)
 {
     int64_t begin = within(&r->out, r->now), end = within(&r->out, t);
     if (r->out.bins && end > begin) draw(r, begin, end);
+    if (r->out.want_spans) keep_span(r, t);
     r->now = t;
 }
 
@@ -358,6 +391,7 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
     if (b->details) rest.details_end += b->ndetails; /* not even 0 may be added to NULL */
     if (b->attributes) rest.attributes_end += b->nattributes;
     out->nslices = 0;
+    if (!clear_spans(r, b->count)) return VT_READ_NO_MEMORY;
     r->known = out->flush_region == VT_NONE ? out->nregions : out->flush_region;
     if (b->count && !out->events) out->first = r->now = b->time[0];
     for (uint64_t i = 0; i < b->count; i++) {
@@ -382,6 +416,7 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
         if (!fine) return VT_READ_NO_MEMORY;
     }
     if (b->count) out->last = b->time[b->count - 1];
+    if (b->count && out->want_spans) pass(r, out->last);
     out->events += b->count;
     return VT_READ_OK;
 }
@@ -398,8 +433,9 @@ VT_EXPORT int vt_replay_add_paths(struct vt_replay *out, const struct vt_path *p
 VT_EXPORT int vt_replay_end(struct vt_replay *out, int64_t ns)
 {
     struct replay *r = (struct replay *)out;
-    int fine = 1;
+    int fine = clear_spans(r, 1);
     out->nslices = 0;
+    if (!fine) return VT_READ_NO_MEMORY;
     if (r->flushing) {
         if (ns < r->flush_stop) ns = r->flush_stop;
         if (out->last < r->flush_stop) out->last = r->flush_stop;
@@ -422,7 +458,7 @@ VT_EXPORT void vt_replay_begin(struct vt_replay *out)
         memset(&out->path_stats[out->touched_paths[i]], 0, sizeof *out->path_stats);
     memset(r->marked, 0, sizeof r->marked);
     r->marks = 0;
-    out->ntouched = out->ntouched_paths = out->nslices = 0;
+    out->ntouched = out->ntouched_paths = out->nslices = out->nspans = 0;
     out->stray = out->closed = out->events = out->deepest = 0;
     out->runtime = 0;
     out->first = out->last = r->now = 0;
@@ -456,8 +492,8 @@ VT_EXPORT void vt_replay_free(struct vt_replay *out)
 {
     struct replay *r = (struct replay *)out;
     if (!r) return;
-    void *all[] = {out->regions, out->touched, out->paths, out->path_stats, out->touched_paths,
-                   out->slices,  r->frames,    r->open,    r->children,     r->latest};
+    void *all[] = {out->regions, out->touched, out->paths, out->path_stats, out->touched_paths, out->slices,
+                   out->spans,   r->frames,    r->open,    r->children,     r->latest};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(r);
 }

@@ -38,6 +38,14 @@ struct vt_slice {
     uint32_t region, depth; /* 0: outermost */
 };
 
+/* A time in which the innermost call does not change. It begins where the span before it ended. */
+struct vt_span {
+    int64_t end;
+    uint32_t region; /* VT_NONE: outside of all calls */
+    uint16_t depth; /* open calls, at most UINT16_MAX */
+    uint16_t class; /* of the call; 0 outside */
+};
+
 #define VT_MARK_RUNTIME 4 /* bit of mark_of: a library works by itself inside calls of the region */
 
 /* The first part says what to find; set before vt_replay_begin. Regions have numbers below nregions; the last number
@@ -48,6 +56,7 @@ struct vt_replay {
     uint64_t want_paths, paths_max; /* beyond paths_max a call belongs to the path around it */
     uint64_t want_slices; /* calls of at least shortest ns */
     int64_t shortest;
+    uint64_t want_spans; /* of each batch, up to its last event; needs class_of */
     const uint8_t *site_of; /* enum vt_site_kind of each region; NULL: no call sites. Else paths are flat: a call is */
     uint64_t site_attribute; /* below the value of this attribute, or below the region around it */
     int64_t begun, ended; /* calls between these times count; INT64_MIN, INT64_MAX: the whole location */
@@ -57,7 +66,7 @@ struct vt_replay {
     const uint8_t *class_of; /* of each region */
     const uint8_t *runtime_of; /* 1: calls of a region inside calls with the mark VT_MARK_RUNTIME are a library's own
                                   work; NULL: none */
-    uint64_t runtime_class; /* the class of `line` for these calls */
+    uint64_t runtime_class; /* the class of these calls */
     double *line; /* [classes + 1][bins] ns; the last class: outside all regions */
     uint64_t flush_region; /* last but one, stands for each BufferFlush event; VT_NONE: ignores these events */
     struct vt_stats *regions; /* results from here on, of the location since vt_replay_begin */
@@ -65,7 +74,8 @@ struct vt_replay {
     struct vt_path *paths;
     uint32_t *touched, *touched_paths; /* the regions and paths that have calls */
     struct vt_slice *slices; /* of the last batch */
-    uint64_t ntouched, ntouched_paths, npaths, nslices;
+    struct vt_span *spans; /* of the last batch, or of the end */
+    uint64_t ntouched, ntouched_paths, npaths, nslices, nspans;
     uint64_t stray; /* leaves without an enter, left out */
     uint64_t closed; /* regions that were open at the end */
     int64_t first, last; /* times of the first and last event */

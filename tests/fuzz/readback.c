@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libFuzzer on csrc/otf2_reader. Input bytes become calls of callbacks, as libotf2 makes them for a damaged archive:
+/* libFuzzer on csrc/otf2_reader and csrc/kernels. Input bytes become calls of callbacks, as libotf2 makes them for a damaged archive:
    any values in any order. The results are checked. test_readback_fuzz.py builds this file with ASan and UBSan, and
    writes calls.h, which calls each callback with arguments of its types. */
 #include <dlfcn.h>
 #include <string.h>
 #include "insist.h"
+#include "kernels/tiles.h"
 #include "otf2_reader/definitions.h"
 #include "otf2_reader/stack_replay.h"
 
@@ -130,6 +131,44 @@ static void check_stats(const struct vt_stats *s)
     INSIST(s->calls && s->min >= 0 && s->min <= s->max && s->inclusive >= 0 && s->inclusive <= s->total);
 }
 
+/* Sums a column over the bins of a tile. */
+static uint64_t sum(const uint8_t *tile, unsigned column)
+{
+    const unsigned n = tile[0] | (unsigned)tile[1] << 8, columns = tile[2];
+    const uint8_t *at = tile + 3 + columns;
+    uint64_t all = 0;
+    for (unsigned c = 0; c < column; c++) at += n * tile[3 + c];
+    for (unsigned i = 0; i < n; i++, at += tile[3 + column]) {
+        uint64_t value = 0;
+        memcpy(&value, at, tile[3 + column]);
+        all += value;
+    }
+    return all;
+}
+
+/* All levels have the same events and the same time, and the tiles of a level have its bins. */
+static void check_tiles(const struct vt_pyramid *p, uint64_t events)
+{
+    uint64_t bins[VT_TILE_LEVELS] = {0}, counts[VT_TILE_LEVELS] = {0}, times[VT_TILE_LEVELS] = {0}, levels = 0;
+    for (uint64_t i = 0; i < p->ntiles; i++) {
+        const struct vt_tile *t = &p->tiles[i];
+        const uint8_t *tile = p->bytes + t->offset;
+        const uint64_t level = (t->level - p->level) / VT_TILE_FAN;
+        INSIST(t->offset + t->bytes <= p->nbytes && level < VT_TILE_LEVELS && tile[2] == VT_TILE_FIRST_CLASS + CLASSES);
+        INSIST(t->number == bins[level] / VT_TILE_BINS && bins[level] % VT_TILE_BINS == 0);
+        if (level >= levels) levels = level + 1;
+        bins[level] += tile[0] | (unsigned)tile[1] << 8;
+        counts[level] += sum(tile, VT_TILE_EVENTS);
+        for (unsigned c = 0; c < CLASSES; c++) times[level] += sum(tile, VT_TILE_FIRST_CLASS + c);
+        INSIST(sum(tile, VT_TILE_TIME) + sum(tile, VT_TILE_SECOND_TIME) + sum(tile, VT_TILE_REST) <= UINT64_MAX >> 2);
+    }
+    INSIST(levels && bins[0] == p->bins && bins[levels - 1] == 1 && counts[0] == events);
+    for (uint64_t k = 1; k < levels; k++) {
+        INSIST(counts[k] == counts[0] && times[k] == times[0]);
+        INSIST(bins[k] == ((bins[k - 1] - 1) >> VT_TILE_FAN) + 1);
+    }
+}
+
 /* Adds the call paths of calling contexts, and lets events name them. */
 static void add_paths(struct vt_replay *r)
 {
@@ -146,9 +185,11 @@ static void add_paths(struct vt_replay *r)
     r->node_of = node_of;
 }
 
+static const uint8_t class_of[REGIONS] = {0, 1, 2, 1, 0};
+
 static struct vt_replay *make_replay(uint8_t how, double *line)
 {
-    static const uint8_t class_of[REGIONS] = {0, 1, 2, 1, 0}, site_of[REGIONS] = {0, VT_SITE_CALL, 1, 2, 3};
+    static const uint8_t site_of[REGIONS] = {0, VT_SITE_CALL, 1, 2, 3};
     struct vt_replay *r = vt_replay_new(REGIONS, how & 1);
     INSIST(r);
     if (how & 2) r->paths_max = 4;
@@ -165,9 +206,11 @@ static struct vt_replay *make_replay(uint8_t how, double *line)
 }
 
 /* Reads the events of a location in batches. */
-static void read_events(struct vt_replay *r, struct vt_batch *b)
+static void read_events(struct vt_replay *r, struct vt_batch *b, struct vt_pyramid *tiles)
 {
     int64_t last = INT64_MIN;
+    uint64_t events = 0;
+    if (tiles) vt_tiles_begin(tiles, byte() * 64u, (int64_t)number());
     vt_replay_begin(r);
     b->last = INT64_MIN;
     b->ended = 0;
@@ -186,8 +229,12 @@ static void read_events(struct vt_replay *r, struct vt_batch *b)
         last = b->last;
         INSIST(vt_replay_batch(r, b) == VT_READ_OK);
         check_replay(r, b);
+        events += b->count;
+        INSIST(!tiles || vt_tiles_batch(tiles, r, b) == VT_READ_OK);
     }
     INSIST(vt_replay_end(r, b->last < r->to ? b->last : r->to) == VT_READ_OK);
+    INSIST(!tiles || vt_tiles_end(tiles, r) == VT_READ_OK);
+    if (tiles) check_tiles(tiles, events);
     for (uint64_t i = 0; i < r->ntouched; i++) check_stats(&r->regions[r->touched[i]]);
     for (uint64_t i = 0; i < r->ntouched_paths; i++) INSIST(r->path_stats[r->touched_paths[i]].calls);
 }
@@ -234,6 +281,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct vt_replay *r = make_replay(how, line);
     if (more & 1) r->flush_region = REGIONS - 2;
     if (more & 2) r->mark_of = marks;
+    if (more & 4) r->want_spans = 1, r->class_of = class_of;
+    struct vt_pyramid *tiles = more & 4 ? vt_tiles_new(REGIONS, CLASSES) : NULL;
+    INSIST(tiles || !(more & 4));
     struct vt_batch *b = vt_readback_batch(CAPACITY);
     INSIST(b);
     b->from = r->from, b->to = how & 32 ? r->to : INT64_MAX;
@@ -243,8 +293,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     b->resolution += !b->resolution; /* Python replaces a resolution of 0 by 10^9 */
     b->want_attributes = how >> 7;
     memset(b->wanted, 1, sizeof b->wanted);
-    read_events(r, b);
-    read_events(r, b); /* a second location, from the rest of the input */
+    read_events(r, b, tiles);
+    read_events(r, b, tiles); /* a second location, from the rest of the input */
+    vt_tiles_free(tiles);
     vt_readback_batch_free(b);
     vt_replay_free(r);
     return 0;

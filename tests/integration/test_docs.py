@@ -176,6 +176,9 @@ TYPED = {
     ("view.md", "vtrace view heat2d"): Typed(
         UNIFIED, ("127.0.0.1",), edits=(("heat2d", "heat2d --idle 0.02"),)  # no browser requests the page
     ),
+    ("view.md", "vtrace view --text heat2d"): Typed(
+        UNIFIED, ("MPI Rank 0", "= user"), edits=((" --from 1.2s --to 1.3s", " --from 10% --to 20%"),)
+    ),  # the run is shorter
     ("view.md", "vtrace report heat2d                # heat2d.html"): Typed(
         "cp $DOCS/heat heat2d; mpiexec -n 4 ./heat2d; vtunify -k -o heat2d heat2d", ("heat2d.html\n",),
         edits=(("vtunify", "rm -r heat2d.trace heat2d.html; vtunify"),),  # both commands write these files
@@ -200,6 +203,7 @@ NOT_TYPED = {
     ("survival.md", "vtunify: warning: the buffer of rank 1 lies on node1: /scratch/heat.xnode1-101-18ea2134.buffer"):
         "wants two nodes",
     ("unify.md", "mpiexec -n 64 --map-by node vtunify-mpi -o /shared/heat /local/heat"): "wants nodes",
+    ("view.md", "heat2d: 4 locations, a column is 12.5 ms"): "a picture; see tests/integration/test_view_text.py",
     ("view.md", "vtrace: on your own machine: ssh -L 41371:127.0.0.1:41371 login1   then open the address there"):
         "what a command prints; tests/integration/test_view.py",
 }  # fmt: skip

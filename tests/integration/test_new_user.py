@@ -96,9 +96,19 @@ def test_settings_and_their_defaults(quickstart: tuple[Path, dict[str, str]]) ->
 
 def test_viewing(quickstart: tuple[Path, dict[str, str]]) -> None:
     (block,) = (block for block in BLOCKS if block.heading == "Viewing" and block.commands)
-    lines = {line.split()[1]: line for line in (typed.line.partition("#")[0].strip() for typed in block.commands)}
-    assert list(lines) == ["summary", "profile", "diff", "view", "mpip", "report", "export"]
-    summary, profile, diff, view, mpip, report, export = lines.values()
+    lines = [typed.line.partition("#")[0].strip() for typed in block.commands]
+    assert [line.split()[1] for line in lines] == [
+        "summary",
+        "profile",
+        "diff",
+        "view",
+        "view",
+        "mpip",
+        "report",
+        "export",
+    ]
+    summary, profile, diff, view, text, mpip, report, export = lines
+    assert "MPI Rank 0" in call(["sh", "-c", text], quickstart[0]).stdout
     assert "exclusive s" in call(["sh", "-c", profile], quickstart[0]).stdout
     assert "mpiP" in call(["sh", "-c", mpip], quickstart[0]).stdout
     assert "Time by class" in call(["sh", "-c", summary], quickstart[0]).stdout

@@ -4,18 +4,23 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
+import sys
 import tempfile
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level, some
+from vtrace.errors import UsageError
+from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.timeline.server import Server
@@ -28,15 +33,24 @@ if TYPE_CHECKING:
     "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
     help="Show at most N calls: the longest ones.",
 )  # fmt: skip
+@click.option("--text", is_flag=True, help="Draw the timeline in the terminal; start no server.")
+@click.option(
+    "--width", metavar="N", type=click.IntRange(20, 10_000), help="Columns of --text [default: those of the terminal]."
+)
+@click.option(
+    "--rows", metavar="N", type=click.IntRange(1, 100_000), default=40, show_default=True,
+    help="Rows of --text: more locations share rows.",
+)  # fmt: skip
 @click.option("--no-browser", is_flag=True, help="Print the address; open no browser.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port [default: any free port].")
 @click.option(
     "--idle", metavar="MINUTES", type=click.FloatRange(min=0.01), default=15, show_default=True,
     help="Stop after MINUTES without a request from the page.",
 )  # fmt: skip
+@click.pass_context
 def command(
-    archive: str, begin: str | None, end: str | None, ranks: str | None, helpers: bool, most: int, no_browser: bool,
-    port: int, idle: float,
+    context: click.Context, archive: str, begin: str | None, end: str | None, ranks: str | None, helpers: bool,
+    most: int, text: bool, width: int | None, rows: int, no_browser: bool, port: int, idle: float,
 ) -> None:  # fmt: skip
     """A server on this machine serves Perfetto's user interface to this machine only: no data leaves the machine.
     ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
@@ -47,8 +61,39 @@ def command(
       vtrace view heat --from 1.2s --to 1.3s    all calls in this range
       vtrace view heat --ranks 0-7,64
       vtrace view --no-browser heat             on a login node: prints the address
+      vtrace view --text heat                   in the terminal, a letter for each step of time
     """
+    others = ("width", "rows") if not text else ("most", "no_browser", "port", "idle")
+    given = [name for name in others if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
+    if given:
+        option = f"--{given[0].replace('_', '-')}"
+        raise UsageError(f"{option} has no effect {'with' if text else 'without'} --text", "leave one of them out")
+    if text:
+        _draw(archive, begin, end, ranks, helpers, width, rows)
+        return
     show(archive, begin, end, ranks, most, not no_browser, port, idle, helpers=helpers)
+
+
+def _draw(
+    archive: str, begin: str | None, end: str | None, ranks: str | None, helpers: bool, width: int | None, rows: int
+) -> None:
+    """Prints the timeline as text. Raises VtraceError."""
+    from vtrace.analysis.selection import Selection
+    from vtrace.timeline.text_picture import draw, duration_text, picture
+    from vtrace.timeline.tile_cache import tiles_of
+
+    console = Console("vtrace", environment_level("vtrace"))
+    trace = opened(archive)
+    part = Selection.of_options(trace, begin, end, ranks, helpers)
+    warn_of_caveats(console, trace, part)
+    width = width or shutil.get_terminal_size((120, 40)).columns
+    shown = picture(trace, tiles_of(trace, console), part, width, rows)
+    for line in trace.problems:
+        console.warn(line)
+    step = (shown.end - shown.begin) / shown.ns.shape[2]
+    click.echo(f"{plain(title(trace))}: {some(len(part.rows(trace)), 'location')}, a column is {duration_text(step)}")
+    for text in draw(shown, sys.stdout.isatty() and not os.environ.get("NO_COLOR")):
+        click.echo(text, color=True)
 
 
 def show(

@@ -10,6 +10,7 @@ stored bytes) and names (lists of texts that columns refer to by number). All nu
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,9 +75,11 @@ def write(archive: Path, name: str, version: int, of: str, table: SidecarTable) 
     ).encode()
     body = head + b"".join(stored)
     path = archive / FOLDER / name
+    part = path.with_name(f"{name}.{os.getpid()}")
     try:
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(_HEAD.pack(MAGIC, len(head), checksum(0, body)) + body)
+        part.write_bytes(_HEAD.pack(MAGIC, len(head), checksum(0, body)) + body)
+        part.rename(path)
     except OSError as error:
         raise VtraceError(f"{path} cannot be written: {error.strerror}") from error
 

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Builds the pyramid of a location in one pass: only the open tile of each level is in memory. */
+#include "tiles.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define PER_BIN 64u /* events in a finest bin, about */
+#define FEWEST 2048u /* bins of a finest level: from a quarter of them on */
+#define MOST_COLUMNS (VT_TILE_FIRST_CLASS + VT_TILE_CLASSES)
+
+struct share {
+    uint64_t ns;
+    uint32_t region;
+};
+
+/* An open bin. slots: the largest of the bins that it joins; at the finest level the regions of `touched` stand for
+   them. */
+struct bin {
+    struct share slots[VT_TILE_SLOTS << VT_TILE_FAN];
+    uint32_t nslots, depth;
+    uint64_t rest, events, classes[VT_TILE_CLASSES];
+};
+
+struct level {
+    struct bin bin;
+    uint64_t filled, bins; /* bins so far; bins in all */
+    uint64_t columns[MOST_COLUMNS][VT_TILE_BINS]; /* of the open tile */
+};
+
+struct pyramid {
+    struct vt_pyramid out; /* first: the part that Python sees */
+    struct level *levels;
+    uint32_t nlevels, ntouched;
+    uint64_t *times; /* ns of each region in the finest open bin */
+    uint32_t *touched; /* the regions with times there */
+    uint64_t room, tiles_room;
+    int64_t now, border; /* end of the last span; end of the finest open bin */
+    int64_t end;
+    const int64_t *events; /* times of the batch's events */
+    uint64_t nevents, counted;
+    int failed;
+};
+
+/* ---- Tiles ---- */
+
+static int make_room(struct pyramid *p, uint64_t bytes)
+{
+    struct vt_pyramid *o = &p->out;
+    if (o->nbytes + bytes > p->room) {
+        uint64_t room = 2 * (o->nbytes + bytes);
+        void *more = realloc(o->bytes, room);
+        if (!more) return 0;
+        o->bytes = more;
+        p->room = room;
+    }
+    if (o->ntiles == p->tiles_room) {
+        uint64_t room = p->tiles_room ? 2 * p->tiles_room : 256;
+        void *more = realloc(o->tiles, room * sizeof *o->tiles);
+        if (!more) return 0;
+        o->tiles = more;
+        p->tiles_room = room;
+    }
+    return 1;
+}
+
+static uint8_t width_of(const uint64_t *values, uint32_t n)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < n; i++) all |= values[i];
+    return all > UINT32_MAX ? 8 : all > UINT16_MAX ? 4 : all > UINT8_MAX ? 2 : all ? 1 : 0;
+}
+
+/* Appends the open tile of a level to the bytes. */
+static void store(struct pyramid *p, uint32_t number)
+{
+    struct level *l = &p->levels[number];
+    struct vt_pyramid *o = &p->out;
+    const uint32_t n = (uint32_t)((l->filled - 1) % VT_TILE_BINS) + 1,
+                   columns = VT_TILE_FIRST_CLASS + (uint32_t)o->nclasses;
+    if (p->failed || !make_room(p, 3 + columns + (uint64_t)columns * n * 8)) {
+        p->failed = 1;
+        return;
+    }
+    uint8_t *head = o->bytes + o->nbytes, *at = head + 3 + columns;
+    head[0] = (uint8_t)n, head[1] = (uint8_t)(n >> 8), head[2] = (uint8_t)columns;
+    for (uint32_t c = 0; c < columns; c++) {
+        const uint8_t width = head[3 + c] = width_of(l->columns[c], n);
+        for (uint32_t i = 0; width && i < n; i++, at += width) memcpy(at, &l->columns[c][i], width);
+    }
+    const uint64_t bytes = (uint64_t)(at - head);
+    o->tiles[o->ntiles++] = (struct vt_tile){o->nbytes, bytes, (uint32_t)o->level + number * VT_TILE_FAN,
+                                             (uint32_t)((l->filled - 1) / VT_TILE_BINS)};
+    o->nbytes += bytes;
+}
+
+/* ---- Bins ---- */
+
+static void add_share(struct bin *b, struct share s)
+{
+    for (uint32_t i = 0; i < b->nslots; i++)
+        if (b->slots[i].region == s.region) {
+            b->slots[i].ns += s.ns;
+            return;
+        }
+    b->slots[b->nslots++] = s; /* never more than those of four bins */
+}
+
+/* More time first; of equal times the lower region, so that the order of events does not matter. */
+static int is_above(struct share a, struct share b) { return a.ns != b.ns ? a.ns > b.ns : a.region < b.region; }
+
+/* Puts a slot into a list of the largest; the one that drops out goes to rest. */
+static void rank(struct share *best, uint32_t *n, uint64_t *rest, struct share s)
+{
+    if (*n == VT_TILE_SLOTS && !is_above(s, best[*n - 1])) {
+        *rest += s.ns;
+        return;
+    }
+    if (*n == VT_TILE_SLOTS) *rest += best[--*n].ns;
+    uint32_t at = (*n)++;
+    for (; at && is_above(s, best[at - 1]); at--) best[at] = best[at - 1];
+    best[at] = s;
+}
+
+static void join(struct bin *above, const struct bin *b, const struct share *best, uint32_t n, uint32_t nclasses)
+{
+    for (uint32_t i = 0; i < n; i++) add_share(above, best[i]);
+    for (uint32_t c = 0; c < nclasses; c++) above->classes[c] += b->classes[c];
+    above->rest += b->rest;
+    above->events += b->events;
+    if (b->depth > above->depth) above->depth = b->depth;
+}
+
+/* Closes the open bin of a level. */
+static void close_bin(struct pyramid *p, uint32_t number)
+{
+    struct level *l = &p->levels[number];
+    struct bin *b = &l->bin;
+    struct share best[VT_TILE_SLOTS];
+    uint32_t n = 0;
+    const uint32_t nclasses = (uint32_t)p->out.nclasses, at = (uint32_t)(l->filled % VT_TILE_BINS);
+    if (number) {
+        for (uint32_t i = 0; i < b->nslots; i++) rank(best, &n, &b->rest, b->slots[i]);
+    } else {
+        for (uint32_t i = 0; i < p->ntouched; i++) {
+            const uint32_t region = p->touched[i];
+            rank(best, &n, &b->rest, (struct share){p->times[region], region});
+            p->times[region] = 0;
+        }
+        p->ntouched = 0;
+    }
+    uint64_t values[MOST_COLUMNS] = {0};
+    if (n) values[VT_TILE_REGION] = 1 + (uint64_t)best[0].region, values[VT_TILE_TIME] = best[0].ns;
+    if (n > 1) values[VT_TILE_SECOND] = 1 + (uint64_t)best[1].region, values[VT_TILE_SECOND_TIME] = best[1].ns;
+    values[VT_TILE_REST] = b->rest, values[VT_TILE_EVENTS] = b->events, values[VT_TILE_DEPTH] = b->depth;
+    memcpy(values + VT_TILE_FIRST_CLASS, b->classes, nclasses * sizeof *values);
+    for (uint32_t c = 0; c < VT_TILE_FIRST_CLASS + nclasses; c++) l->columns[c][at] = values[c];
+    l->filled++;
+    if (number + 1 < p->nlevels) join(&p->levels[number + 1].bin, b, best, n, nclasses);
+    b->nslots = b->depth = 0;
+    b->rest = b->events = 0;
+    memset(b->classes, 0, nclasses * sizeof *b->classes);
+    if (l->filled % VT_TILE_BINS == 0 || l->filled == l->bins) store(p, number);
+    const int whole = (l->filled & ((1u << VT_TILE_FAN) - 1)) == 0 || l->filled == l->bins;
+    if (number + 1 < p->nlevels && whole) close_bin(p, number + 1);
+}
+
+/* ---- Spans and events ---- */
+
+static inline void spend(struct pyramid *p, const struct vt_span *s, int64_t until)
+{
+    const uint64_t ns = (uint64_t)(until - p->now);
+    struct bin *b = &p->levels->bin;
+    p->now = until;
+    if (s->region == VT_NONE || !ns) return;
+    if (s->depth > b->depth) b->depth = s->depth;
+    if (!p->times[s->region]) p->touched[p->ntouched++] = s->region;
+    p->times[s->region] += ns;
+    b->classes[s->class] += ns;
+}
+
+/* Closes the finest open bin, with those events of the batch that are in it. */
+static void next_bin(struct pyramid *p)
+{
+    const uint64_t first = p->counted;
+    while (p->counted < p->nevents && p->events[p->counted] < p->border) p->counted++;
+    p->levels->bin.events += p->counted - first;
+    close_bin(p, 0);
+    p->border += INT64_C(1) << p->out.level;
+}
+
+/* Adds a span that begins where the last one ended. */
+static inline void add_span(struct pyramid *p, const struct vt_span *s)
+{
+    const int64_t end = s->end < p->end ? s->end : p->end;
+    while (__builtin_expect(end >= p->border, 0)) { /* never in the last bin: it ends behind p->end */
+        spend(p, s, p->border);
+        next_bin(p);
+    }
+    if (end > p->now) spend(p, s, end);
+}
+
+VT_EXPORT int vt_tiles_batch(struct vt_pyramid *out, const struct vt_replay *replay, const struct vt_batch *batch)
+{
+    struct pyramid *p = (struct pyramid *)out;
+    p->events = batch->time;
+    p->nevents = batch->count;
+    p->counted = 0;
+    for (uint64_t i = 0; i < replay->nspans; i++) add_span(p, &replay->spans[i]);
+    p->levels->bin.events += p->nevents - p->counted; /* the spans end with the last event */
+    p->counted = p->nevents = 0;
+    return p->failed ? VT_READ_NO_MEMORY : VT_READ_OK;
+}
+
+VT_EXPORT int vt_tiles_end(struct vt_pyramid *out, const struct vt_replay *replay)
+{
+    struct pyramid *p = (struct pyramid *)out;
+    for (uint64_t i = 0; i < replay->nspans; i++) add_span(p, &replay->spans[i]);
+    while (p->levels->filled < out->bins) {
+        p->now = p->border;
+        next_bin(p);
+    }
+    return p->failed ? VT_READ_NO_MEMORY : VT_READ_OK;
+}
+
+VT_EXPORT void vt_tiles_clear(struct vt_pyramid *out) { out->nbytes = out->ntiles = 0; }
+
+VT_EXPORT void vt_tiles_begin(struct vt_pyramid *out, uint64_t events, int64_t end)
+{
+    struct pyramid *p = (struct pyramid *)out;
+    const uint64_t wanted = events / PER_BIN > FEWEST ? events / PER_BIN : FEWEST;
+    p->end = end < 0 ? 0 : end > VT_READ_LATEST ? VT_READ_LATEST : end;
+    out->level = 0;
+    while (((uint64_t)p->end >> out->level) + 1 > wanted) out->level += VT_TILE_FAN;
+    out->bins = ((uint64_t)p->end >> out->level) + 1;
+    p->nlevels = 0;
+    for (uint64_t bins = out->bins; p->nlevels < VT_TILE_LEVELS; bins = ((bins - 1) >> VT_TILE_FAN) + 1) {
+        struct level *l = &p->levels[p->nlevels++];
+        memset(&l->bin, 0, sizeof l->bin);
+        l->filled = 0;
+        l->bins = bins;
+        if (bins == 1) break;
+    }
+    for (uint32_t i = 0; i < p->ntouched; i++) p->times[p->touched[i]] = 0;
+    p->ntouched = 0;
+    p->now = 0;
+    p->border = INT64_C(1) << out->level;
+    p->failed = 0;
+    vt_tiles_clear(out);
+}
+
+VT_EXPORT struct vt_pyramid *vt_tiles_new(uint64_t nregions, uint64_t nclasses)
+{
+    struct pyramid *p = nclasses <= VT_TILE_CLASSES ? calloc(1, sizeof *p) : NULL;
+    if (!p) return NULL;
+    p->out.nregions = nregions;
+    p->out.nclasses = nclasses;
+    p->levels = calloc(VT_TILE_LEVELS, sizeof *p->levels);
+    p->times = calloc(nregions + 1, sizeof *p->times);
+    p->touched = calloc(nregions + 1, sizeof *p->touched);
+    if (p->levels && p->times && p->touched) return &p->out;
+    vt_tiles_free(&p->out);
+    return NULL;
+}
+
+VT_EXPORT void vt_tiles_free(struct vt_pyramid *out)
+{
+    struct pyramid *p = (struct pyramid *)out;
+    if (!p) return;
+    void *all[] = {out->bytes, out->tiles, p->levels, p->times, p->touched};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    free(p);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A location's pyramid of time bins, for timelines of any zoom. A bin of level n is 2^n ns wide and begins at a multiple
+   of its width; a level has bins four times as wide as the level below. VT_TILE_BINS bins in a row are a tile, the unit
+   that files store and pages fetch.
+
+   Of each bin the pyramid knows exactly: the time in each class of regions, the number of events, the deepest stack of
+   calls with time in the bin. Of the regions with the most exclusive time it keeps VT_TILE_SLOTS per bin while it joins
+   four bins to one, so the two that a tile names are lower bounds: the time that a bin's `rest` gives is not told by
+   region. */
+#ifndef VT_TILES_H
+#define VT_TILES_H
+
+#include "../otf2_reader/stack_replay.h"
+
+#define VT_TILE_BINS 256u
+#define VT_TILE_FAN 2u /* bits: four bins of a level are one of the next */
+#define VT_TILE_LEVELS 31u
+#define VT_TILE_SLOTS 12u
+#define VT_TILE_CLASSES 15u /* the most */
+
+/* The columns of a tile, in this order, each a width in bytes (0: all values are 0; 1, 2, 4, 8) in the tile's head and
+   then its values, little endian. Behind these the time in ns of each class. */
+#define VT_TILE_COLUMNS(X)                                                                                             \
+    X(REGION, 0) /* 1 + the number of the region with the most exclusive time; 0: no region */                         \
+    X(TIME, 1) /* ns in it, at least */                                                                                \
+    X(SECOND, 2)                                                                                                       \
+    X(SECOND_TIME, 3) /* the same of the second region */                                                              \
+    X(REST, 4) /* ns that are not told by region: no region has more than its own time and this one */                 \
+    X(EVENTS, 5) X(DEPTH, 6) X(FIRST_CLASS, 7)
+enum vt_tile_column {
+#define VT_TILE_NUMBER(name, number) VT_TILE_##name = number,
+    VT_TILE_COLUMNS(VT_TILE_NUMBER)
+#undef VT_TILE_NUMBER
+};
+
+/* A tile in the pyramid's bytes: two bytes with the number of bins, one with the number of columns, the widths of the
+   columns, the columns. */
+struct vt_tile {
+    uint64_t offset, bytes;
+    uint32_t level, number; /* number: of the tile in its level */
+};
+
+struct vt_pyramid {
+    uint64_t nregions, nclasses;
+    uint64_t level; /* the finest one, set by vt_tiles_begin */
+    uint64_t bins; /* of the finest level */
+    uint8_t *bytes; /* results of this location so far, until vt_tiles_clear */
+    struct vt_tile *tiles;
+    uint64_t nbytes, ntiles;
+};
+
+/* Writes the schema of these structures, as vt_kernel_schema does. */
+VT_EXPORT size_t vt_tiles_schema(char *text, size_t room);
+/* nclasses: at most VT_TILE_CLASSES. Returns NULL without memory or for more classes. */
+VT_EXPORT struct vt_pyramid *vt_tiles_new(uint64_t nregions, uint64_t nclasses);
+VT_EXPORT void vt_tiles_free(struct vt_pyramid *p);
+/* Begins a location that lasts `end` ns: its finest level has about one bin for 64 events, at least 512 unless the time is
+   shorter. */
+VT_EXPORT void vt_tiles_begin(struct vt_pyramid *p, uint64_t events, int64_t end);
+/* Adds the spans of a replay's batch, and the batch's events. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
+VT_EXPORT int vt_tiles_batch(struct vt_pyramid *p, const struct vt_replay *replay, const struct vt_batch *batch);
+/* Ends the location: adds the last spans of the replay, and fills the rest of the pyramid. */
+VT_EXPORT int vt_tiles_end(struct vt_pyramid *p, const struct vt_replay *replay);
+/* Forgets the bytes and tiles so far, which the caller has copied. */
+VT_EXPORT void vt_tiles_clear(struct vt_pyramid *p);
+
+#endif

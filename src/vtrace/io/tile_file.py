@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tiles of an archive in its folder vtrace/: a table `tiles` (sidecar.py) with a row for each tile, and a file
+tiles.data with the tiles.
+
+tiles.data is: MAGIC; the archive's identity (32 characters); the tiles, each a frame of zstd with a checksum, in the
+order of the table. csrc/kernels/tiles.h describes the bytes of a tile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from vtrace.errors import FormatError, VtraceError
+from vtrace.io import sidecar
+from vtrace.io.common.arrays import Array
+from vtrace.io.local.heads import open_file
+from vtrace.io.local.schema import Schema
+
+TILES = "tiles", 1
+"""Name and version of the table."""
+DATA = "tiles.data"
+MAGIC = b"VTTILES\n"
+_SCHEMA = Schema("vt_tiles_schema")
+COLUMN = _SCHEMA.enumerations["vt_tile_column"]
+"""The columns of a tile by name; from FIRST_CLASS on the time of each class."""
+BINS, FAN = _SCHEMA.constants["TILE_BINS"], _SCHEMA.constants["TILE_FAN"]
+_WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_LARGEST = 3 + 256 + 256 * 8 * BINS
+"""Bytes of a tile, at most."""
+
+
+class TileIndex(NamedTuple):
+    """Columns with an item for each tile, ascending by row (of trace.locations), level and number; offset and bytes: of
+    its frame."""
+
+    row: Array
+    level: Array
+    number: Array
+    offset: Array
+    bytes: Array
+
+
+def write(
+    archive: Path, of: str, index: TileIndex, scratch: BinaryIO, classes: Sequence[str], problems: Sequence[str]
+) -> None:
+    """Writes the files.
+
+    archive: the archive's directory; of: its identity; scratch: a file with the frames at their offsets; classes: names
+    of the classes in their order; problems: lines about damaged locations. Raises VtraceError.
+    """
+    path = archive / sidecar.FOLDER / DATA
+    part = path.with_name(f"{DATA}.{os.getpid()}")
+    start = len(MAGIC) + len(of)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(part, "wb") as file:
+            file.write(MAGIC + of.encode())
+            scratch.flush()
+            for offset, size in zip(index.offset.tolist(), index.bytes.tolist(), strict=True):
+                file.write(os.pread(scratch.fileno(), size, offset))
+        part.rename(path)
+    except OSError as error:
+        raise VtraceError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+    columns = {"row": np.uint32, "level": np.uint8, "number": np.uint32, "bytes": np.uint32}
+    table = {name: getattr(index, name).astype(kind) for name, kind in columns.items()}
+    table["offset"] = start + np.cumsum(index.bytes, dtype=np.uint64) - index.bytes
+    sidecar.write(
+        archive, *TILES, of, sidecar.SidecarTable(table, {"classes": list(classes), "problems": list(problems)})
+    )
+
+
+class TileFile:
+    """The tiles of an archive. classes: names of the classes of regions, in the order of the columns. problems: lines
+    about locations that were damaged when the tiles were built."""
+
+    def __init__(self, data: BinaryIO, index: TileIndex, classes: list[str], problems: list[str]) -> None:
+        self._data, self._index, self.classes, self.problems = data, index, classes, problems
+        self._first = np.searchsorted(index.row, np.arange(int(index.row.max(initial=0)) + 2))
+
+    @classmethod
+    def open(cls, archive: Path, of: str) -> TileFile | None:
+        """The tiles in the folder of an archive's directory; None: there are none.
+
+        Raises FormatError if they are damaged, of another version, or of another archive than the one with identity of.
+        """
+        table = sidecar.read(archive, *TILES, of)
+        if table is None:
+            return None
+        path = archive / sidecar.FOLDER / DATA
+        try:
+            data = open_file(path)
+        except OSError as error:
+            raise FormatError(f"{path} cannot be read: {error.strerror}") from error
+        try:
+            index = TileIndex(*(table.columns[name].astype(np.int64) for name in TileIndex._fields))
+            order = np.lexsort((index.number, index.level, index.row))
+            if data.read(len(MAGIC) + len(of)) != MAGIC + of.encode():
+                raise FormatError(f"{path} belongs to another archive")
+            if not np.array_equal(order, np.arange(len(order))) or int(index.row.max(initial=0)) > len(order):
+                raise FormatError(f"{archive / sidecar.FOLDER / TILES[0]} is damaged: order")
+            return cls(data, index, table.names["classes"], table.names["problems"])
+        except (KeyError, FormatError) as error:
+            data.close()
+            if isinstance(error, FormatError):
+                raise
+            raise FormatError(f"{archive / sidecar.FOLDER / TILES[0]} is damaged: no {error}") from error
+
+    @property
+    def _columns(self) -> int:
+        return COLUMN["FIRST_CLASS"] + len(self.classes)
+
+    def close(self) -> None:
+        self._data.close()
+
+    def levels(self, row: int) -> list[int]:
+        """The levels of a location's tiles, the finest first; none for a location without tiles."""
+        if row + 1 >= len(self._first):
+            return []
+        return sorted(set(self._index.level[self._first[row] : self._first[row + 1]].tolist()))
+
+    def bins(self, row: int, level: int, first: int, stop: int) -> Array:
+        """(columns, n) uint64: the bins of a location from first on, before stop, as far as there are any.
+
+        columns: those of COLUMN. Raises FormatError."""
+        begin, end = self._first[row], self._first[row + 1]
+        mine = begin + np.flatnonzero(self._index.level[begin:end] == level)
+        wanted = mine[(self._index.number[mine] >= first // BINS) & (self._index.number[mine] * BINS < stop)]
+        parts = [self._tile(int(tile), first, stop) for tile in wanted]
+        return np.concatenate([np.empty((self._columns, 0), np.uint64), *parts], axis=1)
+
+    def _tile(self, tile: int, first: int, stop: int) -> Array:
+        import zstandard
+
+        size, offset = int(self._index.bytes[tile]), int(self._index.offset[tile])
+        found = os.pread(self._data.fileno(), min(size, 2 * _LARGEST), offset)
+        try:
+            text = zstandard.ZstdDecompressor().decompress(found, max_output_size=_LARGEST)
+            columns = _columns(text, self._columns)
+        except (zstandard.ZstdError, ValueError, IndexError) as error:
+            raise FormatError(f"a tile of {DATA} is damaged", "remove the file: it is made anew") from error
+        base = int(self._index.number[tile]) * BINS
+        return columns[:, max(0, first - base) : max(0, stop - base)]
+
+
+def _columns(text: bytes, expected: int) -> Array:
+    """The columns of a tile, that many. Raises ValueError or IndexError for damage."""
+    n, count = int.from_bytes(text[:2], "little"), text[2]
+    if not 0 < n <= BINS or count != expected:
+        raise ValueError("size")
+    found = np.zeros((count, n), np.uint64)
+    at = 3 + count
+    for column, width in enumerate(text[3:at]):
+        if width:
+            found[column] = np.frombuffer(text, _WIDTHS.get(width, np.uint64), n, at)
+        at += n * width
+    if at != len(text):
+        raise ValueError("length")
+    return found

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The timeline as text: a row for each location or group of neighbours, a character for each step of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.activity import TREE
+from vtrace.analysis.questions.activity_bins import Timeline, grouped
+from vtrace.analysis.questions.timeline_data import location_names
+from vtrace.analysis.table import Array
+from vtrace.console import some
+from vtrace.io.tile_file import COLUMN, TileFile
+from vtrace.left_out import WHOLE_RUN
+from vtrace.reasons import CHOSEN, FLUSH
+from vtrace.text import plain
+
+if TYPE_CHECKING:
+    from vtrace.analysis.selection import Selection
+    from vtrace.analysis.source import Source
+
+LETTERS = "=MIsOTL#R.!"
+"""One for each class of TREE, one for the time outside of all calls, and one for silence."""
+_SILENT = len(LETTERS) - 1
+_FINE = 4
+"""Bins in a column from which on tiles are exact enough: a bin that a column's border cuts counts by its share."""
+_UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
+_NAME, _FEWEST = 28, 10
+"""Characters of a row's name at most, and of the picture beside it at least."""
+_NO_LOSSES = CHOSEN | WHOLE_RUN.keys() | {FLUSH}
+
+
+@dataclass
+class TextPicture:
+    """The picture in numbers.
+
+    names: of the rows. ns: (rows, classes + 1, columns) time in each class, the last one outside of all calls. silent:
+    (rows, columns) bool, True where the ledger says that nothing was recorded, against the user's wish; lossy: (rows,)
+    bool, True where it names any loss. markers: (columns,) their number. begin, end: of the window, ns.
+    """
+
+    names: list[str]
+    ns: Array
+    silent: Array
+    lossy: Array
+    markers: Array
+    begin: int
+    end: int
+
+
+def picture(trace: Source, tiles: TileFile, window: Selection, width: int, most_rows: int) -> TextPicture:
+    """The times of a selection, from tiles; events are read only where tiles are too coarse.
+
+    width: characters of a line; most_rows: more locations share rows. Raises FormatError.
+    """
+    locations, (begin, end) = window.rows(trace), window.ends(trace)
+    end = max(end, begin + 1)
+    rows = grouped(range(len(locations)), min(most_rows, len(locations)))
+    names = _names(trace, locations, rows)
+    columns = max(_FEWEST, width - max(map(len, names), default=0) - 2)
+    ns = np.zeros((len(names), len(trace.regions.classes) + 1, columns))
+    fine = np.array([_is_fine(tiles, location, (end - begin) / columns) for location in locations], bool)
+    for n in np.flatnonzero(fine).tolist():
+        ns[rows[n], :-1] += class_times(tiles, locations[n], (begin, end), ns.shape[1] - 1, columns)
+    if not fine.all():
+        coarse = np.array(locations)[~fine]
+        shared = np.full(trace.locations.rows, -1, np.int64)
+        shared[coarse] = rows[~fine]
+        line = Timeline(columns, trace.regions["class"], len(trace.regions.classes), shared, (begin, end))
+        trace.scan([line], coarse.tolist(), stop=end)
+        seconds = line.answer()[:, :-1]
+        ns[: len(seconds), :-1] += seconds * 1e9
+    whole = np.bincount(rows, minlength=len(names))[:, np.newaxis] * (end - begin) / columns
+    ns[:, -1] = np.maximum(0, whole - ns[:, :-1].sum(axis=1))
+    markers = _markers(trace, begin, end, columns)
+    return TextPicture(names, ns, *_missing(trace, window, rows, columns), markers, begin, end)
+
+
+def _names(trace: Source, locations: list[int], rows: Array) -> list[str]:
+    """The names of rows; without their middle where they are too long, since the thread stands at the end."""
+    shown, names = location_names(trace), []
+    for row in range(int(rows.max(initial=-1)) + 1):
+        members = np.flatnonzero(rows == row)
+        first, last = (plain(shown[locations[members[n]]]) for n in (0, -1))
+        name = first if len(members) == 1 else f"{first} to {last}"
+        names.append(name if len(name) <= _NAME else f"{name[: _NAME // 2 - 2]}..{name[-_NAME // 2 :]}")
+    return names
+
+
+def _is_fine(tiles: TileFile, location: int, step: float) -> bool:
+    """Returns True if the bins of a location are fine enough for columns of step ns."""
+    levels = tiles.levels(location)
+    return bool(levels) and (1 << levels[0]) * _FINE <= step
+
+
+def class_times(tiles: TileFile, location: int, window: tuple[int, int], classes: int, columns: int) -> Array:
+    """(classes, columns): ns of a location in each class. Raises FormatError."""
+    begin, end = window
+    step = (end - begin) / columns
+    level = max(level for level in tiles.levels(location) if (1 << level) * _FINE <= step)
+    first, width = begin >> level, 1 << level
+    times = tiles.bins(location, level, first, (end >> level) + 1)[COLUMN["FIRST_CLASS"] :]
+    borders = np.linspace(begin, end, columns + 1)
+    edges = (first + np.arange(times.shape[1] + 1)) * float(width)
+    found = np.zeros((classes, columns))
+    for number in range(min(classes, len(times))):
+        sums = np.concatenate([[0.0], np.cumsum(times[number], dtype=np.float64)])
+        found[number] = np.diff(np.interp(borders, edges, sums))
+    return found
+
+
+def _missing(trace: Source, window: Selection, rows: Array, columns: int) -> tuple[Array, Array]:
+    """silent and lossy of a TextPicture. A loss behind the last event stands in the last column."""
+    begin, end = window.ends(trace)
+    end = max(end, begin + 1)
+    silent = np.zeros((int(rows.max(initial=-1)) + 1, columns), bool)
+    lossy = np.zeros(len(silent), bool)
+    row_of = {int(trace.locations["id"][location]): int(rows[n]) for n, location in enumerate(window.rows(trace))}
+    selected = window.of_recording()
+    for interval in trace.not_recorded(selected["locations"], begin, end).intervals.records():
+        row = row_of.get(interval["location"])
+        if row is None or interval["reason"] in _NO_LOSSES:
+            continue
+        lossy[row] = True
+        if interval["class"] == "all":
+            times = trace.ns(np.array([interval["from"], interval["to"]], np.uint64)).tolist()
+            first, last = (min(max(0, (time - begin) * columns // (end - begin)), columns - 1) for time in times)
+            silent[row, first : last + 1] = True
+    return silent, lossy
+
+
+def _markers(trace: Source, begin: int, end: int, columns: int) -> Array:
+    times = trace.markers()["time"]
+    inside = times[(times >= begin) & (times <= end)]
+    found: Array = np.bincount(
+        np.minimum((inside - begin) * columns // max(1, end - begin), columns - 1), minlength=columns
+    )
+    return found
+
+
+def draw(shown: TextPicture, colour: bool) -> Iterator[str]:
+    """Yields the lines of the picture: times, rows, losses and markers, legend."""
+    columns = shown.ns.shape[2]
+    width = max(map(len, shown.names), default=0)
+    yield from _scale(shown, width, columns)
+    totals = shown.ns.sum(axis=(0, 2))
+    for name, times, silent, lossy in zip(shown.names, shown.ns, shown.silent, shown.lossy, strict=True):
+        classes = np.where(silent, _SILENT, times.argmax(axis=0)).tolist()
+        cells = "".join(_cell(number, colour) for number in classes)
+        yield f"{name.ljust(width)} {'!' if lossy else ' '}{cells}"
+    if shown.markers.any():
+        yield f"{'markers'.ljust(width)[:width]}  " + "".join("v" if n else " " for n in shown.markers).rstrip()
+    yield from _legend(shown, totals)
+
+
+def duration_text(ns: float) -> str:
+    """A duration with its unit: 23.1 ms."""
+    size, unit = next(pair for pair in _UNITS if ns >= pair[0] or pair[0] == 1)
+    return f"{ns / size:.4g} {unit}"
+
+
+def _scale(shown: TextPicture, width: int, columns: int) -> Iterator[str]:
+    """The times at the left border of every twentieth column, from the second on since the begin of the window."""
+    line = f"|{duration_text(shown.begin)}"
+    for column in range(20, columns - 10, 20):
+        since = (shown.end - shown.begin) * column / columns
+        line = line.ljust(column) + f"|{'+' if shown.begin else ''}{duration_text(since)}"
+    yield " " * (width + 2) + line
+
+
+def _cell(number: int, colour: bool) -> str:
+    if not colour or number >= len(TREE):
+        return LETTERS[number]
+    red, green, blue = (int(TREE[number].colour[at : at + 2], 16) for at in (1, 3, 5))
+    text = 97 if TREE[number].light_text else 30
+    return f"\x1b[{text};48;2;{red};{green};{blue}m{LETTERS[number]}\x1b[0m"
+
+
+def _legend(shown: TextPicture, totals: Array) -> Iterator[str]:
+    names = [*(one.name for one in TREE), "no call"]
+    whole = totals.sum() or 1
+    order = np.argsort(-totals, kind="stable")
+    words = [f"{LETTERS[n]} {names[n]} {100 * totals[n] / whole:.1f} %" for n in order.tolist() if totals[n] > 0]
+    yield "  ".join(words)
+    if shown.lossy.any():
+        yield f"! events are missing in {some(int(shown.lossy.sum()), 'row')}: vtrace info tells which"

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Finds the tiles of an archive, or builds them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vtrace.console import Console
+from vtrace.errors import FormatError, VtraceError
+from vtrace.io import sidecar, tile_file
+from vtrace.io.tile_file import TileFile
+from vtrace.timeline.tiles import TileBuilder
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+
+def tiles_of(trace: Source, console: Console) -> TileFile:
+    """The tiles of an archive: those beside it, or in the user's cache; else they are built, with progress. A file that
+    does not fit is built anew, after one line. Raises VtraceError."""
+    of = sidecar.identity(trace.path, trace.properties)
+    for folder in _folders(trace, of):
+        try:
+            if (found := TileFile.open(folder, of)) is not None:
+                trace.problems += [line for line in found.problems if line not in trace.problems]
+                return found
+        except FormatError as error:
+            console.note(f"{error}: made anew")
+    return _built(trace, of, console)
+
+
+def _folders(trace: Source, of: str) -> tuple[Path, Path]:
+    """The archive's directory, and the place for archives in directories that cannot be written."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return trace.path.parent, Path(cache, "vtrace", f"archive-{of}")
+
+
+def _built(trace: Source, of: str, console: Console) -> TileFile:
+    events = int(trace.locations["events"].sum())
+    before = list(trace.problems)
+    with tempfile.TemporaryFile() as scratch:
+        with console.steps("reading events", events, "events") as advance:
+            builder = TileBuilder(trace, scratch, advance)
+            trace.scan([builder])
+        index, problems = builder.answer(), [line for line in trace.problems if line not in before]
+        beside, cache = _folders(trace, of)
+        try:
+            tile_file.write(beside, of, index, scratch, trace.regions.classes, problems)
+            folder = beside
+        except VtraceError as error:
+            tile_file.write(cache, of, index, scratch, trace.regions.classes, problems)
+            folder = cache
+            console.note(f"{error}: the tiles of the timeline are in {cache / sidecar.FOLDER}")
+    found = TileFile.open(folder, of)
+    assert found is not None
+    return found

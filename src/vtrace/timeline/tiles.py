@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds the tiles of an archive: for each location a pyramid of time bins, from csrc/kernels/tiles.c."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from vtrace.analysis.question import Part, Question
+from vtrace.analysis.replay import Replay
+from vtrace.analysis.table import Array
+from vtrace.io.archive.batches import Batch, BatchBuffer
+from vtrace.io.archive.reader_abi import BatchFields, ReplayFields, event_kinds, readback
+from vtrace.io.common.arrays import view
+from vtrace.io.local.schema import Prototypes, Schema, declare
+from vtrace.io.tile_file import TileIndex
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_SCHEMA = Schema("vt_tiles_schema")
+_TILE = _SCHEMA.dtype("vt_tile")
+_Pyramid = _SCHEMA.structure("vt_pyramid")
+_pointer, _u64, _i64 = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int64
+_OWN: Prototypes = {
+    "vt_tiles_new": (ctypes.POINTER(_Pyramid), [_u64, _u64]),
+    "vt_tiles_free": (None, [_pointer]),
+    "vt_tiles_begin": (None, [_pointer, _u64, _i64]),
+    "vt_tiles_batch": (ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields)]),
+    "vt_tiles_end": (ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields)]),
+    "vt_tiles_clear": (None, [_pointer]),
+}
+_ENOUGH = 1 << 20
+"""Bytes of finished tiles that a location keeps before it packs them."""
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    declare(readback(), _OWN)
+    return readback()
+
+
+class _LocationTiles(Part):
+    def __init__(self, owner: TileBuilder, location: int) -> None:
+        self._owner, self._location, self._pyramid = owner, location, owner.pyramid(location)
+
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
+        assert replay is not None
+        assert isinstance(batch, BatchBuffer)
+        if _library().vt_tiles_batch(self._pyramid, replay.fields, batch.fields):
+            raise MemoryError
+        if self._pyramid.contents.nbytes > _ENOUGH:
+            self._owner.pack(self._location, self._pyramid)
+
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        if _library().vt_tiles_end(self._pyramid, replay.fields):
+            raise MemoryError
+        self._owner.pack(self._location, self._pyramid)
+        self._owner.give_back(self._location, self._pyramid)
+
+
+class TileBuilder(Question[_LocationTiles, TileIndex]):
+    """Packs the tiles of all locations into the file scratch.
+
+    progress: gets the number of events of each location that was read. The answer is the index of the tiles, sorted by
+    location, level and number.
+    """
+
+    replay = True
+    early = True
+
+    def __init__(self, trace: Source, scratch: BinaryIO, progress: Callable[[int], None]) -> None:
+        super().__init__()
+        self.kinds = frozenset(event_kinds())  # tiles count all events
+        self._scratch, self._progress, self._classes = scratch, progress, len(trace.regions.classes)
+        self._class_of = np.ascontiguousarray(trace.regions["class"], np.uint8)
+        self._lock, self._spare, self._rows = Lock(), list[Any](), list[Array]()
+        self._source, self._used = trace, 0
+
+    def part(self, trace: Source, location: int) -> _LocationTiles:
+        return _LocationTiles(self, location)
+
+    def configure(self, replay: Replay) -> None:
+        replay.fields.want_spans = 1
+        replay.fields.class_of = self._class_of.ctypes.data
+
+    def pyramid(self, location: int) -> Any:
+        """A pyramid of C for a location.
+
+        The number of events in the definitions may be wrong, or 0, as other tools write it: the location's file has at
+        least one byte for each event, and about ten.
+        """
+        with self._lock:
+            found = self._spare.pop() if self._spare else None
+        found = found or _library().vt_tiles_new(self._source.regions.rows, self._classes)
+        if not found:
+            raise MemoryError
+        size = self._source.bytes_of(location)
+        events = min(int(self._source.locations["events"][location]) or size // 10, size)
+        _library().vt_tiles_begin(found, events, self._source.duration)
+        return found
+
+    def give_back(self, location: int, pyramid: Any) -> None:
+        """Ends the use of a pyramid: the location is done."""
+        with self._lock:
+            self._spare.append(pyramid)
+            self._progress(int(self._source.locations["events"][location]))
+
+    def pack(self, location: int, pyramid: Any) -> None:
+        """Compresses the finished tiles of a location into the file."""
+        import zstandard
+
+        fields = pyramid.contents
+        tiles = view(fields.tiles, fields.ntiles, _TILE)
+        data = view(fields.bytes, fields.nbytes, np.uint8).data
+        packer = zstandard.ZstdCompressor(level=1, write_checksum=True)
+        frames = [
+            packer.compress(data[offset : offset + size])
+            for offset, size in zip(tiles["offset"].tolist(), tiles["bytes"].tolist(), strict=True)
+        ]
+        rows = np.empty((len(frames), 5), np.uint64)
+        rows[:, 0] = location
+        rows[:, 1], rows[:, 2] = tiles["level"], tiles["number"]
+        rows[:, 4] = [len(frame) for frame in frames]
+        with self._lock:
+            rows[:, 3] = self._used + np.cumsum(rows[:, 4]) - rows[:, 4]
+            self._used += int(rows[:, 4].sum())
+            self._scratch.write(b"".join(frames))
+            self._rows.append(rows)
+        _library().vt_tiles_clear(pyramid)
+
+    def answer(self) -> TileIndex:
+        for pyramid in self._spare:
+            _library().vt_tiles_free(pyramid)
+        self._spare.clear()
+        rows = np.concatenate(self._rows) if self._rows else np.empty((0, 5), np.uint64)
+        return TileIndex(*rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))].T)

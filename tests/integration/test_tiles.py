@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tiles of archives agree with a slow computation, bin by bin, at all levels; and what happens to tiles that are
+damaged, foreign or cannot be written."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_reading import archive
+
+import vtrace
+from support.build.builder import Builder
+from support.build.run import vtrace as command
+from support.oracles import slow_tiles
+from support.oracles.slow import FLUSH
+from support.readers.archive import read
+from support.synthetic_runs.archives import Foreign
+from support.tools import ROOT
+from vtrace.analysis.activity import CLASSES, RUNTIME
+from vtrace.analysis.trace import Trace
+from vtrace.console import QUIET, Console
+from vtrace.errors import FormatError
+from vtrace.io import sidecar
+from vtrace.io.archive.batches import BatchBuffer
+from vtrace.io.tile_file import COLUMN, DATA, TileFile
+from vtrace.timeline.tile_cache import tiles_of
+
+PROGRAMS = ("mpi_messages", "mpi_io", "ranks_threads", "nested", "heap")
+FOREIGN = ("scorep-heat2d", "scorep-omp")
+SEEDS = range(12)
+MANY_BINS = 7
+"""A seed whose archive has several tiles in a level."""
+
+
+def opened(trace: Trace) -> TileFile:
+    return tiles_of(trace, Console("test", QUIET))
+
+
+def some_archive(where: Path, seed: int) -> Path:
+    """An archive of random calls: equal times, leaves without enter, many regions, flushes, an empty location."""
+    draw = random.Random(seed)
+    events: list[list[tuple[Any, ...]]] = [[]]
+    length = draw.choice([1, 1000, 10**6, 10**10])
+    nregions = draw.choice([1, 5, 60])
+    for _ in range(2):
+        times = sorted(draw.randrange(length + 1) for _ in range(draw.choice([1, 300, 40_000])))
+        stack: list[int] = []
+        each: list[tuple[Any, ...]] = []
+        for time in times:
+            kind = draw.random()
+            if kind < 0.45 and len(stack) < 20:
+                stack.append(draw.randrange(nregions))
+                each.append((time, "Enter", stack[-1]))
+            elif kind < 0.9 and stack:
+                each.append((time, "Leave", stack.pop()))
+            elif kind < 0.92:
+                each.append((time, "Leave", draw.randrange(nregions)))
+                if each[-1][2] in stack:
+                    while stack.pop() != each[-1][2]:
+                        pass
+            elif kind < 0.93:
+                each.append((time, "BufferFlush", time + draw.randrange(1 + length // 50)))
+            else:
+                each.append((time, "MpiIrecvRequest", 1))
+        events.append(each)
+    made = Foreign(where)
+    for location, rows in enumerate(events):
+        made.events(location, rows)
+    made.begin_definitions()
+    made.machine(groups=1, length=length + draw.choice([0, 1, length // 3]))
+    for location in range(len(events)):
+        made.location(location)
+    for region in range(nregions):
+        made.region(region, f"f{region}", paradigm=draw.choice([1, 4]))
+    return made.close()
+
+
+@pytest.fixture(scope="module", params=[*PROGRAMS, *FOREIGN, *SEEDS])
+def anchor(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("tiles")
+    if request.param in PROGRAMS:
+        return archive(request.param, build, where) / "traces.otf2"
+    if request.param in FOREIGN:
+        with tarfile.open(ROOT / "tests" / "archives" / f"{request.param}.tar.xz") as packed:
+            packed.extractall(where, filter="data")
+        return where / request.param / "traces.otf2"
+    return some_archive(where / "some.trace", request.param)
+
+
+def check_regions(columns: Any, known: slow_tiles.Bin, ids: list[int]) -> None:
+    """The two named regions have at least their times, and no region has more than its own and the rest."""
+    rest, named = int(columns[COLUMN["REST"]]), {}
+    for region, time in (("REGION", "TIME"), ("SECOND", "SECOND_TIME")):
+        if number := int(columns[COLUMN[region]]):
+            named[ids[number - 1]] = int(columns[COLUMN[time]])
+    for region, time in named.items():
+        assert time <= known.regions[region] <= time + rest
+    most = max(named.values(), default=0)
+    assert all(time <= most + rest for time in known.regions.values())
+    assert sum(time > 0 for time in known.regions.values()) >= len(named) > 0 or not known.regions
+    if not rest and len(named) == 2:
+        assert sorted(known.regions.values())[-2:] == sorted(named.values())
+
+
+def test_each_bin(anchor: Path) -> None:
+    trace, slow = vtrace.open(anchor), read(anchor.parent)
+    tiles = opened(trace)
+    ids = [FLUSH if row == trace.definitions.flush_region else n for row, n in enumerate(trace.regions["id"].tolist())]
+    classes = dict(zip(ids, trace.regions["class"].tolist(), strict=True))
+    checked = 0
+    for row, location in enumerate(trace.locations["id"].tolist()):
+        steps = slow_tiles.follow(slow, location, trace.duration, classes, RUNTIME)
+        for level in tiles.levels(row):
+            found = tiles.bins(row, level, 0, 1 << 60)
+            known = slow_tiles.bins(steps, 1 << level, trace.duration)
+            assert found.shape == (COLUMN["FIRST_CLASS"] + len(CLASSES), len(known))
+            assert found[COLUMN["EVENTS"]].tolist() == [bin_.events for bin_ in known]
+            assert found[COLUMN["DEPTH"]].tolist() == [bin_.depth for bin_ in known]
+            times = found[COLUMN["FIRST_CLASS"] :].T.tolist()
+            assert times == [[bin_.classes[kind] for kind in range(len(CLASSES))] for bin_ in known]
+            for number, bin_ in enumerate(known):
+                check_regions(found[:, number], bin_, ids)
+                checked += bool(bin_.regions)
+        assert tiles.levels(row)
+    assert checked or trace.duration <= 2000
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_batches_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    for seed in (1, 4):
+        path = some_archive(tmp_path / f"{seed}.trace", seed)
+        opened(vtrace.open(path))
+        folder = path.parent / sidecar.FOLDER
+        expected = {file.name: file.read_bytes() for file in folder.iterdir()}
+        shutil.rmtree(folder)
+        with monkeypatch.context() as patched:
+            patched.setattr("vtrace.analysis.scan.BatchBuffer", lambda: BatchBuffer(size))
+            opened(vtrace.open(path))
+        assert {file.name: file.read_bytes() for file in folder.iterdir()} == expected
+
+
+def test_parts_of_a_level(tmp_path: Path) -> None:
+    trace = vtrace.open(some_archive(tmp_path / "a.trace", MANY_BINS))
+    tiles = opened(trace)
+    level = tiles.levels(1)[0]
+    whole = tiles.bins(1, level, 0, 1 << 60)
+    assert whole.shape[1] > 300
+    for first, stop in ((0, 1), (3, 300), (255, 257), (256, 256), (whole.shape[1] - 1, 1 << 40)):
+        assert np.array_equal(tiles.bins(1, level, first, stop), whole[:, first:stop])
+
+
+def damaged(path: Path, how: str) -> None:
+    data = bytearray(path.read_bytes())
+    if how == "cut":
+        del data[len(data) // 2 :]
+    elif how == "flipped":
+        data[-3] ^= 0x40
+    else:
+        data[:8] = b"not this"
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["tiles", DATA])
+@pytest.mark.parametrize("how", ["cut", "flipped", "other"])
+def test_damaged_tiles(tmp_path: Path, name: str, how: str) -> None:
+    """A damaged table is made anew, after one line; a damaged tile is one line."""
+    path = some_archive(tmp_path / "a.trace", 2)
+    opened(vtrace.open(path)).close()
+    damaged(path.parent / sidecar.FOLDER / name, how)
+    done = command(tmp_path, "view", "--text", "a", check=False)
+    assert "Traceback" not in done.stderr
+    if done.returncode:
+        assert (name, done.stderr.count("\n")) == (DATA, 1)
+        assert "remove the file" in done.stderr
+        os.remove(path.parent / sidecar.FOLDER / name)
+        done = command(tmp_path, "view", "--text", "a")
+    if name == "tiles" or how == "other":
+        assert "made anew" in done.stderr
+        assert "made anew" not in command(tmp_path, "view", "--text", "a").stderr
+
+
+def test_tiles_of_another_archive(tmp_path: Path) -> None:
+    one, other = (some_archive(tmp_path / f"{seed}.trace", seed) for seed in (3, 4))
+    opened(vtrace.open(one))
+    shutil.copytree(one.parent / sidecar.FOLDER, other.parent / sidecar.FOLDER)
+    trace = vtrace.open(other)
+    with pytest.raises(FormatError, match="another archive"):
+        TileFile.open(other.parent, sidecar.identity(other, trace.properties))
+    assert "belongs to another archive: made anew" in command(tmp_path, "view", "--text", "4").stderr
+
+
+def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = some_archive(tmp_path / "a.trace", 5)
+    (path.parent / sidecar.FOLDER).write_text("a file where the folder would be")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    first, second = (command(tmp_path, "view", "--text", "a") for _ in range(2))
+    assert "cannot be written" in first.stderr
+    assert str(tmp_path / "cache") in first.stderr
+    assert second.stdout == first.stdout
+    assert len([*tmp_path.glob(f"cache/vtrace/*/{sidecar.FOLDER}/{DATA}")]) == 1

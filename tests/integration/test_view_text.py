@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace view --text: exact pictures of small archives, and of what is missing in them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from test_ledger import CALLS, SMALL, recorded
+
+from support.build.builder import Builder
+from support.build.run import vtrace
+from support.synthetic_runs.archives import Foreign
+from support.tools import command
+from support.users.terminal import on_terminal
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Two locations of 1 ms: the first computes, and is in MPI from 0.25 to 0.5 ms; the second begins at 0.5 ms."""
+    made = Foreign(tmp_path / "a.trace")
+    made.events(0, [(0, "Enter", 0), (250_000, "Enter", 1), (500_000, "Leave", 1), (1_000_000, "Leave", 0)])
+    made.events(1, [(500_000, "Enter", 0), (1_000_000, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(groups=1, length=1_000_000)
+    for number in range(2):
+        made.location(number)
+    made.region(0, "main")
+    made.region(1, "MPI_Wait", paradigm=4)
+    made.close()
+    return tmp_path
+
+
+def cells(text: str) -> list[str]:
+    """The cells of the rows, without the scale and the legend."""
+    return [line.split("  ")[-1] for line in text.splitlines() if line.startswith("process")]
+
+
+def test_the_picture(place: Path) -> None:
+    done = vtrace(place, "view", "--text", "--width", "61", "a")
+    assert done.stdout == (
+        "a: 2 locations, a column is 25 us\n"
+        "                     |0 ns               |500 us\n"
+        "process 0, thread 0  ==========MMMMMMMMMM====================\n"
+        "process 0, thread 1  ....................====================\n"
+        "= user 62.5 %  . no call 25.0 %  M MPI 12.5 %\n"
+    )
+    assert not done.stderr
+
+
+def test_a_window_and_shared_rows(place: Path) -> None:
+    words = ["view", "--text", "--width", "61", "a"]
+    half = vtrace(place, *words, "--from", "200us", "--to", "600us").stdout
+    assert cells(half) == ["=====" + "M" * 25 + "=" * 10, "." * 30 + "=" * 10]
+    assert "|200 us             |+200 us" in half
+    narrow = vtrace(place, *words, "--from", "249990ns", "--to", "250010ns").stdout
+    assert cells(narrow) == ["=" * 20 + "M" * 20, "." * 40], "events are read where tiles are too coarse"
+    shared = vtrace(place, *words[:2], "--width", "70", "a", "--rows", "1").stdout
+    assert shared.splitlines()[2:] == [
+        "process 0, t..ss 0, thread 1  =========..MMMMMMMMM====================",
+        "= user 62.5 %  . no call 25.0 %  M MPI 12.5 %",
+    ]
+    assert vtrace(place, *words, "--ranks", "0").stdout == vtrace(place, *words).stdout
+
+
+def test_colours_on_a_terminal(place: Path) -> None:
+    shown = on_terminal([*command("vtrace"), "view", "--text", "a"], place, columns=61)
+    assert "\x1b[30;48;2;213;94;0mM\x1b[0m" in shown
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown).replace("\r\n", "\n")
+    assert plain.endswith(vtrace(place, "view", "--text", "--width", "61", "a").stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--text", "--port", "80"], "--port has no effect with --text"),
+        (["--text", "--no-browser"], "--no-browser has no effect with --text"),
+        (["--width", "80"], "--width has no effect without --text"),
+        (["--text", "--width", "3"], "not in the range"),
+        (["--text", "--from", "2s"], "not before the end of the trace"),
+    ],
+)
+def test_usage(place: Path, words: list[str], said: str) -> None:
+    done = vtrace(place, "view", "a", *words, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_losses(build: Builder, tmp_path: Path) -> None:
+    """A recording that ends early: its row has a mark, and the column of the loss another."""
+    recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MAX_FLUSHES": "1"})
+    text = vtrace(tmp_path, "view", "--text", "stops").stdout
+    assert re.search(r"^Process[^!]* !=[^!]*!$", text, re.MULTILINE), text
+    assert text.endswith("! events are missing in 1 row: vtrace info tells which\n")
+
+
+def test_an_archive_without_calls(tmp_path: Path) -> None:
+    made = Foreign(tmp_path / "empty.trace")
+    made.begin_definitions()
+    made.machine(length=0)
+    made.close()
+    done = vtrace(tmp_path, "view", "--text", "empty")
+    assert done.stdout.startswith("empty: 0 locations")
