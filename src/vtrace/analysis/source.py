@@ -15,6 +15,7 @@ from vtrace.analysis import definition_tables as d
 from vtrace.analysis.activity import marks
 from vtrace.analysis.contexts import context_paths
 from vtrace.analysis.ledger import Ledger, caveats, read_ledger
+from vtrace.analysis.loops import Loops
 from vtrace.analysis.places import Places
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.scan import Pass, scan
@@ -100,6 +101,11 @@ class Source:
     def context_paths(self) -> tuple[Array, Array]:
         """The call paths of the calling contexts; see contexts.context_paths."""
         return context_paths(self.contexts["parent"], self.contexts["region"])
+
+    @cached_property
+    def loops(self) -> Loops:
+        """The loops of sampled functions; none in other tools' archives."""
+        return Loops(self)
 
     @cached_property
     def marks(self) -> Array:

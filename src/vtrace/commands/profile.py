@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vtrace.reports.profile_sheets import ProfileNumbers
     from vtrace.reports.sheet import Sheet
 
-_UNITS = ("function", "line", "callpath", "rank", "thread")
+_UNITS = ("function", "loop", "line", "callpath", "rank", "thread")
 """Those of analysis/questions/cost_rows.py, repeated here: importing that module loads numpy."""
 _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max", "name")
 
@@ -52,6 +52,7 @@ def command(
       vtrace profile heat --by callpath --sort inclusive
       vtrace profile heat --by thread --select region=solve --from 25% --to 75%
       vtrace profile heat --by line --select 'class=user' --csv > lines.csv
+      vtrace profile heat --by loop --sort inclusive
       vtrace profile heat --source heat.c
     """
     from vtrace.analysis.selection import Patterns, Selection

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vtrace.compat.fipp_costs import CallNode, FindLoop, FippCosts, FippProcess, FippRow, execution
+from vtrace.compat.fipp_costs import CallNode, FippCosts, FippProcess, FippRow, execution
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -116,10 +116,8 @@ def _pick(numbers: Sequence[int], costs: Sequence[int], first: Iterable[int], mo
 
 
 class _Maker:
-    def __init__(
-        self, costs: FippCosts, choices: FippChoices, collected: FippCollected, find_loop: FindLoop | None
-    ) -> None:
-        self.costs, self.choices, self.collected, self.find_loop = costs, choices, collected, find_loop
+    def __init__(self, costs: FippCosts, choices: FippChoices, collected: FippCollected) -> None:
+        self.costs, self.choices, self.collected = costs, choices, collected
         self.trace: Source = costs.trace
         known = costs.processes
         inputs = [p for place, p in enumerate(known) if not choices.inputs or place < choices.inputs]
@@ -235,7 +233,7 @@ class _Maker:
 
     def level(self, title: str, name: str, locations: list[int]) -> FippLevel:
         """The tables of a level, each with its first rows."""
-        loops = self.costs.loops(locations, self.find_loop) if self.find_loop else []
+        loops = self.costs.loops(locations)
         return FippLevel(
             title, name, self.costs.total(locations, name), self._first(self.costs.procedures(locations)),
             self._first(loops), self._first(self.costs.lines(locations)),
@@ -253,8 +251,8 @@ class _Maker:
             parts = [(f"Thread {t.number}", [t.location]) for p in self.shown for t in p.threads]
         sums: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
         for name, locations in parts:
-            found = self.costs.loops(locations, self.find_loop) if loops and self.find_loop else []
-            costs = {_key(row): row.cost for row in (found if loops else self.costs.procedures(locations))}
+            found = self.costs.loops(locations) if loops else self.costs.procedures(locations)
+            costs = {_key(row): row.cost for row in found}
             for row in rows:
                 sums.setdefault(_key(row), []).append((name, costs.get(_key(row), 0)))
         return [FippBalance(row, sums[_key(row)]) for row in rows]
@@ -264,13 +262,11 @@ def _key(row: FippRow) -> tuple[Any, ...]:
     return row.name, row.start, row.end, row.loop
 
 
-def make(
-    costs: FippCosts, choices: FippChoices, collected: FippCollected, find_loop: FindLoop | None = None
-) -> FippReport:
-    """Makes the report. find_loop: None if no loops are known."""
-    maker = _Maker(costs, choices, collected, find_loop)
+def make(costs: FippCosts, choices: FippChoices, collected: FippCollected) -> FippReport:
+    """Makes the report."""
+    maker = _Maker(costs, choices, collected)
     report = FippReport(maker.environment(), maker.times(), [], threads=maker.threads, mpi=maker.mpi)
-    report.has_loops = find_loop is not None
+    report.has_loops = costs.trace.loops.table.rows > 0
     if collected.limit:
         costs.keep_procedures(collected.limit)
     if "cpu" in choices.items:

@@ -5,7 +5,7 @@ in barriers between threads."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,8 +69,8 @@ class FippLoop(NamedTuple):
     end: int
 
 
-FindLoop = Callable[[str, str, int], FippLoop | None]
-"""Finds the innermost loop of a function around a line: function, file, line."""
+_LOOP_KINDS = {"for": "FOR", "while": "WHILE", "DO WHILE": "WHILE", "do": "UNTIL", "goto": "GOTO"}
+"""Kinds of loops that the guide has other names for (Table 2.26)."""
 
 
 @dataclass(order=True)
@@ -246,20 +246,28 @@ class FippCosts:
             rows[place] = FippRow(self._name(procedure), line, line)
         return _sorted(self._summed(rows, number, self._mask(locations) & (number >= 0)).values())
 
-    def loops(self, locations: Iterable[int], find: FindLoop) -> list[FippRow]:
+    def loops(self, locations: Iterable[int]) -> list[FippRow]:
         """The costs of loops in these threads, each without the loops inside, the highest first."""
         keys, number = self._lines()
         rows: dict[int, FippRow] = {}
         places: dict[tuple[int, FippLoop], int] = {}
         loop_of = np.full(len(keys) + 1, -1)
         for place, (procedure, file, line) in enumerate(keys):
-            plain = str(self.trace.regions["name"][procedure]) if procedure >= 0 else ""
-            if loop := find(plain, file, line):
+            if loop := self._find_loop(procedure, file, line):
                 at = places.setdefault((procedure, loop), len(places))
                 loop_of[place] = at
                 rows.setdefault(at, FippRow(self._name(procedure), loop.start, loop.end, loop))
         key = loop_of[number]
         return _sorted(self._summed(rows, key, self._mask(locations) & (key >= 0)).values())
+
+    def _find_loop(self, procedure: int, file: str, line: int) -> FippLoop | None:
+        loops = self.trace.loops
+        row = loops.at(procedure, file, line)
+        if row < 0:
+            return None
+        level, first, last = (int(loops.table[name][row]) for name in ("level", "first", "last"))
+        kind = str(loops.table["kind"][row])
+        return FippLoop(level, _LOOP_KINDS.get(kind, kind), first, last)
 
     def sources(self, locations: Iterable[int]) -> dict[str, dict[int, int]]:
         """By source file, the one with the highest cost first: the samples of its lines."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of vtrace profile: time by function, line, call path, rank or thread, and the lines of a source file."""
+"""The tables of vtrace profile: time by function, loop, line, call path, rank or thread, and lines of a source file."""
 
 from __future__ import annotations
 
@@ -74,6 +74,8 @@ def read(trace: Trace, window: Selection, by: str, patterns: Patterns) -> Profil
     notes += [f"{met.unknown:,} events are of kinds that the installed OTF2 does not know"] if met.unknown else []
     if costs.full:
         notes.append("too many call paths: further calls belong to the path around them")
+    if by == "loop" and costs.samples.rows and not trace.loops.table.rows:
+        notes.append("no loops are known: build the program with -g, and unify where its files are")
     return ProfileNumbers(trace, window, patterns, costs, by, notes + _periods(trace, costs) + met.problems)
 
 
@@ -137,7 +139,8 @@ def sheet(numbers: ProfileNumbers, sort: str = "exclusive", most: int | None = N
 
 
 _TITLES = {
-    "function": "Functions", "line": "Lines", "callpath": "Call paths", "rank": "Ranks", "thread": "Threads"
+    "function": "Functions", "loop": "Loops, each without those inside,", "line": "Lines", "callpath": "Call paths",
+    "rank": "Ranks", "thread": "Threads",
 }  # fmt: skip
 
 
@@ -172,12 +175,34 @@ def _name(numbers: ProfileNumbers, key: int) -> Any:
     if numbers.by == "line":
         region, file, line = numbers.found.lines(key)
         return f"{file}:{line}" if file and has_line(line) else numbers.names[region]
+    if numbers.by == "loop":
+        return _loop_name(numbers, *numbers.found.loop(key))
     return numbers.names[key]
 
 
+def _loop_facts(numbers: ProfileNumbers, region: int, loop: int) -> Row:
+    """The values of _FACTS of a loop; -1: of the region's time outside of its loops."""
+    found: Row = dict.fromkeys(_FACTS["loop"]) | {"function": numbers.names[region], "file": ""}
+    if loop >= 0:
+        (one,) = numbers.trace.loops.table.take(np.array([loop])).records()
+        found |= {"file": one["file"], "first_line": one["first"], "last_line": one["last"]}
+        found |= {"level": one["level"], "kind": one["kind"]}
+    return found
+
+
+def _loop_name(numbers: ProfileNumbers, region: int, loop: int) -> str:
+    if loop < 0:
+        inside = (numbers.trace.loops.table["region"] == region).any()
+        return f"{numbers.names[region]}, outside of its loops" if inside else numbers.names[region]
+    one = _loop_facts(numbers, region, loop)
+    lines = f"{one['file']}:{one['first_line']}-{one['last_line']}"
+    return f"{one['function']}, {one['kind']} loop of level {one['level']} at {lines}"
+
+
 _FACTS = {
-    "function": ("class", "defined"), "line": ("function", "file", "line_number"), "callpath": ("class",),
-    "rank": ("number", "host"), "thread": ("process", "name"),
+    "function": ("class", "defined"), "loop": ("function", "file", "first_line", "last_line", "level", "kind"),
+    "line": ("function", "file", "line_number"), "callpath": ("class",), "rank": ("number", "host"),
+    "thread": ("process", "name"),
 }  # fmt: skip
 """Further values of a row, for programs."""
 
@@ -199,6 +224,8 @@ def _about(numbers: ProfileNumbers, key: int) -> Row:
             "file": file,
             "line_number": line if file and has_line(line) else None,
         }
+    if by == "loop":
+        return _loop_facts(numbers, *numbers.found.loop(key))
     region = key if by == "function" else int(numbers.costs.tree["region"][key])
     return {"class": str(regions.classes[regions["class"][region]]), "defined": source_text(regions, region)}
 

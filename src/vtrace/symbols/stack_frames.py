@@ -14,9 +14,11 @@ import numpy as np
 
 from vtrace.symbols.demangle import readable
 from vtrace.symbols.lines import Position, positions
+from vtrace.symbols.loop_source import Loop, SourceLoops
+from vtrace.symbols.machine_loops import FunctionLoops
 from vtrace.symbols.modules import File, Place
 from vtrace.symbols.statements import statements
-from vtrace.symbols.symbols import Function, Symbols, build_id_of, by_file, function_holders
+from vtrace.symbols.symbols import Function, Symbols, build_id_of, by_file, function_holders, function_sizes
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -28,11 +30,12 @@ _PATIENCE = 600
 
 
 class CallFrame(NamedTuple):
-    """A function in a call stack, and the place in it (None, 0: unknown)."""
+    """A function in a call stack, and the place in it (None, 0: unknown). loop: the innermost of the function there."""
 
     function: Function
     file: str | None = None
     line: int = 0
+    loop: Loop | None = None
 
 
 PlaceFrames = dict[Place, tuple[CallFrame, ...]]
@@ -60,7 +63,10 @@ def _without_name(file: File | None) -> Function:
 def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tuple[CallFrame, ...]]:
     holders = function_holders(elf, np.array(addresses, np.int64).astype(np.uint64))
     begins = positions(elf, sorted({start for start, _ in holders.values()}))
-    inlined = _addr2line(elf, path, sorted(holders))
+    loops = _loops(elf, holders)
+    inside = {a for function in loops.values() for loop in function.loops for a in loop.addresses}
+    inlined = _addr2line(elf, path, sorted(inside | holders.keys()))
+    of_source = SourceLoops(loops, begins, inlined or {})
     lines = statements(elf, sorted(holders)) if inlined is None else {}
     found: dict[int, tuple[CallFrame, ...]] = {}
     for address, (start, symbol) in holders.items():
@@ -72,13 +78,26 @@ def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tup
             found[address] = (CallFrame(function, at.file, at.line if at.file else 0),)
             continue
         calls = inlined.get(address) or [("", None, 0)]
-        outer = CallFrame(function, *calls[-1][1:])
+        loop = loops[start].innermost(address) if start in loops else None
+        position = calls[-1][1:] if calls[-1][1] else of_source.near(loop, address) or (None, 0)
+        outer = CallFrame(function, *position, of_source.at(loop, 0))
         inner = [
-            CallFrame(Function(readable(name, declared.fortran), name), file_of, line)
-            for name, file_of, line in reversed(calls[:-1])
+            CallFrame(Function(readable(name, declared.fortran), name), file_of, line, of_source.at(loop, depth))
+            for depth, (name, file_of, line) in enumerate(reversed(calls[:-1]), 1)
         ]
         found[address] = (outer, *inner)
     return found
+
+
+def _loops(elf: ELFFile, holders: dict[int, tuple[int, str]]) -> dict[int, FunctionLoops]:
+    """The loops of functions by their begins; none without debug information, since loops are told by their lines."""
+    if not (elf.has_dwarf_info() or _has_debug_file(elf)):
+        return {}
+    try:
+        sizes = function_sizes(elf, {start for start, _ in holders.values()})
+        return {start: FunctionLoops(elf, start, size) for start, size in sorted(sizes.items())}
+    except Exception:  # pyelftools and capstone may raise anything for a damaged file
+        return {}
 
 
 _Calls = list[tuple[str, str | None, int]]

@@ -213,6 +213,15 @@ def function_holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64
     return {address: (start, name) for address, (start, name) in found.items() if name}
 
 
+def function_sizes(elf: ELFFile, starts: Collection[int]) -> dict[int, int]:
+    """The sizes in bytes of the functions that begin at these addresses."""
+    table, _ = _table(elf)
+    found: dict[int, int] = {}
+    for symbol in table[np.isin(table["value"], np.array(sorted(starts), np.uint64))]:
+        found[int(symbol["value"])] = max(int(symbol["size"]), found.get(int(symbol["value"]), 0))
+    return found
+
+
 def _table(elf: ELFFile) -> tuple[Array, bytes]:
     """The defined functions of the symbol table, and the string table with their names."""
     section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")

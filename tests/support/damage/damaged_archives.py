@@ -31,6 +31,12 @@ PROPERTIES: dict[str, Any] = {
         "shim.mpi": "MPICH 4.2",
     },
     "SETTINGS": {"VT_MAX_FLUSHES": "1"},
+    "LOOPS": [
+        {"number": 0, "outer": None, "region": 0, "file": "a.c", "first": 1, "last": 9, "level": 1, "kind": "for",
+         "lines": [2]},
+        {"number": 1, "outer": 0, "region": 0, "file": "a.c", "first": 3, "last": 4, "level": 2, "kind": "do",
+         "lines": [3]},
+    ],
     "EVENTS": {"Enter": 16, "Leave": 16},
     "COVERAGE": {
         "complete": False, "shortfalls": ["3 events lost"], "seconds": 1e-4, "flushed": 0.0, "off": 0.0, "lost": 3,

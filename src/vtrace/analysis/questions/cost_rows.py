@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rows of a profile: the times of calls and samples by function, line, call path, rank or thread.
+"""The rows of a profile: the times of calls and samples by function, loop, line, call path, rank or thread.
 
 Without samples all numbers are those of the calls. With samples the time of the program's own code comes from the
 samples, since functions without events share the time of the recorded function around them. The time in calls of MPI,
@@ -25,7 +25,7 @@ from vtrace.analysis.table import Array, Table, add_up, group
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
-UNITS = ("function", "line", "callpath", "rank", "thread")
+UNITS = ("function", "loop", "line", "callpath", "rank", "thread")
 """Row types of a profile."""
 _BARRIERS = ("BARRIER", "IMPLICIT_BARRIER")
 _WAIT = "pthread_barrier_wait"
@@ -74,7 +74,8 @@ class CostRows:
     table: one row per key: exclusive, inclusive (ns), share and error (of the time of all rows before patterns), calls,
     samples, mpi and barrier (ns: parts of the row's own time, and the calls of MPI and barriers that its code makes),
     min, mean, max (exclusive ns of a rank), estimated (bool: from samples). key: a row of regions, call paths,
-    processes or locations, or for lines the argument of lines().
+    processes or locations, or for lines and loops the argument of lines() and loop(). The time of a loop is without its
+    inner loops.
     """
 
     def __init__(self, trace: Source, window: Selection, costs: Costs, by: str, patterns: Patterns) -> None:
@@ -174,9 +175,21 @@ class CostRows:
         line = self._line_of_context[1][context]
         return np.where(line >= 0, self.trace.regions.rows + line, region)
 
+    @cached_property
+    def _loop_of_context(self) -> Array:
+        """(contexts + 1,) the loop of each context, -1: none."""
+        return np.append(self.trace.loops.of_contexts(self.trace.contexts), -1)
+
+    def _loop(self, region: Array, context: Array) -> Array:
+        """Keys of loops: the number of a region, or from regions.rows on of a loop."""
+        loop = self._loop_of_context[context]
+        return np.where(loop >= 0, self.trace.regions.rows + loop, region)
+
     def _raw(self, location: Array, region: Array, path: Array, context: Array) -> Array:
         if self.by == "line":
             return self._line(region, context)
+        if self.by == "loop":
+            return self._loop(region, context)
         kinds = {
             "function": region, "callpath": path, "rank": self.trace.places.process[location], "thread": location
         }  # fmt: skip
@@ -185,7 +198,12 @@ class CostRows:
     def _keys(self, cells: _Cells) -> tuple[Array, Array]:
         raw = self._raw(cells.location, cells.region, cells.path, cells.context)
         first, member = group([raw])
-        return raw[first], member
+        if self.by != "loop":
+            return raw[first], member
+        regions, loops = self.trace.regions.rows, self.trace.loops  # a loop may have samples in inner loops only
+        outer = [regions + n for key in raw[first].tolist() if key >= regions for n in loops.around(key - regions)]
+        keys = np.unique(np.append(raw[first], np.array(outer, np.int64)))
+        return keys, np.searchsorted(keys, raw)
 
     def _rows(self, raw: Array) -> tuple[Array, Array]:
         """Places of raw keys in the table, and a mask of those that it has."""
@@ -203,6 +221,11 @@ class CostRows:
         at = int(self._line_of_context[0][key - regions.rows])
         contexts = self.trace.contexts
         return int(contexts["region"][at]), str(contexts["file"][at]), int(contexts["line"][at])
+
+    def loop(self, key: int) -> tuple[int, int]:
+        """The region and the loop (rows) of the key of a loop; -1: the region's time outside of loops."""
+        loop = key - self.trace.regions.rows
+        return (key, -1) if loop < 0 else (int(self.trace.loops.table["region"][loop]), loop)
 
     # ---- Numbers ----
 
@@ -260,6 +283,9 @@ class CostRows:
             own = np.bincount(self.costs.samples["context"] + 1, weights, contexts.rows + 1)[1:]
             raw = self._line(contexts["region"], np.arange(contexts.rows))
             keys, parents = raw, contexts["parent"]
+        elif self.by == "loop":
+            keys, parents = self._loop_tree()
+            own = np.bincount(self.costs.samples["context"] + 1, weights, len(keys) + 1)[1:]
         else:
             loose = self._in_calls & (self._callers("exact")[self.costs.samples["inside"]] == 0)
             own = np.bincount(calls.path, calls.ns, tree.rows) + np.bincount(cells.path, cells.ns, tree.rows)
@@ -270,6 +296,18 @@ class CostRows:
         exact = self._keys_used < len(self._known.exact)
         exact[exact] = self._known.exact[self._keys_used[exact]] & (found[exact] > 0)
         return np.where(exact, found, sums)
+
+    def _loop_tree(self) -> tuple[Array, Array]:
+        """Keys and parents of the calling contexts, and behind them of nodes for the outer loops around contexts."""
+        contexts, loops = self.trace.contexts, self.trace.loops
+        keys = self._loop(contexts["region"], np.arange(contexts.rows)).tolist()
+        parents = contexts["parent"].tolist()
+        for context, loop in enumerate(self._loop_of_context[:-1].tolist()):
+            for outer in loops.around(loop) if loop >= 0 else ():
+                parents.append(parents[context])
+                keys.append(self.trace.regions.rows + outer)
+                parents[context] = len(keys) - 1
+        return np.array(keys, np.int64), np.array(parents, np.int64)
 
     # ---- The parts in MPI and in barriers ----
 
@@ -300,7 +338,7 @@ class CostRows:
         own = self._raw(cells.location, cells.region, cells.path, cells.context)
         add(own, part[cells.path], cells.ns)
         if self.by not in ("rank", "thread"):
-            by_line = self.by == "line" and self._sampled  # a recorded call has no line
+            by_line = self.by in ("line", "loop") and self._sampled  # a recorded call has no line
             self._add_callers(add, part, callers, self._samples if by_line else cells)
             self._add_callers_of_samples(add, part, callers, by_line)
         return found[_MPI_PART], found[_BARRIER_PART]

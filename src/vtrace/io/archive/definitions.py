@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vtrace.io.common.arrays import Array
@@ -216,6 +216,8 @@ class Definitions:
     contexts: Contexts | None = None
     """None for an archive with Enter and Leave."""
     generators: Sequence[InterruptGenerator] = ()
+    loops: Sequence[Mapping[str, object]] = ()
+    """Loops of sampled functions; io/archive/properties.py has their form."""
     properties: dict[str, str] = field(default_factory=dict)
     """Archive properties: names of upper-case letters, digits and _, with :: between parts (VTRACE::EVENTS)."""
     creator: str = "vtrace"

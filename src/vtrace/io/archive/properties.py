@@ -160,6 +160,10 @@ def _clocks(value: Any, where: str, problems: list[str]) -> Any:
     return found
 
 
+_LOOP = dict.fromkeys(("number", "region", "first", "last", "level"), _count) | {
+    "outer": _maybe(_count), "file": _text, "kind": _text,
+}  # fmt: skip
+"""region: its id. outer: number of the loop around; lines: those of samples whose innermost loop it is."""
 _ABOUT = dict.fromkeys(("executable", "directory", "user", "run", "prefix", "recorded_by", "missing_ranks"), _text)
 _FORMS: dict[str, Check] = {
     "ABOUT": _object(
@@ -179,6 +183,7 @@ _FORMS: dict[str, Check] = {
     ),
     "CLOCKS": _clocks,
     "SAMPLES": _object({"samples": _count, "lost": _count}, {}, _any),
+    "LOOPS": _list(_object(_LOOP | {"lines": _list(_count)}, {}, _any)),
     "EVENT_BYTES": _count,
 }  # fmt: skip
 """The properties that unify/account/archive_texts.py and io/archive/writer.py write. Members of later versions are not

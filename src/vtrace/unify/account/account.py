@@ -52,7 +52,7 @@ def account(
     if ranks.root:
         _complete(merged.definitions, rows)
         agreement = accuracy(clocks.clocks, repaired)
-        merged.definitions.properties = properties(run, first, reading, rows, agreement, lost)
+        merged.definitions.properties = properties(run, first, reading, rows, agreement, lost, merged.definitions.loops)
     return Account(rows, counts(rows), markers(rows), [*warnings(rows, reading.incomplete, lost)])
 
 

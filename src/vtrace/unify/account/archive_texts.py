@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vtrace import __version__
@@ -37,10 +37,11 @@ def counts(rows: Sequence[CoverageRow]) -> Counter[str]:
 
 
 def properties(
-    run: Run, first: Facts, reading: Reading, rows: Sequence[CoverageRow], clocks: dict[str, Any], lost_samples: int
-) -> dict[str, str]:
+    run: Run, first: Facts, reading: Reading, rows: Sequence[CoverageRow], clocks: dict[str, Any], lost_samples: int,
+    loops: Sequence[Mapping[str, object]],
+) -> dict[str, str]:  # fmt: skip
     """Returns the archive's properties as JSON texts: user, command, time, settings, and sums over all locations.
-    clocks: result of accuracy."""
+    clocks: result of accuracy; loops: of Definitions."""
     known = first.properties
     about = {
         "command": shortened(known.get("command", [])),
@@ -62,10 +63,17 @@ def properties(
     missing = [*([reading.alone] if reading.alone else []), *shortfalls(run.missing, reading.incomplete, rows)]
     no_interval = untimed(reading.alone, reading.incomplete)
     coverage = {"complete": not missing, "shortfalls": missing, "untimed": no_interval} | sums(rows)
-    values = {"ABOUT": about, "SETTINGS": settings_of(known), "EVENTS": dict(counts(rows)), "COVERAGE": coverage}
+    values: dict[str, Any] = {
+        "ABOUT": about,
+        "SETTINGS": settings_of(known),
+        "EVENTS": dict(counts(rows)),
+        "COVERAGE": coverage,
+    }
     values["CLOCKS"] = clocks
     if reading.samples:
         values["SAMPLES"] = {"samples": reading.samples, "lost": lost_samples}
+    if loops:
+        values["LOOPS"] = list(loops)
     if of_user := user_notes.properties(rows):
         values["USER"] = of_user
     return {PROPERTY + name: json.dumps(value) for name, value in values.items()}

@@ -8,9 +8,9 @@ there on are pairs of both.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import _otf2
 import numpy as np
@@ -21,6 +21,7 @@ from vtrace.io.common.interning import same_array
 from vtrace.io.local.maps import U8, SampleMaps
 from vtrace.io.local.records import CODE_MASK, FRAME_OWN, FRAME_PYTHON, OPEN_ADDRESS, SCHEMA
 from vtrace.io.local.samples import CLOCKS
+from vtrace.symbols.loop_source import Loop
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.stack_frames import CallFrame, find_frames
 from vtrace.symbols.symbols import Function, Symbols
@@ -129,6 +130,7 @@ class FrameStep:
                 mine.append(region)
             steps[place] = tuple(mine)
         self.lines, self._definitions.source_lines = [*numbers], [*locations]
+        self._definitions.loops = _loops(stacks.values(), regions)
         weights = sorted(everyone.weights)
         self._definitions.generators = [InterruptGenerator(_CLOCKS[CLOCKS[w.clock]], w.ns) for w in weights]
         symbols = {place: frames[0].function.canonical for place, frames in ordered}
@@ -190,6 +192,34 @@ class _FunctionRegions:
         """Returns the region of a function."""
         found = self._exact.get(function)
         return self._by_symbol[function.canonical] if found is None else found
+
+
+def _loops(stacks: Iterable[tuple[CallFrame, ...]], regions: _FunctionRegions) -> list[dict[str, Any]]:
+    """The loops of frames, those around others first, in the form of the archive's property.
+
+    Of two loops on a line the line belongs to the inner one.
+    """
+    inner: dict[tuple[int, int], Loop] = {}
+    for frame in (frame for frames in stacks for frame in frames):
+        if frame.loop and frame.file == frame.loop.file:
+            place = regions.number(frame.function), frame.line
+            known = inner.get(place)
+            if known is None or (frame.loop.level, frame.loop.place) > (known.level, known.place):
+                inner[place] = frame.loop
+    numbers: dict[tuple[int, Loop], int] = {}
+    found: list[dict[str, Any]] = []
+
+    def number(region: int, loop: Loop) -> int:
+        if (region, loop) not in numbers:
+            outer = None if loop.outer is None else number(region, loop.outer)
+            numbers[region, loop] = len(found)
+            about = {"number": len(found), "outer": outer, "region": region, "file": loop.file, "first": loop.first}
+            found.append(about | {"last": loop.last, "level": loop.level, "kind": loop.kind, "lines": []})
+        return numbers[region, loop]
+
+    for (region, line), loop in sorted(inner.items(), key=lambda item: item[0]):
+        found[number(region, loop)]["lines"].append(line)
+    return found
 
 
 def _frames(process: Process) -> U8:
