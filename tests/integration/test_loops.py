@@ -86,6 +86,31 @@ def test_loops_are_the_sums_of_their_lines(build: Builder, tmp_path: Path) -> No
     assert {key: n for key, n in found.items() if n} == {key: n for key, n in sums.items() if n}
 
 
+def test_the_report(build: Builder, tmp_path: Path) -> None:
+    """The report has the functions and loops of the profile, with the same times, and their call paths in the flame
+    graph."""
+    recorded(build("sampled_loops.c", flags=("-g", "-O1"), plain=True), tmp_path, "800")
+    unify(tmp_path, "sampled_loops")
+    vtrace(tmp_path, "report", "sampled_loops")
+    text = (tmp_path / "sampled_loops.html").read_text()
+    section = re.search(r"<section id=s-samples>.*?</section>", text, re.DOTALL)
+    assert section is not None
+    for by in ("function", "loop"):
+        rows = profile(tmp_path, "sampled_loops", by)["profile"]
+        some = [
+            row for row in rows if (row["level"] if by == "loop" else row["samples"] and row["source"] == "samples")
+        ]
+        assert len(some) >= 2
+        for row in some:
+            assert f"<tr><td>{row[by]}<td class=n data-v={row['exclusive_ns']:.9g}>" in section[0]
+    flame = json.loads(re.search(r"<script type=.application/json. id=data>(.*?)</script>", text)[1])["flame"]  # type: ignore[index]
+    assert {"main", "loops", "called"} <= set(flame["name"])
+    assert flame["whole"] == sum(
+        row["exclusive_ns"] for row in profile(tmp_path, "sampled_loops", "callpath")["profile"]
+    )
+    assert re.search(r"<p class=lead>\d+ samples in the program.{1,6}s own code: ", text)
+
+
 def test_fortran_and_the_guide(build: Builder, tmp_path: Path) -> None:
     """Loops of Fortran, and the tables of the Instant Profiler with its names of kinds."""
     recorded(build("sampled_loops.f90", compiler="gfortran", flags=("-g", "-O2"), plain=True), tmp_path)

@@ -17,10 +17,12 @@ from vtrace.analysis.ledger import UNKNOWN
 from vtrace.analysis.questions.collectives import by_operation, operation_text
 from vtrace.analysis.questions.io_files import reduce_io
 from vtrace.analysis.questions.timeline_data import location_names, span
+from vtrace.analysis.selection import Patterns
 from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.common.outfile import complete
-from vtrace.reports import report_numbers
+from vtrace.reports import profile_sheets, report_numbers, sample_sheets
+from vtrace.reports.profile_sheets import ProfileNumbers
 from vtrace.reports.report_numbers import ReportNumbers
 from vtrace.text import html_text
 
@@ -62,6 +64,7 @@ def page(numbers: ReportNumbers, title: str) -> str:
         "NOTES": "".join(f"<p class=note>{html_text(note)}</p>" for note in numbers.notes),
         "ABOUT": _pairs(report_numbers.about(numbers.trace, numbers.window)), "COVERAGE": _coverage(numbers),
         "LEAD": _lead(numbers), "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
+        "SAMPLES": _samples(numbers),
         "FILES": _files(numbers), "MATRIX": _matrix(numbers), "HEAP": _heap(numbers), "MARKERS": _markers(numbers),
     }  # fmt: skip
     parts = (PAGE / "report.html").read_text().split("@")
@@ -114,7 +117,8 @@ def _lead(numbers: ReportNumbers) -> str:
     seconds = np.array(line["seconds"]).reshape(len(line["rows"]), -1).sum(axis=0)
     inside = float(seconds[:-1].sum())
     if not inside:
-        return "<p class=lead>No calls were recorded here.</p>"
+        made = sample_sheets.samples(numbers.trace, numbers.window, numbers.costs)
+        return f"<p class=lead>{html_text(sample_sheets.line(made) or 'No calls were recorded here')}.</p>"
     order = [row for row in np.argsort(-seconds[:-1]).tolist() if seconds[row] > inside / 1000]
     parts = [f"{100 * seconds[row] / inside:.3g} % {numbers.charts['classes'][row]}" for row in order]
     where = some(line["locations"], "location")
@@ -186,6 +190,32 @@ def _profile(numbers: ReportNumbers) -> str:
             )
         )
     return table("profile", head, rows, found.rows)
+
+
+def _samples(numbers: ReportNumbers) -> str:
+    """The program's own code by samples: functions and loops."""
+    trace, costs = numbers.trace, numbers.costs
+    made = sample_sheets.samples(trace, numbers.window, costs)
+    if costs is None or not made.rows:
+        return ""
+    head = ("exclusive s", "inclusive s", "%", "\u00b1 %", "samples", "min s", "mean s", "max s of a rank")
+
+    def rows(by: str) -> list[tuple[Any, ...]]:
+        found = profile_sheets.sheet(ProfileNumbers(trace, numbers.window, Patterns(), costs, by, []))
+        return [
+            (row[by], *(Time(row[name]) for name in ("exclusive_ns", "inclusive_ns")), 100 * row["share"],
+             100 * row["share_error"], row["samples"], *(Time(row[f"{name}_ns"]) for name in ("min", "mean", "max")),
+             *((row["class"], row["defined"]) if by == "function" else ()))
+            for row in found.rows if (row["level"] if by == "loop" else row["source"] == "samples" and row["samples"])
+        ]  # fmt: skip
+
+    functions, loops = rows("function"), rows("loop")
+    text = f"<p>{html_text(sample_sheets.line(made))}. {html_text(made.notes[0])}.</p>"
+    text += table("samples", ("function", *head, "class", "source"), functions[:_MOST_REGIONS], len(functions))
+    if loops:
+        text += "<h3>Loops, each without those inside</h3>"
+        text += table("loops", ("loop", *head), loops[:_MOST_REGIONS], len(loops))
+    return _section("samples", "Inside the program", text)
 
 
 def _collectives(numbers: ReportNumbers) -> str:

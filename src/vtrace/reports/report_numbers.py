@@ -14,15 +14,17 @@ import numpy as np
 from vtrace.analysis import programs
 from vtrace.analysis.activity import TREE
 from vtrace.analysis.ledger import coverage_line
-from vtrace.analysis.questions import activity_bins
+from vtrace.analysis.questions import activity_bins, path_sums
 from vtrace.analysis.questions.collectives import CollectiveTotals
+from vtrace.analysis.questions.cost_rows import CostRows
+from vtrace.analysis.questions.costs import CostQuestion, Costs
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix
 from vtrace.analysis.questions.metrics import Metrics, heap_curve, heap_metrics
 from vtrace.analysis.questions.profile import CallTree, Profile
 from vtrace.analysis.questions.sizes import MessageSizes
 from vtrace.analysis.questions.timeline_data import location_names, process_names
-from vtrace.analysis.selection import Selection
+from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
 
@@ -49,6 +51,8 @@ class ReportNumbers:
     profile: Table
     collectives: Table
     io: Table
+    costs: Costs | None
+    """None for an archive without calling contexts."""
     charts: dict[str, Any]
     """The data of the charts, for report.js."""
     notes: list[str]
@@ -64,14 +68,20 @@ def read(trace: Trace, window: Selection) -> ReportNumbers:
     line = activity_bins.Timeline(_BINS, classes, len(trace.regions.classes), shared, ends)
     sizes = MessageSizes(_BINS // 2, ends)
     heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), 4 * _POINTS)
-    met = trace.scan([profile, tree, matrix, totals, io, line, sizes, heap], window.locations, *ends)
+    inside = [CostQuestion()] if len(trace.contexts) else []
+    met = trace.scan([profile, tree, matrix, totals, io, line, sizes, heap, *inside], window.locations, *ends)
+    costs = inside[0].answer() if inside else None
+    if costs is not None and costs.samples.rows:
+        flame = _sampled_flame(trace, window, costs)
+    else:
+        flame = _flame_of_calls(trace, *tree.answer())
     charts = {
         "classes": list(trace.regions.classes), "styles": [one.style for one in TREE], "begin": ends[0], "end": ends[1],
-        "timeline": _timeline(trace, line.answer(), shared, ends), "flame": _flame(trace, *tree.answer()),
+        "timeline": _timeline(trace, line.answer(), shared, ends), "flame": flame,
         "matrix": _matrix(trace, matrix.answer()), "sizes": _sizes(sizes.answer()),
         "heap": _heap(trace, heap_curve(heap.answer(), trace)),
     }  # fmt: skip
-    return ReportNumbers(trace, window, profile.answer(), totals.answer(), io.answer(), charts, met.problems)
+    return ReportNumbers(trace, window, profile.answer(), totals.answer(), io.answer(), costs, charts, met.problems)
 
 
 def packed(values: Array) -> str:
@@ -96,9 +106,22 @@ def _timeline(trace: Trace, seconds: Array, shared: Array, ends: tuple[int, int]
     }  # fmt: skip
 
 
-def _flame(trace: Trace, paths: Table, numbers: Table) -> dict[str, Any]:
-    """The flame graph: the largest call paths, all locations together."""
+def _flame_of_calls(trace: Trace, paths: Table, numbers: Table) -> dict[str, Any]:
     time, calls = (add_up(numbers["path"], numbers[name], paths.rows) for name in ("total", "calls"))
+    return _flame(trace, paths, time, calls)
+
+
+def _sampled_flame(trace: Trace, window: Selection, costs: Costs) -> dict[str, Any]:
+    """Time of the program's own code by samples, of other calls as recorded, as in `vtrace profile --by callpath`."""
+    found = CostRows(trace, window, costs, "callpath", Patterns()).table
+    own, calls = np.zeros(costs.tree.rows), np.zeros(costs.tree.rows, np.int64)
+    own[found["key"]], calls[found["key"]] = found["exclusive"], found["calls"]
+    time = path_sums.below(costs.tree["parent"], own).astype(np.int64)
+    return _flame(trace, costs.tree, time, calls)
+
+
+def _flame(trace: Trace, paths: Table, time: Array, calls: Array) -> dict[str, Any]:
+    """The flame graph: the largest call paths, all locations together. time (ns), calls: of each path."""
     whole = int(time[paths["depth"] == 1].sum())
     time[0] = whole
     order = np.argsort(-time, kind="stable")[:_PATHS]
