@@ -111,6 +111,34 @@ def test_the_report(build: Builder, tmp_path: Path) -> None:
     assert re.search(r"<p class=lead>\d+ samples in the program.{1,6}s own code: ", text)
 
 
+def test_differences_beyond_chance(build: Builder, tmp_path: Path) -> None:
+    """Two equal runs: no function has changed. Twice the rounds: those with most samples have."""
+    program = build("sampled_loops.c", flags=("-g", "-O1"), plain=True)
+    for name, rounds in (("a", "1000"), ("b", "1000"), ("c", "2000")):
+        call([*command("vtrace"), "run", "--sample=200", program, rounds], tmp_path, {"VT_FILE_PREFIX": name})
+        unify(tmp_path, name)
+
+    def changes(one: str, other: str) -> dict[str, dict[str, Any]]:
+        found = json.loads(vtrace(tmp_path, "diff", one, other, "--json").stdout)
+        return {row["function"]: row for row in found["samples"]}
+
+    longer = changes("a", "c")
+    assert {"loops", "called"} <= longer.keys()
+    for name, row in longer.items():
+        ends = [profile(tmp_path, run, "function")["profile"] for run in ("a", "c")]
+        a, c = (sum(r["exclusive_ns"] for r in rows if r["function"] == name) for rows in ends)
+        assert (row["exclusive_a"], row["exclusive_b"]) == (a, c)
+        assert abs(c - a) > 2 * row["error_ns"] > 0
+    assert 60 < longer["loops"]["exclusive_percent"] < 150
+    equal = changes("a", "a")
+    assert equal == {}
+    chance = changes("a", "b")
+    assert all(abs(row["exclusive_change"]) > 2 * row["error_ns"] for row in chance.values())
+    assert len(chance) < len(longer) or not chance
+    shown = vtrace(tmp_path, "diff", "a", "c").stdout
+    assert "Time inside the program, by samples" in shown
+
+
 def test_fortran_and_the_guide(build: Builder, tmp_path: Path) -> None:
     """Loops of Fortran, and the tables of the Instant Profiler with its names of kinds."""
     recorded(build("sampled_loops.f90", compiler="gfortran", flags=("-g", "-O2"), plain=True), tmp_path)

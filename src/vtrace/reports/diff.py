@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,16 +12,21 @@ import numpy as np
 
 from vtrace.analysis.activity import IO, RUNTIME, RUNTIME_MARK
 from vtrace.analysis.questions.collectives import CollectiveTotals, op_name
+from vtrace.analysis.questions.cost_rows import CostRows
+from vtrace.analysis.questions.costs import CostQuestion, Costs
 from vtrace.analysis.questions.io_files import Io, reduce_io
 from vtrace.analysis.questions.messages import MessageMatrix
 from vtrace.analysis.questions.profile import CallTree
-from vtrace.analysis.selection import Selection
+from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.table import add_up
+from vtrace.console import some
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
+_CERTAIN = 2
+"""Standard errors from which on a difference of samples counts as a change."""
 _PATH = ("calls", "inclusive", "exclusive")
 SumsByKey = dict[Hashable, dict[str, Any]]
 """Numbers by the name of the counted object."""
@@ -28,12 +34,14 @@ SumsByKey = dict[Hashable, dict[str, Any]]
 
 @dataclass
 class DiffRun:
-    """The sums of one archive over a selection. paths: by numbers of CallPaths."""
+    """The sums of one archive over a selection. paths: by numbers of CallPaths. samples: of the program's own code, by
+    function; variance: of its exclusive time, ns squared."""
 
     trace: Trace
     processes: int
     classes: SumsByKey = field(default_factory=dict)
     paths: SumsByKey = field(default_factory=dict)
+    samples: SumsByKey = field(default_factory=dict)
     messages: SumsByKey = field(default_factory=dict)
     collectives: SumsByKey = field(default_factory=dict)
     files: SumsByKey = field(default_factory=dict)
@@ -69,11 +77,14 @@ class CallPaths:
 def read(trace: Trace, window: Selection, paths: CallPaths) -> DiffRun:
     """Reads the events of a selection once."""
     tree, matrix, totals, io = CallTree(), MessageMatrix(), CollectiveTotals(), Io()
-    met = trace.scan([tree, matrix, totals, io], **window.arguments())
+    inside = [CostQuestion()] if len(trace.contexts) else []
+    met = trace.scan([tree, matrix, totals, io, *inside], **window.arguments())
     members = trace.places.process[window.rows(trace)]
     run = DiffRun(trace, max(1, len(np.unique(members[members >= 0]))), problems=met.problems)
     run.caveats = trace.caveats(**window.of_recording())
     _paths(run, paths, *tree.answer())
+    for question in inside:
+        _samples(run, window, question.answer())
     names = [str(name) for name in trace.processes["name"]]
     for pair in matrix.answer().table().records():
         _add(run.messages, (names[pair["sender"]], names[pair["receiver"]]), pair, ("count", "bytes"))
@@ -109,6 +120,17 @@ def _paths(run: DiffRun, paths: CallPaths, tree: Any, table: Any) -> None:
             if numbers["calls"]:
                 _add(run.paths, number[row], numbers, _PATH)
                 _add(run.classes, regions.classes[kind], numbers, ("exclusive", "calls"))
+
+
+def _samples(run: DiffRun, window: Selection, costs: Costs) -> None:
+    if not costs.samples.rows:
+        return
+    found = CostRows(run.trace, window, costs, "function", Patterns())
+    names = run.trace.regions["name"].tolist()
+    for row in found.table.records():
+        if row["estimated"] and row["samples"]:
+            row["variance"] = (row["error"] * found.whole) ** 2
+            _add(run.samples, str(names[row["key"]]), row, ("exclusive", "samples", "variance"))
 
 
 def compare(
@@ -150,8 +172,10 @@ def order(rows: list[Row], what: str, relative: bool) -> list[Row]:
 
 
 def sheets(one: DiffRun, other: DiffRun, paths: CallPaths, sort: str, relative: bool, per_rank: bool) -> list[Sheet]:
-    """The tables totals, regions, messages, collectives and files. sort: exclusive, inclusive or calls, for regions.
-    per_rank: numbers are averages over the ranks."""
+    """The tables totals, regions, samples, messages, collectives and files.
+
+    sort: exclusive, inclusive or calls, for regions. per_rank: numbers are averages over the ranks.
+    """
     scales = (one.processes, other.processes) if per_rank else None
     made = []
     for name, title, names, first, key, heads in (
@@ -167,6 +191,26 @@ def sheets(one: DiffRun, other: DiffRun, paths: CallPaths, sort: str, relative: 
         where = {"totals": "classes", "regions": "paths"}.get(name, name)
         rows = order(compare(getattr(one, where), getattr(other, where), names, key, scales), first, relative)
         made.append(Sheet(name, title, _columns(names, first, heads), rows))
+    made.insert(2, _sampled(one, other, scales, relative))
+    return made
+
+
+def _sampled(one: DiffRun, other: DiffRun, scales: tuple[float, float] | None, relative: bool) -> Sheet:
+    """Functions by their samples. Rows have changes that are larger than two standard errors of the difference."""
+    by = (scales[0], scales[1]) if scales else (1.0, 1.0)
+    names = ("exclusive", "samples")
+    rows = order(compare(one.samples, other.samples, names, _word("function"), scales), "exclusive", relative)
+    certain = []
+    for row in rows:
+        variances = (run.samples.get(row["function"], {}).get("variance", 0.0) for run in (one, other))
+        row["error_ns"] = math.sqrt(sum(variance / scale**2 for variance, scale in zip(variances, by, strict=True)))
+        if abs(row["exclusive_change"]) > _CERTAIN * row["error_ns"]:
+            certain.append(row)
+    columns = _columns(names, "exclusive", [Column("error_ns", "\u00b1 s", "ns"), *_head("function")])
+    made = Sheet("samples", "Time inside the program, by samples", columns, certain)
+    if certain and len(certain) < len(rows):
+        left = some(len(rows) - len(certain), "function")
+        made.notes.append(f"{left} left out: differences below {_CERTAIN} standard errors may be chance")
     return made
 
 
