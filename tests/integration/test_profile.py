@@ -19,7 +19,7 @@ from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.oracles.slow_profile import Rows, pieces
 from support.synthetic_runs.archives import UNDEFINED, Foreign
-from support.tools import ROOT
+from support.tools import ROOT, call, command
 
 UNITS = ("function", "line", "callpath", "rank", "thread")
 HEAD = ("exclusive_ns", "inclusive_ns", "share", "calls", "samples", "source")
@@ -33,6 +33,26 @@ def score_p(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with tarfile.open(ROOT / "tests" / "archives" / f"scorep-{name}.tar.xz") as packed:
             packed.extractall(where, filter="data")
     return where
+
+
+def test_not_running(build: Builder, tmp_path: Path) -> None:
+    """Threads that sleep and calculate: the time without a processor is what the program itself measures; in calls with
+    exact times, such as pthread_join, it is none."""
+    program = build("sampled_idle.c", flags=("-O1", "-pthread"), plain=True)
+    done = call([*command("vtrace"), "run", "--sample=200", program], tmp_path)
+    idle = list(map(int, done.stdout.split()))
+    unify(tmp_path, "sampled_idle")
+    archive = tmp_path / "sampled_idle.trace"
+    rows = {row["name"]: row for row in profile(archive, "--by", "thread")["profile"]}
+    found = [rows[name]["not_running_ns"] for name in ("Master thread", "Thread 1")]
+    for measured, shown in zip(idle, found, strict=True):
+        assert abs(shown - measured) < 0.05e9 + 0.1 * measured
+    (rank,) = profile(archive, "--by", "rank")["profile"]
+    assert rank["not_running_ns"] == pytest.approx(sum(found), abs=2)
+    assert "not running s" in vtrace(tmp_path, "profile", "sampled_idle", "--by", "thread").stdout
+    for words in (["--from", "10%"], ["--select", "class=user"]):
+        (part,) = profile(archive, "--by", "rank", *words)["profile"]
+        assert part["not_running_ns"] is None, "unknown for a part of the trace"
 
 
 @pytest.fixture(scope="module")

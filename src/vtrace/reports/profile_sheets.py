@@ -113,9 +113,10 @@ def sheet(numbers: ProfileNumbers, sort: str = "exclusive", most: int | None = N
             "share": r["share"], "calls": r["calls"], "samples": r["samples"],
             "source": "samples" if r["estimated"] else "events", "share_error": r["error"], "mpi_ns": round(r["mpi"]),
             "barrier_ns": round(r["barrier"]), "min_ns": round(r["min"]), "mean_ns": r["mean"],
-            "max_ns": round(r["max"]), "bar": bar, **_about(numbers, r["key"]),
+            "max_ns": round(r["max"]), "bar": bar, **_idle(by, r["not_running"]), **_about(numbers, r["key"]),
         })  # fmt: skip
     kind = "path" if by == "callpath" else "text"
+    idle = any(row.get("not_running_ns") is not None for row in rows)
     sampled, ranks = numbers.costs.samples.rows > 0, len(found.processes) > 1 and by not in ("rank", "thread")
     columns = [
         Column(by, kind=kind), Column("exclusive_ns", "exclusive s", "ns"), Column("inclusive_ns", "inclusive s", "ns"),
@@ -127,6 +128,7 @@ def sheet(numbers: ProfileNumbers, sort: str = "exclusive", most: int | None = N
         Column("min_ns", "min" if ranks else "", "span", minor=True),
         Column("mean_ns", "mean" if ranks else "", "span", minor=True),
         Column("max_ns", "max of a rank" if ranks else "", "span", minor=True),
+        *([Column("not_running_ns", "not running s" if idle else "", "ns")] if by in ("rank", "thread") else []),
         *(Column(name, kind="text") for name in _FACTS[by]),
     ]  # fmt: skip
     made = Sheet("profile", f"{_TITLES[by]} by {sort}", columns, rows)
@@ -136,6 +138,10 @@ def sheet(numbers: ProfileNumbers, sort: str = "exclusive", most: int | None = N
     if len(order) < len(everything):
         made.notes.append(f"the first {len(order):,} of {len(everything):,}: {ALL}")
     return made
+
+
+def _idle(by: str, ns: float) -> Row:
+    return {"not_running_ns": None if np.isnan(ns) else round(ns)} if by in ("rank", "thread") else {}
 
 
 _TITLES = {

@@ -29,6 +29,8 @@ UNITS = ("function", "loop", "line", "callpath", "rank", "thread")
 """Row types of a profile."""
 _BARRIERS = ("BARRIER", "IMPLICIT_BARRIER")
 _WAIT = "pthread_barrier_wait"
+CPU_CLOCK = "CPU time"
+"""Name of vtrace's interrupt generator for the CPU clocks of threads."""
 _MPI_PART, _BARRIER_PART = 1, 2
 _Add = Callable[[Array, Array, Array], None]
 
@@ -73,9 +75,11 @@ class CostRows:
 
     table: one row per key: exclusive, inclusive (ns), share and error (of the time of all rows before patterns), calls,
     samples, mpi and barrier (ns: parts of the row's own time, and the calls of MPI and barriers that its code makes),
-    min, mean, max (exclusive ns of a rank), estimated (bool: from samples). key: a row of regions, call paths,
-    processes or locations, or for lines and loops the argument of lines() and loop(). The time of a loop is without its
-    inner loops.
+    min, mean, max (exclusive ns of a rank), estimated (bool: from samples), not_running (ns in which the threads of a
+    rank, or a thread, had no processor outside of calls with exact times; NaN: unknown).
+
+    key: a row of regions, call paths, processes or locations; for lines and loops the argument of lines() and loop(). The
+    time of a loop is without its inner loops.
     """
 
     def __init__(self, trace: Source, window: Selection, costs: Costs, by: str, patterns: Patterns) -> None:
@@ -93,7 +97,7 @@ class CostRows:
         self._estimated = float(cells.ns[~cells.measured].sum())
         cells = cells.take(self._chosen(cells, patterns))
         self._keys_used, self._row = self._keys(cells)
-        self._cells = cells
+        self._cells, self._all = cells, patterns == Patterns()
         self.processes = np.unique(trace.places.process[window.rows(trace)])
         """Rows of processes that the selection has."""
         self.table = self._table()
@@ -244,8 +248,24 @@ class CostRows:
             "share": exclusive / max(self.whole, 1.0), "error": error / max(self.whole, 1.0),
             "calls": add_up(row, cells.calls, count), "samples": add_up(row, cells.samples, count),
             "mpi": mpi, "barrier": barrier, "min": least, "mean": exclusive / max(len(self.processes), 1), "max": most,
-            "estimated": seen | ~measured,
+            "estimated": seen | ~measured, "not_running": self._not_running(),
         })  # fmt: skip
+
+    def _not_running(self) -> Array:
+        """(rows,) recorded time less the time in calls and samples, for samples by CPU time of the whole trace."""
+        trace, window, found = self.trace, self.window, np.full(len(self._keys_used), np.nan)
+        clocks = set(trace.interrupt_generators["name"].tolist())
+        whole = self._all and window.start is None and window.stop is None
+        if self.by not in ("rank", "thread") or not whole or not self._sampled or clocks != {CPU_CLOCK}:
+            return found
+        spent = np.bincount(self._cells.location, self._cells.ns, trace.locations.rows)
+        locations = np.array(window.rows(trace), np.int64)
+        idle = np.maximum(0, trace.coverage()["seconds"][locations] * 1e9 - spent[locations])
+        key = trace.places.process[locations] if self.by == "rank" else locations
+        at, there = self._rows(key)
+        found[np.unique(at[there])] = 0
+        np.add.at(found, at[there], idle[there])
+        return found
 
     @cached_property
     def by_rank(self) -> Table:
