@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
 
+import _otf2
 import pytest
 
 from support.oracles.slow_profile import Rows, pieces
@@ -23,6 +25,7 @@ REGIONS = (
 )  # fmt: skip
 """Name, role and paradigm in OTF2's numbers: compiled functions, sampled ones, MPI, barriers, parallel regions, I/O."""
 CONTEXTS, PLACES, EVENTS = 24, 6, 150
+FILES, LINES = ("a.c", "b.c"), (1, 2, 3)
 
 
 def random_events(choose: random.Random, contexts: bool, samples: bool) -> list[tuple[Any, ...]]:
@@ -47,6 +50,39 @@ def random_events(choose: random.Random, contexts: bool, samples: bool) -> list[
     return events
 
 
+def random_loops(choose: random.Random) -> list[dict[str, Any]]:
+    """Loops of some functions in some files, in the form of the archive's property. Each line is in one of them or in
+    none."""
+    found: list[dict[str, Any]] = []
+    for region in range(len(REGIONS)):
+        for file in FILES:
+            mine: list[dict[str, Any]] = []
+            for level in range(1, choose.choice((0, 2, 4))):
+                number = len(found) + len(mine)
+                about = {"number": number, "outer": number - 1 if level > 1 else None, "region": region, "file": file}
+                about |= {"first": 10 * number, "last": 10 * number + 9, "level": level, "kind": "for", "lines": []}
+                mine.append(about)
+            for line in LINES:
+                if mine and choose.random() < 0.7:
+                    choose.choice(mine)["lines"].append(line)
+            found += mine
+    return found
+
+
+def loop_names(trace: Trace) -> dict[tuple[str, str, int], list[str]]:
+    """The loops at each line as the oracle wants them."""
+    known, found = trace.vtrace["LOOPS"], {}
+    for loop in known:
+        name, chain, one = REGIONS[loop["region"]][0], [], loop
+        while one is not None:
+            place = f"{one['file']}:{one['first']}-{one['last']}"
+            chain.insert(0, f"{name}, {one['kind']} loop of level {one['level']} at {place}")
+            one = None if one["outer"] is None else known[one["outer"]]
+        for line in loop["lines"] or [-loop["number"]]:  # a loop without lines makes a function one with loops, too
+            found[name, loop["file"], line] = chain
+    return found
+
+
 def random_archive(where: Path, seed: int) -> Path:
     """Two processes with three threads. By the seed: calls only, samples only, or both; with contexts or without."""
     choose = random.Random(seed)
@@ -62,13 +98,14 @@ def random_archive(where: Path, seed: int) -> Path:
         file = archive.text("prog.c") if paradigm == 2 else UNDEFINED
         archive.define("Region", number, name, name, "", role, paradigm, 0, file, number + 1, 0)
     for number in range(PLACES):
-        archive.define("SourceCodeLocation", number, choose.choice(("a.c", "b.c")), choose.randint(1, 3))
+        archive.define("SourceCodeLocation", number, choose.choice(FILES), choose.choice(LINES))
     for number in range(CONTEXTS):
         around = choose.randrange(number) if number and choose.random() < 0.8 else UNDEFINED
         source = choose.choice((UNDEFINED, *range(PLACES)))
         archive.define("CallingContext", number, choose.randrange(len(REGIONS)), source, around)
     for number in range(2):
         archive.define("InterruptGenerator", number, f"timer {number}", 0, 1, -9, choose.choice((1, 50, 1000)))
+    _otf2.Archive_SetProperty(archive.archive, "VTRACE::LOOPS", json.dumps(random_loops(choose)), True)
     return archive.close()
 
 
@@ -108,6 +145,6 @@ def test_random_archives(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPa
                     )
                 ]
                 + [row.calls, row.samples, "samples" if row.estimated else "events"]
-                for key, row in Rows(found, by).items()
+                for key, row in Rows(found, by, loop_names(trace)).items()
             }
             assert told(trace, Selection.of(*ends, None), by) == expected, (by, ends)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -185,11 +185,18 @@ def _is_part(region: Any) -> bool:
 
 
 class Rows(dict[Any, Row]):
-    """The rows of a profile by key: a name, a call path (names), or (file:line or "", function) for lines."""
+    """The rows of a profile by key: a name, a call path (names), or (file:line or "", function) for lines.
 
-    def __init__(self, found: list[Piece], by: str) -> None:
+    loops: by function, file and line the names of the loops there, the outermost first.
+    """
+
+    def __init__(
+        self, found: list[Piece], by: str, loops: Mapping[tuple[str, str, int], list[str]] | None = None
+    ) -> None:
         super().__init__()
+        self.loops = loops or {}
         self.by, self.sampled = by, any(piece.weight for piece in found)
+        self.by_place = by in ("line", "loop")
         self.recorded: dict[Any, float] = defaultdict(float)
         """Inclusive time of the recorded calls of a region, by key."""
         self.around: dict[Any, float] = defaultdict(float)
@@ -211,12 +218,21 @@ class Rows(dict[Any, Row]):
             if not self.sampled:
                 file, line = region.source_file, region.begin_line_number
             return (f"{file}:{line}" if file and line else "", name_of(region))
+        if self.by == "loop":
+            name = name_of(region)
+            if loops := self.loops.get((name, file, line)):
+                return loops[-1]
+            return f"{name}, outside of its loops" if any(key[0] == name for key in self.loops) else name
         names = tuple(name_of(step[0]) for step in place)
         return {"function": names[-1], "callpath": names, "rank": piece.process, "thread": piece.thread}[self.by]
 
     def keys_around(self, piece: Piece, place: Place) -> set[Any]:
         """The keys of a place and of all places around it."""
-        return {self.key(piece, place[:depth]) for depth in range(1, len(place) + 1)}
+        found = {self.key(piece, place[:depth]) for depth in range(1, len(place) + 1)}
+        if self.by == "loop":
+            for region, file, line in place:
+                found.update(self.loops.get((name_of(region), file, line), ()))
+        return found
 
     def row(self, key: Any) -> Row:
         return self.setdefault(key, Row())
@@ -236,10 +252,10 @@ class Rows(dict[Any, Row]):
         row.estimated = row.seen
         row.exclusive += piece.ns
         row.ranks[piece.process] += piece.ns
-        if self.by != "line":
+        if not self.by_place:
             for key in self.keys_around(piece, place):
                 self.around[key] += piece.ns
-        self.parts(piece, place, piece.ns, callers=self.by != "line" or not self.sampled)
+        self.parts(piece, place, piece.ns, callers=not self.by_place or not self.sampled)
 
     def sample(self, piece: Piece) -> None:
         inside = bool(piece.stack) and _is_measured(piece.stack[-1])
@@ -255,7 +271,7 @@ class Rows(dict[Any, Row]):
             row.exclusive += piece.weight
             row.ranks[piece.process] += piece.weight
             self.parts(piece, place, piece.weight, callers=True)
-        if not inside or self.by == "line" or (self.by == "function" and _first(piece.inner, _is_measured) == 0):
+        if not inside or self.by_place or (self.by == "function" and _first(piece.inner, _is_measured) == 0):
             for key in around:
                 self.around[key] += piece.weight
         if inside:
@@ -276,7 +292,7 @@ class Rows(dict[Any, Row]):
     def caller(self, piece: Piece) -> None:
         """A sample inside a recorded call of MPI tells who calls, if the recorded call itself does not."""
         top = _first(piece.inner, _is_part)
-        if top < 0 or self.by in ("rank", "thread") or (top > 0 and self.by != "line"):
+        if top < 0 or self.by in ("rank", "thread") or (top > 0 and not self.by_place):
             return
         here = _first(piece.place, _is_part)
         place = piece.place if here < 0 else piece.place[:here]

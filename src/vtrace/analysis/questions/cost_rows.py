@@ -78,8 +78,8 @@ class CostRows:
     min, mean, max (exclusive ns of a rank), estimated (bool: from samples), not_running (ns in which the threads of a
     rank, or a thread, had no processor outside of calls with exact times; NaN: unknown).
 
-    key: a row of regions, call paths, processes or locations; for lines and loops the argument of lines() and loop(). The
-    time of a loop is without its inner loops.
+    key: a row of regions, call paths, processes or locations; for lines and loops the argument of lines() and loop().
+    The time of a loop is without its inner loops.
     """
 
     def __init__(self, trace: Source, window: Selection, costs: Costs, by: str, patterns: Patterns) -> None:
