@@ -112,9 +112,9 @@ def test_the_report(build: Builder, tmp_path: Path) -> None:
 
 
 def test_differences_beyond_chance(build: Builder, tmp_path: Path) -> None:
-    """Two equal runs: no function has changed. Twice the rounds: those with most samples have."""
+    """Two equal runs: no function has changed. Six times the rounds: those with most samples have."""
     program = build("sampled_loops.c", flags=("-g", "-O1"), plain=True)
-    for name, rounds in (("a", "1000"), ("b", "1000"), ("c", "2000")):
+    for name, rounds in (("a", "500"), ("b", "500"), ("c", "3000")):
         call([*command("vtrace"), "run", "--sample=200", program, rounds], tmp_path, {"VT_FILE_PREFIX": name})
         unify(tmp_path, name)
 
@@ -129,12 +129,11 @@ def test_differences_beyond_chance(build: Builder, tmp_path: Path) -> None:
         a, c = (sum(r["exclusive_ns"] for r in rows if r["function"] == name) for rows in ends)
         assert (row["exclusive_a"], row["exclusive_b"]) == (a, c)
         assert abs(c - a) > 2 * row["error_ns"] > 0
-    assert 60 < longer["loops"]["exclusive_percent"] < 150
+    assert 200 < longer["loops"]["exclusive_percent"] < 1500
     equal = changes("a", "a")
     assert equal == {}
     chance = changes("a", "b")
     assert all(abs(row["exclusive_change"]) > 2 * row["error_ns"] for row in chance.values())
-    assert len(chance) < len(longer) or not chance
     shown = vtrace(tmp_path, "diff", "a", "c").stdout
     assert "Time inside the program, by samples" in shown
 

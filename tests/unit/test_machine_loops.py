@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -156,3 +157,15 @@ def test_kinds_of_source(tmp_path: Path, text: str, first: int, last: int, kind:
     path.write_text(text)
     assert source_kind(str(path), first, last)[1] == kind
     assert source_kind(str(tmp_path / "no file.c"), first, last) == (first, "OTHER")
+
+
+def test_sources_that_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe, which would never end; a relative name, which may mean another file; lines that take long to search."""
+    os.mkfifo(tmp_path / "pipe.c")
+    assert source_kind(str(tmp_path / "pipe.c"), 1, 1) == (1, "OTHER")
+    (tmp_path / "a.c").write_text("for (;;) f();\n")
+    monkeypatch.chdir(tmp_path)
+    assert source_kind("a.c", 1, 1) == (1, "OTHER")
+    assert source_kind(str(tmp_path / "a.c"), 1, 1) == (1, "for")
+    (tmp_path / "long.f90").write_text("(:" * 10**6)
+    assert source_kind(str(tmp_path / "long.f90"), 1, 1) == (1, "OTHER")

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
+from vtrace.io.local.heads import open_file
 from vtrace.symbols.lines import Position
 from vtrace.symbols.machine_loops import FunctionLoops, MachineLoop
 
@@ -25,6 +28,8 @@ _DO = re.compile(r"\s*(\d+\s+)?(\w+\s*:\s*)?do\b", re.IGNORECASE)
 _FORTRAN_SKIPPED = re.compile(r"\s*(!.*)?|[cC*].*")
 _ARRAY = re.compile(r"[^!'\"]*(\([^!'\"]*:[^!'\"]*\)\s*=|=[^!'\"]*\([^!'\"]*:)")
 _NOWHERE: InlinedCalls = (("", None, 0),)
+_LONGEST = 300
+"""Characters of a line that are searched."""
 _LOOK = 3
 """Lines of blanks, comments and directives between the word of a loop and its code."""
 
@@ -157,11 +162,15 @@ def _owned(loop: MachineLoop, calls: Mapping[int, InlinedCalls], begin: Position
 
 @lru_cache(maxsize=64)
 def _source(file: str) -> tuple[str, ...]:
+    """The begins of the lines of a file, from number 1 on. A relative name may be that of another file here."""
+    if not os.path.isabs(file):
+        return ()
     try:
-        with open(file, encoding="utf-8", errors="replace") as stream:
-            return ("", *stream.read(1 << 24).split("\n"))
+        with open_file(Path(file)) as stream:
+            text = stream.read(1 << 24).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ()
+    return ("", *(line[:_LONGEST] for line in text.split("\n")))
 
 
 def source_kind(file: str, first: int, last: int) -> tuple[int, str]:
