@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,53 @@ def test_samples_in_the_archive(build: Builder, tmp_path: Path) -> None:
         assert {type(event).__name__ for _, event in trace.events}.isdisjoint({SAMPLE, "CallingContextEnter"})
 
 
+def test_samples_in_the_sidecar(build: Builder, tmp_path: Path) -> None:
+    """--samples=sidecar: the archive has the events of --samples=none, and inside it lies the archive of
+    --samples=archive, which vtrace reads. Without that part, or with another run's, a line says so."""
+    sampled(build("sampled.c", flags=("-O1", "-g", "-pthread"), plain=True), tmp_path, "3000", "2")
+    for name in ("archive", "none", "sidecar"):
+        unify(tmp_path, "-k", f"--samples={name}", "-o", name, "sampled")
+    apart = tmp_path / "sidecar.trace" / "vtrace" / "samples"
+    assert events(apart) == events(tmp_path / "archive.trace")
+    assert events(tmp_path / "sidecar.trace") == events(tmp_path / "none.trace")
+    assert not any(SAMPLE in event for event in events(tmp_path / "none.trace"))
+    shown = {name: profile_of(tmp_path, name) for name in ("archive", "none", "sidecar")}
+    assert shown["sidecar"] == shown["archive"]
+    assert any(row["samples"] for row in shown["sidecar"]["profile"])
+    report = json.loads(vtrace(tmp_path, "summary", "sidecar", "--json").stdout)
+    assert report["archive"] == "sidecar.trace/traces.otf2"
+    assert report["samples"]
+    found = contents(tmp_path / "sidecar.trace")
+    unify(tmp_path, "-k", "--force", "--samples=sidecar", "-o", "sidecar", "-j", "2", "sampled")
+    assert contents(tmp_path / "sidecar.trace") == found
+    shutil.rmtree(apart)
+    for inside, said in ((None, "is missing"), ("archive.trace", "belongs to another archive")):
+        if inside:
+            shutil.copytree(tmp_path / inside, apart)
+        done = vtrace(tmp_path, "profile", "sidecar", "--by", "callpath", "--json")
+        assert json.loads(done.stdout)["profile"] == shown["none"]["profile"]
+        line = f"vtrace: warning: the samples of the run are left out: {apart.relative_to(tmp_path)} {said}"
+        assert line in done.stderr
+    (apart / "traces.def").write_bytes(b"\0" * 100)
+    assert profile_of(tmp_path, "sidecar")["profile"] == shown["none"]["profile"]
+
+
+def profile_of(where: Path, name: str) -> dict[str, Any]:
+    found = json.loads(vtrace(where, "profile", name, "--by", "callpath", "--json").stdout)
+    return {key: value for key, value in found.items() if key != "archive"}
+
+
+def events(archive: Path) -> list[str]:
+    """The events of an archive, with their locations, names of regions and call paths."""
+    found = []
+    with otf2.reader.open(str(archive / "traces.otf2")) as trace:
+        for location, event in trace.events:
+            context, region = (getattr(event, name, None) for name in ("calling_context", "region"))
+            name = "/".join(path_of(context)) if context else region.name if region else ""
+            found.append(f"{location.name} {event.time} {type(event).__name__} {name}")
+    return found
+
+
 def path_of(context: Any) -> list[str]:
     """The functions of a calling context, outermost first."""
     names = []
@@ -226,6 +274,22 @@ def test_wrong_option(tmp_path: Path) -> None:
         done = call([*command("vtrace"), "run", f"--sample={value}", "true"], tmp_path, check=False)
         assert done.returncode == 2
         assert done.stderr.startswith(f"vtrace: error: --sample={value} is not a rate of 1 to 10000 per second, or")
+
+
+def test_the_option_for_the_clock(tmp_path: Path) -> None:
+    """--sample-clock wall samples a program that sleeps; wrong values and no --sample are one line."""
+    for clock, most in (("cpu", 0.3e9), ("wall", 10e9)):
+        where = tmp_path / clock
+        where.mkdir()
+        call([*command("vtrace"), "run", "--sample", "--sample-clock", clock, need("sleep"), "1"], where)
+        total = sum(of["weight"] for of in sums(where, "sleep").values())
+        assert (clock == "wall") * 0.9e9 <= total <= most
+    for words, said in (
+        (("--sample", "--sample-clock=perf"), "--sample-clock=perf is not cpu or wall (give --sample-clock=wall)"),
+        (("--sample-clock=wall",), "--sample-clock=wall needs --sample (vtrace run --sample --sample-clock=wall)"),
+    ):
+        done = call([*command("vtrace"), "run", *words, "true"], tmp_path, check=False)
+        assert (done.returncode, done.stderr) == (2, f"vtrace: error: {said}\n")
 
 
 @pytest.mark.parametrize("clock", ["cpu", "wall"])

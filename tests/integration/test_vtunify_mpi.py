@@ -21,6 +21,7 @@ from support.build.mpis import NAMES, Mpi, find
 from support.build.parallel import assert_same, unify_mpi
 from support.build.run import names, run, unify, vtrace
 from support.oracles.check import check
+from support.readers.mpip_report import parse
 from support.tools import ROOT, call, command, environment
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 
@@ -59,9 +60,22 @@ def test_samples(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
     unify(tmp_path, "-k", "heat2d")
     unify_mpi(mpich, tmp_path, "-k", "-o", tmp_path / "all", "heat2d", ranks=3)
     assert_same(tmp_path / "u_heat2d.trace", tmp_path / "all.trace")
+    unify(tmp_path, "-k", "--samples=sidecar", "-o", "apart", "heat2d")
+    unify_mpi(mpich, tmp_path, "-k", "--samples=sidecar", "-o", tmp_path / "shared", "heat2d", ranks=3)
+    assert_same(tmp_path / "apart.trace", tmp_path / "shared.trace")
+    assert (tmp_path / "shared.trace" / "vtrace" / "samples" / "traces.otf2").is_file()
     words = ["profile", "all.trace", "--by", "callpath", "--json"]
     rows = json.loads(vtrace(tmp_path, *words).stdout)["profile"]
     assert sum(row["samples"] for row in rows) > 20
+    sections = parse(vtrace(tmp_path, "mpip", "all.trace").stdout).sections
+    section = sections["Aggregate Function Time (top twenty, descending, milliseconds, sampled)"]
+    profile = json.loads(vtrace(tmp_path, "profile", "all.trace", "--json").stdout)["profile"]
+    own = {row["function"]: row for row in profile if row["source"] == "samples" and row["exclusive_ns"]}
+    assert section.columns == ["Function", "Time", "App%", "Err%", "Samples"]
+    for name, ms, _, _, count in section.rows:
+        assert int(count) == own[name]["samples"]
+        assert float(ms) == pytest.approx(own[name]["exclusive_ns"] / 1e6, rel=0.01)
+    assert section.rows[0][0] == max(own, key=lambda name: own[name]["exclusive_ns"])
     assert {"main"} <= {row["callpath"][0] for row in rows if row["samples"]}
     for row in rows:
         assert not any(

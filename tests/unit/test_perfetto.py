@@ -12,7 +12,7 @@ import pytest
 
 import vtrace
 from support.synthetic_runs import viewed
-from support.synthetic_runs.archives import Foreign
+from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.tools import unavailable
 from vtrace.analysis.questions import timeline_data
 from vtrace.analysis.selection import Selection
@@ -44,6 +44,9 @@ class Read:
         self.slices: list[dict[str, Any]] = []
         self.counters: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
         self.instants: list[str] = []
+        self.samples: list[tuple[int, int, int, list[str]]] = []
+        """Time, process, thread and stack, outermost function first."""
+        self.stacks: dict[int, list[str]] = {}
         stacks: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
         for packet in self.trace.packet:
             assert packet.trusted_packet_sequence_id == 1
@@ -51,11 +54,21 @@ class Read:
                 self._names(packet.interned_data)
             elif packet.HasField("track_descriptor"):
                 self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+            elif packet.HasField("perf_sample"):
+                one = packet.perf_sample
+                self.samples.append((packet.timestamp, one.pid, one.tid, self.stacks[one.callstack_iid]))
             elif packet.HasField("track_event"):
                 self._event(packet.timestamp, packet.track_event, stacks)
         assert not any(stacks.values())
 
     def _names(self, data: Any) -> None:
+        if data.callstacks:
+            functions = {entry.iid: entry.str.decode() for entry in data.function_names}
+            mappings = {entry.iid for entry in data.mappings}
+            assert all(entry.mapping_id in mappings for entry in data.frames)
+            frames = {entry.iid: functions[entry.function_name_id] for entry in data.frames}
+            self.stacks = {entry.iid: [frames[one] for one in entry.frame_ids] for entry in data.callstacks}
+            return
         self.names = {entry.iid: entry.name for entry in data.event_names}
         self.categories = {entry.iid: entry.name for entry in data.event_categories}
         self.sources = {entry.iid: (entry.file_name, entry.line_number) for entry in data.source_locations}
@@ -173,3 +186,36 @@ def test_threads_of_a_process_stand_in_their_order(tmp_path: Path) -> None:
     assert numbers == sorted(set(numbers)), "numbers are unique and ascend from the master thread to its workers"
     assert not any(t.tid == t.pid or not t.tid for t in threads)
     assert {one["name"] for one in read.slices} == {"parallel @ heat.c:7"}
+
+
+def test_samples_with_their_stacks(tmp_path: Path) -> None:
+    """Samples in the contexts main, main > a (at two lines) and undefined, on the threads of two processes."""
+    archive = Foreign(tmp_path / "a")
+    for number in (0, 1):
+        picked = [(100 * n + number, "CallingContextSample", (0, 1, 2, UNDEFINED)[n % 4], 1, 0) for n in range(12)]
+        archive.events(number, [(0, "CallingContextEnter", 0, 1), *picked, (9000, "CallingContextLeave", 0)])
+    archive.begin_definitions()
+    archive.machine(groups=2, length=9000)
+    for number in (0, 1):
+        archive.location(number, group=number)
+    for number, name in enumerate(("main", "a <b>")):
+        archive.define("Region", number, name, name, "", 1, 1, 0, "f.c", 1, 9)
+    archive.define("SourceCodeLocation", 0, "f.c", 3)
+    archive.define("SourceCodeLocation", 1, "f.c", 4)
+    archive.define("CallingContext", 0, 0, UNDEFINED, UNDEFINED)
+    archive.define("CallingContext", 1, 1, 0, 0)
+    archive.define("CallingContext", 2, 1, 1, 0)
+    archive.define("InterruptGenerator", 0, "timer", 0, 0, -9, 100)
+    archive.close()
+    _, read = written(tmp_path / "a", tmp_path)
+    stacks = (["main"], ["main", "a <b>"], ["main", "a <b>"])
+    threads = {t.thread.tid: t.thread.pid for t in read.tracks.values() if t.HasField("thread")}
+    assert len(read.samples) == 24
+    for number in (0, 1):
+        own = sorted(one for one in read.samples if one[1] == number)
+        assert [time for time, *_ in own] == [100 * n + number for n in range(12)]
+        assert {threads[tid] for _, _, tid, _ in own} == {number}
+        for n, (*_, stack) in enumerate(own):
+            assert stack == stacks[n % 4] if n % 4 < 3 else len(stack) == 1 and stack[0] not in ("main", "a <b>")
+    _, read = written(tmp_path / "a", tmp_path, most=6)
+    assert len(read.samples) == 6

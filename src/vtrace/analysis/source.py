@@ -22,10 +22,11 @@ from vtrace.analysis.scan import Pass, scan
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, caveats_html, texts
 from vtrace.io.archive.markers import read_markers
-from vtrace.io.archive.properties import PROPERTY, read_properties
+from vtrace.io.archive.properties import PROPERTY
 from vtrace.io.archive.reader import Reader
 from vtrace.io.archive.reader_abi import LATEST
 from vtrace.io.common.arrays import distinct
+from vtrace.io.samples_archive import open_with_samples
 from vtrace.text import html_text
 
 _COVERAGE = {
@@ -46,13 +47,13 @@ class Source:
 
     def __init__(self, anchor: Path) -> None:
         self.path = anchor
-        """The anchor file."""
-        self._folder = str(anchor.with_suffix(""))
+        """The anchor file that the user names."""
         self._caveats: dict[Selection, list[str]] = {}
-        with Reader(anchor) as reader:
-            info = read_properties(reader.handle, anchor)
-            events = info.vtrace.get("EVENTS")  # other tools do not record this property
-            self.definitions = d.build(reader.definitions(), not isinstance(events, dict) or "BufferFlush" in events)
+        self.anchor, info, definitions = open_with_samples(anchor)
+        """anchor: of the archive with the events: path, or the archive with samples inside its directory."""
+        self._folder = str(self.anchor.with_suffix(""))
+        events = info.vtrace.get("EVENTS")  # other tools do not record this property
+        self.definitions = d.build(definitions, not isinstance(events, dict) or "BufferFlush" in events)
         self.creator, self.machine, self.properties, self.vtrace = info.creator, info.machine, info.texts, info.vtrace
         """properties: of the archive, by name. vtrace: properties that vtunify wrote about the run, by name (ABOUT,
         SETTINGS, EVENTS, COVERAGE ...); empty for other tools' archives."""
@@ -64,7 +65,8 @@ class Source:
         """One line for each damaged part of the archive's description, and for each damaged location that a pass has
         read."""
         if length * 10**9 // self.resolution > LATEST:
-            self.problems.append(f"{anchor.with_suffix('.def')}: the clock properties are damaged: {length} ticks long")
+            file = self.anchor.with_suffix(".def")
+            self.problems.append(f"{file}: the clock properties are damaged: {length} ticks long")
 
     def __getattr__(self, name: str) -> Table:
         tables: dict[str, Table] = self.__dict__["definitions"].tables if "definitions" in self.__dict__ else {}
@@ -74,7 +76,7 @@ class Source:
 
     def reader(self) -> Reader:
         """Opens the archive once more for reading events. Raises FormatError."""
-        reader = Reader(self.path, self.locations["id"].tolist())
+        reader = Reader(self.anchor, self.locations["id"].tolist())
         reader.offset, reader.resolution = self._offset, self.resolution
         return reader
 
@@ -130,7 +132,7 @@ class Source:
     def markers(self) -> Table:
         """The markers of the archive, in the order of the file: time (ns), duration (ns), group, category, severity,
         scope (GLOBAL, LOCATION ...), scope_id (OTF2's id of the scope), text."""
-        with Reader(self.path) as reader:
+        with Reader(self.anchor) as reader:
             found = read_markers(reader)
         scale, zero = 10**9 / self.resolution, self._offset
 
@@ -173,7 +175,7 @@ class Source:
     def ledger(self) -> Ledger:
         """The intervals without recording; see vtrace.analysis.ledger. Empty for other tools' archives."""
         coverage = self.vtrace.get("COVERAGE", {})
-        return read_ledger(self.path, self.properties, coverage, self.locations["id"], self.locations["events"])
+        return read_ledger(self.anchor, self.properties, coverage, self.locations["id"], self.locations["events"])
 
     def not_recorded(
         self, locations: Sequence[int] | None = None, start: int | None = None, stop: int | None = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +21,7 @@ from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
-    from vtrace.compat.mpip import Frame, MpipProfile, Resolve
+    from vtrace.compat.mpip import Frame, FunctionTime, MpipProfile, Resolve
 
 
 @click.command()
@@ -89,6 +89,7 @@ def command(
     profile = mpip.read(trace, depth, full, _resolver(trace, executable) if executable else None)
     if profile is None:
         raise VtraceError(f"{archive}: no MPI calls in this trace", f"see vtrace info {operand(Path(archive))}")
+    profile.functions = _functions(trace)
     for problem in profile.problems:
         console.warn(problem)
     caveats = warn_of_caveats(console, trace, Selection()) if output or directory or silent else trace.caveats()
@@ -109,6 +110,29 @@ def command(
     else:
         click.echo("\n".join(texts), nl=False)
     console.note(f"next: vtrace summary {operand(Path(archive))}   for functions, I/O and memory")
+
+
+def _functions(trace: Trace) -> list[FunctionTime]:
+    """The functions that samples show; none without samples."""
+    from vtrace.analysis.questions.costs import CostQuestion
+    from vtrace.analysis.selection import Selection
+    from vtrace.compat.mpip import FunctionTime
+    from vtrace.reports.sample_sheets import samples
+
+    if not trace.contexts.rows:
+        return []
+    costs = CostQuestion()
+    trace.scan([costs])
+    rows = samples(trace, Selection(), costs.answer()).rows
+    return [
+        FunctionTime(row["function"], row["exclusive_ns"], _error(row), row["samples"])
+        for row in rows if row["exclusive_ns"]
+    ]  # fmt: skip
+
+
+def _error(row: Mapping[str, Any]) -> float:
+    """One standard error of the time in ns: the error of the share of the same row, in time."""
+    return row["exclusive_ns"] * (row["share_error"] or 0.0) / row["share"] if row["share"] else 0.0
 
 
 def _remark(console: Console, profile: MpipProfile, depth: int | None) -> None:

@@ -69,9 +69,9 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
         click.option("--no-repair", is_flag=True, help="Do not move clocks where messages run backwards."),
         click.option(
             "--samples",
-            type=click.Choice(("archive", "none")),
+            type=click.Choice(("archive", "sidecar", "none")),
             default="archive",
-            help="Write samples as events of the archive [default], or not at all.",
+            help="Write samples as events of the archive [default], of a second archive inside it, or not at all.",
         ),
         click.option("--report", is_flag=True, help="Also write PREFIX.html, like vtrace report."),
         click.option("--nocompress", is_flag=True, help="No effect: OTF2 archives are never compressed."),

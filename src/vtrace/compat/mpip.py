@@ -79,6 +79,16 @@ class MpipTask:
     mpi: int = 0
 
 
+class FunctionTime(NamedTuple):
+    """The time in a function without the functions that it calls, as samples show it. ns: of all tasks; error: one
+    standard error of ns."""
+
+    name: str
+    ns: int
+    error: float
+    samples: int
+
+
 @dataclass
 class MpipProfile:
     """The numbers of the report. collective_ns, pt2pt_bytes: by call, bin of the communicator's size, bin of the
@@ -91,6 +101,8 @@ class MpipProfile:
     depth: int
     """Recorded calls of a stack; 0: no stacks, the regions around the calls are used."""
     problems: list[str]
+    functions: list[FunctionTime] = field(default_factory=list)
+    """The program's own functions as samples show them, the longest time first."""
 
     @property
     def app(self) -> int:
@@ -358,10 +370,22 @@ def _aggregates(profile: MpipProfile, style: Style) -> Iterator[str]:
         yield from _histogram(profile.pt2pt_bytes, sent, title, "MPI Sent %", "point to point", style)
     yield from _top_sizes(profile.sites, IO, style)
     yield from _top_sizes(profile.sites, RMA, style)
+    yield from _function_times(profile, style)
 
 
 def _top(sites: Sequence[Site], value: Callable[[Site], int]) -> list[Site]:
     return sorted((site for site in sites if value(site) > 0), key=lambda site: (-value(site), site.id))[:_TOP]
+
+
+def _function_times(profile: MpipProfile, style: Style) -> Iterator[str]:
+    """A section that mpiP does not have: only for traces with samples."""
+    if not profile.functions:
+        return
+    yield from _heading("Aggregate Function Time (top twenty, descending, milliseconds, sampled)")
+    yield f"{'Function':<24} {'Time':>10}  {'App%':>6}  {'Err%':>6}  {'Samples':>8}"
+    for one in profile.functions[:_TOP]:
+        shares = f"{_percent(one.ns, profile.app):6.2f}  {_percent(one.error, profile.app):6.2f}"
+        yield f"{_word(one.name):<24} {style.number(one.ns / _MS, 10)}  {shares}  {one.samples:>8}"
 
 
 def _top_times(profile: MpipProfile, style: Style) -> Iterator[str]:

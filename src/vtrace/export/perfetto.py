@@ -23,6 +23,7 @@ from vtrace.analysis.questions.timeline_data import Shown, label, process_names,
 from vtrace.analysis.table import Array, Table, group
 from vtrace.export import protobuf as pb
 from vtrace.export.perfetto_calls import CallWriter, PacketNumbers, counter_packets
+from vtrace.export.perfetto_samples import SampleWriter
 from vtrace.io.archive.reader_abi import SLICE
 from vtrace.io.common.outfile import MARKS, complete
 
@@ -69,6 +70,8 @@ class _Writer:
         self.tracks = _Tracks()
         self.process_track: dict[int, int] = {}
         self.location_track = np.zeros(self.trace.locations.rows, np.int64)
+        self.thread_numbers: dict[int, tuple[int, int]] = {}
+        """By location: the numbers of its process and its thread in Perfetto."""
 
     def write(self) -> None:
         shown = self.shown
@@ -95,6 +98,7 @@ class _Writer:
             self.file.write(counter_packets(numbers, track, times, values))
         self.file.writelines(missing)
         self.file.writelines(markers)
+        self.samples()
 
     def places(self) -> None:
         """Makes the tracks of processes and threads.
@@ -118,6 +122,7 @@ class _Writer:
                 continue
             number = met[process] = met.get(process, -1) + 1
             name = pb.field(5, str(trace.locations["name"][row]))
+            self.thread_numbers[row] = process, (process + 1) * scale + number
             about = pb.field(1, process) + pb.field(2, (process + 1) * scale + number) + name
             self.location_track[row] = self.tracks.add("", pb.field(4, about), parent=self.parent(row))
 
@@ -203,6 +208,15 @@ class _Writer:
                 parts.append((len(tracks), calls))
                 tracks.append(self.tracks.add(name or f"communicator {comm}", parent=group_track))
         return ops, [(Calls(parts), np.array(tracks))]
+
+    def samples(self) -> None:
+        stacks = {row: found for row, found in self.shown.stacks.items() if row in self.thread_numbers}
+        if not stacks:
+            return
+        writer = SampleWriter(self.trace, stacks)
+        self.file.write(_packet(pb.field(12, writer.interned())))
+        for row, found in stacks.items():
+            self.file.writelines(writer.packets(found, *self.thread_numbers[row]))
 
     def markers(self) -> list[bytes]:
         """Markers as instants on the track of their scope; markers of the whole run have a track of their own."""

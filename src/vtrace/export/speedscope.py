@@ -15,15 +15,11 @@ import numpy as np
 
 from vtrace import __version__
 from vtrace.analysis.definition_tables import has_line
-from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.calls import Calls, CallSteps
 from vtrace.analysis.questions.costs import CostQuestion, Costs
-from vtrace.analysis.questions.details import chosen
+from vtrace.analysis.questions.stacks import SampleStacks, Stacks
 from vtrace.analysis.questions.timeline_data import label, location_names, span
-from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
-from vtrace.analysis.table import Array
-from vtrace.io.archive.batches import Batch
 from vtrace.io.common.outfile import complete
 from vtrace.text import json_text
 
@@ -31,47 +27,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-_SAMPLE = "CallingContextSample"
 _AT_ONCE = 50_000
-
-
-class _StackPart(Part):
-    def __init__(self, owner: Stacks) -> None:
-        self.owner, self.met = owner, 0
-        self.found: list[tuple[Array, Array]] = []
-
-    def batch(self, batch: Batch, replay: Replay | None) -> None:
-        if not len(batch.details):
-            return
-        found, ids = chosen(batch, _SAMPLE), self.owner.trace.definitions.ids
-        rows = np.arange(-self.met % self.owner.step, len(found["ref"]), self.owner.step)
-        self.met += len(found["ref"])
-        contexts = ids["contexts"].rows(found["ref"][rows])
-        self.found.append((contexts, ids["interrupt_generators"].rows(found["generator"][rows])))
-
-
-class Stacks(Question[_StackPart, dict[int, tuple[Array, Array]]]):
-    """Answers with the samples of each location in the order of time: rows of contexts, and of generators."""
-
-    kinds = frozenset({_SAMPLE})
-
-    def __init__(self, step: int) -> None:
-        """step: each step-th sample of a location is kept."""
-        super().__init__()
-        self.step = step
-
-    def part(self, trace: Source, location: int) -> _StackPart:
-        return _StackPart(self)
-
-    def answer(self) -> dict[int, tuple[Array, Array]]:
-        empty = np.empty(0, np.int64)
-        return {
-            location: (
-                np.concatenate([empty, *(contexts for contexts, _ in part.found)]),
-                np.concatenate([empty, *(generators for _, generators in part.found)]),
-            )
-            for location, part in self.parts.items()
-        }
 
 
 @dataclass
@@ -82,14 +38,14 @@ class Profiled:
     window: Selection
     calls: Calls
     costs: Costs
-    stacks: dict[int, tuple[Array, Array]]
+    stacks: dict[int, SampleStacks]
     step: int
     notes: list[str]
 
     @property
     def samples(self) -> int:
         """The number of samples to write."""
-        return sum(len(contexts) for contexts, _ in self.stacks.values())
+        return sum(len(stacks.contexts) for stacks in self.stacks.values())
 
 
 def gather(trace: Source, window: Selection, most: int) -> Profiled:
@@ -202,9 +158,9 @@ def _evented(made: Profiled, frames: _Frames, location: int, name: str) -> Itera
 
 def _sampled(made: Profiled, frames: _Frames, location: int, name: str) -> Iterator[str]:
     """The samples of a location, each with the time for which it stands."""
-    contexts, generators = made.stacks.get(location, (np.empty(0, np.int64), np.empty(0, np.int64)))
-    if not len(contexts):
+    if location not in made.stacks or not len(made.stacks[location].contexts):
         return
+    _, contexts, generators = made.stacks[location]
     periods = made.costs.periods.take(made.costs.periods["location"] == location)
     weight = dict(zip(periods["generator"].tolist(), periods["ns"].tolist(), strict=True))
     weights = [round(weight[number] * made.step) for number in generators.tolist()]

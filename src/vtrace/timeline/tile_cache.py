@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def tiles_of(trace: Source, console: Console) -> TileFile:
     """The tiles of an archive: those beside it, or in the user's cache; else they are built, with progress. A file that
     does not fit is built anew, after one line. Raises VtraceError."""
-    of = sidecar.identity(trace.path, trace.properties)
+    of = sidecar.identity(trace.anchor, trace.properties)
     for folder in _folders(trace, of):
         try:
             if (found := TileFile.open(folder, of)) is not None:
@@ -35,7 +35,7 @@ def tiles_of(trace: Source, console: Console) -> TileFile:
 def _folders(trace: Source, of: str) -> tuple[Path, Path]:
     """The archive's directory, and the place for archives in directories that cannot be written."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return trace.path.parent, Path(cache, "vtrace", f"archive-{of}")
+    return trace.anchor.parent, Path(cache, "vtrace", f"archive-{of}")
 
 
 def _built(trace: Source, of: str, console: Console) -> TileFile:

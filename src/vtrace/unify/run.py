@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vtrace.console import Console
+from vtrace.io.archive.writer import Archive
+from vtrace.io.samples_archive import IN, OF, place, placed
 from vtrace.parallel.ranks import ALONE, Ranks
-from vtrace.unify.account.account import Account, account, write_ledger
+from vtrace.unify.account.account import Account, account, identity_of, write_ledger
 from vtrace.unify.clean_up import clean_up
 from vtrace.unify.clocks.clocks import align_clocks
 from vtrace.unify.clocks.repair import repair
 from vtrace.unify.discover.discover import discover
 from vtrace.unify.merge.merge import Merged, merge
-from vtrace.unify.model.context import Context, Request
+from vtrace.unify.model.context import SIDECAR, Context, Request
 from vtrace.unify.model.owners import users_of
 from vtrace.unify.reading.reading import read_definitions
 from vtrace.unify.writing.output import Output
@@ -51,10 +53,22 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> WrittenAr
         for text in out.others:
             console.warn(text)
         repaired = repair(run, clocks, merged.definitions, out.archive.directory, context)
-        results = write_events(run, crew, out.archive, merged.heap_class, context)
-        accounted = account(run, reading, clocks, repaired, merged, results, context)
-        out.archive.finish(merged.definitions, accounted.markers)
-        ranks.first(lambda: write_ledger(out.archive, merged.definitions, accounted.rows))
+
+        def fill(archive: Archive, chosen: Merged, more: dict[str, str]) -> Account:
+            results = write_events(run, crew, archive, chosen.heap_class, chosen.samples, context)
+            found = account(run, reading, clocks, repaired, chosen, results, context)
+            chosen.definitions.properties |= more
+            archive.finish(chosen.definitions, found.markers)
+            ranks.first(lambda: write_ledger(archive, chosen.definitions, found.rows))
+            return found
+
+        if request.samples == SIDECAR and merged.samples:
+            rest = merged.without_samples()
+            accounted = fill(out.archive, rest, placed(IN))
+            whole = Archive(place(out.archive.directory), ranks)
+            fill(whole, merged, placed(OF, ranks.first(lambda: identity_of(out.archive, rest.definitions))))
+        else:
+            accounted = fill(out.archive, merged, {})
         out.publish()
     for text in accounted.warnings:
         console.warn(text)

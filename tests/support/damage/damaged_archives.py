@@ -49,6 +49,8 @@ PROPERTIES: dict[str, Any] = {
                    "left": 0, "corrections": 1, "largest_ns": 9, "unsure": 0},
     },
     "USER": {"messages": 2, "unmatched": 1},
+    "SAMPLES_IN": "vtrace/samples",
+    "SAMPLES_OF": "0f" * 16,
 }  # fmt: skip
 """Values of the properties VTRACE::NAME that vtunify writes into an archive."""
 

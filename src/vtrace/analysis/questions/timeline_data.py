@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The contents of a timeline, from one or two passes: calls, messages, collectives, counters, gaps."""
+"""The contents of a timeline, from one to three passes: calls, messages, collectives, counters, samples, gaps."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals
 from vtrace.analysis.questions.counters import Moved
 from vtrace.analysis.questions.messages import Messages
 from vtrace.analysis.questions.metrics import Metrics
+from vtrace.analysis.questions.stacks import SampleCount, SampleStacks, Stacks
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.left_out import WHOLE_RUN
@@ -43,6 +44,8 @@ class Shown:
     missing: Table
     """Intervals without recording: location (row), begin, end, reason, class, count (ledger.UNKNOWN: not counted).
     Flushes are drawn as calls and are not in the table, nor are classes that a setting leaves out of the whole run."""
+    stacks: dict[int, SampleStacks] = field(default_factory=dict)
+    """Samples by location."""
     notes: list[str] = field(default_factory=list)
     """Contents that are left out, one line each."""
 
@@ -50,11 +53,12 @@ class Shown:
 def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
     """Reads the contents of a timeline.
 
-    most: number of calls and of collective operations to show; of messages a quarter of this number is shown.
+    most: number of calls, of collective operations and of samples to show; of messages a quarter of this number is
+    shown.
     """
     calls, messages = CallSteps(most), Messages(max(most // 4, 1))
-    moved, metrics, totals = Moved(trace, _VALUES), Metrics(None, _VALUES), CollectiveTotals()
-    met = trace.scan([calls, messages, moved, metrics, totals], **window.arguments())
+    moved, metrics, totals, samples = Moved(trace, _VALUES), Metrics(None, _VALUES), CollectiveTotals(), SampleCount()
+    met = trace.scan([calls, messages, moved, metrics, totals, samples], **window.arguments())
     shown = Shown(
         trace, window, calls.answer(), messages.answer(), moved.answer(), metrics.answer(), Table({}), Table({})
     )
@@ -64,11 +68,18 @@ def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
         collectives = Collectives()
         trace.scan([collectives], **window.arguments())
         shown.collectives = collectives.answer()[0]
+    step = -(-samples.answer() // most)
+    if step:
+        stacks = Stacks(step)
+        trace.scan([stacks], **window.arguments())
+        shown.stacks = stacks.answer()
     note = shown.notes.append
     if calls.dropped:
         note(f"calls shorter than {span(calls.shortest)} are left out; --from, --to, --ranks show all calls of a part")
     if shown.messages.share > 1:
         note(f"one of {shown.messages.share} messages has an arrow")
+    if step > 1:
+        note(f"one of {step} samples is shown")
     if part > most:
         note(f"no tracks for collective operations: {part:,} calls are too many")
     if met.stray:

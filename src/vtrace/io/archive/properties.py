@@ -183,8 +183,10 @@ _FORMS: dict[str, Check] = {
     ),
     "CLOCKS": _clocks,
     "SAMPLES": _object({"samples": _count, "lost": _count}, {}, _any),
+    "SAMPLES_IN": _text,
+    "SAMPLES_OF": _text,
     "LOOPS": _list(_object(_LOOP | {"lines": _list(_count)}, {}, _any)),
     "EVENT_BYTES": _count,
 }  # fmt: skip
-"""The properties that unify/account/archive_texts.py and io/archive/writer.py write. Members of later versions are not
-checked; add a member here before reading it."""
+"""The properties that unify/account/archive_texts.py, io/samples_archive.py and io/archive/writer.py write. Members of
+later versions are not checked; add a member here before reading it."""

@@ -58,9 +58,13 @@ def account(
 
 def write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
     """Writes the sidecar's table of intervals without recording, with their reasons. Only rank 0 calls it."""
+    sidecar.write(archive.directory, *sidecar.COVERAGE, identity_of(archive, definitions), table(definitions, rows))
+
+
+def identity_of(archive: Archive, definitions: Definitions) -> str:
+    """Returns the identity of a finished archive. Only rank 0 calls it."""
     texts = {name: plain_text(text) for name, text in definitions.properties.items()}
-    of = sidecar.identity(archive.directory / ANCHOR, texts)
-    sidecar.write(archive.directory, *sidecar.COVERAGE, of, table(definitions, rows))
+    return sidecar.identity(archive.directory / ANCHOR, texts)
 
 
 def _rows(run: Run, results: Results) -> dict[int, CoverageRow]:

@@ -8,7 +8,7 @@ contributions, the definitions on rank 0, and the resulting tables of a rank's p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vtrace import __version__
 from vtrace.io.archive.writer import Definitions
@@ -63,6 +63,14 @@ class Merged:
     """Processes that belong to an MPI_COMM_WORLD."""
     heap_class: int
     """The metric class of the heap."""
+    samples: bool
+    """True if the archive has samples, and so calling contexts."""
+
+    def without_samples(self) -> Merged:
+        """Returns the definitions of the same archive without its samples."""
+        whole = self.definitions
+        rest = replace(whole, regions=[*whole.regions], contexts=None, generators=[], source_lines=[], loops=[])
+        return replace(self, definitions=rest, samples=False)
 
 
 @dataclass
@@ -123,7 +131,7 @@ def merge(run: Run, zero: int, samples: int, context: Context) -> Merged:
         _set_maps(process, place, tables, zero)
     if tables.frames is not None:
         find_contexts(processes, tables.frames, tables.lines, definitions, context)
-    return Merged(definitions, placing.mpi, tables.heap.metric_class)
+    return Merged(definitions, placing.mpi, tables.heap.metric_class, samples > 0)
 
 
 def _merge_regions(

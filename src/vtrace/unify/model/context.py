@@ -15,8 +15,8 @@ from vtrace.errors import FormatError
 from vtrace.io.local.kernel import Kernel
 from vtrace.parallel.ranks import Ranks
 
-ARCHIVE, NONE = SAMPLES = ("archive", "none")
-"""Samples become events of the archive, or are left out."""
+ARCHIVE, SIDECAR, NONE = SAMPLES = ("archive", "sidecar", "none")
+"""Samples become events of the archive, or of a second archive in its sidecar, or are left out."""
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,14 @@ Results = dict[int, Transcoded | None]
 """Results of locations, by OTF2's id; None: the location has no events."""
 
 
-def write_events(run: Run, crew: Crew, archive: Archive, heap_class: int, context: Context) -> Results:
+def write_events(
+    run: Run, crew: Crew, archive: Archive, heap_class: int, with_samples: bool, context: Context
+) -> Results:
     """Writes the events of all locations into the archive, the largest first; all ranks call write_events.
 
     One rank reads a process and has its definitions; any rank that sees its files may write its locations.
-    heap_class: the metric class of the heap. Returns the results of the locations of this rank's processes. Raises
-    FormatError for damage.
+    heap_class: the metric class of the heap. with_samples: False for an archive without calling contexts. Returns the
+    results of the locations of this rank's processes. Raises FormatError for damage.
     """
     ranks, console, kernel, threads = context.ranks, context.console, context.kernel, context.request.threads
     own = [
@@ -55,7 +57,7 @@ def write_events(run: Run, crew: Crew, archive: Archive, heap_class: int, contex
                 result = kernel.heap(writer, streams, maps, heap_class)
             elif maps is not None:
                 events, samples = stack.enter_context(task.process.events(task.number))
-                sampled = task.process.sampled(task.number, samples)
+                sampled = task.process.sampled(task.number, samples) if with_samples else None
                 if events is not None or (sampled is not None and samples is not None):
                     result = kernel.transcode(writer, events, maps, sampled)
         done[task.id] = result

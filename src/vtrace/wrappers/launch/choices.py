@@ -32,11 +32,18 @@ VALUES = {
         "[=N]",
         "Sample call stacks N times per second of each thread's CPU time [default: 100]; sets VT_SAMPLE_RATE.",
     ),
+    "sample_clock": (
+        "--sample-clock",
+        "CLOCK",
+        "With --sample: cpu, or wall for elapsed time, so that waiting threads are sampled, too; sets VT_SAMPLE_CLOCK.",
+    ),
 }
 """Key -> option, metavar, help."""
 
 SAMPLE_RATE = "100"
 """The value of --sample alone."""
+SAMPLE_CLOCKS = ("cpu", "wall")
+"""The values of --sample-clock."""
 
 FLAGS = {
     "unify": ("--unify", "Unify at the end; for a command that starts all processes itself."),
@@ -57,6 +64,7 @@ class Choices:
         self.functions: str | None = None
         self.max_size: str | None = None
         self.sample: str | None = None
+        self.sample_clock: str | None = None
         self.unify = False
         self.view = False
         self.force = False

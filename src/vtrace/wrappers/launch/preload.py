@@ -14,7 +14,7 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.python_command import is_python, python_script
 from vtrace.wrappers.launch import mpi_library, uses
 from vtrace.wrappers.launch import program as programs
-from vtrace.wrappers.launch.choices import SWITCHES, Choices
+from vtrace.wrappers.launch.choices import SAMPLE_CLOCKS, SWITCHES, Choices
 from vtrace.wrappers.launch.program import Elf, Program
 from vtrace.wrappers.mpi_shim.cache import cache_directory
 from vtrace.yes_no import NO, YES
@@ -105,6 +105,12 @@ def _set_settings(made: Plan, chosen: Choices) -> None:
                 "give --sample=100 or --sample=10ms",
             )
         made.changes["VT_SAMPLE_RATE"] = rate
+    if clock := chosen.sample_clock:
+        if clock not in SAMPLE_CLOCKS:
+            raise UsageError(f"--sample-clock={clock} is not {' or '.join(SAMPLE_CLOCKS)}", "give --sample-clock=wall")
+        if not rate:
+            raise UsageError(f"--sample-clock={clock} needs --sample", f"vtrace run --sample --sample-clock={clock}")
+        made.changes["VT_SAMPLE_CLOCK"] = clock
 
 
 def _is_rate(text: str) -> bool:
