@@ -297,7 +297,9 @@ enum vt_lost {
     X(SAMPLES, 29, "location:u32 samples:u64 weight:u64 overruns:u64 lost:u64 overwritten:u64 ends:u64[]") /* sums */  \
     /* at the end; overwritten: by the flight recorder; ends: samples by enum vt_sample_end */                          \
     X(PYTHON_CODE, 30, "id:id name:text file:text line:u32 lines:bytes") /* a code object: qualified name, line of its */ \
-    /* begin, and CPython's table of lines (co_linetable; empty: too large) */
+    /* begin, and CPython's table of lines (co_linetable; empty: too large) */                                         \
+    X(COMM_GRID, 31, "id:id lengths:u32[] periodic:u64") /* of MPI_Cart_create, written by its rank 0; bit n: */       \
+    /* dimension n is periodic */
 /* clang-format on */
 enum vt_definition {
 #define VT_DEFINITION_ENUM(name, number, values) VT_D_##name = number,

@@ -63,8 +63,6 @@ void vt_mpi_coll_persistent(const struct vt_mpi_coll *coll, const MPI_Request *r
 
 /* ---- Topologies ---- */
 
-#define VT_MOST_DIMENSIONS 32
-
 static struct vt_mpi_neighbours vt_cart_neighbours(MPI_Comm comm)
 {
     struct vt_mpi_neighbours found = {0, 0, 0, 0};

@@ -221,8 +221,24 @@ static char *vt_put_number(char *at, unsigned n)
     return at + 1;
 }
 
-/* The name of a grid until the program names it: its extents, with p for periodic ones (4p x 2). */
-void vt_mpi_name_grid(MPI_Comm comm, int n, const int *extents, const int *periodic)
+static void vt_define_grid(const struct vt_mpi_comm *c, int n, const int *extents, const int *periodic)
+{
+    uint8_t bytes[4 * VT_MOST_DIMENSIONS + 32];
+    uint64_t wraps = 0;
+    if (c->rank || n < 1 || n > VT_MOST_DIMENSIONS) return;
+    for (int i = 0; i < n; i++) wraps |= (uint64_t)(periodic[i] != 0) << i;
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    vt_mp_array(&m, 4);
+    vt_mp_uint(&m, VT_D_COMM_GRID);
+    vt_mp_uint(&m, c->id);
+    vt_mp_bin(&m, extents, 4 * (size_t)n);
+    vt_mp_uint(&m, wraps);
+    vt_define(bytes, (size_t)(m.at - bytes));
+}
+
+/* Defines the shape of a grid, and its name until the program names it: its extents, with p for periodic ones
+   (4p x 2). */
+void vt_mpi_define_grid(MPI_Comm comm, int n, const int *extents, const int *periodic)
 {
     char name[256] = "MPI_Cart_create ", *at = name + strlen(name);
     const struct vt_mpi_comm *c = comm == MPI_COMM_NULL ? NULL : vt_mpi_comm_find(comm);
@@ -237,4 +253,5 @@ void vt_mpi_name_grid(MPI_Comm comm, int n, const int *extents, const int *perio
     }
     *at = 0;
     vt_mpi_comm_define_name(c, name);
+    vt_define_grid(c, n, extents, periodic);
 }

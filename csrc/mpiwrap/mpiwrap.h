@@ -250,7 +250,7 @@ void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, MPI_Comm comm, int 
 /* After MPI_Comm_set_name succeeded. */
 void vt_mpi_name(MPI_Comm comm, const char *name);
 /* Names a new Cartesian communicator by its n extents and which of them are periodic. */
-void vt_mpi_name_grid(MPI_Comm comm, int n, const int *extents, const int *periodic);
+void vt_mpi_define_grid(MPI_Comm comm, int n, const int *extents, const int *periodic);
 
 /* ---- world.c: the processes of a run ---- */
 
@@ -388,6 +388,8 @@ static inline bool vt_mpi_is_missing(const struct vt_mpi_neighbours *neighbours,
 /* ---- request.c: requests and matched messages ---- */
 
 #include "request.h"
+
+#define VT_MOST_DIMENSIONS 32 /* of a Cartesian topology whose shape is read */
 
 #define VT_REQUEST_BLOCK 1024u
 extern __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-exec")));

@@ -2,6 +2,7 @@
 /* The callbacks of libotf2 for global definitions: each adds a row to the table of its kind. */
 #include "definitions.h"
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,15 +102,37 @@ static uint32_t on_Group(void *user, uint32_t id, uint32_t name, uint8_t type, u
     return ADD(Group, id, name, type, paradigm, flags, offset, count);
 }
 
+/* Adds a list of members. Returns false without memory; offset: of the list among all members. */
+static bool add_members(struct vt_definitions *d, const uint32_t *members, uint32_t count, uint64_t *offset)
+{
+    *offset = d->tables[MEMBERS].count;
+    uint64_t *to = rows(d, MEMBERS, count);
+    for (uint32_t i = 0; to && i < count; i++) to[i] = members[i];
+    return to != NULL;
+}
+
 static uint32_t on_MetricClass(void *user, uint32_t id, uint8_t count, const uint32_t *members, uint8_t occurrence,
                                uint8_t recorder)
 {
-    struct vt_definitions *d = user;
-    uint64_t offset = d->tables[MEMBERS].count;
-    uint64_t *to = rows(d, MEMBERS, count);
-    if (!to) return VT_OTF2_CALLBACK_ERROR;
-    for (uint32_t i = 0; i < count; i++) to[i] = members[i];
+    uint64_t offset;
+    if (!add_members(user, members, count, &offset)) return VT_OTF2_CALLBACK_ERROR;
     return ADD(MetricClass, id, occurrence, recorder, offset, count);
+}
+
+static uint32_t on_CartTopology(void *user, uint32_t id, uint32_t name, uint32_t comm, uint8_t count,
+                                const uint32_t *dimensions)
+{
+    uint64_t offset;
+    if (!add_members(user, dimensions, count, &offset)) return VT_OTF2_CALLBACK_ERROR;
+    return ADD(CartTopology, id, name, comm, offset, count);
+}
+
+static uint32_t on_CartCoordinate(void *user, uint32_t topology, uint32_t rank, uint8_t count,
+                                  const uint32_t *coordinates)
+{
+    uint64_t offset;
+    if (!add_members(user, coordinates, count, &offset)) return VT_OTF2_CALLBACK_ERROR;
+    return ADD(CartCoordinate, topology, rank, offset, count);
 }
 
 static uint32_t on_Unknown(void *user) { return ADD(Unknown, 0); }

@@ -62,6 +62,8 @@ typedef union OTF2_AttributeValue_union vt_attribute_value;
     X(InterruptGenerator,                                                                                              \
       (void *user, uint32_t id, uint32_t name, uint8_t mode, uint8_t base, int64_t exponent, uint64_t period),         \
       id, name, mode, base, exponent, period)                                                                          \
+    X(CartDimension, (void *user, uint32_t id, uint32_t name, uint32_t size, uint8_t periodicity),                     \
+      id, name, size, periodicity)                                                                                     \
     X(IoFileProperty, (void *user, uint32_t file, uint32_t name, uint8_t type, vt_attribute_value value),              \
       file, name, type, value.uint64)                                                                                  \
     X(IoRegularFile, (void *user, uint32_t id, uint32_t name, uint32_t node), id, name, node)                          \
@@ -76,6 +78,11 @@ typedef union OTF2_AttributeValue_union vt_attribute_value;
    or to bytes of text. */
 #define VT_READ_LISTED_DEFINITIONS(X)                                                                                  \
     X(String, (void *user, uint32_t id, const char *text), id, offset, length)                                         \
+    X(CartTopology,                                                                                                    \
+      (void *user, uint32_t id, uint32_t name, uint32_t comm, uint8_t count, const uint32_t *dimensions),              \
+      id, name, comm, offset, count)                                                                                   \
+    X(CartCoordinate, (void *user, uint32_t topology, uint32_t rank, uint8_t count, const uint32_t *coordinates),      \
+      topology, rank, offset, count)                                                                                   \
     X(IoParadigm,                                                                                                      \
       (void *user, uint8_t id, uint32_t identification, uint32_t name, uint8_t class, uint32_t flags, uint8_t count,   \
        const uint8_t *properties, const uint8_t *types, const union OTF2_AttributeValue_union *values),                \

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import otf2
 import pytest
 
+import vtrace
 from support.build import mpis
 from support.build.builder import Builder
 from support.build.mpis import Mpi
@@ -57,6 +59,26 @@ def test_name_and_parent(trace: Trace) -> None:
     assert twin.parent == world.id
     assert any(c.parent == twin.id and c.members == (0, 1, 2) for c in trace.comms.values())
     assert [c.members for c in trace.comms.values() if c.name == "MPI_Cart_create 2p x 2"] == [(0, 1, 2, 3)]
+
+
+def test_grids(mpi: Mpi, tmp_path: Path) -> None:
+    """The shape of a grid and the coordinates of its ranks, as MPI_Cart_coords gives them to the program; a grid that
+    is made again is defined once."""
+    done = mpi.run(mpi.build("mpi_grids.c"), tmp_path, ranks=4)
+    told = {tuple(map(int, line.split())) for line in done.stdout.splitlines()}
+    unify(tmp_path, "mpi_grids")
+    with otf2.reader.open(str(tmp_path / "mpi_grids.trace" / "traces.otf2")) as archive:
+        made = archive.definitions
+        grids = [topology.dimensions for topology in made.cart_topologies]
+        shapes = [[(d.size, d.cart_periodicity is otf2.CartPeriodicity.TRUE) for d in grid] for grid in grids]
+        names = [topology.communicator.name for topology in made.cart_topologies]
+    assert shapes == [[(2, True), (2, False)], [(4, False)], [(1, False), (2, True), (2, False), (1, True)]]
+    assert names == ["plane", "MPI_Cart_create 4", "MPI_Cart_create 1 x 2p x 2 x 1p"]
+    found = vtrace.open(tmp_path / "mpi_grids.trace")
+    table = found.topologies
+    assert [table[axis].tolist() for axis in "xyz"] == [[2, 4, 1], [2, 0, 2], [0, 0, 2]]
+    assert {tuple(row.values()) for row in found.coordinates.records()} == told
+    assert found.comms["name"][table["comm"]].tolist() == names
 
 
 def test_peers_in_an_inter_communicator(trace: Trace) -> None:

@@ -95,6 +95,7 @@ def test_definitions(run: Path) -> None:
         {"location": 0, "samples": 3, "weight": 30_000_000, "overruns": 1, "lost": 0, "overwritten": 0,
          "ends": [2, 1, 0, 0, 0]},
         {"id": 1, "name": "Solver.step", "file": "solve.py", "line": 12, "lines": "8000"},
+        {"id": 3, "lengths": [1], "periodic": 1},
     ]  # fmt: skip
     assert fields[29:34] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
                            {"text": "made on a Monday"}, {"id": 1, "name": "queue"},

@@ -40,7 +40,7 @@ $FUNCTION
     const struct vt_mpi_creation vt_creation = vt_mpi_create_begin(vt_region, $comm_old, VT_COMM_CART);
     $RESULT vt_result = $CALL;
     vt_mpi_create_end(vt_region, vt_creation, 0, vt_result, $comm_cart);
-    if (vt_result == MPI_SUCCESS) vt_mpi_name_grid(*$comm_cart, $ndims, $dims, $periods);
+    if (vt_result == MPI_SUCCESS) vt_mpi_define_grid(*$comm_cart, $ndims, $dims, $periods);
     return vt_result;
 }
 

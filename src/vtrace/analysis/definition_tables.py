@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,6 +124,7 @@ def build(raw: dict[str, Array], flushes: bool) -> DefinitionTables:
     _system(b)
     _code(b, flushes)
     _communication(b)
+    _topologies(b)
     _files(b)
     _metrics(b)
     members = raw["Members"]["member"].astype(np.uint64)
@@ -184,6 +186,32 @@ def _code(b: _Builder, flushes: bool) -> None:
     _contexts(b)
     b.add("attributes", b.raw["Attribute"], "name description")
     b.add("parameters", b.raw["Parameter"])
+
+
+def _topologies(b: _Builder) -> None:
+    """Cartesian topologies, and the places of ranks in them: of the first three dimensions."""
+    dimensions, places = b.raw["CartDimension"], b.raw["CartCoordinate"]
+    sizes, row = np.append(dimensions["size"].astype(np.int64), 0), IdRows(dimensions["id"].copy())
+    members = np.append(b.raw["Members"]["member"], np.uint64(0))
+
+    def value(raw: Array, axis: int) -> tuple[Array, Array]:
+        has = raw["count"] > axis
+        return has, members[np.where(has, raw["offset"] + np.uint64(axis), 0).astype(np.int64)]
+
+    def length(axis: int) -> Callable[[Array, Any], Array]:
+        def lengths(raw: Array, _: Any) -> Array:
+            has, numbers = value(raw, axis)
+            found: Array = np.where(has, sizes[row.rows(numbers)], 0)
+            return found
+
+        return lengths
+
+    b.add("topologies", b.raw["CartTopology"], "name", {"comm": "comms"}, x=length(0), y=length(1), z=length(2))
+    found = {"topology": b.ids["topologies"].rows(places["topology"]), "rank": places["rank"].astype(np.int64)}
+    for number, axis in enumerate("xyz"):
+        has, coordinates = value(places, number)
+        found[axis] = np.where(has, coordinates.astype(np.int64), -1)
+    b.tables["coordinates"] = Table(found)
 
 
 def _contexts(b: _Builder) -> None:

@@ -4,6 +4,7 @@ formula of each item."""
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -167,8 +168,15 @@ class _Maker:
             ("Measured range", "selected range" if self.collected.sections else "All ranges"),
         ]
         if self.mpi:
-            found.append(("Virtual coordinate", f"({int((self.trace.processes['rank'] >= 0).sum())}, 0, 0)"))
+            found.append(("Virtual coordinate", f"({', '.join(map(str, self.shape()))})"))
         return found
+
+    def shape(self) -> tuple[int, int, int]:
+        """The lengths of the largest Cartesian communicator, 0 for dimensions that it lacks; else (ranks, 0, 0)."""
+        grids = self.trace.topologies
+        shapes = [(int(x), int(y), int(z)) for x, y, z in zip(*(grids[axis] for axis in "xyz"), strict=True)]
+        ranks = int((self.trace.processes["rank"] >= 0).sum())
+        return max(shapes, key=lambda shape: math.prod(length or 1 for length in shape), default=(ranks, 0, 0))
 
     def type(self) -> str:
         """The execution format of the application."""

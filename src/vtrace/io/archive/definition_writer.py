@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import _otf2
@@ -39,6 +40,7 @@ class _Strings:
         return UNDEFINED if text is None else self[text]
 
 
+_AXES = "xyz"
 _PARADIGM_CLASSES = {3: "THREAD_FORK_JOIN", 4: "PROCESS", 7: "THREAD_CREATE_WAIT"}
 _VALUE_TYPES = {"u": "UINT64", "i": "INT64", "f": "DOUBLE"}
 
@@ -62,6 +64,7 @@ def write_definitions(writer: Any, definitions: Definitions) -> None:
         parent = UNDEFINED if comm.parent is None else comm.parent
         flags = _otf2.CommFlag(comm.flags)
         _otf2.GlobalDefWriter_WriteComm(writer, number, strings[comm.name], comm.group, parent, flags)
+    _write_grids(writer, strings, d)
     for number, window in enumerate(d.windows):
         flags = _otf2.RMA_WIN_FLAG_CREATE_DESTROY_EVENTS
         _otf2.GlobalDefWriter_WriteRmaWin(writer, number, strings[window.name], window.comm, flags)
@@ -146,6 +149,22 @@ def _write_io(writer: Any, strings: _Strings, d: Definitions) -> None:
         if handle.state is not None:
             mode, status = _otf2.IoAccessMode(handle.state[0]), _otf2.IoStatusFlag(handle.state[1])
             _otf2.GlobalDefWriter_WriteIoPreCreatedHandleState(writer, number, mode, status)
+
+
+def _write_grids(writer: Any, strings: _Strings, d: Definitions) -> None:
+    """Writes topologies with their dimensions, and the coordinates of each rank."""
+    first = 0
+    for number, grid in enumerate(d.grids):
+        numbers = [*range(first, first + len(grid.lengths))]
+        first += len(numbers)
+        for axis, length in enumerate(grid.lengths):
+            name = strings[_AXES[axis] if axis < len(_AXES) else f"dimension {axis + 1}"]
+            periodic = _otf2.CART_PERIODIC_TRUE if grid.periodic[axis] else _otf2.CART_PERIODIC_FALSE
+            _otf2.GlobalDefWriter_WriteCartDimension(writer, numbers[axis], name, length, periodic)
+        name = strings[d.comms[grid.comm].name]
+        _otf2.GlobalDefWriter_WriteCartTopology(writer, number, name, grid.comm, numbers)
+        for rank, place in enumerate(product(*map(range, grid.lengths))):
+            _otf2.GlobalDefWriter_WriteCartCoordinate(writer, number, rank, [*place])
 
 
 def _write_contexts(writer: Any, strings: _Strings, d: Definitions) -> None:

@@ -87,6 +87,16 @@ class Comm:
 
 
 @dataclass
+class Grid:
+    """A Cartesian topology of a communicator. comm: its number; lengths, periodic: of each dimension. Ranks follow the
+    last dimension first (MPI standard, "Cartesian Constructor")."""
+
+    comm: int
+    lengths: Sequence[int]
+    periodic: Sequence[bool]
+
+
+@dataclass
 class Window:
     """An RMA window, with events of its creation and its destruction."""
 
@@ -201,6 +211,7 @@ class Definitions:
     regions: list[Region] = field(default_factory=list)
     comm_groups: list[Group] = field(default_factory=list)
     comms: list[Comm] = field(default_factory=list)
+    grids: list[Grid] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
     metrics: list[Metric] = field(default_factory=list)
     metric_classes: list[MetricClass] = field(default_factory=list)

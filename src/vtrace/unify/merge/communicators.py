@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from vtrace.errors import FormatError
-from vtrace.io.archive.definitions import PARADIGM_MPI, UNDEFINED
+from vtrace.io.archive.definitions import PARADIGM_MPI, UNDEFINED, Grid
 from vtrace.io.archive.writer import Comm, Definitions, Group
 from vtrace.io.common.hashing import blake2b
 from vtrace.io.common.interning import same_array
@@ -20,8 +22,9 @@ from vtrace.unify.merge import members
 from vtrace.unify.merge.dedup import MergedDefinitions, first_name, numbered
 from vtrace.unify.merge.members import Identity, Indices, Lists, MergedComm, OwnPlaces
 from vtrace.unify.model.id_tables import Ids
-from vtrace.unify.model.process_definitions import ProcessDefinitions
+from vtrace.unify.model.process_definitions import CommGrid, ProcessDefinitions
 
+_MOST_DIMENSIONS = 32
 _MOST_UNKNOWN = 1 << 20
 """Maximum number of members of a communicator without files."""
 _MADE_BY = {
@@ -53,6 +56,7 @@ class Member(Protocol):
 class _KnownComm(MergedDefinitions[Identity, MergedComm]):
     def combine(self, one: MergedComm, other: MergedComm) -> MergedComm:
         one.name = first_name(one.name, other.name)
+        one.grid = one.grid or other.grid
         return one
 
 
@@ -241,10 +245,11 @@ def _identify(processes: Sequence[Member], pairs: ConnectionPairs, most: int) ->
                 identity = identities[key] = blake2b(repr(key).encode(), digest_size=16).digest()
             own[local] = identity
             name = process.definitions.comm_names.get(local)
-            if name is not None or identity not in known:
+            grid = process.definitions.grids.get(local)
+            if name is not None or grid is not None or identity not in known:
                 order = process.number, local
                 given = None if name is None else (order, name)
-                about = MergedComm(kind, parent, comm.hash, comm.size, comm.remote, process.world, given)
+                about = MergedComm(kind, parent, comm.hash, comm.size, comm.remote, process.world, given, grid)
                 known.add(identity, order, about)
         tables.append(own)
     return known, tables
@@ -265,6 +270,21 @@ def _define(merged: Mapping[Identity, MergedComm], definitions: Definitions) -> 
             definitions.comm_groups.append(Group(kind, PARADIGM_MPI, name, comm.members.astype(np.uint64)))
         flags = 0 if comm.kind in _WITHOUT_EVENTS else 1
         definitions.comms.append(Comm(name, groups[key], number, flags))
+    definitions.grids = _grids(merged, definitions.comms)
+
+
+def _grids(merged: Mapping[Identity, MergedComm], comms: Sequence[Comm]) -> list[Grid]:
+    """The grids of communicators; of communicators with equal members and shapes the first one's only, since each grid
+    has a definition for each of its members."""
+    found: dict[tuple[int, CommGrid], Grid] = {}
+    for number, comm in enumerate(merged.values()):
+        if comm.grid is None or (comms[number].group, comm.grid) in found:
+            continue
+        lengths = [length for (length,) in struct.iter_unpack("<I", comm.grid.lengths[: len(comm.grid.lengths) & ~3])]
+        if lengths and len(lengths) <= _MOST_DIMENSIONS and prod(lengths) == comm.size:
+            periods = [bool(comm.grid.periodic >> n & 1) for n in range(len(lengths))]
+            found[comms[number].group, comm.grid] = Grid(number, lengths, periods)
+    return [*found.values()]
 
 
 def _default_name(kind: str, parent: str | None) -> str:

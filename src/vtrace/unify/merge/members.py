@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from vtrace.unify.merge.dedup import GivenName
+from vtrace.unify.model.process_definitions import CommGrid, ProcessDefinitions
 from vtrace.unify.model.process_definitions import CommMembers as Piece
 from vtrace.unify.model.process_definitions import LocalComm as Known
-from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 Identity = bytes
 RankArray = np.ndarray[Any, np.dtype[np.int64]]
@@ -36,6 +36,8 @@ class MergedComm:
     remote: int
     world: int
     name: GivenName = None
+    grid: CommGrid | None = None
+    """The shape of a grid, if a member with a file knows it."""
     members: RankArray = field(default_factory=lambda: np.empty(0, np.int64))
     sides: list[RankArray] = field(default_factory=list)
     """The groups while their members are collected: one group, or two of an inter-communicator."""

@@ -51,6 +51,14 @@ class CommMembers(NamedTuple):
     ranks: bytes
 
 
+class CommGrid(NamedTuple):
+    """The shape of a communicator of MPI_Cart_create. lengths: of its dimensions (u32 bytes); periodic: bit n is set if
+    dimension n is periodic."""
+
+    lengths: bytes
+    periodic: int
+
+
 class LocalMetric(NamedTuple):
     """A counter. type: u, i or f; mode: a (accumulated), p (point) or n (holds until the next)."""
 
@@ -190,6 +198,8 @@ class ProcessDefinitions:
     comms: dict[int, LocalComm] = field(default_factory=dict)
     members: dict[tuple[int, int], list[CommMembers]] = field(default_factory=dict)
     comm_names: dict[int, str] = field(default_factory=dict)
+    grids: dict[int, CommGrid] = field(default_factory=dict)
+    """By communicator; only rank 0 of a grid knows its shape."""
     locations: dict[int, str | None] = field(default_factory=dict)
     metrics: dict[int, LocalMetric] = field(default_factory=dict)
     pairs: list[tuple[int, int, int]] = field(default_factory=list)
@@ -301,10 +311,10 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
         case "MEMBER":
             found.members_of[values[0], values[1]] = values[2]
         case _:
-            _add_sampling(found, kind, values)
+            _add_rare(found, kind, values)
 
 
-def _add_sampling(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
+def _add_rare(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
     match kind:
         case "SAMPLING":
             found.sampling = [Sampling(*values)]
@@ -312,6 +322,8 @@ def _add_sampling(found: ProcessDefinitions, kind: str, values: list[Any]) -> No
             found.samples[values[0]] = SampleSums(*values[1:])
         case "PYTHON_CODE":
             found.python_codes[values[0]] = same(PythonCode(*values[1:]))
+        case "COMM_GRID":
+            found.grids[values[0]] = CommGrid(*values[1:])
 
 
 def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: int) -> None:
@@ -325,6 +337,7 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     child.comms = parent.comms | child.comms
     child.members = parent.members | child.members
     child.comm_names = parent.comm_names | child.comm_names
+    child.grids = parent.grids | child.grids
     child.metrics = parent.metrics | child.metrics
     child.attributes = parent.attributes | child.attributes
     child.files = parent.files | child.files
