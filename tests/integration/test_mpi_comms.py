@@ -70,7 +70,7 @@ def test_grids(mpi: Mpi, tmp_path: Path) -> None:
     with otf2.reader.open(str(tmp_path / "mpi_grids.trace" / "traces.otf2")) as archive:
         made = archive.definitions
         grids = [topology.dimensions for topology in made.cart_topologies]
-        shapes = [[(d.size, d.cart_periodicity is otf2.CartPeriodicity.TRUE) for d in grid] for grid in grids]
+        shapes = [[(d.size, d.cart_periodicity == otf2.CartPeriodicity.TRUE) for d in grid] for grid in grids]
         names = [topology.communicator.name for topology in made.cart_topologies]
     assert shapes == [[(2, True), (2, False)], [(4, False)], [(1, False), (2, True), (2, False), (1, True)]]
     assert names == ["plane", "MPI_Cart_create 4", "MPI_Cart_create 1 x 2p x 2 x 1p"]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from support.build.run import vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import unify, vtrace
 from support.synthetic_runs import viewed
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser, browser
@@ -137,6 +140,31 @@ def test_report_charts(report: Browser) -> None:
     assert [(name, [round(value, 9) for value in values]) for name, values in bars] == [
         ("user", [0.0007, 0.0006]), ("MPI", [0.0003, 0.0004]),
     ]  # fmt: skip
+
+
+def test_report_topology(page: Browser, build: Builder, tmp_path: Path) -> None:
+    """The chart has each rank at its place in the largest grid, with the times of the profile."""
+    mpi = mpis.find("mpich-wheel", build)
+    mpi.run(mpi.build("mpi_grids.c"), tmp_path, ranks=4)
+    unify(tmp_path, "mpi_grids")
+    vtrace(tmp_path, "report", "mpi_grids")
+    page.open(tmp_path / "mpi_grids.html")
+    page.until(lambda: page.run("return document.getElementById('topology').data"))
+    words = page.run("return document.getElementById('topology-text').textContent")
+    assert words.startswith("plane: 2 \u00d7 2 processes; the largest has ")
+    page.run(
+        "const s = document.getElementById('topology-what'); s.dispatchEvent(new Event("
+        "[...s.options].forEach((o) => { o.selected = o.text.endsWith('MPI'); }) ?? 'change'))"
+    )
+    z, text = (page.run(f"return document.getElementById('topology').data[0].{name}") for name in ("z", "hovertext"))
+    rows = json.loads(vtrace(tmp_path, "profile", "mpi_grids", "--by", "rank", "--json").stdout)["profile"]
+    inside = {row["rank"]: row["mpi_ns"] / 1e9 for row in rows}
+    assert [value for row in z for value in row] == pytest.approx(
+        [inside[f"MPI Rank {rank}"] for rank in range(4)], abs=2e-9
+    )
+    places = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    for rank, (x, y) in enumerate(places):
+        assert text[x][y].startswith(f"MPI Rank {rank} at ({x}, {y})<br>")
 
 
 def test_report_zooms_and_turns_dark(report: Browser) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from vtrace.analysis import programs
 from vtrace.analysis.activity import TREE
 from vtrace.analysis.ledger import coverage_line
+from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import activity_bins, path_sums
 from vtrace.analysis.questions.collectives import CollectiveTotals
 from vtrace.analysis.questions.cost_rows import CostRows
@@ -23,10 +24,12 @@ from vtrace.analysis.questions.messages import Matrix, MessageMatrix
 from vtrace.analysis.questions.metrics import Metrics, heap_curve, heap_metrics
 from vtrace.analysis.questions.profile import CallTree, Profile
 from vtrace.analysis.questions.sizes import MessageSizes
+from vtrace.analysis.questions.spans import Spans
 from vtrace.analysis.questions.timeline_data import location_names, process_names
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
+from vtrace.reports import topology
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
@@ -67,9 +70,12 @@ def read(trace: Trace, window: Selection) -> ReportNumbers:
     classes = trace.regions["class"]
     line = activity_bins.Timeline(_BINS, classes, len(trace.regions.classes), shared, ends)
     sizes = MessageSizes(_BINS // 2, ends)
+    grid = topology.largest(trace)
+    spans = Spans()
     heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), 4 * _POINTS)
     inside = [CostQuestion()] if len(trace.contexts) else []
-    met = trace.scan([profile, tree, matrix, totals, io, line, sizes, heap, *inside], window.locations, *ends)
+    questions: list[AnyQuestion] = [profile, tree, matrix, totals, io, line, sizes, heap, spans, *inside]
+    met = trace.scan(questions, window.locations, *ends)
     costs = inside[0].answer() if inside else None
     if costs is not None and costs.samples.rows:
         flame = _sampled_flame(trace, window, costs)
@@ -80,6 +86,7 @@ def read(trace: Trace, window: Selection) -> ReportNumbers:
         "timeline": _timeline(trace, line.answer(), shared, ends), "flame": flame,
         "matrix": _matrix(trace, matrix.answer()), "sizes": _sizes(sizes.answer()),
         "heap": _heap(trace, heap_curve(heap.answer(), trace)),
+        "topology": topology.chart(trace, grid, profile.answer(), spans.answer()) if grid else None,
     }  # fmt: skip
     return ReportNumbers(trace, window, profile.answer(), totals.answer(), io.answer(), costs, charts, met.problems)
 

@@ -127,6 +127,36 @@
     }], layout(Math.min(760, 90 + 30 * (deepest + 1)), {margin: {l: 2, r: 2, t: 30, b: 2}}));
   }
 
+  function drawTopology() {
+    const grid = data.topology;
+    if (!grid) { hide('s-topology'); return; }
+    const [nx, ny, nz] = grid.lengths, gap = nz > 1 ? 1 : 0;
+    const what = Number(byId('topology-what').value), values = grid.seconds[what];
+    const z = [], text = [];
+    for (let x = 0; x < nx; x++) {
+      const row = [], said = [];
+      for (let k = 0; k < nz; k++) {
+        for (let y = 0; y < ny; y++) {
+          const at = (x * ny + y) * nz + k, place = [x, y, k].slice(0, nz > 1 ? 3 : ny > 1 ? 2 : 1).join(', ');
+          row.push(values[at]);
+          said.push(values[at] === null ? '' : `${short(grid.names[at])} at (${place})<br>${seconds(values[at])} ${plain(classes[what])}`);
+        }
+        if (gap && k < nz - 1) { row.push(null); said.push(''); }
+      }
+      z.push(row);
+      text.push(said);
+    }
+    const known = values.filter((v) => v !== null), most = Math.max(...known, 0), mean = known.reduce((a, b) => a + b, 0) / (known.length || 1);
+    byId('topology-text').textContent = `${grid.name}: ${grid.lengths.slice(0, nz > 1 ? 3 : ny > 1 ? 2 : 1).join(' × ')} processes` +
+      (mean > 0 ? `; the largest has ${(most / mean).toPrecision(3)} × the mean.` : '.') + (gap ? ' Planes of equal z stand side by side.' : '');
+    const wide = z[0].length, step = (n) => Math.ceil(n / 16), ticks = (n) => Array.from({length: n}, (_, i) => i).filter((i) => i % step(n) === 0);
+    const columns = ticks(wide).filter((c) => c % (ny + gap) < ny);
+    draw('topology', [{type: 'heatmap', z, hovertext: text, hoverinfo: 'text', colorscale: 'Viridis', zmin: 0, xgap: wide <= 64 ? 1 : 0, ygap: nx <= 64 ? 1 : 0,
+      colorbar: {title: {text: 'seconds'}, thickness: 12}}],
+      layout(Math.min(640, 140 + 40 * nx), {xaxis: {title: {text: nz > 1 ? 'y, for each z' : 'y'}, showgrid: false, visible: ny > 1 || nz > 1, tickvals: columns, ticktext: columns.map((c) => c % (ny + gap))},
+        yaxis: {title: {text: 'x'}, autorange: 'reversed', showgrid: false, tickvals: ticks(nx)}}));
+  }
+
   function drawMatrix() {
     const m = data.matrix;
     if (!m) { hide('s-matrix'); return; }
@@ -197,7 +227,7 @@
     }
   }
 
-  const all = [drawClasses, drawTimeline, drawFlame, drawMatrix, drawSizes, drawHeap];
+  const all = [drawClasses, drawTopology, drawTimeline, drawFlame, drawMatrix, drawSizes, drawHeap];
   const drawAll = () => all.forEach((one) => one());
   classes.forEach((name, c) => {
     if (!line.seconds.some((row) => row[c] > 0)) return;
@@ -205,11 +235,22 @@
     option.value = c;
     option.textContent = `share of ${name}`;
   });
+  if (data.topology) {
+    const sums = data.topology.seconds.map((row) => row.reduce((a, b) => a + b, 0));
+    classes.forEach((name, c) => {
+      if (!sums[c]) return;
+      const option = byId('topology-what').appendChild(document.createElement('option'));
+      option.value = c;
+      option.textContent = `time: ${name}`;
+      option.selected = sums[c] === Math.max(...sums);
+    });
+  }
   drawAll();
   classesTable();
   contents();
   document.querySelectorAll('table.sortable').forEach(sortable);
   byId('timeline-what').addEventListener('change', drawTimeline);
+  byId('topology-what').addEventListener('change', drawTopology);
   byId('matrix-what').addEventListener('change', drawMatrix);
   byId('find').addEventListener('input', (event) => {
     const part = event.target.value.toLowerCase();
