@@ -150,18 +150,17 @@ def test_report_topology(page: Browser, build: Builder, tmp_path: Path) -> None:
     vtrace(tmp_path, "report", "mpi_grids")
     page.open(tmp_path / "mpi_grids.html")
     page.until(lambda: page.run("return document.getElementById('topology').data"))
-    words = page.run("return document.getElementById('topology-text').textContent")
-    assert words.startswith("plane: 2 \u00d7 2 processes; the largest has ")
+    title = page.run("return document.getElementById('topology-text').textContent")
+    assert title.startswith("plane: 2 \u00d7 2 processes; the largest has ")
     page.run(
-        "const s = document.getElementById('topology-what'); s.dispatchEvent(new Event("
-        "[...s.options].forEach((o) => { o.selected = o.text.endsWith('MPI'); }) ?? 'change'))"
+        "const s = document.getElementById('topology-what'); [...s.options].forEach((o) => { o.selected = "
+        "o.text.endsWith('MPI'); }); s.dispatchEvent(new Event('change'))"
     )
     z, text = (page.run(f"return document.getElementById('topology').data[0].{name}") for name in ("z", "hovertext"))
-    rows = json.loads(vtrace(tmp_path, "profile", "mpi_grids", "--by", "rank", "--json").stdout)["profile"]
-    inside = {row["rank"]: row["mpi_ns"] / 1e9 for row in rows}
-    assert [value for row in z for value in row] == pytest.approx(
-        [inside[f"MPI Rank {rank}"] for rank in range(4)], abs=2e-9
-    )
+    words = ("profile", "mpi_grids", "--by", "rank", "--select", "class=MPI", "--json")
+    rows = json.loads(vtrace(tmp_path, *words).stdout)["profile"]
+    inside = [row["exclusive_ns"] / 1e9 for row in sorted(rows, key=lambda row: row["rank"])]
+    assert [value for row in z for value in row] == pytest.approx(inside, abs=2e-9)
     places = [(0, 0), (0, 1), (1, 0), (1, 1)]
     for rank, (x, y) in enumerate(places):
         assert text[x][y].startswith(f"MPI Rank {rank} at ({x}, {y})<br>")
