@@ -14,6 +14,7 @@ _COMMANDS = {
     "clean": ("vtrace.commands.clean", "command", "Remove files that killed programs and runs of vtunify left."),
     "compat": ("vtrace.commands.compat", "command", "Run commands of other tools, with their options and layouts."),
     "completion": ("vtrace.commands.completion", "command", "Print shell completion for all commands of vtrace."),
+    "counters": ("vtrace.commands.counters", "command", "Check files of derived events, and compute their values."),
     "diff": ("vtrace.commands.diff", "command", "Show what changed from one trace to another."),
     "doctor": ("vtrace.commands.doctor", "command", "Show which compilers and MPIs work here, and what is missing."),
     "dump": ("vtrace.commands.dump", "command", "Print the records and definitions of local files."),

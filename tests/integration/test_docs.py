@@ -56,7 +56,19 @@ RAN = f"{HEAT}; mpiexec -n 4 ./heat"
 UNIFIED = "cp -r $DOCS/heat2d.trace $DOCS/heat2d ."
 MAIN_PY = "def relax(field): return 1.0\n"
 
+FLOPS = (
+    "CPU,skl\\nEVENT,ALL_OPS,DERIVED_INFIX,N0+(N1*4),FP_ARITH:SCALAR_DOUBLE,FP_ARITH:256B_PACKED_DOUBLE\\n"
+    "EVENT,OPS_PER_SECOND,DERIVED_PS,PAPI_TOT_CYC,ALL_OPS\\n"
+)
+
 TYPED = {
+    ("counters.md", "# flops.events"): Typed(
+        kind="flops.events", after="vtrace counters --file flops.events --check; vtrace counters --file flops.events",
+        expect=("2 events, 0 errors, 0 warnings", "operations in double"),
+    ),
+    ("counters.md", "vtrace counters --file flops.events --check"): Typed(
+        f"printf '{FLOPS}' > flops.events", ("1080", "FP_ARITH:256B_PACKED_DOUBLE\nPAPI_TOT_CYC\n")
+    ),
     ("functions.md", "vtrace-cxx -O2 heat.cc -o heat"): Typed("cp $DOCS/grid.cc heat.cc", ("Grid::step",)),
     ("functions.md", "g++ -g -O2 -pg -mfentry heat.cc -o heat"): Typed(
         "cp $DOCS/grid.cc heat.cc", ("Grid::step",), after="vtrace summary heat --only regions"

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks the base events of a file of derived events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vtrace.analysis.derived.event_file import DerivedEvent, EventFile, Problem, Section
+from vtrace.analysis.derived.event_set import Circle, EventSet
+from vtrace.analysis.derived.pfm_names import PfmNames
+
+_EVERYWHERE = {"PAPI_TOT_CYC", "PAPI_TOT_INS"}
+"""Presets that PAPI adds for every PMU."""
+
+_PRESETS = frozenset(
+    f"PAPI_{name}"
+    for name in """
+    BRU_IDL BR_CN BR_INS BR_MSP BR_NTK BR_PRC BR_TKN BR_UCN BTAC_M CA_CLN CA_INV CA_ITV CA_SHR CA_SNP CSR_FAL CSR_SUC
+    CSR_TOT DP_OPS FAD_INS FDV_INS FMA_INS FML_INS FNV_INS FPU_IDL FP_INS FP_OPS FP_STAL FSQ_INS FUL_CCY FUL_ICY FXU_IDL
+    HW_INT INT_INS L1_DCA L1_DCH L1_DCM L1_DCR L1_DCW L1_ICA L1_ICH L1_ICM L1_ICR L1_ICW L1_LDM L1_STM L1_TCA L1_TCH
+    L1_TCM L1_TCR L1_TCW L2_DCA L2_DCH L2_DCM L2_DCR L2_DCW L2_ICA L2_ICH L2_ICM L2_ICR L2_ICW L2_LDM L2_STM L2_TCA
+    L2_TCH L2_TCM L2_TCR L2_TCW L3_DCA L3_DCH L3_DCM L3_DCR L3_DCW L3_ICA L3_ICH L3_ICM L3_ICR L3_ICW L3_LDM L3_STM
+    L3_TCA L3_TCH L3_TCM L3_TCR L3_TCW LD_INS LST_INS LSU_IDL MEM_RCY MEM_SCY MEM_WCY PRF_DM REF_CYC RES_STL SP_OPS
+    SR_INS STL_CCY STL_ICY SYC_INS TLB_DM TLB_IM TLB_SD TLB_TL TOT_CYC TOT_IIS TOT_INS VEC_DP VEC_INS VEC_SP""".split()
+)
+"""The preset events of PAPI 7.0 (papiStdEventDefs.h)."""
+
+
+def problems(file: EventFile) -> list[Problem]:
+    """All problems of a file, by line and column: of its lines, of unknown bases, and events in a circle.
+
+    Bases that only another machine or libpfm4 can verify give warnings."""
+    found = dict.fromkeys(file.problems)
+    pfm = _pfm()
+    unverified = 0
+    for section in file.sections:
+        pmus: list[str | None] = [*section.pmus] or [None]
+        for pmu in pmus:
+            events = EventSet([file], pmu)
+            found |= dict.fromkeys(_circles(section, events))
+            for event in section.events.values():
+                for base, column in zip(event.bases, event.base_columns, strict=True):
+                    if base in events.events:
+                        continue
+                    problem = _problem(event, base, column, pmu, pfm)
+                    unverified += problem is None and not base.startswith("PAPI_") and pfm is None
+                    if problem is not None:
+                        found[problem] = None
+    if unverified:
+        found[Problem(1, 1, "libpfm4 is not installed: native base events are not verified", warning=True)] = None
+    return sorted(found, key=lambda problem: (problem.line, problem.column))
+
+
+def _pfm() -> PfmNames | None:
+    try:
+        return PfmNames()
+    except OSError:
+        return None
+
+
+def _problem(event: DerivedEvent, base: str, column: int, pmu: str | None, pfm: PfmNames | None) -> Problem | None:
+    """The problem with a base that is no event of the file, or None."""
+    if base.startswith("PAPI_"):
+        if base not in _PRESETS:
+            return Problem(event.line, column, f"unknown base event {base}: no event of this file, no preset of PAPI")
+        if base not in _EVERYWHERE:
+            return Problem(event.line, column, f"{base} is not defined in this file", warning=True)
+        return None
+    if pfm is None or (pmu not in pfm.pmus and "::" not in base):
+        return None
+    if pfm.has(pmu or "", base):
+        return None
+    where = base.split("::")[0] if "::" in base else pmu
+    return Problem(event.line, column, f"libpfm4 knows no event {base} of {where}", warning=True)
+
+
+def _circles(section: Section, events: EventSet) -> Iterator[Problem]:
+    for event in section.events.values():
+        if events.events[event.name] is not event:
+            continue  # a later section defines the event again
+        try:
+            events.order(event.name)
+        except Circle as circle:
+            if event.name in circle.names:
+                base = circle.names[circle.names.index(event.name) + 1]
+                column = event.base_columns[event.bases.index(base)]
+                yield Problem(event.line, column, f"{event.name} is defined by itself: {circle}")

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace counters: check files of derived events, and compute their values."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vtrace.console import CLICK_SETTINGS, NORMAL, Console
+from vtrace.errors import UsageError, VtraceError
+from vtrace.text import json_text, plain
+
+if TYPE_CHECKING:
+    from vtrace.analysis.derived.event_file import EventFile
+    from vtrace.analysis.derived.event_set import EventSet
+
+_EXAMPLES = """\b
+Examples:
+  vtrace counters --file my.events                                       list the events
+  vtrace counters --file my.events --check                               errors as my.events:LINE:COLUMN: text
+  vtrace counters --file my.events --eval FLOPS N_ADD=1200 N_MUL=300     compute a value
+  vtrace counters --file my.events --expand FLOPS --cpu skl              the native events that FLOPS needs
+"""
+
+
+@click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
+@click.argument("values", nargs=-1, metavar="[BASE=VALUE]...")
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A file of derived events in PAPI's syntax [default: the value of PAPI_USER_EVENTS_FILE].",
+)
+@click.option("--check", is_flag=True, help="Print each error of FILE; exit code 1 if there are errors.")
+@click.option("--eval", "evaluated", metavar="NAME", help="Print the value of event NAME for the values of its bases.")
+@click.option("--expand", "expanded", metavar="NAME", help="Print the native events that event NAME needs.")
+@click.option("--cpu", "pmu", metavar="PMU", help="Use the events of PMU [default: of the first section with NAME].")
+@click.option("--json", "as_json", is_flag=True, help="Print the events of FILE as JSON, a list of objects.")
+def command(
+    values: tuple[str, ...],
+    path: Path | None,
+    check: bool,
+    evaluated: str | None,
+    expanded: str | None,
+    pmu: str | None,
+    as_json: bool,
+) -> int:
+    """FILE has lines CPU, PRESET and EVENT; docs/counters.md describes them. BASE=VALUE gives the value of a base
+    event, cpu_max_mhz=VALUE the clock rate in MHz. The machine need not be the PMU's.
+    """
+    from vtrace.analysis.derived.event_file import read_events
+
+    if sum((check, evaluated is not None, expanded is not None)) > 1:
+        raise UsageError("--check, --eval and --expand exclude each other", "give one of them")
+    if values and evaluated is None:
+        raise UsageError(f"unexpected argument {values[0]}", "BASE=VALUE belongs to --eval NAME")
+    path = path or Path(os.environ.get("PAPI_USER_EVENTS_FILE") or "")
+    if not path.name:
+        raise UsageError("no file of derived events given", "give --file FILE, or set PAPI_USER_EVENTS_FILE")
+    numbers = dict(map(_base, values))
+    file = read_events(path)
+    if check:
+        return _check(file)
+    console = Console("vtrace", NORMAL)
+    for problem in file.errors:
+        console.warn(plain(f"{path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
+    if evaluated is not None:
+        _evaluate(file, evaluated, pmu, numbers, console)
+    elif expanded is not None:
+        events = _event_set(file, expanded, pmu)
+        for native in events.natives(expanded):
+            click.echo(plain(native))
+    else:
+        _list(file, pmu, as_json)
+    return 0
+
+
+def _base(text: str) -> tuple[str, int | float]:
+    name, equals, value = text.rpartition("=")  # names of native events may have =
+    if not equals or not name:
+        raise UsageError(f"{text} is not BASE=VALUE", "for example PAPI_TOT_CYC=1000000")
+    try:
+        return name, int(value)
+    except ValueError:
+        pass
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"{text}: {value or 'nothing'} is not a number", "for example PAPI_TOT_CYC=1000000")
+    return name, number
+
+
+def _check(file: EventFile) -> int:
+    from vtrace.analysis.derived.event_check import problems
+
+    found = problems(file)
+    for problem in found:
+        kind = "warning: " if problem.warning else ""
+        line = f"{file.path}:{problem.line}:{problem.column}: {kind}{problem.text}"
+        click.echo(plain(line), err=problem.warning)
+    errors = sum(not problem.warning for problem in found)
+    events = sum(len(section.events) for section in file.sections)
+    click.echo(plain(f"{file.path}: {events} events, {errors} errors, {len(found) - errors} warnings"), err=True)
+    return 1 if errors else 0
+
+
+def _event_set(file: EventFile, name: str, pmu: str | None) -> EventSet:
+    """The events for name and PMU. Raises VtraceError."""
+    from vtrace.analysis.derived.event_set import Circle, EventSet
+
+    pmus = {known: None for section in file.sections for known in section.pmus}
+    if pmu is not None and pmu not in pmus:
+        raise VtraceError(f"{file.path}: no CPU line names {pmu}", _near(pmu, list(pmus)))
+    if pmu is None:
+        section = next((section for section in file.sections if name in section.events), None)
+        pmu = section.pmus[0] if section is not None and section.pmus else None
+    events = EventSet([file], pmu)
+    if name not in events.events:
+        names = {event: None for section in file.sections for event in section.events}
+        where = f" for {pmu}" if pmu is not None and name in names else ""
+        raise VtraceError(f"{file.path}: no event {name}{where}", _near(name, list(events.events or names)))
+    try:
+        events.order(name)
+    except Circle as circle:
+        raise VtraceError(f"{file.path}: {name} is defined by itself: {circle}") from None
+    return events
+
+
+def _near(name: str, names: list[str]) -> str | None:
+    close = difflib.get_close_matches(name, names, 3)
+    return f"did you mean {' or '.join(close)}?" if close else None
+
+
+def _evaluate(file: EventFile, name: str, pmu: str | None, numbers: dict[str, int | float], console: Console) -> None:
+    from vtrace.analysis.derived.event_set import CLOCK_RATE
+
+    events = _event_set(file, name, pmu)
+    used = {CLOCK_RATE, *(base for event in events.order(name) for base in event.bases)}
+    for base in numbers:
+        if base not in used:
+            console.warn(plain(f"{name} does not use {base}"))
+    value = events.value(name, numbers)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        value = int(value)
+    click.echo(str(value))
+
+
+def _list(file: EventFile, pmu: str | None, as_json: bool) -> None:
+    rows = [
+        {
+            "name": event.name,
+            "pmus": section.pmus,
+            "type": event.type,
+            "bases": list(event.bases),
+            "description": event.texts.get("LDESC") or event.texts.get("SDESC") or event.texts.get("NOTE") or "",
+            "line": event.line,
+        }
+        for section in file.sections
+        if pmu is None or pmu in section.pmus
+        for event in section.events.values()
+    ]
+    if as_json:
+        click.echo(json_text(rows, indent=1))
+        return
+    for row in rows:
+        click.echo(plain(f"{row['name']:<24} {row['type']:<16} {row['description']}").rstrip())
