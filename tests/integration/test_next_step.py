@@ -16,7 +16,7 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import names, run, unify, vtrace
-from support.tools import command, environment
+from support.tools import call, command, environment
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +115,38 @@ def test_the_command_of_a_second_run_works(build: Builder, tmp_path: Path) -> No
         said = run(program, tmp_path, "return", "5").stderr.splitlines()[-1]
         assert said.partition("next: ")[2].split() == words
         unify(tmp_path, *words[1:])
+
+
+def test_vtrace_alone_shows_the_runs_and_their_next_commands(program: Path, tmp_path: Path) -> None:
+    done = call(command("vtrace"), tmp_path)
+    assert done.stdout.splitlines()[0].startswith("No runs in this directory.")
+    assert "vtrace run mpiexec" in done.stdout
+    run(program, tmp_path)
+    assert call(command("vtrace"), tmp_path).stdout.splitlines() == [
+        "nested: local files, just now; next: vtunify nested", "All commands: vtrace --help",
+    ]  # fmt: skip
+    unify(tmp_path, "nested", "-k", "-o", "nested")
+    (first, _) = call(command("vtrace"), tmp_path).stdout.splitlines()
+    assert first == "nested: an archive and local files, just now; next: vtunify --force nested"
+    for path in tmp_path.glob("nested.*"):
+        if path.is_file():
+            path.unlink()
+    (tmp_path / "nested.trace").rename(tmp_path / "a run\x1b.trace")
+    (first, _) = call(command("vtrace"), tmp_path).stdout.splitlines()
+    assert first == "a run\\x1b: an archive, just now; next: vtrace summary 'a run\\x1b'"
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("sumary", "did you mean summary?"), ("xyzzy", "vtrace --help lists the commands")]
+)
+def test_a_misspelt_command_gets_a_suggestion(word: str, hint: str, tmp_path: Path) -> None:
+    done = call([*command("vtrace"), word], tmp_path, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"vtrace: error: no such command: {word} ({hint})\n")
+
+
+def test_filter_fit_is_score_fit(program: Path, tmp_path: Path) -> None:
+    run(program, tmp_path)
+    score = vtrace(tmp_path, "score", "nested", "--fit", "1K").stdout
+    assert vtrace(tmp_path, "filter", "nested", "--fit", "1K").stdout == score
+    done = vtrace(tmp_path, "filter", "nested", "-o", "x.filter", check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -264,7 +264,7 @@ def test_the_list_of_commands_says_what_the_help_says(name: str) -> None:
     assert found[0] is found[1]
     listed = CliRunner().invoke(cli.command, ["--help"], prog_name="vtrace").output
     shown = CliRunner().invoke(cli.command, [name, "--help"], prog_name="vtrace").output
-    (line,) = re.findall(rf"^  {name} +(.*)$", listed.partition("Commands:")[2], re.MULTILINE)
+    (line,) = re.findall(rf"^  {name} +(.*)$", listed.partition("Prepare:")[2], re.MULTILINE)
     assert [text.strip() for text in shown.splitlines() if text.strip()][1] == line
     assert shown.count(line) == 1
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from vtrace.commands.score import command as score
+from vtrace.commands.score import size_option
 from vtrace.console import CLICK_SETTINGS
 from vtrace.errors import UsageError, VtraceError
 from vtrace.paths import LIB
@@ -22,6 +24,7 @@ Examples:
   vtrace filter heat.filter --explain MPI_Iprobe --rank 3
   vtrace filter heat.filter --explain malloc --group LIBC-MALLOC
   VT_FILTER_SPEC=heat.filter vtrace filter --explain step
+  vtrace filter heat --fit 32M -o heat.filter            write a filter for at most 32 MB per process
 """
 _ROOM = 1 << 16
 _LIBRARIES = (("libvtrace-io.so", "LIBC-I/O"), ("libvtrace-mem.so", "LIBC-MALLOC"))
@@ -30,6 +33,19 @@ _GROUPS = (("MPI_", "MPI"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_",
 
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--fit",
+    metavar="SIZE",
+    callback=size_option,
+    help="Write a filter with which a process needs at most SIZE bytes; FILE is a prefix or an archive, as of score.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILTER",
+    help="Write the filter of --fit to FILTER [default: standard output].",
+)
 @click.option(
     "--explain", "names", multiple=True, metavar="NAME", help="Show which rule matches this function or call."
 )
@@ -41,10 +57,27 @@ _GROUPS = (("MPI_", "MPI"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_",
 )
 @click.option("--rank", default=0, type=click.IntRange(0), help="Apply the rules of this rank.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a list of objects.")
-def command(file: Path | None, names: tuple[str, ...], group: str | None, rank: int, as_json: bool) -> int:
+@click.pass_context
+def command(
+    context: click.Context,
+    file: Path | None,
+    fit: int | None,
+    output: Path | None,
+    names: tuple[str, ...],
+    group: str | None,
+    rank: int,
+    as_json: bool,
+) -> int:
     """The default FILE is the value of VT_FILTER_SPEC. The runtime reads the file and reports rejected lines on
     standard error; the exit code of a check is then 1. docs/filter.md describes both grammars.
     """
+    if fit is not None:
+        if file is None:
+            raise UsageError("--fit without a trace", "vtrace filter PREFIX --fit 32M -o heat.filter")
+        context.invoke(score, target=str(file), fit=fit, output=output, as_json=as_json)
+        return 0
+    if output is not None:
+        raise UsageError("-o needs --fit", "--fit SIZE sets the size that the filter must fit")
     path = file or Path(os.environ.get("VT_FILTER_SPEC") or "")
     if not path.name:
         raise UsageError("no filter file given", "name a FILE, or set VT_FILTER_SPEC")

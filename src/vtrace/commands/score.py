@@ -30,7 +30,8 @@ Examples:
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-def _size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+def size_option(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """The bytes of the value of --fit, such as 32M; a callback of click. Raises UsageError."""
     if text is None:
         return None
     digits, unit = (text[:-1], _UNITS.get(text[-1:].upper(), 0)) if not text.isdigit() else (text, 1)
@@ -44,7 +45,7 @@ def _size(context: click.Context, parameter: click.Parameter, text: str | None) 
 @click.option(
     "--fit",
     metavar="SIZE",
-    callback=_size,
+    callback=size_option,
     help="Write a filter with which a process needs at most SIZE bytes of buffer.",
 )
 @click.option(
