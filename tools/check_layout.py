@@ -88,7 +88,7 @@ C_LAYERS = {
     "core": set(),
     "otf2_writer": {"format.h"},
     "otf2_reader": {"otf2.h", "schema.h"},
-    "kernels": {"stack_replay.h", "schema.h"},
+    "kernels": {"stack_replay.h", "schema.h", "pair_table.h"},
     "userwrap": {"vt_user.h"},
     "fipp": set(),
     "iowrap": _SHIM,

@@ -21,7 +21,7 @@ struct replay {
     uint32_t *children;   /* hash of (parent, region) to paths */
     uint64_t mask;
     uint32_t *latest;     /* the child of each path that was found last */
-    uint64_t paths_room, slices_room, spans_room;
+    uint64_t paths_room, slices_room, spans_room, nodes_room;
     int64_t now;          /* time of the previous event */
     int64_t flush_stop;   /* end of the flush that is the innermost call now */
     uint64_t flushing, known; /* known: regions of the archive have numbers below this one */
@@ -185,6 +185,17 @@ static int clear_spans(struct replay *r, uint64_t n)
     if (!bigger) return 0;
     o->spans = bigger;
     r->spans_room = room;
+    return 1;
+}
+
+/* Makes room for the nodes of n events. Returns 0 without memory. */
+static int clear_nodes(struct replay *r, uint64_t n)
+{
+    if (!r->out.want_nodes || n <= r->nodes_room) return 1;
+    void *bigger = realloc(r->out.nodes, n * sizeof *r->out.nodes);
+    if (!bigger) return 0;
+    r->out.nodes = bigger;
+    r->nodes_room = n;
     return 1;
 }
 
@@ -391,7 +402,7 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
     if (b->details) rest.details_end += b->ndetails; /* not even 0 may be added to NULL */
     if (b->attributes) rest.attributes_end += b->nattributes;
     out->nslices = 0;
-    if (!clear_spans(r, b->count)) return VT_READ_NO_MEMORY;
+    if (!clear_spans(r, b->count) || !clear_nodes(r, b->count)) return VT_READ_NO_MEMORY;
     r->known = out->flush_region == VT_NONE ? out->nregions : out->flush_region;
     if (b->count && !out->events) out->first = r->now = b->time[0];
     for (uint64_t i = 0; i < b->count; i++) {
@@ -414,6 +425,7 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
             }
         }
         if (!fine) return VT_READ_NO_MEMORY;
+        if (out->want_nodes) out->nodes[i] = r->depth ? r->frames[r->depth - 1].node : 0;
     }
     if (b->count) out->last = b->time[b->count - 1];
     if (b->count && out->want_spans) pass(r, out->last);
@@ -493,7 +505,7 @@ VT_EXPORT void vt_replay_free(struct vt_replay *out)
     struct replay *r = (struct replay *)out;
     if (!r) return;
     void *all[] = {out->regions, out->touched, out->paths, out->path_stats, out->touched_paths, out->slices,
-                   out->spans,   r->frames,    r->open,    r->children,     r->latest};
+                   out->spans,   out->nodes,   r->frames,  r->open,         r->children,        r->latest};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(r);
 }

@@ -57,6 +57,7 @@ struct vt_replay {
     uint64_t want_slices; /* calls of at least shortest ns */
     int64_t shortest;
     uint64_t want_spans; /* of each batch, up to its last event; needs class_of */
+    uint64_t want_nodes; /* of each batch; needs want_paths */
     const uint8_t *site_of; /* enum vt_site_kind of each region; NULL: no call sites. Else paths are flat: a call is */
     uint64_t site_attribute; /* below the value of this attribute, or below the region around it */
     int64_t begun, ended; /* calls between these times count; INT64_MIN, INT64_MAX: the whole location */
@@ -75,6 +76,7 @@ struct vt_replay {
     uint32_t *touched, *touched_paths; /* the regions and paths that have calls */
     struct vt_slice *slices; /* of the last batch */
     struct vt_span *spans; /* of the last batch, or of the end */
+    uint32_t *nodes; /* after each event of the last batch: the path of the innermost call, 0 outside of all calls */
     uint64_t ntouched, ntouched_paths, npaths, nslices, nspans;
     uint64_t stray; /* leaves without an enter, left out */
     uint64_t closed; /* regions that were open at the end */

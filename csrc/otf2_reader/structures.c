@@ -16,10 +16,10 @@
 #define PATH(F, S) F(S, parent) F(S, region)
 #define SLICE(F, S) F(S, begin) F(S, end) F(S, region) F(S, depth)
 #define REPLAY(F, S)                                                                                                   \
-    F(S, from) F(S, to) F(S, nregions) F(S, want_paths) F(S, paths_max) F(S, want_slices) F(S, shortest) F(S, want_spans) F(S, site_of) \
+    F(S, from) F(S, to) F(S, nregions) F(S, want_paths) F(S, paths_max) F(S, want_slices) F(S, shortest) F(S, want_spans) F(S, want_nodes) F(S, site_of) \
     F(S, site_attribute) F(S, begun) F(S, ended) F(S, node_of) F(S, mark_of) F(S, bins) F(S, classes) F(S, class_of)                 \
     F(S, runtime_of) F(S, runtime_class) F(S, line) F(S, flush_region) F(S, regions) F(S, path_stats) F(S, paths)      \
-    F(S, touched) F(S, touched_paths) F(S, slices) F(S, spans) F(S, ntouched) F(S, ntouched_paths) F(S, npaths) F(S, nslices) F(S, nspans) \
+    F(S, touched) F(S, touched_paths) F(S, slices) F(S, spans) F(S, nodes) F(S, ntouched) F(S, ntouched_paths) F(S, npaths) F(S, nslices) F(S, nspans) \
     F(S, stray) F(S, closed) F(S, first) F(S, last) F(S, events) F(S, deepest) F(S, runtime)
 #define STRUCTURES(X)                                                                                                  \
     X(vt_detail, DETAIL) X(vt_read_attribute, ATTRIBUTE) X(vt_batch, BATCH) X(vt_table, TABLE) X(vt_stats, STATS)      \

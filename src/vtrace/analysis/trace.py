@@ -17,6 +17,8 @@ from vtrace.analysis.questions.events import Events, frame
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix, Messages
 from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
+from vtrace.analysis.questions.mpi_replay import MpiReplay, Replayed
+from vtrace.analysis.questions.mpi_waits import remarks, waits_table
 from vtrace.analysis.questions.profile import CallTree, Profile, Slices
 from vtrace.analysis.questions.rma import Rma, synchronization
 from vtrace.analysis.selection import Selection
@@ -31,9 +33,11 @@ _Asked = TypeVar("_Asked", bound=Callable[..., Any])
 
 _PREPARED: dict[str, Callable[[], AnyQuestion]] = {
     "profile": Profile, "call_tree": CallTree, "message_matrix": MessageMatrix, "collective_totals": CollectiveTotals,
-    "collectives": Collectives, "rma": Rma, "io": Io, "allocations": Allocations,
+    "collectives": Collectives, "rma": Rma, "io": Io, "allocations": Allocations, "waits": MpiReplay,
 }  # fmt: skip
 """The questions that prepare() can answer together."""
+_WHOLE = {"waits"}
+"""Questions that need all events, whatever the selection."""
 
 
 def _with_caveats(method: _Asked) -> _Asked:
@@ -92,8 +96,10 @@ class Trace(Source):
         further argument, these methods return at once afterwards.
         """
         selection = Selection.of(start, stop, locations)
-        wanted = {(name, selection): _PREPARED[name]() for name in names if (name, selection) not in self._answers}
-        self._pass(wanted, selection)
+        whole = {name for name in names if name in _WHOLE} if selection != Selection() else set()
+        for each, window in ((whole, Selection()), (set(names) - whole, selection)):
+            wanted = {(name, window): _PREPARED[name]() for name in each if (name, window) not in self._answers}
+            self._pass(wanted, window)
 
     def _pass(self, wanted: dict[Any, AnyQuestion], selection: Selection) -> None:
         if wanted:
@@ -213,6 +219,28 @@ class Trace(Source):
         region."""
         tables: tuple[Table, Table] = self._ask("collectives", start, stop, locations)
         return tables
+
+    def _replayed(self, start: int | None, stop: int | None, locations: Sequence[int] | None) -> Replayed:
+        question: MpiReplay = self._ask("waits", None, None, None)
+        return question.of(Selection.of(start, stop, locations))
+
+    def waits(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
+        """Wait states of MPI, the longest first: kind (place in .kinds: Scalasca's names), path (of the MPI call that
+        waits, row of .paths), location, partner (the location that it waits for, -1: unknown), partner_path (of the
+        partner's call), time_ns, count (calls that wait). .paths: as in call_tree().
+
+        The times follow from the recorded times of the calls: docs/diagnose.md has the formulas. A time counts once, so
+        the waits of a call are never longer than the call. Kinds in .bounds are upper bounds. locations: those that
+        wait; their partners may be others. .caveats also says which waits are unknown.
+        """
+        found = self._replayed(start, stop, locations)
+        return self._noted(waits_table(found), found, start, stop, locations)
+
+    def _noted(
+        self, table: Table, found: Replayed, start: int | None, stop: int | None, locations: Sequence[int] | None
+    ) -> Table:
+        table.notes["caveats"] = self.caveats(locations, start, stop) + remarks(found)
+        return table
 
     @_with_caveats
     def rma(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -85,7 +85,13 @@ class CallTree(Question[PathPart, tuple[Table, Table]]):
         return tree, numbers({location: part.stats for location, part in self.parts.items()}, "path", paths)
 
 
-def joined_paths(parts: Mapping[int, PathPart]) -> tuple[Table, dict[int, Array], bool]:
+class HasReplay(Protocol):
+    """A part that keeps the replay of its thread."""
+
+    replay: Replay | None
+
+
+def joined_paths(parts: Mapping[int, HasReplay]) -> tuple[Table, dict[int, Array], bool]:
     """The call paths of all parts, parents before children; by the id of each part's replay, the rows of the thread's
     own numbers; true if a thread met more paths than it keeps apart.
 

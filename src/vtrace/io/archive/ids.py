@@ -29,6 +29,11 @@ class IdRows:
     def __len__(self) -> int:
         return len(self._ids)
 
+    @property
+    def pairs(self) -> tuple[Array, Array]:
+        """The ids, ascending, and the row of each."""
+        return self._ids, self._rows[:-1]
+
     def rows(self, ids: Array) -> Array:
         """The row of each id, -1 for undefined ids."""
         ids = np.asarray(ids, np.uint64)

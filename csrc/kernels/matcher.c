@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The replay: processes take turns, and sends meet receives. The result does not depend on the order of the turns. */
+#define _GNU_SOURCE
+#include "replayed.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BATCH 64u /* least number of ends of a location in memory */
+#define BATCH_MAX 1024u
+#define BATCHES (1u << 17) /* ends of all locations in memory, if there are few locations */
+#define CHANNELS 4096u /* number of channels that may stay without messages */
+
+enum { OF_MESSAGE, OF_INSTANCE }; /* what is known by its place in a location: SENT, DONE and END refer to it */
+
+/* ---- Ends in order ---- */
+
+/* The next end of a location; NULL behind the last one, and after an error. */
+static struct vt_mpi_end *look(struct vt_replayed *r, struct vt_reader *c)
+{
+    if (c->at < c->n) return &c->ends[c->at];
+    const uint64_t left = c->place->count - c->done;
+    if (!left || r->failed) return NULL;
+    if (!c->ends) {
+        c->room = left < r->batch ? (uint32_t)left : r->batch;
+        if (!(c->ends = malloc(c->room * sizeof *c->ends))) r->failed = VT_MATCH_NO_MEMORY;
+        if (!c->ends) return NULL;
+    }
+    c->n = left < c->room ? (uint32_t)left : c->room;
+    char *p = (char *)c->ends;
+    off_t from = (off_t)(c->place->offset + c->done * sizeof *c->ends);
+    for (size_t bytes = c->n * sizeof *c->ends; bytes;) {
+        const ssize_t got = pread((int)r->out->file, p, bytes, from);
+        if (got <= 0) {
+            r->failed = VT_MATCH_NO_FILE;
+            return NULL;
+        }
+        p += got;
+        from += got;
+        bytes -= (size_t)got;
+    }
+    c->done += c->n;
+    c->at = 0;
+    return c->ends;
+}
+
+/* The place of the current end among those of its location. */
+static uint64_t place_of(const struct vt_reader *c) { return c->done - c->n + c->at; }
+
+/* The time at which an end may be replayed: threads of a process take turns. */
+static int64_t moment(const struct vt_reader *c, const struct vt_mpi_end *e)
+{
+    switch (e->what & VT_CALL_KIND) {
+    case VT_CALL_SEND:
+    case VT_CALL_POST:
+    case VT_CALL_BEGIN: return e->enter;
+    case VT_CALL_RECEIVE:
+    case VT_CALL_COLLECTIVE: return c->phase ? e->leave : e->enter;
+    default: return e->leave;
+    }
+}
+
+/* The reader of an actor whose end is next; NULL if all are over. */
+static struct vt_reader *next_reader(struct vt_replayed *r, const struct vt_actor *a)
+{
+    struct vt_reader *found = NULL;
+    int64_t earliest = 0;
+    if (a->count == 1) return look(r, &r->readers[a->first]) ? &r->readers[a->first] : NULL;
+    for (uint32_t k = a->first; k < a->first + a->count; k++) {
+        const struct vt_mpi_end *e = look(r, &r->readers[k]);
+        if (!e) continue;
+        const int64_t when = moment(&r->readers[k], e);
+        if (found && when >= earliest) continue;
+        found = &r->readers[k];
+        earliest = when;
+    }
+    return found;
+}
+
+int64_t vt_ideal_at(struct vt_reader *c, const struct vt_mpi_end *e)
+{
+    c->ideal += e->useful - c->ideal_useful;
+    c->ideal_useful = e->useful;
+    return c->ideal;
+}
+
+/* ---- Actors ---- */
+
+static void make_ready(struct vt_replayed *r, uint32_t actor)
+{
+    r->actors[actor].state = VT_ACTOR_READY;
+    r->actors[actor].next = r->ready;
+    r->ready = actor;
+}
+
+void vt_wake_list(struct vt_replayed *r, uint32_t *list)
+{
+    while (*list != VT_NONE) {
+        const uint32_t actor = *list;
+        *list = r->actors[actor].next;
+        make_ready(r, actor);
+    }
+}
+
+int vt_sleep_in(struct vt_replayed *r, uint32_t actor, uint32_t *list, void *waits, uint32_t peer)
+{
+    struct vt_actor *a = &r->actors[actor];
+    a->state = VT_ACTOR_BLOCKED;
+    a->waits = waits;
+    a->peer = peer;
+    a->next = *list;
+    *list = actor;
+    return 0;
+}
+
+/* ---- Channels ---- */
+
+static struct vt_message *new_message(struct vt_replayed *r)
+{
+    struct vt_message *m = r->spare_messages;
+    if (m) r->spare_messages = m->next;
+    else {
+        if (!(m = malloc(sizeof *m))) return NULL;
+        m->made = r->messages;
+        r->messages = m;
+    }
+    *m = (struct vt_message){.waiter = VT_NONE, .made = m->made};
+    return m;
+}
+
+static void drop_message(struct vt_replayed *r, struct vt_message *m)
+{
+    if (!m->is_received || !m->is_completed || !m->is_sent) return;
+    m->next = r->spare_messages;
+    r->spare_messages = m;
+}
+
+/* Removes channels without messages, so that tags that are used once take no memory. */
+static int sweep(struct vt_replayed *r)
+{
+    struct vt_pair_table kept = {NULL, 0, 0};
+    for (uint64_t k = 0; k < r->channels.size; k++) {
+        const struct vt_entry *entry = &r->channels.entries[k];
+        const struct vt_queue *q = (const struct vt_queue *)(uintptr_t)entry->value;
+        if (q && q->first && !vt_pair_table_set(&kept, entry->a, entry->b, entry->value)) {
+            vt_pair_table_free(&kept);
+            return 0;
+        }
+    }
+    for (uint64_t k = 0; k < r->channels.size; k++) {
+        struct vt_queue *q = (struct vt_queue *)(uintptr_t)r->channels.entries[k].value;
+        if (q && !q->first) free(q);
+    }
+    vt_pair_table_free(&r->channels);
+    r->channels = kept;
+    r->many = 2 * kept.count + CHANNELS;
+    return 1;
+}
+
+static struct vt_queue *channel(struct vt_replayed *r, uint32_t from, uint32_t to, const struct vt_mpi_end *e)
+{
+    const uint64_t a = (uint64_t)from << 32 | to, b = (uint64_t)e->comm << 32 | e->tag;
+    struct vt_queue *q = (struct vt_queue *)(uintptr_t)vt_pair_table_get(&r->channels, a, b);
+    if (q) return q;
+    if (r->channels.count >= r->many && !sweep(r)) return NULL;
+    if (!(q = calloc(1, sizeof *q))) return NULL;
+    if (vt_pair_table_set(&r->channels, a, b, (uintptr_t)q)) return q;
+    free(q);
+    return NULL;
+}
+
+static void append(struct vt_queue *q, struct vt_message *m)
+{
+    if (q->first) q->last->next = m;
+    else q->first = m;
+    q->last = m;
+    m->next = NULL;
+}
+
+static struct vt_message *take(struct vt_queue *q)
+{
+    struct vt_message *m = q->first;
+    q->first = m->next;
+    return m;
+}
+
+/* ---- Messages ---- */
+
+/* Both the call of the sender and the begin of the receive are known. */
+static int late_receiver(struct vt_replayed *r, struct vt_message *m)
+{
+    struct vt_open_call *o = m->sender;
+    m->sender = NULL;
+    m->is_completed = 1;
+    if (o->leave > m->posted && m->posted > o->late) {
+        o->late = m->posted;
+        o->late_partner = m->to;
+        o->late_node = m->to_node;
+    }
+    return vt_call_known(r, o);
+}
+
+/* The sender waits for the receiver in the call of a reader. */
+static int waits_for_receiver(struct vt_replayed *r, struct vt_reader *c, struct vt_message *m)
+{
+    c->call->pending++;
+    m->sender = c->call;
+    return !m->is_posted || late_receiver(r, m);
+}
+
+static int send(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e)
+{
+    struct vt_queue *q = channel(r, process, e->peer, e);
+    if (!q || !vt_call_enter(r, c, e)) return -1;
+    const int is_posted = q->first && !q->first->is_sent;
+    struct vt_message *m = is_posted ? take(q) : new_message(r);
+    if (!m) return -1;
+    m->enter = e->enter;
+    m->ideal = vt_ideal_at(c, e);
+    m->from = c->location;
+    m->from_node = c->joined[e->node];
+    m->is_sent = 1;
+    if (!is_posted) append(q, m);
+    m->is_completed = !(e->what & (VT_CALL_BLOCKS | VT_CALL_COMPLETES));
+    if (e->what & VT_CALL_BLOCKS && !waits_for_receiver(r, c, m)) return -1;
+    if (e->what & VT_CALL_COMPLETES &&
+        !vt_pair_table_set(&r->open, (uint64_t)c->location << 1 | OF_MESSAGE, place_of(c), (uintptr_t)m))
+        return -1;
+    vt_wake_list(r, &m->waiter);
+    drop_message(r, m);
+    return 1;
+}
+
+/* Puts a receive into the queue. */
+static struct vt_message *post(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e)
+{
+    struct vt_queue *q = channel(r, e->peer, process, e);
+    if (!q) return NULL;
+    const int is_sent = q->first && q->first->is_sent;
+    struct vt_message *m = is_sent ? take(q) : new_message(r);
+    if (!m) return NULL;
+    m->posted = e->enter;
+    m->to = c->location;
+    m->to_node = c->joined[e->node];
+    m->is_posted = 1;
+    if (!is_sent) append(q, m);
+    return !m->sender || late_receiver(r, m) ? m : NULL;
+}
+
+/* Receives a posted message in the call of an end. */
+static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, const struct vt_mpi_end *e,
+                   struct vt_message *m)
+{
+    if (!vt_call_enter(r, c, e)) return -1;
+    const int lost = e->peer == VT_NONE || r->actors[e->peer].state == VT_ACTOR_ENDED || !r->actors[e->peer].count;
+    if (!m->is_sent && !lost && !m->is_received) return vt_sleep_in(r, actor, &m->waiter, m, e->peer);
+    vt_ideal_at(c, e);
+    const int released = m->is_received;
+    m->is_received = 1;
+    if (!m->is_sent || released) {
+        r->out->unmatched_receives++;
+        return 1; /* stays in the queue: a later send matches this receive, not the next one */
+    }
+    r->out->messages++;
+    if (m->enter > e->leave) {
+        r->out->reversed++;
+        if (m->enter - e->leave > r->out->most) r->out->most = m->enter - e->leave;
+    }
+    if (!vt_call_order(r, c, m->enter)) return -1;
+    vt_call_waits(c->call, VT_WAIT_mpi_latesender, m->enter, m->from, m->from_node);
+    if (m->enter > c->call->sent) c->call->sent = m->enter;
+    if (m->ideal > c->ideal) c->ideal = m->ideal;
+    drop_message(r, m);
+    return 1;
+}
+
+/* ---- One end ---- */
+
+static void *known_by(struct vt_replayed *r, const struct vt_reader *c, uint32_t place, uint32_t what)
+{
+    const uint64_t key = (uint64_t)c->location << 1 | what;
+    return (void *)(uintptr_t)vt_pair_table_get(&r->open, key, place);
+}
+
+static void forget(struct vt_replayed *r, const struct vt_reader *c, uint32_t place, uint32_t what)
+{
+    vt_pair_table_drop(&r->open, (uint64_t)c->location << 1 | what, place);
+}
+
+static int sent(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_end *e)
+{
+    struct vt_message *m = known_by(r, c, e->tag, OF_MESSAGE);
+    if (!m) return 1;
+    forget(r, c, e->tag, OF_MESSAGE);
+    if (!vt_call_enter(r, c, e)) return -1;
+    vt_ideal_at(c, e);
+    if (!waits_for_receiver(r, c, m)) return -1;
+    drop_message(r, m);
+    return 1;
+}
+
+/* A blocking receive or collective: begins, and ends at the same place. */
+static int blocking(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e)
+{
+    const int message = (e->what & VT_CALL_KIND) == VT_CALL_RECEIVE;
+    if (!c->phase) {
+        c->phase = 1;
+        if (!vt_call_enter(r, c, e)) return -1;
+        if (message && !(c->posted = post(r, process, c, e))) return -1;
+        if (!message && vt_collective_begins(r, process, c, e, &c->instance) < 0) return -1;
+        if (r->actors[process].count > 1) return 2; /* another thread may be next */
+    }
+    const int done = message ? receive(r, process, c, e, c->posted) : vt_collective_ends(r, process, c, e, c->instance);
+    if (done == 1) c->phase = 0;
+    return done;
+}
+
+/* Returns 1: the next end follows, 2: another reader may follow, 0: the actor waits, -1: no memory. */
+static int replay(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e)
+{
+    const uint64_t key = (uint64_t)c->location << 1;
+    switch (e->what & VT_CALL_KIND) {
+    case VT_CALL_SEND: return send(r, process, c, e);
+    case VT_CALL_SENT: return sent(r, c, e);
+    case VT_CALL_RECEIVE:
+    case VT_CALL_COLLECTIVE: return blocking(r, process, c, e);
+    case VT_CALL_POST: {
+        struct vt_message *m = vt_call_enter(r, c, e) ? post(r, process, c, e) : NULL;
+        return m && vt_pair_table_set(&r->open, key | OF_MESSAGE, place_of(c), (uintptr_t)m) ? 1 : -1;
+    }
+    case VT_CALL_DONE: {
+        struct vt_message *m = known_by(r, c, e->tag, OF_MESSAGE);
+        const int done = m ? receive(r, process, c, e, m) : 1;
+        if (done == 1) forget(r, c, e->tag, OF_MESSAGE);
+        return done;
+    }
+    case VT_CALL_BEGIN: {
+        struct vt_instance *i = NULL;
+        if (!vt_call_enter(r, c, e) || vt_collective_begins(r, process, c, e, &i) < 0) return -1;
+        return vt_pair_table_set(&r->open, key | OF_INSTANCE, place_of(c), (uintptr_t)i) ? 1 : -1;
+    }
+    case VT_CALL_END: {
+        struct vt_instance *i = known_by(r, c, e->tag, OF_INSTANCE);
+        const int done = i ? vt_collective_ends(r, process, c, e, i) : 1;
+        if (done == 1) forget(r, c, e->tag, OF_INSTANCE);
+        return done;
+    }
+    default: return 1;
+    }
+}
+
+/* ---- All actors ---- */
+
+/* No further ends: those that wait for this process need not wait any more. */
+static int end_actor(struct vt_replayed *r, uint32_t process)
+{
+    struct vt_actor *a = &r->actors[process];
+    a->state = VT_ACTOR_ENDED;
+    r->nended++;
+    for (uint32_t k = a->first; k < a->first + a->count; k++) {
+        struct vt_reader *c = &r->readers[k];
+        if (!vt_call_leave(r, c) || !vt_call_no_more(r, c)) return 0;
+        free(c->ends);
+        c->ends = NULL;
+    }
+    for (uint64_t i = 0; i < r->out->comms->nprocesses; i++) {
+        struct vt_actor *other = &r->actors[i];
+        if (other->state == VT_ACTOR_BLOCKED && other->peer == process)
+            vt_wake_list(r, &((struct vt_message *)other->waits)->waiter);
+    }
+    vt_collectives_gone(r);
+    return 1;
+}
+
+static int go_on(struct vt_replayed *r, uint32_t process)
+{
+    for (struct vt_reader *c; (c = next_reader(r, &r->actors[process]));) {
+        const int done = replay(r, process, c, &c->ends[c->at]);
+        if (done <= 0) return done == 0;
+        c->at += done == 1;
+    }
+    return !r->failed && end_actor(r, process);
+}
+
+/* Nobody can go on: the blocked actor with the earliest end waits in vain. Returns 0: all have ended. */
+static int release(struct vt_replayed *r)
+{
+    struct vt_actor *found = NULL;
+    int64_t earliest = 0;
+    for (uint64_t i = 0; i < r->out->comms->nprocesses; i++) {
+        struct vt_actor *a = &r->actors[i];
+        if (a->state != VT_ACTOR_BLOCKED) continue;
+        const struct vt_reader *c = next_reader(r, a);
+        if (!c) continue;
+        const int64_t when = c->ends[c->at].leave;
+        if (found && when >= earliest) continue;
+        found = a;
+        earliest = when;
+    }
+    if (!found) return 0;
+    if (found->peer != VT_NONE) {
+        struct vt_message *m = found->waits;
+        m->is_received = 1;
+        vt_wake_list(r, &m->waiter);
+    } else {
+        struct vt_instance *i = found->waits;
+        i->released = 1;
+        vt_wake_list(r, &i->waiter);
+    }
+    return 1;
+}
+
+static int run(struct vt_replayed *r)
+{
+    const int no_memory = VT_MATCH_NO_MEMORY;
+    do {
+        while (r->ready != VT_NONE) {
+            const uint32_t process = r->ready;
+            r->ready = r->actors[process].next;
+            if (!go_on(r, process)) return r->failed ? r->failed : no_memory;
+        }
+    } while (release(r));
+    for (uint32_t k = 0; k < r->nreaders; k++) {
+        struct vt_reader *c = &r->readers[k];
+        r->out->places[c->location].ideal = c->ideal + c->place->useful - c->ideal_useful;
+    }
+    return r->failed;
+}
+
+/* Readers of all locations with ends, by process. */
+static int prepare(struct vt_replayed *r)
+{
+    const struct vt_matcher *o = r->out;
+    const uint64_t processes = o->comms->nprocesses;
+    r->actors = calloc(processes + 1, sizeof *r->actors);
+    r->readers = calloc(o->nplaces + 1, sizeof *r->readers);
+    if (!r->actors || !r->readers) return 0;
+    for (uint64_t k = 0; k < o->nplaces; k++) {
+        const struct vt_location_ends *p = &o->places[k];
+        o->places[k].ideal = p->useful;
+        if (p->count && p->process < processes) r->actors[p->process].count++, r->nreaders++;
+    }
+    for (uint64_t i = 0, first = 0; i < processes; first += r->actors[i++].count) r->actors[i].first = (uint32_t)first;
+    for (uint64_t i = 0; i < processes; i++) r->actors[i].count = 0;
+    for (uint64_t k = 0; k < o->nplaces; k++) {
+        const struct vt_location_ends *p = &o->places[k];
+        if (!p->count || p->process >= processes) continue;
+        struct vt_actor *a = &r->actors[p->process];
+        r->readers[a->first + a->count++] =
+            (struct vt_reader){.place = p, .joined = (const uint32_t *)(uintptr_t)p->joined, .location = (uint32_t)k};
+    }
+    const uint32_t share = r->nreaders ? BATCHES / r->nreaders : BATCH;
+    r->batch = share < BATCH ? BATCH : share > BATCH_MAX ? BATCH_MAX : share;
+    r->ready = VT_NONE;
+    r->many = CHANNELS;
+    for (uint64_t i = processes; i--;) {
+        r->actors[i].state = VT_ACTOR_ENDED;
+        if (r->actors[i].count) make_ready(r, (uint32_t)i);
+    }
+    return 1;
+}
+
+/* Counts what is left. */
+static void count_left(struct vt_replayed *r)
+{
+    for (uint64_t k = 0; k < r->channels.size; k++) {
+        const struct vt_queue *q = (const struct vt_queue *)(uintptr_t)r->channels.entries[k].value;
+        for (const struct vt_message *m = q ? q->first : NULL; m; m = m->next) {
+            r->out->unmatched_sends += m->is_sent;
+            r->out->unmatched_receives += !m->is_sent && !m->is_received;
+        }
+    }
+    for (uint64_t k = 0; k < r->instances.size; k++) {
+        const struct vt_instance *i = (const struct vt_instance *)(uintptr_t)r->instances.entries[k].value;
+        if (i) r->out->unmatched_collectives++;
+    }
+}
+
+#define FREE_ALL(type, first)                                                                                          \
+    for (struct type *one = (first), *made; one; one = made) {                                                         \
+        made = one->made;                                                                                              \
+        free(one);                                                                                                     \
+    }
+
+static void free_all(struct vt_replayed *r)
+{
+    for (uint64_t k = 0; k < r->channels.size; k++) free((void *)(uintptr_t)r->channels.entries[k].value);
+    for (struct vt_instance *i = r->made_instances; i; i = i->made) free(i->ranks);
+    for (uint32_t k = 0; r->readers && k < r->nreaders; k++) {
+        free(r->readers[k].ends);
+        free(r->readers[k].lates);
+    }
+    FREE_ALL(vt_message, r->messages)
+    FREE_ALL(vt_instance, r->made_instances)
+    FREE_ALL(vt_open_call, r->calls)
+    struct vt_pair_table *tables[] = {&r->channels, &r->open, &r->instances, &r->counts, &r->sums, &r->sizes};
+    for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) vt_pair_table_free(tables[i]);
+    free(r->actors);
+    free(r->readers);
+}
+
+VT_EXPORT int vt_match(struct vt_matcher *m)
+{
+    struct vt_replayed r = {.out = m};
+    const int code = prepare(&r) ? run(&r) : VT_MATCH_NO_MEMORY;
+    count_left(&r);
+    free_all(&r);
+    return code;
+}
+
+VT_EXPORT void vt_match_free(struct vt_matcher *m)
+{
+    free(m->waits);
+    free(m->calls);
+    m->waits = NULL;
+    m->calls = NULL;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Replays the ends of mpi_ends.h in an order in which they can have happened, as a Kahn network: a process goes on until
+   it must wait for another one. The replay matches sends with receives (the n-th send of a channel with the n-th
+   receive that was posted) and the calls of a collective (the n-th of each process on a communicator), and measures who
+   waits for whom. It also finds the time at which each location would end if transfers took no time.
+
+   A wait state is a part of an MPI call. The times of one call count once: the parts begin with the call, the one that
+   ends last counts, then mpi_latereceiver with what goes beyond it, since that is an upper bound. */
+#ifndef VT_MATCHER_H
+#define VT_MATCHER_H
+
+#include "mpi_ends.h"
+
+/* The ends of a location in the file. */
+struct vt_location_ends {
+    uint64_t offset, count;
+    uint64_t joined; /* address of uint32_t[]: the number that all locations share of each call path */
+    int64_t useful; /* of the whole location */
+    int64_t ideal; /* result: ns from the begin of the location to its end, if transfers took no time */
+    uint32_t process, wanted; /* wanted: the waits of the location are results */
+};
+
+/* A sum of waits. */
+struct vt_wait {
+    int64_t ns;
+    uint64_t count;
+    uint32_t kind, node, location, partner, partner_node, spare; /* nodes: joined; VT_NONE: unknown */
+};
+
+/* The wait of one call. */
+struct vt_call_wait {
+    int64_t begin, end, ns; /* begin, end: of the call */
+    uint32_t location, kind, node, partner;
+};
+
+struct vt_matcher {
+    const struct vt_mpi_comms *comms;
+    struct vt_location_ends *places; /* by row of locations */
+    uint64_t nplaces, file; /* file: descriptor */
+    int64_t from, to; /* the parts of waits between these times count */
+    uint64_t want_calls, calls_max; /* beyond calls_max the shortest are left out */
+    struct vt_wait *waits; /* results from here on; vt_match_free frees them */
+    struct vt_call_wait *calls;
+    uint64_t nwaits, ncalls;
+    int64_t shortest; /* shorter waits are not among calls; 0: all are */
+    uint64_t messages, collectives; /* matched receives; calls of collectives */
+    uint64_t unmatched_sends, unmatched_receives, unmatched_collectives;
+    uint64_t reversed; /* messages that were received before they were sent: of wrong clocks, or not the right pairs */
+    int64_t most; /* ns by which one was */
+};
+
+enum { VT_MATCH_OK, VT_MATCH_NO_MEMORY, VT_MATCH_NO_FILE };
+
+/* Returns VT_MATCH_OK, VT_MATCH_NO_MEMORY, or VT_MATCH_NO_FILE if the file cannot be read. */
+VT_EXPORT int vt_match(struct vt_matcher *m);
+VT_EXPORT void vt_match_free(struct vt_matcher *m);
+
+#endif

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Follows the MPI calls of a location, and keeps the ends of messages and collectives in them. */
+#include "mpi_ends.h"
+#include "../otf2_writer/pair_table.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { OF_RECEIVE = 1, OF_COLLECTIVE, OF_SEND }; /* what a request is of */
+
+#define ROOT_SELF 0xfffffffeu /* OTF2_COLLECTIVE_ROOT_SELF */
+
+struct ends_finder {
+    struct vt_mpi_finder out; /* first: the part that Python sees */
+    const struct vt_replay *replay; /* whose paths call_of knows */
+    uint32_t *call_of; /* the outermost MPI call of each call path, 0: none */
+    int64_t *time_of; /* ns of each call path since the last MPI call */
+    uint32_t *touched; /* the call paths with times */
+    uint64_t known, nodes_room, ntouched, ends_room, times_room;
+    struct vt_pair_table requests; /* (request, what it is of) -> 1 + place in ends */
+    uint32_t node, call; /* innermost call, and its outermost MPI call */
+    int64_t now, enter, entered_useful, flush_stop;
+    uint64_t first_end; /* of the open MPI call */
+    uint64_t flushing, inter_comm, inter_member; /* inter_comm: 1 + the comm whose membership was looked up last */
+};
+
+/* ---- Room ---- */
+
+static int grow(void **array, uint64_t *room, uint64_t wanted, size_t width)
+{
+    if (wanted <= *room) return 1;
+    const uint64_t more = wanted > 2 * *room ? wanted + 64 : 2 * *room;
+    void *larger = realloc(*array, more * width);
+    if (!larger) return 0;
+    *array = larger;
+    *room = more;
+    return 1;
+}
+
+/* Learns the call paths that the replay has found since. */
+static int learn(struct ends_finder *f, const struct vt_replay *r)
+{
+    if (f->replay != r) f->known = 0;
+    f->replay = r;
+    if (f->known == r->npaths) return 1;
+    uint64_t room = f->nodes_room, same = room, also = room;
+    if (!grow((void **)&f->call_of, &room, r->npaths, sizeof *f->call_of)) return 0;
+    if (!grow((void **)&f->time_of, &same, r->npaths, sizeof *f->time_of)) return 0;
+    if (!grow((void **)&f->touched, &also, r->npaths, sizeof *f->touched)) return 0;
+    memset(f->time_of + f->nodes_room, 0, (room - f->nodes_room) * sizeof *f->time_of);
+    f->nodes_room = room;
+    if (!f->known) f->call_of[f->known++] = 0;
+    for (; f->known < r->npaths; f->known++) {
+        const struct vt_path p = r->paths[f->known];
+        const int is_mpi = p.region < f->out.nregions && f->out.role_of[p.region] & VT_ROLE_MPI;
+        const uint32_t around = f->call_of[p.parent];
+        f->call_of[f->known] = around ? around : is_mpi ? (uint32_t)f->known : 0;
+    }
+    return 1;
+}
+
+/* ---- Times and calls ---- */
+
+static void spend(struct ends_finder *f, int64_t ns)
+{
+    if (f->call || !ns) return;
+    f->out.useful += ns;
+    if (!f->out.want_times) return;
+    if (!f->time_of[f->node]) f->touched[f->ntouched++] = f->node;
+    f->time_of[f->node] += ns;
+}
+
+static void advance(struct ends_finder *f, int64_t t)
+{
+    if (f->flushing) {
+        const int64_t stop = t < f->flush_stop ? t : f->flush_stop;
+        if (!f->call) f->out.flushed += stop - f->now;
+        f->now = stop;
+        f->flushing = 0;
+        f->node = f->replay->paths[f->node].parent;
+    }
+    spend(f, t - f->now);
+    f->now = t;
+}
+
+/* Gives the times since the last MPI call to times, then the time of the MPI call that begins now. */
+static int keep_times(struct ends_finder *f)
+{
+    struct vt_mpi_finder *o = &f->out;
+    f->call = f->call_of[f->node];
+    if (!o->want_times) return 1;
+    if (!grow((void **)&o->times, &f->times_room, o->ntimes + f->ntouched + 1, sizeof *o->times)) return 0;
+    for (uint64_t i = 0; i < f->ntouched; i++) {
+        o->times[o->ntimes++] = (struct vt_path_time){f->time_of[f->touched[i]], f->touched[i], 0};
+        f->time_of[f->touched[i]] = 0;
+    }
+    f->ntouched = 0;
+    o->times[o->ntimes++] = (struct vt_path_time){0, f->call ? f->call : f->node, 1};
+    return 1;
+}
+
+static uint32_t call_number(const struct ends_finder *f)
+{
+    return (uint32_t)(f->out.want_times ? f->out.ntimes - 1 : f->out.calls);
+}
+
+static int begin_call(struct ends_finder *f, int64_t t)
+{
+    f->enter = t;
+    f->entered_useful = f->out.useful;
+    f->first_end = f->out.nends;
+    f->out.calls++;
+    return keep_times(f);
+}
+
+static void end_call(struct ends_finder *f, int64_t t)
+{
+    if (f->out.want_times) f->out.times[f->out.ntimes - 1].ns = t - f->enter;
+    for (uint64_t i = f->first_end; i < f->out.nends; i++) f->out.ends[i].leave = t;
+    f->first_end = f->out.nends;
+    f->call = 0;
+}
+
+/* ---- Ends ---- */
+
+static int put(struct ends_finder *f, struct vt_mpi_end end)
+{
+    struct vt_mpi_finder *o = &f->out;
+    if (!grow((void **)&o->ends, &f->ends_room, o->nends + 1, sizeof *o->ends)) return 0;
+    end.enter = f->enter;
+    end.leave = f->now;
+    end.useful = f->entered_useful;
+    end.node = f->call ? f->call : f->node;
+    end.call = call_number(f);
+    o->ends[o->nends++] = end;
+    return 1;
+}
+
+/* Gives the values of an end to the place that was left open. */
+static void fill(struct ends_finder *f, uint64_t place, struct vt_mpi_end end)
+{
+    struct vt_mpi_end *here = &f->out.ends[place];
+    here->peer = end.peer;
+    here->comm = end.comm;
+    here->tag = end.tag;
+    here->what = end.what;
+}
+
+static int remember(struct ends_finder *f, uint64_t request, uint32_t of)
+{
+    return vt_pair_table_set(&f->requests, request, of, f->out.nends);
+}
+
+static uint64_t forget(struct ends_finder *f, uint64_t request, uint32_t of)
+{
+    const uint64_t place = vt_pair_table_get(&f->requests, request, of);
+    if (place) vt_pair_table_drop(&f->requests, request, of);
+    return place;
+}
+
+static uint32_t row_of(const uint64_t *ids, const int64_t *rows, uint64_t n, uint32_t id)
+{
+    uint64_t low = 0, high = n;
+    if (id < n && ids[id] == id) return (uint32_t)rows[id];
+    while (low < high) {
+        const uint64_t middle = (low + high) / 2;
+        if (ids[middle] < id) low = middle + 1;
+        else high = middle;
+    }
+    return low < n && ids[low] == id ? (uint32_t)rows[low] : VT_NONE;
+}
+
+static uint32_t comm_of(const struct ends_finder *f, uint32_t id)
+{
+    const struct vt_mpi_comms *c = f->out.comms;
+    return row_of(c->comm_ids, c->comm_rows, c->ncomm_ids, id);
+}
+
+/* The place of the process in the first group of a communicator; VT_NONE: it is no member. */
+static uint32_t own_rank(const struct ends_finder *f, uint32_t comm)
+{
+    const struct vt_mpi_comms *c = f->out.comms;
+    for (uint32_t i = c->first[comm]; i < c->remote[comm]; i++)
+        if (c->members[i] == f->out.process) return i - c->first[comm];
+    return VT_NONE;
+}
+
+/* The process of a rank; in an inter-communicator a rank of the other group. */
+static uint32_t process_of(struct ends_finder *f, uint32_t comm, uint64_t rank)
+{
+    const struct vt_mpi_comms *c = f->out.comms;
+    if (comm >= c->ncomms + c->nwindows) return VT_NONE;
+    if (c->is_self[comm]) return (uint32_t)f->out.process;
+    uint64_t from = c->first[comm], to = c->remote[comm];
+    if (to != c->first[comm + 1]) {
+        if (f->inter_comm != comm + 1) f->inter_member = own_rank(f, comm) != VT_NONE;
+        f->inter_comm = (uint64_t)comm + 1;
+        if (f->inter_member) from = to, to = c->first[comm + 1];
+    }
+    return rank < to - from ? c->members[from + rank] : VT_NONE;
+}
+
+static int sent(struct ends_finder *f, const struct vt_detail *d)
+{
+    struct vt_mpi_end end = {.comm = comm_of(f, d->ref), .tag = (uint32_t)d->words[1], .what = VT_CALL_SEND};
+    end.peer = process_of(f, end.comm, d->words[0]);
+    if (d->kind == VT_READ_MpiSend) end.what |= VT_CALL_BLOCKS;
+    return put(f, end) && (d->kind == VT_READ_MpiSend || remember(f, d->words[3], OF_SEND));
+}
+
+static int send_completed(struct ends_finder *f, uint64_t request)
+{
+    const uint64_t place = forget(f, request, OF_SEND);
+    if (!place) return 1;
+    f->out.ends[place - 1].what |= VT_CALL_COMPLETES;
+    return put(f, (struct vt_mpi_end){.peer = VT_NONE, .tag = (uint32_t)place - 1, .what = VT_CALL_SENT});
+}
+
+static int received(struct ends_finder *f, const struct vt_detail *d)
+{
+    struct vt_mpi_end end = {.comm = comm_of(f, d->ref), .tag = (uint32_t)d->words[1], .what = VT_CALL_RECEIVE};
+    end.peer = process_of(f, end.comm, d->words[0]);
+    const uint64_t place = d->kind == VT_READ_MpiIrecv ? forget(f, d->words[3], OF_RECEIVE) : 0;
+    if (!place) return put(f, end); /* blocking, or posted by another thread or outside of the recording */
+    end.what = VT_CALL_POST;
+    fill(f, place - 1, end);
+    return put(f, (struct vt_mpi_end){.peer = end.peer, .tag = (uint32_t)place - 1, .what = VT_CALL_DONE});
+}
+
+static int begun(struct ends_finder *f, uint64_t request, uint32_t of)
+{
+    return put(f, (struct vt_mpi_end){.peer = VT_NONE, .what = VT_CALL_NONE}) && remember(f, request, of);
+}
+
+static void cancelled(struct ends_finder *f, uint64_t request)
+{
+    forget(f, request, OF_RECEIVE);
+    const uint64_t place = forget(f, request, OF_SEND);
+    if (place) f->out.ends[place - 1].what = VT_CALL_NONE;
+}
+
+/* Who waits in an OTF2_CollectiveOp, and the kind of the wait. */
+static uint32_t flow_of(uint32_t op, int among_neighbours)
+{
+#define FLOW(flow, wait) ((uint32_t)(flow) << 4 | (uint32_t)(wait) << 16)
+    switch (op) {
+    case 0: return FLOW(VT_CALL_ALL, VT_WAIT_mpi_barrier_wait);
+    case 1: /* Bcast */
+    case 4: /* Scatter */
+    case 5: return FLOW(VT_CALL_FROM_ROOT, VT_WAIT_mpi_latebroadcast);
+    case 2: /* Gather */
+    case 3:
+    case 12: return FLOW(VT_CALL_TO_ROOT, VT_WAIT_mpi_earlyreduce);
+    case 6: /* Allgather */
+    case 7:
+    case 8: /* Alltoall */
+    case 9:
+    case 10: return among_neighbours ? 0 : FLOW(VT_CALL_ALL, VT_WAIT_mpi_wait_nxn);
+    case 11: /* Allreduce */
+    case 13: /* Reduce_scatter */
+    case 16: return FLOW(VT_CALL_ALL, VT_WAIT_mpi_wait_nxn);
+    case 14: /* Scan */
+    case 15: return FLOW(VT_CALL_PREFIX, VT_WAIT_mpi_earlyscan);
+    default: return 0;
+    }
+}
+
+static int collective(struct ends_finder *f, const struct vt_detail *d)
+{
+    const uint32_t comm = comm_of(f, d->ref), root = (uint32_t)d->words[1];
+    const int aside = d->kind == VT_READ_NonBlockingCollectiveComplete;
+    const uint64_t place = aside ? forget(f, d->words[4], OF_COLLECTIVE) : 0;
+    if (comm >= f->out.comms->ncomms || f->out.comms->is_self[comm] || (aside && !place)) return 1;
+    const uint32_t region = d->region,
+                   near = region < f->out.nregions ? f->out.role_of[region] & VT_ROLE_NEIGHBOURS : 0;
+    struct vt_mpi_end end = {.comm = comm, .what = VT_CALL_COLLECTIVE | flow_of((uint32_t)d->words[0], near != 0)};
+    if (VT_CALL_FLOW(end.what) == VT_CALL_PREFIX) end.peer = own_rank(f, comm);
+    else end.peer = root == ROOT_SELF ? (uint32_t)f->out.process : process_of(f, comm, root);
+    if (!aside) return put(f, end);
+    end.what = (end.what & ~VT_CALL_KIND) | VT_CALL_ASIDE | VT_CALL_BEGIN;
+    fill(f, place - 1, end);
+    end.what = (end.what & ~VT_CALL_KIND) | VT_CALL_END;
+    end.tag = (uint32_t)place - 1;
+    return put(f, end);
+}
+
+/* Fences, and the begins and ends of windows. */
+static int window(struct ends_finder *f, const struct vt_detail *d)
+{
+    const struct vt_mpi_comms *c = f->out.comms;
+    const uint32_t win = row_of(c->window_ids, c->window_rows, c->nwindow_ids, d->ref), op = (uint32_t)d->words[0];
+    if (win >= c->nwindows) return 1;
+    const uint32_t wait = op == 18 || op == 22   ? VT_WAIT_mpi_rma_wait_at_free
+                          : op == 17 || op == 21 ? VT_WAIT_mpi_rma_wait_at_create
+                                                 : VT_WAIT_mpi_rma_wait_at_fence;
+    if (c->is_self[c->ncomms + win]) return 1;
+    return put(f, (struct vt_mpi_end){.comm = (uint32_t)c->ncomms + win,
+                                      .peer = VT_NONE,
+                                      .what = VT_CALL_COLLECTIVE | FLOW(VT_CALL_ALL, wait)});
+}
+
+static int event(struct ends_finder *f, const struct vt_detail *d)
+{
+    switch (d->kind) {
+    case VT_READ_MpiSend:
+    case VT_READ_MpiIsend: return sent(f, d);
+    case VT_READ_MpiIsendComplete: return send_completed(f, d->words[0]);
+    case VT_READ_MpiRecv:
+    case VT_READ_MpiIrecv: return received(f, d);
+    case VT_READ_MpiIrecvRequest: return begun(f, d->words[0], OF_RECEIVE);
+    case VT_READ_NonBlockingCollectiveRequest: return begun(f, d->words[0], OF_COLLECTIVE);
+    case VT_READ_MpiRequestCancelled: cancelled(f, d->words[0]); return 1;
+    case VT_READ_MpiCollectiveEnd:
+    case VT_READ_NonBlockingCollectiveComplete: return collective(f, d);
+    case VT_READ_RmaCollectiveEnd: return window(f, d);
+    default: return 1;
+    }
+}
+
+/* An event of MPI; other tools write events outside of calls, too: these are calls without a duration. */
+static int mpi_event(struct ends_finder *f, const struct vt_detail *d)
+{
+    const int alone = !f->call;
+    if (alone && !begin_call(f, f->now)) return 0;
+    if (!event(f, d)) return 0;
+    if (alone) end_call(f, f->now);
+    return 1;
+}
+
+static int is_mpi(uint32_t kind)
+{
+    switch (kind) {
+    case VT_READ_MpiSend:
+    case VT_READ_MpiIsend:
+    case VT_READ_MpiIsendComplete:
+    case VT_READ_MpiRecv:
+    case VT_READ_MpiIrecv:
+    case VT_READ_MpiIrecvRequest:
+    case VT_READ_MpiCollectiveEnd:
+    case VT_READ_NonBlockingCollectiveRequest:
+    case VT_READ_NonBlockingCollectiveComplete:
+    case VT_READ_MpiRequestCancelled:
+    case VT_READ_RmaCollectiveEnd: return 1;
+    default: return 0;
+    }
+}
+
+/* The innermost call is another one now. */
+static int move(struct ends_finder *f, int64_t t, uint32_t node)
+{
+    const uint32_t call = f->call_of[node];
+    if (f->call && call != f->call) end_call(f, t);
+    f->node = node;
+    if (!call || f->call) return 1;
+    if (!begin_call(f, t)) return 0;
+    const uint32_t region = f->replay->paths[call].region;
+    if (!(f->out.role_of[region] & VT_ROLE_FINALIZE)) return 1;
+    const struct vt_mpi_comms *c = f->out.comms;
+    return put(f, (struct vt_mpi_end){.comm = (uint32_t)(c->ncomms + c->nwindows),
+                                      .peer = VT_NONE,
+                                      .what = VT_CALL_COLLECTIVE | FLOW(VT_CALL_ALL, VT_WAIT_mpi_finalize_wait)});
+}
+
+VT_EXPORT int vt_mpi_ends_batch(struct vt_mpi_finder *out, const struct vt_replay *replay, const struct vt_batch *b)
+{
+    struct ends_finder *f = (struct ends_finder *)out;
+    const struct vt_detail *d = b->details, *end = d ? d + b->ndetails : d;
+    if (!learn(f, replay)) return VT_READ_NO_MEMORY;
+    if (b->count && !out->events) out->first = f->now = b->time[0];
+    out->events += b->count;
+    for (uint64_t i = 0; i < b->count; i++) {
+        advance(f, b->time[i]);
+        for (; d < end && d->row == i; d++) {
+            if (is_mpi(d->kind) && !mpi_event(f, d)) return VT_READ_NO_MEMORY;
+            if (d->kind != VT_READ_BufferFlush) continue;
+            const int64_t stop = vt_read_ns(b, d->words[0]);
+            f->flush_stop = stop > f->now ? stop : f->now;
+        }
+        if (replay->nodes[i] == f->node) continue;
+        if (!move(f, b->time[i], replay->nodes[i])) return VT_READ_NO_MEMORY;
+        f->flushing = b->kind[i] == VT_READ_BufferFlush;
+    }
+    return VT_READ_OK;
+}
+
+VT_EXPORT int vt_mpi_ends_end(struct vt_mpi_finder *out, int64_t ns)
+{
+    struct ends_finder *f = (struct ends_finder *)out;
+    if (!out->events) return VT_READ_OK;
+    if (ns < f->now) ns = f->now;
+    advance(f, ns);
+    if (f->call) end_call(f, ns);
+    out->last = ns;
+    f->node = 0;
+    if (!out->want_times) return VT_READ_OK;
+    f->call = 0;
+    return keep_times(f) ? VT_READ_OK : VT_READ_NO_MEMORY; /* the last one stands for the end of the location */
+}
+
+VT_EXPORT void vt_mpi_ends_begin(struct vt_mpi_finder *out)
+{
+    struct ends_finder *f = (struct ends_finder *)out;
+    out->nends = out->ntimes = out->events = out->calls = 0;
+    out->first = out->last = out->useful = out->flushed = 0;
+    for (uint64_t i = 0; i < f->ntouched; i++) f->time_of[f->touched[i]] = 0;
+    f->ntouched = f->first_end = f->flushing = f->inter_comm = f->inter_member = 0;
+    f->node = f->call = 0;
+    f->now = f->enter = f->entered_useful = 0;
+    vt_pair_table_free(&f->requests);
+}
+
+VT_EXPORT struct vt_mpi_finder *vt_mpi_ends_new(void)
+{
+    struct ends_finder *f = calloc(1, sizeof *f);
+    return f ? &f->out : NULL;
+}
+
+VT_EXPORT void vt_mpi_ends_free(struct vt_mpi_finder *out)
+{
+    struct ends_finder *f = (struct ends_finder *)out;
+    if (!f) return;
+    vt_pair_table_free(&f->requests);
+    void *all[] = {out->ends, out->times, f->call_of, f->time_of, f->touched};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    free(f);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Finds the ends of messages and collectives in the batches of one location, each with the MPI call around it, for
+   matcher.c. The order of receives is that in which they are posted, but the sender is known only when a receive
+   completes: the end stands at the post, and gets its values at the completion. Ends of a location stay in memory until
+   the location is over. */
+#ifndef VT_MPI_ENDS_H
+#define VT_MPI_ENDS_H
+
+#include "../otf2_reader/stack_replay.h"
+
+/* RECEIVE and COLLECTIVE: of blocking calls; POST and DONE: begin and end of another receive; BEGIN and END of another
+   collective; SENT: the completion of a send that was not blocking. */
+enum vt_call_kind {
+    VT_CALL_NONE,
+    VT_CALL_SEND,
+    VT_CALL_SENT,
+    VT_CALL_RECEIVE,
+    VT_CALL_POST,
+    VT_CALL_DONE,
+    VT_CALL_COLLECTIVE,
+    VT_CALL_BEGIN,
+    VT_CALL_END,
+};
+
+/* Who waits for whom in a collective. */
+enum vt_call_flow { VT_CALL_NO_FLOW, VT_CALL_ALL, VT_CALL_FROM_ROOT, VT_CALL_TO_ROOT, VT_CALL_PREFIX };
+
+#define VT_CALL_KIND 15u /* in what: enum vt_call_kind */
+#define VT_CALL_FLOW(what) ((what) >> 4 & 7u)
+#define VT_CALL_ASIDE 128u /* the collective is not blocking */
+#define VT_CALL_BLOCKS 256u /* a send that may wait for the receiver */
+#define VT_CALL_COMPLETES 512u /* a send whose completion is an end of its own */
+#define VT_CALL_WAIT(what) ((what) >> 16) /* of a collective: enum vt_wait_kind */
+
+struct vt_mpi_end {
+    int64_t enter, leave; /* of the outermost MPI call */
+    int64_t useful; /* ns outside of MPI from the begin of the location to the call */
+    uint32_t node; /* call path of the call */
+    uint32_t call; /* number of the call; with want_times its place in times */
+    uint32_t peer; /* process: partner, or root; of a prefix the own rank in the communicator; VT_NONE */
+    uint32_t comm; /* row; behind the communicators the windows, then all processes (MPI_Finalize) */
+    uint32_t tag; /* of SENT, DONE and END: the place of the SEND, POST or BEGIN among the location's ends */
+    uint32_t what;
+};
+
+/* The time of a call path between two MPI calls, without the paths below it, or of an MPI call. */
+struct vt_path_time {
+    int64_t ns;
+    uint32_t node, is_mpi;
+};
+
+/* Kinds of wait states, by Scalasca's unique names; X(name). */
+#define VT_WAIT_KINDS(X)                                                                                               \
+    X(mpi_latesender)                                                                                                  \
+    X(mpi_latesender_wo)                                                                                               \
+    X(mpi_latereceiver)                                                                                                \
+    X(mpi_barrier_wait)                                                                                                \
+    X(mpi_barrier_completion) X(mpi_wait_nxn) X(mpi_nxn_completion) X(mpi_latebroadcast) X(mpi_earlyreduce)            \
+        X(mpi_earlyscan) X(mpi_finalize_wait) X(mpi_rma_wait_at_fence) X(mpi_rma_wait_at_create)                       \
+            X(mpi_rma_wait_at_free)
+enum vt_wait_kind {
+#define VT_WAIT_NUMBER(name) VT_WAIT_##name,
+    VT_WAIT_KINDS(VT_WAIT_NUMBER)
+#undef VT_WAIT_NUMBER
+        VT_WAIT_ALL_KINDS
+};
+
+/* Roles of regions, as bits. */
+#define VT_ROLE_KINDS(X) X(MPI, 1) X(NEIGHBOURS, 2) X(FINALIZE, 4)
+enum vt_call_role {
+#define VT_ROLE_NUMBER(name, number) VT_ROLE_##name = number,
+    VT_ROLE_KINDS(VT_ROLE_NUMBER)
+#undef VT_ROLE_NUMBER
+};
+
+/* Communicators, behind them the windows with the members of their communicators, and last all processes. Processes are
+   rows; VT_NONE: undefined. */
+struct vt_mpi_comms {
+    const uint64_t *comm_ids, *window_ids; /* OTF2's ids, ascending */
+    const int64_t *comm_rows, *window_rows; /* of each id */
+    uint64_t ncomm_ids, nwindow_ids;
+    const uint32_t *first, *members; /* first: ncomms + nwindows + 2 places in members */
+    const uint32_t *remote; /* place in members behind the first group of an inter-communicator; else first[i + 1] */
+    const uint8_t *is_self;
+    uint64_t ncomms, nwindows, nprocesses;
+};
+
+struct vt_mpi_finder {
+    const struct vt_mpi_comms *comms;
+    const uint8_t *role_of; /* of each region */
+    uint64_t nregions;
+    uint64_t want_times;
+    uint64_t process; /* row */
+    struct vt_mpi_end *ends; /* results from here on, since vt_mpi_ends_begin */
+    struct vt_path_time *times;
+    uint64_t nends, ntimes, events;
+    int64_t first, last, useful, flushed; /* flushed: ns of writing buffers outside of MPI */
+    uint64_t calls; /* of MPI */
+};
+
+/* Writes the schema of the structures of this header and of matcher.h, as vt_kernel_schema does. */
+VT_EXPORT size_t vt_waits_schema(char *text, size_t room);
+VT_EXPORT struct vt_mpi_finder *vt_mpi_ends_new(void);
+VT_EXPORT void vt_mpi_ends_free(struct vt_mpi_finder *f);
+/* Begins a location. */
+VT_EXPORT void vt_mpi_ends_begin(struct vt_mpi_finder *f);
+/* replay: after the batch, with nodes. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
+VT_EXPORT int vt_mpi_ends_batch(struct vt_mpi_finder *f, const struct vt_replay *replay, const struct vt_batch *batch);
+/* Ends the location at ns. */
+VT_EXPORT int vt_mpi_ends_end(struct vt_mpi_finder *f, int64_t ns);
+
+#endif

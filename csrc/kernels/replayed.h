@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The state of the replay of matcher.h. matcher.c has processes and messages, match_collectives.c collectives,
+   wait_sums.c the waits of calls. */
+#ifndef VT_REPLAYED_H
+#define VT_REPLAYED_H
+
+#include "../otf2_writer/pair_table.h"
+#include "matcher.h"
+
+/* An MPI call under way, until all that it may wait for is known. */
+struct vt_open_call {
+    int64_t enter, leave;
+    int64_t sure, late; /* ends of the wait, and of the wait for a receiver */
+    int64_t tail; /* begin of the completion of a collective; INT64_MAX: none */
+    int64_t sent; /* begin of the latest message that the call waited for */
+    uint32_t node, location, kind, tail_kind;
+    uint32_t partner, partner_node, late_partner, late_node;
+    uint32_t pending; /* ends that are not known yet, + 1 while the replay is inside the call */
+    struct vt_open_call *next, *made;
+};
+
+/* A message, made at the end that is seen first. */
+struct vt_message {
+    int64_t enter, ideal; /* of the send */
+    int64_t posted; /* begin of the call that posts the receive */
+    struct vt_open_call *sender; /* waits for the receiver, maybe */
+    uint32_t from, from_node, to, to_node; /* locations and call paths */
+    uint32_t waiter; /* actor that waits for the message */
+    uint8_t is_sent, is_posted, is_received, is_completed; /* is_completed: the sender does not need it any more */
+    struct vt_message *next, *made;
+};
+
+/* One collective operation. */
+struct vt_instance {
+    uint64_t key[2];
+    int64_t last, other, root, leave; /* last enter; first one besides the root's; the root's; first leave */
+    int64_t ideal, root_ideal;
+    uint32_t last_at, last_node, other_at, other_node, root_at, root_node;
+    uint32_t begun, ended, expected, waiter;
+    uint32_t gone, gone_of; /* members that ended without this operation, when gone_of actors had ended */
+    uint8_t has_root, released;
+    struct vt_rank *ranks; /* of a prefix, by rank: of this rank and all lower ones, the first `known` ones */
+    uint32_t known;
+    struct vt_instance *next, *made;
+};
+
+struct vt_rank {
+    int64_t enter, ideal;
+    uint32_t location, node, begun;
+};
+
+/* A part of a call in which the call waits. sent: begin of the message that it waits for. */
+struct vt_part {
+    int64_t begin, end, enter, leave, sent;
+    struct vt_wait wait;
+};
+
+/* The position of the replay in the ends of one location. */
+struct vt_reader {
+    const struct vt_location_ends *place;
+    const uint32_t *joined;
+    struct vt_mpi_end *ends;
+    uint64_t done; /* ends read from the file */
+    uint32_t at, n, room, location, phase; /* phase: 1 between begin and end of a blocking call */
+    struct vt_message *posted;
+    struct vt_instance *instance;
+    struct vt_open_call *call;
+    uint32_t call_number;
+    int64_t ideal, ideal_useful; /* the ideal clock, and the useful time that it has seen */
+    struct vt_part *lates; /* waits for late senders, until later receives have shown their order; by sent */
+    uint32_t first_late, nlates, lates_room;
+};
+
+enum vt_actor_state { VT_ACTOR_READY, VT_ACTOR_BLOCKED, VT_ACTOR_ENDED };
+
+/* A process. */
+struct vt_actor {
+    uint32_t first, count; /* its readers */
+    uint32_t next; /* in the list of those that are ready, or wait for one thing */
+    uint32_t state, peer; /* peer: process that the actor waits for, VT_NONE: a collective */
+    void *waits; /* for: a vt_message or a vt_instance */
+};
+
+struct vt_queue {
+    struct vt_message *first, *last; /* sent and not posted, or posted and not sent */
+};
+
+struct vt_replayed {
+    struct vt_matcher *out;
+    struct vt_reader *readers;
+    struct vt_actor *actors; /* by process */
+    uint32_t nreaders, ready, batch, nended;
+    struct vt_pair_table channels, open, instances, counts, sums, sizes;
+    uint64_t many; /* number of channels from which on empty ones are removed */
+    struct vt_message *spare_messages, *messages;
+    struct vt_instance *spare_instances, *made_instances;
+    struct vt_open_call *spare_calls, *calls;
+    uint64_t waits_room, calls_room;
+    int failed;
+};
+
+/* Returns 1: done, 0: the actor must wait, -1: no memory. */
+
+/* ---- matcher.c ---- */
+
+void vt_wake_list(struct vt_replayed *r, uint32_t *list);
+/* Puts an actor to sleep in the list of a message from a peer, or of an instance (VT_NONE). Returns 0. */
+int vt_sleep_in(struct vt_replayed *r, uint32_t actor, uint32_t *list, void *waits, uint32_t peer);
+/* The ideal time at the begin of the call of an end. */
+int64_t vt_ideal_at(struct vt_reader *c, const struct vt_mpi_end *e);
+
+/* ---- match_collectives.c ---- */
+
+int vt_collective_begins(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e,
+                         struct vt_instance **instance);
+int vt_collective_ends(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, const struct vt_mpi_end *e,
+                       struct vt_instance *i);
+/* Wakes those that wait for an actor that has ended. */
+void vt_collectives_gone(struct vt_replayed *r);
+
+/* ---- wait_sums.c ---- */
+
+/* Enters the call of an end, unless the replay is inside it. Returns 0 without memory. */
+int vt_call_enter(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_end *e);
+/* Leaves the call of a reader, if there is one. */
+int vt_call_leave(struct vt_replayed *r, struct vt_reader *c);
+/* The call waits for a partner until a time. */
+void vt_call_waits(struct vt_open_call *o, uint32_t kind, int64_t until, uint32_t partner, uint32_t node);
+/* One thing that the call waited for is known. */
+int vt_call_known(struct vt_replayed *r, struct vt_open_call *o);
+/* A message was received that was sent at a time: waits for later messages were in the wrong order. */
+int vt_call_order(struct vt_replayed *r, struct vt_reader *c, int64_t sent);
+/* No further receives follow. */
+int vt_call_no_more(struct vt_replayed *r, struct vt_reader *c);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The schema of the structures of mpi_ends.h and matcher.h, see ../otf2_writer/schema.h. */
+#include "../otf2_writer/schema.h"
+#include "matcher.h"
+
+/* clang-format off */
+#define MPI_END(F, S)                                                                                                  \
+    F(S, enter) F(S, leave) F(S, useful) F(S, node) F(S, call) F(S, peer) F(S, comm) F(S, tag) F(S, what)
+#define PATH_TIME(F, S) F(S, ns) F(S, node) F(S, is_mpi)
+#define COMMS(F, S)                                                                                                    \
+    F(S, comm_ids) F(S, window_ids) F(S, comm_rows) F(S, window_rows) F(S, ncomm_ids) F(S, nwindow_ids) F(S, first)    \
+    F(S, members) F(S, remote) F(S, is_self) F(S, ncomms) F(S, nwindows) F(S, nprocesses)
+#define FINDER(F, S)                                                                                                   \
+    F(S, comms) F(S, role_of) F(S, nregions) F(S, want_times) F(S, process) F(S, ends) F(S, times) F(S, nends)         \
+    F(S, ntimes) F(S, events) F(S, first) F(S, last) F(S, useful) F(S, flushed) F(S, calls)
+#define PLACE(F, S) F(S, offset) F(S, count) F(S, joined) F(S, useful) F(S, ideal) F(S, process) F(S, wanted)
+#define WAIT(F, S)                                                                                                     \
+    F(S, ns) F(S, count) F(S, kind) F(S, node) F(S, location) F(S, partner) F(S, partner_node) F(S, spare)
+#define CALL_WAIT(F, S) F(S, begin) F(S, end) F(S, ns) F(S, location) F(S, kind) F(S, node) F(S, partner)
+#define MATCHER(F, S)                                                                                                  \
+    F(S, comms) F(S, places) F(S, nplaces) F(S, file) F(S, from) F(S, to) F(S, want_calls) F(S, calls_max) F(S, waits) \
+    F(S, calls) F(S, nwaits) F(S, ncalls) F(S, shortest) F(S, messages) F(S, collectives) F(S, unmatched_sends)        \
+    F(S, unmatched_receives) F(S, unmatched_collectives) F(S, reversed) F(S, most)
+#define STRUCTURES(X)                                                                                                  \
+    X(vt_mpi_end, MPI_END) X(vt_path_time, PATH_TIME) X(vt_mpi_comms, COMMS) X(vt_mpi_finder, FINDER)                  \
+    X(vt_location_ends, PLACE) X(vt_wait, WAIT) X(vt_call_wait, CALL_WAIT) X(vt_matcher, MATCHER)
+/* clang-format on */
+
+STRUCTURES(VT_WHOLE)
+
+static const struct vt_schema_field fields[] = {
+#define FIELDS(structure, list) list(VT_FIELD, structure)
+    STRUCTURES(FIELDS)
+#undef FIELDS
+};
+
+static const struct vt_schema_number numbers[] = {
+#define KIND(name) {"vt_wait_kind", #name, VT_WAIT_##name},
+    VT_WAIT_KINDS(KIND)
+#undef KIND
+#define ROLE(name, number) {"vt_call_role", #name, number},
+        VT_ROLE_KINDS(ROLE)
+#undef ROLE
+};
+
+VT_EXPORT size_t vt_waits_schema(char *text, size_t room)
+{
+    struct vt_schema_text found = {text, room, 0};
+    vt_schema_numbers(&found, numbers, sizeof numbers / sizeof *numbers);
+    vt_schema_fields(&found, fields, sizeof fields / sizeof *fields);
+    return found.used;
+}

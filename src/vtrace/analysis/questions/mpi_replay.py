@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The messages and collectives of an archive, replayed: who waited for whom (csrc/kernels/matcher.h)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.question import Part, Question
+from vtrace.analysis.questions.mpi_comms import Comms, roles
+from vtrace.analysis.questions.profile import joined_paths
+from vtrace.analysis.replay import Replay
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Array
+from vtrace.errors import VtraceError
+from vtrace.io.archive.batches import Batch, BatchBuffer
+from vtrace.io.archive.matcher_abi import MPI_END, PLACE, WAIT, MatcherFields, matcher
+from vtrace.io.archive.reader import ALWAYS, NEVER
+from vtrace.io.common.arrays import view
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_SUMMARY = ("first", "last", "useful", "flushed", "events", "calls")
+
+
+class _MpiEndsPart(Part):
+    """The ends of the messages and collectives of one location."""
+
+    def __init__(self, owner: MpiReplay, location: int) -> None:
+        self.owner, self.location, self.finder = owner, location, owner.finder(location)
+        self.replay: Replay | None = None
+        self.offset = self.count = 0
+        self.sums: dict[str, int] = {}
+
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
+        assert replay is not None
+        assert isinstance(batch, BatchBuffer)
+        if matcher().vt_mpi_ends_batch(self.finder, replay.fields, batch.fields):
+            raise MemoryError
+
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        self.replay = replay
+        if matcher().vt_mpi_ends_end(self.finder, replay.fields.last):
+            raise MemoryError
+        fields = self.finder.contents
+        self.sums = {name: int(getattr(fields, name)) for name in _SUMMARY}
+        ends = view(fields.ends, fields.nends, MPI_END)
+        self.offset, self.count = self.owner.write(ends), len(ends)
+        self.owner.give_back(self.finder)
+
+
+class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
+    """Finds the ends of all messages and collectives, and replays them.
+
+    A pass must have no window and all locations: the order of all sends and receives decides which belong together. The
+    ends are in a temporary file.
+    """
+
+    replay = paths = True
+    kinds = frozenset(
+        "MpiSend MpiIsend MpiIsendComplete MpiRecv MpiIrecv MpiIrecvRequest MpiRequestCancelled MpiCollectiveEnd "
+        "NonBlockingCollectiveRequest NonBlockingCollectiveComplete RmaCollectiveEnd".split()
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock, self._spare, self._used = Lock(), list[Any](), 0
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._answers: dict[Selection, Replayed] = {}
+
+    def begin(self, trace: Source, start: int, stop: int) -> None:
+        super().begin(trace, start, stop)
+        self.comms, self._roles = Comms(trace), roles(trace)
+
+    def part(self, trace: Source, location: int) -> _MpiEndsPart:
+        return _MpiEndsPart(self, location)
+
+    def configure(self, replay: Replay) -> None:
+        replay.fields.want_nodes = 1
+
+    def finder(self, location: int) -> Any:
+        """A finder of C for a location."""
+        with self._lock:
+            found = self._spare.pop() if self._spare else None
+        found = found or matcher().vt_mpi_ends_new()
+        if not found:
+            raise MemoryError
+        fields = found.contents
+        fields.comms, fields.role_of, fields.nregions = self.comms.address, self._roles.ctypes.data, len(self._roles)
+        fields.process = int(self.trace.places.process[location]) & 0xFFFFFFFF
+        matcher().vt_mpi_ends_begin(found)
+        return found
+
+    def give_back(self, finder: Any) -> None:
+        """Ends the use of a finder: its location is done."""
+        with self._lock:
+            self._spare.append(finder)
+
+    def write(self, rows: Array) -> int:
+        """Appends rows to the file. Returns their place. Raises VtraceError."""
+        data = memoryview(np.ascontiguousarray(rows).view(np.uint8).data)
+        with self._lock:
+            place = self._used
+            self._used += len(data)
+        written = 0
+        try:
+            while written < len(data):
+                written += os.pwrite(self._file.fileno(), data[written:], place + written)
+        except OSError as error:
+            folder = tempfile.gettempdir()
+            raise VtraceError(f"{folder}: {error.strerror}", "set TMPDIR to a directory with more room") from error
+        return place
+
+    def answer(self) -> MpiReplay:
+        """The question itself: of() answers it for selections."""
+        for finder in self._spare:
+            matcher().vt_mpi_ends_free(finder)
+        self._spare.clear()
+        return self
+
+    def of(self, selection: Selection) -> Replayed:
+        """The waits of the selected locations in the window."""
+        if selection not in self._answers:
+            self._answers[selection] = Replayed(self, selection)
+        return self._answers[selection]
+
+    @property
+    def file(self) -> int:
+        """Descriptor of the temporary file."""
+        return self._file.fileno()
+
+
+class Replayed:
+    """The waits in a selection.
+
+    paths: call paths as in Trace.call_tree. waits: records WAIT. calls: records CALL_WAIT, if wanted. places: records
+    PLACE by row of locations. sums: first, last (ns), useful (ns outside of MPI), flushed, events, calls (of MPI) by
+    location, 0 where nothing was read. counts: messages, collectives, unmatched_sends ...
+    """
+
+    def __init__(self, owner: MpiReplay, selection: Selection) -> None:
+        trace, parts, rows = owner.trace, owner.parts, owner.trace.locations.rows
+        self.trace, self.selection = trace, selection
+        wanted = np.isin(np.arange(rows), range(rows) if selection.locations is None else selection.locations)
+        self.paths, maps, self.full = joined_paths(parts)
+        joined = {key: np.append(numbers, 0).astype(np.uint32) for key, numbers in maps.items()}
+        self.sums = {name: np.zeros(rows, np.int64) for name in _SUMMARY}
+        self.places = np.zeros(rows, PLACE)
+        for row, part in parts.items():
+            for name, value in part.sums.items():
+                self.sums[name][row] = value
+            place = self.places[row]
+            place["offset"], place["count"] = part.offset, part.count
+            place["joined"] = joined[id(part.replay)].ctypes.data
+        self.places["useful"] = self.sums["useful"]
+        self.places["process"] = trace.places.process & 0xFFFFFFFF
+        self.places["wanted"] = wanted
+        fields = MatcherFields(
+            comms=owner.comms.address, places=self.places.ctypes.data, nplaces=rows, file=owner.file, calls_max=1
+        )
+        fields.from_ = ALWAYS if selection.start is None else selection.start
+        fields.to = NEVER if selection.stop is None else selection.stop
+        code = matcher().vt_match(ctypes.byref(fields))
+        self.waits = view(fields.waits, fields.nwaits, WAIT).copy()
+        matcher().vt_match_free(ctypes.byref(fields))
+        if code:
+            raise MemoryError if code == 1 else VtraceError("cannot read the temporary file", "try again")
+        names = "messages collectives unmatched_sends unmatched_receives unmatched_collectives reversed most"
+        self.counts = {name: int(getattr(fields, name)) for name in names.split()}

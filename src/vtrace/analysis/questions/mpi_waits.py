@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Wait states of MPI by kind, call path, location and partner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from vtrace.analysis.questions.mpi_replay import Replayed
+from vtrace.analysis.table import Table
+from vtrace.io.archive.matcher_abi import KINDS
+
+BOUNDS = ("mpi_latereceiver",)
+"""Kinds whose times are upper bounds: an archive does not tell whether a send waits for its receiver."""
+_UNKNOWN = 0xFFFFFFFF
+_KEYS = ("kind", "path", "location", "partner", "partner_path")
+
+
+def waits_table(found: Replayed) -> Table:
+    """Answers Trace.waits."""
+    rows = found.waits
+    columns: dict[str, Any] = {"kind": rows["kind"].astype(np.int64), "path": rows["node"].astype(np.int64)}
+    columns |= {"location": rows["location"].astype(np.int64)}
+    for name, field in (("partner", "partner"), ("partner_path", "partner_node")):
+        columns[name] = np.where(rows[field] == _UNKNOWN, -1, rows[field].astype(np.int64))
+    columns |= {"time_ns": rows["ns"], "count": rows["count"].astype(np.int64)}
+    table = Table(columns, kinds=KINDS, bounds=BOUNDS, paths=found.paths)
+    # Threads number the paths as they meet them, so rows of equal times are in the order of their names.
+    return table.take(np.lexsort([*(table[name] for name in _KEYS[::-1]), -table["time_ns"]]))
+
+
+def remarks(found: Replayed) -> list[str]:
+    """Lines about what the replay cannot know."""
+    return [*_lost(found), *_clocks(found)]
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _lost(found: Replayed) -> Iterable[str]:
+    counts = found.counts
+    sends, receives = counts["unmatched_sends"], counts["unmatched_receives"]
+    if sends or receives:
+        yield f"{_many(sends, 'send')} and {_many(receives, 'receive')} without a partner: their waits are unknown"
+    if calls := counts["unmatched_collectives"]:
+        yield f"{_many(calls, 'collective operation')} not joined by all their processes: waits in them may be too low"
+    ranks = found.trace.processes["rank"]
+    silent = [int(rank) for row, rank in enumerate(ranks) if rank >= 0 and not _events(found, row)]
+    if silent and len(silent) < np.count_nonzero(ranks >= 0):
+        yield f"{_many(len(silent), 'rank')} without events (the first: {silent[0]}): waits for them are unknown"
+    if found.full:
+        yield "more than a million call paths: further calls count as those around them, and may miss waits"
+    if flushed := int(found.sums["flushed"].sum()):
+        yield f"{flushed / 1e9:.6g} s of writing the trace's buffers are neither useful time nor MPI"
+
+
+def _events(found: Replayed, process: int) -> int:
+    return int(found.sums["events"][found.trace.places.process == process].sum())
+
+
+def _clocks(found: Replayed) -> Iterable[str]:
+    if reversed_ := found.counts["reversed"]:
+        most = found.counts["most"] / 1e3
+        yield (
+            f"{_many(reversed_, 'message')} arrived before the send began, by {most:.6g} us at most: clocks differ, "
+            "or messages are missing"
+        )
+    bound = clock_bound(found)
+    total = int(found.waits["ns"].sum())
+    calls = int(found.waits["count"].sum())
+    if bound is None:
+        yield "the clocks of the hosts were aligned by real time only: waits between hosts may be wrong"
+    elif bound and calls and bound > total / calls:
+        yield f"clocks are known within {bound / 1e3:.6g} us, more than the mean wait ({total / calls / 1e3:.6g} us)"
+
+
+def clock_bound(found: Replayed) -> int | None:
+    """The largest error bound of the clocks, ns; 0: one clock, or unknown; None: some clock was never compared."""
+    clocks: Any = found.trace.vtrace.get("CLOCKS")
+    if not isinstance(clocks, dict):
+        return 0
+    bounds = [one.get("error_ns") for one in clocks.get("bounds") or [] if isinstance(one, dict)]
+    return None if None in bounds else max([int(clocks.get("error_ns") or 0), *(int(bound or 0) for bound in bounds)])

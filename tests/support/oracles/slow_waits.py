@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Wait states and ideal times, computed from all events at once: for archives whose ranks have one location each."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from support.readers.archive import Trace
+
+Key = tuple[str, tuple[str, ...], int, int]
+"""Kind, call path, location, partner (-1: none) of waits."""
+FROM_ROOT, TO_ROOT, PREFIX = {"BCAST", "SCATTER", "SCATTERV"}, {"GATHER", "GATHERV", "REDUCE"}, {"SCAN", "EXSCAN"}
+
+
+@dataclass(eq=False)
+class MpiCall:
+    """An outermost MPI call. useful: ns outside of MPI before it."""
+
+    location: int
+    path: tuple[str, ...]
+    enter: int
+    useful: int
+    leave: int = 0
+    steps: list[MpiStep] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class MpiStep:
+    """What a call does: send, sent (completion), post, receive, begin, end (of a collective).
+
+    key: of the channel or communicator; of: the step that sent, receive and end complete; match: of a send or post the
+    other end.
+    """
+
+    kind: str
+    call: MpiCall
+    key: Any = None
+    of: MpiStep | None = None
+    match: MpiStep | None = None
+    op: str = ""
+    root: int | None = None
+    group: list[MpiStep] = field(default_factory=list)
+    """Of a begin: the begins of all members."""
+
+
+class Waits:
+    """The calls of MPI of a trace, with their messages and collectives."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.calls: dict[int, list[MpiCall]] = {location: [] for location in sorted(trace.locations)}
+        self.useful: Counter[int] = Counter()
+        for location in self.calls:
+            self._read(location)
+        self._match()
+
+    # ---- Reading ----
+
+    def _read(self, location: int) -> None:
+        stack: list[str] = []
+        call: MpiCall | None = None
+        depth, now, requests = 0, 0, dict[Any, MpiStep]()
+        for place, event in enumerate(self.trace.of(location)):
+            time = event.time - self.trace.offset
+            if call is None and place:
+                self.useful[location] += time - now
+            now = time
+            if event.kind == "Enter":
+                region = self.trace.regions[event.attrs["region"]]
+                stack.append(region.name)
+                if call is None and region.paradigm == "MPI":
+                    call, depth = MpiCall(location, tuple(stack), now, self.useful[location]), len(stack)
+                    self.calls[location].append(call)
+            elif event.kind == "Leave":
+                stack.pop()
+                if call and len(stack) < depth:
+                    call.leave, call = now, None
+            elif call:
+                call.steps += self._steps(call, event.kind, event.attrs, requests)
+
+    def _steps(self, call: MpiCall, kind: str, attrs: dict[str, Any], requests: dict[Any, MpiStep]) -> list[MpiStep]:
+        request = attrs.get("request_id")
+        if kind in ("MpiSend", "MpiIsend", "MpiRecv", "MpiIrecv"):
+            comm = attrs["communicator"]
+            peer = (self.trace.comms[comm].members or ())[attrs.get("receiver", attrs.get("sender"))]
+            if kind in ("MpiSend", "MpiIsend"):
+                sent = MpiStep("send", call, (call.location, peer, comm, attrs["msg_tag"]))
+                requests["send", request] = sent
+                return [sent, MpiStep("sent", call, of=sent)] if kind == "MpiSend" else [sent]
+            key = (peer, call.location, comm, attrs["msg_tag"])
+            if kind == "MpiRecv":
+                post = MpiStep("post", call, key)
+                return [post, MpiStep("receive", call, of=post)]
+            post = requests.pop(("receive", request))
+            post.key = key
+            return [MpiStep("receive", call, of=post)]
+        if kind == "MpiIsendComplete":
+            return [MpiStep("sent", call, of=requests.pop(("send", request)))]
+        if kind in ("MpiIrecvRequest", "NonBlockingCollectiveRequest"):
+            what = "receive" if kind == "MpiIrecvRequest" else "begin"
+            step = requests[what, request] = MpiStep("post" if what == "receive" else "begin", call)
+            return [step]
+        if kind in ("MpiCollectiveEnd", "NonBlockingCollectiveComplete"):
+            blocking = kind == "MpiCollectiveEnd"
+            begin = MpiStep("begin", call) if blocking else requests.pop(("begin", request))
+            begin.key, begin.op, begin.root = (attrs["communicator"], blocking), attrs["collective_op"], attrs["root"]
+            return [begin, MpiStep("end", call, of=begin)] if blocking else [MpiStep("end", call, of=begin)]
+        return []
+
+    def _match(self) -> None:
+        sends: dict[Any, list[MpiStep]] = defaultdict(list)
+        posts: dict[Any, list[MpiStep]] = defaultdict(list)
+        groups: dict[Any, list[MpiStep]] = defaultdict(list)
+        for location, calls in self.calls.items():
+            turns: Counter[Any] = Counter()
+            for step in (step for call in calls for step in call.steps if step.key is not None):
+                if step.kind == "begin":
+                    groups[step.key, turns[step.key]].append(step)
+                    step.group = groups[step.key, turns[step.key]]
+                    turns[step.key] += 1
+                else:
+                    (sends if step.kind == "send" else posts)[step.key].append(step)
+            assert all(call.location == location for call in calls)
+        for key, sent in sends.items():
+            for send, post in zip(sent, posts[key], strict=False):
+                send.match, post.match = post, send
+
+    # ---- Waits ----
+
+    def waits(self, start: int = -(2**62), stop: int = 2**62) -> dict[Key, tuple[int, int]]:
+        """ns and number of the waits."""
+        found: dict[Key, list[int]] = defaultdict(lambda: [0, 0])
+        for calls in self.calls.values():
+            for number, call in enumerate(calls):
+                for kind, partner, begin, end in self._of_call(call, calls[number + 1 :]):
+                    ns = min(end, stop) - max(begin, start)
+                    if ns > 0:
+                        entry = found[kind, call.path, call.location, partner]
+                        entry[0] += ns
+                        entry[1] += 1
+        return {key: (ns, count) for key, (ns, count) in found.items()}
+
+    def _of_call(self, call: MpiCall, later: list[MpiCall]) -> list[tuple[str, int, int, int]]:
+        """(kind, partner, begin, end) of the waits of a call."""
+        sure, found = (call.enter, "", -1), list[tuple[str, int, int, int]]()
+        tail: tuple[int, str] | None = None
+        sent = 0
+        for step in call.steps:
+            until, kind, partner = 0, "", -1
+            if step.kind == "receive" and step.of and step.of.match:
+                sender = step.of.match.call
+                until, kind, partner = sender.enter, "mpi_latesender", sender.location
+                sent = max(sent, sender.enter)
+            elif step.kind == "end" and step.of:
+                until, kind, partner = self._collective(step.of)
+                if step.of.key[1] and kind in ("mpi_barrier_wait", "mpi_wait_nxn"):
+                    first = min(other.call.leave for other in step.of.group)
+                    tail = max(first, until), kind.replace("_wait", "").replace("mpi_", "")
+            if min(until, call.leave) > sure[0]:
+                sure = min(until, call.leave), kind, partner
+        if sure[0] > call.enter:
+            kind = sure[1]
+            if kind == "mpi_latesender" and any(
+                step.of.match.call.enter < sent
+                for other in later for step in other.steps if step.kind == "receive" and step.of and step.of.match
+            ):  # fmt: skip
+                kind = "mpi_latesender_wo"
+            found.append((kind, sure[2], call.enter, sure[0]))
+        done = sure[0]
+        if tail and max(tail[0], done) < call.leave:
+            name = "mpi_barrier_completion" if "barrier" in tail[1] else "mpi_nxn_completion"
+            found.append((name, -1, max(tail[0], done), call.leave))
+            done = call.leave
+        late = [step.of.match.call for step in call.steps if step.kind == "sent" and step.of and step.of.match]
+        late = [other for other in late if call.leave > other.enter]
+        if late and (last := max(late, key=lambda other: other.enter)).enter > done:
+            found.append(("mpi_latereceiver", last.location, done, last.enter))
+        return found
+
+    def _collective(self, begin: MpiStep) -> tuple[int, str, int]:
+        """The time until which a member waits, the kind of the wait, and for whom."""
+        calls = sorted((step.call for step in begin.group), key=lambda call: call.location)
+        members = self.trace.comms[begin.key[0]].members or ()
+        if begin.op in FROM_ROOT | TO_ROOT:
+            root = members[begin.root or 0]
+            others = [call for call in calls if (call.location == root) == (begin.op in FROM_ROOT)]
+            if (begin.call.location == root) != (begin.op in TO_ROOT) or not others:
+                return 0, "", -1
+            first = min(others, key=lambda call: call.enter)
+            kind = "mpi_latebroadcast" if begin.op in FROM_ROOT else "mpi_earlyreduce"
+            return first.enter, kind, first.location
+        if begin.op in PREFIX:
+            rank = members.index(begin.call.location)
+            calls = [call for call in calls if members.index(call.location) <= rank]
+        last = max(calls, key=lambda call: call.enter)
+        kind = "mpi_earlyscan" if begin.op in PREFIX else "mpi_wait_nxn"
+        return last.enter, "mpi_barrier_wait" if begin.op == "BARRIER" else kind, last.location
+
+    # ---- Ideal times ----
+
+    def ideal(self) -> dict[int, int]:
+        """By location the time to its end if transfers took no time."""
+        reached: dict[Any, int] = {}
+        ends: dict[int, int] = {}
+        work = {location: [step for call in calls for step in call.steps] for location, calls in self.calls.items()}
+        clock = dict.fromkeys(work, 0)
+        seen = dict.fromkeys(work, 0)
+        while len(ends) < len(work):
+            for location, steps in work.items():
+                while steps and all(step in reached for step in self._needs(steps[0])):
+                    step = steps.pop(0)
+                    clock[location] += step.call.useful - seen[location]
+                    seen[location] = step.call.useful
+                    clock[location] = max([clock[location], *(reached[other] for other in self._needs(step))])
+                    reached[step] = clock[location]
+                if not steps:
+                    ends[location] = clock[location] + self.useful[location] - seen[location]
+        return ends
+
+    def _needs(self, step: MpiStep) -> list[MpiStep]:
+        """The steps of others that must come first."""
+        if step.kind == "receive":
+            assert step.of is not None
+            return [step.of.match] if step.of.match else []
+        if step.kind != "end":
+            return []
+        begin = step.of
+        assert begin is not None
+        members = self.trace.comms[begin.key[0]].members or ()
+        me = begin.call.location
+        if begin.op in FROM_ROOT:
+            return [other for other in begin.group if other.call.location == members[begin.root or 0] != me]
+        if begin.op in TO_ROOT:
+            return begin.group if me == members[begin.root or 0] else []
+        if begin.op in PREFIX:
+            return [o for o in begin.group if members.index(o.call.location) <= members.index(me)]
+        return begin.group

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Archives of random MPI programs that cannot deadlock, with random times."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+from support.synthetic_runs.archives import UNDEFINED, Foreign
+
+MPI_PARADIGM = 4
+_REGIONS = (
+    "main work MPI_Send MPI_Isend MPI_Recv MPI_Irecv MPI_Waitall MPI_Sendrecv MPI_Barrier MPI_Coll MPI_Icoll".split()
+)
+_OPS = (0, 1, 2, 4, 6, 8, 11, 12, 13, 14, 15)
+"""Numbers of OTF2's collective operations."""
+
+
+class Rank:
+    """The events of a rank so far. pending: (kind, values) of the completions of open requests."""
+
+    def __init__(self, rank: int, rng: random.Random, start: int) -> None:
+        self.events: list[tuple[Any, ...]] = [(start, "Enter", 0)]
+        self.rank, self.rng, self.now, self.request = rank, rng, start, 0
+        self.pending: list[tuple[Any, ...]] = []
+
+    def _pass(self, most: int) -> int:
+        self.now += self.rng.randint(0, most)
+        return self.now
+
+    def call(self, name: str, *events: tuple[Any, ...]) -> None:
+        """Some work, maybe in a function, then a call of MPI with events."""
+        inside = self.rng.random() < 0.4
+        if inside:
+            self.events.append((self._pass(20), "Enter", 1))
+        self.events.append((self._pass(50), "Enter", _REGIONS.index(name)))
+        self.events += [(self._pass(5), *event) for event in events]
+        self.events.append((self._pass(30), "Leave", _REGIONS.index(name)))
+        if inside:
+            self.events.append((self._pass(20), "Leave", 1))
+
+    def wait(self) -> None:
+        """Completes all open requests in a random order."""
+        self.rng.shuffle(self.pending)
+        if self.pending:
+            self.call("MPI_Waitall", *self.pending)
+        self.pending = []
+
+    def next_request(self) -> int:
+        self.request += 1
+        return self.request
+
+
+def program(seed: int, ranks: int = 4, steps: int = 60) -> dict[int, list[tuple[Any, ...]]]:
+    """The events of each rank. A step is a message between two ranks, or a collective of all or of the even ranks."""
+    rng = random.Random(seed)
+    all_ranks = [Rank(rank, rng, rng.randint(0, 100)) for rank in range(ranks)]
+    for _ in range(steps):
+        if rng.random() < 0.25:
+            _collective(rng, all_ranks)
+        else:
+            _message(rng, *rng.sample(all_ranks, 2))
+        if rng.random() < 0.3:
+            rng.choice(all_ranks).wait()
+    for rank in all_ranks:
+        rank.wait()
+        rank.events.append((rank._pass(50), "Leave", 0))
+    return {rank.rank: rank.events for rank in all_ranks}
+
+
+def _message(rng: random.Random, sender: Rank, receiver: Rank) -> None:
+    tag, way = rng.randint(0, 2), rng.random()
+    if way < 0.15:  # both at once
+        sender.call("MPI_Sendrecv", ("MpiSend", receiver.rank, 0, tag, 8), ("MpiRecv", receiver.rank, 0, tag + 5, 8))
+        receiver.call("MPI_Sendrecv", ("MpiSend", sender.rank, 0, tag + 5, 8), ("MpiRecv", sender.rank, 0, tag, 8))
+        return
+    if way < 0.5:
+        sender.call("MPI_Send", ("MpiSend", receiver.rank, 0, tag, 8))
+    else:
+        number = sender.next_request()
+        sender.call("MPI_Isend", ("MpiIsend", receiver.rank, 0, tag, 8, number))
+        sender.pending.append(("MpiIsendComplete", number))
+    if rng.random() < 0.5:
+        receiver.call("MPI_Recv", ("MpiRecv", sender.rank, 0, tag, 8))
+    else:
+        number = receiver.next_request()
+        receiver.call("MPI_Irecv", ("MpiIrecvRequest", number))
+        receiver.pending.append(("MpiIrecv", sender.rank, 0, tag, 8, number))
+
+
+def _collective(rng: random.Random, ranks: list[Rank]) -> None:
+    comm = rng.randint(0, 1)
+    members = ranks if comm == 0 else ranks[::2]
+    op = rng.choice(_OPS)
+    root = rng.randrange(len(members)) if op in (1, 2, 4, 12) else UNDEFINED
+    aside = rng.random() < 0.3
+    for rank in members:
+        if aside:
+            number = rank.next_request()
+            rank.call("MPI_Icoll", ("NonBlockingCollectiveRequest", number))
+            rank.pending.append(("NonBlockingCollectiveComplete", op, comm, root, 1, 1, number))
+        else:
+            rank.call("MPI_Coll", ("MpiCollectiveBegin",), ("MpiCollectiveEnd", op, comm, root, 1, 1))
+
+
+def archive(where: Path, events: dict[int, list[tuple[Any, ...]]], length: int = 0) -> Path:
+    """Writes an archive of the events of ranks: communicator 0 of all, 1 of the even ones. Returns its anchor."""
+    made = Foreign(where)
+    for rank, each in events.items():
+        made.events(rank, each)
+    made.begin_definitions()
+    made.machine(groups=len(events), length=length or max(each[-1][0] for each in events.values()))
+    for rank in events:
+        made.location(rank, rank)
+    for number, name in enumerate(_REGIONS):
+        made.region(number, name, 1, MPI_PARADIGM if name.startswith("MPI_") else 1)
+    everyone = list(events)
+    made.define("Group", 0, "", 4, MPI_PARADIGM, 0, everyone)
+    made.define("Group", 1, "", 5, MPI_PARADIGM, 0, everyone)
+    made.define("Group", 2, "", 5, MPI_PARADIGM, 0, everyone[::2])
+    made.define("Comm", 0, "MPI_COMM_WORLD", 1, UNDEFINED, 0)
+    made.define("Comm", 1, "even", 2, 0, 0)
+    return made.close()
