@@ -30,7 +30,9 @@ metadata.version = hidden
 
 def look(cwd: Path, *args: str | Path, **env: str) -> dict[str, Any]:
     done = vtrace(cwd, "doctor", "--json", *args, env=env, check=False)
-    return {finding["name"]: finding for finding in json.loads(done.stdout)["findings"]} | {"code": done.returncode}
+    told = json.loads(done.stdout)
+    findings = {finding["name"]: finding for finding in told["findings"]}
+    return findings | {"code": done.returncode, "verdict": told["verdict"]}
 
 
 def test_coverage(mpi: Mpi, tmp_path: Path) -> None:
@@ -65,6 +67,7 @@ def test_missing_tools(tmp_path: Path) -> None:
     (tools / "stat").symlink_to(need("stat"))
     done = vtrace(tmp_path, "doctor", "--mpicc", tools / "mpicc", env={"PATH": str(tools)}, check=False)
     assert done.returncode == 1
+    assert done.stdout.splitlines()[0] == "not ready:"
     problems = [line for line in done.stdout.splitlines() if line.startswith(("error: ", "note: "))]
     assert "error: compilers: neither gcc nor clang in PATH: install one" in problems
     assert [
@@ -81,6 +84,12 @@ def test_places(tmp_path: Path) -> None:
     assert found["buffer"]["problem"] == f"cannot write in {tmp_path / 'none'}; set VT_PFORM_LDIR to another directory"
     found = look(tmp_path, "--mpicc", mpicc, VT_PFORM_LDIR=str(tmp_path))
     assert found["code"] == 0
+    notes = [name for name, finding in found.items() if name not in ("code", "verdict") and finding["problem"]]
+    assert found["verdict"] == ("ready, but" if notes else "ready")
+    done = vtrace(tmp_path, "doctor", "--mpicc", mpicc, env={"VT_PFORM_LDIR": str(tmp_path)})
+    lines = done.stdout.splitlines()
+    assert lines[0] == ("ready, but:" if notes else "ready")
+    assert [line.split(": ")[1] for line in lines[1 : lines.index("")]] == notes
     assert found["buffer"]["value"].startswith(f"{tmp_path} (")
     assert all(
         found[name]["problem"] is None for name in ("vtrace", "runtime", "hooks", "libotf2", "libzstd", "compilers")

@@ -62,8 +62,9 @@ class _Finding:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the names of all functions.")
 @click.pass_context
 def command(context: click.Context, mpicc: tuple[str, ...], as_json: bool) -> None:
-    """Also show libraries, the clock, and how much of MPI is recorded. Each problem is one line that says what to do.
-    The exit code is 1 if vtrace cannot work.
+    """The verdict comes first: ready, ready with restrictions ("ready, but"), or not ready; then each problem in a line
+    that says what to do; then libraries, the clock, and how much of MPI is recorded. The exit code is 1 if vtrace
+    cannot work.
 
     \b
     Examples:
@@ -73,22 +74,33 @@ def command(context: click.Context, mpicc: tuple[str, ...], as_json: bool) -> No
     """
     findings = [*_own(), *_compilers(), *_mpis(mpicc), _mpi4py(), *_machine()]
     if as_json:
-        click.echo(json_text({"version": __version__, "findings": [asdict(finding) for finding in findings]}, indent=1))
+        found = [asdict(finding) for finding in findings]
+        click.echo(json_text({"version": __version__, "verdict": _verdict(findings), "findings": found}, indent=1))
     else:
         _print(findings)
     if any(finding.problem and finding.needed for finding in findings):
         context.exit(1)
 
 
+def _verdict(findings: list[_Finding]) -> str:
+    if any(finding.problem and finding.needed for finding in findings):
+        return "not ready"
+    return "ready, but" if any(finding.problem for finding in findings) else "ready"
+
+
 def _print(findings: list[_Finding]) -> None:
+    """Prints the verdict, the problems with their remedies, and the details."""
+    verdict = _verdict(findings)
+    click.echo(verdict if verdict == "ready" else f"{verdict}:")
+    for finding in findings:
+        if finding.problem:
+            click.echo(f"{'error' if finding.needed else 'note'}: {finding.name}: {plain(finding.problem)}")
+    click.echo()
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         click.echo(f"{finding.name:{width}}  {plain(finding.value)}")
         for line in finding.more.get("lines", []):
             click.echo(f"{'':{width}}    {plain(line)}")
-    for finding in findings:
-        if finding.problem:
-            click.echo(f"{'error' if finding.needed else 'note'}: {finding.name}: {plain(finding.problem)}")
 
 
 def _checked(name: str, hint: str, check: Callable[[], str], needed: bool = True) -> _Finding:
