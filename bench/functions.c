@@ -9,7 +9,8 @@
 #include <time.h>
 
 #define PLAIN __attribute__((no_instrument_function))
-#define MOST 64
+#define THREADS 64
+#define PASSES 1024
 
 long lib_tiny(long x);
 
@@ -22,7 +23,7 @@ __attribute__((noinline)) long exe_tiny(long x)
 static long calls, passes;
 static char where;
 static pthread_barrier_t barrier;
-static double times[MOST][MOST];
+static double times[THREADS][PASSES];
 
 static PLAIN double now(void)
 {
@@ -46,7 +47,7 @@ static PLAIN long loop(void)
 static PLAIN void *body(void *number)
 {
     double *mine = times[(long)number];
-    for (long p = 0; p < passes && p < MOST; p++) {
+    for (long p = 0; p < passes && p < PASSES; p++) {
         pthread_barrier_wait(&barrier);
         double begin = now();
         if (loop() < calls) abort();
@@ -57,12 +58,12 @@ static PLAIN void *body(void *number)
 
 PLAIN int main(int argc, char **argv)
 {
-    pthread_t threads[MOST];
+    pthread_t threads[THREADS];
     long n = argc > 4 ? atol(argv[4]) : 1;
     calls = argc > 1 ? atol(argv[1]) : 1000000;
     passes = argc > 2 ? atol(argv[2]) : 1;
     where = argc > 3 ? argv[3][0] : 'e';
-    if (n < 1 || n > MOST || passes < 1 || passes > MOST) return 2;
+    if (n < 1 || n > THREADS || passes < 1 || passes > PASSES) return 2;
     pthread_barrier_init(&barrier, NULL, (unsigned)n);
     for (long i = 1; i < n; i++) pthread_create(&threads[i], NULL, body, (void *)i);
     body((void *)0L);

@@ -12,6 +12,8 @@ CALLS = 1_000_000
 BUFFER = 64 * 1024 * 1024
 SLICE, SLICES = 20_000, 60
 """Passes of filtered calls. Many short passes: the best one has the least disturbance by other processes."""
+FILL, WARM = 300, 500
+"""Passes of SLICE recorded calls: FILL passes write the whole buffer once, then WARM passes use the memory again."""
 CASES = {
     "executable": ("exe", 1), "shared library": ("lib", 1), "alternating": ("both", 1), "2 threads": ("exe", 2),
 }  # fmt: skip
@@ -36,25 +38,28 @@ def prepare(work: Path) -> None:
         )
 
 
+def _warm(work: Path, name: str, where: str, threads: int, **settings: str) -> float:
+    """The ns of a call in the best of many short passes that use memory that was touched before."""
+    return min(run(f"./{name}", SLICE, FILL + WARM, where, threads, cwd=work, **settings)[FILL:])
+
+
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """Passes of 2 million events in a buffer for 5.9 million. The first pass touches new memory, the third writes the
-    buffer, the fourth and fifth use memory that was touched before."""
+    """Warm passes as in _warm. Long passes are of 2 million events in a buffer for 5.9 million: the first one touches
+    new memory, the third one writes the buffer, the fourth and fifth use memory that was touched before."""
     first: list[tuple[float, float]] = []
     warm: dict[str, list[tuple[float, float]]] = {case: [] for case in CASES}
     flush: list[float] = []
     ring: list[tuple[float, float]] = []
     filtered: dict[str, list[tuple[float, float]]] = {"executable": [], "shared library": []}
     (work / "none.filter").write_text("* -- 0\n")
+    settings = {"VT_BUFFER_SIZE": "64M", "VT_MAX_FLUSHES": "0"}
     for _ in range(repetitions):
         for case, (where, threads) in CASES.items():
-            plain = min(run("./plain", CALLS, 5, where, threads, cwd=work))
-            floor = [t - plain for t in run("./floor", CALLS, 6, where, threads, cwd=work)]
-            settings = {"VT_BUFFER_SIZE": "64M", "VT_MAX_FLUSHES": "0"}
-            if threads > 1:  # each thread has a buffer, as large as that of the first thread
-                settings = {"VT_BUFFER_SIZE": "45M", "VT_THREAD_BUFFER_SIZE": "45M", "VT_MAX_FLUSHES": "0"}
-            traced = [t - plain for t in run("./traced", CALLS, 5, where, threads, cwd=work, **settings)]
-            mean = statistics.mean(traced[3:5])
-            warm[case].append((statistics.mean(floor[3:6]) / 2, mean / 2))
+            # Each thread has a buffer, as large as that of the first thread.
+            each = settings if threads == 1 else settings | {"VT_BUFFER_SIZE": "45M", "VT_THREAD_BUFFER_SIZE": "45M"}
+            plain = min(run("./plain", SLICE, FILL, where, threads, cwd=work))
+            floor = _warm(work, "floor", where, threads) - plain
+            warm[case].append((floor / 2, (_warm(work, "traced", where, threads, **each) - plain) / 2))
             if case in filtered:
                 alone, empty, left_out = (
                     min(run(f"./{name}", SLICE, SLICES, where, threads, cwd=work, VT_FILTER_SPEC="none.filter"))
@@ -62,10 +67,12 @@ def measure(work: Path, repetitions: int) -> list[Row]:
                 )
                 filtered[case].append((empty - alone, left_out - alone))
             if case == "executable":
-                kept = run("./traced", CALLS, 5, where, cwd=work, VT_MODE="RING", VT_BUFFER_SIZE="64M")
-                ring.append((statistics.mean(floor[3:6]) / 2, (statistics.mean(kept[3:5]) - plain) / 2))
-                first.append((floor[0] / 2, traced[0] / 2))
-                flush.append((traced[2] - mean) * CALLS / (BUFFER * 0.7 / 8))
+                kept = _warm(work, "traced", where, threads, VT_MODE="RING", VT_BUFFER_SIZE="64M")
+                ring.append((floor / 2, (kept - plain) / 2))
+                new = run("./floor", CALLS, 1, where, threads, cwd=work)[0] - plain
+                traced = [t - plain for t in run("./traced", CALLS, 5, where, threads, cwd=work, **settings)]
+                first.append((new / 2, traced[0] / 2))
+                flush.append((traced[2] - statistics.mean(traced[3:5])) * CALLS / (BUFFER * 0.7 / 8))
     return [
         against_floor("function event, first pass", first, 1.3),
         *(against_floor(f"function event, warm, {case}", pairs, 1.3) for case, pairs in warm.items()),
