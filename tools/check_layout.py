@@ -62,7 +62,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "timeline": {"io", "io.archive", "io.common", "io.local", "analysis", "analysis.questions"},
     "wrappers.compile": set(),
     "wrappers.mpi_shim": {"wrappers.compile"},
-    "wrappers.launch": {"wrappers.mpi_shim"},
+    "wrappers.launch": {"wrappers.compile", "wrappers.mpi_shim"},
     "wrappers": {"wrappers.compile", "wrappers.mpi_shim"},
     "commands": {"io.common", "io.local", "io.archive", "parallel", "symbols", "unify", "unify.model", "unify.discover",
                  "analysis", "analysis.derived", "analysis.questions", "analysis.trace", "reports", "export", "compat",

@@ -171,6 +171,22 @@ def test_fortran(build: Builder, tmp_path: Path, flags: tuple[str, ...]) -> None
     verify(build, tmp_path, "gfortran", (*flags, f"-J{tmp_path}"), FORTRAN, inlined)
 
 
+PLUGIN = [
+    *product([("gcc", C)], ("-O0", "-O2", "-O3", "-O2 -flto", "-O2 -fPIC")),
+    *product([("g++", case) for case in CXX], ("-O2", "-O0", "-O3")),
+    *product([("gfortran", FORTRAN)], ("-O0", "-O2")),
+]
+
+
+@pytest.mark.parametrize(("compiler", "case", "flags"), sample([(*one, flags) for one, flags in PLUGIN], 3), ids=str)
+def test_plugin(build: Builder, tmp_path: Path, compiler: str, case: Case, flags: str) -> None:
+    """The plug-in for gcc calls hooks in exactly the functions that exist after inlining."""
+    compilers.need_plugin(compiler)
+    more = (f"-J{tmp_path}",) if case is FORTRAN else ()
+    words = ("-vt:inst", "plugin", *flags.split(), *more)
+    verify(build, tmp_path, compiler, words, case, inlined=case is FORTRAN and flags != "-O0")
+
+
 KINDS = ("no-pie", "lto", "static library", "shared library", "plug-in")
 
 

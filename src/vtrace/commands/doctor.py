@@ -21,7 +21,7 @@ import click
 from vtrace import __version__, paths
 from vtrace.errors import VtraceError
 from vtrace.text import json_text, plain
-from vtrace.wrappers.compile.toolchain import HOOKS, without_sleds
+from vtrace.wrappers.compile.toolchain import HOOKS, how_functions
 from vtrace.wrappers.mpi_shim.installation import Mpi, find_mpi
 
 _COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++")
@@ -147,16 +147,10 @@ def _compilers() -> Iterator[_Finding]:
     found = {name: path for name in _COMPILERS if (path := shutil.which(name))}
     problem = None if {"gcc", "clang"} & found.keys() else "neither gcc nor clang in PATH: install one"
     lines = [
-        f"{name} {_first_line([path, '-dumpfullversion', '-dumpversion'])}: {path}, {_functions_by(path)}"
+        f"{name} {_first_line([path, '-dumpfullversion', '-dumpversion'])}: {path}, {how_functions([path])}"
         for name, path in found.items()
     ]
     yield _Finding("compilers", ", ".join(found) or "none", problem, True, {"lines": lines})
-
-
-def _functions_by(compiler: str) -> str:
-    """How vtrace-cc records the functions that a compiler compiles (docs/functions.md)."""
-    why = without_sleds([compiler], [])
-    return f"functions by hooks ({why})" if why else "functions by sleds"
 
 
 def _first_line(words: list[str]) -> str:

@@ -7,10 +7,11 @@ import platform
 import shutil
 import subprocess
 from functools import cache
+from pathlib import Path
 
 import pytest
 
-from support.tools import PROGRAMS, call, need
+from support.tools import PROGRAMS, call, need, unavailable
 
 C = ("gcc", "clang")
 OTHER_C = ("gcc-11", "gcc-13", "gcc-14", "gcc-15", "clang-13", "clang-15", "clang-16", "clang-19", "clang-22")
@@ -49,6 +50,20 @@ def need_sleds() -> None:
     """Skips a test of sleds on machines for which vtrace has none."""
     if not SLEDS:
         pytest.skip(f"vtrace has no sleds for {platform.machine()}")
+
+
+def has_plugin_headers(compiler: str) -> bool:
+    """True if vtrace can build its plug-in for this compiler: it is gcc, with headers for plug-ins."""
+    if is_clang(compiler):
+        return False
+    headers = call([need(compiler), "-print-file-name=plugin"], PROGRAMS).stdout.strip()
+    return Path(headers, "include", "gcc-plugin.h").exists()
+
+
+def need_plugin(compiler: str) -> None:
+    """Skips a test of the plug-in for gcc where gcc's headers for plug-ins are missing; fails in CI."""
+    if not has_plugin_headers(compiler):
+        unavailable(f"{compiler} has no headers for plug-ins (Debian: gcc-12-plugin-dev)")
 
 
 @cache

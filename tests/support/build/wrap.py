@@ -37,7 +37,8 @@ def is_instrumented(path: Path) -> bool:
 
 def asks_for_functions(command_line: str) -> bool:
     """True if a compiler's command has the flags for hooks or sleds."""
-    return any(flag in command_line for flag in ("-finstrument-functions", "sleds.specs", "-fxray-instrument"))
+    flags = ("-finstrument-functions", "sleds.specs", "-fxray-instrument", "-fplugin=")
+    return any(flag in command_line for flag in flags)
 
 
 def is_linked(path: Path) -> bool:

@@ -34,8 +34,8 @@ FORTRAN = Language(
 
 MODES = ("seq", "mpi", "mt", "hyb")
 ACTIONS = ("show", "verbose", "showme-compile", "showme-link", "version", "help")
-INSTRUMENTATIONS = ("compinst", "sleds", "hooks", "manual")
-_KNOWN = "compinst, sleds, hooks or manual"
+INSTRUMENTATIONS = ("compinst", "sleds", "plugin", "hooks", "manual")
+_KNOWN = "compinst, sleds, plugin, hooks or manual"
 
 
 class Options(NamedTuple):
@@ -157,9 +157,11 @@ and MPI calls. All other arguments go to the compiler unchanged.
   -vt:mpi, -vt:hyb        MPI; hyb also records OpenMP
                           [default of these four: by the arguments]
   -vt:inst compinst       record functions, adds -g (default): sleds with gcc 9, clang 11
-                          and newer ones on x86-64, else hooks
+                          and newer ones on x86-64, else plugin with gcc, else hooks
   -vt:inst sleds          record functions as they are after inlining; functions that are
                           left out at run time cost nearly nothing
+  -vt:inst plugin         gcc: record functions as they are after inlining, by hooks; vtrace
+                          builds a plug-in if gcc's headers for plug-ins are installed
   -vt:inst hooks          record functions by -finstrument-functions (gcc: before inlining)
   -vt:inst manual         do not record functions; adds no -g
   -DVTRACE                enable vt_user.h and vt_user.inc (passed to the compiler)

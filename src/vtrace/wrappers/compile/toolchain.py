@@ -16,7 +16,10 @@ from pathlib import Path
 
 from vtrace import paths
 from vtrace.errors import UsageError, VtraceError
+from vtrace.text import plain
+from vtrace.wrappers.compile import gcc_plugin
 from vtrace.wrappers.compile.command_line import Line
+from vtrace.wrappers.compile.compiler_answers import answer, is_clang, is_gcc
 from vtrace.wrappers.compile.options import Language, Options
 
 # gcc looks for these texts in the paths of source files: C library, compiler and C++ library, wherever installed. The
@@ -85,36 +88,48 @@ _UNSLED = re.compile(
 
 
 def instrument_flags(compiler: list[str], args: list[str], language: Language, way: str = "compinst") -> list[str]:
-    """The flags that make the compiler call vtrace at each enter and leave. way: "sleds"; "hooks":
-    -finstrument-functions; "compinst": sleds if the compiler writes them, else hooks. Raises UsageError for "sleds" if
-    the compiler writes none."""
+    """The flags that make the compiler call vtrace at each enter and leave. way: "sleds"; "plugin": a plug-in of gcc;
+    "hooks": -finstrument-functions; "compinst": the first of these that the compiler has. Raises UsageError for "sleds"
+    and "plugin" if the compiler does not have that way."""
     # With MPICH's mpicc -cc=clang, clang must answer, not the default compiler.
     compiler = [*compiler, *(arg for arg in args if arg.startswith(("-cc=", "-cxx=", "-fc=")))]
-    version = _answer([*compiler, "--version"])
-    lacks = "" if way == "hooks" else _without_sleds(compiler, args, version)
+    version = answer([*compiler, "--version"])
+    wanted = way in ("sleds", "compinst")
+    lacks = _without_sleds(compiler, args, version) if wanted else ""
     if lacks and way == "sleds":
         raise UsageError(f"-vt:inst sleds: {compiler[0]}: {lacks}", "use -vt:inst compinst")
-    if way != "hooks" and not lacks:
+    if wanted and not lacks:
         # Regions of OpenMP and the user API end by a call. As a tail call it would come behind the function's leave.
         whole = ["-fno-optimize-sibling-calls"] if uses_openmp(args) or "-DVTRACE" in args else []
-        if _is_clang(version):
+        if is_clang(version):
             return [*_XRAY, *whole]
         directory = library_directory()
         return [*whole, f"-specs={os.path.join(directory, SPECS)}", f"-Wa,{os.path.join(directory, SLEDS)}"]
-    if _is_clang(version):
+    if way == "plugin" or (way == "compinst" and is_gcc(version)):
+        flags = _plugin_flags(compiler, args, language, way, version)
+        if flags:
+            return flags
+    if is_clang(version):
         # With -pg and -after-inlining, clang would call mcount instead of vtrace at each enter.
         return ["-finstrument-functions" if "-pg" in args else "-finstrument-functions-after-inlining"]
-    if _is_gcc(version) and language.name != "Fortran":
+    if is_gcc(version) and language.name != "Fortran":
         return ["-finstrument-functions", f"-finstrument-functions-exclude-file-list={_SYSTEM_HEADERS}"]
     return ["-finstrument-functions"]
 
 
-def _is_clang(version: str) -> bool:
-    return re.search(r"clang|Intel.*oneAPI DPC", version) is not None
-
-
-def _is_gcc(version: str) -> bool:
-    return "Free Software Foundation" in version and not _is_clang(version)
+def _plugin_flags(compiler: list[str], args: list[str], language: Language, way: str, version: str) -> list[str]:
+    """The flag for vtrace's plug-in for gcc; none if gcc cannot have it. Raises UsageError then for way "plugin"."""
+    directory = library_directory()
+    lacks = gcc_plugin.without_plugin(compiler, args, directory) if is_gcc(version) else "the plug-in is for gcc"
+    if lacks and way == "plugin":
+        raise UsageError(f"-vt:inst plugin: {compiler[0]}: {lacks}", "use -vt:inst compinst")
+    try:
+        return [] if lacks else [f"-fplugin={gcc_plugin.plugin(compiler, language.name, directory)}"]
+    except VtraceError as error:
+        if way == "plugin":
+            raise
+        print(f"{language.wrapper}: {plain(str(error))}", file=sys.stderr)
+        return []
 
 
 def late_flags(compiler: list[str], line: Line, language: Language, way: str) -> list[str]:
@@ -127,7 +142,7 @@ def late_flags(compiler: list[str], line: Line, language: Language, way: str) ->
     if any(b"__cyg_profile_func_enter" in _content(path) for path in objects):
         return []
     flags = instrument_flags(compiler, line.words, language, way)
-    return [flag for flag in flags if flag.startswith("-specs=")]
+    return [flag for flag in flags if flag.startswith(("-specs=", "-fplugin="))]
 
 
 def _is_late(path: str) -> bool:
@@ -152,29 +167,30 @@ def _content(path: str) -> bytes:
         return b""
 
 
-def _answer(words: list[str]) -> str:
-    try:
-        done = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL)
-    except OSError as error:
-        raise VtraceError(f"cannot run {words[0]}: {error.strerror}", "check its permissions") from None
-    return done.stdout.decode(errors="replace")
-
-
-def without_sleds(compiler: list[str], args: list[str]) -> str:
-    """Why vtrace-cc uses hooks with this compiler and these arguments; empty if it uses sleds."""
-    return _without_sleds(compiler, args, _answer([*compiler, "--version"]))
+def how_functions(compiler: list[str]) -> str:
+    """How vtrace-cc records functions with a compiler, why not in a better way, and what would help."""
+    version = answer([*compiler, "--version"])
+    why = _without_sleds(compiler, [], version)
+    if not why:
+        return "functions by sleds"
+    if not is_gcc(version):
+        return f"functions by hooks ({why})"
+    lacks = gcc_plugin.without_plugin(compiler, [], library_directory())
+    if not lacks:
+        return f"functions by hooks of vtrace's plug-in ({why})"
+    return f"functions by hooks before inlining, without those of system headers ({why}; {lacks})"
 
 
 def _without_sleds(compiler: list[str], args: list[str], version: str) -> str:
     """version: the compiler's answer to --version."""
     own = next((arg for arg in args if _UNSLED.fullmatch(arg)), None)
     first = version.partition("\n")[0]
-    number = re.search(r"clang version (\d+)\." if _is_clang(version) else r" (\d+)\.\d+", first)
+    number = re.search(r"clang version (\d+)\." if is_clang(version) else r" (\d+)\.\d+", first)
     if own:
         return f"{own} excludes sleds"
-    if not (_is_clang(version) or _is_gcc(version)) or not number or int(number[1]) < (11 if _is_clang(version) else 9):
+    if not (is_clang(version) or is_gcc(version)) or not number or int(number[1]) < (11 if is_clang(version) else 9):
         return "only gcc 9, clang 11 and newer ones write sleds"
-    machine = _answer([*compiler, "-dumpmachine"]).strip()
+    machine = answer([*compiler, "-dumpmachine"]).strip()
     if not machine.startswith("x86_64-") or machine.endswith("x32"):
         return f"vtrace has sleds for x86-64, not for {machine or 'this machine'}"
     directory = library_directory()
@@ -253,9 +269,9 @@ _PERSONALITIES = ("__gxx_personality_v0", "__gcc_personality_v0")
 def hooks_flags(directory: str, words: Sequence[str], inputs: Sequence[str], language: Language, way: str) -> list[str]:
     """Flags for the hooks and, with sleds, the personality routines of libvtrace-inside.a. With -flto the linker meets
     their uses in code generated at link time too late to load them; clang's sleds use nothing before they are on."""
-    late = any(word.startswith(("-flto", f"-specs={directory}")) for word in words)
+    late = any(word.startswith(("-flto", f"-specs={directory}", "-fplugin=")) for word in words)
     flags = ["-Wl,-u,__cyg_profile_func_enter,-u,__cyg_profile_func_exit"] if late else []
-    if way in ("hooks", "manual") or not os.path.exists(os.path.join(directory, SLEDS)):
+    if way in ("plugin", "hooks", "manual") or not os.path.exists(os.path.join(directory, SLEDS)):
         return flags
     if late or not inputs or _XRAY[1] in words or any(b"xray_instr_map" in _content(path) for path in inputs):
         flags.append("-Wl,-u,vt_sleds_here")

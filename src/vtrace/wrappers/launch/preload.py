@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 from vtrace.errors import UsageError, VtraceError
 from vtrace.python_command import is_python, python_script
+from vtrace.wrappers.compile.cache import cache_directory
 from vtrace.wrappers.launch import mpi_library, uses
 from vtrace.wrappers.launch import program as programs
 from vtrace.wrappers.launch.choices import SAMPLE_CLOCKS, SWITCHES, Choices
 from vtrace.wrappers.launch.program import Elf, Program
-from vtrace.wrappers.mpi_shim.cache import cache_directory
 from vtrace.yes_no import NO, YES
 
 LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "_lib")

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from vtrace.errors import VtraceError
 from vtrace.python_command import is_python, python_script
+from vtrace.wrappers.compile.cache import cache_directory, is_trusted
 from vtrace.wrappers.launch import program as programs
 from vtrace.wrappers.launch.program import Loaded, NoProgramError, Program
-from vtrace.wrappers.mpi_shim.cache import cache_directory, is_trusted
 
 _NAMES = ("libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_ibm.so")
 """Names of MPI libraries, without version: Open MPI and MPICH, Debian's MPICH, MPI 5's ABI, IBM."""

@@ -22,8 +22,8 @@ from vtrace import __version__, paths
 from vtrace.console import Console
 from vtrace.errors import VtraceError
 from vtrace.text import plain
+from vtrace.wrappers.compile.cache import cache_directory, check_trusted, is_trusted, make_cache_directory
 from vtrace.wrappers.compile.toolchain import library_directory, link_flags
-from vtrace.wrappers.mpi_shim.cache import cache_directory, check_trusted, is_trusted, make_cache_directory
 from vtrace.wrappers.mpi_shim.installation import Mpi
 
 ARCHIVE = "libvtrace-mpi.a"

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace's plug-in for gcc: built once for a compiler, and replaced by -finstrument-functions where it cannot be built.
+
+test_functions_exact.py compares the functions that the plug-in records with those of the program.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.build import compilers
+from support.build.run import record
+from support.build.wrap import wrap, write_sources
+from support.tools import call, need
+from vtrace.wrappers.compile.toolchain import how_functions
+
+GCC_8 = """#!/bin/sh
+case $1 in
+-dumpversion) echo 8 ;;
+-print-file-name=*) echo plugin ;;
+*) echo 'gcc (GCC) 8.5.0'; echo 'Copyright (C) 2018 Free Software Foundation, Inc.' ;;
+esac
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A directory with main.c and twice.c."""
+    return write_sources(tmp_path)
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_a_program_of_both_ways(here: Path) -> None:
+    """Objects with hooks of the plug-in, with sleds and with hooks of gcc itself; a function may be left out."""
+    compilers.need_plugin("gcc")
+    (here / "main.c").write_text("int twice(int); int half(int); int main(void) { return twice(21) != half(84); }\n")
+    left_out = "__attribute__((no_instrument_function, noinline)) static int quiet(int i) { return i / 2; }\n"
+    (here / "half.c").write_text(left_out + "int half(int i) { return quiet(i); }\n")
+    for source, way in (("main.c", "compinst"), ("twice.c", "hooks"), ("half.c", "plugin")):
+        wrap(here, "-vt:cc", need("gcc"), "-vt:seq", "-vt:inst", way, "-O1", "-c", source)
+    wrap(here, "-vt:cc", need("gcc"), "-vt:seq", "main.o", "twice.o", "half.o", "-o", "program")
+    assert record(here / "program", here).calls() == {"main": 1, "twice": 1, "half": 1}
+
+
+def test_built_once_and_never_written_by_others(here: Path) -> None:
+    compilers.need_plugin("gcc")
+    cache = here / "cache"
+    words = ["-vt:seq", "-vt:inst", "plugin", "-vt:cc"]
+    said = [
+        wrap(here, *words, need(compiler), "-c", "main.c", VT_SHIM_CACHE=str(cache)).stderr
+        for compiler in ("gcc", "g++", "gcc")
+    ]
+    assert said[0].startswith("vtrace: building the plug-in for gcc ")
+    assert said[1:] == ["", ""]
+    assert len([*cache.iterdir()]) == 1
+    cache.chmod(0o777)
+    done = wrap(here, *words, need("gcc"), "-c", "main.c", VT_SHIM_CACHE=str(cache), check=False)
+    assert done.returncode == 1
+    assert "other users can write to" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("compiler", "args", "why"),
+    [
+        ("clang", [], "the plug-in is for gcc"),
+        ("gcc", ["-finstrument-functions"], "-finstrument-functions excludes the plug-in"),
+        ("gcc", ["-fno-instrument-functions"], "-fno-instrument-functions excludes the plug-in"),
+        (GCC_8, [], "install gcc-8-plugin-dev (Debian) or gcc-plugin-devel"),
+    ],
+    ids=["clang", "own hooks", "no hooks", "no headers"],
+)
+def test_refused(here: Path, compiler: str, args: list[str], why: str) -> None:
+    real = script(here / "gcc-8", compiler) if compiler.startswith("#!") else need(compiler)
+    done = wrap(here, "-vt:inst", "plugin", "-vt:cc", real, "-vt:seq", *args, "-c", "main.c", check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("vtrace-cc: -vt:inst plugin: ")
+    assert why in done.stderr
+    assert not (here / "main.o").exists()
+
+
+def test_gcc_that_does_not_load_it(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first command says why and takes hooks, as all later ones do without a word; doctor says what to remove."""
+    compilers.need_plugin("gcc")
+    gcc = script(here / "gcc", f'#!/bin/sh\ncase "$*" in *-fplugin=*) exit 1 ;; esac\nexec {need("gcc")} "$@"\n')
+    cache = here / "cache"
+    monkeypatch.setenv("VT_SHIM_CACHE", str(cache))
+    words = ["-vt:cc", gcc, "-vt:seq", "-pg", "-c", "main.c"]
+    said = [wrap(here, *words, VT_SHIM_CACHE=str(cache)).stderr.splitlines() for _ in range(2)]
+    (failed,) = cache.iterdir()
+    effect = "functions are recorded as they are before inlining"
+    assert said[0][1:] == [f"vtrace-cc: the plug-in for {gcc} cannot be built: {failed} says why ({effect})"]
+    assert said[1] == []
+    assert "-fplugin=" in failed.read_text().splitlines()[0]
+    assert "__cyg_profile_func_enter" in call([need("nm"), "main.o"], here).stdout
+    done = wrap(here, "-vt:inst", "plugin", *words, check=False, VT_SHIM_CACHE=str(cache))
+    assert f"{failed} says why; remove it to try again" in done.stderr
+
+
+def test_what_doctor_says(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = script(here / "gcc-8", GCC_8)
+    sleds = "only gcc 9, clang 11 and newer ones write sleds"
+    before = f"functions by hooks before inlining, without those of system headers ({sleds}; "
+    help_ = "no headers for plug-ins of this gcc: install gcc-8-plugin-dev (Debian) or gcc-plugin-devel)"
+    assert how_functions([str(old)]) == before + help_
+    (here / "plugin" / "include").mkdir(parents=True)
+    for name in ("gcc-plugin.h", "plugin-version.h"):
+        (here / "plugin" / "include" / name).touch()
+    monkeypatch.chdir(here)
+    assert how_functions([str(old)]) == before + help_, "a directory of the user's is none of gcc's"
+    script(old, GCC_8.replace("echo plugin", f"echo {here}/plugin"))
+    assert how_functions([str(old)]) == f"functions by hooks of vtrace's plug-in ({sleds})"
+    monkeypatch.setenv("PATH", str(here))
+    assert "no C++ compiler in PATH for the plug-in: install g++" in how_functions([str(old)])
+    assert shutil.which("g++") is None
