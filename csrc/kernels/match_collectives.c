@@ -111,7 +111,7 @@ int vt_collective_begins(struct vt_replayed *r, uint32_t process, struct vt_read
     struct vt_instance *i = *instance = next_instance(r, process, e);
     if (!i) return -1;
     const uint32_t flow = VT_CALL_FLOW(e->what), node = c->joined[e->node];
-    const int64_t ideal = vt_ideal_at(c, e);
+    const int64_t ideal = vt_ideal_at(r, c, e);
     i->begun++;
     if (flow == VT_CALL_PREFIX && !begins_in_order(r, i, c, e, ideal)) return -1;
     if (e->enter > i->last) i->last = e->enter, i->last_at = c->location, i->last_node = node;
@@ -141,16 +141,11 @@ static void drop(struct vt_replayed *r, struct vt_instance *i)
     r->spare_instances = i;
 }
 
-static void run_on(struct vt_reader *c, int64_t ideal)
-{
-    if (ideal > c->ideal) c->ideal = ideal;
-}
-
 static void takes_all(struct vt_reader *c, const struct vt_mpi_end *e, const struct vt_instance *i)
 {
     const uint32_t kind = VT_CALL_WAIT(e->what);
     vt_call_waits(c->call, kind, i->last, i->last_at, i->last_node);
-    run_on(c, i->ideal);
+    vt_ideal_after(c, i->ideal);
     if (e->what & VT_CALL_ASIDE || (kind != VT_WAIT_mpi_barrier_wait && kind != VT_WAIT_mpi_wait_nxn)) return;
     c->call->tail = i->leave > i->last ? i->leave : i->last;
     c->call->tail_kind = kind == VT_WAIT_mpi_barrier_wait ? VT_WAIT_mpi_barrier_completion : VT_WAIT_mpi_nxn_completion;
@@ -169,19 +164,20 @@ static int takes(struct vt_replayed *r, uint32_t process, struct vt_reader *c, c
     case VT_CALL_FROM_ROOT:
         if (e->peer == process || e->peer == VT_NONE) return 1;
         if (!i->has_root && !is_complete(r, i)) return 0;
-        if (i->has_root) vt_call_waits(c->call, kind, i->root, i->root_at, i->root_node), run_on(c, i->root_ideal);
+        if (i->has_root)
+            vt_call_waits(c->call, kind, i->root, i->root_at, i->root_node), vt_ideal_after(c, i->root_ideal);
         return 1;
     case VT_CALL_TO_ROOT:
         if (e->peer != process) return 1;
         if (!is_complete(r, i)) return 0;
         if (i->other < INT64_MAX) vt_call_waits(c->call, kind, i->other, i->other_at, i->other_node);
-        run_on(c, i->ideal);
+        vt_ideal_after(c, i->ideal);
         return 1;
     case VT_CALL_PREFIX: {
         if (!i->ranks || e->peer >= i->known) return e->peer == VT_NONE || is_complete(r, i);
         const struct vt_rank *k = &i->ranks[e->peer];
         vt_call_waits(c->call, kind, k->enter, k->location, k->node);
-        run_on(c, k->ideal);
+        vt_ideal_after(c, k->ideal);
         return 1;
     }
     default: return 1;
@@ -192,7 +188,7 @@ int vt_collective_ends(struct vt_replayed *r, uint32_t actor, struct vt_reader *
                        struct vt_instance *i)
 {
     if (!vt_call_enter(r, c, e)) return -1;
-    vt_ideal_at(c, e);
+    vt_ideal_at(r, c, e);
     if (!takes(r, actor, c, e, i)) return vt_sleep_in(r, actor, &i->waiter, i, VT_NONE);
     r->out->collectives++;
     if (++i->ended >= i->expected) drop(r, i);

@@ -77,11 +77,41 @@ static struct vt_reader *next_reader(struct vt_replayed *r, const struct vt_acto
     return found;
 }
 
-int64_t vt_ideal_at(struct vt_reader *c, const struct vt_mpi_end *e)
+/* The useful time at a moment between the latest call and one that begins at `enter` after `useful` ns. */
+static int64_t useful_at(const struct vt_reader *c, int64_t moment, int64_t enter, int64_t useful)
 {
-    c->ideal += e->useful - c->ideal_useful;
-    c->ideal_useful = e->useful;
+    const int64_t then = useful - (enter - moment);
+    return then < c->useful ? c->useful : then;
+}
+
+/* The useful time between the begin of the window and a call. */
+static int64_t in_window(const struct vt_matcher *o, struct vt_reader *c, int64_t enter, int64_t useful)
+{
+    int64_t found = 0;
+    if (enter >= o->from && !c->has_base) {
+        c->base = o->from > -VT_READ_LATEST ? useful_at(c, o->from, enter, useful) : 0;
+        c->has_base = 1;
+    }
+    if (enter > o->to && !c->has_top) {
+        c->top = useful_at(c, o->to, enter, useful);
+        c->has_top = 1;
+    }
+    if (c->has_base) found = (c->has_top ? c->top : useful) - c->base;
+    c->useful = useful;
+    return found > 0 ? found : 0;
+}
+
+int64_t vt_ideal_at(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_end *e)
+{
+    const int64_t useful = in_window(r->out, c, e->enter, e->useful);
+    c->ideal += useful - c->ideal_useful;
+    c->ideal_useful = useful;
     return c->ideal;
+}
+
+void vt_ideal_after(struct vt_reader *c, int64_t ideal)
+{
+    if (ideal > c->ideal && !c->has_top) c->ideal = ideal;
 }
 
 /* ---- Actors ---- */
@@ -216,7 +246,7 @@ static int send(struct vt_replayed *r, uint32_t process, struct vt_reader *c, co
     struct vt_message *m = is_posted ? take(q) : new_message(r);
     if (!m) return -1;
     m->enter = e->enter;
-    m->ideal = vt_ideal_at(c, e);
+    m->ideal = vt_ideal_at(r, c, e);
     m->from = c->location;
     m->from_node = c->joined[e->node];
     m->is_sent = 1;
@@ -254,7 +284,7 @@ static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, c
     if (!vt_call_enter(r, c, e)) return -1;
     const int lost = e->peer == VT_NONE || r->actors[e->peer].state == VT_ACTOR_ENDED || !r->actors[e->peer].count;
     if (!m->is_sent && !lost && !m->is_received) return vt_sleep_in(r, actor, &m->waiter, m, e->peer);
-    vt_ideal_at(c, e);
+    vt_ideal_at(r, c, e);
     const int released = m->is_received;
     m->is_received = 1;
     if (!m->is_sent || released) {
@@ -269,7 +299,7 @@ static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, c
     if (!vt_call_order(r, c, m->enter)) return -1;
     vt_call_waits(c->call, VT_WAIT_mpi_latesender, m->enter, m->from, m->from_node);
     if (m->enter > c->call->sent) c->call->sent = m->enter;
-    if (m->ideal > c->ideal) c->ideal = m->ideal;
+    vt_ideal_after(c, m->ideal);
     drop_message(r, m);
     return 1;
 }
@@ -293,7 +323,7 @@ static int sent(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_
     if (!m) return 1;
     forget(r, c, e->tag, OF_MESSAGE);
     if (!vt_call_enter(r, c, e)) return -1;
-    vt_ideal_at(c, e);
+    vt_ideal_at(r, c, e);
     if (!waits_for_receiver(r, c, m)) return -1;
     drop_message(r, m);
     return 1;
@@ -351,6 +381,14 @@ static int replay(struct vt_replayed *r, uint32_t process, struct vt_reader *c, 
 
 /* ---- All actors ---- */
 
+static void finish(struct vt_replayed *r, struct vt_reader *c)
+{
+    struct vt_location_ends *place = &r->out->places[c->location];
+    const struct vt_mpi_end end = {.enter = place->last, .useful = place->useful};
+    place->ideal = vt_ideal_at(r, c, &end);
+    place->in_window = c->ideal_useful;
+}
+
 /* No further ends: those that wait for this process need not wait any more. */
 static int end_actor(struct vt_replayed *r, uint32_t process)
 {
@@ -360,6 +398,7 @@ static int end_actor(struct vt_replayed *r, uint32_t process)
     for (uint32_t k = a->first; k < a->first + a->count; k++) {
         struct vt_reader *c = &r->readers[k];
         if (!vt_call_leave(r, c) || !vt_call_no_more(r, c)) return 0;
+        finish(r, c);
         free(c->ends);
         c->ends = NULL;
     }
@@ -420,10 +459,6 @@ static int run(struct vt_replayed *r)
             if (!go_on(r, process)) return r->failed ? r->failed : no_memory;
         }
     } while (release(r));
-    for (uint32_t k = 0; k < r->nreaders; k++) {
-        struct vt_reader *c = &r->readers[k];
-        r->out->places[c->location].ideal = c->ideal + c->place->useful - c->ideal_useful;
-    }
     return r->failed;
 }
 
@@ -437,8 +472,9 @@ static int prepare(struct vt_replayed *r)
     if (!r->actors || !r->readers) return 0;
     for (uint64_t k = 0; k < o->nplaces; k++) {
         const struct vt_location_ends *p = &o->places[k];
-        o->places[k].ideal = p->useful;
+        struct vt_reader alone = {.place = p, .location = (uint32_t)k};
         if (p->count && p->process < processes) r->actors[p->process].count++, r->nreaders++;
+        else finish(r, &alone);
     }
     for (uint64_t i = 0, first = 0; i < processes; first += r->actors[i++].count) r->actors[i].first = (uint32_t)first;
     for (uint64_t i = 0; i < processes; i++) r->actors[i].count = 0;

@@ -15,8 +15,9 @@
 struct vt_location_ends {
     uint64_t offset, count;
     uint64_t joined; /* address of uint32_t[]: the number that all locations share of each call path */
-    int64_t useful; /* of the whole location */
-    int64_t ideal; /* result: ns from the begin of the location to its end, if transfers took no time */
+    int64_t last, useful; /* ns of the end of the location; outside of MPI */
+    int64_t in_window; /* result: the useful time between from and to */
+    int64_t ideal; /* result: the ns that this time and its waits took, if transfers took no time */
     uint32_t process, wanted; /* wanted: the waits of the location are results */
 };
 

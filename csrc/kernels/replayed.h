@@ -66,7 +66,9 @@ struct vt_reader {
     struct vt_instance *instance;
     struct vt_open_call *call;
     uint32_t call_number;
-    int64_t ideal, ideal_useful; /* the ideal clock, and the useful time that it has seen */
+    int64_t ideal, ideal_useful; /* the ideal clock, and the useful time in the window that it has seen */
+    int64_t useful, base, top; /* useful time before the latest call, the begin and the end of the window */
+    uint8_t has_base, has_top;
     struct vt_part *lates; /* waits for late senders, until later receives have shown their order; by sent */
     uint32_t first_late, nlates, lates_room;
 };
@@ -107,7 +109,9 @@ void vt_wake_list(struct vt_replayed *r, uint32_t *list);
 /* Puts an actor to sleep in the list of a message from a peer, or of an instance (VT_NONE). Returns 0. */
 int vt_sleep_in(struct vt_replayed *r, uint32_t actor, uint32_t *list, void *waits, uint32_t peer);
 /* The ideal time at the begin of the call of an end. */
-int64_t vt_ideal_at(struct vt_reader *c, const struct vt_mpi_end *e);
+int64_t vt_ideal_at(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_end *e);
+/* The call of a reader takes something that was ready at an ideal time. */
+void vt_ideal_after(struct vt_reader *c, int64_t ideal);
 
 /* ---- match_collectives.c ---- */
 

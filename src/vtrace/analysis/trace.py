@@ -13,6 +13,7 @@ import numpy as np
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_bins import Timeline
 from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals
+from vtrace.analysis.questions.efficiencies import efficiencies
 from vtrace.analysis.questions.events import Events, frame
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix, Messages
@@ -235,6 +236,20 @@ class Trace(Source):
         """
         found = self._replayed(start, stop, locations)
         return self._noted(waits_table(found), found, start, stop, locations)
+
+    def efficiencies(
+        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
+    ) -> Table:
+        """Parallel efficiencies in one row, 1 for perfect, by docs/diagnose.md: parallel = load_balance *
+        communication, communication = serialisation * transfer (POP); elapsed_ns, ideal_ns (the run's length if
+        transfers took no time, by replay), processes, threads (the most in a process), useful_mean_ns, useful_max_ns
+        (time outside of MPI by process). With OpenMP's threads also hybrid_parallel = mpi_parallel * openmp_parallel,
+        and of both load_balance and communication (BSC). Unknown values are NaN; .caveats says why."""
+        self.prepare("waits", "profile", start=start, stop=stop, locations=locations)
+        found = self._replayed(start, stop, locations)
+        table, lines = efficiencies(self, found, self.profile(start, stop, locations))
+        self._noted(table, found, start, stop, locations).notes["caveats"] += lines
+        return table
 
     def _noted(
         self, table: Table, found: Replayed, start: int | None, stop: int | None, locations: Sequence[int] | None

@@ -17,6 +17,11 @@ _OPS = (0, 1, 2, 4, 6, 8, 11, 12, 13, 14, 15)
 """Numbers of OTF2's collective operations."""
 
 
+def region(name: str) -> int:
+    """The number of a region in the archives."""
+    return _REGIONS.index(name)
+
+
 class Rank:
     """The events of a rank so far. pending: (kind, values) of the completions of open requests."""
 

@@ -148,7 +148,7 @@ class Replayed:
     def __init__(self, owner: MpiReplay, selection: Selection) -> None:
         trace, parts, rows = owner.trace, owner.parts, owner.trace.locations.rows
         self.trace, self.selection = trace, selection
-        wanted = np.isin(np.arange(rows), range(rows) if selection.locations is None else selection.locations)
+        self.wanted = np.isin(np.arange(rows), range(rows) if selection.locations is None else selection.locations)
         self.paths, maps, self.full = joined_paths(parts)
         joined = {key: np.append(numbers, 0).astype(np.uint32) for key, numbers in maps.items()}
         self.sums = {name: np.zeros(rows, np.int64) for name in _SUMMARY}
@@ -159,9 +159,9 @@ class Replayed:
             place = self.places[row]
             place["offset"], place["count"] = part.offset, part.count
             place["joined"] = joined[id(part.replay)].ctypes.data
-        self.places["useful"] = self.sums["useful"]
+        self.places["useful"], self.places["last"] = self.sums["useful"], self.sums["last"]
         self.places["process"] = trace.places.process & 0xFFFFFFFF
-        self.places["wanted"] = wanted
+        self.places["wanted"] = self.wanted
         fields = MatcherFields(
             comms=owner.comms.address, places=self.places.ctypes.data, nplaces=rows, file=owner.file, calls_max=1
         )
