@@ -6,15 +6,10 @@
 
 #define SEARCH_MAX 4096u /* frames below the top that are searched for the enter of a leave */
 
-struct open_call {
-    int64_t enter, inside, flushed; /* inside: time of the calls made from it; flushed: of flushes */
-    uint32_t region, node;
-};
-
 struct replay {
     struct vt_replay out; /* first: the part that Python sees */
-    struct open_call *frames;
-    uint64_t depth, frames_max;
+    uint64_t frames_max;
+    uint64_t number; /* of the current event */
     uint32_t *open;       /* number of calls of each region on the stack */
     uint64_t marked[8];   /* number of calls on the stack with each mark */
     uint16_t marks;       /* the marks with a count above 0 */
@@ -135,7 +130,7 @@ static inline int is_runtime(const struct replay *r, uint32_t region)
 /* The class of the innermost call. */
 static inline uint64_t class_now(const struct replay *r)
 {
-    const uint32_t region = r->frames[r->depth - 1].region;
+    const uint32_t region = r->out.stack[r->out.depth - 1].region;
     return is_runtime(r, region) ? r->out.runtime_class : r->out.class_of[region];
 }
 
@@ -143,7 +138,7 @@ static inline uint64_t class_now(const struct replay *r)
 static void draw(struct replay *r, int64_t begin, int64_t end)
 {
     struct vt_replay *o = &r->out;
-    uint64_t class = r->depth ? class_now(r) : o->classes;
+    uint64_t class = r->out.depth ? class_now(r) : o->classes;
     double *line = o->line + class * o->bins, width = (double)(o->to - o->from) / (double)o->bins;
     double a = (double)(begin - o->from) / width, z = (double)(end - o->from) / width;
     uint64_t first = (uint64_t)a, last = (uint64_t)z;
@@ -166,9 +161,9 @@ static inline int64_t within(const struct vt_replay *o, int64_t t)
 static void keep_span(struct replay *r, int64_t t)
 {
     struct vt_span span = {.end = t, .region = VT_NONE};
-    if (r->depth) {
-        span.region = r->frames[r->depth - 1].region;
-        span.depth = r->depth < UINT16_MAX ? (uint16_t)r->depth : UINT16_MAX;
+    if (r->out.depth) {
+        span.region = r->out.stack[r->out.depth - 1].region;
+        span.depth = r->out.depth < UINT16_MAX ? (uint16_t)r->out.depth : UINT16_MAX;
         span.class = (uint16_t)class_now(r);
     }
     r->out.spans[r->out.nspans++] = span;
@@ -207,17 +202,25 @@ static inline void pass(struct replay *r, int64_t t)
     r->now = t;
 }
 
-static int keep_slice(struct replay *r, const struct open_call *f, int64_t begin, int64_t end)
+static int grow_slices(struct replay *r)
 {
     struct vt_replay *o = &r->out;
-    if (o->nslices == r->slices_room) {
-        uint64_t room = r->slices_room ? r->slices_room * 2 : 4096;
-        void *bigger = realloc(o->slices, room * sizeof *o->slices);
-        if (!bigger) return 0;
-        o->slices = bigger;
-        r->slices_room = room;
-    }
-    o->slices[o->nslices++] = (struct vt_slice){begin, end, f->region, (uint32_t)r->depth};
+    uint64_t room = r->slices_room ? r->slices_room * 2 : 4096;
+    void *bigger = realloc(o->slices, room * sizeof *o->slices);
+    if (bigger) o->slices = bigger;
+    void *details = o->want_slice_details ? realloc(o->slice_details, room * sizeof *o->slice_details) : NULL;
+    if (details) o->slice_details = details;
+    if (!bigger || (o->want_slice_details && !details)) return 0;
+    r->slices_room = room;
+    return 1;
+}
+
+static int keep_slice(struct replay *r, const struct vt_checkpoint_call *f, int64_t begin, int64_t end, int64_t own)
+{
+    struct vt_replay *o = &r->out;
+    if (o->nslices == r->slices_room && !grow_slices(r)) return 0;
+    if (o->want_slice_details) o->slice_details[o->nslices] = (struct vt_slice_detail){own, f->number};
+    o->slices[o->nslices++] = (struct vt_slice){begin, end, f->region, (uint32_t)r->out.depth};
     return 1;
 }
 
@@ -226,9 +229,9 @@ static int keep_slice(struct replay *r, const struct open_call *f, int64_t begin
 static int grow_stack(struct replay *r)
 {
     uint64_t most = r->frames_max ? r->frames_max * 2 : 256;
-    void *bigger = realloc(r->frames, most * sizeof *r->frames);
+    void *bigger = realloc(r->out.stack, most * sizeof *r->out.stack);
     if (!bigger) return 0;
-    r->frames = bigger;
+    r->out.stack = bigger;
     r->frames_max = most;
     return 1;
 }
@@ -251,7 +254,7 @@ static uint32_t site_path(struct replay *r, int64_t t, uint32_t region, uint32_t
     uint8_t kind = o->site_of[region];
     if (kind == VT_SITE_END && o->ended == INT64_MAX) o->ended = t;
     if (kind != VT_SITE_CALL || o->ended != INT64_MAX) return 0;
-    if (site == VT_NONE && r->depth) site = r->frames[r->depth - 1].region;
+    if (site == VT_NONE && r->out.depth) site = r->out.stack[r->out.depth - 1].region;
     uint32_t around = path(r, 0, site);
     return around == VT_NONE ? VT_NONE : path(r, around, region);
 }
@@ -268,14 +271,14 @@ static void begin_sites(struct vt_replay *o, int64_t t)
 /* site: of the call, for call sites; known: its call path. VT_NONE: none. */
 static inline int push(struct replay *r, int64_t t, uint32_t region, uint32_t site, uint32_t known)
 {
-    uint32_t around = r->depth ? r->frames[r->depth - 1].node : 0, node = 0;
-    if (r->depth == r->frames_max && !grow_stack(r)) return 0;
+    uint32_t around = r->out.depth ? r->out.stack[r->out.depth - 1].node : 0, node = 0;
+    if (r->out.depth == r->frames_max && !grow_stack(r)) return 0;
     if (r->out.site_of) node = site_path(r, t, region, site);
     else if (r->out.want_paths && known < r->out.npaths) node = known;
     else if (r->out.want_paths) node = path(r, around, region);
     if (node == VT_NONE) return 0;
-    r->frames[r->depth++] = (struct open_call){t, 0, 0, region, node};
-    if (r->depth > r->out.deepest) r->out.deepest = r->depth;
+    r->out.stack[r->out.depth++] = (struct vt_checkpoint_call){t, 0, 0, r->number, region, node};
+    if (r->out.depth > r->out.deepest) r->out.deepest = r->out.depth;
     r->open[region]++;
     mark(r, region, 1);
     return 1;
@@ -291,13 +294,13 @@ static inline int enter(struct replay *r, int64_t t, uint32_t region, uint32_t s
 static inline int pop(struct replay *r, int64_t t)
 {
     struct vt_replay *o = &r->out;
-    struct open_call *f = &r->frames[--r->depth];
+    struct vt_checkpoint_call *f = &r->out.stack[--r->out.depth];
     int outermost = !--r->open[f->region];
     mark(r, f->region, -1);
     int64_t begin = within(o, f->enter), end = within(o, t), time = end - begin, own;
     if (__builtin_sub_overflow(time, f->inside, &own)) own = 0;
     if (f->enter > o->to || t < o->from) return 1; /* outside of from and to */
-    if (r->depth) {
+    if (r->out.depth) {
         f[-1].inside = sum_of(f[-1].inside, time);
         f[-1].flushed = sum_of(f[-1].flushed, f->region == o->flush_region ? time : f->flushed);
     }
@@ -308,21 +311,21 @@ static inline int pop(struct replay *r, int64_t t)
     if (o->site_of ? f->node : o->want_paths) {
         if (!o->path_stats[f->node].calls) o->touched_paths[o->ntouched_paths++] = f->node;
         /* Beyond paths_max a path also stands for the calls from it: only the outermost call adds its time. */
-        int same = r->depth && f[-1].node == f->node;
+        int same = r->out.depth && f[-1].node == f->node;
         int64_t took = o->site_of ? sum_of(time, -f->flushed) : time; /* a report of call sites leaves flushes out */
         count(&o->path_stats[f->node], took, own, !same);
     }
-    return !o->want_slices || time < o->shortest || keep_slice(r, f, begin, end);
+    return !o->want_slices || time < o->shortest || keep_slice(r, f, begin, end, own);
 }
 
 static inline int leave(struct replay *r, int64_t t, uint32_t region)
 {
     if (region >= r->known) region = (uint32_t)r->out.nregions - 1;
-    if (__builtin_expect(r->depth && r->frames[r->depth - 1].region == region, 1)) return pop(r, t);
+    if (__builtin_expect(r->out.depth && r->out.stack[r->out.depth - 1].region == region, 1)) return pop(r, t);
     uint64_t steps = 0;
-    if (!r->open[region]) steps = r->depth;
-    while (steps < r->depth && steps < SEARCH_MAX && r->frames[r->depth - 1 - steps].region != region) steps++;
-    if (steps == r->depth || steps == SEARCH_MAX) {
+    if (!r->open[region]) steps = r->out.depth;
+    while (steps < r->out.depth && steps < SEARCH_MAX && r->out.stack[r->out.depth - 1 - steps].region != region) steps++;
+    if (steps == r->out.depth || steps == SEARCH_MAX) {
         r->out.stray++;
         return 1;
     }
@@ -359,11 +362,11 @@ struct rest {
 static void place(const struct replay *r, struct rest *rest, uint64_t row)
 {
     uint32_t region = VT_NONE, caller = VT_NONE, node = 0;
-    if (r->depth) {
-        region = r->frames[r->depth - 1].region;
-        node = r->frames[r->depth - 1].node;
+    if (r->out.depth) {
+        region = r->out.stack[r->out.depth - 1].region;
+        node = r->out.stack[r->out.depth - 1].node;
     }
-    if (r->depth > 1) caller = r->frames[r->depth - 2].region;
+    if (r->out.depth > 1) caller = r->out.stack[r->out.depth - 2].region;
     for (; rest->detail < rest->details_end && rest->detail->row == row; rest->detail++) {
         rest->detail->region = region;
         rest->detail->caller = caller;
@@ -404,11 +407,13 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
     out->nslices = 0;
     if (!clear_spans(r, b->count) || !clear_nodes(r, b->count)) return VT_READ_NO_MEMORY;
     r->known = out->flush_region == VT_NONE ? out->nregions : out->flush_region;
+    uint64_t checkpoint = out->want_checkpoints ? out->checkpoints->next : UINT64_MAX;
     if (b->count && !out->events) out->first = r->now = b->time[0];
     for (uint64_t i = 0; i < b->count; i++) {
         int64_t t = b->time[i];
         int fine = 1, more = has_rest(&rest, i);
         const struct vt_detail *detail = rest.detail;
+        r->number = out->events + i + 1;
         if (__builtin_expect(r->flushing, 0) && !end_flush(r, t)) return VT_READ_NO_MEMORY;
         if (b->kind[i] == VT_READ_Enter) {
             pass(r, t);
@@ -424,8 +429,12 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
                 fine = leave(r, t, b->ref[i]);
             }
         }
+        if (__builtin_expect(r->number + 1 >= checkpoint, 0) && !r->flushing) {
+            fine = fine && vt_checkpoints_take(out->checkpoints, r->number + 1, t, out->stack, out->depth);
+            checkpoint = out->checkpoints->next;
+        }
         if (!fine) return VT_READ_NO_MEMORY;
-        if (out->want_nodes) out->nodes[i] = r->depth ? r->frames[r->depth - 1].node : 0;
+        if (out->want_nodes) out->nodes[i] = r->out.depth ? r->out.stack[r->out.depth - 1].node : 0;
     }
     if (b->count) out->last = b->time[b->count - 1];
     if (b->count && out->want_spans) pass(r, out->last);
@@ -442,6 +451,14 @@ VT_EXPORT int vt_replay_add_paths(struct vt_replay *out, const struct vt_path *p
     return VT_READ_OK;
 }
 
+VT_EXPORT int vt_replay_until(struct vt_replay *out, int64_t ns)
+{
+    struct replay *r = (struct replay *)out;
+    out->nslices = 0;
+    if (!clear_spans(r, 1)) return VT_READ_NO_MEMORY;
+    return !r->flushing || r->flush_stop >= ns || end_flush(r, ns) ? VT_READ_OK : VT_READ_NO_MEMORY;
+}
+
 VT_EXPORT int vt_replay_end(struct vt_replay *out, int64_t ns)
 {
     struct replay *r = (struct replay *)out;
@@ -453,9 +470,9 @@ VT_EXPORT int vt_replay_end(struct vt_replay *out, int64_t ns)
         if (out->last < r->flush_stop) out->last = r->flush_stop;
         fine = end_flush(r, ns);
     }
-    out->closed += r->depth;
+    out->closed += r->out.depth;
     if (out->events) pass(r, ns);
-    while (fine && r->depth) fine = pop(r, ns);
+    while (fine && r->out.depth) fine = pop(r, ns);
     for (uint64_t i = 0; i < out->ntouched; i++) spread(&out->regions[out->touched[i]]);
     for (uint64_t i = 0; i < out->ntouched_paths; i++) spread(&out->path_stats[out->touched_paths[i]]);
     return fine ? VT_READ_OK : VT_READ_NO_MEMORY;
@@ -464,7 +481,7 @@ VT_EXPORT int vt_replay_end(struct vt_replay *out, int64_t ns)
 VT_EXPORT void vt_replay_begin(struct vt_replay *out)
 {
     struct replay *r = (struct replay *)out;
-    while (r->depth) r->open[r->frames[--r->depth].region] = 0;
+    while (r->out.depth) r->open[r->out.stack[--r->out.depth].region] = 0;
     for (uint64_t i = 0; i < out->ntouched; i++) memset(&out->regions[out->touched[i]], 0, sizeof *out->regions);
     for (uint64_t i = 0; i < out->ntouched_paths; i++)
         memset(&out->path_stats[out->touched_paths[i]], 0, sizeof *out->path_stats);
@@ -474,9 +491,37 @@ VT_EXPORT void vt_replay_begin(struct vt_replay *out)
     out->stray = out->closed = out->events = out->deepest = 0;
     out->runtime = 0;
     out->first = out->last = r->now = 0;
+    vt_checkpoints_begin(out->checkpoints);
     r->flushing = 0;
     out->begun = INT64_MIN;
     out->ended = INT64_MAX;
+}
+
+VT_EXPORT int vt_replay_resume(struct vt_replay *out, uint64_t number, int64_t time, const struct vt_checkpoint_call *calls,
+                               uint64_t n)
+{
+    struct replay *r = (struct replay *)out;
+    vt_replay_begin(out);
+    r->known = out->nregions;
+    for (uint64_t i = 0; i < n; i++) {
+        if (!enter(r, calls[i].enter, calls[i].region, VT_NONE, VT_NONE)) return VT_READ_NO_MEMORY;
+        struct vt_checkpoint_call *call = &out->stack[i];
+        call->inside = calls[i].inside;
+        call->flushed = calls[i].flushed;
+        call->number = calls[i].number;
+    }
+    out->events = number - 1;
+    out->first = out->last = r->now = time;
+    return VT_READ_OK;
+}
+
+VT_EXPORT void vt_replay_drop_checkpoints(struct vt_replay *out, uint64_t n, uint64_t ncalls)
+{
+    struct vt_checkpoints *c = out->checkpoints;
+    c->count -= n;
+    c->ncalls -= ncalls;
+    if (n) memmove(c->list, c->list + n, c->count * sizeof *c->list);
+    if (ncalls) memmove(c->calls, c->calls + ncalls, c->ncalls * sizeof *c->calls);
 }
 
 VT_EXPORT struct vt_replay *vt_replay_new(uint64_t nregions, uint64_t want_paths)
@@ -492,7 +537,8 @@ VT_EXPORT struct vt_replay *vt_replay_new(uint64_t nregions, uint64_t want_paths
     r->out.regions = calloc(nregions, sizeof *r->out.regions);
     r->out.touched = calloc(nregions, sizeof *r->out.touched);
     r->open = calloc(nregions, sizeof *r->open);
-    if (r->out.regions && r->out.touched && r->open && grow_paths(r) && grow_hash(r)) {
+    r->out.checkpoints = vt_checkpoints_new();
+    if (r->out.regions && r->out.touched && r->open && r->out.checkpoints && grow_paths(r) && grow_hash(r)) {
         r->out.paths[0] = (struct vt_path){0, VT_NONE};
         return &r->out;
     }
@@ -504,8 +550,10 @@ VT_EXPORT void vt_replay_free(struct vt_replay *out)
 {
     struct replay *r = (struct replay *)out;
     if (!r) return;
-    void *all[] = {out->regions, out->touched, out->paths, out->path_stats, out->touched_paths, out->slices,
-                   out->spans,   out->nodes,   r->frames,  r->open,         r->children,        r->latest};
+    vt_checkpoints_free(out->checkpoints);
+    void *all[] = {out->regions,       out->touched, out->paths, out->path_stats, out->touched_paths, out->slices,
+                   out->slice_details, out->spans,   out->nodes, out->stack,      r->open,            r->children,
+                   r->latest};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(r);
 }

@@ -4,6 +4,7 @@
 #ifndef VT_STACK_REPLAY_H
 #define VT_STACK_REPLAY_H
 
+#include "checkpoints.h"
 #include "readback.h"
 
 /* The calls of a region or a call path. Times in ns. */
@@ -38,6 +39,12 @@ struct vt_slice {
     uint32_t region, depth; /* 0: outermost */
 };
 
+/* More of a call that has ended. */
+struct vt_slice_detail {
+    int64_t exclusive;
+    uint64_t number; /* of its Enter among the location's events, from 1 */
+};
+
 /* A time in which the innermost call does not change. It begins where the span before it ended. */
 struct vt_span {
     int64_t end;
@@ -56,6 +63,8 @@ struct vt_replay {
     uint64_t want_paths, paths_max; /* beyond paths_max a call belongs to the path around it */
     uint64_t want_slices; /* calls of at least shortest ns */
     int64_t shortest;
+    uint64_t want_slice_details;
+    uint64_t want_checkpoints; /* set before the first location */
     uint64_t want_spans; /* of each batch, up to its last event; needs class_of */
     uint64_t want_nodes; /* of each batch; needs want_paths */
     const uint8_t *site_of; /* enum vt_site_kind of each region; NULL: no call sites. Else paths are flat: a call is */
@@ -75,9 +84,12 @@ struct vt_replay {
     struct vt_path *paths;
     uint32_t *touched, *touched_paths; /* the regions and paths that have calls */
     struct vt_slice *slices; /* of the last batch */
+    struct vt_slice_detail *slice_details; /* of the same calls */
+    struct vt_checkpoints *checkpoints; /* of the location, until vt_replay_drop_checkpoints */
+    struct vt_checkpoint_call *stack; /* the calls that are open now, the outermost first */
     struct vt_span *spans; /* of the last batch, or of the end */
     uint32_t *nodes; /* after each event of the last batch: the path of the innermost call, 0 outside of all calls */
-    uint64_t ntouched, ntouched_paths, npaths, nslices, nspans;
+    uint64_t ntouched, ntouched_paths, npaths, nslices, nspans, depth;
     uint64_t stray; /* leaves without an enter, left out */
     uint64_t closed; /* regions that were open at the end */
     int64_t first, last; /* times of the first and last event */
@@ -92,8 +104,16 @@ VT_EXPORT void vt_replay_free(struct vt_replay *r);
 VT_EXPORT int vt_replay_add_paths(struct vt_replay *r, const struct vt_path *paths, uint64_t n);
 /* Begins a new location: forgets all results but the paths. */
 VT_EXPORT void vt_replay_begin(struct vt_replay *r);
+/* Begins a location before its event `number`, at time, with these calls open, the outermost first. Returns VT_READ_OK or
+   VT_READ_NO_MEMORY. */
+VT_EXPORT int vt_replay_resume(struct vt_replay *r, uint64_t number, int64_t time, const struct vt_checkpoint_call *calls,
+                               uint64_t n);
+/* Forgets the first n checkpoints, with so many calls. */
+VT_EXPORT void vt_replay_drop_checkpoints(struct vt_replay *r, uint64_t n, uint64_t ncalls);
 /* Also fills region, caller and node of the batch's details. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_replay_batch(struct vt_replay *r, struct vt_batch *b);
+/* Ends a flush that is over before ns: for the last event before ns. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
+VT_EXPORT int vt_replay_until(struct vt_replay *r, int64_t ns);
 /* Ends the location at ns: calls that are still open end there. */
 VT_EXPORT int vt_replay_end(struct vt_replay *r, int64_t ns);
 

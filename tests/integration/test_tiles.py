@@ -82,16 +82,20 @@ def some_archive(where: Path, seed: int) -> Path:
     return made.close()
 
 
+def one_archive(what: str | int, build: Builder, where: Path) -> Path:
+    """The archive of a program of PROGRAMS, one of tests/archives, or a random one by its seed."""
+    if isinstance(what, int):
+        return some_archive(where / "some.trace", what)
+    if what in PROGRAMS:
+        return archive(what, build, where) / "traces.otf2"
+    with tarfile.open(ROOT / "tests" / "archives" / f"{what}.tar.xz") as packed:
+        packed.extractall(where, filter="data")
+    return where / what / "traces.otf2"
+
+
 @pytest.fixture(scope="module", params=[*PROGRAMS, *FOREIGN, *SEEDS])
 def anchor(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("tiles")
-    if request.param in PROGRAMS:
-        return archive(request.param, build, where) / "traces.otf2"
-    if request.param in FOREIGN:
-        with tarfile.open(ROOT / "tests" / "archives" / f"{request.param}.tar.xz") as packed:
-            packed.extractall(where, filter="data")
-        return where / request.param / "traces.otf2"
-    return some_archive(where / "some.trace", request.param)
+    return one_archive(request.param, build, tmp_path_factory.mktemp("tiles"))
 
 
 def check_regions(columns: Any, known: slow_tiles.Bin, ids: list[int]) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,17 @@ from vtrace.analysis.activity import IO, RUNTIME
 from vtrace.analysis.table import Array
 from vtrace.io.archive.batches import BatchBuffer
 from vtrace.io.archive.definitions import UNDEFINED
-from vtrace.io.archive.reader_abi import PATH, SLICE, STATS, event_kinds, readback
+from vtrace.io.archive.reader_abi import (
+    CHECKPOINT,
+    CHECKPOINT_CALL,
+    PATH,
+    SLICE,
+    SLICE_DETAIL,
+    STATS,
+    Checkpoints,
+    event_kinds,
+    readback,
+)  # fmt: skip
 from vtrace.io.common.arrays import view
 
 if TYPE_CHECKING:
@@ -54,6 +65,13 @@ class Replay:
     def begin(self) -> None:
         self._library.vt_replay_begin(self._pointer)
 
+    def resume(self, number: int, time: int, calls: Array) -> None:
+        """Begins a location before an event: as begin, with the time of the event before (ns), and the open calls
+        (CHECKPOINT_CALL)."""
+        calls = np.ascontiguousarray(calls)
+        if self._library.vt_replay_resume(self._pointer, number, time, calls.ctypes.data, len(calls)):
+            raise MemoryError
+
     def batch(self, batch: BatchBuffer) -> None:
         """Follows the calls of a batch. Afterwards Enter and Leave refer to rows of trace.regions."""
         if not self._ids.dense:
@@ -78,6 +96,11 @@ class Replay:
             batch.ref[rows] = np.append(self._context_regions, -1)[contexts].astype(np.uint32)
             batch.kind[rows] = known[name][0]
 
+    def until(self, ns: int) -> None:
+        """Ends a flush that is over before ns, after the last event before ns."""
+        if self._library.vt_replay_until(self._pointer, ns):
+            raise MemoryError
+
     def end(self, ns: int) -> None:
         if self._library.vt_replay_end(self._pointer, ns):
             raise MemoryError
@@ -101,3 +124,20 @@ class Replay:
     def slices(self) -> Array:
         """Calls that ended in the last batch: SLICE, a view."""
         return view(self.fields.slices, self.fields.nslices, SLICE)
+
+    def slice_details(self) -> Array:
+        """More of the same calls: SLICE_DETAIL, a view."""
+        return view(self.fields.slice_details, self.fields.nslices, SLICE_DETAIL)
+
+    def stack(self) -> Array:
+        """The calls that are open now, the outermost first: CHECKPOINT_CALL, a view."""
+        return view(self.fields.stack, self.fields.depth, CHECKPOINT_CALL)
+
+    def checkpoints(self) -> tuple[Array, Array]:
+        """The checkpoints that are not dropped yet, and their calls: CHECKPOINT, CHECKPOINT_CALL, views."""
+        found = ctypes.cast(self.fields.checkpoints, ctypes.POINTER(Checkpoints)).contents
+        return view(found.list, found.count, CHECKPOINT), view(found.calls, found.ncalls, CHECKPOINT_CALL)
+
+    def drop_checkpoints(self, count: int, calls: int) -> None:
+        """Forgets the first checkpoints, which have so many calls."""
+        self._library.vt_replay_drop_checkpoints(self._pointer, count, calls)

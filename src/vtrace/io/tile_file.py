@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from threading import Lock
+from typing import BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io import sidecar
+from vtrace.io import checkpoints, sidecar
 from vtrace.io.common.arrays import Array
 from vtrace.io.local.heads import open_file
 from vtrace.io.local.schema import Schema
 
-TILES = "tiles", 1
+TILES = "tiles", 2
 """Name and version of the table."""
 DATA = "tiles.data"
 MAGIC = b"VTTILES\n"
@@ -30,7 +31,12 @@ _SCHEMA = Schema("vt_tiles_schema")
 COLUMN = _SCHEMA.enumerations["vt_tile_column"]
 """The columns of a tile by name; from FIRST_CLASS on the time of each class."""
 BINS, FAN = _SCHEMA.constants["TILE_BINS"], _SCHEMA.constants["TILE_FAN"]
+BLOCKS, BLOCK_TIMES = 254, 255
+"""Levels of the index that have no tiles: blocks of a location's checkpoints (checkpoints.py), and the times of the
+first checkpoint of each block (int64, ns)."""
 _WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_PER_LEVEL, _KEPT_BLOCKS = 1 << 40, 512
+Found = TypeVar("Found")
 _LARGEST = 3 + 256 + 256 * 8 * BINS
 """Bytes of a tile, at most."""
 
@@ -84,6 +90,9 @@ class TileFile:
 
     def __init__(self, data: BinaryIO, index: TileIndex, classes: list[str], problems: list[str]) -> None:
         self._data, self._index, self.classes, self.problems = data, index, classes, problems
+        self._times: dict[int, Array] = {}
+        self._blocks: dict[int, tuple[Array, Array]] = {}
+        self._lock = Lock()
         self._first = np.searchsorted(index.row, np.arange(int(index.row.max(initial=0)) + 2))
 
     @classmethod
@@ -125,7 +134,8 @@ class TileFile:
         """The levels of a location's tiles, the finest first; none for a location without tiles."""
         if row + 1 >= len(self._first):
             return []
-        return sorted(set(self._index.level[self._first[row] : self._first[row + 1]].tolist()))
+        found = set(self._index.level[self._first[row] : self._first[row + 1]].tolist())
+        return sorted(found - {BLOCKS, BLOCK_TIMES})
 
     def bins(self, row: int, level: int, first: int, stop: int) -> Array:
         """(columns, n) uint64: the bins of a location from first on, before stop, as far as there are any.
@@ -138,17 +148,55 @@ class TileFile:
         return np.concatenate([np.empty((self._columns, 0), np.uint64), *parts], axis=1)
 
     def _tile(self, tile: int, first: int, stop: int) -> Array:
-        import zstandard
-
-        size, offset = int(self._index.bytes[tile]), int(self._index.offset[tile])
-        found = os.pread(self._data.fileno(), min(size, 2 * _LARGEST), offset)
-        try:
-            text = zstandard.ZstdDecompressor().decompress(found, max_output_size=_LARGEST)
-            columns = _columns(text, self._columns)
-        except (zstandard.ZstdError, ValueError, IndexError) as error:
-            raise FormatError(f"a tile of {DATA} is damaged", "remove the file: it is made anew") from error
+        columns = self._read(tile, _LARGEST, lambda text: _columns(text, self._columns))
         base = int(self._index.number[tile]) * BINS
         return columns[:, max(0, first - base) : max(0, stop - base)]
+
+    def _read(self, place: int, most: int, unpack: Callable[[bytes], Found]) -> Found:
+        """Unpacks a frame, of most bytes at most. Raises FormatError."""
+        import zstandard
+
+        size, offset = int(self._index.bytes[place]), int(self._index.offset[place])
+        found = os.pread(self._data.fileno(), min(size, 2 * most), offset)
+        try:
+            return unpack(zstandard.ZstdDecompressor().decompress(found, max_output_size=most))
+        except (zstandard.ZstdError, ValueError, IndexError) as error:
+            raise FormatError(f"a tile of {DATA} is damaged", "remove the file: it is made anew") from error
+
+    def _find(self, row: int, level: int, number: int) -> int | None:
+        """The place in the index."""
+        if row + 1 >= len(self._first):
+            return None
+        begin, end = self._first[row], self._first[row + 1]
+        at = begin + np.searchsorted(
+            self._index.level[begin:end] * _PER_LEVEL + self._index.number[begin:end], level * _PER_LEVEL + number
+        )
+        return int(at) if at < end and self._index.level[at] == level and self._index.number[at] == number else None
+
+    def block_times(self, row: int) -> Array:
+        """The times (ns) of the first checkpoint of each block of a location. Raises FormatError."""
+        if row not in self._times:
+            place = self._find(row, BLOCK_TIMES, 0)
+            self._times[row] = (
+                np.empty(0, np.int64) if place is None
+                else self._read(place, checkpoints.LARGEST, lambda text: np.frombuffer(text, "<i8"))
+            )  # fmt: skip
+        return self._times[row]
+
+    def block(self, row: int, number: int) -> tuple[Array, Array]:
+        """The checkpoints of a block of a location, and their calls; see checkpoints.unpack. Raises FormatError."""
+        place = self._find(row, BLOCKS, number)
+        if place is None:
+            raise FormatError(f"a block of checkpoints is missing in {DATA}", "remove the file: it is made anew")
+        with self._lock:
+            found = self._blocks.get(place)
+        if found is None:
+            found = self._read(place, checkpoints.LARGEST, checkpoints.unpack)
+            with self._lock:
+                self._blocks[place] = found
+                if len(self._blocks) > _KEPT_BLOCKS:
+                    del self._blocks[next(iter(self._blocks))]
+        return found
 
 
 def _columns(text: bytes, expected: int) -> Array:

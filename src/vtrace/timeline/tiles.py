@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -15,10 +15,11 @@ from vtrace.analysis.question import Part, Question
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array
 from vtrace.io.archive.batches import Batch, BatchBuffer
-from vtrace.io.archive.reader_abi import BatchFields, ReplayFields, event_kinds, readback
+from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK, BatchFields, ReplayFields, event_kinds, readback
+from vtrace.io.checkpoints import pack
 from vtrace.io.common.arrays import view
 from vtrace.io.local.schema import Prototypes, Schema, declare
-from vtrace.io.tile_file import TileIndex
+from vtrace.io.tile_file import BLOCK_TIMES, BLOCKS, TileIndex
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -48,6 +49,7 @@ def _library() -> ctypes.CDLL:
 class _LocationTiles(Part):
     def __init__(self, owner: TileBuilder, location: int) -> None:
         self._owner, self._location, self._pyramid = owner, location, owner.pyramid(location)
+        self._times: list[int] = []  # of the first checkpoint of each block
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         assert replay is not None
@@ -56,13 +58,30 @@ class _LocationTiles(Part):
             raise MemoryError
         if self._pyramid.contents.nbytes > _ENOUGH:
             self._owner.pack(self._location, self._pyramid)
+        self._keep_checkpoints(replay, whole=True)
 
     def end(self, replay: Replay | None) -> None:
         assert replay is not None
         if _library().vt_tiles_end(self._pyramid, replay.fields):
             raise MemoryError
         self._owner.pack(self._location, self._pyramid)
+        self._keep_checkpoints(replay, whole=False)
+        if self._times:
+            self._owner.keep(self._location, BLOCK_TIMES, [0], [np.array(self._times, "<i8").tobytes()])
         self._owner.give_back(self._location, self._pyramid)
+
+    def _keep_checkpoints(self, replay: Replay, whole: bool) -> None:
+        """Stores the blocks of checkpoints so far. whole: only whole ones."""
+        while count := len(replay.checkpoints()[0]):
+            if whole and count < CHECKPOINT_BLOCK:
+                return
+            count = min(count, CHECKPOINT_BLOCK)
+            checkpoints, calls = replay.checkpoints()
+            checkpoints = checkpoints[:count]
+            calls = calls[: int((checkpoints["depth"] - checkpoints["common"]).sum())]
+            self._owner.keep(self._location, BLOCKS, [len(self._times)], [pack(checkpoints, calls)])
+            self._times.append(int(checkpoints["time"][0]))
+            replay.drop_checkpoints(count, len(calls))
 
 
 class TileBuilder(Question[_LocationTiles, TileIndex]):
@@ -87,7 +106,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         return _LocationTiles(self, location)
 
     def configure(self, replay: Replay) -> None:
-        replay.fields.want_spans = 1
+        replay.fields.want_spans = replay.fields.want_checkpoints = 1
         replay.fields.class_of = self._class_of.ctypes.data
 
     def pyramid(self, location: int) -> Any:
@@ -113,27 +132,29 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
             self._progress(int(self._source.locations["events"][location]))
 
     def pack(self, location: int, pyramid: Any) -> None:
-        """Compresses the finished tiles of a location into the file."""
-        import zstandard
-
+        """Stores the finished tiles of a location."""
         fields = pyramid.contents
         tiles = view(fields.tiles, fields.ntiles, _TILE)
         data = view(fields.bytes, fields.nbytes, np.uint8).data
+        ends = zip(tiles["offset"].tolist(), tiles["bytes"].tolist(), strict=True)
+        self.keep(location, tiles["level"], tiles["number"], [data[offset : offset + size] for offset, size in ends])
+        _library().vt_tiles_clear(pyramid)
+
+    def keep(self, location: int, levels: Any, numbers: Any, texts: Sequence[Any]) -> None:
+        """Compresses texts (bytes) into the file, each with its level and number."""
+        import zstandard
+
         packer = zstandard.ZstdCompressor(level=1, write_checksum=True)
-        frames = [
-            packer.compress(data[offset : offset + size])
-            for offset, size in zip(tiles["offset"].tolist(), tiles["bytes"].tolist(), strict=True)
-        ]
+        frames = [packer.compress(text) for text in texts]
         rows = np.empty((len(frames), 5), np.uint64)
         rows[:, 0] = location
-        rows[:, 1], rows[:, 2] = tiles["level"], tiles["number"]
+        rows[:, 1], rows[:, 2] = levels, numbers
         rows[:, 4] = [len(frame) for frame in frames]
         with self._lock:
             rows[:, 3] = self._used + np.cumsum(rows[:, 4]) - rows[:, 4]
             self._used += int(rows[:, 4].sum())
             self._scratch.write(b"".join(frames))
             self._rows.append(rows)
-        _library().vt_tiles_clear(pyramid)
 
     def answer(self) -> TileIndex:
         for pyramid in self._spare:

@@ -60,6 +60,8 @@ class Reader:
         for location in locations:
             self._otf2.Reader_SelectLocation(self._handle, location)
         self._open = False
+        self._defined: set[int] = set()
+        """Locations whose local definitions were read: OTF2 refuses mappings that it has already."""
 
     def _opened(self) -> int:
         """The OTF2_Reader. Waits OPEN_SECONDS only: with a damaged count in the anchor file libotf2 reads for ever."""
@@ -142,24 +144,26 @@ class Reader:
 
     def batches(
         self, location: int, batch: BatchBuffer, kinds: Collection[str] | None = None, start: int = ALWAYS,
-        stop: int = NEVER, attributes: bool = False, expected: int = 0,
+        stop: int = NEVER, attributes: bool = False, expected: int = 0, first: tuple[int, int] = (1, ALWAYS),
     ) -> Iterator[BatchBuffer]:  # fmt: skip
         """Reads the events of a location (its OTF2 id) into batch, piece by piece.
 
         kinds: OTF2's names, None for all; start, stop: ns, both included; attributes: True to read them, too;
-        expected: the least number of events. Raises FormatError for a file that is missing, cut or damaged,
-        after the events before the damage.
+        expected: the least number of events; first: number of the event to begin with (from 1), and the time of the
+        event before. Raises FormatError for a file that is missing, cut or damaged, after the events before the damage.
         """
         fields = batch.fields
         fields.from_, fields.to, fields.want_attributes = start, stop, attributes
         fields.clock_offset, fields.resolution = self.offset, self.resolution
         fields.unknown = fields.ended = fields.early = fields.out_of_room = 0
-        fields.last = ALWAYS
+        number, fields.last = first
         wanted = wanted_kinds(None if kinds is None else frozenset(kinds))
         ctypes.memmove(fields.wanted, wanted, len(wanted))
         reader = None
         try:
             reader = self._events(location, batch)
+            if number > 1 and (code := self._otf2.EvtReader_Seek(reader, number)):
+                raise self._error(self.path(location), code)
             yield from self._read(reader, location, batch)
             self._whole(location, 0 if fields.ended else expected)
         finally:
@@ -174,7 +178,8 @@ class Reader:
             self._definition_files = otf2.Reader_OpenDefFiles(self._handle) == 0
             self.check(otf2.Reader_OpenEvtFiles(self._handle))
             self._open = True
-        if self._definition_files and self._has_definitions(location):
+        if self._definition_files and location not in self._defined and self._has_definitions(location):
+            self._defined.add(location)
             definitions = otf2.Reader_GetDefReader(self._handle, location)
             if definitions:
                 code = otf2.Reader_ReadAllLocalDefinitions(self._handle, definitions, ctypes.byref(count))

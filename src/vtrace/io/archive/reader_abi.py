@@ -21,6 +21,11 @@ ATTRIBUTE = _SCHEMA.dtype("vt_read_attribute")
 STATS = _SCHEMA.dtype("vt_stats")
 PATH = _SCHEMA.dtype("vt_path")
 SLICE = _SCHEMA.dtype("vt_slice")
+SLICE_DETAIL = _SCHEMA.dtype("vt_slice_detail")
+CHECKPOINT_CALL = _SCHEMA.dtype("vt_checkpoint_call")
+CHECKPOINT = _SCHEMA.dtype("vt_checkpoint")
+CHECKPOINT_BLOCK = _SCHEMA.constants["CHECKPOINT_BLOCK"]
+Checkpoints = _SCHEMA.structure("vt_checkpoints")
 BatchFields = _SCHEMA.structure("vt_batch")
 TableFields = _SCHEMA.structure("vt_table")
 ReplayFields = _SCHEMA.structure("vt_replay")
@@ -45,6 +50,7 @@ _OTF2: Prototypes = {
     "Reader_GetEvtReader": (_pointer, [_pointer, _u64]),
     "Reader_RegisterEvtCallbacks": (_u32, [_pointer] * 4),
     "Reader_ReadLocalEvents": (_u32, [_pointer, _pointer, _u64, _pointer]),
+    "EvtReader_Seek": (_u32, [_pointer, _u64]),
     "Reader_CloseEvtReader": (_u32, [_pointer, _pointer]),
     "Reader_GetGlobalDefReader": (_pointer, [_pointer]),
     "Reader_RegisterGlobalDefCallbacks": (_u32, [_pointer] * 4),
@@ -80,7 +86,10 @@ _OWN: Prototypes = {
     "vt_replay_free": (None, [_pointer]),
     "vt_replay_add_paths": (ctypes.c_int, [_pointer, _pointer, _u64]),
     "vt_replay_begin": (None, [_pointer]),
+    "vt_replay_resume": (ctypes.c_int, [_pointer, _u64, _i64, _pointer, _u64]),
+    "vt_replay_drop_checkpoints": (None, [_pointer, _u64, _u64]),
     "vt_replay_batch": (ctypes.c_int, [_pointer, _pointer]),
+    "vt_replay_until": (ctypes.c_int, [_pointer, _i64]),
     "vt_replay_end": (ctypes.c_int, [_pointer, _i64]),
 }
 

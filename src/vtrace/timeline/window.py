@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The single events of some locations in a window of time, read from the archive: libotf2 seeks to a checkpoint before
+the window, from which the replay goes on."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from vtrace.analysis.replay import Replay
+from vtrace.analysis.table import Array
+from vtrace.io.archive.batches import BatchBuffer
+from vtrace.io.archive.reader import ALWAYS, NEVER
+from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK, CHECKPOINT_CALL
+from vtrace.io.checkpoints import stack_of
+from vtrace.timeline.window_events import LocationEvents, WindowEvents, tables
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+    from vtrace.io.archive.reader import Reader
+    from vtrace.io.tile_file import TileFile
+
+MOST = 2_000_000
+"""Events to read for a window."""
+
+
+class Checkpoint(NamedTuple):
+    """A moment before an event of a location: the event's number, the time of the event before, the open calls
+    (CHECKPOINT_CALL), the outermost first."""
+
+    number: int
+    time: int
+    stack: Array
+
+
+_START = Checkpoint(1, ALWAYS, np.empty(0, CHECKPOINT_CALL))
+
+
+class _Replaying(NamedTuple):
+    """One thread's."""
+
+    reader: Reader
+    batch: BatchBuffer
+    replay: Replay
+
+
+class WindowReader:
+    """Reads windows of an archive. Several threads may use it at once. tiles: give the checkpoints; None: windows are
+    read from the begin of each location."""
+
+    def __init__(self, trace: Source, tiles: TileFile | None) -> None:
+        self._trace, self._tiles = trace, tiles
+        self._spare: list[_Replaying] = []
+        self._lock = Lock()
+        self._jobs = min(len(os.sched_getaffinity(0)), 16)
+        self._pool = ThreadPoolExecutor(self._jobs)
+
+    def close(self) -> None:
+        self._pool.shutdown()
+        for tools in self._spare:
+            tools.reader.close()
+        self._spare.clear()
+
+    @contextmanager
+    def _tools(self) -> Iterator[_Replaying]:
+        with self._lock:
+            tools = self._spare.pop() if self._spare else None
+        if tools is None:
+            replay = Replay(self._trace, False, ALWAYS, NEVER)
+            replay.fields.want_slices = replay.fields.want_slice_details = 1
+            tools = _Replaying(self._trace.reader(), BatchBuffer(), replay)
+        yield tools
+        with self._lock:
+            self._spare.append(tools)
+
+    def window(self, locations: Sequence[int], start: int, stop: int, limit: int = MOST) -> WindowEvents:
+        """The events of locations (rows) in [start, stop), ns. limit: number of events to read at most; the locations
+        with more are in skipped. Raises FormatError."""
+        chosen, skipped, left = [], [], limit
+        for location in locations:
+            checkpoint = self.before(location, start)
+            events = self._events_between(location, checkpoint, stop)
+            if events > left:
+                skipped.append(location)
+                continue
+            left -= events
+            chosen.append((location, checkpoint))
+        parts = [chosen[n :: self._jobs] for n in range(min(self._jobs, len(chosen)))]
+        found = [each for rows in self._pool.map(lambda part: self._read(part, start, stop), parts) for each in rows]
+        return tables(self._trace, sorted(found, key=lambda each: each.location), skipped)
+
+    def before(self, location: int, start: int) -> Checkpoint:
+        """The last checkpoint whose events before are earlier than start."""
+        return self._checkpoint(location, self._places(location, start) - 1)
+
+    def _places(self, location: int, time: int) -> int:
+        """The number of checkpoints of a location before a time."""
+        times = np.empty(0, np.int64) if self._tiles is None else self._tiles.block_times(location)
+        block = int(np.searchsorted(times, time)) - 1
+        if block < 0 or self._tiles is None:
+            return 0
+        return block * CHECKPOINT_BLOCK + int(np.searchsorted(self._tiles.block(location, block)[0]["time"], time))
+
+    def _checkpoint(self, location: int, place: int) -> Checkpoint:
+        """A checkpoint by its place in the location; -1: the begin."""
+        if place < 0 or self._tiles is None:
+            return _START
+        checkpoints, calls = self._tiles.block(location, place // CHECKPOINT_BLOCK)
+        place %= CHECKPOINT_BLOCK
+        number, time = int(checkpoints["number"][place]), int(checkpoints["time"][place])
+        return Checkpoint(number, time, stack_of(checkpoints, calls, place))
+
+    def _count(self, location: int) -> int:
+        """The number of checkpoints of a location."""
+        blocks = 0 if self._tiles is None else len(self._tiles.block_times(location))
+        if not blocks or self._tiles is None:
+            return 0
+        return (blocks - 1) * CHECKPOINT_BLOCK + len(self._tiles.block(location, blocks - 1)[0])
+
+    def _events_between(self, location: int, first: Checkpoint, stop: int) -> int:
+        """About the number of events from a checkpoint to a time: too many by those between two checkpoints at most."""
+        place = self._places(location, stop)
+        if place < self._count(location):
+            return self._checkpoint(location, place).number - first.number
+        size = self._trace.bytes_of(location)  # other tools may write no number of events, or a wrong one
+        total = min(int(self._trace.locations["events"][location]) or size // 10, size)
+        return max(0, total + 1 - first.number)
+
+    def _read(self, chosen: Sequence[tuple[int, Checkpoint]], start: int, stop: int) -> list[LocationEvents]:
+        with self._tools() as tools:
+            return [self._read_location(tools, *each, start, stop) for each in chosen]
+
+    def _read_location(
+        self, tools: _Replaying, location: int, first: Checkpoint, start: int, stop: int
+    ) -> LocationEvents:
+        found = LocationEvents(location, start, stop)
+        for batch, number in self._replayed(tools, location, first, stop):
+            found.add(batch, tools.replay, number)
+        found.end(tools.replay)
+        return found
+
+    def _replayed(
+        self, tools: _Replaying, location: int, first: Checkpoint, stop: int = NEVER
+    ) -> Iterator[tuple[BatchBuffer, int]]:
+        """The batches of a location from a checkpoint on, before stop, each with the number of its first event."""
+        reader, batch, replay = tools
+        if first.number > 1:
+            replay.resume(*first)
+        else:
+            replay.begin()
+        number = first.number
+        place = int(self._trace.locations["id"][location])
+        for _ in reader.batches(place, batch, stop=stop - 1, first=(first.number, first.time)):
+            replay.batch(batch)
+            yield batch, number
+            number += len(batch)
+
+    def whole(self, location: int, number: int) -> dict[str, int] | None:
+        """The call whose Enter is event `number` of a location: location, begin, end, region, depth (0: outermost),
+        exclusive (ns), number. None: there is no such call, or the location has no end of it. Raises FormatError."""
+        places = range(self._count(location))
+        first = bisect_right(places, number, key=lambda place: self._checkpoint(location, place).number) - 1
+        later = range(first + 1, len(places))
+        open_ = bisect_left(later, True, key=lambda place: not self._is_open(location, place, number))
+        with self._tools() as tools:
+            for _ in self._replayed(tools, location, self._checkpoint(location, first + open_)):
+                details = tools.replay.slice_details()
+                at = np.flatnonzero(details["number"] == number)
+                if len(at):
+                    found = tools.replay.slices()[at[0]]
+                    call = {name: int(found[name]) for name in ("begin", "end", "region", "depth")}
+                    call["exclusive"] = int(details["exclusive"][at[0]])
+                    return {"location": location, **call, "number": number}
+                if not open_ and not np.any(tools.replay.stack()["number"] == number):
+                    return None
+        return None
+
+    def _is_open(self, location: int, place: int, number: int) -> bool:
+        return bool(np.any(self._checkpoint(location, place).stack["number"] == number))
