@@ -59,7 +59,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "reports": {"io.archive", "io.common", "analysis", "analysis.questions", "analysis.trace"},
     "export": {"io.archive", "io.common", "analysis", "analysis.questions", "analysis.trace"},
     "compat": {"io.archive", "analysis", "analysis.questions"},
-    "timeline": {"io", "io.archive", "io.common", "io.local", "analysis", "analysis.questions"},
+    "timeline": {"io", "io.archive", "io.common", "io.local", "analysis", "analysis.questions", "analysis.trace"},
     "wrappers.compile": set(),
     "wrappers.mpi_shim": {"wrappers.compile"},
     "wrappers.launch": {"wrappers.compile", "wrappers.mpi_shim"},

@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,6 +16,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support.tools import command, environment  # noqa: E402
 from support.users.browser import Browser, browser  # noqa: E402
+from support.users.viewer import AXIS, Viewer  # noqa: E402
 
 HERE = Path(__file__).parent
 
@@ -26,7 +28,7 @@ def main() -> None:
         run(where, "make", f"CC={command('vtrace-cc')[0]}")
         run(where, "mpiexec", "-n", "4", "./heat2d")
         run(where, *command("vtunify"), "--report", "heat2d")
-        with browser(where, "1250,1240") as page:
+        with browser(where, "1250,760") as page:
             view(page, where)
         with browser(where / "second", "1050,1650") as page:
             report(page, where)
@@ -36,28 +38,30 @@ def run(where: Path, *words: str) -> None:
     subprocess.run(words, cwd=where, env=environment(), check=True)
 
 
-def view(page: Browser, where: Path) -> None:
-    """A part of the time, a receive selected."""
-    words = [*command("vtrace"), "view", "--no-browser", "heat2d", "--from", "45%", "--to", "50%"]
+@contextmanager
+def viewer(page: Browser, where: Path, fragment: str, *archives: str) -> Iterator[Viewer]:
+    """The page of vtrace view at a fragment of its address."""
+    words = [*command("vtrace"), "view", "--no-browser", *archives]
     process = subprocess.Popen(words, cwd=where, env=environment(), text=True, stdout=subprocess.PIPE)
     try:
         assert process.stdout
-        page.open(process.stdout.readline().strip())
-        page.driver.switch_to.frame("ui")
-        page.until(lambda: "MPI Rank 3" in page.text())
-        search = page.until(lambda: page.driver.find_element("css selector", "input[placeholder*=Search]"))
-        search.send_keys("MPI_Waitall")
-        page.until(lambda: " / " in page.text())
-        for _ in range(20):
-            search.send_keys("\n")
-            page.until(lambda: "Duration" in page.text())
-            if "bytes received" in page.text():
-                break
-        time.sleep(3)  # arrows come later
-        page.driver.save_screenshot(str(HERE / "view.png"))
+        yield Viewer(page, process.stdout.readline().strip() + fragment)
     finally:
         process.terminate()
         process.wait()
+
+
+def view(page: Browser, where: Path) -> None:
+    """Some iterations in the middle of the run; a MPI_Waitall that receives is selected."""
+    with viewer(page, where, "", "heat2d") as shown:
+        end = shown.window[1]
+    begin = end * 45 // 100
+    with viewer(page, where, f"#w={begin}-{begin + end // 40}", "heat2d") as shown:
+        for at in range(20):
+            shown.click(shown.x(begin + end // 40 * (0.3 + at / 40)), AXIS + 45)
+            if "received" in shown.facts():
+                break
+        shown.page.driver.save_screenshot(str(HERE / "view.png"))
 
 
 def report(page: Browser, where: Path) -> None:

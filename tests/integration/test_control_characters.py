@@ -149,11 +149,14 @@ def test_view(archives: tuple[Path, Path], tmp_path: Path) -> None:
     process = background([*command("vtrace"), "view", "--no-browser", archives[0]], tmp_path)
     try:
         assert process.stdout
-        with urllib.request.urlopen(process.stdout.readline().strip(), timeout=60) as answer:
-            page = _Page(answer.read().decode())
-        assert page.images == 0
-        assert harmless(page.text)
-        assert r"\x1b[31m" in page.text
+        address = process.stdout.readline().strip()
+        texts = []
+        for name in ("data/1/traces", "data/1/regions?trace=0&rows=0,1,2,3"):
+            with urllib.request.urlopen(address + name, timeout=60) as answer:
+                texts.append(json.dumps(json.loads(answer.read()), ensure_ascii=False))
+        assert all(map(harmless, texts))
+        assert r"\\x1b[31m" in texts[0]
+        assert r"\\x1b[31m" in texts[1]
         process.terminate()
         assert harmless(process.communicate(timeout=60)[1])
     finally:

@@ -188,6 +188,12 @@ TYPED = {
     ("view.md", "vtrace view heat2d"): Typed(
         UNIFIED, ("127.0.0.1",), edits=(("heat2d", "heat2d --idle 0.02"),)  # no browser requests the page
     ),
+    ("view.md", "vtrace view before after"): Typed(
+        UNIFIED, ("127.0.0.1",), edits=(("before after", "heat2d heat2d --idle 0.02"),)
+    ),
+    ("view.md", "vtrace view --perfetto heat2d"): Typed(
+        UNIFIED, ("127.0.0.1",), edits=(("heat2d", "heat2d --idle 0.02"),)
+    ),
     ("view.md", "vtrace view --text heat2d"): Typed(
         UNIFIED, ("MPI Rank 0", "= user"), edits=((" --from 1.2s --to 1.3s", " --from 10% --to 20%"),)
     ),  # the run is shorter

@@ -86,6 +86,9 @@ def test_summary(kind: Kind, tmp_path: Path) -> None:
     assert tables(well(vtrace(tmp_path, "summary", "--csv", "--only", "regions", kind.archive, check=False)))
 
 
+PANELS = ("findings", "profile", "flame", "matrix", "collectives", "files", "ranks")
+
+
 def test_view(kind: Kind, tmp_path: Path) -> None:
     process = background([*command("vtrace"), "view", "--no-browser", kind.archive], tmp_path)
     try:
@@ -93,10 +96,20 @@ def test_view(kind: Kind, tmp_path: Path) -> None:
         address = process.stdout.readline().strip()
         assert address, process.communicate()[1]
         fetched = {}
-        for name in ("", "ui/", "ui/frontend_bundle.js", "view.js", "trace"):
+        for name in ("", "main.js", "style.css", "data/1/traces", "data/1/marks?trace=0"):
             with urllib.request.urlopen(address + name, timeout=60) as answer:
                 fetched[name] = answer.read()
         assert all(fetched.values())
+        (about,) = json.loads(fetched["data/1/traces"])
+        row = f"l{about['rows']['locations'][0]}" if about["rows"]["locations"] else ""
+        window = f"trace=0&rows={row}&from=0&to={about['duration']}"
+        for question in (
+            f"tiles?trace=0&rows={row}&level={about['top']}&number=0", f"calls?{window}&shortest=0",
+            f"messages?{window}&lines=100&smallest=0&comm=-1", f"collectives?{window}", f"counters?{window}",
+            f"search?{window}&text=a&bins=100", *(f"panel?{window}&name={name}" for name in PANELS),
+        ):  # fmt: skip
+            with urllib.request.urlopen(f"{address}data/1/{question}", timeout=60) as answer:
+                assert answer.read().startswith(b"VTW1"), question
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=60)
         assert process.returncode == 0, said

@@ -4,19 +4,25 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
+from support.oracles import slow
+from support.readers import archive as reader
 from support.synthetic_runs import viewed
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser, browser
+from support.users.viewer import Viewer
 
 SCRIPT = viewed.NAMES[viewed.SCRIPT]
 
@@ -47,12 +53,199 @@ def report(archive: Path, page: Browser, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_view(archive: Path, page: Browser, tmp_path: Path) -> None:
-    """The page has ranks, calls and communicators. A search finds a call, and for a receive also the send."""
+    """The page shows the rows and asks no other server; vtrace view ends with Ctrl-C."""
+    with served(tmp_path, archive) as (address, process):
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/", address)
+        page.asked(), page.complaints()
+        viewer = Viewer(page, address)
+        assert page.run("return document.title") == "odd - vtrace"
+        assert viewer.window == (0, viewed.LENGTH)
+        for panel in ("Profile", "Flame", "Messages", "Collectives", "Files", "Search", "Ranks", "Findings", "Call"):
+            viewer.press(panel)
+        assert page.asked() <= {"http://127.0.0.1", "data://"}
+        assert page.complaints() == []
+        assert page.run("return window.hit") is None
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(30), process.stdout and process.stdout.read()) == (0, "")
+        assert process.stderr
+        assert process.stderr.read().splitlines()[-1] == "vtrace: stopped"
+
+
+@pytest.fixture(scope="module")
+def viewer(archive: Path, page: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Viewer]]:
+    """Opens the page anew, at an address's fragment."""
+    with served(tmp_path_factory.mktemp("served"), archive) as (address, _):
+        yield lambda fragment="": Viewer(page, address + fragment)
+
+
+def test_pixels(viewer: Callable[[str], Viewer], archive: Path) -> None:
+    """Each pixel has the colour of the class of the call that is innermost there: blue for user, orange for MPI."""
+    trace = reader.read(archive)
+    every = slow.calls(trace)
+    rng, checked = random.Random(3), 0
+    begins = rng.sample(range(900_000), 4)
+    for first, last in [(0, 1_000_000), *((begin, begin + rng.choice((40, 900, 30_000))) for begin in begins)]:
+        view = viewer(f"#w={first}-{last}&messages=0&collectives=0")
+        begin, end = view.window
+        step = (end - begin) / (view.width - 170)
+        for rank in (0, 1):
+            line = view.pixels(24 + 30 * rank + 24)
+            for at in range(2, len(line) - 2):
+                low, high = begin + (at - 1) * step, begin + (at + 2) * step
+                near = [c for c in every if c.location == rank and c.begin <= high and c.end >= low]
+                around = [c for c in near if c.begin <= low and c.end >= high]
+                inner = max(around, key=lambda c: len(c.path), default=None)
+                if inner is None or any(len(c.path) > len(inner.path) for c in near):
+                    continue  # a border of calls
+                red, _, blue = line[at]
+                assert (red > blue) == viewed.NAMES[inner.path[-1]].startswith("MPI"), (first, last, rank, at)
+                checked += 1
+    assert checked > 1000
+
+
+def test_a_call(viewer: Callable[[str], Viewer]) -> None:
+    """The facts of a call, and the ways from a receive to its send, to its caller, to the next call."""
+    view = viewer("#w=100000-120000")
+    view.click(view.x(106_500), 24 + 45)  # rank 1's receive from 104 to 107 us
+    facts = view.facts()
+    assert facts["region"] == "MPI_Recv"
+    assert facts["source"] == f"odd & <file>.c:{viewed.RECV}"
+    assert facts["start"].replace("\u202f", "") == "0.000104000 s"
+    assert facts["duration"] == "3 us (3,000 ns)"
+    assert facts["call"] == "21 of 100 on this row"
+    assert "8 bytes in 1 messages" in facts["received"]
+    assert "tag 20" in view.panel()
+    view.key("m")
+    assert (view.facts()["region"], view.facts()["row"]) == ("MPI_Send", "process 0")
+    assert "call=0.0.105000.1" in view.state
+    view.key("u")
+    assert view.facts()["region"] == "main"
+    assert view.run("return window.hit") is None
+
+
+def test_the_stack_and_odd_names(viewer: Callable[[str], Viewer]) -> None:
+    """A click into the stack of the selected row; a name with markup is text."""
+    view = viewer("#w=780000-920000&row=0:l0")
+    view.click(view.x(800_500), 24 + 2 * 30 + 8 + 18 + 16 + 5)
+    assert view.facts()["region"] == SCRIPT
+    view.press("all calls")
+    assert "2 calls in the window" in view.panel() or "1 calls in the window" in view.panel()
+    assert view.run("return document.querySelectorAll('#panel script, #panel img, #panel b').length") == 0
+    assert view.run("return window.hit") is None
+
+
+def test_back_undoes_a_zoom(viewer: Callable[[str], Viewer], page: Browser) -> None:
+    """Zooms by keys, wheel, selection; the address brings the view back, also in a second page."""
+    view = viewer("#w=0-1000000")
+    time.sleep(0.7)
+    view.wheel(view.x(500_000), 60, -400, ctrl=True)
+    first = view.window
+    assert first[0] > 0
+    assert abs(sum(first) / 2 - 500_000) < 50_000
+    time.sleep(0.7)
+    view.drag(view.x(first[0] + 1000), 30, view.x(first[0] + 50_000), 80)
+    assert "sel=" in view.state
+    time.sleep(0.7)
+    view.key("\ue007")  # Enter
+    assert view.window[1] - view.window[0] == pytest.approx(49_000, rel=0.05)
+    state = view.state
+    page.driver.back()
+    view.settled()
+    assert view.window == first
+    page.driver.back()
+    page.driver.back()
+    view.settled()
+    assert view.window == (0, viewed.LENGTH)
+    other = viewer(state)
+    assert other.state == state
+
+
+def test_everything_by_keyboard(viewer: Callable[[str], Viewer]) -> None:
+    view = viewer("#w=400000-600000")
+    view.key("?")
+    assert "zoom in" in view.run("return document.getElementById('keys').innerText")
+    view.key("\ue00c")  # Escape
+    before = view.window
+    view.key("d", "w")
+    assert view.window[0] > before[0]
+    view.key("\ue015", "c")  # down: the second row; its call in the middle
+    assert view.facts()["row"] == "process 1"
+    view.key("l")
+    assert view.facts()["region"] in viewed.NAMES.values()
+    view.key("/")
+    view.key(*"recv", "\ue007")
+    assert "100 calls" in view.panel() or "calls in the window" in view.panel()
+    view.key("t", "t", "t", "0", "p", "x")
+    assert view.window == (0, viewed.LENGTH)
+
+
+def test_tasks(viewer: Callable[[str], Viewer]) -> None:
+    """What users look for, in at most three actions."""
+    view = viewer("")
+    view.search("Allreduce")  # 1: a collective operation
+    view.run("document.querySelector('.longest button').click()")
+    view.actions += 1  # 2: the longest of all, an outlier
+    assert view.facts()["duration"].startswith("100 us")
+    assert view.actions <= 3
+    view = viewer("#w=100000-120000")
+    view.click(view.x(104_500), 24 + 45)  # 1: a receive that waits
+    view.key("m")  # 2: the culprit
+    assert view.facts()["row"] == "process 0"
+    view = viewer("")
+    view.press("Ranks")  # 1: the time of each process by class
+    assert "MPI" in view.panel()
+
+
+def test_two_archives(archive: Path, page: Browser, tmp_path: Path) -> None:
+    """Two archives above each other, aligned at a call."""
+    with served(tmp_path, archive, archive) as (address, _):
+        view = Viewer(page, address)
+        assert view.run("return document.querySelectorAll('#profile').length") == 2
+        view.run("document.getElementById('align').open = true")
+        fields = "return [...document.querySelectorAll('#align input')]"
+        number, name = view.run(fields)
+        name.send_keys("MPI_Allreduce")
+        number.clear()
+        number.send_keys("2")
+        view.run("[...document.querySelectorAll('#align button')][0].click()")
+        view.settled()
+        assert "align=2*MPI_Allreduce" in view.state
+        assert page.complaints() == []
+
+
+def test_export(viewer: Callable[[str], Viewer], page: Browser, tmp_path: Path) -> None:
+    """SVG and PNG of the picture, and the command for the window."""
+    view = viewer("#w=100000-200000")
+    page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    for kind in ("SVG", "PNG"):
+        view.press(kind)
+    page.until(lambda: {"odd.svg", "odd.png"} <= {path.name for path in tmp_path.iterdir()})
+    text = (tmp_path / "odd.svg").read_text()
+    ElementTree.fromstring(text)
+    assert ">main</text>" in text
+    assert text.count("<rect") > 40
+    assert (tmp_path / "odd.png").read_bytes().startswith(b"\x89PNG")
+    view.press("Command")
+    assert "--from 100000ns --to 200000ns" in view.run("return document.querySelector('#command code').textContent")
+
+
+def test_a_server_that_has_ended(archive: Path, page: Browser, tmp_path: Path) -> None:
+    """The page says that the server is gone, and keeps its picture."""
+    with served(tmp_path, archive) as (address, process):
+        view = Viewer(page, address)
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+        view.key("w")
+        page.until(lambda: "start vtrace view again" in page.text())
+    page.complaints()
+
+
+def test_perfetto(archive: Path, page: Browser, tmp_path: Path) -> None:
+    """Perfetto's page has ranks, calls and communicators. A search finds a call, and for a receive also the send."""
     from selenium.webdriver.common.keys import Keys
 
-    with served(tmp_path, archive, "--most", "1000") as (address, process):
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/", address)
-        page.asked()
+    with served(tmp_path, archive, "--perfetto", "--most", "1000") as (address, _):
+        page.asked(), page.complaints()
         page.open(address)
         assert "odd" in page.text()
         page.driver.switch_to.frame("ui")
@@ -75,10 +268,6 @@ def test_view(archive: Path, page: Browser, tmp_path: Path) -> None:
         page.driver.switch_to.default_content()
         assert page.asked() <= {"http://127.0.0.1", "data://", "blob://"}
         assert page.complaints() == []
-        process.send_signal(signal.SIGINT)
-        assert (process.wait(30), process.stdout and process.stdout.read()) == (0, "")
-        assert process.stderr
-        assert process.stderr.read().splitlines()[-1] == "vtrace: stopped"
 
 
 def test_ssh_line(archive: Path, tmp_path: Path) -> None:
@@ -86,7 +275,7 @@ def test_ssh_line(archive: Path, tmp_path: Path) -> None:
     with served(tmp_path, archive) as (address, process):
         port = address.split(":")[2].split("/")[0]
         assert process.stderr
-        assert "209 calls and 100 messages" in process.stderr.readline()
+        assert "of 2 locations" in process.stderr.readline()
         assert f"ssh -L {port}:127.0.0.1:{port} " in process.stderr.readline()
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from vtrace.timeline import server as module
+from vtrace.timeline.perfetto_site import _PATCHES, PerfettoSite, interface
 from vtrace.timeline.server import Server
 
 
@@ -20,7 +21,8 @@ from vtrace.timeline.server import Server
 def server(tmp_path: Path) -> Iterator[Server]:
     (tmp_path / "a.pftrace").write_bytes(b"trace")
     (tmp_path / "other").write_text("secret")
-    server = Server(tmp_path / "a.pftrace", "<b>odd</b>", ["a <i>caveat</i>"], ["one <i>note</i>"])
+    site = PerfettoSite(tmp_path / "a.pftrace", "<b>odd</b>", ["a <i>caveat</i>"], ["one <i>note</i>"])
+    server = Server(site)
     worker = threading.Thread(target=server.serve_forever, args=(0.05,))
     worker.start()
     yield server
@@ -101,7 +103,7 @@ def test_it_ends_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     clock = SimpleNamespace(now=0, monotonic=lambda: clock.now, sleep=lambda _: time.sleep(0.01))
     monkeypatch.setattr(module, "time", clock)
     (tmp_path / "a.pftrace").write_bytes(b"trace")
-    server = Server(tmp_path / "a.pftrace", "a", [], [])
+    server = Server(PerfettoSite(tmp_path / "a.pftrace", "a", [], []))
     ended = threading.Event()
 
     def work() -> None:
@@ -121,8 +123,9 @@ def test_it_ends_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_what_is_changed_in_the_interface_is_there(server: Server) -> None:
     """The server's replacements in the interface fit the installed version of the package."""
-    original = (module.interface() / "frontend_bundle.js").read_bytes()
-    for theirs, ours in module._PATCHES:
+    original = (interface() / "frontend_bundle.js").read_bytes()
+    bundle = ask(server, f"/{server.token}/ui/frontend_bundle.js")[1]
+    for theirs, ours in _PATCHES:
         assert theirs in original
-        assert theirs not in server.bundle
-        assert ours in server.bundle
+        assert theirs not in bundle
+        assert ours in bundle

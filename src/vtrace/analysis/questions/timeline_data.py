@@ -62,7 +62,7 @@ def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
     shown = Shown(
         trace, window, calls.answer(), messages.answer(), moved.answer(), metrics.answer(), Table({}), Table({})
     )
-    shown.missing = _missing(trace, window, shown.notes)
+    shown.missing = missing(trace, window, shown.notes)
     part = int(totals.answer()["calls"].sum())
     if 0 < part <= most:
         collectives = Collectives()
@@ -89,7 +89,8 @@ def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
     return shown
 
 
-def _missing(trace: Source, window: Selection, notes: list[str]) -> Table:
+def missing(trace: Source, window: Selection, notes: list[str]) -> Table:
+    """The table Shown.missing; adds a line to notes if intervals are left out."""
     found = trace.not_recorded(**window.arguments()).intervals
     row = trace.definitions.ids["locations"].rows(found["location"])
     drawn = np.isin(row, window.rows(trace)) & ~np.isin(found["reason"].astype(str), [FLUSH, *WHOLE_RUN])

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One call, the ways from it to others, and all calls that a search finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.questions.collectives import op_name
+from vtrace.analysis.questions.events import NO_VALUE, Events
+from vtrace.analysis.table import Array
+from vtrace.text import plain
+from vtrace.timeline.call_store import CallStore, LocationCalls
+from vtrace.timeline.columns import pack
+from vtrace.timeline.server import Content, Wrong
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+    from vtrace.timeline.window_data import WindowData
+
+_MOST_ENDS = 50
+"""Messages of a call that are listed."""
+_LONGEST = 12
+"""Outliers of a search."""
+_ARGUMENTS = ("ParameterString", "ParameterInt", "ParameterUnsignedInt")
+
+
+class CallData:
+    """Answers about calls. A call is named by its location, its begin (ns) and its depth."""
+
+    def __init__(self, trace: Source, store: CallStore, data: WindowData) -> None:
+        self._trace, self._store, self._data = trace, store, data
+
+    def describe(self, location: int, begin: int, depth: int) -> dict[str, Any]:
+        """The call's facts. Raises Wrong."""
+        calls = self._store.of([location])[location]
+        at = calls.find(begin, depth)
+        if at < 0:
+            raise Wrong("there is no such call")
+        region, end = int(calls.region[at]), int(calls.end[at])
+        same = np.flatnonzero(calls.region == region)
+        found = self._brief(location, calls, at) | {
+            "exclusive": int(calls.exclusive[at]), "number": int(np.searchsorted(same, at)) + 1, "of": len(same),
+            "children": int(np.count_nonzero(calls.parent == at)), "source": self.region(region),
+            "values": self._values(location, begin, region),
+            "collectives": self._collectives(location, begin, end, region),
+        }  # fmt: skip
+        if calls.parent[at] >= 0:
+            found["caller"] = self._brief(location, calls, int(calls.parent[at]))
+        for name, mine, other, time, far in (
+            ("sends", "sender", "receiver", "send", "receive"), ("receives", "receiver", "sender", "receive", "send"),
+        ):  # fmt: skip
+            found[name] = self._ends(location, (begin, end), mine, other, time, far)
+        return found
+
+    def _brief(self, location: int, calls: LocationCalls, at: int) -> dict[str, Any]:
+        region = int(calls.region[at])
+        return {
+            "location": location, "begin": int(calls.begin[at]), "end": int(calls.end[at]), "region": region,
+            "depth": int(calls.depth[at]), "name": plain(str(self._trace.regions["name"][region])),
+        }  # fmt: skip
+
+    def region(self, region: int) -> dict[str, Any]:
+        """Texts of a region, as the page shows them."""
+        row = {name: plain(str(self._trace.regions[name][region])) for name in ("name", "file", "description")}
+        regions = self._trace.regions
+        activity = regions.activities[int(regions["activity"][region])]
+        return row | {"line": int(regions["line"][region]), "activity": activity}
+
+    def _ends(
+        self, location: int, call: tuple[int, int], mine: str, other: str, time: str, far: str
+    ) -> list[dict[str, int]]:
+        """The messages that a call sends or receives."""
+        table = self._data.messages()
+        inside = (table[mine] == location) & (table[time] >= call[0]) & (table[time] <= call[1])
+        return [
+            {"partner": row[other], "time": row[time], "far": row[far], "bytes": row["bytes"], "tag": row["tag"],
+             "comm": row["comm"]}
+            for row in table.take(np.flatnonzero(inside)[:_MOST_ENDS]).records()
+        ]  # fmt: skip
+
+    def _collectives(self, location: int, begin: int, end: int, region: int) -> list[dict[str, Any]]:
+        instances, parts = self._data.collectives()
+        inside = (parts["location"] == location) & (parts["begin"] >= begin) & (parts["end"] <= end)
+        inside &= parts["region"] == region
+        found = []
+        for part in parts.take(np.flatnonzero(inside)[:1]).records():
+            row = next(instances.take(np.array([part["instance"]])).records())
+            members = parts.take(parts["instance"] == part["instance"])
+            last = int(members["location"][np.argmax(members["begin"])])
+            found.append({
+                "op": op_name(row["op"]), "comm": row["comm"], "begin": row["begin"], "end": row["end"],
+                "last_begin": row["last_begin"], "last": last, "locations": row["locations"],
+                "sent": part["sent"], "received": part["received"], "root": row["root"],
+            })  # fmt: skip
+        return found
+
+    def _values(self, location: int, begin: int, region: int) -> list[list[str]]:
+        """Arguments and attributes of a call's Enter: pairs of names and values."""
+        question = Events((*_ARGUMENTS, "Enter"), True)
+        self._trace.scan([question], [location], begin, begin + 1)
+        rows = [row for row in question.answer().records() if row["time"] == begin]
+        found = []
+        for row in rows:
+            if row.get("region", region) not in (region, NO_VALUE):
+                continue
+            for name, value in row.items():
+                if name.startswith("@") and value != NO_VALUE:
+                    found.append([plain(name[1:]), self._text(name[1:], value)])
+            if row.get("parameter", NO_VALUE) != NO_VALUE:
+                name = plain(str(self._trace.parameters["name"][row["parameter"]]))
+                found.append([name, str(row.get("value", ""))])
+        return found
+
+    def _text(self, attribute: str, value: int) -> str:
+        attributes = self._trace.attributes
+        kinds = attributes["type"][np.flatnonzero(attributes["name"] == attribute)].tolist()
+        if kinds and "STRING" in str(kinds[0]):
+            return plain(str(self._trace.definitions.strings.get(value, value)))
+        if kinds and "DOUBLE" in str(kinds[0]):
+            return f"{np.array([value]).view(np.float64)[0]:g}"
+        return str(value)
+
+    def at(self, location: int, time: int) -> dict[str, Any] | None:
+        """The innermost call of a location at a time."""
+        calls = self._store.of([location])[location]
+        at = calls.innermost(time)
+        return None if at < 0 else self._brief(location, calls, at)
+
+    def go(self, location: int, begin: int, depth: int, way: str, locations: Sequence[int]) -> dict[str, Any] | None:
+        """Another call: caller, callee (the first), next or previous of the region on the row; longest or shortest of
+        the region on these locations. None: there is none. Raises Wrong."""
+        own = self._store.of([location])[location]
+        at = own.find(begin, depth)
+        if at < 0:
+            raise Wrong("there is no such call")
+        if way in ("longest", "shortest"):
+            return self._extreme(int(own.region[at]), way == "longest", locations)
+        same = np.flatnonzero(own.region == own.region[at])
+        place = int(np.searchsorted(same, at))
+        callees = np.flatnonzero(own.parent == at)
+        other = {
+            "caller": int(own.parent[at]), "callee": int(callees[0]) if len(callees) else -1,
+            "next": int(same[place + 1]) if place + 1 < len(same) else -1,
+            "previous": int(same[place - 1]) if place else -1,
+        }  # fmt: skip
+        if way not in other:
+            raise Wrong(f"{way} is not a way")
+        return None if other[way] < 0 else self._brief(location, own, other[way])
+
+    def _extreme(self, region: int, longest: bool, locations: Sequence[int]) -> dict[str, Any] | None:
+        best: tuple[int, int, LocationCalls, int] | None = None
+        for row, calls in self._store.each(locations):
+            same = np.flatnonzero(calls.region == region)
+            if not len(same):
+                continue
+            times = (calls.end - calls.begin)[same] * (-1 if longest else 1)
+            at = int(times.argmin())
+            if best is None or int(times[at]) < best[0]:
+                best = int(times[at]), row, calls, int(same[at])
+        return best and self._brief(best[1], best[2], best[3])
+
+    def nth(self, name: str, number: int, locations: Sequence[int]) -> int | None:
+        """The begin of the n-th call (1: the first) of the region with a name, by time over all locations."""
+        wanted = np.flatnonzero(self._trace.regions["name"] == name)
+        begins = [calls.begin[np.isin(calls.region, wanted)] for _, calls in self._store.each(locations)]
+        found = np.sort(np.concatenate([np.empty(0, np.int64), *begins]))
+        return int(found[number - 1]) if 0 < number <= len(found) else None
+
+    def search(self, text: str, rows: Sequence[Array], window: tuple[int, int], bins: int, exact: bool) -> Content:
+        """The calls in a window whose region's name has the text: marks, the number of calls that begin or last in
+        each bin of each row (at most 255); histogram, calls by the power of two of their time in ns; the longest.
+
+        exact: the name is the text."""
+        names = self._trace.regions["name"].astype(str)
+        lower = text.casefold()
+        wanted = np.array([name == text if exact else lower in name.casefold() for name in names.tolist()], bool)
+        marks, histogram = np.zeros((len(rows), bins), np.uint8), np.zeros(64, np.int64)
+        longest: list[tuple[int, dict[str, Any]]] = []
+        count = total = 0
+        for number, locations in enumerate(rows):
+            for row, calls in self._store.each(locations.tolist()):
+                inside = calls.within(*window)
+                inside = inside[wanted[calls.region[inside]]]
+                times = (calls.end - calls.begin)[inside]
+                count, total = count + len(inside), total + int(times.sum())
+                histogram += np.bincount(np.log2(np.maximum(times, 1)).astype(np.int64), minlength=64)
+                _mark(marks[number], calls, inside, window)
+                for at in inside[np.argsort(-times, kind="stable")[:_LONGEST]].tolist():
+                    longest.append((int(calls.end[at] - calls.begin[at]), self._brief(row, calls, at)))
+        longest.sort(key=lambda pair: (-pair[0], pair[1]["begin"]))
+        regions = np.flatnonzero(wanted)
+        return pack(
+            {"marks": marks.ravel(), "histogram": histogram}, count=count, total=total, regions=len(regions),
+            names=[plain(names[row]) for row in regions[:50].tolist()],
+            longest=[each for _, each in longest[:_LONGEST]],
+        )  # fmt: skip
+
+
+def _mark(line: Array, calls: LocationCalls, inside: Array, window: tuple[int, int]) -> None:
+    """Counts calls in the bins that they touch."""
+    bins, width = len(line), max(1, window[1] - window[0])
+    first = np.clip((calls.begin[inside] - window[0]) * bins // width, 0, bins - 1)
+    last = np.clip((calls.end[inside] - window[0]) * bins // width, 0, bins - 1)
+    steps = np.bincount(first, minlength=bins + 1) - np.bincount(last + 1, minlength=bins + 1)
+    line[:] = np.minimum(line + np.cumsum(steps[:bins]), 255)

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The page: state, data of the traces, and the order in which changes become requests and pictures.
+
+import {paneOf, rowKeys, windowOf} from './draw/chart.js';
+import {layout, visible} from './draw/layout.js';
+import {clamped} from './model/window.js';
+import {levelOf} from './model/tiles.js';
+import {Regions} from './net/regions.js';
+import * as walk from './walk.js';
+import {TileStore} from './net/tile_store.js';
+
+/** @typedef {import('./net/wire.js').Table} Table */
+/**
+ * @typedef {object} TraceData
+ * @property {any} meta as the server describes the trace
+ * @property {Regions} regions
+ * @property {TileStore} tiles
+ * @property {Table} [marks]
+ * @property {Table} [messages]
+ * @property {string} [messagesRows]
+ * @property {Table} [collectives]
+ * @property {Table} [counters]
+ * @property {import('./net/tile_store.js').Calls} [stack]
+ * @property {string} [stackOf]
+ * @property {Table} [found]
+ * @property {{rows: string, bins: number, begin: number, end: number}} [foundAt]
+ */
+
+const MOST_LINKED = 512;
+const SEARCH_BINS = 1024;
+
+export class App {
+  /** @param {import('./model/store.js').Store} store @param {import('./net/client.js').Client} client @param {any[]} metas */
+  constructor(store, client, metas) {
+    this.store = store;
+    this.client = client;
+    this.width = this.height = 0;
+    this.draw = () => {};
+    this.drawOver = () => {};
+    this.afterDraw = () => {};
+    /** @type {{x: number, y: number} | null} */
+    this.hover = null;
+    /** What the server tells about the selected call. @type {any} */
+    this.details = null;
+    this.rowsKey = '';
+    /** @type {Map<number, number>} */
+    this.rows = new Map();
+    /** @type {(() => void)[]} */
+    this.onSettled = [];
+    this.frame = this.overFrame = 0;
+    this.timer = 0;
+    /** ns, of the selected call. @type {number | undefined} */
+    this.callEnd = undefined;
+    /** @type {TraceData[]} */
+    this.traces = metas.map((meta, number) => ({
+      meta, regions: new Regions(client, number, () => this.redraw()), tiles: new TileStore(client, number, () => this.redraw()),
+    }));
+    store.subscribe((state, before) => {
+      this.redraw();
+      if (state.begin !== before.begin || state.end !== before.end || state.scroll !== before.scroll) this.refreshSoon(70);
+      else this.refreshSoon(5);
+    });
+  }
+
+  /** The length of the picture's time: that of the longest trace. */
+  get length() {
+    return Math.max(...this.traces.map(({meta}, number) => meta.duration + (this.store.state.shift[number] ?? 0)));
+  }
+
+  async start() {
+    await Promise.all(this.traces.map(async (trace, number) => {
+      const [marks] = await Promise.all([this.client.table('marks', {trace: number}), trace.regions.start()]);
+      trace.marks = marks;
+    }));
+    this.refreshSoon(0);
+  }
+
+  /** Shows another window. @param {import('./model/window.js').Window} window */
+  show(window) {
+    this.store.set(clamped(window, this.length));
+  }
+
+  get layout() {
+    return layout(this.store.state, this.traces.map(({meta}) => meta), this.width, this.height);
+  }
+
+  /** Row of each location that is drawn. @param {import('./draw/layout.js').Layout} l @param {number} trace */
+  rowOf(l, trace) {
+    const key = `${trace} ${rowKeys(l, trace)}`;
+    if (this.rowsKey !== key) {
+      this.rowsKey = key;
+      this.rows = new Map();
+      const {locations} = this.traces[trace].meta.rows;
+      l.parts[trace].rows.forEach((row, number) => row.places.forEach((place) => this.rows.set(locations[place], number)));
+    }
+    return this.rows;
+  }
+
+  /** The name of the selected row. @param {import('./draw/layout.js').Layout} l */
+  rowName(l) {
+    const {row} = this.store.state;
+    return l.parts[Number(row[0])]?.rows.find((each) => each.key === row.slice(2))?.name.trim() ?? row.slice(2);
+  }
+
+  /** Draws what follows the mouse. */
+  redrawOver() {
+    if (!this.frame && !this.overFrame) this.overFrame = requestAnimationFrame(() => {
+      this.overFrame = 0;
+      this.drawOver();
+    });
+  }
+
+  redraw() {
+    if (!this.frame) this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
+  }
+
+  /** Asks for missing data after a pause. @param {number} ms */
+  refreshSoon(ms) {
+    const now = performance.now();
+    if (!this.timer) this.since = now;
+    else clearTimeout(this.timer);
+    const wait = Math.max(0, Math.min(ms, 120 - (now - (this.since ?? now))));
+    this.timer = window.setTimeout(() => {
+      this.timer = 0;
+      this.refresh();
+    }, wait);
+  }
+
+  refresh() {
+    if (!this.width) return;
+    const {state} = this.store, l = this.layout;
+    for (const [number, trace] of this.traces.entries()) {
+      const part = l.parts[number], {first, last} = visible(l, state.scroll, part);
+      const shown = part.rows.slice(first, last), window = windowOf(this, number);
+      const begin = Math.max(0, window.begin), end = Math.min(trace.meta.duration, window.end);
+      if (end <= begin) continue;
+      trace.tiles.want(shown, begin, end, levelOf((window.end - window.begin) / l.width, trace.meta.top), trace.meta.top);
+      this.askLinks(number, part.rows, rowKeys(l, number), begin, end);
+      if (state.search) this.askFound(number, part.rows, rowKeys(l, number), begin, end);
+      else trace.found = undefined;
+    }
+    this.askPane(l);
+  }
+
+  /** Messages and collective operations. @param {number} number @param {{key: string}[]} rows @param {string} keys
+   * @param {number} begin @param {number} end */
+  async askLinks(number, rows, keys, begin, end) {
+    const {state} = this.store, trace = this.traces[number];
+    const words = {trace: number, rows: rows.length > MOST_LINKED ? '' : rows.map((row) => row.key).join(','), from: begin, to: end};
+    if (!words.rows) return;
+    const filter = {lines: Math.round(this.width / 4), smallest: state.smallest, tag: state.tag, comm: state.comm};
+    if (state.messages) this.client.table('messages', {...words, ...filter}, `messages ${number}`).then((found) => {
+      if (found) [trace.messages, trace.messagesRows] = [found, keys];
+      this.redraw();
+    });
+    if (state.collectives) this.client.table('collectives', words, `collectives ${number}`).then((found) => {
+      if (found) trace.collectives = found;
+      this.redraw();
+    });
+  }
+
+  /** The calls that a search finds. @param {number} number @param {{key: string}[]} rows @param {string} keys
+   * @param {number} begin @param {number} end */
+  async askFound(number, rows, keys, begin, end) {
+    const trace = this.traces[number], {search, exact} = this.store.state;
+    const words = {trace: number, text: search, exact: exact ? 1 : 0, rows: rows.map((row) => row.key).join(','), from: begin, to: end, bins: SEARCH_BINS};
+    const found = await this.client.table('search', words, `search ${number}`);
+    if (!found || search !== this.store.state.search) return;
+    trace.found = found;
+    trace.foundAt = {rows: keys, bins: SEARCH_BINS, begin, end};
+    this.redraw();
+    this.settle();
+  }
+
+  /** Tells the panels that a selection or an answer is complete. */
+  settle() {
+    for (const each of this.onSettled) each();
+  }
+
+  /** The stack and the counters of the selected row. @param {import('./draw/layout.js').Layout} l */
+  async askPane(l) {
+    const {row} = this.store.state, pane = paneOf(this, l);
+    if (!pane) return;
+    const trace = this.traces[pane.trace], {begin, end} = pane.window, key = row.slice(2);
+    const words = {trace: pane.trace, rows: key, from: Math.max(0, begin), to: Math.min(trace.meta.duration, end)};
+    if (words.to <= words.from) return;
+    if (key.startsWith('l')) this.client.table('calls', {...words, shortest: Math.floor((end - begin) / l.width / 2)}, 'stack').then((found) => {
+      if (found) [trace.stack, trace.stackOf] = [/** @type {any} */ (found.columns), row];
+      this.redraw();
+    });
+    else trace.stack = undefined;
+    this.client.table('counters', words, 'counters').then((found) => {
+      if (found) trace.counters = found;
+      this.redraw();
+    });
+  }
+
+  /** @type {(trace: number, call: any) => Promise<void>} */
+  chooseCall = (trace, call) => walk.chooseCall(this, trace, call);
+  /** @type {(way: string, all?: boolean) => Promise<void>} */
+  go = (way, all) => walk.go(this, way, all);
+  /** @type {(end?: {partner: number, far: number}) => Promise<void>} */
+  goPartner = (end) => walk.goPartner(this, end);
+  callAtCentre = () => walk.callAtCentre(this);
+  zoomToChoice = () => walk.zoomToChoice(this);
+  /** @type {(step: number) => void} */
+  nextRow = (step) => walk.nextRow(this, step);
+  clear = () => walk.clear(this);
+
+  selectWindow() {
+    const {begin, end} = this.store.state;
+    this.store.set({selection: {begin, end, first: '', last: ''}});
+    this.settle();
+  }
+
+  /** Set by the panels. */
+  nextPanel() {}
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The places of all parts of the chart, in CSS pixels: axis, names, rows, and the pane of the selected row below.
+
+import {fitted, rowAt, rowHeight, rowsOf} from '../model/rows.js';
+
+export const AXIS = 24, STACK_ROW = 16, GAP = 18;
+
+/** @typedef {import('../model/rows.js').Row} Row */
+/** @typedef {{rows: Row[], begin: number, high: number, top: number, height: number}} Part rows of a trace; begin: their y if nothing were scrolled */
+/**
+ * @typedef {object} Layout
+ * @property {number} width of the plot, without the names
+ * @property {number} left where the plot begins
+ * @property {number} top
+ * @property {number} bottom of the rows
+ * @property {number} height of the chart
+ * @property {Part[]} parts one for each trace
+ * @property {number} most the largest scroll
+ */
+
+/**
+ * @param {import('../model/store.js').State} state @param {any[]} traces as the server describes them
+ * @param {number} width @param {number} height
+ * @returns {Layout}
+ */
+export function layout(state, traces, width, height) {
+  const left = Math.min(170, Math.round(width / 4));
+  const pane = state.row ? Math.min(Math.round(height * 0.34), 260) : 0;
+  const bottom = Math.max(AXIS + 20, height - pane);
+  const room = (bottom - AXIS) / traces.length - (traces.length > 1 ? GAP : 0);
+  const open = new Set(state.open);
+  const parts = [];
+  let begin = 0;
+  for (const [number, trace] of traces.entries()) {
+    if (traces.length > 1) begin += GAP;
+    const all = rowsOf(trace.rows, trace.finest, state.fold, open, number);
+    const rows = state.zoom <= 1 ? fitted(all, Math.max(1, Math.floor(room))) : all;
+    const high = rowHeight(rows.length, room, state.zoom);
+    parts.push({rows, begin, high, top: AXIS, height: rows.length * high});
+    begin += rows.length * high;
+  }
+  const low = pane ? Math.min(bottom, AXIS + begin + 8) : bottom; // few rows: the pane begins below them
+  return {width: width - left, left, top: AXIS, bottom: low, height, parts, most: Math.max(0, begin - (low - AXIS))};
+}
+
+/** The y of a row. @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */
+export function rowTop(l, scroll, part, row) {
+  return l.top + part.begin + row * part.high - scroll;
+}
+
+/** The rows of a part on the screen: first and last, exclusive. @param {Layout} l @param {number} scroll @param {Part} part */
+export function visible(l, scroll, part) {
+  const first = Math.max(0, Math.floor((scroll - part.begin) / part.high));
+  const last = Math.min(part.rows.length, Math.ceil((scroll - part.begin + l.bottom - l.top) / part.high));
+  return {first, last: Math.max(first, last)};
+}
+
+/** The row at a place of the chart. @param {Layout} l @param {number} scroll @param {number} y @returns {Row | undefined} */
+export function rowAtPoint(l, scroll, y) {
+  if (y < l.top || y >= l.bottom) return undefined;
+  for (const part of l.parts) {
+    const row = rowAt(y - l.top - part.begin, part.high, scroll, part.rows.length);
+    if (row >= 0) return part.rows[row];
+  }
+  return undefined;
+}
+
+/** The middle of the row with a location (-1: not on the page). @param {Layout} l @param {number} scroll
+ * @param {number} trace @param {Map<number, number>} rowOf @param {number} location */
+export function middle(l, scroll, trace, rowOf, location) {
+  const row = rowOf.get(location);
+  const part = l.parts[trace];
+  return row === undefined ? NaN : rowTop(l, scroll, part, row) + part.high / 2;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What changes with the mouse, above the picture: selection, the selected call, the place of the mouse.
+
+import {duration} from '../model/time.js';
+import {paneOf, paperOf, windowOf} from './chart.js';
+import {AXIS, STACK_ROW, rowTop} from './layout.js';
+
+/** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
+ * @param {import('./layout.js').Layout} l @param {boolean} dark */
+export function drawOver(app, s, l, dark) {
+  const paper = paperOf(app, dark), {state} = app.store;
+  const scale = l.width / (state.end - state.begin);
+  /** @param {number} time */
+  const x = (time) => Math.max(l.left, Math.min(l.left + l.width, l.left + (time - state.begin) * scale));
+  const chosen = state.selection;
+  if (chosen) {
+    const [x0, x1] = [x(chosen.begin), x(chosen.end)];
+    const {y0, y1} = selectedRows(app, l);
+    s.veil(l.left, AXIS, x0 - l.left, l.bottom - AXIS, paper.back, 0.45);
+    s.veil(x1, AXIS, l.left + l.width - x1, l.bottom - AXIS, paper.back, 0.45);
+    s.frame(x0, y0, Math.max(2, x1 - x0), y1 - y0, paper.pick, 1.5);
+    s.text(duration(chosen.end - chosen.begin), x0 + 4, AXIS + 13, paper.pick);
+  }
+  if (state.call) drawCall(app, s, l, paper);
+  const {hover} = app;
+  if (hover && hover.x >= l.left) {
+    s.line(hover.x + 0.5, AXIS, hover.x + 0.5, l.height, paper.faint, 1, 0.6);
+  }
+}
+
+/** @param {import('../app.js').App} app @param {import('./layout.js').Layout} l */
+function selectedRows(app, l) {
+  const chosen = app.store.state.selection, {scroll} = app.store.state;
+  let y0 = l.top, y1 = l.bottom;
+  for (const part of l.parts) {
+    const first = part.rows.findIndex((row) => row.key === chosen?.first), last = part.rows.findIndex((row) => row.key === chosen?.last);
+    if (first < 0 || last < 0) continue;
+    y0 = Math.max(l.top, rowTop(l, scroll, part, Math.min(first, last)));
+    y1 = Math.min(l.bottom, rowTop(l, scroll, part, Math.max(first, last) + 1));
+    break;
+  }
+  return {y0, y1: Math.max(y0 + 2, y1)};
+}
+
+/** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
+ * @param {import('./layout.js').Layout} l @param {any} paper */
+function drawCall(app, s, l, paper) {
+  const {call, row, scroll} = app.store.state;
+  if (!call) return;
+  const window = windowOf(app, call.trace), scale = l.width / (window.end - window.begin);
+  const end = app.callEnd ?? call.begin;
+  const x0 = Math.max(l.left, l.left + (call.begin - window.begin) * scale);
+  const x1 = Math.min(l.left + l.width, l.left + (end - window.begin) * scale);
+  if (x1 < l.left || x0 > l.left + l.width) return;
+  const number = app.rowOf(l, call.trace).get(call.location);
+  const part = l.parts[call.trace];
+  if (number !== undefined && part) {
+    const y = rowTop(l, scroll, part, number);
+    if (y >= l.top && y < l.bottom) s.frame(x0 - 1, y, Math.max(3, x1 - x0 + 2), Math.max(3, Math.min(part.high, l.bottom - y)), paper.pick, 2);
+  }
+  const pane = paneOf(app, l);
+  if (pane && row === `${call.trace}:l${call.location}`) {
+    s.frame(x0 - 1, pane.top + call.depth * STACK_ROW - 1, Math.max(3, x1 - x0 + 2), STACK_ROW + 1, paper.pick, 2);
+  }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A row of the picture: tiles as shares of classes, and single calls where tiles are too coarse.
+
+import {heat, mixed, shade} from '../model/colours.js';
+import {BINS} from '../model/tiles.js';
+
+/** @typedef {import('../net/tile_store.js').Tile} Tile */
+/** @typedef {import('../net/tile_store.js').Calls} Calls */
+/**
+ * @typedef {object} Paint
+ * @property {number[]} classes colours by class
+ * @property {Uint8Array} classOf class by region
+ * @property {number} idle
+ * @property {number} washed colour towards which all but the found calls fade
+ * @property {'class' | 'region' | 'heat'} colour
+ * @property {((region: number) => boolean) | null} found whether a search finds a region; null: no search
+ * @property {number} longest ns, for heat
+ */
+
+const STACKED = 6;
+
+/** The colour of a call. @param {Paint} paint @param {number} region @param {number} ns */
+export function callColour(paint, region, ns) {
+  const base = paint.classes[paint.classOf[region] ?? 0] ?? 0x999999;
+  let colour = paint.colour === 'heat' ? heat(Math.log(Math.max(1, ns)) / Math.log(Math.max(2, paint.longest)))
+    : paint.colour === 'region' ? shade(hue(region), region) : shade(base, region);
+  if (paint.found && !paint.found(region)) colour = mixed(colour, paint.washed, 0.8);
+  return colour;
+}
+
+const HUES = [0x56b4e9, 0xd55e00, 0x009e73, 0xf0e442, 0xcc79a7, 0x0072b2, 0x999999, 0xe69f00];
+
+/** @param {number} region */
+function hue(region) {
+  return HUES[((region * 2654435761) >>> 8) % HUES.length];
+}
+
+/**
+ * Draws a part of a tile in a row.
+ * @param {import('./surface.js').Surface} s @param {Paint} paint
+ * @param {{tile: Tile, level: number, number: number, from: number, to: number}} part
+ * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row begin, end: ns
+ */
+export function drawTile(s, paint, part, row) {
+  const {tile} = part, wide = 2 ** part.level, scale = row.width / (row.end - row.begin);
+  const base = part.number * BINS;
+  const first = Math.max(0, Math.floor(part.from / wide) - base), last = Math.min(BINS, Math.ceil(part.to / wide) - base);
+  const low = row.left + (part.from - row.begin) * scale, high = row.left + (part.to - row.begin) * scale;
+  /** @type {Float64Array} */
+  const sums = new Float64Array(paint.classes.length);
+  const column = {x: NaN, end: NaN, bins: 0, region: 0, share: -1, sums};
+  const finish = () => {
+    if (column.bins) paintColumn(s, paint, column, row);
+    sums.fill(0);
+    column.bins = 0;
+    column.share = -1;
+  };
+  for (let bin = first; bin < last; bin += 1) {
+    const x0 = Math.max(low, row.left + ((base + bin) * wide - row.begin) * scale);
+    const x1 = Math.min(high, row.left + ((base + bin + 1) * wide - row.begin) * scale);
+    if (column.bins && Math.floor(x0) !== Math.floor(column.x)) finish();
+    if (!column.bins) column.x = x0;
+    column.end = x1;
+    column.bins += 1;
+    for (const [number, shares] of tile.classes) sums[number] += shares[bin];
+    if (tile.share[bin] > column.share) [column.share, column.region] = [tile.share[bin], tile.region[bin]];
+  }
+  finish();
+}
+
+/**
+ * A pixel column, or a wide bin: classes on one another in proportion, each at least a pixel; in a thin row the class
+ * with the most time.
+ * @param {import('./surface.js').Surface} s @param {Paint} paint
+ * @param {{x: number, end: number, bins: number, region: number, sums: Float64Array}} column
+ * @param {{y: number, h: number}} row
+ */
+function paintColumn(s, paint, column, row) {
+  const x = Math.floor(column.x), width = Math.max(1, Math.ceil(column.end) - x);
+  const whole = 255 * column.bins;
+  const top = column.region - 1;
+  let total = 0, best = -1;
+  for (let c = 0; c < column.sums.length; c += 1) {
+    total += column.sums[c];
+    if (column.sums[c] > 0 && (best < 0 || column.sums[c] > column.sums[best])) best = c;
+  }
+  if (best < 0) return;
+  /** @param {number} c */
+  const colour = (c) => {
+    const own = top >= 0 && paint.classOf[top] === c;
+    if (own) return callColour(paint, top, paint.longest ** 0.5);
+    const plain = paint.classes[c];
+    return paint.found ? mixed(plain, paint.washed, 0.8) : plain;
+  };
+  if (row.h < STACKED) {
+    s.fill(x, row.y, width, row.h, mixed(paint.idle, colour(best), Math.min(1, 0.25 + (0.75 * total) / whole)));
+    return;
+  }
+  let y = row.y + row.h;
+  const scale = row.h / Math.max(whole, total);
+  let left = row.h;
+  for (let c = 0; c < column.sums.length; c += 1) {
+    if (!column.sums[c] || left <= 0) continue;
+    const high = Math.min(left, Math.max(1, Math.round(column.sums[c] * scale)));
+    y -= high;
+    left -= high;
+    s.fill(x, y, width, high, colour(c));
+  }
+}
+
+/**
+ * Draws the single calls of a row: outer calls first, so that the innermost call is on top.
+ * @param {import('./surface.js').Surface} s @param {Paint} paint @param {Calls} calls
+ * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
+ * @param {number} from ns: the part to draw @param {number} to
+ */
+export function drawCalls(s, paint, calls, row, from, to) {
+  const scale = row.width / (row.end - row.begin);
+  const low = row.left + (Math.max(from, row.begin) - row.begin) * scale;
+  const high = row.left + (Math.min(to, row.end) - row.begin) * scale;
+  s.fill(low, row.y, high - low, row.h, paint.idle);
+  for (let at = 0; at < calls.begin.length; at += 1) {
+    if (calls.end[at] < from || calls.begin[at] >= to) continue;
+    const x0 = Math.max(low, row.left + (calls.begin[at] - row.begin) * scale);
+    const x1 = Math.min(high, row.left + (calls.end[at] - row.begin) * scale);
+    s.fill(x0, row.y, x1 - x0, row.h, callColour(paint, calls.region[at], calls.end[at] - calls.begin[at]));
+  }
+}
+
+/**
+ * The names of calls in a row, where they fit: each where the call is the innermost first.
+ * @param {import('./surface.js').Surface} s @param {{tile: Calls, from: number}[]} pieces in the order of time
+ * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
+ * @param {(region: number) => string} name @param {(region: number, ns: number) => number} ink
+ */
+export function labelCalls(s, pieces, row, name, ink) {
+  const scale = row.width / (row.end - row.begin);
+  /** @type {{begin: number, end: number, depth: number, region: number} | null} */
+  let last = null;
+  /** @param {number} next */
+  const label = (next) => {
+    if (!last) return;
+    const x0 = Math.max(row.left, row.left + (last.begin - row.begin) * scale);
+    const x1 = Math.min(row.left + row.width, row.left + (Math.min(next, last.end) - row.begin) * scale);
+    if (x1 - x0 >= 24) s.text(name(last.region), x0 + 3, row.y + row.h / 2 + 4, ink(last.region, last.end - last.begin), x1 - x0 - 5);
+  };
+  pieces.forEach(({tile, from}, piece) => {
+    for (let at = 0; at < tile.begin.length; at += 1) {
+      if (piece && tile.begin[at] < from) continue; // an earlier piece has it
+      label(tile.begin[at]);
+      last = {begin: tile.begin[at], end: tile.end[at], depth: tile.depth[at], region: tile.region[at]};
+    }
+  });
+  label(Infinity);
+}

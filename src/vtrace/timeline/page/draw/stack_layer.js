@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The pane of the selected row: its call stack over time, and its counters.
+
+import {needsLight} from '../model/colours.js';
+import {STACK_ROW} from './layout.js';
+import {callColour} from './rows_layer.js';
+
+const CURVE = 34;
+
+/** @typedef {import('../net/tile_store.js').Calls} Calls */
+
+/**
+ * @typedef {{top: number, bottom: number, left: number, width: number, x: (time: number) => number}} Pane
+ * @param {Calls} calls @param {Pane} pane
+ * @param {(at: number, x0: number, x1: number, y: number) => void} each gets the calls on the screen
+ */
+function onScreen(calls, pane, each) {
+  const right = pane.left + pane.width;
+  for (let at = 0; at < calls.begin.length; at += 1) {
+    const y = pane.top + calls.depth[at] * STACK_ROW;
+    const x0 = Math.max(pane.left, pane.x(calls.begin[at])), x1 = Math.min(right, pane.x(calls.end[at]));
+    if (y + STACK_ROW <= pane.bottom && x1 >= pane.left && x0 <= right) each(at, x0, x1, y);
+  }
+}
+
+/**
+ * @param {import('./surface.js').Surface} s @param {import('./rows_layer.js').Paint} paint @param {Calls} calls
+ * @param {Pane} pane
+ */
+export function fillStack(s, paint, calls, pane) {
+  onScreen(calls, pane, (at, x0, x1, y) => {
+    s.fill(x0, y, Math.max(1, x1 - x0 - 0.5), STACK_ROW - 1, callColour(paint, calls.region[at], calls.end[at] - calls.begin[at]));
+  });
+}
+
+/**
+ * @param {import('./surface.js').Surface} s @param {import('./rows_layer.js').Paint} paint @param {Calls} calls
+ * @param {Pane} pane @param {(region: number) => string} name
+ */
+export function labelStack(s, paint, calls, pane, name) {
+  onScreen(calls, pane, (at, x0, x1, y) => {
+    if (x1 - x0 < 22) return;
+    const colour = callColour(paint, calls.region[at], calls.end[at] - calls.begin[at]);
+    s.text(name(calls.region[at]), x0 + 3, y + 11, needsLight(colour) ? 0xffffff : 0x000000, x1 - x0 - 5);
+  });
+}
+
+/** The call of the stack at a place, -1: none. @param {Calls} calls @param {number} time @param {number} depth
+ * @param {number} slack ns */
+export function stackCall(calls, time, depth, slack) {
+  let best = -1;
+  for (let at = 0; at < calls.begin.length; at += 1) {
+    if (calls.depth[at] === depth && calls.begin[at] - slack <= time && calls.end[at] + slack >= time) best = at;
+  }
+  return best;
+}
+
+/** The deepest call's depth + 1. @param {Calls} calls */
+export function deepest(calls) {
+  let found = 0;
+  for (let at = 0; at < calls.depth.length; at += 1) found = Math.max(found, calls.depth[at] + 1);
+  return found;
+}
+
+/**
+ * Curves of counters from `top` on, each with its name, lowest and highest value.
+ * @param {import('./surface.js').Surface} s @param {import('../net/wire.js').Table} table
+ * @param {{top: number, bottom: number, left: number, width: number, x: (time: number) => number}} pane @param {any} paper
+ */
+export function drawCounters(s, table, pane, paper) {
+  const {series, time, value} = table.columns;
+  table.notes.series.forEach((/** @type {any} */ one, /** @type {number} */ number) => {
+    const y = pane.top + number * CURVE;
+    if (y + CURVE > pane.bottom) return;
+    let low = Infinity, high = -Infinity;
+    for (let at = 0; at < series.length; at += 1) if (series[at] === number) [low, high] = [Math.min(low, value[at]), Math.max(high, value[at])];
+    if (low > high) return;
+    const scale = (CURVE - 8) / (high - low || 1);
+    /** @type {number[]} */
+    const points = [];
+    for (let at = 0; at < series.length; at += 1) {
+      if (series[at] !== number) continue;
+      const x = Math.max(pane.left, Math.min(pane.left + pane.width, pane.x(time[at])));
+      if (points.length) points.push(x, points[points.length - 1]);
+      points.push(x, y + CURVE - 4 - (value[at] - low) * scale);
+    }
+    if (points.length) points.push(pane.left + pane.width, points[points.length - 1]);
+    s.curve(points, paper.text);
+    s.text(one.name, 6, y + 14, paper.text, pane.left - 12);
+    s.text(`${shown(low)} to ${shown(high)} ${one.unit}`, 6, y + 27, paper.faint, pane.left - 12, 10);
+  });
+}
+
+/** @param {number} value */
+function shown(value) {
+  return Number(value.toPrecision(4)).toLocaleString('en-US');
+}
+

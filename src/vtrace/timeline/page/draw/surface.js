@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where pictures are drawn: a canvas on the screen, or SVG. Rectangles of rows go into pixels, all else is drawn above.
+// All places are in CSS pixels.
+
+import {css} from '../model/colours.js';
+
+/**
+ * @typedef {object} Surface
+ * @property {number} width
+ * @property {number} height
+ * @property {(x: number, y: number, w: number, h: number, colour: number) => void} fill opaque, at least a pixel
+ * @property {() => void} flush ends the pixels: what follows is drawn above them
+ * @property {(x0: number, y0: number, x1: number, y1: number, colour: number, width?: number, alpha?: number) => void} line
+ * @property {(x: number, y: number, w: number, h: number, colour: number, alpha: number) => void} veil
+ * @property {(x: number, y: number, w: number, h: number, colour: number, width?: number) => void} frame
+ * @property {(points: number[], colour: number) => void} curve x, y, x, y ...
+ * @property {(text: string, x: number, y: number, colour: number, room?: number, size?: number) => void} text
+ */
+
+/** A canvas of the screen. @implements {Surface} */
+export class CanvasSurface {
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d', {alpha: true}));
+    this.scale = 1;
+    this.width = this.height = 0;
+    this.image = new ImageData(1, 1);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+  }
+
+  /** Begins a picture. @param {number} width @param {number} height @param {number} back colour */
+  begin(width, height, back) {
+    this.scale = window.devicePixelRatio || 1;
+    [this.width, this.height] = [width, height];
+    const w = Math.max(1, Math.round(width * this.scale)), h = Math.max(1, Math.round(height * this.scale));
+    if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
+    if (this.image.width !== w || this.image.height !== h) {
+      this.image = new ImageData(w, h);
+      this.pixels = new Uint32Array(this.image.data.buffer);
+    }
+    this.pixels.fill(pixel(back));
+  }
+
+  /** @type {Surface['fill']} */
+  fill(x, y, w, h, colour) {
+    const {width, height} = this.image, s = this.scale;
+    const x0 = Math.max(0, Math.round(x * s)), x1 = Math.min(width, Math.max(x0 + 1, Math.round((x + w) * s)));
+    const y0 = Math.max(0, Math.round(y * s)), y1 = Math.min(height, Math.max(y0 + 1, Math.round((y + h) * s)));
+    const value = pixel(colour);
+    for (let line = y0; line < y1; line += 1) this.pixels.fill(value, line * width + x0, line * width + x1);
+  }
+
+  flush() {
+    this.context.setTransform(1, 0, 0, 1, 0, 0);
+    this.context.putImageData(this.image, 0, 0);
+    this.context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
+  }
+
+  /** Begins a picture of lines alone, clear elsewhere. @param {number} width @param {number} height */
+  clear(width, height) {
+    this.scale = window.devicePixelRatio || 1;
+    [this.width, this.height] = [width, height];
+    const w = Math.max(1, Math.round(width * this.scale)), h = Math.max(1, Math.round(height * this.scale));
+    if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
+    this.context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
+    this.context.clearRect(0, 0, width, height);
+  }
+
+  /** @type {Surface['line']} */
+  line(x0, y0, x1, y1, colour, width = 1, alpha = 1) {
+    const c = this.context;
+    c.globalAlpha = alpha;
+    c.strokeStyle = css(colour);
+    c.lineWidth = width;
+    c.beginPath();
+    c.moveTo(x0, y0);
+    c.lineTo(x1, y1);
+    c.stroke();
+    c.globalAlpha = 1;
+  }
+
+  /** @type {Surface['veil']} */
+  veil(x, y, w, h, colour, alpha) {
+    this.context.globalAlpha = alpha;
+    this.context.fillStyle = css(colour);
+    this.context.fillRect(x, y, Math.max(w, 1 / this.scale), h);
+    this.context.globalAlpha = 1;
+  }
+
+  /** @type {Surface['frame']} */
+  frame(x, y, w, h, colour, width = 1) {
+    this.context.strokeStyle = css(colour);
+    this.context.lineWidth = width;
+    this.context.strokeRect(x + width / 2, y + width / 2, Math.max(w - width, 1), Math.max(h - width, 1));
+  }
+
+  /** @type {Surface['curve']} */
+  curve(points, colour) {
+    const c = this.context;
+    c.strokeStyle = css(colour);
+    c.lineWidth = 1;
+    c.beginPath();
+    for (let at = 0; at < points.length; at += 2) c.lineTo(points[at], points[at + 1]);
+    c.stroke();
+  }
+
+  /** @type {Surface['text']} */
+  text(text, x, y, colour, room = Infinity, size = 11) {
+    const c = this.context;
+    c.font = `${size}px system-ui, sans-serif`;
+    const shown = fitting(text, room, (part) => c.measureText(part).width);
+    c.fillStyle = css(colour);
+    if (shown) c.fillText(shown, x, y);
+  }
+}
+
+/** SVG, for export. @implements {Surface} */
+export class SvgSurface {
+  /** @param {number} width @param {number} height @param {number} back */
+  constructor(width, height, back) {
+    this.width = width;
+    this.height = height;
+    /** @type {string[]} */
+    this.parts = [`<rect width="${width}" height="${height}" fill="${css(back)}"/>`];
+  }
+
+  /** @type {Surface['fill']} */
+  fill(x, y, w, h, colour) {
+    const last = this.last;
+    if (last && last.colour === colour && last.y === y && last.h === h && Math.abs(last.x + last.w - x) < 0.01) {
+      last.w = x + w - last.x;
+      return;
+    }
+    this.flush();
+    this.last = {x, y, w, h, colour};
+  }
+
+  flush() {
+    const {last} = this;
+    if (last) this.parts.push(`<rect x="${n(last.x)}" y="${n(last.y)}" width="${n(Math.max(last.w, 0.5))}" height="${n(last.h)}" fill="${css(last.colour)}"/>`);
+    this.last = undefined;
+  }
+
+  /** @type {Surface['line']} */
+  line(x0, y0, x1, y1, colour, width = 1, alpha = 1) {
+    this.flush();
+    this.parts.push(`<line x1="${n(x0)}" y1="${n(y0)}" x2="${n(x1)}" y2="${n(y1)}" stroke="${css(colour)}" stroke-width="${width}" opacity="${alpha}"/>`);
+  }
+
+  /** @type {Surface['veil']} */
+  veil(x, y, w, h, colour, alpha) {
+    this.flush();
+    this.parts.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" fill="${css(colour)}" opacity="${alpha}"/>`);
+  }
+
+  /** @type {Surface['frame']} */
+  frame(x, y, w, h, colour, width = 1) {
+    this.flush();
+    this.parts.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" fill="none" stroke="${css(colour)}" stroke-width="${width}"/>`);
+  }
+
+  /** @type {Surface['curve']} */
+  curve(points, colour) {
+    this.flush();
+    this.parts.push(`<polyline points="${points.map(n).join(' ')}" fill="none" stroke="${css(colour)}"/>`);
+  }
+
+  /** @type {Surface['text']} */
+  text(text, x, y, colour, room = Infinity, size = 11) {
+    this.flush();
+    const shown = fitting(text, room, (part) => part.length * size * 0.55);
+    if (shown) this.parts.push(`<text x="${n(x)}" y="${n(y)}" fill="${css(colour)}" font-size="${size}">${escaped(shown)}</text>`);
+  }
+
+  /** The file's text. */
+  toString() {
+    this.flush();
+    const {width, height} = this;
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif">\n${this.parts.join('\n')}\n</svg>\n`;
+  }
+}
+
+/** The begin of a text that fits, '' if less than two characters do. @param {string} text @param {number} room
+ * @param {(text: string) => number} measure */
+export function fitting(text, room, measure) {
+  if (room === Infinity || measure(text) <= room) return text;
+  if (room < 14) return '';
+  let low = 0, high = text.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (measure(`${text.slice(0, middle)}\u2026`) <= room) low = middle;
+    else high = middle - 1;
+  }
+  return low >= 2 ? `${text.slice(0, low)}\u2026` : '';
+}
+
+/** @param {number} colour */
+function pixel(colour) {
+  return (0xff000000 | ((colour & 255) << 16) | (colour & 0xff00) | (colour >> 16)) >>> 0;
+}
+
+/** @param {number} value */
+function n(value) {
+  return String(Math.round(value * 100) / 100);
+}
+
+/** @param {string} text */
+function escaped(text) {
+  return text.replace(/[&<>"\u0000-\u001f]/g, (each) => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;'})[each] ?? '?');
+}

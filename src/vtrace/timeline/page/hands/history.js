@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The address holds the state. A new entry for each step that Back undoes; steps in quick succession are one.
+
+import {INITIAL, STEPS, same} from '../model/store.js';
+import {clamped} from '../model/window.js';
+
+const PAUSE = 600;
+
+/**
+ * @param {import('../app.js').App} app @param {(state: import('../model/store.js').State) => string} fragment
+ * @param {(text: string) => Partial<import('../model/store.js').State>} values
+ */
+export function installHistory(app, fragment, values) {
+  const {store} = app;
+  const whole = {begin: store.state.begin, end: store.state.end, row: store.state.row};
+  let last = 0, restoring = false;
+  history.replaceState(null, '', fragment(store.state));
+  store.subscribe((state, before) => {
+    if (restoring) return;
+    const isStep = STEPS.some((key) => !same(state[key], before[key]));
+    const now = performance.now();
+    if (isStep && now - last > PAUSE) history.pushState(null, '', fragment(state));
+    else history.replaceState(null, '', fragment(state));
+    if (isStep) last = now;
+  });
+  window.addEventListener('popstate', () => {
+    restoring = true;
+    const found = {...INITIAL, ...whole, ...values(location.hash)};
+    store.set({...found, ...clamped(found, app.length)});
+    restoring = false;
+    last = 0;
+  });
+}

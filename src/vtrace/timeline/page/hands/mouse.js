@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The mouse: wheel scrolls, Ctrl and wheel zooms, drag selects, a click chooses a call, a double click zooms in.
+
+import {paneOf, windowOf} from '../draw/chart.js';
+import {AXIS, STACK_ROW, rowAtPoint} from '../draw/layout.js';
+import {stackCall} from '../draw/stack_layer.js';
+import {moved, zoomed} from '../model/window.js';
+import {byId} from '../panels/dom.js';
+
+const DRAG = 4;
+
+/** @param {import('../app.js').App} app */
+export function installMouse(app) {
+  const chart = byId('chart'), {store} = app;
+  /** @type {{x: number, y: number, pan: boolean, begin: number, end: number} | null} */
+  let press = null;
+  let dragged = false;
+  /** @param {MouseEvent} event */
+  const place = (event) => {
+    const box = chart.getBoundingClientRect();
+    return {x: event.clientX - box.left, y: event.clientY - box.top};
+  };
+  chart.addEventListener('wheel', (event) => {
+    event.preventDefault();
+    wheel(app, event, place(event).x);
+  }, {passive: false});
+  chart.addEventListener('mousedown', (event) => {
+    if (event.button > 1) return;
+    const {x, y} = place(event);
+    const {begin, end} = store.state;
+    press = {x, y, pan: event.button === 1 || event.shiftKey || y < AXIS, begin, end};
+    dragged = false;
+    chart.focus();
+    event.preventDefault();
+  });
+  window.addEventListener('mousemove', (event) => {
+    const at = place(event);
+    app.hover = at.x >= 0 && at.y >= 0 && at.x < app.width && at.y < app.height ? at : null;
+    app.redrawOver();
+    if (!press) return;
+    dragged ||= Math.abs(at.x - press.x) > DRAG || Math.abs(at.y - press.y) > DRAG;
+    if (!dragged) return;
+    if (press.pan) app.show(moved(press, ((press.x - at.x) / app.layout.width) * (press.end - press.begin)));
+    else select(app, press, at);
+  });
+  window.addEventListener('mouseup', (event) => {
+    if (!press) return;
+    const at = place(event), pressed = press;
+    press = null;
+    if (dragged && !pressed.pan) app.settle();
+    else if (!dragged) click(app, at);
+  });
+  chart.addEventListener('dblclick', () => app.zoomToChoice());
+}
+
+/** @param {import('../app.js').App} app @param {WheelEvent} event @param {number} x */
+function wheel(app, event, x) {
+  const {state} = app.store, l = app.layout;
+  const step = event.deltaMode === 1 ? 30 : 1;
+  if (event.ctrlKey || event.metaKey) {
+    const at = state.begin + ((Math.max(l.left, x) - l.left) / l.width) * (state.end - state.begin);
+    app.show(zoomed(state, Math.exp(event.deltaY * step * 0.002), at));
+  } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+    app.show(moved(state, ((event.deltaX || event.deltaY) * step * (state.end - state.begin)) / l.width));
+  } else {
+    app.store.set({scroll: Math.max(0, Math.min(l.most, state.scroll + event.deltaY * step))});
+  }
+}
+
+/** @param {import('../app.js').App} app @param {{x: number, y: number}} from @param {{x: number, y: number}} to */
+function select(app, from, to) {
+  const l = app.layout, {state} = app.store;
+  const [low, high] = [Math.min(from.x, to.x), Math.max(from.x, to.x)].map((x) => Math.max(0, x - l.left) / l.width);
+  const first = rowAtPoint(l, state.scroll, from.y), last = rowAtPoint(l, state.scroll, Math.max(AXIS + 1, Math.min(to.y, l.bottom - 1)));
+  const wide = state.end - state.begin;
+  const begin = Math.floor(state.begin + low * wide);
+  app.store.set({selection: {
+    begin: Math.max(0, begin), end: Math.max(begin + 1, Math.ceil(state.begin + Math.min(1, high) * wide)),
+    first: first?.key ?? '', last: (last ?? first)?.key ?? '',
+  }});
+}
+
+/** @param {import('../app.js').App} app @param {{x: number, y: number}} at */
+async function click(app, at) {
+  const l = app.layout, {state} = app.store, row = rowAtPoint(l, state.scroll, at.y);
+  if (at.x < l.left) {
+    if (row) app.store.set({row: `${row.trace}:${row.key}`});
+    return;
+  }
+  const pane = paneOf(app, l);
+  if (pane && at.y >= pane.top) return clickStack(app, at, pane);
+  if (!row) return void app.store.set({selection: null, call: null});
+  const window = windowOf(app, row.trace);
+  const time = Math.floor(window.begin + ((at.x - l.left) / l.width) * (window.end - window.begin));
+  app.store.set({row: `${row.trace}:${row.key}`, selection: null});
+  if (row.location < 0) return;
+  const found = await app.client.json('at', {trace: row.trace, location: row.location, time}, 'at');
+  app.chooseCall(row.trace, found);
+}
+
+/** @param {import('../app.js').App} app @param {{x: number, y: number}} at @param {NonNullable<ReturnType<typeof paneOf>>} pane */
+function clickStack(app, at, pane) {
+  const {stack} = app.traces[pane.trace], {window} = pane;
+  const scale = (window.end - window.begin) / pane.width, location = Number(app.store.state.row.slice(3));
+  if (!stack) return;
+  const found = stackCall(stack, window.begin + (at.x - pane.left) * scale, Math.floor((at.y - pane.top) / STACK_ROW), scale);
+  if (found >= 0) app.chooseCall(pane.trace, {location, begin: stack.begin[found], end: stack.end[found], depth: stack.depth[found]});
+}
+

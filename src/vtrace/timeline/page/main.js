@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starts the page: reads what the traces are, takes the state from the address, and connects all parts.
+
+import {App} from './app.js';
+import {drawChart, paperOf} from './draw/chart.js';
+import {CanvasSurface} from './draw/surface.js';
+import {installBar} from './panels/bar.js';
+import {installHistory} from './hands/history.js';
+import {installKeys} from './hands/keys.js';
+import {installMouse} from './hands/mouse.js';
+import {installPanels} from './panels/panels.js';
+import {element, byId, fill} from './panels/dom.js';
+import {drawOver} from './draw/over.js';
+import {fragment, values} from './model/address.js';
+import {INITIAL, Store} from './model/store.js';
+import {clamped} from './model/window.js';
+import {Client} from './net/client.js';
+
+const client = new Client();
+client.complain = (line) => fill(byId('said'), line);
+const metas = await client.json('traces', {});
+if (metas) await start(metas);
+
+/** @param {any[]} traces */
+async function start(traces) {
+  document.title = `${traces.map((one) => one.title).join(', ')} - vtrace`;
+  fill(byId('caveats'), ...traces.flatMap((one) => one.caveats.map((/** @type {string} */ line) => element('li', {}, line))));
+  const first = traces[0].rows.locations[0];
+  const whole = {begin: traces[0].from, end: Math.max(...traces.map((one) => one.to))};
+  const initial = {...INITIAL, ...whole, row: first === undefined ? '' : `0:l${first}`, ...values(location.hash)};
+  const store = new Store(initial);
+  const app = new App(store, client, traces);
+  store.state = {...initial, ...clamped(initial, app.length)};
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const picture = new CanvasSurface(/** @type {HTMLCanvasElement} */ (byId('picture')));
+  const over = new CanvasSurface(/** @type {HTMLCanvasElement} */ (byId('over')));
+  app.draw = () => {
+    if (!app.width) return;
+    const l = app.layout;
+    if (store.state.scroll > l.most) return void store.set({scroll: l.most});
+    picture.begin(app.width, app.height, paperOf(app, dark.matches).back);
+    drawChart(app, picture, l, dark.matches);
+    app.drawOver();
+    app.afterDraw();
+    document.body.dataset.frames = String(Number(document.body.dataset.frames ?? 0) + 1);
+    return undefined;
+  };
+  app.drawOver = () => {
+    over.clear(app.width, app.height);
+    drawOver(app, over, app.layout, dark.matches);
+  };
+  dark.addEventListener('change', () => app.redraw());
+  installBar(app);
+  installPanels(app);
+  installMouse(app);
+  installKeys(app);
+  installHistory(app, fragment, values);
+  new ResizeObserver(() => {
+    const box = byId('chart').getBoundingClientRect();
+    [app.width, app.height] = [Math.floor(box.width), Math.floor(box.height)];
+    app.redraw();
+    app.refreshSoon(0);
+  }).observe(byId('chart'));
+  client.stay();
+  await app.start();
+  document.body.dataset.ready = '1';
+}

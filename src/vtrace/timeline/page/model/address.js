@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The state of the view as the fragment of the address, and back. What has its initial value is left out.
+
+import {INITIAL} from './store.js';
+
+/** @typedef {import('./store.js').State} State */
+
+/** @type {Record<string, [keyof State, (value: any) => string, (text: string) => unknown]>} */
+const WORDS = {
+  fold: ['fold', String, (text) => oneOf(text, ['thread', 'process', 'node'])],
+  open: ['open', (list) => list.join('.'), (text) => text.split('.').map(whole)],
+  zoom: ['zoom', (n) => String(Number(n.toPrecision(4))), positive],
+  scroll: ['scroll', String, whole],
+  row: ['row', String, (text) => matched(text, /^[01]:[lpnr][\d-]+$/)],
+  sel: ['selection', (s) => `${s.begin}-${s.end}${s.first ? `.${s.first}.${s.last}` : ''}`, selection],
+  call: ['call', (c) => `${c.trace}.${c.location}.${c.begin}.${c.depth}`, call],
+  find: ['search', String, String],
+  exact: ['exact', bit, (text) => text === '1'],
+  colour: ['colour', String, (text) => oneOf(text, ['class', 'region', 'heat'])],
+  messages: ['messages', bit, (text) => text === '1'],
+  collectives: ['collectives', bit, (text) => text === '1'],
+  counters: ['counters', bit, (text) => text === '1'],
+  smallest: ['smallest', String, whole],
+  tag: ['tag', String, (text) => matched(text, /^-?\d+$/)],
+  comm: ['comm', String, whole],
+  panel: ['panel', String, (text) => matched(text, /^[a-z]+$/)],
+  shift: ['shift', (list) => list.join('.'), (text) => text.split('.').map(whole)],
+  align: ['align', String, String],
+};
+
+/** @param {State} state */
+export function fragment(state) {
+  const found = new URLSearchParams();
+  found.set('w', `${state.begin}-${state.end}`);
+  for (const [word, [key, write]] of Object.entries(WORDS)) {
+    if (JSON.stringify(state[key]) !== JSON.stringify(INITIAL[key])) found.set(word, write(state[key]));
+  }
+  return `#${found}`;
+}
+
+/** The values of a fragment; what has no meaning is left out. @param {string} text @returns {Partial<State>} */
+export function values(text) {
+  const found = new URLSearchParams(text.replace(/^#/, ''));
+  /** @type {any} */
+  const state = {};
+  const ends = /^(\d+)-(\d+)$/.exec(found.get('w') ?? '');
+  if (ends && whole(ends[2]) > whole(ends[1])) [state.begin, state.end] = [whole(ends[1]), whole(ends[2])];
+  for (const [word, [key, , read]] of Object.entries(WORDS)) {
+    const value = found.has(word) ? read(found.get(word) ?? '') : undefined;
+    if (value !== undefined && ![value].flat().some(Number.isNaN)) state[key] = value;
+  }
+  return state;
+}
+
+/** @param {boolean} value */
+function bit(value) {
+  return value ? '1' : '0';
+}
+
+/** @param {string} text */
+function whole(text) {
+  return /^-?\d{1,16}$/.test(text) ? Number(text) : NaN;
+}
+
+/** @param {string} text */
+function positive(text) {
+  const value = Number(text);
+  return value > 0 && value < 1e4 ? value : NaN;
+}
+
+/** @param {string} text @param {string[]} known */
+function oneOf(text, known) {
+  return known.includes(text) ? text : undefined;
+}
+
+/** @param {string} text @param {RegExp} pattern */
+function matched(text, pattern) {
+  return pattern.test(text) ? text : undefined;
+}
+
+/** @param {string} text */
+function selection(text) {
+  const found = /^(\d+)-(\d+)(?:\.([lpnr][\d-]+)\.([lpnr][\d-]+))?$/.exec(text);
+  return found ? {begin: whole(found[1]), end: whole(found[2]), first: found[3] ?? '', last: found[4] ?? ''} : undefined;
+}
+
+/** @param {string} text */
+function call(text) {
+  const found = text.split('.').map(whole);
+  if (found.length !== 4 || found.some(Number.isNaN)) return undefined;
+  const [trace, location, begin, depth] = found;
+  return {trace, location, begin, depth};
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The rows of the picture: a location each, or folded by process or node; many neighbours share a row where they must.
+
+import {NO_LEVEL} from './tiles.js';
+
+/**
+ * @typedef {object} Row
+ * @property {number} trace
+ * @property {string} key as the server names it: l3, p0, n1, r0-7
+ * @property {string} name
+ * @property {number} location of a row with one location, else -1
+ * @property {number[]} places of its locations in the order of the trace
+ * @property {number} finest level of tiles
+ * @property {boolean} first whether a process begins here
+ */
+
+/**
+ * @typedef {object} TraceRows as the server describes them
+ * @property {number[]} locations
+ * @property {string[]} names
+ * @property {number[]} processes
+ * @property {Record<string, string>} process_names
+ * @property {Record<string, number>} process_nodes
+ * @property {string[]} nodes
+ */
+
+/** @typedef {'thread' | 'process' | 'node'} Fold */
+
+/**
+ * The rows of a trace.
+ * @param {TraceRows} rows @param {number[]} finest by place @param {Fold} fold
+ * @param {ReadonlySet<number>} open processes that are unfolded although fold says process, and folded for thread
+ * @param {number} trace
+ * @returns {Row[]}
+ */
+export function rowsOf(rows, finest, fold, open, trace) {
+  /** @type {Row[]} */
+  const found = [];
+  for (const group of grouped(rows, fold, open)) {
+    const {places, kind} = group;
+    const process = rows.processes[places[0]];
+    const single = places.length === 1;
+    found.push({
+      trace, places, first: !single || placesOf(rows, process)[0] === places[0],
+      key: single ? `l${rows.locations[places[0]]}` : kind === 'node' ? `n${nodeOf(rows, process)}` : `p${process}`,
+      name: single ? locationName(rows, places[0]) : kind === 'node' ? rows.nodes[nodeOf(rows, process)] || 'node' : processName(rows, process),
+      location: single ? rows.locations[places[0]] : -1,
+      finest: Math.max(...places.map((place) => finest[place] % NO_LEVEL)),
+    });
+  }
+  return found;
+}
+
+/** @param {TraceRows} rows @param {Fold} fold @param {ReadonlySet<number>} open */
+function grouped(rows, fold, open) {
+  /** @type {Map<string, {places: number[], kind: Fold}>} */
+  const found = new Map();
+  rows.processes.forEach((process, place) => {
+    const folded = process >= 0 && (fold === 'node' || (open.has(process) ? fold === 'thread' : fold === 'process'));
+    const kind = !folded ? 'thread' : fold === 'node' ? 'node' : 'process';
+    const key = `${kind}${!folded ? place : kind === 'node' ? nodeOf(rows, process) : process}`;
+    const known = found.get(key);
+    if (known) known.places.push(place);
+    else found.set(key, {places: [place], kind});
+  });
+  return [...found.values()];
+}
+
+/** @param {TraceRows} rows @param {number} process */
+export function nodeOf(rows, process) {
+  return rows.process_nodes[process] ?? -1;
+}
+
+/** @param {TraceRows} rows @param {number} process */
+export function processName(rows, process) {
+  return rows.process_names[process] ?? '';
+}
+
+/** @type {WeakMap<TraceRows, Map<number, number[]>>} */
+const placesByProcess = new WeakMap();
+
+/** The places of a process's locations, the master thread first. @param {TraceRows} rows @param {number} process */
+export function placesOf(rows, process) {
+  let known = placesByProcess.get(rows);
+  if (!known) {
+    known = new Map();
+    for (const [place, each] of rows.processes.entries()) {
+      const list = known.get(each);
+      if (list) list.push(place);
+      else known.set(each, [place]);
+    }
+    placesByProcess.set(rows, known);
+  }
+  return known.get(process) ?? [];
+}
+
+/** The process, with the thread if the process has several. @param {TraceRows} rows @param {number} place */
+export function locationName(rows, place) {
+  const process = rows.processes[place];
+  if (process < 0) return rows.names[place];
+  const several = placesOf(rows, process).length > 1;
+  if (!several) return processName(rows, process);
+  return placesOf(rows, process)[0] === place ? `${processName(rows, process)}, ${rows.names[place]}` : `  ${rows.names[place]}`;
+}
+
+/**
+ * Rows that fit: neighbours share one where there are more rows than `most`.
+ * @param {Row[]} rows of one trace @param {number} most @returns {Row[]}
+ */
+export function fitted(rows, most) {
+  if (rows.length <= most || rows.some((row) => row.key.startsWith('n'))) return rows;
+  const each = Math.ceil(rows.length / Math.max(1, most));
+  /** @type {Row[]} */
+  const found = [];
+  for (let at = 0; at < rows.length; at += each) {
+    const part = rows.slice(at, at + each);
+    const places = part.flatMap((row) => row.places);
+    const last = part[part.length - 1];
+    found.push({
+      trace: part[0].trace, key: `r${places[0]}-${places[places.length - 1]}`, location: -1, places, first: true,
+      name: part.length > 1 ? `${part[0].name.trim()} to ${last.name.trim()}` : part[0].name,
+      finest: Math.max(...part.map((row) => row.finest)),
+    });
+  }
+  return found;
+}
+
+export const THICK = 30, THIN = 1;
+
+/**
+ * The height of a row: as high as fits, between a pixel and THICK; `zoom` makes rows higher than fits.
+ * @param {number} count @param {number} height px of the chart @param {number} zoom 1: all rows fit
+ */
+export function rowHeight(count, height, zoom) {
+  const fit = Math.min(THICK, height / Math.max(1, count));
+  const high = Math.min(120, Math.max(THIN, fit) * zoom);
+  return high >= 3 ? Math.floor(high) : high;
+}
+
+/** The row below a point, -1: none. @param {number} y @param {number} high @param {number} scroll @param {number} count */
+export function rowAt(y, high, scroll, count) {
+  const row = Math.floor((y + scroll) / high);
+  return y >= 0 && row >= 0 && row < count ? row : -1;
+}

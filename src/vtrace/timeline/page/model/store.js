@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one store of the page's state. Everything that a view needs to come back is in State, and in the address.
+
+/**
+ * @typedef {{trace: number, location: number, begin: number, depth: number}} CallName
+ * @typedef {{begin: number, end: number, first: string, last: string} | null} Selection first, last: keys of rows
+ * @typedef {object} State
+ * @property {number} begin ns, of the window
+ * @property {number} end
+ * @property {import('./rows.js').Fold} fold
+ * @property {number[]} open processes that are folded otherwise
+ * @property {number} zoom height of rows; 1: all fit
+ * @property {number} scroll px
+ * @property {string} row key of the selected row, with its trace before: 0:l3
+ * @property {Selection} selection
+ * @property {CallName | null} call
+ * @property {string} search
+ * @property {boolean} exact the search is the whole name of a region
+ * @property {'class' | 'region' | 'heat'} colour
+ * @property {boolean} messages
+ * @property {boolean} collectives
+ * @property {boolean} counters
+ * @property {number} smallest bytes of messages that are shown
+ * @property {string} tag
+ * @property {number} comm
+ * @property {string} panel
+ * @property {number[]} shift ns by trace
+ * @property {string} align region and number that the traces are aligned at: 2*MPI_Barrier
+ */
+
+/** @type {State} */
+export const INITIAL = {
+  begin: 0, end: 1, fold: 'thread', open: [], zoom: 1, scroll: 0, row: '', selection: null, call: null, search: '',
+  exact: false, colour: 'class', messages: true, collectives: true, counters: true, smallest: 0, tag: '', comm: -1,
+  panel: 'profile', shift: [0, 0], align: '',
+};
+
+/** Changes that Back undoes. */
+export const STEPS = /** @type {const} */ (['begin', 'end', 'fold', 'panel', 'search', 'selection', 'call']);
+
+export class Store {
+  /** @param {State} state */
+  constructor(state) {
+    this.state = state;
+    /** @type {((state: State, before: State) => void)[]} */
+    this.listeners = [];
+    /** @type {[State, State][]} */
+    this.untold = [];
+  }
+
+  /** @param {(state: State, before: State) => void} listener */
+  subscribe(listener) {
+    this.listeners.push(listener);
+  }
+
+  /** Changes some values; listeners hear of it if any differs. @param {Partial<State>} values */
+  set(values) {
+    const before = this.state;
+    const after = {...before, ...values};
+    if (same(before, after)) return;
+    this.state = after;
+    this.untold.push([after, before]);
+    if (this.untold.length > 1) return; // a listener changes the state: all hear of the changes in their order
+    for (let change; (change = this.untold[0]); this.untold.shift()) for (const listener of this.listeners) listener(...change);
+  }
+}
+
+/** @param {unknown} a @param {unknown} b */
+export function same(a, b) {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Levels of tiles: a bin of level n is 2^n ns wide, a tile has 256 bins.
+
+export const BINS = 256;
+export const NO_LEVEL = 63;
+
+/** The level whose bins are about a pixel wide. @param {number} nsPerPixel @param {number} top */
+export function levelOf(nsPerPixel, top) {
+  return Math.max(0, Math.min(top, Math.round(Math.log2(Math.max(1, nsPerPixel)))));
+}
+
+/** ns of a tile. @param {number} level */
+export function span(level) {
+  return BINS * 2 ** level;
+}
+
+/** The numbers of the tiles with a part of a window. @param {number} begin @param {number} end @param {number} level */
+export function numbers(begin, end, level) {
+  const wide = span(level);
+  const first = Math.max(0, Math.floor(begin / wide)), last = Math.max(first, Math.ceil(end / wide) - 1);
+  return Array.from({length: last - first + 1}, (_, n) => first + n);
+}
+
+/**
+ * Of the tiles that are there, those that draw a window best: finest first, then coarser ones for what is missing.
+ * @template T
+ * @param {(level: number, number: number) => T | undefined} known
+ * @param {number} begin @param {number} end @param {number} level @param {number} top
+ * @returns {{tile: T, level: number, number: number, from: number, to: number}[]} the part of each tile to draw, ns
+ */
+export function covering(known, begin, end, level, top) {
+  /** @type {{tile: T, level: number, number: number, from: number, to: number}[]} */
+  const found = [];
+  for (const number of numbers(begin, end, level)) {
+    const wide = span(level);
+    const from = Math.max(begin, number * wide), to = Math.min(end, (number + 1) * wide);
+    for (let above = level; above <= top; above += 1) {
+      const other = Math.floor(number / 2 ** (above - level));
+      const tile = known(above, other);
+      if (tile !== undefined) {
+        found.push({tile, level: above, number: other, from, to});
+        break;
+      }
+    }
+  }
+  return found;
+}

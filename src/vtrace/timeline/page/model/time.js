@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Times as text, and the places of an axis's lines. All times are whole ns since the start of the trace.
+
+const UNITS = /** @type {[string, number][]} */ ([['s', 1e9], ['ms', 1e6], ['us', 1e3], ['ns', 1]]);
+
+/** A duration with its unit: 23.1 ms. @param {number} ns @param {number} [digits] */
+export function duration(ns, digits = 4) {
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(ns) >= each) ?? UNITS[3];
+  const text = size === 1 ? String(Math.round(ns)) : Number((ns / size).toPrecision(digits)).toString();
+  return `${text} ${unit}`;
+}
+
+/** A time to the ns, grouped: 1.234 567 890 s. @param {number} ns */
+export function exact(ns) {
+  const sign = ns < 0 ? '-' : '';
+  const whole = Math.floor(Math.abs(ns) / 1e9);
+  const rest = String(Math.round(Math.abs(ns) - whole * 1e9)).padStart(9, '0');
+  return `${sign}${whole}.${rest.replace(/(\d{3})(?=\d)/g, '$1\u202f')} s`;
+}
+
+/** A time that vtrace view --from takes. @param {number} ns */
+export function option(ns) {
+  return `${Math.round(ns)}ns`;
+}
+
+/** A count of bytes with its unit. @param {number} count */
+export function bytes(count) {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'];
+  let at = 0;
+  while (Math.abs(count) >= 1000 && at < units.length - 1) [count, at] = [count / 1000, at + 1];
+  return `${at ? Number(count.toPrecision(3)) : count} ${at ? units[at] : count === 1 ? 'byte' : 'bytes'}`;
+}
+
+/** A count with separators. @param {number} n */
+export function count(n) {
+  return Math.round(n).toLocaleString('en-US');
+}
+
+/** The width between two lines of an axis: 1, 2 or 5 times a power of ten ns, at least `least`. @param {number} least */
+export function step(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  return [1, 2, 5, 10].map((n) => n * power).find((each) => each >= least) ?? 10 * power;
+}
+
+/**
+ * The lines of an axis and their texts: the first with its time, others since then where times are long.
+ * @param {number} begin @param {number} end @param {number} most lines
+ * @returns {{time: number, text: string}[]}
+ */
+export function ticks(begin, end, most) {
+  const wide = step((end - begin) / Math.max(1, most));
+  const first = Math.ceil(begin / wide) * wide;
+  const [unit, size] = UNITS.find(([, each]) => wide >= each) ?? UNITS[3];
+  const long = Math.abs(end) / size >= 1e6;
+  const found = [];
+  for (let time = first; time <= end && found.length <= most + 1; time += wide) {
+    /** @type {string} */
+    const text = !found.length || !long ? `${trimmed(time / size)} ${unit}` : `+${trimmed((time - first) / size)} ${unit}`;
+    found.push({time, text: !found.length && long ? duration(time, 10) : text});
+  }
+  return found;
+}
+
+/** @param {number} value */
+function trimmed(value) {
+  return Number(value.toPrecision(12)).toString();
+}
+
+/** ns of a text such as 1.5ms, 20us, 3; NaN if it is none. @param {string} text */
+export function parse(text) {
+  const found = /^\s*(-?\d+(?:\.\d*)?|-?\.\d+)\s*(s|ms|us|µs|ns|)\s*$/.exec(text);
+  if (!found) return NaN;
+  const size = {s: 1e9, ms: 1e6, us: 1e3, 'µs': 1e3, ns: 1, '': 1e9}[found[2]] ?? NaN;
+  return Math.round(Number(found[1]) * size);
+}

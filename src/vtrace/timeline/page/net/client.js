@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests to the server. A newer request of the same purpose cancels the older one.
+
+import {decoded} from './wire.js';
+
+const DATA = 'data/1/';
+
+export class Client {
+  constructor() {
+    /** @type {Map<string, AbortController>} */
+    this.open = new Map();
+    /** @type {(line: string) => void} */
+    this.complain = () => undefined;
+  }
+
+  /**
+   * A table; undefined if the request was cancelled or failed.
+   * @param {string} name @param {Record<string, unknown>} words @param {string | AbortController} [purpose]
+   * @returns {Promise<import('./wire.js').Table | undefined>}
+   */
+  async table(name, words, purpose) {
+    const answer = await this.get(name, words, purpose);
+    const bytes = answer && (await answer.arrayBuffer().catch(() => undefined));
+    return bytes?.byteLength ? decoded(bytes) : undefined;
+  }
+
+  /**
+   * JSON; undefined if the request was cancelled or failed.
+   * @param {string} name @param {Record<string, unknown>} words @param {string | AbortController} [purpose]
+   * @returns {Promise<any>}
+   */
+  async json(name, words, purpose) {
+    const answer = await this.get(name, words, purpose);
+    return answer && answer.json().catch(() => undefined);
+  }
+
+  /** @param {string} name @param {Record<string, unknown>} words @param {string | AbortController} [purpose] */
+  async get(name, words, purpose) {
+    const control = purpose instanceof AbortController ? purpose : new AbortController();
+    if (typeof purpose === 'string') {
+      this.open.get(purpose)?.abort();
+      this.open.set(purpose, control);
+    }
+    const query = new URLSearchParams(Object.entries(words).map(([key, value]) => [key, String(value)]));
+    try {
+      const answer = await fetch(`${DATA}${name}?${query}`, {signal: control.signal});
+      if (answer.ok) return answer;
+      this.complain(`${name}: ${await answer.text()}`);
+    } catch (error) {
+      if (!control.signal.aborted) this.complain('the server does not answer: start vtrace view again');
+    }
+    return undefined;
+  }
+
+  /** Keeps the server running while the page is open. */
+  stay() {
+    setInterval(() => fetch('alive').catch(() => undefined), 20000);
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Names and classes of regions. Names come when they are needed, many at a time.
+
+/** @typedef {{name: string, file: string, line: number, activity: string, description: string}} Region */
+
+export class Regions {
+  /** @param {import('./client.js').Client} client @param {number} trace @param {() => void} arrived */
+  constructor(client, trace, arrived) {
+    this.client = client;
+    this.trace = trace;
+    this.arrived = arrived;
+    /** null: the server does not know the region. @type {Map<number, Region | null>} */
+    this.known = new Map();
+    /** @type {Set<number>} */
+    this.asked = new Set();
+    /** @type {Set<number>} */
+    this.wanted = new Set();
+    /** @type {Uint8Array} */
+    this.classes = new Uint8Array(0);
+  }
+
+  async start() {
+    const found = await this.client.table('regions', {trace: this.trace, rows: 'classes'});
+    if (found) this.classes = /** @type {any} */ (found.columns.class);
+  }
+
+  /** The name, '' until it is here. @param {number} region */
+  name(region) {
+    const found = this.known.get(region);
+    if (found === undefined && region >= 0 && !this.asked.has(region)) {
+      if (!this.wanted.size) setTimeout(() => this.ask(), 0);
+      this.wanted.add(region);
+    }
+    return found?.name ?? '';
+  }
+
+  async ask() {
+    const rows = [...this.wanted].slice(0, 500);
+    this.wanted.clear();
+    for (const row of rows) this.asked.add(row);
+    const found = await this.client.json('regions', {trace: this.trace, rows: rows.join(',')});
+    rows.forEach((row, at) => this.known.set(row, found?.[at] ?? null));
+    this.arrived();
+  }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tiles and calls of rows: keeps what has come, and asks for what the picture needs.
+
+import {BINS, numbers, span} from '../model/tiles.js';
+
+/**
+ * @typedef {object} Tile of one row: 256 bins
+ * @property {Uint32Array} region 1 + row of the region with the most time, 0: none
+ * @property {Uint8Array} share its part of the time, 255: all
+ * @property {Uint32Array} events
+ * @property {Uint8Array} depth
+ * @property {[number, Uint8Array][]} classes shares of the classes with time
+ */
+/**
+ * @typedef {object} Calls of a row in a tile's time
+ * @property {Float64Array} begin
+ * @property {Float64Array} end
+ * @property {Int32Array} region
+ * @property {Int32Array} depth
+ * @property {Float64Array} exclusive
+ */
+
+/** @typedef {{group: string, what: 'tiles' | 'calls', level: number, number: number, rows: string[]}} Job */
+
+const ROOM = 60000, TOGETHER = 128, LANES = 3;
+
+export class TileStore {
+  /** @param {import('./client.js').Client} client @param {number} trace @param {() => void} arrived */
+  constructor(client, trace, arrived) {
+    this.client = client;
+    this.trace = trace;
+    this.arrived = arrived;
+    /** @type {Map<string, Tile | null>} by row, level and number; null: asked for */
+    this.tiles = new Map();
+    /** @type {Map<string, Calls | null>} */
+    this.calls = new Map();
+    /** @type {Map<Job, AbortController>} */
+    this.running = new Map();
+    /** @type {Job[]} */
+    this.jobs = [];
+  }
+
+  /** @param {string} row @param {number} level @param {number} number @returns {Tile | undefined} */
+  tile(row, level, number) {
+    return this.tiles.get(`${row} ${level} ${number}`) ?? undefined;
+  }
+
+  /** @param {string} row @param {number} level @param {number} number @returns {Calls | undefined} */
+  callsOf(row, level, number) {
+    return this.calls.get(`${row} ${level} ${number}`) ?? undefined;
+  }
+
+  /**
+   * Asks for the tiles of a window that are missing; cancels requests that the window does not need.
+   * @param {{key: string, finest: number, location: number}[]} rows @param {number} begin @param {number} end
+   * @param {number} level @param {number} top
+   */
+  want(rows, begin, end, level, top) {
+    this.forget();
+    /** @type {Map<string, Job>} */
+    const asked = new Map();
+    const needed = new Set();
+    /** @param {'tiles' | 'calls'} what @param {number} at @param {string} key */
+    const ask = (what, at, key) => {
+      for (const number of numbers(begin, end, at)) {
+        const group = `${what} ${at} ${number}`;
+        needed.add(group);
+        if (this[what].has(`${key} ${at} ${number}`)) continue;
+        const found = asked.get(group) ?? {group, what, level: at, number, rows: []};
+        found.rows.push(key);
+        asked.set(group, found);
+      }
+    };
+    for (const row of rows) {
+      ask('tiles', top, row.key);
+      ask('tiles', Math.min(top, Math.max(level, row.finest)), row.key);
+      if (row.finest > level && row.location >= 0) ask('calls', level, row.key);
+    }
+    for (const [job, control] of this.running) if (!needed.has(job.group)) control.abort();
+    this.jobs = [...asked.values()].flatMap((job) => pieces(job.rows).map((part) => ({...job, rows: part})));
+    while (this.running.size < LANES && this.jobs.length) this.next();
+  }
+
+  /** Whether an answer is outstanding. */
+  get busy() {
+    return this.running.size > 0;
+  }
+
+  async next() {
+    const job = this.jobs.shift();
+    if (!job) return;
+    const control = new AbortController();
+    this.running.set(job, control);
+    for (const row of job.rows) this[job.what].set(`${row} ${job.level} ${job.number}`, null);
+    const rows = job.rows.join(',');
+    const words = job.what === 'tiles' ? {level: job.level, number: job.number, rows} : {
+      rows, from: job.number * span(job.level), to: (job.number + 1) * span(job.level),
+      shortest: Math.floor(2 ** job.level / 2),
+    };
+    const found = await this.client.table(job.what, {trace: this.trace, ...words}, control);
+    this.running.delete(job);
+    if (!found) for (const row of job.rows) this[job.what].delete(`${row} ${job.level} ${job.number}`);
+    else if (job.what === 'tiles') this.keepTiles(job, found.columns);
+    else this.keepCalls(job, found.columns);
+    if (found) this.arrived();
+    this.next();
+  }
+
+  /** @param {{level: number, number: number, rows: string[]}} job @param {Record<string, any>} columns */
+  keepTiles(job, columns) {
+    job.rows.forEach((row, at) => {
+      /** @param {any} column */
+      const part = (column) => column.subarray(at * BINS, (at + 1) * BINS);
+      const classes = Object.entries(columns).filter(([name]) => /^c\d+$/.test(name))
+        .map(([name, column]) => /** @type {[number, Uint8Array]} */ ([Number(name.slice(1)), part(column)]))
+        .filter(([, column]) => column.some((/** @type {number} */ value) => value > 0));
+      const {region, share, events, depth} = columns;
+      this.tiles.set(`${row} ${job.level} ${job.number}`, {
+        region: part(region), share: part(share), events: part(events), depth: part(depth), classes,
+      });
+    });
+  }
+
+  /** @param {{level: number, number: number, rows: string[]}} job @param {Record<string, any>} columns */
+  keepCalls(job, columns) {
+    let first = 0;
+    job.rows.forEach((row, at) => {
+      const last = first + columns.count[at];
+      const [begin, end, region, depth, exclusive] = ['begin', 'end', 'region', 'depth', 'exclusive'].map((n) => columns[n].subarray(first, last));
+      this.calls.set(`${row} ${job.level} ${job.number}`, {begin, end, region, depth, exclusive});
+      first = last;
+    });
+  }
+
+  /** Forgets the oldest where there are too many. */
+  forget() {
+    for (const kept of [this.tiles, this.calls]) {
+      for (const key of kept.keys()) {
+        if (kept.size <= ROOM) break;
+        kept.delete(key);
+      }
+    }
+  }
+}
+
+/** @param {string[]} rows @returns {string[][]} */
+function pieces(rows) {
+  return Array.from({length: Math.ceil(rows.length / TOGETHER)}, (_, n) => rows.slice(n * TOGETHER, (n + 1) * TOGETHER));
+}

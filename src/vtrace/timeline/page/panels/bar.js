@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The bar above the chart and the legend below: search, rows, colours, filters, alignment, export.
+
+import {exportPicture} from './export.js';
+import {button, byId, element, fill} from './dom.js';
+import {showKeys} from '../hands/keys.js';
+import {options} from '../model/choice.js';
+import {bytes, count, duration} from '../model/time.js';
+
+/** @typedef {import('../app.js').App} App */
+
+/** @param {App} app */
+export function installBar(app) {
+  const {store, traces} = app, {state} = store;
+  const search = element('input', {
+    id: 'search', type: 'search', placeholder: 'Search region  ( / )', value: state.search, size: 20, spellcheck: false,
+    oninput: () => store.set({search: search.value, exact: false, ...(search.value ? {panel: 'histogram'} : {})}),
+    onkeydown: (/** @type {KeyboardEvent} */ event) => {
+      if (event.key === 'Enter') byId('chart').focus();
+    },
+  });
+  const fold = choice('rows', 'Rows', [['thread', 'threads'], ['process', 'processes'], ['node', 'nodes']], state.fold, (value) => store.set({fold: /** @type {any} */ (value), scroll: 0}));
+  const colour = choice('colour', 'Colour', [['class', 'class'], ['region', 'region'], ['heat', 'duration']], state.colour, (value) => store.set({colour: /** @type {any} */ (value)}));
+  const toggles = /** @type {const} */ (['messages', 'collectives', 'counters']).map((name) => {
+    const box = element('input', {type: 'checkbox', checked: state[name], onchange: () => store.set({[name]: box.checked}), 'data-state': name});
+    return element('label', {}, box, name);
+  });
+  fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, colour, ...toggles,
+    filters(app), ...(traces.length > 1 ? [alignment(app)] : []),
+    button('Whole', () => app.show({begin: 0, end: app.length}), {title: 'Show the whole trace (0)'}),
+    button('Command', () => copyCommand(app), {title: 'Copy the command that shows this window'}),
+    button('SVG', () => exportPicture(app, 'svg')), button('PNG', () => exportPicture(app, 'png')),
+    button('?', showKeys, {title: 'Keys'}));
+  fill(byId('legend'), ...traces[0].meta.classes.map((/** @type {any} */ one) => {
+    const swatch = element('i', {});
+    swatch.style.background = one.colour;
+    return element('span', {}, swatch, one.name);
+  }), key('none', 'no call'), key('lost', 'not recorded'), key('pick', 'marker, found'));
+  const status = () => {
+    const {begin, end, selection} = store.state;
+    const parts = [`window ${duration(end - begin)} from ${duration(begin, 6)}`];
+    if (selection) parts.push(`selected ${duration(selection.end - selection.begin)}`);
+    for (const one of traces) if (store.state.messages && one.messages) parts.push(`${count(one.messages.notes.messages)} messages, ${bytes(one.messages.notes.bytes)}`);
+    fill(byId('status'), parts.join(' \u00b7 '));
+  };
+  app.afterDraw = status;
+  store.subscribe((now) => {
+    if (document.activeElement !== search) search.value = now.search;
+    fold.querySelector('select').value = now.fold;
+    colour.querySelector('select').value = now.colour;
+    for (const label of toggles) label.firstChild.checked = /** @type {any} */ (now)[label.firstChild.dataset.state];
+  });
+}
+
+/** @param {string} kind @param {string} text */
+function key(kind, text) {
+  return element('span', {}, element('i', {className: kind}), text);
+}
+
+/** @param {any} meta */
+function about(meta) {
+  return `${meta.creator}, ${count(meta.events)} events, ${count(meta.rows.locations.length)} locations, ${duration(meta.duration)}`;
+}
+
+/** @param {string} id @param {string} label @param {[string, string][]} items @param {string} value @param {(value: string) => void} change */
+export function choice(id, label, items, value, change) {
+  const select = element('select', {id, onchange: () => change(select.value)}, ...items.map(([one, text]) => element('option', {value: one, selected: one === value}, text)));
+  return element('label', {}, `${label} `, select);
+}
+
+/** Filters of messages: smallest bytes, tag, communicator. @param {App} app */
+function filters(app) {
+  const {store, traces} = app, {state} = store;
+  const smallest = element('input', {type: 'number', min: 0, value: state.smallest || '', placeholder: 'bytes', title: 'Messages of at least so many bytes', onchange: () => store.set({smallest: Math.max(0, Math.floor(Number(smallest.value)) || 0)})});
+  const tag = element('input', {type: 'text', size: 5, value: state.tag, placeholder: 'tag', title: 'Messages with this tag', onchange: () => store.set({tag: /^-?\d+$/.test(tag.value) ? tag.value : ''})});
+  const comms = traces[0].meta.comms.map((/** @type {string} */ name, /** @type {number} */ row) => /** @type {[string, string]} */ ([String(row), name || `communicator ${row}`]));
+  return element('details', {className: 'menu'}, element('summary', {}, 'Filter'), element('div', {},
+    element('label', {}, 'at least ', smallest), element('label', {}, 'tag ', tag),
+    choice('comm', 'in', [['-1', 'all communicators'], ...comms], String(state.comm), (value) => store.set({comm: Number(value)}))));
+}
+
+/** Two traces: aligned at the start, or at a call of a region. @param {App} app */
+function alignment(app) {
+  const {store} = app;
+  const number = element('input', {type: 'number', min: 1, value: 1, title: 'which call'});
+  const name = element('input', {type: 'text', size: 16, placeholder: 'region', value: store.state.align.split('*')[1] ?? ''});
+  const said = element('output', {});
+  const apply = async () => {
+    const text = name.value.trim(), n = Math.max(1, Math.floor(Number(number.value)) || 1);
+    if (!text) return void store.set({shift: [0, 0], align: ''});
+    const times = await Promise.all(app.traces.map((_, trace) => app.client.json('nth', {trace, region: text, number: n}, `nth ${trace}`)));
+    if (times.some((time) => typeof time !== 'number')) return void fill(said, `no call ${n} of ${text} in both`);
+    fill(said, '');
+    const latest = Math.max(...times);
+    store.set({shift: times.map((time) => latest - time), align: `${n}*${text}`});
+    return undefined;
+  };
+  return element('details', {className: 'menu', id: 'align'}, element('summary', {}, 'Align'), element('div', {},
+    element('label', {}, 'call ', number), element('label', {}, 'of ', name), button('Align', apply),
+    button('At the start', () => {
+      name.value = '';
+      apply();
+    }), said));
+}
+
+/** The command that shows the window. @param {App} app */
+export function commandOf(app) {
+  const {state} = app.store, {meta} = app.traces[0];
+  return `${app.traces.map((one) => one.meta.command).join(' ').replace(/ vtrace view /g, ' ')}${options({from: state.begin, to: state.end}, meta.duration)}`;
+}
+
+/** @param {App} app */
+async function copyCommand(app) {
+  const text = commandOf(app), dialog = /** @type {HTMLDialogElement} */ (byId('command'));
+  const said = element('p', {className: 'hint'});
+  fill(dialog, element('p', {}, 'This command shows the window:'), element('code', {}, text), said, button('Close', () => dialog.close()));
+  dialog.showModal();
+  await navigator.clipboard?.writeText(text).then(() => fill(said, 'It is in the clipboard.'), () => undefined);
+}
+

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Makes elements. Texts of a trace become text nodes, never markup.
+
+/** @typedef {Node | string | number | null | undefined | false} Child */
+
+/** @param {string} id @returns {HTMLElement} */
+export function byId(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+/**
+ * An element with properties (on...: listeners; data-, aria-, role: attributes) and children.
+ * @param {string} name @param {Record<string, any>} [properties] @param {...Child} children @returns {any}
+ */
+export function element(name, properties = {}, ...children) {
+  const made = /** @type {any} */ (document.createElement(name));
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith('on')) made.addEventListener(key.slice(2), value);
+    else if (/^(data-|aria-|role$|for$|colspan$)/.test(key)) made.setAttribute(key, String(value));
+    else made[key] = value;
+  }
+  append(made, children);
+  return made;
+}
+
+/** Replaces the children of an element. @param {Element} of @param {...Child} children */
+export function fill(of, ...children) {
+  of.replaceChildren();
+  append(of, children);
+}
+
+/** @param {Element} to @param {Child[]} children */
+function append(to, children) {
+  for (const child of children) if (child !== null && child !== undefined && child !== false) to.append(child instanceof Node ? child : String(child));
+}
+
+/** A button. @param {string} text @param {() => void} press @param {Record<string, any>} [more] */
+export function button(text, press, more = {}) {
+  return element('button', {type: 'button', onclick: press, ...more}, text);
+}
+
+/** A canvas of a panel, drawn by a function that gets its surface's context. @param {number} height
+ * @param {(canvas: HTMLCanvasElement) => void} draw @param {Record<string, any>} [more] */
+export function canvas(height, draw, more = {}) {
+  const made = element('canvas', {height, ...more});
+  made.style.height = `${height}px`;
+  requestAnimationFrame(() => draw(made));
+  return made;
+}

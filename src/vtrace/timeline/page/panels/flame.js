@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The flame graph of the selection: a box for each call path, as wide as its inclusive time over all rows.
+
+import {paintOf, paperOf} from '../draw/chart.js';
+import {callColour} from '../draw/rows_layer.js';
+import {CanvasSurface} from '../draw/surface.js';
+import {needsLight} from '../model/colours.js';
+import {boxes} from '../model/flame.js';
+import {count, duration} from '../model/time.js';
+import {element, fill} from './dom.js';
+import {regionName, withNames} from './tables.js';
+
+const HIGH = 17;
+
+/** @param {import('../app.js').App} app @param {import('../net/wire.js').Table} found @param {number} trace */
+export function flame(app, found, trace) {
+  const paths = /** @type {any} */ (found.columns);
+  let root = 0;
+  const said = element('p', {className: 'hint'}, 'Click on a box to enlarge it; again for all.');
+  return element('div', {id: 'flame'}, said, withNames(app, trace, paths.region, () => {
+    /** @type {ReturnType<typeof boxes>} */
+    let shown = [];
+    const canvas = element('canvas', {className: 'plot'});
+    const draw = () => {
+      const width = canvas.parentElement?.clientWidth || 420;
+      shown = boxes(paths, root, 1 / width);
+      const high = HIGH * (1 + shown.reduce((most, box) => Math.max(most, box.depth), 0));
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${high}px`;
+      const dark = matchMedia('(prefers-color-scheme: dark)').matches, s = new CanvasSurface(canvas);
+      s.begin(width, high, paperOf(app, dark).back);
+      const paint = {...paintOf(app, trace, paperOf(app, dark)), colour: /** @type {const} */ ('class')};
+      for (const box of shown) s.fill(box.x * width, box.depth * HIGH, Math.max(1, box.width * width - 1), HIGH - 1, callColour(paint, paths.region[box.path], 1));
+      s.flush();
+      for (const box of shown) {
+        const light = needsLight(callColour(paint, paths.region[box.path], 1));
+        if (box.width * width > 24) s.text(regionName(app, trace, paths.region[box.path]), box.x * width + 3, box.depth * HIGH + 12, light ? 0xffffff : 0, box.width * width - 6);
+      }
+    };
+    /** @param {MouseEvent} event */
+    const at = (event) => shown.find((box) => {
+      const x = event.offsetX / canvas.clientWidth, row = Math.floor(event.offsetY / HIGH);
+      return box.depth === row && x >= box.x && x < box.x + box.width;
+    });
+    canvas.onmousemove = (/** @type {MouseEvent} */ event) => {
+      const box = at(event);
+      if (box) fill(said, `${regionName(app, trace, paths.region[box.path])}: ${duration(paths.inclusive[box.path])}, exclusive ${duration(paths.exclusive[box.path])}, ${count(paths.calls[box.path])} calls`);
+    };
+    canvas.onclick = (/** @type {MouseEvent} */ event) => {
+      const box = at(event);
+      root = !box || box.path === root ? 0 : box.path;
+      draw();
+    };
+    requestAnimationFrame(draw);
+    return canvas;
+  }));
+}

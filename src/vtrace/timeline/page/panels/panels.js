@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tabs beside the chart. A panel is about the selection, else the window; its data is asked for when it is shown.
+
+import {chosen} from '../model/choice.js';
+import {same} from '../model/store.js';
+import {duration} from '../model/time.js';
+import {button, byId, element, fill} from './dom.js';
+import {detailsOf} from './details.js';
+import {flame} from './flame.js';
+import {histogram} from './histogram.js';
+import {matrix} from './matrix.js';
+import {ranks} from './ranks.js';
+import {collectives, files, findings, profile} from './tables.js';
+
+/** @typedef {import('../app.js').App} App */
+/** @typedef {(app: App, table: import('../net/wire.js').Table, trace: number) => Node} Panel */
+
+/** @type {Record<string, [string, Panel | null]>} */
+const PANELS = {
+  call: ['Call', null], profile: ['Profile', profile], flame: ['Flame', flame], matrix: ['Messages', matrix],
+  collectives: ['Collectives', collectives], files: ['Files', files], histogram: ['Search', null], ranks: ['Ranks', ranks],
+  findings: ['Findings', findings],
+};
+const PAUSE = 250;
+const FOLLOWED = /** @type {const} */ (['begin', 'end', 'selection', 'fold']);
+
+/** @param {App} app */
+export function installPanels(app) {
+  const {store} = app;
+  let timer = 0;
+  const tabs = Object.entries(PANELS).map(([name, [text]]) => button(text, () => store.set({panel: name}), {role: 'tab', 'data-panel': name}));
+  fill(byId('tabs'), ...tabs);
+  const soon = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => show(app), PAUSE);
+  };
+  const mark = () => tabs.forEach((tab) => tab.setAttribute('aria-selected', String(tab.dataset.panel === store.state.panel)));
+  store.subscribe((state, before) => {
+    if (!same(state.call, before.call)) describe(app);
+    if (state.panel !== before.panel) {
+      mark();
+      show(app);
+    } else if (state.panel !== 'call' && state.panel !== 'histogram' && FOLLOWED.some((key) => !same(state[key], before[key]))) soon();
+  });
+  app.onSettled.push(() => {
+    if (store.state.panel === 'histogram' || store.state.selection) soon();
+  });
+  app.nextPanel = () => {
+    const names = Object.keys(PANELS);
+    store.set({panel: names[(names.indexOf(store.state.panel) + 1) % names.length]});
+  };
+  mark();
+  if (store.state.call) describe(app);
+  else show(app);
+}
+
+/** Reads the facts of the selected call and shows them. @param {App} app */
+async function describe(app) {
+  const {call} = app.store.state;
+  app.details = null;
+  if (!call) {
+    if (app.store.state.panel === 'call') show(app);
+    return;
+  }
+  app.store.set({panel: 'call'});
+  const found = await app.client.json('call', {...call}, 'call');
+  if (!found || !same(call, app.store.state.call)) return;
+  app.details = found;
+  app.callEnd = found.end;
+  app.redraw();
+  if (app.store.state.panel === 'call') fill(byId('panel'), detailsOf(app, found, call.trace));
+}
+
+/** @param {App} app */
+async function show(app) {
+  const {state} = app.store, panel = byId('panel'), make = PANELS[state.panel]?.[1];
+  if (state.panel === 'call') {
+    if (app.details && state.call) fill(panel, detailsOf(app, app.details, state.call.trace));
+    else fill(panel, element('p', {className: 'hint'}, 'Click on a call, or press c: the call in the middle of the window.'));
+    return;
+  }
+  if (state.panel === 'histogram') return void fill(panel, ...app.traces.map((_, trace) => histogram(app, trace)));
+  if (!make) return;
+  panel.classList.add('waits');
+  const parts = await Promise.all(app.traces.map(async (trace, number) => {
+    const part = chosen(state, app.layout.parts[number]?.rows ?? [], number, trace.meta.duration);
+    const found = await app.client.table('panel', {trace: number, name: state.panel, ...part}, `panel ${number}`);
+    return found && [
+      app.traces.length > 1 && element('h2', {}, trace.meta.title),
+      element('p', {className: 'hint'}, `${state.selection ? 'selection' : 'window'}: ${duration(part.to - part.from)}${part.rows ? ', selected rows' : ''}`),
+      make(app, found, number),
+    ];
+  }));
+  if (parts.some((part) => !part) || app.store.state.panel !== state.panel) return;
+  panel.classList.remove('waits');
+  fill(panel, ...parts.flatMap((part) => part || []));
+}
+

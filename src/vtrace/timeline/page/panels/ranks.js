@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Time by class of each process: bars, and one class at the places of the program's grid (MPI_Cart_create).
+
+import {paperOf} from '../draw/chart.js';
+import {CanvasSurface} from '../draw/surface.js';
+import {heat, parsed} from '../model/colours.js';
+import {duration} from '../model/time.js';
+import {processName} from '../model/rows.js';
+import {choice} from './bar.js';
+import {element, fill} from './dom.js';
+import {table} from './table.js';
+
+let chosenClass = 1;
+
+/** @param {import('../app.js').App} app @param {import('../net/wire.js').Table} found @param {number} trace */
+export function ranks(app, found, trace) {
+  const c = found.columns, {processes, classes, grid} = found.notes, {meta} = app.traces[trace];
+  const used = Array.from({length: classes}, (_, n) => n).filter((n) => Array.from({length: processes}, (_, p) => c.ns[p * classes + n]).some((ns) => ns > 0));
+  const known = Array.from({length: processes}, (_, p) => p).filter((p) => c.threads[p] > 0);
+  const place = element('div', {});
+  const draw = () => fill(place, bars(app, found, known), grid && gridOf(app, found, trace), table([
+    {head: 'process', value: (row) => known[row], show: (row) => processName(meta.rows, known[row])},
+    ...used.map((n) => ({head: meta.classes[n].name, value: (/** @type {number} */ row) => c.ns[known[row] * classes + n], show: (/** @type {number} */ row) => duration(c.ns[known[row] * classes + n])})),
+  ], known.length, {id: 'ranks-table'}));
+  if (used.length && !used.includes(chosenClass)) [chosenClass] = used;
+  draw();
+  return element('div', {id: 'ranks'}, choice('ranks-class', 'Class', used.map((n) => [String(n), meta.classes[n].name]), String(chosenClass), (value) => {
+    chosenClass = Number(value);
+    draw();
+  }), place);
+}
+
+/** Bars of all classes, a line of pixels for each process. @param {import('../app.js').App} app @param {any} found
+ * @param {number[]} known */
+function bars(app, found, known) {
+  const {classes} = found.notes, {ns} = found.columns, width = 420, high = Math.max(1, Math.min(12, 300 / Math.max(1, known.length)));
+  const canvas = element('canvas', {className: 'plot'});
+  const height = Math.ceil(high * known.length);
+  const most = Math.max(1, ...known.map((p) => ns.subarray(p * classes, (p + 1) * classes).reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0)));
+  requestAnimationFrame(() => {
+    const s = new CanvasSurface(canvas), paper = paperOf(app, matchMedia('(prefers-color-scheme: dark)').matches);
+    [canvas.style.width, canvas.style.height] = [`${width}px`, `${height}px`];
+    s.begin(width, height, paper.idle);
+    known.forEach((p, row) => {
+      let x = 0;
+      for (let n = 0; n < classes; n += 1) {
+        const wide = (ns[p * classes + n] / most) * width;
+        if (wide > 0) s.fill(x, row * high, wide, Math.max(1, high - (high > 4 ? 1 : 0)), parsed(app.traces[0].meta.classes[n].colour));
+        x += wide;
+      }
+    });
+    s.flush();
+  });
+  return canvas;
+}
+
+/** The chosen class at the places of the largest grid: of three dimensions, planes side by side.
+ * @param {import('../app.js').App} app @param {any} found @param {number} trace */
+function gridOf(app, found, trace) {
+  const {process, x, y, z, ns} = found.columns, {classes, grid} = found.notes, {meta} = app.traces[trace];
+  const [a, b, d] = [grid.lengths[0] || 1, grid.lengths[1] || 1, grid.lengths[2] || 1];
+  const cell = Math.max(2, Math.min(28, 400 / Math.max(a, b * d + d)));
+  const width = Math.ceil(d * (b * cell + 6)), height = Math.ceil(a * cell);
+  const canvas = element('canvas', {className: 'plot', id: 'grid'}), said = element('p', {className: 'hint'});
+  const title = `${grid.name || 'grid'}: ${grid.lengths.join(' \u00d7 ')} processes, time in ${meta.classes[chosenClass].name}`;
+  fill(said, title);
+  const times = Array.from(process, (p) => (Number(p) >= 0 ? ns[Number(p) * classes + chosenClass] : 0));
+  const low = Math.min(...times), high = Math.max(...times);
+  /** @param {number} at */
+  const corner = (at) => [Math.max(0, z[at]) * (b * cell + 6) + Math.max(0, y[at]) * cell, Math.max(0, x[at]) * cell];
+  requestAnimationFrame(() => {
+    const s = new CanvasSurface(canvas), paper = paperOf(app, matchMedia('(prefers-color-scheme: dark)').matches);
+    [canvas.style.width, canvas.style.height] = [`${width}px`, `${height}px`];
+    s.begin(width, height, paper.back);
+    times.forEach((time, at) => s.fill(corner(at)[0], corner(at)[1], cell - 1, cell - 1, heat(high > low ? (time - low) / (high - low) : 0.5)));
+    s.flush();
+  });
+  canvas.onmousemove = (/** @type {MouseEvent} */ event) => {
+    const at = times.findIndex((_, n) => event.offsetX >= corner(n)[0] && event.offsetX < corner(n)[0] + cell && event.offsetY >= corner(n)[1] && event.offsetY < corner(n)[1] + cell);
+    if (at >= 0) fill(said, `${processName(meta.rows, process[at])} at (${[x[at], y[at], z[at]].slice(0, grid.lengths.length).join(', ')}): ${duration(times[at])}`);
+  };
+  return element('div', {}, said, canvas, element('p', {className: 'hint'}, `${duration(low)} to ${duration(high)}`));
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Panels that are tables: profile, collective operations, files, findings.
+
+import {bytes, count, duration} from '../model/time.js';
+import {element} from './dom.js';
+import {table} from './table.js';
+
+/** @typedef {import('../app.js').App} App */
+/** @typedef {import('../net/wire.js').Table} Table */
+
+/** @param {App} app @param {number} trace @param {number} region */
+export function regionName(app, trace, region) {
+  return app.traces[trace].regions.name(region) || `region ${region}`;
+}
+
+/** Names that are not here yet: draws again when they are. @param {App} app @param {number} trace
+ * @param {ArrayLike<number>} regions @param {() => Node} draw */
+export function withNames(app, trace, regions, draw) {
+  const place = element('div', {}, draw());
+  const known = app.traces[trace].regions;
+  const wait = () => {
+    const missing = Array.from(regions).slice(0, 500).some((region) => region >= 0 && known.known.get(region) === undefined);
+    if (place.isConnected || !missing) place.replaceChildren(draw());
+    if (missing) setTimeout(wait, 60);
+  };
+  setTimeout(wait, 40);
+  return place;
+}
+
+/** @param {App} app @param {Table} found @param {number} trace */
+export function profile(app, found, trace) {
+  const c = found.columns, whole = c.exclusive.reduce((/** @type {number} */ sum, /** @type {number} */ ns) => sum + ns, 0) || 1;
+  const {classes} = app.traces[trace].meta;
+  return withNames(app, trace, c.region, () => table([
+    {head: 'region', value: (row) => regionName(app, trace, c.region[row]), show: (row) => named(regionName(app, trace, c.region[row]), classes[c.class[row]]?.colour)},
+    {head: 'calls', value: (row) => c.calls[row], show: (row) => count(c.calls[row])},
+    {head: 'exclusive', title: 'without the calls inside', value: (row) => c.exclusive[row], show: (row) => duration(c.exclusive[row])},
+    {head: '%', value: (row) => c.exclusive[row] / whole, show: (row) => ((100 * c.exclusive[row]) / whole).toFixed(1)},
+    {head: 'inclusive', value: (row) => c.inclusive[row], show: (row) => duration(c.inclusive[row])},
+    {head: 'min', value: (row) => c.min[row], show: (row) => duration(c.min[row])},
+    {head: 'mean', value: (row) => c.total[row] / c.calls[row], show: (row) => duration(c.total[row] / Math.max(1, c.calls[row]))},
+    {head: 'max', value: (row) => c.max[row], show: (row) => duration(c.max[row])},
+  ], c.region.length, {sort: 2, id: 'profile', press: (row) => app.store.set({search: regionName(app, trace, c.region[row]), exact: true, panel: 'histogram'})}));
+}
+
+/** @param {string} name @param {string} [colour] */
+function named(name, colour) {
+  const swatch = element('i', {className: 'swatch'});
+  if (colour) swatch.style.background = colour;
+  return element('span', {title: name}, swatch, name);
+}
+
+/** @param {App} app @param {Table} found @param {number} trace */
+export function collectives(app, found, trace) {
+  const c = found.columns, {comms} = app.traces[trace].meta;
+  if (!c.op.length) return element('p', {className: 'hint'}, 'No collective operations here.');
+  return table([
+    {head: 'operation', value: (row) => found.notes.ops[row]},
+    {head: 'communicator', value: (row) => comms[c.comm[row]] ?? ''},
+    {head: 'calls', value: (row) => c.calls[row], show: (row) => count(c.calls[row])},
+    {head: 'time', value: (row) => c.ns[row], show: (row) => duration(c.ns[row])},
+    {head: 'mean', value: (row) => c.ns[row] / c.calls[row], show: (row) => duration(c.ns[row] / c.calls[row])},
+    {head: 'sent', value: (row) => c.sent[row], show: (row) => bytes(c.sent[row])},
+    {head: 'received', value: (row) => c.received[row], show: (row) => bytes(c.received[row])},
+  ], c.op.length, {sort: 3, id: 'collectives'});
+}
+
+/** @param {App} _app @param {Table} found */
+export function files(_app, found) {
+  const c = found.columns;
+  if (!found.notes.names.length) return element('p', {className: 'hint'}, 'No operations on files here.');
+  return table([
+    {head: 'file', value: (row) => found.notes.names[row]},
+    {head: 'reads', value: (row) => c.reads[row], show: (row) => count(c.reads[row])},
+    {head: 'bytes read', value: (row) => c.bytes_read[row], show: (row) => bytes(c.bytes_read[row])},
+    {head: 'time', value: (row) => c.read_ns[row], show: (row) => duration(c.read_ns[row])},
+    {head: 'writes', value: (row) => c.writes[row], show: (row) => count(c.writes[row])},
+    {head: 'bytes written', value: (row) => c.bytes_written[row], show: (row) => bytes(c.bytes_written[row])},
+    {head: 'time', value: (row) => c.write_ns[row], show: (row) => duration(c.write_ns[row])},
+  ], found.notes.names.length, {id: 'files'});
+}
+
+/** Findings of the diagnosis, and what was not recorded. @param {App} app @param {Table} found @param {number} trace */
+export function findings(app, found, trace) {
+  const {lines, findings: rows, diagnosed} = found.notes;
+  const keys = rows.length ? Object.keys(rows[0]) : [];
+  return element('div', {id: 'findings'},
+    diagnosed && (rows.length ? table(keys.map((key) => ({head: key, value: (/** @type {number} */ row) => rows[row][key] ?? ''})), rows.length) : element('p', {}, 'No findings here.')),
+    element('h2', {}, 'Not recorded'),
+    lines.length ? element('ul', {}, ...lines.map((/** @type {string} */ line) => element('li', {}, line))) : element('p', {}, `Nothing is missing in this part of ${app.traces[trace].meta.title}, as far as the archive tells.`));
+}

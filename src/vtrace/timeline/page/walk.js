@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ways of the user: from call to call, from row to row, into the selection.
+
+import {around} from './model/window.js';
+import {rowTop} from './draw/layout.js';
+
+/** @typedef {import('./app.js').App} App */
+
+/** Selects a call and reads its facts; moves the window if the call is outside. @param {App} app @param {number} trace
+ * @param {{location: number, begin: number, end: number, depth: number} | null | undefined} call */
+export async function chooseCall(app, trace, call) {
+  if (!call) return void app.store.set({call: null});
+  const {location, begin, end, depth} = call, {state} = app.store;
+  app.callEnd = end;
+  const shift = state.shift[trace] ?? 0, wide = state.end - state.begin;
+  if (end + shift < state.begin || begin + shift > state.end) {
+    const middle = (Math.max(begin, 0) + Math.min(end, begin + wide)) / 2 + shift;
+    app.show({begin: middle - wide / 2, end: middle + wide / 2});
+  }
+  const row = app.layout.parts[trace]?.rows.find((each) => each.location === location);
+  app.store.set({call: {trace, location, begin, depth}, selection: null, ...(row ? {row: `${trace}:${row.key}`} : {})});
+  scrollTo(app, trace, location);
+  return undefined;
+}
+
+/** @param {App} app @param {number} trace @param {number} location */
+function scrollTo(app, trace, location) {
+  const l = app.layout, {scroll} = app.store.state, number = app.rowOf(l, trace).get(location), part = l.parts[trace];
+  if (number === undefined || !part) return;
+  const y = rowTop(l, scroll, part, number);
+  if (y < l.top) app.store.set({scroll: Math.max(0, scroll - (l.top - y) - 40)});
+  else if (y + part.high > l.bottom) app.store.set({scroll: Math.min(l.most, scroll + y + part.high - l.bottom + 40)});
+}
+
+/** Goes to another call. @param {App} app @param {string} way @param {boolean} [all] on all rows */
+export async function go(app, way, all = false) {
+  const {call} = app.store.state;
+  if (!call) return;
+  const {trace, location, begin, depth} = call;
+  const found = await app.client.json('go', {trace, location, begin, depth, way, rows: all ? '' : `l${location}`}, 'go');
+  if (found) await chooseCall(app, trace, found);
+}
+
+/** The other end of the first message of the selected call. @param {App} app @param {{partner: number, far: number}} [end] */
+export async function goPartner(app, end) {
+  const {details} = app, {call} = app.store.state;
+  const to = end ?? details?.receives[0] ?? details?.sends[0];
+  if (!call || !to || to.partner < 0) return;
+  const found = await app.client.json('at', {trace: call.trace, location: to.partner, time: to.far}, 'at');
+  if (found) await chooseCall(app, call.trace, found);
+}
+
+/** The innermost call of the selected row in the middle of the window. @param {App} app */
+export async function callAtCentre(app) {
+  const {row, begin, end, shift} = app.store.state, trace = Number(row[0]);
+  if (!row.slice(2).startsWith('l')) return;
+  const time = Math.round((begin + end) / 2) - (shift[trace] ?? 0);
+  await chooseCall(app, trace, await app.client.json('at', {trace, location: Number(row.slice(3)), time}, 'at'));
+}
+
+/** @param {App} app */
+export function zoomToChoice(app) {
+  const {selection, call, shift} = app.store.state;
+  if (selection) {
+    app.store.set({selection: null});
+    app.show(selection);
+  } else if (call && app.callEnd !== undefined) {
+    const by = shift[call.trace] ?? 0;
+    app.show(around(call.begin + by, app.callEnd + by));
+  }
+}
+
+/** @param {App} app @param {number} step */
+export function nextRow(app, step) {
+  const l = app.layout, {row} = app.store.state;
+  const all = l.parts.flatMap((part) => part.rows);
+  const at = all.findIndex((each) => `${each.trace}:${each.key}` === row);
+  const next = all[Math.max(0, Math.min(all.length - 1, at + step))];
+  if (next) app.store.set({row: `${next.trace}:${next.key}`});
+  if (next && next.location >= 0) scrollTo(app, next.trace, next.location);
+}
+
+/** @param {App} app */
+export function clear(app) {
+  const {selection, call} = app.store.state;
+  app.store.set(selection || call ? {selection: null, call: null} : {search: '', exact: false});
+}

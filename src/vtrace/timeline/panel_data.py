@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of the page's panels, for a window and locations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.question import AnyQuestion
+from vtrace.analysis.questions.collectives import CollectiveTotals, by_operation, operation_text
+from vtrace.analysis.questions.io_files import Io, reduce_io
+from vtrace.analysis.questions.messages import MessageMatrix
+from vtrace.analysis.questions.profile import CallTree, Profile, reduce
+from vtrace.analysis.table import Array, Table
+from vtrace.text import plain
+from vtrace.timeline.columns import pack
+from vtrace.timeline.server import Content, Wrong
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_MOST = 20_000
+"""Rows of a table that the page gets, the largest ones."""
+_SUMS = ("calls", "inclusive", "exclusive", "min", "max", "total")
+
+
+class PanelData:
+    """Tables about a window. findings: makes the table of findings, None where nothing can."""
+
+    def __init__(self, trace: Source, findings: Callable[..., Table] | None) -> None:
+        self._trace, self._findings = trace, findings
+        self._panels: dict[str, Callable[[dict[str, Any]], Content]] = {
+            "findings": self._coverage, "profile": self._profile, "flame": self._flame, "matrix": self._matrix,
+            "collectives": self._collectives, "files": self._files, "ranks": self._ranks,
+        }  # fmt: skip
+
+    def answer(self, name: str, window: tuple[int, int], locations: Sequence[int]) -> Content:
+        """A panel by its name. Raises Wrong."""
+        if name not in self._panels:
+            raise Wrong(f"{name} is not a panel")
+        return self._panels[name]({"start": window[0], "stop": window[1], "locations": list(locations)})
+
+    def _ask(self, question: AnyQuestion, part: dict[str, Any]) -> Any:
+        self._trace.scan([question], part["locations"], part["start"], part["stop"])
+        return question.answer()
+
+    def _coverage(self, part: dict[str, Any]) -> Content:
+        """Findings, and what was not recorded."""
+        lines = [plain(line) for line in self._trace.caveats(part["locations"], part["start"], part["stop"])]
+        found: list[dict[str, Any]] = []
+        if self._findings is not None:
+            table = self._findings(**part)
+            found = [{key: _json(value) for key, value in row.items()} for row in table.take(slice(500)).records()]
+        return pack({}, lines=lines, findings=found, diagnosed=self._findings is not None)
+
+    def _profile(self, part: dict[str, Any]) -> Content:
+        table = reduce(self._ask(Profile(), part), "region").order("exclusive").take(slice(_MOST))
+        columns = {name: table[name] for name in ("region", *_SUMS, "locations")}
+        return pack(columns | {"class": self._trace.regions["class"][table["region"]]})
+
+    def _flame(self, part: dict[str, Any]) -> Content:
+        """Call paths with time, parents before children; path 0 is outside of all calls."""
+        tree, numbers = self._ask(CallTree(), part)
+        sums = reduce(numbers, "path")
+        columns = {name: np.zeros(tree.rows, np.int64) for name in ("calls", "inclusive", "exclusive")}
+        for name, column in columns.items():
+            column[sums["path"]] = sums[name]
+        return pack({name: tree[name] for name in ("parent", "region", "depth")} | columns)
+
+    def _matrix(self, part: dict[str, Any]) -> Content:
+        matrix = self._ask(MessageMatrix(), part)
+        table = matrix.table().order("bytes").take(slice(_MOST))
+        return pack(dict(table.items()), processes=matrix.size)
+
+    def _collectives(self, part: dict[str, Any]) -> Content:
+        table = by_operation(self._ask(CollectiveTotals(), part)).take(slice(_MOST))
+        return pack(dict(table.items()), ops=[operation_text(op) for op in table["op"].tolist()])
+
+    def _files(self, part: dict[str, Any]) -> Content:
+        table = reduce_io(self._ask(Io(), part), "file")
+        moved = table["bytes_read"] + table["bytes_written"]
+        table = table.take(np.argsort(-moved, kind="stable")[:_MOST])
+        files = [*self._trace.files["name"].tolist(), "(no file)"]  # row -1
+        names = [plain(str(files[row])) for row in table["file"].tolist()]
+        shown = ("reads", "writes", "bytes_read", "bytes_written", "read_ns", "write_ns", "opens")
+        return pack({name: table[name] for name in shown}, names=names)
+
+    def _ranks(self, part: dict[str, Any]) -> Content:
+        """Exclusive time by process and class: (processes, classes), row by row; the places of the largest grid."""
+        trace = self._trace
+        table = self._ask(Profile(), part)
+        process, classes = trace.places.process[table["location"]], len(trace.regions.classes)
+        known = process >= 0
+        cell = process[known] * classes + trace.regions["class"][table["region"][known]]
+        size = trace.processes.rows
+        times = np.bincount(cell, table["exclusive"][known].astype(float), size * classes)
+        threads = np.bincount(trace.places.process[part["locations"]].clip(-1) + 1, minlength=size + 1)[1:]
+        columns: dict[str, Array] = {"ns": times, "threads": threads}
+        grid = self._grid(columns)
+        return pack(columns, processes=size, classes=classes, grid=grid)
+
+    def _grid(self, columns: dict[str, Array]) -> dict[str, Any] | None:
+        """The largest Cartesian topology: its lengths; adds process, x, y, z of its members to columns."""
+        topologies, places = self._trace.topologies, self._trace.coordinates
+        if not topologies.rows or not places.rows:
+            return None
+        best = int(np.argmax(_cells(topologies)))
+        own = places.take(places["topology"] == best)
+        members = self._trace.places.members(int(topologies["comm"][best]))
+        inside = own["rank"] < len(members)
+        own = own.take(inside)
+        columns["process"] = self._trace.places.process[members[own["rank"]]]
+        columns |= {axis: own[axis] for axis in "xyz"}
+        lengths = [int(topologies[axis][best]) for axis in "xyz" if topologies[axis][best] > 0]
+        return {"name": plain(str(topologies["name"][best])), "lengths": lengths}
+
+
+def _cells(topologies: Table) -> Array:
+    """The number of places in each topology."""
+    lengths = np.stack([np.maximum(topologies[axis], 1) for axis in "xyz"])
+    found: Array = lengths.prod(axis=0)
+    return found
+
+
+def _json(value: Any) -> Any:
+    return plain(value) if isinstance(value, str) else value.item() if isinstance(value, np.generic) else value

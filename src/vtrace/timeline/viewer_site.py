@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The site of vtrace view: the page's files, and the data of one or two traces.
+
+Data is below data/1/ (the version of the protocol): answers of one address never change, so a page may keep them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.activity import TREE
+from vtrace.analysis.table import Array
+from vtrace.text import plain
+from vtrace.timeline.call_data import CallData
+from vtrace.timeline.call_store import CallStore
+from vtrace.timeline.columns import pack, plain_json
+from vtrace.timeline.panel_data import PanelData
+from vtrace.timeline.row_tiles import RowTiles
+from vtrace.timeline.rows import PageRows
+from vtrace.timeline.server import Content, Wrong
+from vtrace.timeline.window_data import WindowData
+
+if TYPE_CHECKING:
+    from vtrace.analysis.selection import Selection
+    from vtrace.analysis.trace import Trace
+    from vtrace.io.tile_file import TileFile
+
+PAGE = Path(__file__).with_name("page")
+VERSION = "data/1/"
+_AT_ONCE = 3
+"""Answers that are computed at the same time."""
+_FAR = 2**62
+_COMMS = 2000
+"""Communicators whose names the page gets."""
+
+
+@dataclass
+class ShownTrace:
+    """A trace of the page. command: vtrace view with the trace, for the window; caveats: lines about losses."""
+
+    trace: Trace
+    part: Selection
+    tiles: TileFile
+    title: str
+    command: str
+    caveats: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rows = PageRows(self.trace, self.part)
+        self.row_tiles = RowTiles(self.trace, self.tiles)
+        self.store = CallStore(self.trace)
+        self.data = WindowData(self.trace, self.part)
+        self.calls = CallData(self.trace, self.store, self.data)
+        self.panels = PanelData(self.trace, getattr(self.trace, "findings", None))
+
+
+class ViewerSite:
+    """Answers the page's requests."""
+
+    policy = (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    )
+
+    def __init__(self, shown: list[ShownTrace]) -> None:
+        self._shown, self._turns = shown, BoundedSemaphore(_AT_ONCE)
+        self._files = {p.relative_to(PAGE).as_posix(): p for p in PAGE.rglob("*") if p.suffix in (".js", ".css")}
+        self._files[""] = PAGE / "index.html"
+        self._answers: dict[str, Callable[[ShownTrace, _Words], Content]] = {
+            "regions": _regions, "tiles": _tiles, "calls": _calls, "messages": _messages, "collectives": _collectives,
+            "counters": _counters, "marks": lambda shown, _: shown.data.marks(), "call": _call, "at": _at, "go": _go,
+            "nth": _nth, "search": _search, "panel": _panel,
+        }  # fmt: skip
+
+    def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
+        if not path.startswith(VERSION):
+            return self._files.get(path)
+        name, words = path.removeprefix(VERSION), _Words(query, wanted)
+        if name == "traces":
+            return plain_json([_described(each) for each in self._shown])
+        if name not in self._answers:
+            return None
+        shown = self._shown[words.number("trace", 0, len(self._shown) - 1)]
+        with self._turns:
+            return self._answers[name](shown, words) if wanted() else Content(".bin", b"")
+
+
+class _Words:
+    """The words of a request. wanted: returns False if nobody waits for the answer."""
+
+    def __init__(self, query: Mapping[str, str], wanted: Callable[[], bool]) -> None:
+        self._query, self.wanted = query, wanted
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Raises Wrong, as all do, if the word is missing or meaningless."""
+        found = self._query.get(name, default)
+        if found is None:
+            raise Wrong(f"no {name}")
+        return found
+
+    def number(self, name: str, least: int = -_FAR, most: int = _FAR) -> int:
+        try:
+            found = int(self.text(name))
+        except ValueError:
+            raise Wrong(f"{name} is not a number") from None
+        if not least <= found <= most:
+            raise Wrong(f"{name} is not from {least} to {most}")
+        return found
+
+    def window(self) -> tuple[int, int]:
+        begin, end = self.number("from"), self.number("to")
+        return begin, max(end, begin + 1)
+
+
+def _described(shown: ShownTrace) -> dict[str, Any]:
+    trace = shown.trace
+    begin, end = shown.part.ends(trace)
+    lines = [*shown.caveats, *trace.problems]
+    return {
+        "title": plain(shown.title), "command": plain(shown.command), "duration": max(trace.duration, 1), "from": begin,
+        "to": end, "start": trace.start, "creator": plain(trace.creator), "machine": plain(trace.machine),
+        "caveats": [plain(line) for line in lines], "classes": [each._asdict() for each in TREE],
+        "regions": trace.regions.rows, "events": int(trace.locations["events"].sum()), "top": shown.row_tiles.top,
+        "rows": shown.rows.described(), "finest": shown.row_tiles.finest[shown.rows.order].tolist(),
+        "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()],
+    }  # fmt: skip
+
+
+def _regions(shown: ShownTrace, words: _Words) -> Content:
+    """Texts of regions (rows=1,2,3), and the class of each region of the trace (rows=classes)."""
+    rows = words.text("rows")
+    if rows == "classes":
+        return pack({"class": shown.trace.regions["class"].astype(np.uint8)})
+    try:
+        wanted = [int(row) for row in rows.split(",")][:1000]
+    except ValueError:
+        raise Wrong("rows are not numbers") from None
+    return plain_json([shown.calls.region(row) if 0 <= row < shown.trace.regions.rows else None for row in wanted])
+
+
+def _tiles(shown: ShownTrace, words: _Words) -> Content:
+    level, number = words.number("level", 0, 62), words.number("number", 0, 2**40)
+    return shown.row_tiles.answer(shown.rows.each(words.text("rows")), level, number, words.wanted)
+
+
+def _calls(shown: ShownTrace, words: _Words) -> Content:
+    """The calls of rows of one location in a window, without those shorter than `shortest`: row by row, in the order
+    of their begins; the number of each row."""
+    begin, end = words.window()
+    shortest = words.number("shortest", 0)
+    rows = [each[:1].tolist() for each in shown.rows.each(words.text("rows"))]
+    columns: dict[str, list[Array]] = {name: [] for name in ("begin", "end", "region", "depth", "exclusive")}
+    counts = []
+    known = shown.store.of([row for each in rows for row in each])
+    for row in rows:
+        chosen = known[row[0]].within(begin, end, shortest) if row else np.empty(0, np.int64)
+        counts.append(len(chosen))
+        for name, parts in columns.items():
+            if row:
+                parts.append(getattr(known[row[0]], name)[chosen])
+    found = {name: np.concatenate([*parts, np.empty(0, np.int32)]) for name, parts in columns.items()}
+    found |= {name: found[name].astype(np.int32) for name in ("region", "depth")}
+    return pack(found | {"count": np.array(counts, np.int32)})
+
+
+def _messages(shown: ShownTrace, words: _Words) -> Content:
+    tag = words.text("tag", "")
+    return shown.data.links(
+        shown.rows.each(words.text("rows")), words.window(), words.number("lines", 0, 10_000),
+        words.number("smallest", 0), words.number("tag") if tag else None, words.number("comm", -1),
+    )  # fmt: skip
+
+
+def _collectives(shown: ShownTrace, words: _Words) -> Content:
+    return shown.data.bands(shown.rows.each(words.text("rows")), words.window())
+
+
+def _counters(shown: ShownTrace, words: _Words) -> Content:
+    return shown.data.counters(shown.rows.of(words.text("rows")) or [], words.window())
+
+
+def _place(words: _Words, shown: ShownTrace) -> tuple[int, int, int]:
+    most = shown.trace.locations.rows - 1
+    return words.number("location", 0, most), words.number("begin"), words.number("depth", 0)
+
+
+def _call(shown: ShownTrace, words: _Words) -> Content:
+    return plain_json(shown.calls.describe(*_place(words, shown)))
+
+
+def _at(shown: ShownTrace, words: _Words) -> Content:
+    return plain_json(shown.calls.at(words.number("location", 0, shown.trace.locations.rows - 1), words.number("time")))
+
+
+def _go(shown: ShownTrace, words: _Words) -> Content:
+    locations = shown.rows.of(words.text("rows")) or []
+    return plain_json(shown.calls.go(*_place(words, shown), words.text("way"), locations))
+
+
+def _nth(shown: ShownTrace, words: _Words) -> Content:
+    return plain_json(shown.calls.nth(words.text("region"), words.number("number", 1), shown.rows.of("") or []))
+
+
+def _search(shown: ShownTrace, words: _Words) -> Content:
+    rows = shown.rows.each(words.text("rows"))
+    bins, exact = words.number("bins", 1, 4096), words.text("exact", "0") == "1"
+    return shown.calls.search(words.text("text"), rows, words.window(), bins, exact)
+
+
+def _panel(shown: ShownTrace, words: _Words) -> Content:
+    return shown.panels.answer(words.text("name"), words.window(), shown.rows.of(words.text("rows")) or [])

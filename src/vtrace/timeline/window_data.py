@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages, collective operations, counters, markers and losses of a window of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.questions.collectives import Collectives, op_name
+from vtrace.analysis.questions.counters import READ, Moved
+from vtrace.analysis.questions.messages import Messages
+from vtrace.analysis.questions.metrics import Metrics
+from vtrace.analysis.questions.timeline_data import missing
+from vtrace.analysis.table import Array, Table
+from vtrace.text import plain
+from vtrace.timeline.columns import pack
+from vtrace.timeline.server import Content
+
+if TYPE_CHECKING:
+    from vtrace.analysis.selection import Selection
+    from vtrace.analysis.source import Source
+
+MOST = 4_000_000
+"""Messages, operations of collectives, in memory; of more a sample."""
+_BUNDLES, _BANDS, _VALUES = 600, 400, 20_000
+"""Bundles of messages, collective operations, values of a location's counters: at most."""
+_STEPS = 24
+"""Steps of time in a window; bundles join messages that are sent in one step."""
+
+
+class WindowData:
+    """Answers for windows of a trace. The messages and the operations of the whole trace are read at the first
+    question, and kept."""
+
+    def __init__(self, trace: Source, part: Selection) -> None:
+        self._trace, self._part, self._lock = trace, part, Lock()
+
+    @cached_property
+    def _messages(self) -> Table:
+        question = Messages(MOST)
+        self._trace.scan([question])
+        return question.answer()
+
+    @cached_property
+    def _collectives(self) -> tuple[Table, Table]:
+        question = Collectives()
+        self._trace.scan([question])
+        return question.answer()
+
+    @cached_property
+    def _counters(self) -> tuple[Table, Table]:
+        values, moved = Metrics(None, _VALUES), Moved(self._trace, _VALUES)
+        self._trace.scan([values, moved])
+        return values.answer(), moved.answer()
+
+    def messages(self) -> Table:
+        """All messages; see Trace.messages."""
+        with self._lock:
+            return self._messages
+
+    def collectives(self) -> tuple[Table, Table]:
+        """All collective operations; see Trace.collectives."""
+        with self._lock:
+            return self._collectives
+
+    def links(
+        self,
+        rows: Sequence[Array],
+        window: tuple[int, int],
+        lines: int,
+        smallest: int = 0,
+        tag: int | None = None,
+        comm: int = -1,
+    ) -> Content:
+        """The messages of a window between rows, as lines; of many as bundles: those from a row to a row that are sent
+        in one step of time, with their count and bytes, the largest first.
+
+        rows: the locations of each row; lines: the most messages that become lines; smallest: bytes; tag: None for
+        any; comm: row of trace.comms, -1 for any.
+        """
+        found, (begin, end) = self.messages(), window
+        first, last = np.minimum(found["send"], found["receive"]), np.maximum(found["send"], found["receive"])
+        place = np.full(self._trace.locations.rows + 1, -1, np.int64)
+        for number, locations in enumerate(rows):
+            place[locations] = number
+        chosen = (first < end) & (last >= begin) & (found["bytes"] >= smallest)
+        chosen &= (place[found["sender"]] >= 0) & (place[found["receiver"]] >= 0)
+        if tag is not None:
+            chosen &= found["tag"] == tag
+        if comm >= 0:
+            chosen &= found["comm"] == comm
+        inside = found.take(chosen)
+        notes = {"messages": inside.rows * found.share, "bytes": int(inside["bytes"].sum()) * found.share,
+                 "share": found.share}  # fmt: skip
+        if inside.rows <= lines:
+            names = ("sender", "receiver", "send", "receive", "bytes", "tag", "comm")
+            return pack({name: inside[name] for name in names}, **notes, bundled=False)
+        return _bundled(inside, place, window, notes)
+
+    def bands(self, rows: Sequence[Array], window: tuple[int, int]) -> Content:
+        """The collective operations of a window with their participants on these rows: instances, and by instance the
+        location, begin and end of each participant. Of many the longest."""
+        instances, parts = self.collectives()
+        shown = np.zeros(self._trace.locations.rows, bool)
+        shown[np.concatenate([np.empty(0, np.int64), *rows])] = True
+        inside = np.flatnonzero((instances["begin"] < window[1]) & (instances["end"] > window[0]))
+        count = len(inside)
+        if count > _BANDS:
+            length = instances["end"][inside] - instances["begin"][inside]
+            inside = np.sort(inside[np.argsort(-length, kind="stable")[:_BANDS]])
+        number = np.full(instances.rows, -1, np.int64)
+        number[inside] = np.arange(len(inside))
+        own = parts.take((number[parts["instance"]] >= 0) & shown[parts["location"]])
+        some = instances.take(inside)
+        ops = sorted(set(some["op"].tolist()))
+        columns = {name: some[name] for name in ("begin", "last_begin", "first_end", "end", "op", "comm", "locations")}
+        columns |= {name: some[name] for name in ("sent", "received", "root")}
+        columns |= {f"part_{name}": own[name] for name in ("location", "begin", "end")}
+        columns["part_instance"] = number[own["instance"]].astype(np.int32)
+        return pack(columns, collectives=count, ops={op: op_name(op) for op in ops})
+
+    def counters(self, locations: Sequence[int], window: tuple[int, int]) -> Content:
+        """The counters of locations in a window, and of the locations of type METRIC in their processes: values of
+        series, ascending in time, from the last value before the window on."""
+        trace = self._trace
+        with self._lock:
+            values, moved = self._counters
+        places, kinds = trace.places.process, trace.locations["type"]
+        mine = np.zeros(trace.locations.rows, bool)
+        mine[list(locations)] = True
+        processes = np.unique(places[mine])
+        mine |= (kinds == "METRIC") & np.isin(places, processes[processes >= 0])
+        series: list[dict[str, Any]] = []
+        times, numbers, owner = list[Array](), list[Array](), list[Array]()
+        tables = ((values, "metric", ""), (moved, "paradigm", "moved"))
+        for table, key, kind in tables:
+            own = table.take(mine[table["location"]] & (table[key] >= 0))
+            mode = own["mode"] if kind else np.zeros(own.rows, np.int64)
+            keys = np.stack([own["location"], own[key], mode])
+            for location, what, way in np.unique(keys, axis=1).T.tolist():
+                chosen = own.take(np.all(np.array([location, what, way]) == keys.T, axis=1))
+                chosen = chosen.take(np.argsort(chosen["time"], kind="stable"))
+                first = max(0, int(np.searchsorted(chosen["time"], window[0], "right")) - 1)
+                last = int(np.searchsorted(chosen["time"], window[1], "right")) + 1
+                times.append(chosen["time"][first:last])
+                numbers.append(chosen["bytes" if kind else "value"][first:last].astype(np.float64))
+                owner.append(np.full(len(times[-1]), len(series), np.int32))
+                series.append({"location": location, **self._counter(kind, what, way)})
+        empty = [np.empty(0)]
+        return pack(
+            {"series": np.concatenate([*owner, *empty]).astype(np.int32), "time": np.concatenate([*times, *empty]),
+             "value": np.concatenate([*numbers, *empty])}, series=series,
+        )  # fmt: skip
+
+    def _counter(self, kind: str, what: int, way: int) -> dict[str, str]:
+        if kind:
+            paradigm = plain(str(self._trace.io_paradigms["name"][what]))
+            return {"name": f"{'read' if way == READ else 'written'} by {paradigm}", "unit": "bytes"}
+        metrics = self._trace.metrics
+        return {"name": plain(str(metrics["name"][what])), "unit": plain(str(metrics["unit"][what]))}
+
+    def marks(self) -> Content:
+        """The markers of the trace, and the intervals in which locations did not record (see timeline_data.missing)."""
+        markers, notes = self._trace.markers(), list[str]()
+        lost = missing(self._trace, self._part, notes)
+        columns = {"time": markers["time"], "duration": markers["duration"]}
+        scopes = {"LOCATION": "locations", "LOCATION_GROUP": "groups"}
+        of = [
+            int(self._trace.definitions.ids[scopes[scope]].rows(np.array([number]))[0]) if scope in scopes else -1
+            for scope, number in zip(markers["scope"].tolist(), markers["scope_id"].tolist(), strict=True)
+        ]
+        columns["location"] = np.array(
+            [row if scope == "LOCATION" else -1 for row, scope in zip(of, markers["scope"].tolist(), strict=True)],
+            np.int64,
+        )
+        columns |= {f"lost_{name}": lost[name] for name in ("location", "begin", "end")}
+        texts = [plain(str(text)) for text in markers["text"].tolist()]
+        kinds = [plain(str(text)) for text in markers["severity"].tolist()]
+        reasons = [f"{r}: {c}" for r, c in zip(lost["reason"].tolist(), lost["class"].tolist(), strict=True)]
+        return pack(columns, texts=texts, severities=kinds, reasons=reasons, notes=notes)
+
+
+def _bundled(inside: Table, place: Array, window: tuple[int, int], notes: dict[str, int]) -> Content:
+    begin, end = window
+    step = np.clip((inside["send"] - begin) * _STEPS // max(1, end - begin), -1, _STEPS)
+    sender, receiver = place[inside["sender"]], place[inside["receiver"]]
+    keys = np.stack([sender, receiver, step])
+    pairs, member = np.unique(keys, axis=1, return_inverse=True)
+    member = member.ravel()
+    count = np.bincount(member)
+    sums = {name: np.bincount(member, inside[name].astype(float)) for name in ("bytes", "send", "receive")}
+    order = np.argsort(-sums["bytes"], kind="stable")[:_BUNDLES]
+    columns = {
+        "from_row": pairs[0], "to_row": pairs[1], "count": count, "bytes": sums["bytes"],
+        "send": sums["send"] / count, "receive": sums["receive"] / count,
+    }  # fmt: skip
+    return pack({name: column[order] for name, column in columns.items()}, **notes, bundled=True, bundles=len(count))

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The pure part of the page: times, windows, tiles, rows, addresses, flame graphs. node --test tests/page
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {fragment, values} from '../../src/vtrace/timeline/page/model/address.js';
+import {chosen, options} from '../../src/vtrace/timeline/page/model/choice.js';
+import {heat, mixed, needsLight, parsed, shade} from '../../src/vtrace/timeline/page/model/colours.js';
+import {boxes} from '../../src/vtrace/timeline/page/model/flame.js';
+import {fitted, rowAt, rowHeight, rowsOf} from '../../src/vtrace/timeline/page/model/rows.js';
+import {INITIAL, Store} from '../../src/vtrace/timeline/page/model/store.js';
+import {covering, levelOf, numbers, span} from '../../src/vtrace/timeline/page/model/tiles.js';
+import {bytes, duration, exact, parse, step, ticks} from '../../src/vtrace/timeline/page/model/time.js';
+import {around, clamped, moved, place, timeAt, zoomed} from '../../src/vtrace/timeline/page/model/window.js';
+import {decoded} from '../../src/vtrace/timeline/page/net/wire.js';
+import {SvgSurface, fitting} from '../../src/vtrace/timeline/page/draw/surface.js';
+
+test('times as text', () => {
+  assert.equal(duration(0), '0 ns');
+  assert.equal(duration(1), '1 ns');
+  assert.equal(duration(1500), '1.5 us');
+  assert.equal(duration(23_100_000), '23.1 ms');
+  assert.equal(duration(-2e9), '-2 s');
+  assert.equal(exact(1_234_567_890).replace(/\u202f/g, ' '), '1.234 567 890 s');
+  assert.equal(exact(5).replace(/\u202f/g, ' '), '0.000 000 005 s');
+  assert.equal(bytes(1), '1 byte');
+  assert.equal(bytes(1600), '1.6 kB');
+  assert.equal(parse('1.5ms'), 1_500_000);
+  assert.equal(parse('3'), 3e9);
+  assert.ok(Number.isNaN(parse('3 m')));
+});
+
+test('axis: 1, 2 or 5 times a power of ten, at least as wide as wanted', () => {
+  for (const least of [1, 3, 7, 99, 1001, 3.3e8]) {
+    const wide = step(least);
+    assert.ok(wide >= least && wide < 10 * least, `${least}: ${wide}`);
+    assert.match(String(wide), /^[125]0*$/);
+  }
+  for (const [begin, end] of [[0, 1e9], [123, 456], [9e15 - 10, 9e15]]) {
+    const found = ticks(begin, end, 8);
+    assert.ok(found.length >= 1 && found.length <= 10);
+    assert.ok(found.every(({time}) => time >= begin && time <= end));
+    assert.equal(new Set(found.map(({text}) => text)).size, found.length);
+  }
+});
+
+test('windows: whole ns, inside the trace, the time below the mouse stays', () => {
+  assert.deepEqual(clamped({begin: -50, end: 50}, 1000), {begin: 0, end: 100});
+  assert.deepEqual(clamped({begin: 950, end: 1050}, 1000), {begin: 900, end: 1000});
+  assert.deepEqual(clamped({begin: 5, end: 5}, 1000), {begin: 5, end: 15});
+  assert.deepEqual(clamped({begin: 0, end: 9999}, 1000), {begin: 0, end: 1000});
+  const before = {begin: 100, end: 1100}, after = zoomed(before, 0.5, 300);
+  assert.equal(place(before, 500, 300), place(after, 500, 300));
+  assert.equal(timeAt(before, 500, 250), 600);
+  assert.deepEqual(moved(before, -100), {begin: 0, end: 1000});
+  const {begin, end} = around(400, 800);
+  assert.ok(begin < 400 && end > 800);
+  const far = 2 ** 53 - 1e6;
+  assert.ok(Number.isSafeInteger(clamped({begin: far, end: far + 100}, 2 ** 53).end));
+});
+
+test('tiles: the level of a pixel, the numbers of a window, coarser tiles until finer ones come', () => {
+  assert.equal(levelOf(1, 20), 0);
+  assert.equal(levelOf(1000, 20), 10);
+  assert.equal(levelOf(1e12, 20), 20);
+  assert.deepEqual(numbers(0, span(3), 3), [0]);
+  assert.deepEqual(numbers(span(3) - 1, span(3) + 1, 3), [0, 1]);
+  const known = new Map([['5 0', 'top'], ['3 1', 'fine']]);
+  const found = covering((level, number) => known.get(`${level} ${number}`), 0, span(5), 3, 5);
+  assert.equal(found.map(({tile}) => tile).join(), 'top,fine,top,top');
+  let at = 0;
+  for (const {from, to} of found) {
+    assert.equal(from, at);
+    at = to;
+  }
+  assert.equal(at, span(5));
+});
+
+/** Two processes on a node each; the first has three threads. */
+const ROWS = {
+  locations: [4, 7, 9, 5], names: ['master', 'omp 1', 'omp 2', 'main'], processes: [0, 0, 0, 1],
+  process_names: {0: 'Rank 0', 1: 'Rank 1'}, process_nodes: {0: 0, 1: 1}, nodes: ['n1', 'n2'],
+};
+
+test('rows: a location each, folded by process and by node, neighbours that share a row', () => {
+  const finest = [3, 4, 63, 5];
+  const threads = rowsOf(ROWS, finest, 'thread', new Set(), 0);
+  assert.deepEqual(threads.map(({key}) => key), ['l4', 'l7', 'l9', 'l5']);
+  assert.deepEqual(threads.map(({name}) => name.trim()), ['Rank 0, master', 'omp 1', 'omp 2', 'Rank 1']);
+  assert.equal(threads[2].finest, 0, 'a location without events');
+  const folded = rowsOf(ROWS, finest, 'process', new Set(), 0);
+  assert.deepEqual(folded.map(({key, finest: level}) => [key, level]), [['p0', 4], ['l5', 5]]);
+  assert.deepEqual(rowsOf(ROWS, finest, 'process', new Set([0]), 0).map(({key}) => key), ['l4', 'l7', 'l9', 'l5']);
+  assert.deepEqual(rowsOf(ROWS, finest, 'node', new Set(), 0).map(({key}) => key), ['n0', 'l5']);
+  assert.deepEqual(fitted(threads, 2).map(({key}) => key), ['r0-1', 'r2-3']);
+  assert.equal(fitted(threads, 4), threads);
+});
+
+test('row heights: all rows fit, at least a pixel each', () => {
+  assert.equal(rowHeight(4, 600, 1), 30);
+  assert.equal(rowHeight(100, 600, 1), 6);
+  assert.ok(rowHeight(500, 600, 1) * 500 <= 600);
+  assert.equal(rowHeight(10_000, 600, 1), 1);
+  assert.equal(rowAt(25, 10, 5, 4), 3);
+  assert.equal(rowAt(39, 10, 5, 4), -1);
+});
+
+test('the address holds the state, and ignores what has no meaning', () => {
+  const state = {
+    ...INITIAL, begin: 5, end: 99, fold: 'process', row: '0:l3', search: 'a&b=<c>', exact: true, counters: false, comm: 2,
+    call: {trace: 1, location: 3, begin: 77, depth: 2}, selection: {begin: 6, end: 8, first: 'l3', last: 'r4-9'}, tag: '7', shift: [0, 12],
+  };
+  assert.deepEqual({...INITIAL, ...values(fragment(/** @type {any} */ (state)))}, state);
+  assert.deepEqual(values('#w=9-3&fold=x&call=1.2&sel=a&zoom=-1&row=9:x&tag=q&scroll=1e9'), {});
+  assert.deepEqual(values(''), {});
+});
+
+test('the store tells of changes only, in their order', () => {
+  const store = new Store({...INITIAL});
+  const seen = [];
+  store.subscribe((state) => {
+    if (state.scroll === 1) store.set({scroll: 2});
+  });
+  store.subscribe((state, before) => seen.push([before.scroll, state.scroll]));
+  store.set({scroll: 0});
+  store.set({scroll: 1});
+  assert.deepEqual(seen, [[0, 1], [1, 2]]);
+});
+
+test('panels are about the selection, else the window', () => {
+  const rows = [{key: 'l1'}, {key: 'l2'}, {key: 'l3'}];
+  const state = {...INITIAL, begin: 100, end: 200};
+  assert.deepEqual(chosen(state, rows, 0, 150), {from: 100, to: 150, rows: ''});
+  const selection = {begin: 110, end: 120, first: 'l3', last: 'l2'};
+  assert.deepEqual(chosen({...state, selection, shift: [10, 0]}, rows, 0, 150), {from: 100, to: 110, rows: 'l2,l3'});
+  assert.equal(options({from: 0, to: 150}, 150), '');
+  assert.equal(options({from: 3, to: 150}, 150), ' --from 3ns --to 150ns');
+});
+
+test('flame graph: children inside their parents, the largest first', () => {
+  const paths = {parent: [-1, 0, 1, 1, 0], inclusive: [0, 60, 10, 40, 40], depth: [0, 1, 2, 2, 1]};
+  const found = new Map(boxes(paths, 0, 0.001).map((box) => [box.path, box]));
+  assert.equal(found.get(1).x, 0);
+  assert.equal(found.get(4).x, 0.6);
+  assert.equal(found.get(3).x, 0);
+  assert.equal(found.get(2).x, 0.4);
+  assert.equal(boxes(paths, 1, 0.001).find((box) => box.path === 1).width, 1);
+  assert.equal(boxes(paths, 0, 0.2).length, 3);
+});
+
+test('colours', () => {
+  assert.equal(parsed('#56b4e9'), 0x56b4e9);
+  assert.equal(mixed(0x000000, 0xffffff, 0.5), 0x808080);
+  assert.equal(shade(0x56b4e9, 7), shade(0x56b4e9, 7));
+  assert.notEqual(shade(0x56b4e9, 7), shade(0x56b4e9, 8));
+  assert.notEqual(heat(0), heat(1));
+  assert.ok(needsLight(0x0072b2) && !needsLight(0xf0e442));
+});
+
+test('the bytes of a table', () => {
+  const head = new TextEncoder().encode(JSON.stringify({columns: [['a', 'f8', 2, 0], ['b', 'u1', 3, 16]], notes: {n: 1}}).padEnd(96));
+  const bytes = new Uint8Array(8 + 96 + 24);
+  bytes.set(new TextEncoder().encode('VTW1'));
+  new DataView(bytes.buffer).setUint32(4, 96, true);
+  bytes.set(head, 8);
+  new Float64Array(bytes.buffer, 104, 2).set([2 ** 52 + 1, -1]);
+  bytes.set([1, 2, 3], 120);
+  const {columns, notes} = decoded(bytes.buffer);
+  assert.deepEqual([...columns.a], [2 ** 52 + 1, -1]);
+  assert.deepEqual([...columns.b], [1, 2, 3]);
+  assert.equal(notes.n, 1);
+  assert.throws(() => decoded(new ArrayBuffer(4)));
+  assert.throws(() => decoded(new TextEncoder().encode('<html>....').buffer));
+});
+
+test('svg: names are text, equal neighbours one rectangle', () => {
+  const s = new SvgSurface(100, 50, 0xffffff);
+  s.fill(0, 0, 10, 5, 0xff0000);
+  s.fill(10, 0, 10, 5, 0xff0000);
+  s.text('<script>&"', 1, 2, 0);
+  const text = String(s);
+  assert.equal(text.match(/<rect/g).length, 2);
+  assert.ok(text.includes('&lt;script&gt;&amp;&quot;') && !text.includes('<script'));
+  assert.equal(fitting('abcdefgh', 40, (part) => part.length * 10), 'abc\u2026');
+  assert.equal(fitting('abc', 8, (part) => part.length * 10), '');
+});

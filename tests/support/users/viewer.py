@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of vtrace view in a browser: mouse, keys and pixels of the chart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.users.browser import Browser
+
+AXIS, NAMES = 24, 170
+"""Pixels of the chart above and before the rows."""
+
+
+class Viewer:
+    """A page that is open and complete. actions: what the user has done so far: clicks, keys, texts."""
+
+    def __init__(self, page: Browser, address: str) -> None:
+        self.page, self.actions = page, 0
+        page.open("about:blank")
+        page.open(address)
+        page.until(lambda: page.run("return document.body.dataset.ready"))
+        self.width, self.height = page.run(
+            "const c = document.getElementById('chart'); return [c.clientWidth, c.clientHeight]"
+        )
+        self.settled()
+
+    def settled(self) -> None:
+        """Waits until no frame was drawn for 0.4 s."""
+        self.page.driver.set_script_timeout(60)
+        self.page.driver.execute_async_script(
+            "const done = arguments[0]; let last = ''; const look = () => { const now = document.body.dataset.frames;"
+            " if (now === last) done(); else { last = now; setTimeout(look, 400); } }; setTimeout(look, 400);"
+        )
+
+    @property
+    def state(self) -> str:
+        return str(self.page.run("return decodeURIComponent(location.hash)"))
+
+    @property
+    def window(self) -> tuple[int, int]:
+        begin, end = self.state.removeprefix("#w=").split("&")[0].split("-")
+        return int(begin), int(end)
+
+    def x(self, time: float) -> float:
+        begin, end = self.window
+        return NAMES + (time - begin) / (end - begin) * (self.width - NAMES)
+
+    def pixels(self, y: int) -> list[tuple[int, int, int]]:
+        """The colours of a line of the chart, from the first time on."""
+        data = self.page.run(
+            "const c = document.getElementById('picture'); const s = c.width / c.clientWidth;"
+            "return [...c.getContext('2d').getImageData(arguments[0] * s, arguments[1] * s, c.width, 1).data]",
+            NAMES, y,
+        )  # fmt: skip
+        count = int(self.width) - NAMES
+        return [(data[4 * n], data[4 * n + 1], data[4 * n + 2]) for n in range(count)]
+
+    def click(self, x: float, y: float, double: bool = False) -> None:
+        self.actions += 1
+        self.mouse([("mousedown", x, y), ("mouseup", x, y), *([("dblclick", x, y)] if double else [])])
+
+    def drag(self, x0: float, y0: float, x1: float, y1: float) -> None:
+        self.actions += 1
+        self.mouse(
+            [("mousedown", x0, y0), ("mousemove", (x0 + x1) / 2, y1), ("mousemove", x1, y1), ("mouseup", x1, y1)]
+        )
+
+    def mouse(self, events: list[tuple[str, float, float]]) -> None:
+        self.page.run(
+            "const c = document.getElementById('chart'), b = c.getBoundingClientRect();"
+            "for (const [kind, x, y] of arguments[0]) c.dispatchEvent(new MouseEvent(kind,"
+            " {clientX: b.left + x, clientY: b.top + y, bubbles: true}));", events,
+        )  # fmt: skip
+        self.settled()
+
+    def wheel(self, x: float, y: float, down: float, ctrl: bool = False) -> None:
+        self.page.run(
+            "const c = document.getElementById('chart'), b = c.getBoundingClientRect();"
+            "c.dispatchEvent(new WheelEvent('wheel', {clientX: b.left + arguments[0], clientY: b.top + arguments[1],"
+            " deltaY: arguments[2], ctrlKey: arguments[3], bubbles: true, cancelable: true}))", x, y, down, ctrl,
+        )  # fmt: skip
+        self.settled()
+
+    def key(self, *keys: str) -> None:
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        for key in keys:
+            self.actions += 1
+            ActionChains(self.page.driver).send_keys(key).perform()
+        self.settled()
+
+    def search(self, text: str) -> None:
+        self.actions += 1
+        field = self.page.driver.find_element("id", "search")
+        field.clear()
+        field.send_keys(text)
+        self.settled()
+
+    def press(self, text: str) -> None:
+        """Clicks on the first button with a text."""
+        self.actions += 1
+        self.page.run(
+            "[...document.querySelectorAll('button')].find((b) => b.textContent.startsWith(arguments[0])).click()", text
+        )
+        self.settled()
+
+    def facts(self) -> dict[str, str]:
+        """The facts of the selected call."""
+        rows = self.page.until(
+            lambda: self.page.run("return [...document.querySelectorAll('.facts tr')].map((r) => r.innerText)")
+        )
+        return dict(row.split("\t", 1) for row in rows if "\t" in row)
+
+    def panel(self) -> str:
+        return str(self.page.run("return document.getElementById('panel').innerText"))
+
+    def run(self, script: str, *values: Any) -> Any:
+        return self.page.run(script, *values)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of vtrace view: its size, its rules, its types, and the tests of its pure part by node."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.tools import ROOT, need, unavailable
+
+PAGE = ROOT / "src" / "vtrace" / "timeline" / "page"
+CODE = sorted(path for path in PAGE.rglob("*") if path.suffix in (".js", ".css", ".html"))
+
+
+def test_it_stays_small() -> None:
+    lines = {path: len(path.read_text().splitlines()) for path in CODE}
+    assert sum(lines.values()) <= 6000
+    assert sum(path.stat().st_size for path in CODE) <= 250_000
+    assert [path.name for path, count in lines.items() if count > 400] == []
+
+
+def test_it_makes_no_markup_of_texts_and_asks_no_other_server() -> None:
+    forbidden = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser")
+    for path in CODE:
+        text = path.read_text()
+        assert not forbidden.search(text), path
+        assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text), path
+        assert not re.search(r"<[a-z]+ [^>]*\b(style|on\w+)=", text) or path.suffix != ".html", path
+
+
+def test_model_depends_on_nothing() -> None:
+    """Modules of model import modules of model only, and use no browser."""
+    for path in (PAGE / "model").glob("*.js"):
+        text = re.sub(r"/\*.*?\*/|//.*", "", path.read_text(), flags=re.DOTALL)
+        assert all(name.startswith("./") for name in re.findall(r"from '(.*?)'", text)), path
+        assert not re.search(r"\b(document|window\.|fetch|requestAnimationFrame|localStorage)\b(?!:)", text), path
+
+
+def test_model() -> None:
+    done = subprocess.run([need("node"), "--test", str(ROOT / "tests" / "page")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert int(re.findall(r"^# pass (\d+)", done.stdout, re.MULTILINE)[0]) >= 13
+
+
+def compiler() -> Path:
+    """tsc: the installed one, else that of .ci/run."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "vtrace-ci", "typescript")
+    for found in (shutil.which("tsc"), cache / "node_modules" / ".bin" / "tsc"):
+        if found and Path(found).exists():
+            return Path(found)
+    unavailable("tsc is not installed: npm install typescript")
+
+
+def test_types() -> None:
+    """The types in the comments fit."""
+    done = subprocess.run([str(compiler()), "-p", str(PAGE / "jsconfig.json")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", CODE, ids=lambda path: path.name)
+def test_layout(path: Path) -> None:
+    text = path.read_text()
+    assert "SPDX-License-Identifier: BSD-3-Clause" in text.splitlines()[0] or path.suffix == ".html"
+    assert "\t" not in text
+    assert not re.search(r" $", text, re.MULTILINE)

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the server sends to the page of vtrace view, against the otf2 package's reader, event by event."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.oracles import slow
+from support.oracles.slow_tiles import bins, follow
+from support.readers import archive as reader
+from support.synthetic_runs import archives, viewed
+from support.users.page_site import Asked
+from vtrace.analysis.activity import RUNTIME, TRACING
+from vtrace.errors import VtraceError
+from vtrace.io.tile_file import BINS
+from vtrace.timeline.call_store import LocationCalls
+from vtrace.timeline.server import Wrong
+
+
+def nested(rng: random.Random, count: int) -> list[tuple[object, ...]]:
+    """Random nested calls of two regions, with equal times."""
+    found: list[tuple[object, ...]] = [(0, "Enter", 0)]
+    stack, now = [0], 0
+    for _ in range(count):
+        now += rng.choice((0, 0, 1, 3, 50, 400))
+        if len(stack) > 1 and rng.random() < 0.5:
+            found.append((now, "Leave", stack.pop()))
+        elif len(stack) < 9:
+            stack.append(rng.randrange(2))
+            found.append((now, "Enter", stack[-1]))
+    for region in reversed(stack):
+        now += 1
+        found.append((now, "Leave", region))
+    return found
+
+
+@pytest.fixture(scope="module", params=["two ranks", "nested"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("page") / "odd.trace"
+    if request.param == "two ranks":
+        return viewed.write(where).parent
+    rng = random.Random(7)
+    events = {location: nested(rng, 3000) for location in range(3)}
+    return archives.simple(where, events, length=max(int(each[-1][0]) for each in events.values())).parent
+
+
+@pytest.fixture(scope="module")
+def asked(place: Path) -> Asked:
+    return Asked(place)
+
+
+@pytest.fixture(scope="module")
+def trace(place: Path) -> reader.Trace:
+    return reader.read(place)
+
+
+def windows(length: int, count: int) -> list[tuple[int, int]]:
+    rng = random.Random(length)
+    found = [sorted((rng.randrange(length), rng.randrange(length))) for _ in range(count)]
+    return [(0, length), (length - 1, length), (0, 1), *((a, max(b, a + 1)) for a, b in found)]
+
+
+def test_calls(asked: Asked, trace: reader.Trace) -> None:
+    """The calls of windows, with their true ends and the time without the calls inside."""
+    every = slow.calls(trace)
+    for location in trace.locations:
+        mine = [call for call in every if call.location == location]
+        for start, stop in windows(trace.length, 12):
+            for shortest in (0, 3):
+                found = asked.table("calls", rows=f"l{location}", **{"from": start, "to": stop}, shortest=shortest)
+                expected = Counter(
+                    (call.begin, call.end, call.path[-1], len(call.path) - 1, call.own)
+                    for call in mine
+                    if call.end - call.begin >= shortest or call.begin < start
+                    if call.begin < stop and (call.end > start or call.begin >= start)
+                )
+                columns = [found.columns[name] for name in ("begin", "end", "region", "depth", "exclusive")]
+                assert Counter(zip(*columns, strict=True)) == expected, (location, start, stop)
+                assert found.columns["begin"] == sorted(found.columns["begin"])
+
+
+def test_tiles(asked: Asked, trace: reader.Trace) -> None:
+    """Shares of classes at all levels that a location has, and of all locations together."""
+    (about,) = asked.json("traces")
+    end = about["duration"]
+    classes = dict(enumerate(asked.table("regions", rows="classes").columns["class"])) | {slow.FLUSH: TRACING}
+    followed = {location: follow(trace, location, end, classes, RUNTIME) for location in trace.locations}
+    finest = max(about["finest"])
+    for level in range(finest, about["top"] + 1):
+        width = 1 << level
+        exact = {location: bins(each, width, end) for location, each in followed.items()}
+        for row, members in [(f"l{n}", [n]) for n in exact] + [(f"r0-{len(exact) - 1}", list(exact))]:
+            for number in range(-(-end // (BINS * width))):
+                found = asked.table("tiles", rows=row, level=level, number=number).columns
+                for at in range(BINS):
+                    cells = [exact[n][number * BINS + at] for n in members if number * BINS + at < len(exact[n])]
+                    times = sum((cell.classes for cell in cells), Counter[int]())
+                    shares = {c: min(255, -(-255 * ns // (width * len(members)))) for c, ns in times.items() if ns}
+                    got = {c: found[f"c{c}"][at] for c in range(9) if f"c{c}" in found and found[f"c{c}"][at]}
+                    assert got == shares, (row, level, number, at)
+                    assert found["events"][at] == sum(cell.events for cell in cells)
+                    assert found["depth"][at] == max([cell.depth for cell in cells], default=0)
+
+
+def test_messages(asked: Asked, trace: reader.Trace) -> None:
+    """Messages of windows, as lines and as bundles, with filters."""
+    every = [message for message in slow.messages(trace) if message[2] is not None]
+    rows = ",".join(f"l{n}" for n in trace.locations)
+    for start, stop in windows(trace.length, 8):
+        words = {"rows": rows, "from": start, "to": stop}
+        inside = [m for m in every if min(m[2:4]) < stop and max(m[2:4]) >= start]
+        lines = asked.table("messages", **words, lines=10_000, smallest=0, comm=-1)
+        names = ("sender", "receiver", "send", "receive", "tag", "bytes")
+        columns = [lines.columns[name] for name in names]
+        expected = sorted((m[0], m[1], m[2], m[3], m[5], m[6]) for m in inside)
+        assert sorted(zip(*columns, strict=True)) == expected
+        assert (lines.notes["messages"], lines.notes["bytes"]) == (len(inside), sum(m[6] for m in inside))
+        bundles = asked.table("messages", **words, lines=0, smallest=0, comm=-1)
+        assert bundles.notes["bundled"] == bool(inside)
+        assert sum(bundles.columns.get("count", [])) == len(inside)
+        assert not inside or sum(bundles.columns["bytes"]) == sum(m[6] for m in inside)
+        tagged = asked.table("messages", **words, lines=10_000, smallest=0, comm=-1, tag=3)
+        assert sorted(tagged.columns["send"]) == sorted(m[2] for m in inside if m[5] == 3)
+        assert asked.table("messages", **words, lines=10, smallest=9, comm=-1).columns["send"] == []
+
+
+def test_collectives(asked: Asked, trace: reader.Trace) -> None:
+    every = slow.collectives(trace)
+    rows = ",".join(f"l{n}" for n in trace.locations)
+    found = asked.table("collectives", rows=rows, **{"from": 0, "to": trace.length})
+    assert found.notes["collectives"] == len({row[:2] for row in every})
+    columns = [found.columns[f"part_{name}"] for name in ("location", "begin", "end")]
+    assert sorted(zip(*columns, strict=True)) == sorted((row[2], row[4], row[5]) for row in every)
+    if every:
+        assert found.columns["begin"] == [min(row[4] for row in every)]
+        assert found.columns["end"] == [max(row[5] for row in every)]
+
+
+def test_a_call_and_the_ways_from_it(asked: Asked, trace: reader.Trace) -> None:
+    every = slow.calls(trace)
+    rng = random.Random(1)
+    for call in rng.sample(every, min(60, len(every))):
+        mine = sorted((c for c in every if c.location == call.location), key=lambda c: (c.begin, len(c.path)))
+        if sum((c.begin, len(c.path)) == (call.begin, len(call.path)) for c in mine) > 1:
+            continue  # calls of no time: the name of a call does not tell them apart
+        words = {"location": call.location, "begin": call.begin, "depth": len(call.path) - 1}
+        found = asked.json("call", **words)
+        assert (found["begin"], found["end"], found["exclusive"]) == (call.begin, call.end, call.own)
+        assert found["name"] == slow.name_of(trace, call.path[-1])
+        same = [c for c in mine if c.path[-1] == call.path[-1]]
+        assert found["of"] == len(same)
+        around = [c for c in mine if c.path == call.path[:-1] and c.begin <= call.begin and c.end >= call.end]
+        caller = asked.json("go", **words, way="caller", rows="")
+        assert (caller and caller["begin"]) in ([c.begin for c in around] or [None])
+        times = [c.end - c.begin for c in every if c.path[-1] == call.path[-1]]
+        for way, best in (("longest", max(times)), ("shortest", min(times))):
+            other = asked.json("go", **words, way=way, rows="")
+            assert other["end"] - other["begin"] == best
+        later = asked.json("go", **words, way="next", rows="")
+        assert later is None or (later["region"] == call.path[-1] and later["begin"] >= call.begin)
+    time = trace.length // 3
+    for location in trace.locations:
+        open_then = [c for c in every if c.location == location and c.begin <= time < c.end]
+        found = asked.json("at", location=location, time=time)
+        assert found["depth"] == max(len(c.path) for c in open_then) - 1
+
+
+def test_what_a_call_sends_and_receives(asked: Asked, trace: reader.Trace) -> None:
+    for sender, receiver, send, receive, _, tag, size, _, _ in slow.messages(trace)[:20]:
+        begin = max(c.begin for c in slow.calls(trace) if c.location == sender and c.begin <= send <= c.end)
+        found = asked.json("call", location=sender, begin=begin, depth=1)
+        (end,) = found["sends"]
+        assert (end["partner"], end["far"], end["tag"], end["bytes"]) == (receiver, receive, tag, size)
+
+
+def test_search(asked: Asked, trace: reader.Trace) -> None:
+    """The number, the time and the histogram of the calls that a search finds, their marks, and the longest."""
+    every, rows = slow.calls(trace), ",".join(f"l{n}" for n in trace.locations)
+    name = slow.name_of(trace, 1)
+    for start, stop in windows(trace.length, 5):
+        found = asked.table("search", rows=rows, text=name, exact=1, bins=50, **{"from": start, "to": stop})
+        inside = [c for c in every if c.path[-1] == 1 and c.begin < stop and (c.end > start or c.begin >= start)]
+        times = [c.end - c.begin for c in inside]
+        assert (found.notes["count"], found.notes["total"]) == (len(inside), sum(times))
+        assert [n for n in found.columns["histogram"] if n] == [
+            n for _, n in sorted(Counter(max(1, time).bit_length() - 1 for time in times).items())
+        ]
+        assert [c["end"] - c["begin"] for c in found.notes["longest"]] == sorted(times, reverse=True)[:12]
+        marks = np.array(found.columns["marks"]).reshape(-1, 50)
+        for number, location in enumerate(trace.locations):
+            for at in range(50):
+                low, high = (start + (stop - start) * (at + n) / 50 for n in (0, 1))
+                touching = [c for c in inside if c.location == location and c.begin < high and c.end > low]
+                assert marks[number][at] > 0 or not touching, (number, at)
+
+
+def test_panels(asked: Asked, trace: reader.Trace) -> None:
+    """The profile and the matrix of a window, and of one row."""
+    start, stop = trace.length // 4, trace.length // 2
+    words = {"rows": "", "from": start, "to": stop}
+    exact: Counter[int] = Counter()
+    for (_, region), numbers in slow.profile(trace, start, stop).items():
+        exact[region] += int(numbers[2])
+    found = asked.table("panel", name="profile", **words).columns
+    assert dict(zip(found["region"], found["exclusive"], strict=True)) == dict(exact)
+    whole = {"rows": "", "from": 0, "to": trace.length}
+    pairs = asked.table("panel", name="matrix", **whole).columns
+    columns = [pairs[name] for name in ("sender", "receiver", "count", "bytes")]
+    assert sorted(zip(*columns, strict=True)) == sorted((*key, *each) for key, each in slow.matrix(trace).items())
+    flame = asked.table("panel", name="flame", **whole).columns
+    paths: Counter[int] = Counter()
+    for (_, path), numbers in slow.paths(trace).items():
+        paths[path[-1]] += int(numbers[2])
+    own: Counter[int] = Counter()
+    for region, ns in zip(flame["region"][1:], flame["exclusive"][1:], strict=True):
+        own[region] += ns
+    assert own == paths
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tiles", {"rows": "x1", "level": 3, "number": 0}), ("tiles", {"rows": "l0", "level": 99, "number": 0}),
+        ("tiles", {"rows": "l0", "level": "a", "number": 0}), ("tiles", {"rows": "l0", "number": 0}),
+        ("calls", {"rows": "l0", "from": 0, "to": 5}), ("call", {"location": 10**9, "begin": 0, "depth": 0}),
+        ("call", {"location": 0, "begin": -1, "depth": 0}), ("panel", {"name": "x", "rows": "", "from": 0, "to": 1}),
+        ("go", {"location": 0, "begin": 0, "depth": 0, "way": "x", "rows": ""}), ("regions", {"rows": "a"}),
+        ("tiles", {"trace": 7, "rows": "l0", "level": 3, "number": 0}),
+        ("tiles", {"rows": "l0," * 9999, "level": 3, "number": 0}),
+    ],
+)  # fmt: skip
+def test_requests_without_meaning(asked: Asked, name: str, words: dict[str, object]) -> None:
+    with pytest.raises((Wrong, VtraceError)):
+        asked.content(name, **words)
+
+
+def test_parents_at_equal_times() -> None:
+    """A call of no time, and a call that begins and ends with its caller."""
+    from vtrace.io.archive.reader_abi import SLICE
+
+    slices = np.zeros(4, SLICE)
+    for at, (begin, end, region, depth) in enumerate([(0, 0, 1, 1), (0, 5, 3, 2), (0, 5, 2, 1), (0, 9, 0, 0)]):
+        slices[at]["begin"], slices[at]["end"], slices[at]["region"], slices[at]["depth"] = begin, end, region, depth
+    found = LocationCalls(slices)
+    assert found.region.tolist() == [0, 1, 2, 3]
+    assert found.parent.tolist() == [-1, 0, 0, 2]
+    assert found.exclusive.tolist() == [4, 0, 0, 5]
