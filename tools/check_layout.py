@@ -90,6 +90,7 @@ C_LAYERS = {
     "otf2_reader": {"otf2.h", "schema.h"},
     "kernels": {"stack_replay.h", "schema.h", "pair_table.h"},
     "userwrap": {"vt_user.h"},
+    "sampling": SHARED_HEADERS | {"perf_events.h"},
     "fipp": set(),
     "iowrap": _SHIM,
     "memwrap": _SHIM,
@@ -123,7 +124,7 @@ The other folders of RUNTIME are above all layers."""
 CORE_INTERFACE = {"core.h", "format.h", "msgpack.h", "write.h"}
 """Headers of csrc/core that shims may include, too: each layer implements a part of them."""
 
-RUNTIME = {"core", "funwrap", "userwrap", "threadwrap", "procwrap", "sampling"}
+RUNTIME = {"core", "funwrap", "userwrap", "threadwrap", "procwrap", "sampling", "providers"}
 """Folders of libvtrace.so.1, which must not depend on libraries that a machine may lack."""
 
 LARGEST = {".py": 500}

@@ -166,7 +166,7 @@ enum vt_class {
 
 /* ---- Samples: words of 8 bytes, in chunks and blocks of the content VT_SAMPLES ----------------
    word 0   ticks
-   word 1   weight: ns of the clock of SAMPLING (vt_sample_clock) that the sample stands for
+   word 1   weight: ns of the clock of SAMPLING (vt_sample_clock) that the sample stands for, of PERF events
    word 2   bits 0..15 n, bits 16..31 shared, bits 32..39 enum vt_sample_end, bits 40..63 overruns of the timer
    n words  the innermost frames of the stack, innermost first; the other frames are the `shared` outermost frames of
             the previous sample in the chunk
@@ -199,8 +199,8 @@ enum vt_sample_end {
 #undef VT_SAMPLE_END_ENUM
 };
 
-/* The clock that samples a thread: its CPU time, or elapsed time. */
-#define VT_SAMPLE_CLOCKS(X) X(CPU, 1) X(WALL, 2)
+/* The clock that samples a thread: its CPU time, elapsed time, or the number of an event of Linux. */
+#define VT_SAMPLE_CLOCKS(X) X(CPU, 1) X(WALL, 2) X(PERF, 3)
 enum vt_sample_clock {
 #define VT_SAMPLE_CLOCK_ENUM(name, number) VT_SAMPLE_CLOCK_##name = number,
     VT_SAMPLE_CLOCKS(VT_SAMPLE_CLOCK_ENUM)
@@ -292,8 +292,9 @@ enum vt_lost {
     X(NOTE, 25, "text:text") /* a comment on the whole run */                                                          \
     X(USER_COMM, 26, "id:id name:text") /* of USER_SEND and USER_RECV; equal names are the same communicator */        \
     X(MEMBER, 27, "of:2|9=vt_definition id:id group:text") /* a region or metric of the user's group */                \
-    X(SAMPLING, 28, "clock:1..2=vt_sample_clock period:u64 tick:u64 signal:u8") /* of the process; mean period and */  \
-    /* the kernel's tick in ns: a thread's CPU time reaches a timer at ticks only */                                   \
+    X(SAMPLING, 28, "clock:1..3=vt_sample_clock period:u64 tick:u64 signal:u8 +event:text?") /* of the process; */      \
+    /* mean period and the kernel's tick in ns: a thread's CPU time reaches a timer at ticks only. PERF: events in a */ \
+    /* period, and the event's name */                                                                                 \
     X(SAMPLES, 29, "location:u32 samples:u64 weight:u64 overruns:u64 lost:u64 overwritten:u64 ends:u64[]") /* sums */  \
     /* at the end; overwritten: by the flight recorder; ends: samples by enum vt_sample_end */                          \
     X(PYTHON_CODE, 30, "id:id name:text file:text line:u32 lines:bytes") /* a code object: qualified name, line of its */ \

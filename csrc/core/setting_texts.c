@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of settings that are words: yes or no, a moment (VT_START_AFTER, VT_STOP_AFTER), a signal (VT_RING_SIGNAL), a
-   rate (VT_SAMPLE_RATE), patterns (VT_FUNCTIONS). */
+   rate (VT_SAMPLE_RATE), an event (VT_SAMPLE_EVENT), patterns (VT_FUNCTIONS). */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -82,6 +82,16 @@ void vt_setting_show_rate(struct vt_text *t, uint64_t ns)
     while (unit < 2 && ns % units[unit].ns) unit++;
     vt_text_dec(t, !ns ? 0 : is_rate ? SECOND / ns : ns / units[unit].ns);
     if (!is_rate) vt_text_add(t, units[unit].name);
+}
+
+void vt_setting_read_event(int speaks, const char *name, char *into, size_t bytes)
+{
+    const char *text = getenv(name);
+    into[0] = 0;
+    if (!text || !*text) return;
+    struct vt_text t = vt_text_into(into, bytes);
+    if (strlen(text) < bytes) vt_text_add(&t, text);
+    else if (speaks) vt_say(1, "%s has more than %u bytes: it is ignored", name, (unsigned)bytes - 1);
 }
 
 void vt_setting_read_patterns(int speaks, const char *name, char *into, size_t bytes)

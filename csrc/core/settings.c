@@ -27,6 +27,7 @@ enum setting_type {
     PATH,
     SIGNAL,
     MOMENT,
+    EVENT,
     PATTERNS
 };
 enum leaves { NOTHING, PART, WHOLE };
@@ -110,10 +111,14 @@ static int parse_barrier(const char *text, uint64_t *value)
     return 0;
 }
 
+static const char *const clocks[] = {
+    [VT_SAMPLE_CLOCK_CPU] = "cpu", [VT_SAMPLE_CLOCK_WALL] = "wall", [VT_SAMPLE_CLOCK_PERF] = "perf"};
+
 static int parse_sample_clock(const char *text, uint64_t *value)
 {
-    *value = strcasecmp(text, "wall") ? VT_SAMPLE_CLOCK_CPU : VT_SAMPLE_CLOCK_WALL;
-    return *value == VT_SAMPLE_CLOCK_WALL || !strcasecmp(text, "cpu");
+    for (*value = VT_SAMPLE_CLOCK_CPU; *value <= VT_SAMPLE_CLOCK_PERF; ++*value)
+        if (!strcasecmp(text, clocks[*value])) return 1;
+    return 0;
 }
 
 static int parse(const char *text, enum setting_type type, uint64_t *value)
@@ -132,7 +137,7 @@ static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
     if (s->type == MODE) vt_text_add(&t, v == VT_MODE_RING ? "RING" : "TRACE");
     else if (s->type == BARRIER) vt_text_add(&t, barriers[v]);
     else if (s->type == RATE) vt_setting_show_rate(&t, v);
-    else if (s->type == SAMPLECLOCK) vt_text_add(&t, v == VT_SAMPLE_CLOCK_WALL ? "wall" : "cpu");
+    else if (s->type == SAMPLECLOCK) vt_text_add(&t, clocks[v]);
     else if (s->type == YESNO || s->type == PTHREAD)
         vt_text_add(&t, v == VT_PTHREAD_LOCKS ? "locks" : v ? "yes" : "no");
     else {
@@ -175,7 +180,7 @@ static void read_one(struct vt_settings *set, const struct setting *s)
                                           "TRACE or RING",
                                           "before, after, both or no",
                                           "a rate of 1 to 10000 per second, or a time of 100us to 3600s",
-                                          "cpu or wall"};
+                                          "cpu, wall or perf"};
     const char *text = getenv(s->name);
     uint64_t v = s->standard;
     char used[32], range[64] = "";
@@ -203,6 +208,7 @@ static void read_text(struct vt_settings *set, const struct setting *s)
     char *into = (char *)set + s->offset;
     if (s->type == PATH) vt_place_read_path(s->name, into, s->bytes);
     else if (s->type == SIGNAL) vt_setting_read_signal(set->speaks, s->name, into, s->bytes);
+    else if (s->type == EVENT) vt_setting_read_event(set->speaks, s->name, into, s->bytes);
     else if (s->type == PATTERNS) vt_setting_read_patterns(set->speaks, s->name, into, s->bytes);
     else if (s->type == MOMENT) vt_setting_read_moment(set->speaks, s->name, into, s->bytes);
 }

@@ -72,7 +72,7 @@ NUMBER(VT_SAMPLE_RATE, sample_period, RATE, 0, 0, UINT64_MAX, NOTHING, "sampling
 NUMBER(VT_SAMPLE_FRAME_POINTERS, sample_frame_pointers, YESNO, 0, 0, 1, NOTHING, "sampling.md",
        "follow frame pointers through code without unwind information, such as code made at run time")
 NUMBER(VT_SAMPLE_CLOCK, sample_clock, SAMPLECLOCK, VT_SAMPLE_CLOCK_CPU, 0, UINT64_MAX, NOTHING, "sampling.md",
-       "cpu: sample a thread by its CPU time; wall: by elapsed time, also while it waits")
+       "cpu: sample a thread by its CPU time; wall: by elapsed time, also while it waits; perf: by VT_SAMPLE_EVENT")
 NUMBER(VT_SAMPLE_SECTIONS, sample_sections, YESNO, 0, 0, 1, NOTHING, "instant-profiler.md",
        "sample only between the program's calls of fipp_start and fipp_stop")
 
@@ -94,6 +94,9 @@ TEXT(VT_FUNCTIONS, functions, 4096, PATTERNS, WHOLE, "functions.md",
 TEXT(VT_GROUPS_SPEC, groups_spec, 512, PATH, NOTHING, "filter.md", "file that puts functions into groups", "none")
 TEXT(VT_RING_SIGNAL, ring_signal, 32, SIGNAL, NOTHING, "",
      "signal upon which VT_MODE=RING writes what it keeps: USR1, USR2, RTMIN+n...", "none")
+TEXT(VT_SAMPLE_EVENT, sample_event, 64, EVENT, NOTHING, "sampling.md",
+     "with VT_SAMPLE_CLOCK=perf: the event of Linux, and after how many a sample is taken (page-faults:100)",
+     "task-clock, with VT_SAMPLE_RATE")
 TEXT(VT_START_AFTER, start_after, 256, MOMENT, PART, "recording-less.md",
      "record from here on: seconds (10, 0.5s) or a call of a region (NAME:100)", "the program's start")
 TEXT(VT_STOP_AFTER, stop_after, 256, MOMENT, PART, "",

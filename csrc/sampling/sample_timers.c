@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Timers of the kernel with SIGEV_THREAD_ID (timer_create(2)). System calls are made directly: libc's functions need
-   librt before glibc 2.34, and the timers of the program stay unseen. */
+   librt before glibc 2.34, and the timers of the program stay unseen. VT_SAMPLE_CLOCK_PERF: perf_timer.c. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 #include "../core/clock.h"
 #include "../core/sys.h"
+#include "perf_timer.h"
 #include "sample_timers.h"
 
 #ifndef sigev_notify_thread_id
@@ -69,6 +70,7 @@ long vt_sample_timer_start(struct vt_sample_timer *t, const struct vt_sample_rat
     event.sigev_value.sival_ptr = (void *)(uintptr_t)rate; /* tells the signal from those of the program */
     event.sigev_notify_thread_id = (pid_t)VT_SYS0(gettid);
     t->random = vt_now() << 16 ^ (uint64_t)event.sigev_notify_thread_id ^ SECOND;
+    if (rate->clock == VT_SAMPLE_CLOCK_PERF) return vt_perf_timer_start(t, rate, draw(t) % rate->period + 1);
     long r = VT_SYS3(timer_create, clock_of(rate), &event, &t->id);
     if (r < 0) return r;
     t->made = 1;
@@ -78,6 +80,7 @@ long vt_sample_timer_start(struct vt_sample_timer *t, const struct vt_sample_rat
 
 uint64_t vt_sample_timer_next(struct vt_sample_timer *t, const struct vt_sample_rate *rate, uint32_t overruns)
 {
+    if (rate->clock == VT_SAMPLE_CLOCK_PERF) return vt_perf_timer_next(t, rate, draw_distance(t, rate));
     uint64_t missed = overruns * rate->period, weight = t->distance + missed;
     t->distance = draw_distance(t, rate);
     t->due += missed + t->distance;
@@ -85,7 +88,10 @@ uint64_t vt_sample_timer_next(struct vt_sample_timer *t, const struct vt_sample_
     return weight;
 }
 
-void vt_sample_timer_stop(struct vt_sample_timer *t)
+int vt_sample_timer_stop(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
 {
-    if (__atomic_exchange_n(&t->made, 0, __ATOMIC_SEQ_CST)) VT_SYS1(timer_delete, t->id);
+    if (!__atomic_exchange_n(&t->made, 0, __ATOMIC_SEQ_CST)) return 1;
+    if (rate->clock == VT_SAMPLE_CLOCK_PERF) return vt_perf_timer_stop(t);
+    VT_SYS1(timer_delete, t->id);
+    return 1;
 }

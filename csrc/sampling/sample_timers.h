@@ -1,35 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A timer for each sampled thread, on the thread's CPU time or on elapsed time, which signals that thread. */
+/* A timer for each sampled thread, on the thread's CPU time, on elapsed time or on a performance event, which signals
+   that thread. */
 #ifndef VT_SAMPLE_TIMERS_H
 #define VT_SAMPLE_TIMERS_H
 
 #include <stdint.h>
 #include "../core/format.h"
+#include "../providers/perf_events.h"
 
 /* The timer of a thread. Its expirations are planned on its clock, at random distances around the period. So a program
    in step with the kernel's tick is not always sampled at the same place, and no time is lost between two samples. */
 struct vt_sample_timer {
-    int id; /* of the kernel */
+    int id; /* of the kernel; of a performance event: its descriptor */
     int made; /* 1: the timer exists */
+    uint64_t event; /* the kernel's id of a performance event */
     uint64_t due, distance; /* ns on the clock: next expiration, and the time before it that it stands for */
     uint64_t random;
 };
 
-/* The settings of all timers, in ns. tick: the kernel checks CPU times at its ticks only. */
+/* The settings of all timers, in ns; of VT_SAMPLE_CLOCK_PERF the period is a number of events, unless these count time.
+   tick: the kernel checks CPU times at its ticks only. */
 struct vt_sample_rate {
     enum vt_sample_clock clock;
     uint64_t period, tick;
     int signal;
+    struct vt_perf_event event;
 };
 
 #pragma GCC visibility push(hidden)
 
 /* Makes and starts the timer of the calling thread. Returns 0 or -errno. */
 long vt_sample_timer_start(struct vt_sample_timer *t, const struct vt_sample_rate *rate);
-/* Plans the next expiration. overruns: of the one that has just come. Returns the time that it stands for, in ns. */
+/* Plans the next expiration. overruns: of the one that has just come. Returns the time that it stands for, in ns, or the
+   number of events. */
 uint64_t vt_sample_timer_next(struct vt_sample_timer *t, const struct vt_sample_rate *rate, uint32_t overruns);
-/* Any thread may stop a timer. */
-void vt_sample_timer_stop(struct vt_sample_timer *t);
+/* Any thread may stop a timer. Returns 0 if the program has closed the descriptor of its performance event before. */
+int vt_sample_timer_stop(struct vt_sample_timer *t, const struct vt_sample_rate *rate);
 /* Returns the kernel's tick in ns. */
 uint64_t vt_sample_tick(void);
 

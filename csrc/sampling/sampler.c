@@ -24,6 +24,7 @@
 #include "../core/signal.h"
 #include "../core/text.h"
 #include "../core/thread.h"
+#include "perf_timer.h"
 #include "python_frames.h"
 #include "sampler.h"
 #include "sample_timers.h"
@@ -33,12 +34,17 @@ struct vt_sampler {
     struct vt_sample_timer timer;
     struct vt_unwinder unwinder;
     struct vt_python python;
+    struct vt_sampler *next; /* of all samplers of the process */
     unsigned turn; /* index of the frames of the next sample */
     uint64_t frames[2][VT_SAMPLE_FRAMES];
 };
 
+#define LEAST_TIME 100000 /* ns between two samples, as VT_SAMPLE_RATE allows */
+
 static struct vt_sample_rate rate;
 static _Atomic int on; /* 1: threads are sampled */
+static size_t event_length; /* of the name in VT_SAMPLE_EVENT */
+static struct vt_sampler *_Atomic samplers; /* of all threads so far; they are kept */
 /* In a forked child, before its first record: begins recording when the child has run for a period. */
 static struct vt_sample_timer child;
 
@@ -70,7 +76,9 @@ int vt_sample_is_on(void) { return atomic_load(&on); }
 
 int vt_sample_is_ours(const siginfo_t *info)
 {
-    return info->si_code == SI_TIMER && info->si_signo == rate.signal && info->si_value.sival_ptr == &rate;
+    if (info->si_signo != rate.signal) return 0;
+    if (rate.clock == VT_SAMPLE_CLOCK_PERF) return info->si_code == POLL_IN || info->si_code == POLL_HUP;
+    return info->si_code == SI_TIMER && info->si_value.sival_ptr == &rate;
 }
 
 static void on_sample(int number, siginfo_t *info, void *context)
@@ -83,7 +91,7 @@ static void on_sample(int number, siginfo_t *info, void *context)
         return;
     }
     if (!l->samples.sampler || !atomic_load(&on) || VT_READ(l->vforked)) return;
-    uint32_t overruns = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
+    uint32_t overruns = info->si_code == SI_TIMER && info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
     uint64_t weight = vt_sample_timer_next(&l->samples.sampler->timer, &rate, overruns);
     if (vt_window_is_due(vt_now())) vt_window_look(NULL);
     int left_out = atomic_load(&vt_process.off) || atomic_load(&vt_process.unsampled);
@@ -97,22 +105,29 @@ static void begin(struct vt_location *l)
 {
     if (!atomic_load(&on)) return;
     struct vt_sampler *s = l->samples.sampler; /* of the thread that had the location before */
-    vt_sample_timer_stop(&child);
-    if (s) vt_sample_timer_stop(&s->timer);
+    vt_sample_timer_stop(&child, &rate);
+    if (s) vt_sample_timer_stop(&s->timer, &rate);
     else if (!(s = vt_pages(sizeof *s))) {
         vt_warn("no memory to sample another thread");
         return;
+    } else {
+        s->next = atomic_load(&samplers);
+        while (!atomic_compare_exchange_weak(&samplers, &s->next, s)) continue;
     }
     vt_unwind_begin(&s->unwinder, l->thread == vt_process.pid, (int)vt_process.set.sample_frame_pointers);
     VT_SET(l->samples.sampler, s);
-    if (vt_sample_timer_start(&s->timer, &rate) < 0)
+    long r = vt_sample_timer_start(&s->timer, &rate);
+    if (r < 0 && rate.clock == VT_SAMPLE_CLOCK_PERF)
+        vt_warn("a thread is not sampled: the kernel gives it no performance event: %s", vt_reason(r));
+    else if (r < 0)
         vt_warn(
             "a thread is not sampled: the kernel gives it no timer; raise the limit on pending signals (ulimit -i)");
 }
 
 static void end(struct vt_location *l)
 {
-    if (l->samples.sampler) vt_sample_timer_stop(&l->samples.sampler->timer);
+    if (l->samples.sampler && !vt_sample_timer_stop(&l->samples.sampler->timer, &rate))
+        vt_warn("the program has closed a descriptor of vtrace: the samples of a thread end there");
 }
 
 static void stop_all(void)
@@ -135,6 +150,16 @@ static void taken(void)
     vt_warn("the program uses signal %d for itself: sampling stops", rate.signal);
 }
 
+static void ignored(int number) { (void)number; }
+
+/* The kernel sends SIGIO in place of a real-time signal of an event when too many signals wait, which would end the
+   program. */
+static void take_sigio(int (*real)(int, const struct sigaction *, struct sigaction *))
+{
+    struct sigaction now, ours = {.sa_handler = ignored, .sa_flags = SA_RESTART | SA_ONSTACK};
+    if (!real(SIGIO, NULL, &now) && now.sa_handler == SIG_DFL) real(SIGIO, &ours, NULL);
+}
+
 /* Takes the highest signal that the program leaves alone, but for the last two, which programs like to use. Returns 0 if
    there is none. */
 static int take_signal(void)
@@ -154,22 +179,61 @@ static int take_signal(void)
         if (real(n, &ours, NULL)) continue;
         rate.signal = n;
         vt_signal_watch(n, taken);
+        if (rate.clock == VT_SAMPLE_CLOCK_PERF) take_sigio(real);
         return 1;
     }
     return 0;
+}
+
+/* ---- The event of VT_SAMPLE_CLOCK=perf ---- */
+
+/* Reads NAME or NAME:N. Returns NULL, or the reason why threads cannot be sampled by this event. */
+static const char *choose_event(void)
+{
+    const char *text = vt_process.set.sample_event, *name = *text ? text : "task-clock";
+    uint64_t count = 0;
+    long length = vt_setting_moment(name, &count);
+    event_length = length > 0 ? (size_t)length : strlen(name);
+    if (!vt_perf_find(name, event_length, &rate.event)) return "unknown event";
+    if (length <= 0 && !rate.event.counts_time)
+        return "say after how many events a sample is taken, as in cycles:1000000";
+    if (length > 0) rate.period = count;
+    if (rate.event.counts_time && rate.period < LEAST_TIME) return "this event counts ns: give at least 100000";
+    long fd = vt_perf_open(&rate.event, rate.period);
+    if (fd < 0) return fd == -ENOENT ? "this processor does not have the event" : vt_reason(fd);
+    VT_SYS1(close, fd);
+    return NULL;
+}
+
+static void choose_clock(void)
+{
+    const char *wrong;
+    rate.period = vt_process.set.sample_period;
+    rate.clock = vt_process.set.sample_clock;
+    rate.tick = vt_sample_tick();
+    if (rate.clock != VT_SAMPLE_CLOCK_PERF || !rate.period || !(wrong = choose_event())) return;
+    const char *text = vt_process.set.sample_event;
+    if (vt_process.set.speaks)
+        vt_warn("VT_SAMPLE_EVENT=%.100s: %s; cpu is used as VT_SAMPLE_CLOCK", *text ? text : "task-clock", wrong);
+    rate.clock = VT_SAMPLE_CLOCK_CPU;
+    rate.period = vt_process.set.sample_period;
 }
 
 /* ---- The process ---- */
 
 static void define(struct vt_location *l)
 {
-    struct vt_mp m = vt_define_begin(l, 64);
-    vt_mp_array(&m, 5);
+    struct vt_mp m = vt_define_begin(l, 64 + sizeof vt_process.set.sample_event);
+    int counts = rate.clock == VT_SAMPLE_CLOCK_PERF && !rate.event.counts_time;
+    vt_mp_array(&m, 6);
     vt_mp_uint(&m, VT_D_SAMPLING);
-    vt_mp_uint(&m, rate.clock);
+    /* events that count time measure the thread's CPU time */
+    vt_mp_uint(&m, rate.clock == VT_SAMPLE_CLOCK_PERF && !counts ? VT_SAMPLE_CLOCK_CPU : rate.clock);
     vt_mp_uint(&m, rate.period);
     vt_mp_uint(&m, rate.tick);
     vt_mp_uint(&m, (uint64_t)rate.signal);
+    if (counts) vt_mp_strn(&m, vt_process.set.sample_event, event_length);
+    else vt_mp_nil(&m);
     vt_define_end(l, &m);
 }
 
@@ -181,6 +245,10 @@ static void in_child(void)
 {
     vt_code_map_after_fork(1);
     child.made = 0;
+    if (rate.clock == VT_SAMPLE_CLOCK_PERF)
+        for (struct vt_sampler *s = atomic_load(&samplers); s; s = s->next)
+            if (s->timer.made) vt_perf_timer_leave(&s->timer);
+    atomic_store(&samplers, NULL);
     if (atomic_load(&on)) vt_sample_timer_start(&child, &rate);
 }
 
@@ -193,9 +261,7 @@ __attribute__((constructor)) static void start(void)
     if (!text || !*text || (vt_setting_rate(text, &period) && !period) || getenv("VTRACE_LISTS")) return;
     int saved = errno;
     struct vt_location *l = vt_location_of_thread(0);
-    rate.period = vt_process.set.sample_period;
-    rate.clock = vt_process.set.sample_clock;
-    rate.tick = vt_sample_tick();
+    choose_clock();
     if (l && rate.period && !VT_HAS_UNWINDER) vt_warn("VT_SAMPLE_RATE: vtrace samples programs for x86-64 only");
     else if (l && rate.period && !take_signal()) vt_warn("nothing is sampled: the program uses all real-time signals");
     else if (l && rate.period) {
@@ -212,4 +278,10 @@ __attribute__((constructor)) static void start(void)
         vt_release_signals(&mask);
     }
     errno = saved;
+}
+
+/* The threads that live until the end: the sampler tells of descriptors that the program has closed. */
+__attribute__((destructor)) static void finish(void)
+{
+    if (rate.clock == VT_SAMPLE_CLOCK_PERF && !vt_is_other_process()) stop_all();
 }

@@ -263,7 +263,7 @@ static uint64_t ns_of(clockid_t clock)
    of the period; on the CPU clock they differ by whole ticks. */
 static void plans(enum vt_sample_clock clock)
 {
-    const struct vt_sample_rate rate = {clock, 1000000000, 4000000, SIGRTMIN};
+    const struct vt_sample_rate rate = {.clock = clock, .period = 1000000000, .tick = 4000000, .signal = SIGRTMIN};
     const clockid_t id = clock == VT_SAMPLE_CLOCK_CPU ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
     double first = 0, distance = 0;
     enum { TIMERS = 400, NEXT = 20 };
@@ -282,7 +282,7 @@ static void plans(enum vt_sample_clock clock)
             CHECK(clock == VT_SAMPLE_CLOCK_WALL || !((int64_t)(t.distance - rate.period) % (int64_t)rate.tick));
             distance += (double)t.distance;
         }
-        vt_sample_timer_stop(&t);
+        vt_sample_timer_stop(&t, &rate);
         CHECK(!t.made);
     }
     /* 5 standard errors of uniform distributions */

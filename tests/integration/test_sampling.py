@@ -259,7 +259,7 @@ def contents(archive: Path) -> dict[str, bytes]:
         ("VT_SAMPLE_RATE", "often", "is not a rate of 1 to 10000 per second, or a time of 100us to 3600s: 0 is used"),
         ("VT_SAMPLE_RATE", "10001", "is not a rate of 1 to 10000 per second, or a time of 100us to 3600s: 0 is used"),
         ("VT_SAMPLE_RATE", "3601s", "is not a rate of 1 to 10000 per second, or a time of 100us to 3600s: 0 is used"),
-        ("VT_SAMPLE_CLOCK", "perf", "is not cpu or wall: cpu is used"),
+        ("VT_SAMPLE_CLOCK", "tsc", "is not cpu, wall or perf: cpu is used"),
     ],
 )
 def test_wrong_settings(build: Builder, tmp_path: Path, name: str, value: str, message: str) -> None:
@@ -285,7 +285,7 @@ def test_the_option_for_the_clock(tmp_path: Path) -> None:
         total = sum(of["weight"] for of in sums(where, "sleep").values())
         assert (clock == "wall") * 0.9e9 <= total <= most
     for words, said in (
-        (("--sample", "--sample-clock=perf"), "--sample-clock=perf is not cpu or wall (give --sample-clock=wall)"),
+        (("--sample", "--sample-clock=tsc"), "--sample-clock=tsc is not cpu, wall or perf (give --sample-clock=wall)"),
         (("--sample-clock=wall",), "--sample-clock=wall needs --sample (vtrace run --sample --sample-clock=wall)"),
     ):
         done = call([*command("vtrace"), "run", *words, "true"], tmp_path, check=False)

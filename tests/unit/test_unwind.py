@@ -21,7 +21,7 @@ def unwind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """The program. Only gcc's build has sanitizers: clang may lack their libraries."""
     compiler, optimize = request.param.split()
     where, csrc = tmp_path_factory.mktemp("unwind"), tools.ROOT / "csrc"
-    sources = [path for folder in ("core", "funwrap", "sampling") for path in (csrc / folder).glob("*.c")]
+    sources = [path for folder in ("core", "funwrap", "sampling", "providers") for path in (csrc / folder).glob("*.c")]
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if compiler == "gcc" else []
     flags = ["-std=gnu11", "-g", optimize, "-Wall", "-Wextra", "-Werror", *checks]
     files = [str(path) for path in (tools.ROOT / "tests/c/unwind.c", *sources)]

@@ -157,7 +157,7 @@ class CostQuestion(Question[CostPart, Costs]):
         nominal = [*nominal_periods(self.trace), 0.0]
         exact = SAMPLES in self.trace.vtrace
         rows = [
-            (location, number, intervals.period(nominal[number], exact), nominal[number])
+            (location, number, intervals.period(nominal[number], exact and nominal[number] > 0), nominal[number])
             for location, part in self.parts.items()
             for number, intervals in sorted(part.intervals.items())
         ]

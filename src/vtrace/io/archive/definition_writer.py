@@ -171,10 +171,12 @@ def _write_contexts(writer: Any, strings: _Strings, d: Definitions) -> None:
     for number, (file, line) in enumerate(d.source_lines):
         _otf2.GlobalDefWriter_WriteSourceCodeLocation(writer, number, strings[file], line)
     for number, generator in enumerate(d.generators):
+        mode, exponent = _otf2.INTERRUPT_GENERATOR_MODE_TIME, -9
+        if generator.counts:
+            mode, exponent = _otf2.INTERRUPT_GENERATOR_MODE_COUNT, 0
         _otf2.GlobalDefWriter_WriteInterruptGenerator(
-            writer, number, strings[generator.name], _otf2.INTERRUPT_GENERATOR_MODE_TIME, _otf2.BASE_DECIMAL, -9,
-            generator.ns,
-        )  # fmt: skip
+            writer, number, strings[generator.name], mode, _otf2.BASE_DECIMAL, exponent, generator.period
+        )
     if d.contexts is not None:
         code = kernel.write_contexts(
             ctypes.cast(writer, ctypes.c_void_p).value or 0, d.contexts.regions, d.contexts.lines, d.contexts.parents

@@ -164,10 +164,11 @@ class MetricClass:
 
 @dataclass
 class InterruptGenerator:
-    """The origin of samples. ns: the time that each of its samples stands for."""
+    """The origin of samples. period: the ns that each of its samples stands for; counts: the number of events."""
 
     name: str
-    ns: int
+    period: int
+    counts: bool = False
 
 
 @dataclass

@@ -52,10 +52,16 @@ _CLOCKS = {"CPU": "CPU time", "WALL": "elapsed time"}
 
 
 class Weight(NamedTuple):
-    """The clock of samples (one of vt_sample_clock), and the ns that a sample stands for."""
+    """The clock of samples (one of vt_sample_clock), what a sample stands for (ns, or a number of events), and the name
+    of the event, empty for a clock."""
 
     clock: int
-    ns: int
+    period: int
+    event: str
+
+    def generator(self) -> InterruptGenerator:
+        """The origin of such samples."""
+        return InterruptGenerator(self.event or _CLOCKS[CLOCKS[self.clock]], self.period, bool(self.event))
 
 
 FramePlace = Place | CallFrame
@@ -106,7 +112,7 @@ class FrameStep:
                 if place not in found.frames:
                     frames = (place,) if isinstance(place, CallFrame) else stacks[place]
                     found.frames.add(place, (process.number, i), frames)
-            found.weights |= {Weight(_clock(process), ns) for ns in _weights(process).tolist()}
+            found.weights |= {_weight(process, number) for number in _weights(process).tolist()}
         return found
 
     def join(self, one: _FrameParts, other: _FrameParts) -> _FrameParts:
@@ -132,7 +138,7 @@ class FrameStep:
         self.lines, self._definitions.source_lines = [*numbers], [*locations]
         self._definitions.loops = _loops(stacks.values(), regions)
         weights = sorted(everyone.weights)
-        self._definitions.generators = [InterruptGenerator(_CLOCKS[CLOCKS[w.clock]], w.ns) for w in weights]
+        self._definitions.generators = [weight.generator() for weight in weights]
         symbols = {place: frames[0].function.canonical for place, frames in ordered}
         return FrameSteps(steps, symbols, {w: n for n, w in enumerate(weights)}, count - 1, count)
 
@@ -155,13 +161,13 @@ class FrameStep:
         kinds[hidden] = _KINDS["HIDDEN"]
         steps = [decided.steps[place] for place in own]
         first = np.cumsum([0, *map(len, steps)])
-        weights, clock = _weights(process), _clock(process)
+        weights = _weights(process)
         return SampleMaps(
             frames=values, frame_kinds=kinds, frame_first=first.astype(np.uint32),
             frame_names=np.array([numbers.get(_plain(name), 0) for name in names], np.uint32),
             frame_steps=np.array([step for mine in steps for step in mine], np.uint32),
             region_names=same_array(region_names), weights=weights,
-            generators=np.array([decided.generators[Weight(clock, ns)] for ns in weights.tolist()], np.uint32),
+            generators=np.array([decided.generators[_weight(process, n)] for n in weights.tolist()], np.uint32),
         )  # fmt: skip
 
 
@@ -234,8 +240,9 @@ def _union(arrays: Sequence[U8]) -> U8:
     return same_array(distinct(np.concatenate([np.empty(0, np.uint64), *arrays])))
 
 
-def _clock(process: Process) -> int:
-    return process.definitions.sampling[0].clock if process.definitions.sampling else min(CLOCKS)
+def _weight(process: Process, number: int) -> Weight:
+    known = process.definitions.sampling
+    return Weight(known[0].clock, number, known[0].event or "") if known else Weight(min(CLOCKS), number, "")
 
 
 def _places_of(process: Process) -> list[FramePlace]:

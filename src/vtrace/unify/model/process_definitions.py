@@ -151,12 +151,13 @@ class ClockOffset(NamedTuple):
 
 class Sampling(NamedTuple):
     """The sampling of a process. clock: one of vt_sample_clock; period: mean time between two samples of a thread, and
-    tick: of the kernel, both in ns."""
+    tick: of the kernel, both in ns. event: the name of the event that is counted, and period the number; else None."""
 
     clock: int
     period: int
     tick: int
     signal: int
+    event: str | None = None
 
 
 class PythonCode(NamedTuple):

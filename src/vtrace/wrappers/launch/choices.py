@@ -35,14 +35,15 @@ VALUES = {
     "sample_clock": (
         "--sample-clock",
         "CLOCK",
-        "With --sample: cpu, or wall for elapsed time, so that waiting threads are sampled, too; sets VT_SAMPLE_CLOCK.",
+        "With --sample: cpu, wall for elapsed time, so that waiting threads are sampled, too, or perf for events of "
+        "Linux (VT_SAMPLE_EVENT); sets VT_SAMPLE_CLOCK.",
     ),
 }
 """Key -> option, metavar, help."""
 
 SAMPLE_RATE = "100"
 """The value of --sample alone."""
-SAMPLE_CLOCKS = ("cpu", "wall")
+SAMPLE_CLOCKS = ("cpu", "wall", "perf")
 """The values of --sample-clock."""
 
 FLAGS = {

@@ -107,7 +107,10 @@ def _set_settings(made: Plan, chosen: Choices) -> None:
         made.changes["VT_SAMPLE_RATE"] = rate
     if clock := chosen.sample_clock:
         if clock not in SAMPLE_CLOCKS:
-            raise UsageError(f"--sample-clock={clock} is not {' or '.join(SAMPLE_CLOCKS)}", "give --sample-clock=wall")
+            raise UsageError(
+                f"--sample-clock={clock} is not {', '.join(SAMPLE_CLOCKS[:-1])} or {SAMPLE_CLOCKS[-1]}",
+                "give --sample-clock=wall",
+            )
         if not rate:
             raise UsageError(f"--sample-clock={clock} needs --sample", f"vtrace run --sample --sample-clock={clock}")
         made.changes["VT_SAMPLE_CLOCK"] = clock

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* System calls are made directly: libc has no perf_event_open, and the shims do not see the descriptors. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include "../core/sys.h"
+#include "perf_events.h"
+
+#define HIGH_DESCRIPTOR 512
+
+static const struct {
+    const char *name;
+    uint32_t type;
+    uint64_t config;
+} events[] = {{"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+              {"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
+              {"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+              {"faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+              {"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN},
+              {"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
+              {"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+              {"cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+              {"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+              {"migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+              {"alignment-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS},
+              {"emulation-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS},
+              {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+              {"cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+              {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+              {"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES},
+              {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+              {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+              {"branch-instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+              {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+              {"bus-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES},
+              {"stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
+              {"stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
+              {"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES}};
+
+static int digit_of(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static int find_raw(const char *name, size_t length, struct vt_perf_event *found)
+{
+    uint64_t config = 0;
+    if (length < 2 || length > 17 || *name != 'r') return 0;
+    for (size_t i = 1; i < length; i++) {
+        if (digit_of(name[i]) < 0) return 0;
+        config = config << 4 | (uint64_t)digit_of(name[i]);
+    }
+    *found = (struct vt_perf_event){PERF_TYPE_RAW, 0, config};
+    return 1;
+}
+
+int vt_perf_find(const char *name, size_t length, struct vt_perf_event *found)
+{
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        if (strlen(events[i].name) != length || memcmp(events[i].name, name, length)) continue;
+        int software = events[i].type == PERF_TYPE_SOFTWARE, is_clock = events[i].config <= PERF_COUNT_SW_TASK_CLOCK;
+        *found = (struct vt_perf_event){events[i].type, software && is_clock, events[i].config};
+        return 1;
+    }
+    return find_raw(name, length, found);
+}
+
+static long open_event(struct perf_event_attr *attributes)
+{
+    return vt_sys(SYS_perf_event_open, (long)attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+}
+
+/* Programs expect the lowest free descriptors for themselves, and standard ones below 3. */
+static long move_high(long fd)
+{
+    long high = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
+    if (high < 0) high = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, 3);
+    VT_SYS1(close, fd);
+    return high;
+}
+
+long vt_perf_open(const struct vt_perf_event *event, uint64_t period)
+{
+    struct perf_event_attr attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.size = sizeof attributes;
+    attributes.type = event->type;
+    attributes.config = event->config;
+    attributes.sample_period = period;
+    attributes.wakeup_events = period > 0;
+    attributes.disabled = period > 0;
+    attributes.exclude_hv = 1;
+    long fd = open_event(&attributes);
+    if (fd == -EACCES || fd == -EPERM) {
+        attributes.exclude_kernel = 1;
+        fd = open_event(&attributes);
+    }
+    return fd < 0 ? fd : move_high(fd);
+}

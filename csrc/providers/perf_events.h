@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The performance events of Linux (perf_event_open(2)) by the names that perf(1) gives them. */
+#ifndef VT_PERF_EVENTS_H
+#define VT_PERF_EVENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* An event. type, config: of struct perf_event_attr; counts_time: 1 if the event counts the thread's CPU time in ns. */
+struct vt_perf_event {
+    uint32_t type;
+    int counts_time;
+    uint64_t config;
+};
+
+#pragma GCC visibility push(hidden)
+
+/* Finds an event: one of the software and hardware events of the kernel, or rHEX, a raw event of the processor. name
+   need not end with 0. Returns 0 for an unknown name. */
+int vt_perf_find(const char *name, size_t length, struct vt_perf_event *found);
+/* Opens an event of the calling thread, without its kernel part if the kernel does not allow that. period: 0, or the
+   number of events after which the kernel sends a signal; such an event begins with PERF_EVENT_IOC_REFRESH. Returns a
+   descriptor above those that the program's own opens return, with close-on-exec, or -errno. */
+long vt_perf_open(const struct vt_perf_event *event, uint64_t period);
+
+#pragma GCC visibility pop
+
+#endif
