@@ -28,8 +28,8 @@ static struct vt_instance *new_instance(struct vt_replayed *r, uint64_t comm, ui
         r->made_instances = i;
     }
     *i = (struct vt_instance){.key = {comm, number},
-                              .last = INT64_MIN,
-                              .other = INT64_MAX,
+                              .last.enter = INT64_MIN,
+                              .other.enter = INT64_MAX,
                               .leave = INT64_MAX,
                               .ideal = INT64_MIN,
                               .waiter = VT_NONE,
@@ -93,12 +93,12 @@ static int begins_in_order(struct vt_replayed *r, struct vt_instance *i, const s
     const uint32_t size = comms->remote[i->key[0]] - comms->first[i->key[0]];
     if (!i->ranks && !(i->ranks = calloc(size + 1, sizeof *i->ranks))) return 0;
     if (e->peer >= size) return 1;
-    i->ranks[e->peer] = (struct vt_rank){e->enter, ideal, c->location, c->joined[e->node], 1};
+    i->ranks[e->peer] = (struct vt_rank){vt_who_calls(c, e), ideal, 1};
     for (; i->known < size && i->ranks[i->known].begun; i->known++) {
         struct vt_rank *k = &i->ranks[i->known];
         if (!i->known) continue;
         const int64_t higher = k->ideal > k[-1].ideal ? k->ideal : k[-1].ideal;
-        if (k[-1].enter >= k->enter) *k = k[-1];
+        if (k[-1].who.enter >= k->who.enter) *k = k[-1];
         k->ideal = higher;
     }
     vt_wake_list(r, &i->waiter);
@@ -110,22 +110,20 @@ int vt_collective_begins(struct vt_replayed *r, uint32_t process, struct vt_read
 {
     struct vt_instance *i = *instance = next_instance(r, process, e);
     if (!i) return -1;
-    const uint32_t flow = VT_CALL_FLOW(e->what), node = c->joined[e->node];
+    const uint32_t flow = VT_CALL_FLOW(e->what);
+    const struct vt_who who = vt_who_calls(c, e);
     const int64_t ideal = vt_ideal_at(r, c, e);
     i->begun++;
     if (flow == VT_CALL_PREFIX && !begins_in_order(r, i, c, e, ideal)) return -1;
-    if (e->enter > i->last) i->last = e->enter, i->last_at = c->location, i->last_node = node;
+    if (e->enter > i->last.enter) i->last = who;
     if (ideal > i->ideal) i->ideal = ideal;
     if (e->leave < i->leave) i->leave = e->leave;
     if (e->peer == process && flow != VT_CALL_PREFIX) {
         i->has_root = 1;
-        i->root = e->enter;
+        i->root = who;
         i->root_ideal = ideal;
-        i->root_at = c->location;
-        i->root_node = node;
         vt_wake_list(r, &i->waiter);
-    } else if (e->enter < i->other && e->peer != VT_NONE)
-        i->other = e->enter, i->other_at = c->location, i->other_node = node;
+    } else if (e->enter < i->other.enter && e->peer != VT_NONE) i->other = who;
     if (is_complete(r, i)) vt_wake_list(r, &i->waiter);
     return 1;
 }
@@ -141,13 +139,21 @@ static void drop(struct vt_replayed *r, struct vt_instance *i)
     r->spare_instances = i;
 }
 
-static void takes_all(struct vt_reader *c, const struct vt_mpi_end *e, const struct vt_instance *i)
+/* The call waits for a partner. */
+static void wait_for(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e,
+                     const struct vt_who *partner)
+{
+    if (vt_call_waits(c->call, VT_CALL_WAIT(e->what), partner) && r->heads) vt_call_met(r, c, process, 0);
+}
+
+static void takes_all(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e,
+                      const struct vt_instance *i)
 {
     const uint32_t kind = VT_CALL_WAIT(e->what);
-    vt_call_waits(c->call, kind, i->last, i->last_at, i->last_node);
+    wait_for(r, process, c, e, &i->last);
     vt_ideal_after(c, i->ideal);
     if (e->what & VT_CALL_ASIDE || (kind != VT_WAIT_mpi_barrier_wait && kind != VT_WAIT_mpi_wait_nxn)) return;
-    c->call->tail = i->leave > i->last ? i->leave : i->last;
+    c->call->tail = i->leave > i->last.enter ? i->leave : i->last.enter;
     c->call->tail_kind = kind == VT_WAIT_mpi_barrier_wait ? VT_WAIT_mpi_barrier_completion : VT_WAIT_mpi_nxn_completion;
 }
 
@@ -155,28 +161,26 @@ static void takes_all(struct vt_reader *c, const struct vt_mpi_end *e, const str
 static int takes(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e,
                  struct vt_instance *i)
 {
-    const uint32_t kind = VT_CALL_WAIT(e->what);
     switch (VT_CALL_FLOW(e->what)) {
     case VT_CALL_ALL:
         if (!is_complete(r, i)) return 0;
-        if (!i->released) takes_all(c, e, i);
+        if (!i->released) takes_all(r, process, c, e, i);
         return 1;
     case VT_CALL_FROM_ROOT:
         if (e->peer == process || e->peer == VT_NONE) return 1;
         if (!i->has_root && !is_complete(r, i)) return 0;
-        if (i->has_root)
-            vt_call_waits(c->call, kind, i->root, i->root_at, i->root_node), vt_ideal_after(c, i->root_ideal);
+        if (i->has_root) wait_for(r, process, c, e, &i->root), vt_ideal_after(c, i->root_ideal);
         return 1;
     case VT_CALL_TO_ROOT:
         if (e->peer != process) return 1;
         if (!is_complete(r, i)) return 0;
-        if (i->other < INT64_MAX) vt_call_waits(c->call, kind, i->other, i->other_at, i->other_node);
+        if (i->other.enter < INT64_MAX) wait_for(r, process, c, e, &i->other);
         vt_ideal_after(c, i->ideal);
         return 1;
     case VT_CALL_PREFIX: {
         if (!i->ranks || e->peer >= i->known) return e->peer == VT_NONE || is_complete(r, i);
         const struct vt_rank *k = &i->ranks[e->peer];
-        vt_call_waits(c->call, kind, k->enter, k->location, k->node);
+        wait_for(r, process, c, e, &k->who);
         vt_ideal_after(c, k->ideal);
         return 1;
     }
@@ -190,6 +194,11 @@ int vt_collective_ends(struct vt_replayed *r, uint32_t actor, struct vt_reader *
     if (!vt_call_enter(r, c, e)) return -1;
     vt_ideal_at(r, c, e);
     if (!takes(r, actor, c, e, i)) return vt_sleep_in(r, actor, &i->waiter, i, VT_NONE);
+    if (VT_CALL_FLOW(e->what) == VT_CALL_ALL) {
+        c->all_call = e->call;
+        c->all_turn = (uint32_t)i->key[1];
+        c->all_comm = (uint32_t)i->key[0] + 1;
+    }
     r->out->collectives++;
     if (++i->ended >= i->expected) drop(r, i);
     return 1;

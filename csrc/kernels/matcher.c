@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The replay: processes take turns, and sends meet receives. The result does not depend on the order of the turns. */
-#define _GNU_SOURCE
 #include "replayed.h"
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BATCH 64u /* least number of ends of a location in memory */
 #define BATCH_MAX 1024u
@@ -27,17 +25,10 @@ static struct vt_mpi_end *look(struct vt_replayed *r, struct vt_reader *c)
         if (!c->ends) return NULL;
     }
     c->n = left < c->room ? (uint32_t)left : c->room;
-    char *p = (char *)c->ends;
-    off_t from = (off_t)(c->place->offset + c->done * sizeof *c->ends);
-    for (size_t bytes = c->n * sizeof *c->ends; bytes;) {
-        const ssize_t got = pread((int)r->out->file, p, bytes, from);
-        if (got <= 0) {
-            r->failed = VT_MATCH_NO_FILE;
-            return NULL;
-        }
-        p += got;
-        from += got;
-        bytes -= (size_t)got;
+    const uint64_t from = c->place->offset + c->done * sizeof *c->ends;
+    if (!vt_read_all((int)r->out->file, c->ends, c->n * sizeof *c->ends, from)) {
+        r->failed = VT_MATCH_NO_FILE;
+        return NULL;
     }
     c->done += c->n;
     c->at = 0;
@@ -112,6 +103,11 @@ int64_t vt_ideal_at(struct vt_replayed *r, struct vt_reader *c, const struct vt_
 void vt_ideal_after(struct vt_reader *c, int64_t ideal)
 {
     if (ideal > c->ideal && !c->has_top) c->ideal = ideal;
+}
+
+struct vt_who vt_who_calls(const struct vt_reader *c, const struct vt_mpi_end *e)
+{
+    return (struct vt_who){e->enter, c->location, c->joined[e->node], e->call, c->all_call, c->all_turn, c->all_comm};
 }
 
 /* ---- Actors ---- */
@@ -222,10 +218,9 @@ static int late_receiver(struct vt_replayed *r, struct vt_message *m)
     struct vt_open_call *o = m->sender;
     m->sender = NULL;
     m->is_completed = 1;
-    if (o->leave > m->posted && m->posted > o->late) {
-        o->late = m->posted;
-        o->late_partner = m->to;
-        o->late_node = m->to_node;
+    if (o->leave > m->to.enter && m->to.enter > o->late) {
+        o->late = m->to.enter;
+        o->receiver = m->to;
     }
     return vt_call_known(r, o);
 }
@@ -245,11 +240,10 @@ static int send(struct vt_replayed *r, uint32_t process, struct vt_reader *c, co
     const int is_posted = q->first && !q->first->is_sent;
     struct vt_message *m = is_posted ? take(q) : new_message(r);
     if (!m) return -1;
-    m->enter = e->enter;
+    m->from = vt_who_calls(c, e);
     m->ideal = vt_ideal_at(r, c, e);
-    m->from = c->location;
-    m->from_node = c->joined[e->node];
     m->is_sent = 1;
+    if (r->heads) m->met = vt_pair_table_get(&r->met, e->peer, process);
     if (!is_posted) append(q, m);
     m->is_completed = !(e->what & (VT_CALL_BLOCKS | VT_CALL_COMPLETES));
     if (e->what & VT_CALL_BLOCKS && !waits_for_receiver(r, c, m)) return -1;
@@ -269,9 +263,7 @@ static struct vt_message *post(struct vt_replayed *r, uint32_t process, struct v
     const int is_sent = q->first && q->first->is_sent;
     struct vt_message *m = is_sent ? take(q) : new_message(r);
     if (!m) return NULL;
-    m->posted = e->enter;
-    m->to = c->location;
-    m->to_node = c->joined[e->node];
+    m->to = vt_who_calls(c, e);
     m->is_posted = 1;
     if (!is_sent) append(q, m);
     return !m->sender || late_receiver(r, m) ? m : NULL;
@@ -292,13 +284,16 @@ static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, c
         return 1; /* stays in the queue: a later send matches this receive, not the next one */
     }
     r->out->messages++;
-    if (m->enter > e->leave) {
+    const int64_t sent = m->from.enter;
+    if (sent > e->leave) {
         r->out->reversed++;
-        if (m->enter - e->leave > r->out->most) r->out->most = m->enter - e->leave;
+        if (sent - e->leave > r->out->most) r->out->most = sent - e->leave;
     }
-    if (!vt_call_order(r, c, m->enter)) return -1;
-    vt_call_waits(c->call, VT_WAIT_mpi_latesender, m->enter, m->from, m->from_node);
-    if (m->enter > c->call->sent) c->call->sent = m->enter;
+    if (!vt_call_order(r, c, sent)) return -1;
+    if (vt_call_waits(c->call, VT_WAIT_mpi_latesender, &m->from) && r->heads) vt_call_met(r, c, actor, m->met);
+    const uint64_t calls = ((uint64_t)m->from.call + 1) << 32 | (e->call + 1);
+    if (r->heads && !vt_pair_table_set(&r->met, e->peer, actor, calls)) return -1;
+    if (sent > c->call->sent) c->call->sent = sent;
     vt_ideal_after(c, m->ideal);
     drop_message(r, m);
     return 1;
@@ -469,7 +464,8 @@ static int prepare(struct vt_replayed *r)
     const uint64_t processes = o->comms->nprocesses;
     r->actors = calloc(processes + 1, sizeof *r->actors);
     r->readers = calloc(o->nplaces + 1, sizeof *r->readers);
-    if (!r->actors || !r->readers) return 0;
+    if (o->want_causes) r->heads = calloc(o->nplaces + 1, sizeof *r->heads);
+    if (!r->actors || !r->readers || (o->want_causes && !r->heads)) return 0;
     for (uint64_t k = 0; k < o->nplaces; k++) {
         const struct vt_location_ends *p = &o->places[k];
         struct vt_reader alone = {.place = p, .location = (uint32_t)k};
@@ -529,8 +525,9 @@ static void free_all(struct vt_replayed *r)
     FREE_ALL(vt_message, r->messages)
     FREE_ALL(vt_instance, r->made_instances)
     FREE_ALL(vt_open_call, r->calls)
-    struct vt_pair_table *tables[] = {&r->channels, &r->open, &r->instances, &r->counts, &r->sums, &r->sizes};
+    struct vt_pair_table *tables[] = {&r->channels, &r->open, &r->instances, &r->counts, &r->sums, &r->sizes, &r->met};
     for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) vt_pair_table_free(tables[i]);
+    free(r->heads);
     free(r->actors);
     free(r->readers);
 }
@@ -538,7 +535,10 @@ static void free_all(struct vt_replayed *r)
 VT_EXPORT int vt_match(struct vt_matcher *m)
 {
     struct vt_replayed r = {.out = m};
-    const int code = prepare(&r) ? run(&r) : VT_MATCH_NO_MEMORY;
+    const int logs = !m->want_causes || vt_log_open(&r.log, (int)m->log_file);
+    int code = logs && prepare(&r) ? run(&r) : VT_MATCH_NO_MEMORY;
+    if (!code && m->want_causes) code = vt_find_causes(&r);
+    vt_log_close(&r.log);
     count_left(&r);
     free_all(&r);
     return code;
@@ -546,8 +546,11 @@ VT_EXPORT int vt_match(struct vt_matcher *m)
 
 VT_EXPORT void vt_match_free(struct vt_matcher *m)
 {
-    free(m->waits);
-    free(m->calls);
+    void *all[] = {m->waits, m->calls, m->critical, m->delays, m->totals};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     m->waits = NULL;
     m->calls = NULL;
+    m->critical = NULL;
+    m->delays = NULL;
+    m->totals = NULL;
 }

@@ -18,6 +18,7 @@ struct vt_location_ends {
     int64_t last, useful; /* ns of the end of the location; outside of MPI */
     int64_t in_window; /* result: the useful time between from and to */
     int64_t ideal; /* result: the ns that this time and its waits took, if transfers took no time */
+    uint64_t times_offset, ntimes; /* with want_causes: the location's times in the file */
     uint32_t process, wanted; /* wanted: the waits of the location are results */
 };
 
@@ -34,15 +35,34 @@ struct vt_call_wait {
     uint32_t location, kind, node, partner;
 };
 
+/* The time of a call path on the critical path. */
+struct vt_path_share {
+    int64_t ns;
+    uint32_t node, location;
+};
+
+/* What the excess time of a call path cost others: waits of its partners, and those that these waits caused. */
+struct vt_delay {
+    double direct, indirect; /* ns */
+    int64_t excess; /* ns more than the partner since the two met last */
+    uint64_t count; /* waits */
+    uint32_t location, node, kind, waiting_node;
+};
+
 struct vt_matcher {
     const struct vt_mpi_comms *comms;
     struct vt_location_ends *places; /* by row of locations */
     uint64_t nplaces, file; /* file: descriptor */
     int64_t from, to; /* the parts of waits between these times count */
+    uint64_t want_causes, log_file, nnodes; /* finds causes; needs the times of call paths, and a file for waits */
     uint64_t want_calls, calls_max; /* beyond calls_max the shortest are left out */
     struct vt_wait *waits; /* results from here on; vt_match_free frees them */
     struct vt_call_wait *calls;
-    uint64_t nwaits, ncalls;
+    struct vt_path_share *critical;
+    struct vt_delay *delays;
+    int64_t *totals; /* ns of each call path outside of waits, on all wanted locations */
+    uint64_t nwaits, ncalls, ncritical, ndelays, jumps; /* jumps: of the critical path between locations */
+    int64_t length; /* of the critical path */
     int64_t shortest; /* shorter waits are not among calls; 0: all are */
     uint64_t messages, collectives; /* matched receives; calls of collectives */
     uint64_t unmatched_sends, unmatched_receives, unmatched_collectives;

@@ -6,6 +6,15 @@
 
 #include "../otf2_writer/pair_table.h"
 #include "matcher.h"
+#include "wait_log.h"
+
+/* A call of MPI that others wait for. */
+struct vt_who {
+    int64_t enter;
+    uint32_t location, node, call;
+    uint32_t all_call, all_turn; /* the location's latest operation of all with all: call and number */
+    uint32_t all_comm;
+};
 
 /* An MPI call under way, until all that it may wait for is known. */
 struct vt_open_call {
@@ -13,18 +22,19 @@ struct vt_open_call {
     int64_t sure, late; /* ends of the wait, and of the wait for a receiver */
     int64_t tail; /* begin of the completion of a collective; INT64_MAX: none */
     int64_t sent; /* begin of the latest message that the call waited for */
-    uint32_t node, location, kind, tail_kind;
-    uint32_t partner, partner_node, late_partner, late_node;
+    uint32_t node, location, call, kind, tail_kind;
+    struct vt_who partner, receiver; /* that it waits for; that it may wait for */
+    uint32_t meet, partner_meet; /* the calls in which it met the partner last */
     uint32_t pending; /* ends that are not known yet, + 1 while the replay is inside the call */
     struct vt_open_call *next, *made;
 };
 
 /* A message, made at the end that is seen first. */
 struct vt_message {
-    int64_t enter, ideal; /* of the send */
-    int64_t posted; /* begin of the call that posts the receive */
+    int64_t ideal; /* of the send */
+    uint64_t met; /* the latest message from the receiver to the sender before: its calls, see met in vt_replayed */
+    struct vt_who from, to; /* the call that sends, and the one that posts the receive */
     struct vt_open_call *sender; /* waits for the receiver, maybe */
-    uint32_t from, from_node, to, to_node; /* locations and call paths */
     uint32_t waiter; /* actor that waits for the message */
     uint8_t is_sent, is_posted, is_received, is_completed; /* is_completed: the sender does not need it any more */
     struct vt_message *next, *made;
@@ -33,9 +43,9 @@ struct vt_message {
 /* One collective operation. */
 struct vt_instance {
     uint64_t key[2];
-    int64_t last, other, root, leave; /* last enter; first one besides the root's; the root's; first leave */
+    struct vt_who last, other, root; /* last to enter; first one besides the root; the root */
+    int64_t leave; /* first one */
     int64_t ideal, root_ideal;
-    uint32_t last_at, last_node, other_at, other_node, root_at, root_node;
     uint32_t begun, ended, expected, waiter;
     uint32_t gone, gone_of; /* members that ended without this operation, when gone_of actors had ended */
     uint8_t has_root, released;
@@ -45,8 +55,9 @@ struct vt_instance {
 };
 
 struct vt_rank {
-    int64_t enter, ideal;
-    uint32_t location, node, begun;
+    struct vt_who who;
+    int64_t ideal;
+    uint64_t begun;
 };
 
 /* A part of a call in which the call waits. sent: begin of the message that it waits for. */
@@ -66,6 +77,7 @@ struct vt_reader {
     struct vt_instance *instance;
     struct vt_open_call *call;
     uint32_t call_number;
+    uint32_t all_call, all_turn, all_comm; /* latest operation of all with all: call, number and communicator */
     int64_t ideal, ideal_useful; /* the ideal clock, and the useful time in the window that it has seen */
     int64_t useful, base, top; /* useful time before the latest call, the begin and the end of the window */
     uint8_t has_base, has_top;
@@ -93,6 +105,9 @@ struct vt_replayed {
     struct vt_actor *actors; /* by process */
     uint32_t nreaders, ready, batch, nended;
     struct vt_pair_table channels, open, instances, counts, sums, sizes;
+    struct vt_pair_table met; /* (sender, receiver) -> calls of the latest message, each + 1: << 32 of the send */
+    struct vt_wait_log log;
+    uint32_t *heads; /* by location: number of its latest wait in the log, + 1 */
     uint64_t many; /* number of channels from which on empty ones are removed */
     struct vt_message *spare_messages, *messages;
     struct vt_instance *spare_instances, *made_instances;
@@ -108,6 +123,8 @@ struct vt_replayed {
 void vt_wake_list(struct vt_replayed *r, uint32_t *list);
 /* Puts an actor to sleep in the list of a message from a peer, or of an instance (VT_NONE). Returns 0. */
 int vt_sleep_in(struct vt_replayed *r, uint32_t actor, uint32_t *list, void *waits, uint32_t peer);
+/* The call of an end. */
+struct vt_who vt_who_calls(const struct vt_reader *c, const struct vt_mpi_end *e);
 /* The ideal time at the begin of the call of an end. */
 int64_t vt_ideal_at(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_end *e);
 /* The call of a reader takes something that was ready at an ideal time. */
@@ -128,12 +145,22 @@ void vt_collectives_gone(struct vt_replayed *r);
 int vt_call_enter(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_end *e);
 /* Leaves the call of a reader, if there is one. */
 int vt_call_leave(struct vt_replayed *r, struct vt_reader *c);
-/* The call waits for a partner until a time. */
-void vt_call_waits(struct vt_open_call *o, uint32_t kind, int64_t until, uint32_t partner, uint32_t node);
+/* The call waits until a partner enters its call. Returns 0 if it waits longer for another one. */
+int vt_call_waits(struct vt_open_call *o, uint32_t kind, const struct vt_who *partner);
+/* Finds where a call and its partner met last. message: value of met of a message from the call to the partner, or 0. */
+void vt_call_met(struct vt_replayed *r, const struct vt_reader *c, uint32_t process, uint64_t message);
 /* One thing that the call waited for is known. */
 int vt_call_known(struct vt_replayed *r, struct vt_open_call *o);
 /* A message was received that was sent at a time: waits for later messages were in the wrong order. */
 int vt_call_order(struct vt_replayed *r, struct vt_reader *c, int64_t sent);
+/* ---- causes.c, delays.c ---- */
+
+/* Results are enum VT_MATCH codes. */
+int vt_find_causes(struct vt_replayed *r);
+int vt_find_delays(struct vt_replayed *r);
+
+/* ---- wait_sums.c ---- */
+
 /* No further receives follow. */
 int vt_call_no_more(struct vt_replayed *r, struct vt_reader *c);
 

@@ -142,6 +142,10 @@ int vt_call_enter(struct vt_replayed *r, struct vt_reader *c, const struct vt_mp
                                .sent = INT64_MIN,
                                .node = c->joined[e->node],
                                .location = c->location,
+                               .call = e->call,
+                               .partner.location = VT_NONE,
+                               .meet = VT_NONE,
+                               .partner_meet = VT_NONE,
                                .pending = 1,
                                .made = o->made};
     c->call = o;
@@ -149,14 +153,37 @@ int vt_call_enter(struct vt_replayed *r, struct vt_reader *c, const struct vt_mp
     return 1;
 }
 
-void vt_call_waits(struct vt_open_call *o, uint32_t kind, int64_t until, uint32_t partner, uint32_t node)
+int vt_call_waits(struct vt_open_call *o, uint32_t kind, const struct vt_who *partner)
 {
-    if (until > o->leave) until = o->leave;
-    if (until <= o->sure) return;
+    const int64_t until = partner->enter < o->leave ? partner->enter : o->leave;
+    if (until <= o->sure) return 0;
     o->sure = until;
     o->kind = kind;
-    o->partner = partner;
-    o->partner_node = node;
+    if (o->partner.location != partner->location) o->meet = o->partner_meet = VT_NONE;
+    o->partner = *partner;
+    return 1;
+}
+
+/* Takes a meeting if it is later than the one so far. */
+static void take_meet(struct vt_open_call *o, uint32_t call, uint32_t partner_call)
+{
+    if (call > o->call || partner_call >= o->partner.call) return;
+    if (o->meet != VT_NONE && (call < o->meet || (call == o->meet && partner_call < o->partner_meet))) return;
+    o->meet = call;
+    o->partner_meet = partner_call;
+}
+
+void vt_call_met(struct vt_replayed *r, const struct vt_reader *c, uint32_t process, uint64_t message)
+{
+    struct vt_open_call *o = c->call;
+    const uint32_t partner = r->out->places[o->partner.location].process;
+    if (c->all_comm && o->partner.all_comm == c->all_comm && o->partner.all_turn == c->all_turn)
+        take_meet(o, c->all_call, o->partner.all_call);
+    if (r->actors[process].count != 1 || r->actors[partner].count != 1) return;
+    const uint64_t to = vt_pair_table_get(&r->met, partner, process);
+    if (to && (uint32_t)to - 1 < o->call) take_meet(o, (uint32_t)to - 1, (uint32_t)(to >> 32) - 1);
+    const uint64_t from = message ? message : vt_pair_table_get(&r->met, process, partner);
+    if (from) take_meet(o, (uint32_t)(from >> 32) - 1, (uint32_t)from - 1);
 }
 
 static struct vt_part part_of(const struct vt_open_call *o, int64_t begin, int64_t end, uint32_t kind)
@@ -173,13 +200,32 @@ int vt_call_known(struct vt_replayed *r, struct vt_open_call *o)
     int fine = 1;
     if (o->late > o->sure) {
         struct vt_part p = part_of(o, o->sure, o->late, VT_WAIT_mpi_latereceiver);
-        p.wait.partner = o->late_partner;
-        p.wait.partner_node = o->late_node;
+        p.wait.partner = o->receiver.location;
+        p.wait.partner_node = o->receiver.node;
         fine = add(r, &p);
     }
     o->next = r->spare_calls;
     r->spare_calls = o;
     return fine;
+}
+
+static int keep_cause(struct vt_replayed *r, const struct vt_open_call *o)
+{
+    const struct vt_logged one = {o->enter,
+                                  o->sure,
+                                  o->leave,
+                                  o->location,
+                                  o->call,
+                                  o->node,
+                                  o->kind,
+                                  o->partner.location,
+                                  o->partner.call,
+                                  o->partner.node,
+                                  r->heads[o->location],
+                                  o->meet,
+                                  o->partner_meet};
+    r->heads[o->location] = (uint32_t)r->log.count + 1;
+    return vt_log_add(&r->log, &one);
 }
 
 int vt_call_leave(struct vt_replayed *r, struct vt_reader *c)
@@ -190,9 +236,10 @@ int vt_call_leave(struct vt_replayed *r, struct vt_reader *c)
     int fine = 1;
     if (o->sure > o->enter) {
         struct vt_part p = part_of(o, o->enter, o->sure, o->kind);
-        p.wait.partner = o->partner;
-        p.wait.partner_node = o->partner_node;
+        p.wait.partner = o->partner.location;
+        p.wait.partner_node = o->partner.node;
         fine = o->kind == VT_WAIT_mpi_latesender ? keep_late(r, c, &p) : add(r, &p);
+        if (fine && r->heads) fine = keep_cause(r, o);
     }
     const int64_t tail = o->tail > o->sure ? o->tail : o->sure;
     if (fine && tail < o->leave) {

@@ -19,7 +19,7 @@ from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix, Messages
 from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
 from vtrace.analysis.questions.mpi_replay import MpiReplay, Replayed
-from vtrace.analysis.questions.mpi_waits import remarks, waits_table
+from vtrace.analysis.questions.mpi_waits import calls_table, critical_table, delays_table, remarks, waits_table
 from vtrace.analysis.questions.profile import CallTree, Profile, Slices
 from vtrace.analysis.questions.rma import Rma, synchronization
 from vtrace.analysis.selection import Selection
@@ -35,9 +35,10 @@ _Asked = TypeVar("_Asked", bound=Callable[..., Any])
 _PREPARED: dict[str, Callable[[], AnyQuestion]] = {
     "profile": Profile, "call_tree": CallTree, "message_matrix": MessageMatrix, "collective_totals": CollectiveTotals,
     "collectives": Collectives, "rma": Rma, "io": Io, "allocations": Allocations, "waits": MpiReplay,
+    "critical_path": lambda: MpiReplay(times=True),
 }  # fmt: skip
 """The questions that prepare() can answer together."""
-_WHOLE = {"waits"}
+_WHOLE = {"waits", "critical_path"}
 """Questions that need all events, whatever the selection."""
 
 
@@ -221,9 +222,12 @@ class Trace(Source):
         tables: tuple[Table, Table] = self._ask("collectives", start, stop, locations)
         return tables
 
-    def _replayed(self, start: int | None, stop: int | None, locations: Sequence[int] | None) -> Replayed:
-        question: MpiReplay = self._ask("waits", None, None, None)
-        return question.of(Selection.of(start, stop, locations))
+    def _replayed(
+        self, start: int | None, stop: int | None, locations: Sequence[int] | None, most: int = 0, causes: bool = False
+    ) -> Replayed:
+        known = ("critical_path", Selection()) in self._answers
+        question: MpiReplay = self._ask("critical_path" if causes or known else "waits", None, None, None)
+        return question.of(Selection.of(start, stop, locations), most)
 
     def waits(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
         """Wait states of MPI, the longest first: kind (place in .kinds: Scalasca's names), path (of the MPI call that
@@ -237,6 +241,39 @@ class Trace(Source):
         found = self._replayed(start, stop, locations)
         return self._noted(waits_table(found), found, start, stop, locations)
 
+    def call_waits(
+        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
+        most: int = 2_000_000,
+    ) -> Table:  # fmt: skip
+        """The waits of waits() call by call, by location and begin: location, begin, end (ns of the MPI call), path,
+        kind, partner, time_ns (the part in the window). A call may have several kinds.
+
+        If there are more than most waits, the shortest are left out: .shortest is the bound in ns, 0 if none is.
+        """
+        found = self._replayed(start, stop, locations, most)
+        return self._noted(calls_table(found, most), found, start, stop, locations)
+
+    def critical_path(
+        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
+    ) -> Table:
+        """The critical path of the run, the longest time first: path (row of .paths), location, time_ns (on the
+        critical path). .length_ns: of the critical path in the window; .jumps: its changes of location. .by_path: a
+        table of path, time_ns, mean_ns (mean of the processes in this path, without waits), imbalance_ns (by how much
+        time_ns is more). In a window the call paths between two calls of MPI count as one after the other."""
+        found = self._replayed(start, stop, locations, causes=True)
+        return self._noted(critical_table(found), found, start, stop, locations)
+
+    def delays(
+        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
+    ) -> Table:
+        """Root causes of the waits, the most expensive first: location, path (which took longer than at the partner
+        since the two met last), kind (place in .kinds) and waiting_path (of the waits that this caused), direct_ns
+        (float: of these waits), indirect_ns (float: of waits that these waits caused), excess_ns (how much longer),
+        count (waits). All waits together are the sum of direct_ns and indirect_ns, without upper bounds and
+        completions. start, stop, locations: of the waits."""
+        found = self._replayed(start, stop, locations, causes=True)
+        return self._noted(delays_table(found), found, start, stop, locations)
+
     def efficiencies(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> Table:
@@ -245,7 +282,8 @@ class Trace(Source):
         transfers took no time, by replay), processes, threads (the most in a process), useful_mean_ns, useful_max_ns
         (time outside of MPI by process). With OpenMP's threads also hybrid_parallel = mpi_parallel * openmp_parallel,
         and of both load_balance and communication (BSC). Unknown values are NaN; .caveats says why."""
-        self.prepare("waits", "profile", start=start, stop=stop, locations=locations)
+        known = ("critical_path", Selection()) in self._answers
+        self.prepare("critical_path" if known else "waits", "profile", start=start, stop=stop, locations=locations)
         found = self._replayed(start, stop, locations)
         table, lines = efficiencies(self, found, self.profile(start, stop, locations))
         self._noted(table, found, start, stop, locations).notes["caveats"] += lines

@@ -11,6 +11,8 @@ from support.readers.archive import Trace
 
 Key = tuple[str, tuple[str, ...], int, int]
 """Kind, call path, location, partner (-1: none) of waits."""
+Wait = tuple[str, "MpiCall | None", int, int]
+"""Kind, the call of the partner, begin and end."""
 FROM_ROOT, TO_ROOT, PREFIX = {"BCAST", "SCATTER", "SCATTERV"}, {"GATHER", "GATHERV", "REDUCE"}, {"SCAN", "EXSCAN"}
 
 
@@ -134,7 +136,8 @@ class Waits:
         found: dict[Key, list[int]] = defaultdict(lambda: [0, 0])
         for calls in self.calls.values():
             for number, call in enumerate(calls):
-                for kind, partner, begin, end in self._of_call(call, calls[number + 1 :]):
+                for kind, other, begin, end in self._of_call(call, calls[number + 1 :]):
+                    partner = -1 if other is None else other.location
                     ns = min(end, stop) - max(begin, start)
                     if ns > 0:
                         entry = found[kind, call.path, call.location, partner]
@@ -142,16 +145,17 @@ class Waits:
                         entry[1] += 1
         return {key: (ns, count) for key, (ns, count) in found.items()}
 
-    def _of_call(self, call: MpiCall, later: list[MpiCall]) -> list[tuple[str, int, int, int]]:
-        """(kind, partner, begin, end) of the waits of a call."""
-        sure, found = (call.enter, "", -1), list[tuple[str, int, int, int]]()
+    def _of_call(self, call: MpiCall, later: list[MpiCall]) -> list[Wait]:
+        """The waits of a call."""
+        sure: tuple[int, str, MpiCall | None] = (call.enter, "", None)
+        found: list[Wait] = []
         tail: tuple[int, str] | None = None
         sent = 0
         for step in call.steps:
-            until, kind, partner = 0, "", -1
+            until, kind, partner = 0, "", None
             if step.kind == "receive" and step.of and step.of.match:
                 sender = step.of.match.call
-                until, kind, partner = sender.enter, "mpi_latesender", sender.location
+                until, kind, partner = sender.enter, "mpi_latesender", sender
                 sent = max(sent, sender.enter)
             elif step.kind == "end" and step.of:
                 until, kind, partner = self._collective(step.of)
@@ -171,15 +175,15 @@ class Waits:
         done = sure[0]
         if tail and max(tail[0], done) < call.leave:
             name = "mpi_barrier_completion" if "barrier" in tail[1] else "mpi_nxn_completion"
-            found.append((name, -1, max(tail[0], done), call.leave))
+            found.append((name, None, max(tail[0], done), call.leave))
             done = call.leave
         late = [step.of.match.call for step in call.steps if step.kind == "sent" and step.of and step.of.match]
         late = [other for other in late if call.leave > other.enter]
         if late and (last := max(late, key=lambda other: other.enter)).enter > done:
-            found.append(("mpi_latereceiver", last.location, done, last.enter))
+            found.append(("mpi_latereceiver", last, done, last.enter))
         return found
 
-    def _collective(self, begin: MpiStep) -> tuple[int, str, int]:
+    def _collective(self, begin: MpiStep) -> tuple[int, str, MpiCall | None]:
         """The time until which a member waits, the kind of the wait, and for whom."""
         calls = sorted((step.call for step in begin.group), key=lambda call: call.location)
         members = self.trace.comms[begin.key[0]].members or ()
@@ -187,16 +191,16 @@ class Waits:
             root = members[begin.root or 0]
             others = [call for call in calls if (call.location == root) == (begin.op in FROM_ROOT)]
             if (begin.call.location == root) != (begin.op in TO_ROOT) or not others:
-                return 0, "", -1
+                return 0, "", None
             first = min(others, key=lambda call: call.enter)
             kind = "mpi_latebroadcast" if begin.op in FROM_ROOT else "mpi_earlyreduce"
-            return first.enter, kind, first.location
+            return first.enter, kind, first
         if begin.op in PREFIX:
             rank = members.index(begin.call.location)
             calls = [call for call in calls if members.index(call.location) <= rank]
         last = max(calls, key=lambda call: call.enter)
         kind = "mpi_earlyscan" if begin.op in PREFIX else "mpi_wait_nxn"
-        return last.enter, "mpi_barrier_wait" if begin.op == "BARRIER" else kind, last.location
+        return last.enter, "mpi_barrier_wait" if begin.op == "BARRIER" else kind, last
 
     # ---- Ideal times ----
 
@@ -237,3 +241,45 @@ class Waits:
         if begin.op in PREFIX:
             return [o for o in begin.group if members.index(o.call.location) <= members.index(me)]
         return begin.group
+
+    # ---- Critical path ----
+
+    def critical_path(self) -> dict[tuple[tuple[str, ...], int], int]:
+        """(call path, location) -> ns, for programs whose messages arrive after they were sent."""
+        found: dict[tuple[tuple[str, ...], int], int] = defaultdict(int)
+        location = max(self.calls, key=lambda one: (self._ends(one), -one))
+        limit, now = len(self.calls[location]), self._ends(location)
+        while True:
+            for call in reversed(self.calls[location][:limit]):
+                waits = self._of_call(call, [])
+                if waits and waits[0][1] is not None and waits[0][0] != "mpi_latereceiver" and waits[0][3] < now:
+                    _, partner, _, until = waits[0]
+                    break
+            else:
+                self._spend(found, location, 0, now)
+                return dict(found)
+            self._spend(found, location, until, now)
+            assert partner is not None
+            location, now = partner.location, until
+            limit = self.calls[location].index(partner)
+
+    def _ends(self, location: int) -> int:
+        return self.trace.of(location)[-1].time - self.trace.offset
+
+    def _spend(self, found: dict[Any, int], location: int, begin: int, end: int) -> None:
+        """Adds the time of each call path between two times; inside an MPI call only the MPI call counts."""
+        stack: list[str] = []
+        depth = before = 0
+        for place, event in enumerate(self.trace.of(location)):
+            time = event.time - self.trace.offset
+            if place and (ns := min(time, end) - max(before, begin)) > 0:
+                found[tuple(stack[: depth or None]), location] += ns
+            before = time
+            if event.kind == "Enter":
+                region = self.trace.regions[event.attrs["region"]]
+                stack.append(region.name)
+                if not depth and region.paradigm == "MPI":
+                    depth = len(stack)
+            elif event.kind == "Leave":
+                stack.pop()
+                depth = depth if len(stack) >= depth else 0

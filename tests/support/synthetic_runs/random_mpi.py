@@ -15,6 +15,8 @@ _REGIONS = (
 )
 _OPS = (0, 1, 2, 4, 6, 8, 11, 12, 13, 14, 15)
 """Numbers of OTF2's collective operations."""
+_LATER = 100
+"""All calls that a step begins have begun by then."""
 
 
 def region(name: str) -> int:
@@ -23,9 +25,13 @@ def region(name: str) -> int:
 
 
 class Rank:
-    """The events of a rank so far. pending: (kind, values) of the completions of open requests."""
+    """The events of a rank so far.
+
+    pending: (kind, values) of the completions of open requests. ready: with causal times, when these may complete.
+    """
 
     def __init__(self, rank: int, rng: random.Random, start: int) -> None:
+        self.ready = 0
         self.events: list[tuple[Any, ...]] = [(start, "Enter", 0)]
         self.rank, self.rng, self.now, self.request = rank, rng, start, 0
         self.pending: list[tuple[Any, ...]] = []
@@ -34,38 +40,44 @@ class Rank:
         self.now += self.rng.randint(0, most)
         return self.now
 
-    def call(self, name: str, *events: tuple[Any, ...]) -> None:
-        """Some work, maybe in a function, then a call of MPI with events."""
+    def call(self, name: str, *events: tuple[Any, ...], ready: int = 0) -> int:
+        """Some work, maybe in a function, then a call of MPI with events, which ends after ready. Returns its begin."""
         inside = self.rng.random() < 0.4
         if inside:
             self.events.append((self._pass(20), "Enter", 1))
-        self.events.append((self._pass(50), "Enter", _REGIONS.index(name)))
+        begin = self._pass(50)
+        self.events.append((begin, "Enter", _REGIONS.index(name)))
+        self.now = max(self.now, ready)
         self.events += [(self._pass(5), *event) for event in events]
         self.events.append((self._pass(30), "Leave", _REGIONS.index(name)))
         if inside:
             self.events.append((self._pass(20), "Leave", 1))
+        return begin
 
     def wait(self) -> None:
         """Completes all open requests in a random order."""
         self.rng.shuffle(self.pending)
         if self.pending:
-            self.call("MPI_Waitall", *self.pending)
-        self.pending = []
+            self.call("MPI_Waitall", *self.pending, ready=self.ready)
+        self.pending, self.ready = [], 0
 
     def next_request(self) -> int:
         self.request += 1
         return self.request
 
 
-def program(seed: int, ranks: int = 4, steps: int = 60) -> dict[int, list[tuple[Any, ...]]]:
-    """The events of each rank. A step is a message between two ranks, or a collective of all or of the even ranks."""
+def program(seed: int, ranks: int = 4, steps: int = 60, causal: bool = False) -> dict[int, list[tuple[Any, ...]]]:
+    """The events of each rank. A step is a message between two ranks, or a collective of all or of the even ranks.
+
+    causal: nothing ends before what it depends on has begun.
+    """
     rng = random.Random(seed)
     all_ranks = [Rank(rank, rng, rng.randint(0, 100)) for rank in range(ranks)]
     for _ in range(steps):
         if rng.random() < 0.25:
-            _collective(rng, all_ranks)
+            _collective(rng, all_ranks, causal)
         else:
-            _message(rng, *rng.sample(all_ranks, 2))
+            _message(rng, *rng.sample(all_ranks, 2), causal)
         if rng.random() < 0.3:
             rng.choice(all_ranks).wait()
     for rank in all_ranks:
@@ -74,39 +86,44 @@ def program(seed: int, ranks: int = 4, steps: int = 60) -> dict[int, list[tuple[
     return {rank.rank: rank.events for rank in all_ranks}
 
 
-def _message(rng: random.Random, sender: Rank, receiver: Rank) -> None:
+def _message(rng: random.Random, sender: Rank, receiver: Rank, causal: bool) -> None:
     tag, way = rng.randint(0, 2), rng.random()
     if way < 0.15:  # both at once
-        sender.call("MPI_Sendrecv", ("MpiSend", receiver.rank, 0, tag, 8), ("MpiRecv", receiver.rank, 0, tag + 5, 8))
-        receiver.call("MPI_Sendrecv", ("MpiSend", sender.rank, 0, tag + 5, 8), ("MpiRecv", sender.rank, 0, tag, 8))
+        ready = causal * (max(sender.now, receiver.now) + _LATER)
+        for one, other, out, back in ((sender, receiver, tag, tag + 5), (receiver, sender, tag + 5, tag)):
+            events = ("MpiSend", other.rank, 0, out, 8), ("MpiRecv", other.rank, 0, back, 8)
+            one.call("MPI_Sendrecv", *events, ready=ready)
         return
     if way < 0.5:
-        sender.call("MPI_Send", ("MpiSend", receiver.rank, 0, tag, 8))
+        sent = sender.call("MPI_Send", ("MpiSend", receiver.rank, 0, tag, 8))
     else:
         number = sender.next_request()
-        sender.call("MPI_Isend", ("MpiIsend", receiver.rank, 0, tag, 8, number))
+        sent = sender.call("MPI_Isend", ("MpiIsend", receiver.rank, 0, tag, 8, number))
         sender.pending.append(("MpiIsendComplete", number))
     if rng.random() < 0.5:
-        receiver.call("MPI_Recv", ("MpiRecv", sender.rank, 0, tag, 8))
+        receiver.call("MPI_Recv", ("MpiRecv", sender.rank, 0, tag, 8), ready=causal * sent)
     else:
         number = receiver.next_request()
         receiver.call("MPI_Irecv", ("MpiIrecvRequest", number))
+        receiver.ready = max(receiver.ready, causal * sent)
         receiver.pending.append(("MpiIrecv", sender.rank, 0, tag, 8, number))
 
 
-def _collective(rng: random.Random, ranks: list[Rank]) -> None:
+def _collective(rng: random.Random, ranks: list[Rank], causal: bool) -> None:
     comm = rng.randint(0, 1)
     members = ranks if comm == 0 else ranks[::2]
     op = rng.choice(_OPS)
     root = rng.randrange(len(members)) if op in (1, 2, 4, 12) else UNDEFINED
     aside = rng.random() < 0.3
+    ready = causal * (max(rank.now for rank in members) + _LATER)
     for rank in members:
         if aside:
             number = rank.next_request()
             rank.call("MPI_Icoll", ("NonBlockingCollectiveRequest", number))
+            rank.ready = max(rank.ready, ready)
             rank.pending.append(("NonBlockingCollectiveComplete", op, comm, root, 1, 1, number))
         else:
-            rank.call("MPI_Coll", ("MpiCollectiveBegin",), ("MpiCollectiveEnd", op, comm, root, 1, 1))
+            rank.call("MPI_Coll", ("MpiCollectiveBegin",), ("MpiCollectiveEnd", op, comm, root, 1, 1), ready=ready)
 
 
 def archive(where: Path, events: dict[int, list[tuple[Any, ...]]], length: int = 0) -> Path:

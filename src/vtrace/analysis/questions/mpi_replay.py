@@ -19,7 +19,17 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array
 from vtrace.errors import VtraceError
 from vtrace.io.archive.batches import Batch, BatchBuffer
-from vtrace.io.archive.matcher_abi import MPI_END, PLACE, WAIT, MatcherFields, matcher
+from vtrace.io.archive.matcher_abi import (
+    CALL_WAIT,
+    DELAY,
+    MPI_END,
+    PATH_TIME,
+    PLACE,
+    SHARE,
+    WAIT,
+    MatcherFields,
+    matcher,
+)
 from vtrace.io.archive.reader import ALWAYS, NEVER
 from vtrace.io.common.arrays import view
 
@@ -35,7 +45,7 @@ class _MpiEndsPart(Part):
     def __init__(self, owner: MpiReplay, location: int) -> None:
         self.owner, self.location, self.finder = owner, location, owner.finder(location)
         self.replay: Replay | None = None
-        self.offset = self.count = 0
+        self.place: dict[str, int] = {}
         self.sums: dict[str, int] = {}
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
@@ -51,8 +61,9 @@ class _MpiEndsPart(Part):
             raise MemoryError
         fields = self.finder.contents
         self.sums = {name: int(getattr(fields, name)) for name in _SUMMARY}
-        ends = view(fields.ends, fields.nends, MPI_END)
-        self.offset, self.count = self.owner.write(ends), len(ends)
+        ends, times = view(fields.ends, fields.nends, MPI_END), view(fields.times, fields.ntimes, PATH_TIME)
+        self.place = {"offset": self.owner.write(ends), "count": len(ends)}
+        self.place |= {"times_offset": self.owner.write(times), "ntimes": len(times)}
         self.owner.give_back(self.finder)
 
 
@@ -61,6 +72,8 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
 
     A pass must have no window and all locations: the order of all sends and receives decides which belong together. The
     ends are in a temporary file.
+
+    times: also keeps the times of call paths between the calls of MPI, for the causes of waits.
     """
 
     replay = paths = True
@@ -69,11 +82,12 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         "NonBlockingCollectiveRequest NonBlockingCollectiveComplete RmaCollectiveEnd".split()
     )
 
-    def __init__(self) -> None:
+    def __init__(self, times: bool = False) -> None:
         super().__init__()
+        self.times = times
         self._lock, self._spare, self._used = Lock(), list[Any](), 0
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
-        self._answers: dict[Selection, Replayed] = {}
+        self._answers: dict[tuple[Selection, int], Replayed] = {}
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)
@@ -94,6 +108,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
             raise MemoryError
         fields = found.contents
         fields.comms, fields.role_of, fields.nregions = self.comms.address, self._roles.ctypes.data, len(self._roles)
+        fields.want_times = self.times
         fields.process = int(self.trace.places.process[location]) & 0xFFFFFFFF
         matcher().vt_mpi_ends_begin(found)
         return found
@@ -125,11 +140,12 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         self._spare.clear()
         return self
 
-    def of(self, selection: Selection) -> Replayed:
-        """The waits of the selected locations in the window."""
-        if selection not in self._answers:
-            self._answers[selection] = Replayed(self, selection)
-        return self._answers[selection]
+    def of(self, selection: Selection, most: int = 0) -> Replayed:
+        """The waits of the selected locations in the window. most: of single calls to keep."""
+        key = selection, most
+        if key not in self._answers:
+            self._answers[key] = Replayed(self, selection, most)
+        return self._answers[key]
 
     @property
     def file(self) -> int:
@@ -140,12 +156,13 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
 class Replayed:
     """The waits in a selection.
 
-    paths: call paths as in Trace.call_tree. waits: records WAIT. calls: records CALL_WAIT, if wanted. places: records
-    PLACE by row of locations. sums: first, last (ns), useful (ns outside of MPI), flushed, events, calls (of MPI) by
-    location, 0 where nothing was read. counts: messages, collectives, unmatched_sends ...
+    paths: call paths as in Trace.call_tree. waits: records WAIT. calls: records CALL_WAIT, if wanted; waits shorter
+    than shortest (ns) are not among them. places: records PLACE by row of locations. sums: first, last (ns), useful (ns
+    outside of MPI), flushed (ns), events, calls (of MPI) by location, 0 where nothing was read. counts: messages,
+    collectives, unmatched_sends ... With times: critical (SHARE), delays (DELAY), totals (ns by path, with waits).
     """
 
-    def __init__(self, owner: MpiReplay, selection: Selection) -> None:
+    def __init__(self, owner: MpiReplay, selection: Selection, most: int) -> None:
         trace, parts, rows = owner.trace, owner.parts, owner.trace.locations.rows
         self.trace, self.selection = trace, selection
         self.wanted = np.isin(np.arange(rows), range(rows) if selection.locations is None else selection.locations)
@@ -156,21 +173,34 @@ class Replayed:
         for row, part in parts.items():
             for name, value in part.sums.items():
                 self.sums[name][row] = value
-            place = self.places[row]
-            place["offset"], place["count"] = part.offset, part.count
-            place["joined"] = joined[id(part.replay)].ctypes.data
+            for name, value in part.place.items():
+                self.places[name][row] = value
+            self.places["joined"][row] = joined[id(part.replay)].ctypes.data
         self.places["useful"], self.places["last"] = self.sums["useful"], self.sums["last"]
         self.places["process"] = trace.places.process & 0xFFFFFFFF
         self.places["wanted"] = self.wanted
-        fields = MatcherFields(
-            comms=owner.comms.address, places=self.places.ctypes.data, nplaces=rows, file=owner.file, calls_max=1
-        )
+        self._match(owner, most)
+
+    def _match(self, owner: MpiReplay, most: int) -> None:
+        fields, selection = MatcherFields(), self.selection
+        fields.comms, fields.file = owner.comms.address, owner.file
+        fields.places, fields.nplaces = self.places.ctypes.data, len(self.places)
+        fields.nnodes, fields.want_causes = self.paths.rows, owner.times
+        fields.want_calls, fields.calls_max = most > 0, max(most, 1)
         fields.from_ = ALWAYS if selection.start is None else selection.start
         fields.to = NEVER if selection.stop is None else selection.stop
-        code = matcher().vt_match(ctypes.byref(fields))
+        with tempfile.TemporaryFile() as log:
+            fields.log_file = log.fileno()
+            code = matcher().vt_match(ctypes.byref(fields))
         self.waits = view(fields.waits, fields.nwaits, WAIT).copy()
+        self.calls, self.shortest = view(fields.calls, fields.ncalls, CALL_WAIT).copy(), int(fields.shortest)
+        self.critical = view(fields.critical, fields.ncritical, SHARE).copy()
+        self.delays = view(fields.delays, fields.ndelays, DELAY).copy()
+        self.totals = view(fields.totals, self.paths.rows, np.int64).copy()
         matcher().vt_match_free(ctypes.byref(fields))
         if code:
-            raise MemoryError if code == 1 else VtraceError("cannot read the temporary file", "try again")
-        names = "messages collectives unmatched_sends unmatched_receives unmatched_collectives reversed most"
+            raise MemoryError if code == 1 else VtraceError(f"{tempfile.gettempdir()}: cannot use a temporary file")
+        names = (
+            "messages collectives unmatched_sends unmatched_receives unmatched_collectives reversed most length jumps"
+        )
         self.counts = {name: int(getattr(fields, name)) for name in names.split()}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vtrace.analysis.questions.mpi_replay import Replayed
-from vtrace.analysis.table import Table
+from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.matcher_abi import KINDS
 
 BOUNDS = ("mpi_latereceiver",)
@@ -24,11 +24,59 @@ def waits_table(found: Replayed) -> Table:
     columns: dict[str, Any] = {"kind": rows["kind"].astype(np.int64), "path": rows["node"].astype(np.int64)}
     columns |= {"location": rows["location"].astype(np.int64)}
     for name, field in (("partner", "partner"), ("partner_path", "partner_node")):
-        columns[name] = np.where(rows[field] == _UNKNOWN, -1, rows[field].astype(np.int64))
+        columns[name] = _rows(rows[field])
     columns |= {"time_ns": rows["ns"], "count": rows["count"].astype(np.int64)}
     table = Table(columns, kinds=KINDS, bounds=BOUNDS, paths=found.paths)
     # Threads number the paths as they meet them, so rows of equal times are in the order of their names.
     return table.take(np.lexsort([*(table[name] for name in _KEYS[::-1]), -table["time_ns"]]))
+
+
+def calls_table(found: Replayed, most: int) -> Table:
+    """Answers Trace.call_waits."""
+    rows, shortest = found.calls, found.shortest
+    if len(rows) > most:
+        bound = int(np.partition(rows["ns"], len(rows) - most)[len(rows) - most])
+        shortest = max(shortest, bound + 1 if np.count_nonzero(rows["ns"] >= bound) > most else bound)
+    rows = rows[rows["ns"] >= shortest]
+    rows = rows[np.lexsort((rows["kind"], rows["begin"], rows["location"]))]
+    columns = {name: rows[name].astype(np.int64) for name in ("location", "begin", "end")}
+    columns |= {"path": rows["node"].astype(np.int64), "kind": rows["kind"].astype(np.int64)}
+    columns |= {"partner": _rows(rows["partner"]), "time_ns": rows["ns"]}
+    return Table(columns, kinds=KINDS, bounds=BOUNDS, paths=found.paths, shortest=shortest)
+
+
+def critical_table(found: Replayed) -> Table:
+    """Answers Trace.critical_path."""
+    rows = found.critical
+    columns = {"path": rows["node"].astype(np.int64), "location": rows["location"].astype(np.int64)}
+    table = Table(columns | {"time_ns": rows["ns"]}).order("time_ns")
+    sums = np.zeros(found.paths.rows, np.int64)
+    np.add.at(sums, table["path"], table["time_ns"])
+    own = found.totals.copy() if len(found.totals) else np.zeros(found.paths.rows, np.int64)
+    sure = found.waits[~np.isin(found.waits["kind"], [KINDS.index(kind) for kind in BOUNDS])]
+    np.subtract.at(own, sure["node"], sure["ns"])
+    usable = found.wanted & (found.trace.places.process >= 0) & (found.sums["events"] > 0)
+    processes = len(np.unique(found.trace.places.process[usable]))
+    path = np.flatnonzero(sums)
+    mean = own[path] / max(processes, 1)
+    by_path = {"path": path, "time_ns": sums[path], "mean_ns": mean, "imbalance_ns": np.maximum(sums[path] - mean, 0)}
+    table.notes |= {"paths": found.paths, "length_ns": found.counts["length"], "jumps": found.counts["jumps"]}
+    table.notes["by_path"] = Table(by_path).order("time_ns")
+    return table
+
+
+def delays_table(found: Replayed) -> Table:
+    """Answers Trace.delays."""
+    rows = found.delays
+    names = {"location": "location", "path": "node", "kind": "kind", "waiting_path": "waiting_node"}
+    columns = {name: rows[field].astype(np.int64) for name, field in names.items()}
+    columns |= {"direct_ns": rows["direct"], "indirect_ns": rows["indirect"], "excess_ns": rows["excess"]}
+    table = Table(columns | {"count": rows["count"].astype(np.int64)}, kinds=KINDS, paths=found.paths)
+    return table.take(np.argsort(-(table["direct_ns"] + table["indirect_ns"]), kind="stable"))
+
+
+def _rows(values: Array) -> Array:
+    return np.where(values == _UNKNOWN, -1, values.astype(np.int64))
 
 
 def remarks(found: Replayed) -> list[str]:

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The critical path: from the end of the last location backwards through the run; where a call waited for a partner, the
+   path goes on at the partner. The calls that start, wait and end at once are joined to sums by call path. */
+#include "replayed.h"
+#include <stdlib.h>
+
+#define CHUNK 1024u
+
+struct path {
+    struct vt_replayed *r;
+    struct vt_pair_table known; /* (location, call path) -> 1 + place in critical */
+    uint64_t room;
+    int64_t now; /* the path is known behind this time */
+    struct vt_path_time chunk[CHUNK];
+};
+
+/* The path was in a call path on a location for ns before now. */
+static int spend(struct path *p, uint32_t location, uint32_t node, int64_t ns)
+{
+    struct vt_matcher *o = p->r->out;
+    const int64_t end = p->now < o->to ? p->now : o->to, start = p->now - ns;
+    const int64_t begin = start > o->from ? start : o->from;
+    p->now = start;
+    if (begin >= end) return 1;
+    o->length += end - begin;
+    if (!o->places[location].wanted) return 1;
+    uint64_t place = vt_pair_table_get(&p->known, location, node);
+    if (!place) {
+        if (o->ncritical == p->room) {
+            const uint64_t room = p->room ? 2 * p->room : 256;
+            struct vt_path_share *larger = realloc(o->critical, room * sizeof *larger);
+            if (!larger) return 0;
+            o->critical = larger;
+            p->room = room;
+        }
+        o->critical[o->ncritical] = (struct vt_path_share){0, node, location};
+        place = ++o->ncritical;
+        if (!vt_pair_table_set(&p->known, location, node, place)) return 0;
+    }
+    o->critical[place - 1].ns += end - begin;
+    return 1;
+}
+
+/* The path was on a location for the times from first to before last. */
+static int spend_times(struct path *p, uint32_t location, uint64_t first, uint64_t last)
+{
+    const struct vt_matcher *o = p->r->out;
+    const struct vt_location_ends *place = &o->places[location];
+    const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
+    while (last > first) {
+        const uint64_t n = last - first < CHUNK ? last - first : CHUNK;
+        const uint64_t from = place->times_offset + (last - n) * sizeof *p->chunk;
+        if (!vt_read_all((int)o->file, p->chunk, n * sizeof *p->chunk, from)) return VT_MATCH_NO_FILE;
+        for (uint64_t i = n; i--;)
+            if (!spend(p, location, joined[p->chunk[i].node], p->chunk[i].ns)) return VT_MATCH_NO_MEMORY;
+        last -= n;
+    }
+    return VT_MATCH_OK;
+}
+
+static int follow(struct path *p, uint32_t location)
+{
+    struct vt_replayed *r = p->r;
+    uint64_t last = r->out->places[location].ntimes;
+    for (;;) {
+        const struct vt_logged *wait = NULL;
+        uint32_t *head = &r->heads[location];
+        for (; *head; *head = wait->previous) {
+            if (!(wait = vt_log_get(&r->log, *head - 1))) return VT_MATCH_NO_FILE;
+            if (wait->until < p->now && wait->call < last) break;
+        }
+        const struct vt_logged found = *head ? *wait : (struct vt_logged){.call = VT_NONE};
+        const int code = spend_times(p, location, *head ? found.call + 1 : 0, last);
+        if (code || !*head) return code;
+        if (!spend(p, location, found.node, p->now - found.until)) return VT_MATCH_NO_MEMORY;
+        *head = found.previous;
+        location = found.partner;
+        last = found.partner_call;
+        r->out->jumps++;
+    }
+}
+
+/* Sums the times of call paths of all wanted locations. */
+static int add_totals(struct path *p)
+{
+    struct vt_matcher *o = p->r->out;
+    if (!(o->totals = calloc(o->nnodes + 1, sizeof *o->totals))) return VT_MATCH_NO_MEMORY;
+    for (uint64_t k = 0; k < o->nplaces; k++) {
+        const struct vt_location_ends *place = &o->places[k];
+        const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
+        for (uint64_t at = 0, n; place->wanted && at < place->ntimes; at += n) {
+            n = place->ntimes - at < CHUNK ? place->ntimes - at : CHUNK;
+            if (!vt_read_all((int)o->file, p->chunk, n * sizeof *p->chunk, place->times_offset + at * sizeof *p->chunk))
+                return VT_MATCH_NO_FILE;
+            for (uint64_t i = 0; i < n; i++) o->totals[joined[p->chunk[i].node]] += p->chunk[i].ns;
+        }
+    }
+    return VT_MATCH_OK;
+}
+
+int vt_find_causes(struct vt_replayed *r)
+{
+    uint32_t location = VT_NONE;
+    for (uint32_t k = 0; k < r->nreaders; k++) {
+        const uint32_t other = r->readers[k].location;
+        if (location == VT_NONE || r->out->places[other].last > r->out->places[location].last) location = other;
+    }
+    int code = vt_find_delays(r); /* first: the path moves the heads */
+    struct path *p = calloc(1, sizeof *p);
+    if (!p) return VT_MATCH_NO_MEMORY;
+    p->r = r;
+    if (!code) code = add_totals(p);
+    if (!code && location != VT_NONE) {
+        p->now = r->out->places[location].last;
+        code = follow(p, location);
+    }
+    vt_pair_table_free(&p->known);
+    free(p);
+    return code;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Root causes of waits (Boehme, Geimer, Wolf, Arnold, "Identifying the root causes of wait states in large-scale parallel
+   applications", 2010). A call waits since its partner took longer from their last meeting on. The wait is the cost of the
+   call paths in which the partner spent more time, and of the partner's own waits if it waited more: their share goes on
+   to the partners of these waits. Waits are visited from the last one back, so that the cost of a wait is complete. */
+#include "replayed.h"
+#include <stdlib.h>
+
+#define CHUNK 1024u
+#define LOOK_BACK 4096u /* times of a location, and waits, to compare at most */
+
+struct delays {
+    struct vt_replayed *r;
+    double *costs; /* of each wait in the log: what later waits cost through it */
+    uint32_t *heads; /* by location: its latest wait before the current one, + 1 */
+    int64_t *more; /* by call path: how much longer the partner was there */
+    uint32_t *touched;
+    uint8_t *is_touched;
+    uint64_t ntouched, room;
+    struct vt_pair_table known;
+    uint32_t waits[LOOK_BACK]; /* of the partner, numbers in the log */
+    int64_t lasted[LOOK_BACK];
+    uint32_t nwaits;
+    struct vt_path_time chunk[CHUNK];
+};
+
+static void touch(struct delays *d, uint32_t node, int64_t ns)
+{
+    if (!d->is_touched[node]) d->touched[d->ntouched++] = node;
+    d->is_touched[node] = 1;
+    d->more[node] += ns;
+}
+
+/* Adds sign times the times of a location between two calls. meet: VT_NONE for the begin of the location. */
+static int compare(struct delays *d, uint32_t location, uint32_t meet, uint32_t call, int sign)
+{
+    const struct vt_matcher *o = d->r->out;
+    const struct vt_location_ends *place = &o->places[location];
+    const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
+    uint64_t first = meet == VT_NONE ? 0 : (uint64_t)meet + 1;
+    if (call > LOOK_BACK && first < call - LOOK_BACK) first = call - LOOK_BACK;
+    for (uint64_t n; first < call; first += n) {
+        n = call - first < CHUNK ? call - first : CHUNK;
+        if (!vt_read_all((int)o->file, d->chunk, n * sizeof *d->chunk, place->times_offset + first * sizeof *d->chunk))
+            return VT_MATCH_NO_FILE;
+        for (uint64_t i = 0; i < n; i++) touch(d, joined[d->chunk[i].node], sign * d->chunk[i].ns);
+    }
+    return VT_MATCH_OK;
+}
+
+/* Takes the waits of a location between two calls out of its times. Returns their sum, -1 if the log cannot be read. */
+static int64_t take_waits(struct delays *d, uint32_t location, uint32_t meet, uint32_t call, int sign)
+{
+    int64_t sum = 0;
+    d->nwaits = 0;
+    for (uint32_t at = d->heads[location]; at && d->nwaits < LOOK_BACK;) {
+        const struct vt_logged *w = vt_log_get(&d->r->log, at - 1);
+        if (!w) return -1;
+        if (meet != VT_NONE && w->call <= meet) break;
+        if (w->call < call) {
+            d->waits[d->nwaits] = at - 1;
+            d->lasted[d->nwaits++] = w->until - w->enter;
+            sum += w->until - w->enter;
+            touch(d, w->node, -sign * (w->until - w->enter));
+        }
+        at = w->previous;
+    }
+    return sum;
+}
+
+static int charge(struct delays *d, const struct vt_logged *w, uint32_t node, double direct, double indirect,
+                  int64_t excess)
+{
+    struct vt_matcher *o = d->r->out;
+    const uint64_t a = (uint64_t)w->partner << 32 | node, b = (uint64_t)w->node * VT_WAIT_ALL_KINDS + w->kind;
+    uint64_t place = vt_pair_table_get(&d->known, a, b);
+    if (!place) {
+        if (o->ndelays == d->room) {
+            const uint64_t room = d->room ? 2 * d->room : 256;
+            struct vt_delay *larger = realloc(o->delays, room * sizeof *larger);
+            if (!larger) return 0;
+            o->delays = larger;
+            d->room = room;
+        }
+        o->delays[o->ndelays] = (struct vt_delay){0, 0, 0, 0, w->partner, node, w->kind, w->node};
+        place = ++o->ndelays;
+        if (!vt_pair_table_set(&d->known, a, b, place)) return 0;
+    }
+    struct vt_delay *sum = &o->delays[place - 1];
+    sum->direct += direct;
+    sum->indirect += indirect;
+    sum->excess += excess;
+    sum->count++;
+    return 1;
+}
+
+/* Gives the cost of a wait to its causes. */
+static int distribute(struct delays *d, const struct vt_logged *w, double own, double others)
+{
+    int code = compare(d, w->partner, w->partner_meet, w->partner_call, 1);
+    if (!code) code = compare(d, w->location, w->meet, w->call, -1);
+    const int64_t waited = code ? 0 : take_waits(d, w->location, w->meet, w->call, -1);
+    const int64_t partner = code ? 0 : take_waits(d, w->partner, w->partner_meet, w->partner_call, 1);
+    if (waited < 0 || partner < 0) code = VT_MATCH_NO_FILE;
+    const double through = partner > waited ? (double)(partner - waited) : 0;
+    double all = through;
+    for (uint64_t i = 0; i < d->ntouched; i++)
+        if (d->more[d->touched[i]] > 0) all += (double)d->more[d->touched[i]];
+    int fine = 1;
+    for (uint64_t i = 0; i < d->ntouched; i++) {
+        const uint32_t node = d->touched[i];
+        const double share = d->more[node] > 0 ? (double)d->more[node] / all : 0;
+        if (!code && fine && share > 0) fine = charge(d, w, node, own * share, others * share, d->more[node]);
+        d->more[node] = 0;
+        d->is_touched[node] = 0;
+    }
+    d->ntouched = 0;
+    for (uint32_t i = 0; through > 0 && i < d->nwaits; i++)
+        d->costs[d->waits[i]] += (own + others) * through / all * (double)d->lasted[i] / (double)partner;
+    if (!code && fine && all <= 0) fine = charge(d, w, w->partner_node, own, others, 0);
+    return code ? code : fine ? VT_MATCH_OK : VT_MATCH_NO_MEMORY;
+}
+
+static int visit(struct delays *d, uint64_t number)
+{
+    const struct vt_matcher *o = d->r->out;
+    const struct vt_logged *found = vt_log_get(&d->r->log, number);
+    if (!found) return VT_MATCH_NO_FILE;
+    const struct vt_logged w = *found;
+    d->heads[w.location] = w.previous;
+    const int64_t begin = w.enter > o->from ? w.enter : o->from, end = w.until < o->to ? w.until : o->to;
+    const double own = end > begin && o->places[w.location].wanted ? (double)(end - begin) : 0;
+    return own + d->costs[number] > 0 ? distribute(d, &w, own, d->costs[number]) : VT_MATCH_OK;
+}
+
+int vt_find_delays(struct vt_replayed *r)
+{
+    struct delays *d = calloc(1, sizeof *d);
+    if (!d) return VT_MATCH_NO_MEMORY;
+    d->r = r;
+    d->costs = calloc(r->log.count + 1, sizeof *d->costs);
+    d->heads = malloc((r->out->nplaces + 1) * sizeof *d->heads);
+    d->more = calloc(r->out->nnodes + 1, sizeof *d->more);
+    d->touched = malloc((r->out->nnodes + 1) * sizeof *d->touched);
+    d->is_touched = calloc(r->out->nnodes + 1, 1);
+    int code = d->costs && d->heads && d->more && d->touched && d->is_touched ? VT_MATCH_OK : VT_MATCH_NO_MEMORY;
+    for (uint64_t k = 0; !code && k < r->out->nplaces; k++) d->heads[k] = r->heads[k];
+    for (uint64_t i = r->log.count; !code && i--;) code = visit(d, i);
+    vt_pair_table_free(&d->known);
+    void *all[] = {d->costs, d->heads, d->more, d->touched, d->is_touched};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    free(d);
+    return code;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "wait_log.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+#define BYTES (VT_LOG_BLOCK * sizeof(struct vt_logged))
+
+int vt_log_open(struct vt_wait_log *log, int file)
+{
+    *log = (struct vt_wait_log){.file = file};
+    log->last = malloc(BYTES);
+    log->blocks = malloc(VT_LOG_BLOCKS * BYTES);
+    log->kept = calloc(VT_LOG_BLOCKS, sizeof *log->kept);
+    return log->last && log->blocks && log->kept;
+}
+
+void vt_log_close(struct vt_wait_log *log)
+{
+    free(log->last);
+    free(log->blocks);
+    free(log->kept);
+    *log = (struct vt_wait_log){.file = -1};
+}
+
+int vt_log_add(struct vt_wait_log *log, const struct vt_logged *one)
+{
+    log->last[log->count++ % VT_LOG_BLOCK] = *one;
+    if (log->count % VT_LOG_BLOCK) return 1;
+    const char *p = (const char *)log->last;
+    off_t at = (off_t)((log->count / VT_LOG_BLOCK - 1) * BYTES);
+    for (size_t left = BYTES; left;) {
+        const ssize_t done = pwrite(log->file, p, left, at);
+        if (done <= 0) return 0;
+        p += done;
+        at += done;
+        left -= (size_t)done;
+    }
+    return 1;
+}
+
+int vt_read_all(int file, void *to, uint64_t bytes, uint64_t offset)
+{
+    for (char *p = to; bytes;) {
+        const ssize_t got = pread(file, p, bytes, (off_t)offset);
+        if (got <= 0) return 0;
+        p += got;
+        offset += (uint64_t)got;
+        bytes -= (uint64_t)got;
+    }
+    return 1;
+}
+
+const struct vt_logged *vt_log_get(struct vt_wait_log *log, uint64_t number)
+{
+    const uint64_t block = number / VT_LOG_BLOCK, slot = block % VT_LOG_BLOCKS;
+    if (block == log->count / VT_LOG_BLOCK) return &log->last[number % VT_LOG_BLOCK];
+    struct vt_logged *here = log->blocks + slot * VT_LOG_BLOCK;
+    if (log->kept[slot] != block + 1) {
+        log->kept[slot] = 0;
+        if (!vt_read_all(log->file, here, BYTES, block * BYTES)) return NULL;
+        log->kept[slot] = block + 1;
+    }
+    return &here[number % VT_LOG_BLOCK];
+}

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Critical paths and root causes of waits: of small programs in closed form, of random ones against the oracle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.oracles.slow_waits import Waits
+from support.readers.archive import read
+from support.synthetic_runs.random_mpi import archive, program, region
+from vtrace.analysis.questions.profile import path_names
+from vtrace.analysis.table import Table
+from vtrace.analysis.trace import Trace
+from vtrace.io.archive.batches import BatchBuffer
+
+Event = tuple[Any, ...]
+
+
+def named(trace: Trace, table: Table, path: int) -> tuple[str, ...]:
+    return tuple(path_names(table.paths, trace.regions["name"], path))
+
+
+def critical(trace: Trace, **window: int) -> dict[tuple[tuple[str, ...], int], int]:
+    table = trace.critical_path(**window)
+    assert table["time_ns"].sum() == table.length_ns
+    return {(named(trace, table, row["path"]), row["location"]): row["time_ns"] for row in table.records()}
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Trace:
+    """Rank 0 works for 300 ns and sends, rank 1 works on for 200 and sends, rank 2 works on for 100; all begin with
+    100. A transfer takes 10.
+    """
+    send, recv, work = region("MPI_Send"), region("MPI_Recv"), region("work")
+    first = [(0, "Enter", work), (300, "Leave", work), (300, "Enter", send), (300, "MpiSend", 1, 0, 7, 8)]
+    second = [(100, "Enter", recv), (310, "MpiRecv", 0, 0, 7, 8), (310, "Leave", recv), (310, "Enter", work)]
+    second += [(510, "Leave", work), (510, "Enter", send), (510, "MpiSend", 2, 0, 7, 8), (510, "Leave", send)]
+    third = [(100, "Enter", recv), (520, "MpiRecv", 1, 0, 7, 8), (520, "Leave", recv)]
+    events: dict[int, list[Event]] = {
+        0: [(0, "Enter", 0), *first, (310, "Leave", send), (320, "Leave", 0)],
+        1: [(0, "Enter", 0), *second, (520, "Leave", 0)], 2: [(0, "Enter", 0), *third, (620, "Leave", 0)],
+    }  # fmt: skip
+    return Trace(archive(tmp_path / "chain", events))
+
+
+def test_the_critical_path_changes_ranks(chain: Trace) -> None:
+    assert critical(chain) == {
+        (("main", "work"), 0): 300, (("main", "MPI_Recv"), 1): 10, (("main", "work"), 1): 200,
+        (("main", "MPI_Recv"), 2): 10, (("main",), 2): 100,
+    }  # fmt: skip
+    table = chain.critical_path()
+    assert (table.length_ns, table.jumps) == (620, 2)
+    imbalance = {named(chain, table, row["path"]): row["imbalance_ns"] for row in table.by_path.records()}
+    assert imbalance["main", "work"] == pytest.approx(500 - (300 + 200) / 3)
+    assert critical(chain, start=200, stop=500) == {
+        (("main", "work"), 0): 100, (("main", "MPI_Recv"), 1): 10, (("main", "work"), 1): 190
+    }  # fmt: skip
+
+
+def test_a_delay_reaches_ranks_through_others(chain: Trace) -> None:
+    table = chain.delays()
+    found = {(named(chain, table, row["path"]), row["location"]): row for row in table.records()}
+    assert {table.kinds[row["kind"]] for row in found.values()} == {"mpi_latesender"}
+    # Rank 1 waits 200: rank 0 worked 300 more in work(), and rank 1 was 100 longer in main.
+    first = found[("main", "work"), 0]
+    # Rank 2 waits 410: rank 1 worked 200 more, was 10 longer in MPI_Recv, and waited 200.
+    assert (first["direct_ns"], first["indirect_ns"], first["excess_ns"]) == (200, pytest.approx(200), 600 / 2)
+    work, transfer = found[("main", "work"), 1], found[("main", "MPI_Recv"), 1]
+    assert (work["direct_ns"], work["indirect_ns"]) == (pytest.approx(200), 0)
+    assert transfer["direct_ns"] == pytest.approx(10)
+    assert table["direct_ns"].sum() + table["indirect_ns"].sum() == pytest.approx(610)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vtrace.analysis.scan.BatchBuffer", lambda: BatchBuffer((1, 7, 1 << 16)[seed % 3]))
+    anchor = archive(tmp_path / "a", program(seed, 2 + seed % 4, causal=True))
+    trace, oracle = Trace(anchor), Waits(read(anchor.parent))
+    assert critical(trace) == oracle.critical_path()
+    delays, waits = trace.delays(), trace.waits()
+    assert not any("before the send" in line for line in waits.caveats)
+    sure = [not kind.endswith(("latereceiver", "completion")) for kind in waits.kinds]
+    total = waits["time_ns"][np.array(sure)[waits["kind"]]].sum()
+    assert delays["direct_ns"].sum() + delays["indirect_ns"].sum() == pytest.approx(total)
+
+
+@pytest.mark.parametrize("most", [10**6, 5])
+def test_waits_call_by_call(most: int, tmp_path: Path) -> None:
+    trace = Trace(archive(tmp_path / "a", program(3)))
+    calls, sums = trace.call_waits(most=most), trace.waits()
+    assert calls.rows <= most
+    assert np.all(calls["time_ns"] <= calls["end"] - calls["begin"])
+    assert np.all(calls["time_ns"] >= calls.shortest)
+    if not calls.shortest:
+        for kind in range(len(sums.kinds)):
+            assert calls["time_ns"][calls["kind"] == kind].sum() == sums["time_ns"][sums["kind"] == kind].sum()
