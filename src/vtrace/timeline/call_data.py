@@ -35,18 +35,20 @@ class CallData:
 
     def describe(self, location: int, begin: int, depth: int) -> dict[str, Any]:
         """The call's facts. Raises Wrong."""
-        calls = self._store.of([location])[location]
+        calls = self._store.near(location, begin)
         at = calls.find(begin, depth)
         if at < 0:
             raise Wrong("there is no such call")
         region, end = int(calls.region[at]), int(calls.end[at])
-        same = np.flatnonzero(calls.region == region)
         found = self._brief(location, calls, at) | {
-            "exclusive": int(calls.exclusive[at]), "number": int(np.searchsorted(same, at)) + 1, "of": len(same),
-            "children": int(np.count_nonzero(calls.parent == at)), "source": self.region(region),
+            "exclusive": int(calls.exclusive[at]), "source": self.region(region),
             "values": self._values(location, begin, region),
             "collectives": self._collectives(location, begin, end, region),
         }  # fmt: skip
+        if not self._store.is_large(location):
+            same = np.flatnonzero(calls.region == region)
+            found |= {"number": int(np.searchsorted(same, at)) + 1, "of": len(same)}
+            found["children"] = int(np.count_nonzero(calls.parent == at))
         if calls.parent[at] >= 0:
             found["caller"] = self._brief(location, calls, int(calls.parent[at]))
         for name, mine, other, time, far in (
@@ -125,34 +127,55 @@ class CallData:
 
     def at(self, location: int, time: int) -> dict[str, Any] | None:
         """The innermost call of a location at a time."""
-        calls = self._store.of([location])[location]
+        calls = self._store.near(location, time)
         at = calls.innermost(time)
         return None if at < 0 else self._brief(location, calls, at)
 
     def go(self, location: int, begin: int, depth: int, way: str, locations: Sequence[int]) -> dict[str, Any] | None:
         """Another call: caller, callee (the first), next or previous of the region on the row; longest or shortest of
         the region on these locations. None: there is none. Raises Wrong."""
-        own = self._store.of([location])[location]
+        own = self._store.near(location, begin)
         at = own.find(begin, depth)
         if at < 0:
             raise Wrong("there is no such call")
+        region = int(own.region[at])
         if way in ("longest", "shortest"):
-            return self._extreme(int(own.region[at]), way == "longest", locations)
-        same = np.flatnonzero(own.region == own.region[at])
-        place = int(np.searchsorted(same, at))
-        callees = np.flatnonzero(own.parent == at)
-        other = {
-            "caller": int(own.parent[at]), "callee": int(callees[0]) if len(callees) else -1,
-            "next": int(same[place + 1]) if place + 1 < len(same) else -1,
-            "previous": int(same[place - 1]) if place else -1,
-        }  # fmt: skip
-        if way not in other:
+            return self._extreme(region, way == "longest", locations)
+        if way == "caller":
+            return None if own.parent[at] < 0 else self._brief(location, own, int(own.parent[at]))
+        if way not in ("callee", "next", "previous"):
             raise Wrong(f"{way} is not a way")
-        return None if other[way] < 0 else self._brief(location, own, other[way])
+        if self._store.is_large(location):
+            return self._far(location, own, at, way)
+        same = np.flatnonzero((own.parent == at) if way == "callee" else own.region == region)
+        place = int(np.searchsorted(same, at)) + {"callee": 0, "next": 1, "previous": -1}[way]
+        return self._brief(location, own, int(same[place])) if 0 <= place < len(same) else None
+
+    def _far(self, location: int, own: LocationCalls, at: int, way: str) -> dict[str, Any] | None:
+        """Another call of a large location, part by part of its time."""
+        begin, end, depth = int(own.begin[at]), int(own.end[at]), int(own.depth[at])
+        last = end if way == "callee" else self._trace.duration + 1
+        steps = self._store.steps(location, *((0, begin) if way == "previous" else (begin, last)))
+        for start, stop in reversed(list(steps)) if way == "previous" else steps:
+            calls = self._store.window([location], start, stop)[location]
+            if way == "callee":
+                chosen = (calls.depth == depth + 1) & (calls.begin >= begin) & (calls.begin < end)
+            else:
+                chosen = calls.region == own.region[at]
+                chosen &= (calls.begin < begin) if way == "previous" else (calls.begin > begin)
+                chosen &= (calls.begin >= start) & (calls.begin < stop)
+            places = np.flatnonzero(chosen)
+            if len(places):
+                place = int(places[-1 if way == "previous" else 0])
+                near = self._store.near(location, int(calls.begin[place]))
+                found = near.find(int(calls.begin[place]), int(calls.depth[place]))
+                is_it = found >= 0 and near.region[found] == calls.region[place]
+                return self._brief(location, near if is_it else calls, found if is_it else place)
+        return None
 
     def _extreme(self, region: int, longest: bool, locations: Sequence[int]) -> dict[str, Any] | None:
         best: tuple[int, int, LocationCalls, int] | None = None
-        for row, calls in self._store.each(locations):
+        for row, calls in self._store.each(locations, 0, self._trace.duration + 1):
             same = np.flatnonzero(calls.region == region)
             if not len(same):
                 continue
@@ -165,7 +188,8 @@ class CallData:
     def nth(self, name: str, number: int, locations: Sequence[int]) -> int | None:
         """The begin of the n-th call (1: the first) of the region with a name, by time over all locations."""
         wanted = np.flatnonzero(self._trace.regions["name"] == name)
-        begins = [calls.begin[np.isin(calls.region, wanted)] for _, calls in self._store.each(locations)]
+        every = self._store.each(locations, 0, self._trace.duration + 1)
+        begins = [calls.begin[np.isin(calls.region, wanted)] for _, calls in every]
         found = np.sort(np.concatenate([np.empty(0, np.int64), *begins]))
         return int(found[number - 1]) if 0 < number <= len(found) else None
 
@@ -181,9 +205,9 @@ class CallData:
         longest: list[tuple[int, dict[str, Any]]] = []
         count = total = 0
         for number, locations in enumerate(rows):
-            for row, calls in self._store.each(locations.tolist()):
-                inside = calls.within(*window)
-                inside = inside[wanted[calls.region[inside]]]
+            for row, calls in self._store.each(locations.tolist(), *window):
+                touching = (calls.begin < window[1]) & ((calls.end > window[0]) | (calls.begin >= window[0]))
+                inside = np.flatnonzero(touching & wanted[calls.region])
                 times = (calls.end - calls.begin)[inside]
                 count, total = count + len(inside), total + int(times.sum())
                 histogram += np.bincount(np.log2(np.maximum(times, 1)).astype(np.int64), minlength=64)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calls of locations, in memory while they are in use: windows of them, and ways from one call to another."""
+"""The calls of locations: of small ones all, in memory while they are in use; of large ones windows."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -12,16 +12,23 @@ import numpy as np
 
 from vtrace.analysis.questions.calls import Calls
 from vtrace.analysis.questions.profile import KeptSlices
-from vtrace.analysis.table import Array
+from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.reader_abi import SLICE
+from vtrace.timeline.window import WindowReader
+from vtrace.timeline.window_events import OPEN
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
+    from vtrace.io.tile_file import TileFile
 
 _TOGETHER = 16
 """Locations that are read in one pass."""
 _ROOM = 6_000_000
 """Calls in memory, at most, besides those of the location that was asked for last."""
+LARGE = 2_000_000
+"""Events of a location from which on its calls are read window by window."""
+_NEAR = 200_000
+"""Events of a large location that are read at a time."""
 
 
 class LocationCalls:
@@ -30,21 +37,28 @@ class LocationCalls:
     begin, end: ns; region: row; depth; parent: the call around, -1: none.
     """
 
-    def __init__(self, slices: Array) -> None:
-        order = np.argsort(Calls([(0, slices)]).step_of_begin, kind="stable")
-        calls = slices[order]
+    def __init__(self, calls: Mapping[str, Array], exclusive: Array | None = None) -> None:
+        """calls: begin, end, region, depth, in the order of their begins, a call before those inside. exclusive: of
+        each call, if the calls inside may be missing."""
         self.begin, self.end = calls["begin"].astype(np.int64), calls["end"].astype(np.int64)
         self.region, self.depth = calls["region"].astype(np.int32), calls["depth"].astype(np.int32)
-        self.parent = np.full(len(calls), -1, np.int64)
+        self.parent = np.full(len(self.begin), -1, np.int64)
         outer = np.empty(0, np.int64)
         by = np.argsort(self.depth, kind="stable")
         for mine in np.split(by, np.cumsum(np.bincount(self.depth))[:-1]) if len(by) else []:
             if len(outer):
-                self.parent[mine] = outer[np.searchsorted(outer, mine) - 1]
+                before = np.searchsorted(outer, mine)
+                self.parent[mine] = np.where(before > 0, outer[before - 1], -1)
             outer = mine
         inner = self.parent >= 0
-        children = np.bincount(self.parent[inner], (self.end - self.begin)[inner].astype(float), len(calls))
-        self.exclusive = self.end - self.begin - children.astype(np.int64)
+        children = np.bincount(self.parent[inner], (self.end - self.begin)[inner].astype(float), len(self.begin))
+        self.exclusive = self.end - self.begin - children.astype(np.int64) if exclusive is None else exclusive
+
+    @classmethod
+    def of_slices(cls, slices: Array) -> LocationCalls:
+        """From all calls of a location in the order of their ends (SLICE)."""
+        order = np.argsort(Calls([(0, slices)]).step_of_begin, kind="stable")
+        return cls({name: slices[name][order] for name in ("begin", "end", "region", "depth")})
 
     def __len__(self) -> int:
         return len(self.begin)
@@ -89,19 +103,54 @@ class _AllSlices(KeptSlices[dict[int, Array]]):
 class CallStore:
     """Reads the calls of locations, and keeps those that were used last. Threads may share a store."""
 
-    def __init__(self, trace: Source) -> None:
+    def __init__(self, trace: Source, tiles: TileFile) -> None:
         self._trace, self._lock, self._held = trace, Lock(), 0
         self._kept: OrderedDict[int, LocationCalls] = OrderedDict()
+        self._reader = WindowReader(trace, tiles)
+
+    def is_large(self, location: int) -> bool:
+        """True if the calls of a location do not fit into memory."""
+        size = self._trace.bytes_of(location)  # the number of events in the definitions may be wrong
+        return min(int(self._trace.locations["events"][location]) or size // 10, size) > LARGE
+
+    def window(self, locations: Sequence[int], start: int, stop: int) -> dict[int, LocationCalls]:
+        """The calls of locations with a part in [start, stop), and maybe others. Calls of large locations that go on at
+        stop end there; a location with too many of them has none. Raises FormatError."""
+        large = [row for row in locations if self.is_large(row)]
+        found = self.of([row for row in locations if row not in large])
+        calls = self._reader.window(large, start, stop).calls if large else None
+        for row in large:
+            assert calls is not None
+            first, last = np.searchsorted(calls["location"], (row, row + 1))
+            part = {name: calls[name][first:last] for name in ("begin", "end", "region", "depth", "exclusive")}
+            found[row] = LocationCalls(part, part["exclusive"])
+        return found
+
+    def near(self, location: int, begin: int) -> LocationCalls:
+        """Calls of a location, among them those around the time begin, with their true ends."""
+        if not self.is_large(location):
+            return self.of([location])[location]
+        # 1 ns before: the caller of a call of no time may end when the call begins
+        return self._whole(location, self._reader.window([location], begin - 1, begin + 1).calls)
+
+    def _whole(self, location: int, calls: Table) -> LocationCalls:
+        """Calls of a window, those that are open at its end with their true ends."""
+        columns = {name: calls[name].copy() for name in ("begin", "end", "region", "depth", "exclusive")}
+        for at in np.flatnonzero(calls["flags"] & OPEN).tolist():
+            whole = self._reader.whole(location, int(calls["number"][at]))
+            if whole is not None:
+                columns["end"][at], columns["exclusive"][at] = whole["end"], whole["exclusive"]
+        return LocationCalls(columns, columns["exclusive"])
 
     def of(self, locations: Sequence[int]) -> dict[int, LocationCalls]:
-        """The calls of locations (rows). A damaged location has those before the damage."""
+        """All calls of small locations (rows). A damaged location has those before the damage."""
         with self._lock:
             missing = [row for row in dict.fromkeys(locations) if row not in self._kept]
             read: dict[int, LocationCalls] = {}
             if missing:
                 question = _AllSlices(2**62)
                 self._trace.scan([question], missing)
-                read = {row: LocationCalls(slices) for row, slices in question.answer().items()}
+                read = {row: LocationCalls.of_slices(slices) for row, slices in question.answer().items()}
                 self._held += sum(map(len, read.values()))
                 self._kept |= read
             found = {row: self._kept[row] for row in locations}
@@ -111,7 +160,25 @@ class CallStore:
                 self._held -= len(self._kept.popitem(last=False)[1])
             return found
 
-    def each(self, locations: Sequence[int]) -> Iterator[tuple[int, LocationCalls]]:
-        """The locations with their calls, some at a time, so that all need not be in memory together."""
-        for first in range(0, len(locations), _TOGETHER):
-            yield from self.of(locations[first : first + _TOGETHER]).items()
+    def each(self, locations: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, LocationCalls]]:
+        """The locations with their calls in [start, stop), some at a time, so that all need not be in memory together.
+        A large location comes in several parts, each with the calls that end in a part of the time."""
+        small = [row for row in locations if not self.is_large(row)]
+        for first in range(0, len(small), _TOGETHER):
+            yield from self.of(small[first : first + _TOGETHER]).items()
+        for row in (row for row in locations if self.is_large(row)):
+            for part in self.parts(row, start, stop):
+                yield row, part
+
+    def parts(self, location: int, start: int, stop: int) -> Iterator[LocationCalls]:
+        """The calls of a large location with a part in [start, stop), ascending by their ends in several parts."""
+        for first, last in self.steps(location, start, stop):
+            calls = self._reader.window([location], first, last).calls
+            yield self._whole(location, calls.take((calls["flags"] & OPEN == 0) | (last >= stop)))
+
+    def steps(self, location: int, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Parts of [start, stop) with about as many events each, by the location's mean density."""
+        events = max(1, int(self._trace.locations["events"][location]))
+        wide = max(1, self._trace.duration * _NEAR // events)
+        for first in range(start, stop, wide):
+            yield first, min(first + wide, stop)

@@ -7,6 +7,7 @@ Data is below data/1/ (the version of the protocol): answers of one address neve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).with_name("page")
 VERSION = "data/1/"
-_AT_ONCE = 3
-"""Answers that are computed at the same time."""
+_SLOW = {"messages", "collectives", "counters", "panel", "search", "nth"}
+"""Questions that may read the whole trace: two at the same time, so that the others need not wait."""
 _FAR = 2**62
 _COMMS = 2000
 """Communicators whose names the page gets."""
@@ -54,7 +55,7 @@ class ShownTrace:
     def __post_init__(self) -> None:
         self.rows = PageRows(self.trace, self.part)
         self.row_tiles = RowTiles(self.trace, self.tiles)
-        self.store = CallStore(self.trace)
+        self.store = CallStore(self.trace, self.tiles)
         self.data = WindowData(self.trace, self.part)
         self.calls = CallData(self.trace, self.store, self.data)
         self.panels = PanelData(self.trace, getattr(self.trace, "findings", None))
@@ -69,7 +70,7 @@ class ViewerSite:
     )
 
     def __init__(self, shown: list[ShownTrace]) -> None:
-        self._shown, self._turns = shown, BoundedSemaphore(_AT_ONCE)
+        self._shown, self._turns = shown, BoundedSemaphore(2)
         self._files = {p.relative_to(PAGE).as_posix(): p for p in PAGE.rglob("*") if p.suffix in (".js", ".css")}
         self._files[""] = PAGE / "index.html"
         self._answers: dict[str, Callable[[ShownTrace, _Words], Content]] = {
@@ -87,7 +88,7 @@ class ViewerSite:
         if name not in self._answers:
             return None
         shown = self._shown[words.number("trace", 0, len(self._shown) - 1)]
-        with self._turns:
+        with self._turns if name in _SLOW else nullcontext():
             return self._answers[name](shown, words) if wanted() else Content(".bin", b"")
 
 
@@ -157,7 +158,7 @@ def _calls(shown: ShownTrace, words: _Words) -> Content:
     rows = [each[:1].tolist() for each in shown.rows.each(words.text("rows"))]
     columns: dict[str, list[Array]] = {name: [] for name in ("begin", "end", "region", "depth", "exclusive")}
     counts = []
-    known = shown.store.of([row for each in rows for row in each])
+    known = shown.store.window([row for each in rows for row in each], begin, end)
     for row in rows:
         chosen = known[row[0]].within(begin, end, shortest) if row else np.empty(0, np.int64)
         counts.append(len(chosen))

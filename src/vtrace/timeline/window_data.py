@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.questions.collectives import Collectives, op_name
+from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals, op_name
 from vtrace.analysis.questions.counters import READ, Moved
 from vtrace.analysis.questions.messages import Messages
 from vtrace.analysis.questions.metrics import Metrics
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 MOST = 4_000_000
-"""Messages, operations of collectives, in memory; of more a sample."""
+"""Messages and operations of collectives in memory; of more messages a sample."""
 _BUNDLES, _BANDS, _VALUES = 600, 400, 20_000
 """Bundles of messages, collective operations, values of a location's counters: at most."""
 _STEPS = 24
@@ -40,32 +40,27 @@ class WindowData:
         self._trace, self._part, self._lock = trace, part, Lock()
 
     @cached_property
-    def _messages(self) -> Table:
-        question = Messages(MOST)
-        self._trace.scan([question])
-        return question.answer()
-
-    @cached_property
-    def _collectives(self) -> tuple[Table, Table]:
-        question = Collectives()
-        self._trace.scan([question])
-        return question.answer()
-
-    @cached_property
-    def _counters(self) -> tuple[Table, Table]:
-        values, moved = Metrics(None, _VALUES), Moved(self._trace, _VALUES)
-        self._trace.scan([values, moved])
-        return values.answer(), moved.answer()
+    def _read(self) -> tuple[Table, tuple[Table, Table], Table, Table]:
+        """Messages, collective operations with participants, counters, bytes moved."""
+        with self._lock:
+            if "_read" in self.__dict__:  # another thread has read them meanwhile
+                return self.__dict__["_read"]  # type: ignore[no-any-return]
+            messages, values, moved = Messages(MOST), Metrics(None, _VALUES), Moved(self._trace, _VALUES)
+            totals, collectives = CollectiveTotals(), Collectives()
+            self._trace.scan([messages, values, moved, totals])
+            few = int(totals.answer()["calls"].sum()) <= MOST
+            self._trace.scan([collectives], None if few else [])
+            found = messages.answer(), collectives.answer(), values.answer(), moved.answer()
+            self.__dict__["_read"] = found
+            return found
 
     def messages(self) -> Table:
         """All messages; see Trace.messages."""
-        with self._lock:
-            return self._messages
+        return self._read[0]
 
     def collectives(self) -> tuple[Table, Table]:
-        """All collective operations; see Trace.collectives."""
-        with self._lock:
-            return self._collectives
+        """All collective operations, none where there are more than MOST; see Trace.collectives."""
+        return self._read[1]
 
     def links(
         self,
@@ -127,8 +122,7 @@ class WindowData:
         """The counters of locations in a window, and of the locations of type METRIC in their processes: values of
         series, ascending in time, from the last value before the window on."""
         trace = self._trace
-        with self._lock:
-            values, moved = self._counters
+        _, _, values, moved = self._read
         places, kinds = trace.places.process, trace.locations["type"]
         mine = np.zeros(trace.locations.rows, bool)
         mine[list(locations)] = True

@@ -3,6 +3,7 @@
 
 import {paneOf, rowKeys, windowOf} from './draw/chart.js';
 import {layout, visible} from './draw/layout.js';
+import {locationName} from './model/rows.js';
 import {clamped} from './model/window.js';
 import {levelOf} from './model/tiles.js';
 import {Regions} from './net/regions.js';
@@ -99,7 +100,10 @@ export class App {
   /** The name of the selected row. @param {import('./draw/layout.js').Layout} l */
   rowName(l) {
     const {row} = this.store.state;
-    return l.parts[Number(row[0])]?.rows.find((each) => each.key === row.slice(2))?.name.trim() ?? row.slice(2);
+    const found = l.parts[Number(row[0])]?.rows.find((each) => each.key === row.slice(2));
+    const {rows} = this.traces[Number(row[0])]?.meta ?? this.traces[0].meta;
+    const place = row[2] === 'l' ? rows.locations.indexOf(Number(row.slice(3))) : -1;
+    return found?.name.trim() ?? (place < 0 ? row.slice(2) : locationName(rows, place).trim());
   }
 
   /** Draws what follows the mouse. */

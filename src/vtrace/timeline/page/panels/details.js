@@ -23,7 +23,7 @@ export function detailsOf(app, found, trace) {
     ['row', nameOf(app, trace, found.location)],
     ['start', exact(found.begin)], ['duration', `${duration(long, 6)} (${count(long)} ns)`],
     ['exclusive', `${duration(found.exclusive, 6)} (${count(found.exclusive)} ns)`],
-    ['call', `${count(found.number)} of ${count(found.of)} on this row`],
+    ['call', found.of ? `${count(found.number)} of ${count(found.of)} on this row` : ''],
     ['calls inside', found.children ? count(found.children) : ''],
     ['called by', found.caller && button(found.caller.name, () => app.chooseCall(trace, found.caller))],
     ...found.values.map((/** @type {[string, string]} */ pair) => pair),
