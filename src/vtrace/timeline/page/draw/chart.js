@@ -32,6 +32,7 @@ export function paintOf(app, trace, paper) {
   return {
     classes: app.traces[trace].meta.classes.map((/** @type {any} */ one) => parsed(one.colour)), classOf: regions.classes,
     idle: paper.idle, washed: paper.other, colour: state.colour, longest: Math.max(2, (state.end - state.begin) / 2),
+    memo: new Map(),
     found: !state.search ? null : (region) => {
       const name = regions.name(region);
       return state.exact ? name === state.search : name.toLocaleLowerCase().includes(text);

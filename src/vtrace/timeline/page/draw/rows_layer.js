@@ -15,16 +15,20 @@ import {BINS} from '../model/tiles.js';
  * @property {'class' | 'region' | 'heat'} colour
  * @property {((region: number) => boolean) | null} found whether a search finds a region; null: no search
  * @property {number} longest ns, for heat
+ * @property {Map<number, number>} memo colours of regions that do not depend on time
  */
 
 const STACKED = 6;
 
 /** The colour of a call. @param {Paint} paint @param {number} region @param {number} ns */
 export function callColour(paint, region, ns) {
+  const known = paint.colour === 'heat' ? undefined : paint.memo.get(region);
+  if (known !== undefined) return known;
   const base = paint.classes[paint.classOf[region] ?? 0] ?? 0x999999;
   let colour = paint.colour === 'heat' ? heat(Math.log(Math.max(1, ns)) / Math.log(Math.max(2, paint.longest)))
     : paint.colour === 'region' ? shade(hue(region), region) : shade(base, region);
   if (paint.found && !paint.found(region)) colour = mixed(colour, paint.washed, 0.8);
+  paint.memo.set(region, colour);
   return colour;
 }
 
@@ -42,30 +46,76 @@ function hue(region) {
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row begin, end: ns
  */
 export function drawTile(s, paint, part, row) {
-  const {tile} = part, wide = 2 ** part.level, scale = row.width / (row.end - row.begin);
+  const wide = 2 ** part.level, scale = row.width / (row.end - row.begin);
   const base = part.number * BINS;
   const first = Math.max(0, Math.floor(part.from / wide) - base), last = Math.min(BINS, Math.ceil(part.to / wide) - base);
-  const low = row.left + (part.from - row.begin) * scale, high = row.left + (part.to - row.begin) * scale;
-  /** @type {Float64Array} */
+  const place = {
+    first, last, wide: wide * scale, zero: row.left + (base * wide - row.begin) * scale,
+    low: row.left + (part.from - row.begin) * scale, high: row.left + (part.to - row.begin) * scale,
+  };
+  if (row.h < STACKED && place.wide > 0.6) thinTile(s, paint, part.tile, place, row);
+  else thickTile(s, paint, part.tile, place, row);
+}
+
+/** @typedef {{first: number, last: number, wide: number, zero: number, low: number, high: number}} Place bins, and px */
+
+/** Bins of a thin row: equal neighbours are one rectangle. @param {import('./surface.js').Surface} s
+ * @param {Paint} paint @param {Tile} tile @param {Place} place @param {{y: number, h: number}} row */
+function thinTile(s, paint, tile, place, row) {
+  const {first, last, wide, zero, low, high} = place;
+  let run = first, colour = -1;
+  for (let bin = first; bin <= last; bin += 1) {
+    const next = bin < last ? thinColour(paint, tile, bin) : -2;
+    if (next === colour) continue;
+    const x0 = Math.max(low, zero + run * wide);
+    if (colour >= 0) s.fill(x0, row.y, Math.min(high, zero + bin * wide) - x0, row.h, colour);
+    [run, colour] = [bin, next];
+  }
+}
+
+/** The colour of the class with the most time in a bin, paler where much of it is outside of calls; -1: no call.
+ * @param {Paint} paint @param {Tile} tile @param {number} bin */
+function thinColour(paint, tile, bin) {
+  const total = tile.total[bin];
+  if (!total) return -1;
+  const best = tile.best[bin], part = Math.min(7, total >> 5), key = -1 - ((tile.region[bin] * 16 + best) * 8 + part);
+  let colour = paint.memo.get(key);
+  if (colour === undefined) {
+    colour = mixed(paint.idle, classColour(paint, best, tile.region[bin] - 1), 0.3 + part / 10);
+    paint.memo.set(key, colour);
+  }
+  return colour;
+}
+
+/** A class in a shade for its region with the most time. @param {Paint} paint @param {number} number
+ * @param {number} top the region with the most time of all */
+function classColour(paint, number, top) {
+  if (top >= 0 && paint.classOf[top] === number) return callColour(paint, top, paint.longest ** 0.5);
+  const plain = paint.classes[number];
+  return paint.found ? mixed(plain, paint.washed, 0.8) : plain;
+}
+
+/** @param {import('./surface.js').Surface} s @param {Paint} paint @param {Tile} tile @param {Place} place
+ * @param {{y: number, h: number}} row */
+function thickTile(s, paint, tile, place, row) {
+  const {first, last, wide, zero, low, high} = place;
   const sums = new Float64Array(paint.classes.length);
   const column = {x: NaN, end: NaN, bins: 0, region: 0, share: -1, sums};
-  const finish = () => {
-    if (column.bins) paintColumn(s, paint, column, row);
-    sums.fill(0);
-    column.bins = 0;
-    column.share = -1;
-  };
   for (let bin = first; bin < last; bin += 1) {
-    const x0 = Math.max(low, row.left + ((base + bin) * wide - row.begin) * scale);
-    const x1 = Math.min(high, row.left + ((base + bin + 1) * wide - row.begin) * scale);
-    if (column.bins && Math.floor(x0) !== Math.floor(column.x)) finish();
+    const x0 = Math.max(low, zero + bin * wide);
+    if (column.bins && Math.floor(x0) !== Math.floor(column.x)) {
+      paintColumn(s, paint, column, row);
+      sums.fill(0);
+      column.bins = 0;
+      column.share = -1;
+    }
     if (!column.bins) column.x = x0;
-    column.end = x1;
+    column.end = Math.min(high, zero + (bin + 1) * wide);
     column.bins += 1;
     for (const [number, shares] of tile.classes) sums[number] += shares[bin];
     if (tile.share[bin] > column.share) [column.share, column.region] = [tile.share[bin], tile.region[bin]];
   }
-  finish();
+  if (column.bins) paintColumn(s, paint, column, row);
 }
 
 /**
@@ -86,12 +136,7 @@ function paintColumn(s, paint, column, row) {
   }
   if (best < 0) return;
   /** @param {number} c */
-  const colour = (c) => {
-    const own = top >= 0 && paint.classOf[top] === c;
-    if (own) return callColour(paint, top, paint.longest ** 0.5);
-    const plain = paint.classes[c];
-    return paint.found ? mixed(plain, paint.washed, 0.8) : plain;
-  };
+  const colour = (c) => classColour(paint, c, top);
   if (row.h < STACKED) {
     s.fill(x, row.y, width, row.h, mixed(paint.idle, colour(best), Math.min(1, 0.25 + (0.75 * total) / whole)));
     return;

@@ -10,6 +10,8 @@ import {BINS, numbers, span} from '../model/tiles.js';
  * @property {Uint32Array} events
  * @property {Uint8Array} depth
  * @property {[number, Uint8Array][]} classes shares of the classes with time
+ * @property {Uint8Array} best class with the most time
+ * @property {Uint8Array} total share of all classes
  */
 /**
  * @typedef {object} Calls of a row in a tile's time
@@ -114,9 +116,17 @@ export class TileStore {
       const classes = Object.entries(columns).filter(([name]) => /^c\d+$/.test(name))
         .map(([name, column]) => /** @type {[number, Uint8Array]} */ ([Number(name.slice(1)), part(column)]))
         .filter(([, column]) => column.some((/** @type {number} */ value) => value > 0));
-      const {region, share, events, depth} = columns;
+      const {region, share, events, depth} = columns, best = new Uint8Array(BINS), total = new Uint8Array(BINS);
+      for (let bin = 0; bin < BINS; bin += 1) {
+        let most = 0, sum = 0;
+        for (const [number, shares] of classes) {
+          sum += shares[bin];
+          if (shares[bin] > most) [most, best[bin]] = [shares[bin], number];
+        }
+        total[bin] = Math.min(255, sum);
+      }
       this.tiles.set(`${row} ${job.level} ${job.number}`, {
-        region: part(region), share: part(share), events: part(events), depth: part(depth), classes,
+        region: part(region), share: part(share), events: part(events), depth: part(depth), classes, best, total,
       });
     });
   }
