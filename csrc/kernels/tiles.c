@@ -33,7 +33,8 @@ struct pyramid {
     uint32_t nlevels, ntouched;
     uint64_t *times; /* ns of each region in the finest open bin */
     uint32_t *touched; /* the regions with times there */
-    uint64_t room, tiles_room;
+    uint64_t room, tiles_room, overview_room;
+    uint64_t overview_level;
     int64_t now, border; /* end of the last span; end of the finest open bin */
     int64_t end;
     const int64_t *events; /* times of the batch's events */
@@ -130,6 +131,29 @@ static void join(struct bin *above, const struct bin *b, const struct share *bes
     if (b->depth > above->depth) above->depth = b->depth;
 }
 
+/* Keeps a bin for groups. */
+static void keep_overview(struct pyramid *p, const struct bin *b, const struct share *best, uint32_t n)
+{
+    struct vt_pyramid *o = &p->out;
+    if (o->noverview == p->overview_room) {
+        const uint64_t room = p->overview_room ? 2 * p->overview_room : FEWEST;
+        void *sums = realloc(o->overview, room * sizeof *o->overview);
+        if (sums) o->overview = sums;
+        void *shares = realloc(o->shares, room * VT_TILE_SLOTS * sizeof *o->shares);
+        if (shares) o->shares = shares;
+        if (!sums || !shares) {
+            p->failed = 1;
+            return;
+        }
+        p->overview_room = room;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        o->shares[o->nshares++] = (struct vt_bin_share){(uint32_t)o->noverview, best[i].region, best[i].ns};
+    struct vt_bin_sums *sums = &o->overview[o->noverview++];
+    *sums = (struct vt_bin_sums){.rest = b->rest, .events = b->events, .depth = b->depth};
+    memcpy(sums->classes, b->classes, sizeof b->classes);
+}
+
 /* Closes the open bin of a level. */
 static void close_bin(struct pyramid *p, uint32_t number)
 {
@@ -155,6 +179,8 @@ static void close_bin(struct pyramid *p, uint32_t number)
     memcpy(values + VT_TILE_FIRST_CLASS, b->classes, nclasses * sizeof *values);
     for (uint32_t c = 0; c < VT_TILE_FIRST_CLASS + nclasses; c++) l->columns[c][at] = values[c];
     l->filled++;
+    if (p->out.want_overview && p->out.level + (uint64_t)number * VT_TILE_FAN == p->overview_level)
+        keep_overview(p, b, best, n);
     if (number + 1 < p->nlevels) join(&p->levels[number + 1].bin, b, best, n, nclasses);
     b->nslots = b->depth = 0;
     b->rest = b->events = 0;
@@ -224,13 +250,40 @@ VT_EXPORT int vt_tiles_end(struct vt_pyramid *out, const struct vt_replay *repla
 
 VT_EXPORT void vt_tiles_clear(struct vt_pyramid *out) { out->nbytes = out->ntiles = 0; }
 
+uint64_t vt_tiles_level(uint64_t events, int64_t *end)
+{
+    const uint64_t wanted = events / PER_BIN > FEWEST ? events / PER_BIN : FEWEST;
+    uint64_t level = 0;
+    *end = *end < 0 ? 0 : *end > VT_READ_LATEST ? VT_READ_LATEST : *end;
+    while (((uint64_t)*end >> level) + 1 > wanted) level += VT_TILE_FAN;
+    return level;
+}
+
+void vt_tiles_add_bin(struct vt_pyramid *out, const struct vt_bin_sums *sums, const struct vt_bin_share *shares,
+                      uint64_t n)
+{
+    struct pyramid *p = (struct pyramid *)out;
+    struct bin *b = &p->levels->bin;
+    for (uint64_t i = 0; i < n; i++) {
+        p->touched[p->ntouched++] = shares[i].region;
+        p->times[shares[i].region] = shares[i].ns;
+    }
+    b->rest = sums->rest;
+    b->events = sums->events;
+    b->depth = (uint32_t)sums->depth;
+    memcpy(b->classes, sums->classes, sizeof b->classes);
+    close_bin(p, 0);
+}
+
+int vt_tiles_failed(const struct vt_pyramid *out) { return ((const struct pyramid *)out)->failed; }
+
 VT_EXPORT void vt_tiles_begin(struct vt_pyramid *out, uint64_t events, int64_t end)
 {
     struct pyramid *p = (struct pyramid *)out;
-    const uint64_t wanted = events / PER_BIN > FEWEST ? events / PER_BIN : FEWEST;
-    p->end = end < 0 ? 0 : end > VT_READ_LATEST ? VT_READ_LATEST : end;
-    out->level = 0;
-    while (((uint64_t)p->end >> out->level) + 1 > wanted) out->level += VT_TILE_FAN;
+    p->end = end;
+    p->overview_level = vt_tiles_level(0, &p->end);
+    out->level = vt_tiles_level(events, &p->end);
+    out->noverview = out->nshares = 0;
     out->bins = ((uint64_t)p->end >> out->level) + 1;
     p->nlevels = 0;
     for (uint64_t bins = out->bins; p->nlevels < VT_TILE_LEVELS; bins = ((bins - 1) >> VT_TILE_FAN) + 1) {
@@ -266,7 +319,7 @@ VT_EXPORT void vt_tiles_free(struct vt_pyramid *out)
 {
     struct pyramid *p = (struct pyramid *)out;
     if (!p) return;
-    void *all[] = {out->bytes, out->tiles, p->levels, p->times, p->touched};
+    void *all[] = {out->bytes, out->tiles, out->overview, out->shares, p->levels, p->times, p->touched};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(p);
 }

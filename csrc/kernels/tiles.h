@@ -40,13 +40,28 @@ struct vt_tile {
     uint32_t level, number; /* number: of the tile in its level */
 };
 
+/* Sums of a bin that are not told by region. */
+struct vt_bin_sums {
+    uint64_t rest, events, depth, classes[VT_TILE_CLASSES];
+};
+
+/* The time of a region in a bin. */
+struct vt_bin_share {
+    uint32_t bin, region;
+    uint64_t ns;
+};
+
 struct vt_pyramid {
     uint64_t nregions, nclasses;
+    uint64_t want_overview;
     uint64_t level; /* the finest one, set by vt_tiles_begin */
     uint64_t bins; /* of the finest level */
     uint8_t *bytes; /* results of this location so far, until vt_tiles_clear */
     struct vt_tile *tiles;
     uint64_t nbytes, ntiles;
+    struct vt_bin_sums *overview; /* the bins of the level that a location with no events has, for groups.h */
+    struct vt_bin_share *shares; /* of these bins, at most VT_TILE_SLOTS each */
+    uint64_t noverview, nshares;
 };
 
 /* Writes the schema of these structures, as vt_kernel_schema does. */
@@ -63,5 +78,11 @@ VT_EXPORT int vt_tiles_batch(struct vt_pyramid *p, const struct vt_replay *repla
 VT_EXPORT int vt_tiles_end(struct vt_pyramid *p, const struct vt_replay *replay);
 /* Forgets the bytes and tiles so far, which the caller has copied. */
 VT_EXPORT void vt_tiles_clear(struct vt_pyramid *p);
+/* The finest level of a location with so many events that lasts `end` ns; limits end. */
+uint64_t vt_tiles_level(uint64_t events, int64_t *end);
+/* Adds the next finest bin, of a row that is no location. */
+void vt_tiles_add_bin(struct vt_pyramid *p, const struct vt_bin_sums *sums, const struct vt_bin_share *shares,
+                      uint64_t n);
+int vt_tiles_failed(const struct vt_pyramid *p);
 
 #endif

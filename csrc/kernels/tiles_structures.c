@@ -6,7 +6,8 @@
 /* clang-format off */
 #define TILE(F, S) F(S, offset) F(S, bytes) F(S, level) F(S, number)
 #define PYRAMID(F, S)                                                                                                  \
-    F(S, nregions) F(S, nclasses) F(S, level) F(S, bins) F(S, bytes) F(S, tiles) F(S, nbytes) F(S, ntiles)
+    F(S, nregions) F(S, nclasses) F(S, want_overview) F(S, level) F(S, bins) F(S, bytes) F(S, tiles) F(S, nbytes)      \
+    F(S, ntiles) F(S, overview) F(S, shares) F(S, noverview) F(S, nshares)
 #define STRUCTURES(X) X(vt_tile, TILE) X(vt_pyramid, PYRAMID)
 /* clang-format on */
 

@@ -324,7 +324,8 @@ static inline int leave(struct replay *r, int64_t t, uint32_t region)
     if (__builtin_expect(r->out.depth && r->out.stack[r->out.depth - 1].region == region, 1)) return pop(r, t);
     uint64_t steps = 0;
     if (!r->open[region]) steps = r->out.depth;
-    while (steps < r->out.depth && steps < SEARCH_MAX && r->out.stack[r->out.depth - 1 - steps].region != region) steps++;
+    while (steps < r->out.depth && steps < SEARCH_MAX && r->out.stack[r->out.depth - 1 - steps].region != region)
+        steps++;
     if (steps == r->out.depth || steps == SEARCH_MAX) {
         r->out.stray++;
         return 1;
@@ -497,8 +498,8 @@ VT_EXPORT void vt_replay_begin(struct vt_replay *out)
     out->ended = INT64_MAX;
 }
 
-VT_EXPORT int vt_replay_resume(struct vt_replay *out, uint64_t number, int64_t time, const struct vt_checkpoint_call *calls,
-                               uint64_t n)
+VT_EXPORT int vt_replay_resume(struct vt_replay *out, uint64_t number, int64_t time,
+                               const struct vt_checkpoint_call *calls, uint64_t n)
 {
     struct replay *r = (struct replay *)out;
     vt_replay_begin(out);
@@ -551,9 +552,9 @@ VT_EXPORT void vt_replay_free(struct vt_replay *out)
     struct replay *r = (struct replay *)out;
     if (!r) return;
     vt_checkpoints_free(out->checkpoints);
-    void *all[] = {out->regions,       out->touched, out->paths, out->path_stats, out->touched_paths, out->slices,
-                   out->slice_details, out->spans,   out->nodes, out->stack,      r->open,            r->children,
-                   r->latest};
+    void *all[] = {out->regions, out->touched,       out->paths, out->path_stats, out->touched_paths,
+                   out->slices,  out->slice_details, out->spans, out->nodes,      out->stack,
+                   r->open,      r->children,        r->latest};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(r);
 }

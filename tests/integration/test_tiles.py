@@ -30,6 +30,7 @@ from vtrace.errors import FormatError
 from vtrace.io import sidecar
 from vtrace.io.archive.batches import BatchBuffer
 from vtrace.io.tile_file import COLUMN, DATA, TileFile
+from vtrace.timeline.row_groups import row_groups, summed
 from vtrace.timeline.tile_cache import tiles_of
 
 PROGRAMS = ("mpi_messages", "mpi_io", "ranks_threads", "nested", "heap")
@@ -134,6 +135,45 @@ def test_each_bin(anchor: Path) -> None:
                 checked += bool(bin_.regions)
         assert tiles.levels(row)
     assert checked or trace.duration <= 2000
+
+
+def joined(bins: list[slow_tiles.Bin]) -> slow_tiles.Bin:
+    found = slow_tiles.Bin()
+    for each in bins:
+        found.regions += each.regions
+        found.classes += each.classes
+        found.events += each.events
+        found.depth = max(found.depth, each.depth)
+    return found
+
+
+@pytest.mark.parametrize("what", ["ranks_threads", "scorep-heat2d", 3])
+def test_rows_of_groups(what: str | int, build: Builder, tmp_path: Path) -> None:
+    """Processes, nodes and all are the sums of their locations."""
+    anchor = one_archive(what, build, tmp_path)
+    trace, slow = vtrace.open(anchor), read(anchor.parent)
+    tiles = opened(trace)
+    ids = [FLUSH if row == trace.definitions.flush_region else n for row, n in enumerate(trace.regions["id"].tolist())]
+    classes = dict(zip(ids, trace.regions["class"].tolist(), strict=True))
+    steps = [
+        slow_tiles.follow(slow, location, trace.duration, classes, RUNTIME)
+        for location in trace.locations["id"].tolist()
+    ]
+    groups = row_groups(trace)
+    assert groups[-1].members == tuple(range(trace.locations.rows))
+    for group in summed(groups):
+        assert group.row >= trace.locations.rows
+        for level in tiles.levels(group.row):
+            found = tiles.bins(group.row, level, 0, 1 << 60)
+            each = [slow_tiles.bins(steps[member], 1 << level, trace.duration) for member in group.members]
+            known = [joined(list(bins)) for bins in zip(*each, strict=True)]
+            assert found[COLUMN["EVENTS"]].tolist() == [bin_.events for bin_ in known]
+            assert found[COLUMN["DEPTH"]].tolist() == [bin_.depth for bin_ in known]
+            times = found[COLUMN["FIRST_CLASS"] :].T.tolist()
+            assert times == [[bin_.classes[kind] for kind in range(len(CLASSES))] for bin_ in known]
+            for number, bin_ in enumerate(known):
+                check_regions(found[:, number], bin_, ids)
+        assert tiles.levels(group.row)
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])

@@ -42,16 +42,18 @@ class Pass:
 
 def scan(
     trace: Source, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
-    stop: int | None = None, jobs: int | None = None, strict: bool = False,
+    stop: int | None = None, jobs: int | None = None, strict: bool = False, in_order: bool = False,
 ) -> Pass:  # fmt: skip
     """Reads the events of locations once, and passes them to all questions.
 
     locations: rows of trace.locations, None: all. start, stop: ns; events outside do not count. jobs: threads. A
     location with damage counts up to the damage, and Pass.problems has a line about it; with strict the damage raises
-    FormatError. After the pass each question has its parts, and can answer.
+    FormatError. in_order: reads the locations in the order of `locations`; else the largest first. After the pass
+    each question has its parts, and can answer.
     """
-    rows = range(trace.locations.rows) if locations is None else locations
-    order = sorted(rows, key=lambda row: -trace.bytes_of(row))
+    order = list(range(trace.locations.rows) if locations is None else locations)
+    if not in_order:
+        order.sort(key=lambda row: -trace.bytes_of(row))
     jobs = max(1, min(jobs or len(os.sched_getaffinity(0)), len(order), 16))
     job = _Job(
         trace, questions, ALWAYS if start is None else start, NEVER if stop is None else stop, strict, iter(order)

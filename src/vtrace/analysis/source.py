@@ -122,10 +122,10 @@ class Source:
 
     def scan(
         self, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
-        stop: int | None = None, jobs: int | None = None,
+        stop: int | None = None, jobs: int | None = None, in_order: bool = False,
     ) -> Pass:  # fmt: skip
         """Reads the events once for several questions; see vtrace.analysis.scan.scan."""
-        met = scan(self, questions, locations, start, stop, jobs)
+        met = scan(self, questions, locations, start, stop, jobs, in_order=in_order)
         self.problems += [line for line in met.problems if line not in self.problems]
         return met
 

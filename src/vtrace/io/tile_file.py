@@ -25,6 +25,8 @@ from vtrace.io.local.schema import Schema
 
 TILES = "tiles", 2
 """Name and version of the table."""
+BUNDLES, BANDS = ("tiles.bundles", 1), ("tiles.bands", 1)
+"""Names and versions of the tables of messages (timeline/bundles.py) and collective operations (timeline/bands.py)."""
 DATA = "tiles.data"
 MAGIC = b"VTTILES\n"
 _SCHEMA = Schema("vt_tiles_schema")
@@ -53,9 +55,10 @@ class TileIndex(NamedTuple):
 
 
 def write(
-    archive: Path, of: str, index: TileIndex, scratch: BinaryIO, classes: Sequence[str], problems: Sequence[str]
-) -> None:
-    """Writes the files.
+    archive: Path, of: str, index: TileIndex, scratch: BinaryIO, classes: Sequence[str], problems: Sequence[str],
+    bundles: sidecar.SidecarTable, bands: sidecar.SidecarTable,
+) -> None:  # fmt: skip
+    """Writes the files; the table `tiles` comes last, so that it has all others beside it.
 
     archive: the archive's directory; of: its identity; scratch: a file with the frames at their offsets; classes: names
     of the classes in their order; problems: lines about damaged locations. Raises VtraceError.
@@ -76,6 +79,8 @@ def write(
     finally:
         with contextlib.suppress(OSError):
             part.unlink()
+    sidecar.write(archive, *BUNDLES, of, bundles)
+    sidecar.write(archive, *BANDS, of, bands)
     columns = {"row": np.uint32, "level": np.uint8, "number": np.uint32, "bytes": np.uint32}
     table = {name: getattr(index, name).astype(kind) for name, kind in columns.items()}
     table["offset"] = start + np.cumsum(index.bytes, dtype=np.uint64) - index.bytes
@@ -86,10 +91,12 @@ def write(
 
 class TileFile:
     """The tiles of an archive. classes: names of the classes of regions, in the order of the columns. problems: lines
-    about locations that were damaged when the tiles were built."""
+    about locations that were damaged when the tiles were built. bundles, bands: the tables of messages and of
+    collective operations, as vtrace.timeline.bundles and bands read them."""
 
     def __init__(self, data: BinaryIO, index: TileIndex, classes: list[str], problems: list[str]) -> None:
         self._data, self._index, self.classes, self.problems = data, index, classes, problems
+        self.bundles = self.bands = sidecar.SidecarTable({})
         self._times: dict[int, Array] = {}
         self._blocks: dict[int, tuple[Array, Array]] = {}
         self._lock = Lock()
@@ -116,7 +123,9 @@ class TileFile:
                 raise FormatError(f"{path} belongs to another archive")
             if not np.array_equal(order, np.arange(len(order))) or int(index.row.max(initial=0)) > len(order):
                 raise FormatError(f"{archive / sidecar.FOLDER / TILES[0]} is damaged: order")
-            return cls(data, index, table.names["classes"], table.names["problems"])
+            found = cls(data, index, table.names["classes"], table.names["problems"])
+            found.bundles, found.bands = _beside(archive, of, BUNDLES), _beside(archive, of, BANDS)
+            return found
         except (KeyError, FormatError) as error:
             data.close()
             if isinstance(error, FormatError):
@@ -197,6 +206,13 @@ class TileFile:
                 if len(self._blocks) > _KEPT_BLOCKS:
                     del self._blocks[next(iter(self._blocks))]
         return found
+
+
+def _beside(archive: Path, of: str, what: tuple[str, int]) -> sidecar.SidecarTable:
+    """A table that belongs to the tiles. Raises FormatError."""
+    if (found := sidecar.read(archive, *what, of)) is None:
+        raise FormatError(f"{archive / sidecar.FOLDER / what[0]} is missing")
+    return found
 
 
 def _columns(text: bytes, expected: int) -> Array:

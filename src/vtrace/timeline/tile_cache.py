@@ -12,6 +12,8 @@ from vtrace.console import Console
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io import sidecar, tile_file
 from vtrace.io.tile_file import TileFile
+from vtrace.timeline.bands import Bands, band_table
+from vtrace.timeline.bundles import Bundles, bundle_table
 from vtrace.timeline.tiles import TileBuilder
 
 if TYPE_CHECKING:
@@ -43,15 +45,23 @@ def _built(trace: Source, of: str, console: Console) -> TileFile:
     before = list(trace.problems)
     with tempfile.TemporaryFile() as scratch:
         with console.steps("reading events", events, "events") as advance:
-            builder = TileBuilder(trace, scratch, advance)
-            trace.scan([builder])
+            builder, bundles, bands = TileBuilder(trace, scratch, advance), Bundles(), Bands()
+            trace.scan([builder, bundles, bands], builder.groups.order, in_order=True)
         index, problems = builder.answer(), [line for line in trace.problems if line not in before]
         beside, cache = _folders(trace, of)
+        parts = (
+            index,
+            scratch,
+            trace.regions.classes,
+            problems,
+            bundle_table(bundles.answer()),
+            band_table(bands.answer()),
+        )
         try:
-            tile_file.write(beside, of, index, scratch, trace.regions.classes, problems)
+            tile_file.write(beside, of, *parts)
             folder = beside
         except VtraceError as error:
-            tile_file.write(cache, of, index, scratch, trace.regions.classes, problems)
+            tile_file.write(cache, of, *parts)
             folder = cache
             console.note(f"{error}: the tiles of the timeline are in {cache / sidecar.FOLDER}")
     found = TileFile.open(folder, of)

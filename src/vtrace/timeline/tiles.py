@@ -20,6 +20,7 @@ from vtrace.io.checkpoints import pack
 from vtrace.io.common.arrays import view
 from vtrace.io.local.schema import Prototypes, Schema, declare
 from vtrace.io.tile_file import BLOCK_TIMES, BLOCKS, TileIndex
+from vtrace.timeline.group_tiles import GroupTiles, fill
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -68,6 +69,7 @@ class _LocationTiles(Part):
         self._keep_checkpoints(replay, whole=False)
         if self._times:
             self._owner.keep(self._location, BLOCK_TIMES, [0], [np.array(self._times, "<i8").tobytes()])
+        self._owner.groups.add(self._location, self._pyramid)
         self._owner.give_back(self._location, self._pyramid)
 
     def _keep_checkpoints(self, replay: Replay, whole: bool) -> None:
@@ -101,6 +103,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         self._class_of = np.ascontiguousarray(trace.regions["class"], np.uint8)
         self._lock, self._spare, self._rows = Lock(), list[Any](), list[Array]()
         self._source, self._used = trace, 0
+        self.groups = GroupTiles(trace, self._keep_group)
 
     def part(self, trace: Source, location: int) -> _LocationTiles:
         return _LocationTiles(self, location)
@@ -115,15 +118,27 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         The number of events in the definitions may be wrong, or 0, as other tools write it: the location's file has at
         least one byte for each event, and about ten.
         """
+        found = self._some_pyramid()
+        found.contents.want_overview = 1
+        size = self._source.bytes_of(location)
+        events = min(int(self._source.locations["events"][location]) or size // 10, size)
+        _library().vt_tiles_begin(found, events, self._source.duration)
+        return found
+
+    def _some_pyramid(self) -> Any:
         with self._lock:
             found = self._spare.pop() if self._spare else None
         found = found or _library().vt_tiles_new(self._source.regions.rows, self._classes)
         if not found:
             raise MemoryError
-        size = self._source.bytes_of(location)
-        events = min(int(self._source.locations["events"][location]) or size // 10, size)
-        _library().vt_tiles_begin(found, events, self._source.duration)
         return found
+
+    def _keep_group(self, row: int, sums: Any) -> None:
+        pyramid = self._some_pyramid()
+        fill(sums, pyramid)
+        self.pack(row, pyramid)
+        with self._lock:
+            self._spare.append(pyramid)
 
     def give_back(self, location: int, pyramid: Any) -> None:
         """Ends the use of a pyramid: the location is done."""

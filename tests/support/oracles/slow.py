@@ -117,7 +117,7 @@ def innermost(trace: Trace, location: int) -> list[tuple[Any, int | None, int | 
     return found
 
 
-def _member(trace: Trace, comm: int, rank: int, location: int) -> int:
+def member(trace: Trace, comm: int, rank: int, location: int) -> int:
     members = trace.comms[comm].members
     return location if members is None else members[rank]
 
@@ -136,11 +136,11 @@ def messages(trace: Trace) -> list[tuple[int, ...]]:
                 posted[attrs["request_id"]] = place
             elif event.kind in ("MpiSend", "MpiIsend"):
                 comm = attrs["communicator"]
-                to = _member(trace, comm, attrs["receiver"], location)
+                to = member(trace, comm, attrs["receiver"], location)
                 sends[location, to, comm, attrs["msg_tag"]].append((now, attrs["msg_length"], region or 0))
             elif event.kind in ("MpiRecv", "MpiIrecv"):
                 comm = attrs["communicator"]
-                sender = _member(trace, comm, attrs["sender"], location)
+                sender = member(trace, comm, attrs["sender"], location)
                 turn = posted.pop(attrs["request_id"], place) if event.kind == "MpiIrecv" else place
                 receives[sender, location, comm, attrs["msg_tag"]].append((turn, now, region or 0))
     found = []
@@ -155,7 +155,7 @@ def matrix(trace: Trace) -> dict[tuple[int, int], tuple[int, int]]:
     found: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
     for event in trace.events:
         if event.kind in ("MpiSend", "MpiIsend"):
-            to = _member(trace, event.attrs["communicator"], event.attrs["receiver"], event.location)
+            to = member(trace, event.attrs["communicator"], event.attrs["receiver"], event.location)
             pair = found[trace.locations[event.location].process, trace.locations[to].process]
             pair[0] += 1
             pair[1] += event.attrs["msg_length"]

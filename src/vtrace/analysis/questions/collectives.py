@@ -60,8 +60,10 @@ _Piece = tuple[int, Array, Array, Array]
 """Location, details, begin and end (ns) of the ends of operations."""
 
 
-class _CollectiveEnds(Part):
-    """The collective operations of a location, in the order of their begins."""
+class CollectiveEnds(Part):
+    """The collective operations of a location."""
+
+    kinds = _KINDS
 
     def __init__(self, location: int) -> None:
         self.location, self.begins = location, Begins()
@@ -87,7 +89,8 @@ class _CollectiveEnds(Part):
         return result
 
 
-def _columns(trace: Source, pieces: Sequence[_Piece]) -> dict[str, Array]:
+def end_columns(trace: Source, pieces: Sequence[_Piece]) -> dict[str, Array]:
+    """Columns of CollectiveEnds.ends: op, root (-1: none), sent, received, location, comm, region, begin, end."""
     rows = joined([found for _, found, _, _ in pieces], DETAIL)
     columns = {name: rows["words"][:, place].astype(np.int64) for place, name in enumerate(_WORDS)}
     columns |= {name: known_bytes(rows["words"][:, _WORDS.index(name)])[0] for name in ("sent", "received")}
@@ -103,7 +106,7 @@ _WORDS = ("op", "root", "sent", "received")
 _KEYS, _SUMS = ("location", "op", "comm"), ("calls", "sent", "received", "ns")
 
 
-class _TotalsPart(_CollectiveEnds):
+class _TotalsPart(CollectiveEnds):
     def __init__(self, sums: Sums, location: int) -> None:
         super().__init__(location)
         self.sums = sums
@@ -126,14 +129,14 @@ class CollectiveTotals(Question[_TotalsPart, Table]):
         return _TotalsPart(self._sums, location)
 
     def _columns(self, pieces: list[_Piece]) -> dict[str, Array]:
-        found = _columns(self.trace, pieces)
+        found = end_columns(self.trace, pieces)
         return found | {"calls": np.ones_like(found["op"]), "ns": found["end"] - found["begin"]}
 
     def answer(self) -> Table:
         return self._sums.table()
 
 
-class _InstancePart(_CollectiveEnds):
+class _InstancePart(CollectiveEnds):
     def __init__(self, location: int) -> None:
         super().__init__(location)
         self.found: list[_Piece] = []
@@ -156,7 +159,7 @@ class Collectives(Question[_InstancePart, tuple[Table, Table]]):
         there."""
         trace, start = self.trace, self.start
         found = [each for part in self.parts.values() for each in part.found]
-        ends = stack([_columns(trace, found)] if found else [], _END)
+        ends = stack([end_columns(trace, found)] if found else [], _END)
         ends = ends.take(np.lexsort((ends["end"], ends["begin"], ends["location"], ends["comm"])))
         alone = np.array([trace.places.is_self(comm) for comm in range(trace.comms.rows)] + [False], bool)
         apart = np.where(alone[ends["comm"]], ends["location"], -1)

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A group has a table of sums by bin, and a hash table of the regions' times by bin. */
+#include "groups.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALLEST 4096u /* places in a hash table */
+
+struct vt_group {
+    int64_t end;
+    uint64_t bins, nclasses;
+    struct vt_bin_sums *sums;
+    struct vt_bin_share *shares; /* places with ns 0 are free */
+    uint64_t used, mask;
+};
+
+static uint64_t place_of(const struct vt_bin_share *shares, uint64_t mask, uint32_t bin, uint32_t region)
+{
+    uint64_t key = ((uint64_t)bin << 32 | region) * 0x9e3779b97f4a7c15u;
+    uint64_t at = (key ^ key >> 29) & mask;
+    while (shares[at].ns && (shares[at].bin != bin || shares[at].region != region)) at = (at + 1) & mask;
+    return at;
+}
+
+static int grow(struct vt_group *g)
+{
+    const uint64_t size = g->mask ? 2 * (g->mask + 1) : SMALLEST;
+    struct vt_bin_share *bigger = calloc(size, sizeof *bigger);
+    if (!bigger) return 0;
+    for (uint64_t i = 0; g->shares && i <= g->mask; i++)
+        if (g->shares[i].ns) bigger[place_of(bigger, size - 1, g->shares[i].bin, g->shares[i].region)] = g->shares[i];
+    free(g->shares);
+    g->shares = bigger;
+    g->mask = size - 1;
+    return 1;
+}
+
+static int add_shares(struct vt_group *g, const struct vt_bin_share *shares, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        if (!shares[i].ns) continue;
+        if (2 * g->used >= g->mask && !grow(g)) return VT_READ_NO_MEMORY;
+        struct vt_bin_share *s = &g->shares[place_of(g->shares, g->mask, shares[i].bin, shares[i].region)];
+        if (!s->ns) g->used++;
+        s->bin = shares[i].bin;
+        s->region = shares[i].region;
+        s->ns += shares[i].ns;
+    }
+    return VT_READ_OK;
+}
+
+static void add_sums(struct vt_group *g, const struct vt_bin_sums *sums)
+{
+    for (uint64_t i = 0; i < g->bins; i++) {
+        struct vt_bin_sums *to = &g->sums[i];
+        if (!sums[i].events && !sums[i].depth) continue;
+        to->rest += sums[i].rest;
+        to->events += sums[i].events;
+        if (sums[i].depth > to->depth) to->depth = sums[i].depth;
+        for (uint64_t c = 0; c < g->nclasses; c++) to->classes[c] += sums[i].classes[c];
+    }
+}
+
+VT_EXPORT int vt_group_add(struct vt_group *g, const struct vt_pyramid *p)
+{
+    if (p->noverview != g->bins) return VT_READ_OK; /* never: all locations have the same end */
+    add_sums(g, p->overview);
+    return add_shares(g, p->shares, p->nshares);
+}
+
+VT_EXPORT int vt_group_join(struct vt_group *g, const struct vt_group *other)
+{
+    add_sums(g, other->sums);
+    return add_shares(g, other->shares, other->shares ? other->mask + 1 : 0);
+}
+
+static int by_bin(const void *a, const void *b)
+{
+    const struct vt_bin_share *x = a, *y = b;
+    if (x->bin != y->bin) return x->bin < y->bin ? -1 : 1;
+    return x->region < y->region ? -1 : x->region > y->region;
+}
+
+VT_EXPORT int vt_group_tiles(const struct vt_group *g, struct vt_pyramid *p)
+{
+    struct vt_bin_share *sorted = malloc((g->used + 1) * sizeof *sorted);
+    uint64_t n = 0, first = 0;
+    if (!sorted) return VT_READ_NO_MEMORY;
+    for (uint64_t i = 0; g->shares && i <= g->mask; i++)
+        if (g->shares[i].ns) sorted[n++] = g->shares[i];
+    qsort(sorted, n, sizeof *sorted, by_bin);
+    p->want_overview = 0;
+    vt_tiles_begin(p, 0, g->end);
+    for (uint64_t bin = 0; bin < g->bins; bin++) {
+        uint64_t last = first;
+        while (last < n && sorted[last].bin == bin) last++;
+        vt_tiles_add_bin(p, &g->sums[bin], sorted + first, last - first);
+        first = last;
+    }
+    free(sorted);
+    return vt_tiles_failed(p) ? VT_READ_NO_MEMORY : VT_READ_OK;
+}
+
+VT_EXPORT struct vt_group *vt_group_new(const struct vt_pyramid *p, int64_t end)
+{
+    struct vt_group *g = calloc(1, sizeof *g);
+    if (!g) return NULL;
+    const uint64_t level = vt_tiles_level(0, &end);
+    g->end = end;
+    g->nclasses = p->nclasses;
+    g->bins = ((uint64_t)end >> level) + 1;
+    g->sums = calloc(g->bins, sizeof *g->sums);
+    if (g->sums) return g;
+    free(g);
+    return NULL;
+}
+
+VT_EXPORT void vt_group_free(struct vt_group *g)
+{
+    if (!g) return;
+    free(g->sums);
+    free(g->shares);
+    free(g);
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sums the bins of locations into those of processes, nodes and all, from csrc/kernels/groups.c."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from vtrace.io.archive.reader_abi import readback
+from vtrace.io.local.schema import Prototypes, declare
+from vtrace.timeline.row_groups import row_groups, summed
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_pointer = ctypes.c_void_p
+_OWN: Prototypes = {
+    "vt_group_new": (_pointer, [_pointer, ctypes.c_int64]),
+    "vt_group_free": (None, [_pointer]),
+    "vt_group_add": (ctypes.c_int, [_pointer, _pointer]),
+    "vt_group_join": (ctypes.c_int, [_pointer, _pointer]),
+    "vt_group_tiles": (ctypes.c_int, [_pointer, _pointer]),
+}
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    declare(readback(), _OWN)
+    return readback()
+
+
+class _OpenGroup:
+    """A group whose members are not all done. around: the group that gets its sums; left: the number of members that it
+    waits for: groups, and locations that are in no other."""
+
+    def __init__(self, row: int) -> None:
+        self.row, self.left = row, 0
+        self.sums: Any = None
+        self.around: _OpenGroup | None = None
+
+
+class GroupTiles:
+    """Adds locations to their groups. A group whose members are all done is given to `finished` and forgotten."""
+
+    def __init__(self, trace: Source, finished: Callable[[int, Any], None]) -> None:
+        """finished: gets the row of a group, and its sums of C."""
+        self._end, self._finished, self._lock = trace.duration, finished, Lock()
+        self._inner: dict[int, _OpenGroup] = {}
+        outer: dict[int, _OpenGroup] = {}
+        sizes = [trace.bytes_of(location) for location in range(trace.locations.rows)]
+        keys: list[list[int]] = [[-size, location] for location, size in enumerate(sizes)]
+        for group in summed(row_groups(trace)):
+            made = _OpenGroup(group.row)
+            size = sum(sizes[location] for location in group.members)
+            for location in group.members:
+                keys[location][:0] = [-size, group.row]
+                self._inner.setdefault(location, made)
+                below = outer.get(location)
+                if below is None or below.around is None:
+                    made.left += 1
+                if below is not None:
+                    below.around = made
+                outer[location] = made
+        self.order = sorted(range(len(keys)), key=keys.__getitem__)
+        """All locations: those of a group one after the other, so that few groups are open; the largest first."""
+
+    def add(self, location: int, pyramid: Any) -> None:
+        """Adds a location that has ended."""
+        if (group := self._inner.get(location)) is None:
+            return
+        with self._lock:
+            if group.sums is None:
+                group.sums = self._new(pyramid)
+            if _library().vt_group_add(group.sums, pyramid):
+                raise MemoryError
+            while group is not None:
+                group.left -= 1
+                if group.left:
+                    return
+                group = self._end_group(group, pyramid)
+
+    def _new(self, pyramid: Any) -> Any:
+        found = _library().vt_group_new(pyramid, self._end)
+        if not found:
+            raise MemoryError
+        return found
+
+    def _end_group(self, group: _OpenGroup, pyramid: Any) -> _OpenGroup | None:
+        """Gives the sums of a whole group to the group around, which is returned."""
+        around = group.around
+        if around is not None:
+            if around.sums is None:
+                around.sums = self._new(pyramid)
+            if _library().vt_group_join(around.sums, group.sums):
+                raise MemoryError
+        self._finished(group.row, group.sums)
+        _library().vt_group_free(group.sums)
+        group.sums = None
+        return around
+
+
+def fill(sums: Any, pyramid: Any) -> None:
+    """Makes the pyramid of a group."""
+    if _library().vt_group_tiles(sums, pyramid):
+        raise MemoryError

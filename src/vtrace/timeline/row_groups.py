@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rows of a timeline above those of locations: processes, nodes, all."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+PROCESS, NODE, ALL = "process", "node", "all"
+
+
+class RowGroup(NamedTuple):
+    """Some locations. kind: PROCESS, NODE or ALL; number: of the process (row of trace.processes) or node (row of
+    trace.nodes, -1: unknown), 0 for ALL; members: rows of trace.locations, ascending; row: of its tiles. Groups with
+    the same members have the same row; that of a single location is the location's own."""
+
+    kind: str
+    number: int
+    members: tuple[int, ...]
+    row: int
+
+
+def row_groups(trace: Source) -> list[RowGroup]:
+    """The processes, nodes, and all, in this order."""
+    members: dict[tuple[str, int], list[int]] = defaultdict(list)
+    nodes = trace.groups["node"].tolist()
+    groups = trace.locations["group"].tolist()
+    for location, process in enumerate(trace.places.process.tolist()):
+        node = nodes[groups[location]] if groups[location] >= 0 else -1
+        if process >= 0:
+            members[PROCESS, process].append(location)
+        members[NODE, node].append(location)
+        members[ALL, 0].append(location)
+    order = {PROCESS: 0, NODE: 1, ALL: 2}
+    rows: dict[tuple[int, ...], int] = {}
+    found = []
+    for (kind, number), each in sorted(members.items(), key=lambda item: (order[item[0][0]], item[0][1])):
+        same = tuple(each)
+        if same not in rows:
+            rows[same] = each[0] if len(each) == 1 else trace.locations.rows + sum(len(key) > 1 for key in rows)
+        found.append(RowGroup(kind, number, same, rows[same]))
+    return found
+
+
+def summed(groups: list[RowGroup]) -> list[RowGroup]:
+    """The groups that have tiles of their own, ascending by row: each once, and inner ones before outer ones."""
+    found = {group.row: group for group in groups if len(group.members) > 1}
+    return [found[row] for row in sorted(found)]
