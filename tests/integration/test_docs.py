@@ -138,6 +138,9 @@ TYPED = {
     ),
     ("sampling.md", "vtrace run --sample mpiexec -n 4 ./heat      # 100 samples per second of each thread's CPU time"):
         Typed("cp $DOCS/plain heat", ("SAMPLING clock=CPU period=10000000",), after="vtrace dump heat --only SAMPLING"),
+    ("sampling.md", "VT_SAMPLE_EVENT=page-faults:100 vtrace run --sample --sample-clock perf ./heat"
+     "    # each 100th page fault"):
+        Typed("cp $DOCS/plain heat", ("SAMPLING clock=",), after="vtrace dump heat --only SAMPLING"),
     ("sampling.md", "vtrace run --sample python3 solve.py"): Typed(
         "cp $DOCS/solve.py .", ("solve.trace: ", "callpath"),
     ),

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -353,6 +354,59 @@ def test_report_topology(page: Browser, build: Builder, tmp_path: Path) -> None:
     places = [(0, 0), (0, 1), (1, 0), (1, 1)]
     for rank, (x, y) in enumerate(places):
         assert text[x][y].startswith(f"MPI Rank {rank} at ({x}, {y})<br>")
+
+
+def test_report_ranks_and_threads(page: Browser, build: Builder, tmp_path: Path) -> None:
+    """The charts of a sampled run have the times of the profile: by rank as bars, panel and at their places in the
+    grid, by thread of a rank, and the functions of a thread; up to three stand under each other."""
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build("sampled_grid.c", flags=("-g", "-O1", "-pthread"))
+    mpi.run(program, tmp_path, "60", ranks=4, env={"VT_SAMPLE_RATE": "200"})
+    unify(tmp_path, "sampled_grid")
+    vtrace(tmp_path, "report", "sampled_grid")
+    page.open(tmp_path / "sampled_grid.html")
+    page.until(lambda: page.run("return document.getElementById('spread-chart-0').data"))
+
+    def choose(**choices: str) -> None:
+        for name, value in choices.items():
+            page.run(
+                "const s = document.getElementById(arguments[0]); [...s.options].forEach((o) => { o.selected = o.text "
+                "=== arguments[1] || o.value === arguments[1]; }); s.dispatchEvent(new Event('change'))",
+                f"spread-{name}",
+                value,
+            )
+
+    def chart(number: int, name: str) -> list[Any]:
+        found: list[Any] = page.run(f"return document.getElementById('spread-chart-{number}').data[0].{name}")
+        return found
+
+    def times(by: str, function: str) -> dict[str, float]:
+        words = ("profile", "sampled_grid", "--by", by, "--select", f"region={function}", "--json")
+        rows = json.loads(vtrace(tmp_path, *words).stdout)["profile"]
+        return {row[by]: row["exclusive_ns"] / 1e9 for row in rows}
+
+    choose(**{"0": "busy", "1": "quick"})
+    ranks = [f"MPI Rank {rank}" for rank in range(4)]
+    for number, function in enumerate(("busy", "quick")):
+        expected = times("rank", function)
+        assert chart(number, "x") == pytest.approx([expected.get(rank, 0) for rank in ranks], abs=1e-6)
+    assert page.run("return document.getElementById('spread-chart-2').hidden")
+    busy = times("rank", "busy")
+    for rank, name in enumerate(ranks):  # within 5 standard errors of random distances around 5 ms
+        assert abs(busy[name] - 0.06 * (rank + 2)) < 5 * (0.06 * (rank + 2) * 0.006) ** 0.5
+    for shape, rows in (("panel", [ranks]), ("topology", [ranks[:2], ranks[2:]])):
+        choose(shape=shape)
+        assert chart(0, "z") == [pytest.approx([busy[rank] for rank in row], abs=1e-6) for row in rows]
+    choose(view="rank", which="MPI Rank 3", shape="bars")
+    threads = {name: ns for name, ns in times("thread", "busy").items() if name.startswith("MPI Rank 3")}
+    assert len(threads) == 2
+    assert sorted(chart(0, "x")) == pytest.approx(sorted(threads.values()), abs=1e-6)
+    choose(view="thread", which=max(threads, key=lambda name: threads[name]))
+    hover = dict(text.split("<br>") for text in chart(0, "hovertext"))
+    assert {"busy", "quick"} <= set(hover)
+    assert chart(0, "x")[chart(0, "hovertext").index(f"busy<br>{hover['busy']}")] == pytest.approx(
+        max(threads.values())
+    )
 
 
 def test_report_zooms_and_turns_dark(report: Browser) -> None:

@@ -109,7 +109,8 @@ def sheet(numbers: ProfileNumbers, sort: str = "exclusive", most: int | None = N
     rows: list[Row] = []
     for r, bar in zip(found.table.take(order).records(), bars, strict=True):
         rows.append({
-            by: _name(numbers, r["key"]), "exclusive_ns": round(r["exclusive"]), "inclusive_ns": round(r["inclusive"]),
+            by: row_name(numbers, r["key"]),
+            "exclusive_ns": round(r["exclusive"]), "inclusive_ns": round(r["inclusive"]),
             "share": r["share"], "calls": r["calls"], "samples": r["samples"],
             "source": "samples" if r["estimated"] else "events", "share_error": r["error"], "mpi_ns": round(r["mpi"]),
             "barrier_ns": round(r["barrier"]), "min_ns": round(r["min"]), "mean_ns": r["mean"],
@@ -170,12 +171,13 @@ def shown(made: Sheet) -> Sheet:
 def _order(numbers: ProfileNumbers, sort: str) -> Array:
     table = numbers.found.table
     if sort == "name":
-        names = [str(_name(numbers, key)) for key in table["key"].tolist()]
+        names = [str(row_name(numbers, key)) for key in table["key"].tolist()]
         return np.array(sorted(range(table.rows), key=names.__getitem__), np.int64)
     return np.lexsort((table["key"], -table["exclusive"], -table[sort]))
 
 
-def _name(numbers: ProfileNumbers, key: int) -> Any:
+def row_name(numbers: ProfileNumbers, key: int) -> Any:
+    """The name of a row by its key in numbers.found.table: a text, or the list of names of a call path."""
     if numbers.by == "callpath":
         return path_names(numbers.costs.tree, numbers.trace.regions["name"], key) or [numbers.names[-1]]
     if numbers.by == "line":

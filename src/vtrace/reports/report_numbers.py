@@ -29,7 +29,7 @@ from vtrace.analysis.questions.timeline_data import location_names, process_name
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
-from vtrace.reports import topology
+from vtrace.reports import spread, topology
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
@@ -87,6 +87,7 @@ def read(trace: Trace, window: Selection) -> ReportNumbers:
         "matrix": _matrix(trace, matrix.answer()), "sizes": _sizes(sizes.answer()),
         "heap": _heap(trace, heap_curve(heap.answer(), trace)),
         "topology": topology.chart(trace, grid, profile.answer(), spans.answer()) if grid else None,
+        "spread": spread.chart(trace, window, costs),
     }  # fmt: skip
     return ReportNumbers(trace, window, profile.answer(), totals.answer(), io.answer(), costs, charts, met.problems)
 

@@ -41,7 +41,7 @@ def largest(trace: Source) -> DrawnTopology | None:
 
 def chart(trace: Source, drawn: DrawnTopology, profile: Table, spans: Array) -> dict[str, Any]:
     """The data of the chart, for report.js: for each class of regions, and for the time outside of calls, the seconds
-    at each place (null: no process), with z the fastest and x the slowest.
+    at each place (null: no process), with z the fastest and x the slowest. process: the process (row) of each place.
 
     profile: of Trace.profile; spans: (locations,) ns from the first to the last call.
     """
@@ -60,7 +60,7 @@ def chart(trace: Source, drawn: DrawnTopology, profile: Table, spans: Array) -> 
     ]
     shown = ["" if process is None else names[process] for process in cells]
     name = str(trace.topologies["name"][drawn.row])
-    return {"name": name, "lengths": drawn.lengths, "names": shown, "seconds": times}
+    return {"name": name, "lengths": drawn.lengths, "names": shown, "process": cells, "seconds": times}
 
 
 def _seconds(trace: Source, profile: Table, spans: Array) -> Array:

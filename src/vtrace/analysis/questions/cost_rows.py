@@ -270,10 +270,17 @@ class CostRows:
     @cached_property
     def by_rank(self) -> Table:
         """Rows (row of table, process, ns): exclusive time, where it is not 0."""
-        process = self.trace.places.process[self._cells.location]
-        first, member = group([self._row, process])
+        return self._sums("process", self.trace.places.process[self._cells.location])
+
+    @cached_property
+    def by_location(self) -> Table:
+        """Rows (row of table, location, ns): exclusive time, where it is not 0."""
+        return self._sums("location", self._cells.location)
+
+    def _sums(self, name: str, where: Array) -> Table:
+        first, member = group([self._row, where])
         sums = np.bincount(member, self._cells.ns, len(first))
-        return Table({"row": self._row[first], "process": process[first], "ns": sums}).take(sums > 0)
+        return Table({"row": self._row[first], name: where[first], "ns": sums}).take(sums > 0)
 
     def _extremes(self, count: int) -> tuple[Array, Array]:
         sums = self.by_rank

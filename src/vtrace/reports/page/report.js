@@ -127,11 +127,9 @@
     }], layout(Math.min(760, 90 + 30 * (deepest + 1)), {margin: {l: 2, r: 2, t: 30, b: 2}}));
   }
 
-  function drawTopology() {
-    const grid = data.topology;
-    if (!grid) { hide('s-topology'); return; }
+  // The heat map of values at the places of a grid: planes of equal z stand side by side. word: what the values are.
+  function drawGrid(id, grid, values, word, title) {
     const [nx, ny, nz] = grid.lengths, gap = nz > 1 ? 1 : 0;
-    const what = Number(byId('topology-what').value), values = grid.seconds[what];
     const z = [], text = [];
     for (let x = 0; x < nx; x++) {
       const row = [], said = [];
@@ -139,22 +137,121 @@
         for (let y = 0; y < ny; y++) {
           const at = (x * ny + y) * nz + k, place = [x, y, k].slice(0, nz > 1 ? 3 : ny > 1 ? 2 : 1).join(', ');
           row.push(values[at]);
-          said.push(values[at] === null ? '' : `${short(grid.names[at])} at (${place})<br>${seconds(values[at])} ${plain(classes[what])}`);
+          said.push(values[at] === null ? '' : `${short(grid.names[at])} at (${place})<br>${seconds(values[at])} ${plain(word)}`);
         }
         if (gap && k < nz - 1) { row.push(null); said.push(''); }
       }
       z.push(row);
       text.push(said);
     }
-    const known = values.filter((v) => v !== null), most = Math.max(...known, 0), mean = known.reduce((a, b) => a + b, 0) / (known.length || 1);
-    byId('topology-text').textContent = `${grid.name}: ${grid.lengths.slice(0, nz > 1 ? 3 : ny > 1 ? 2 : 1).join(' × ')} processes` +
-      (mean > 0 ? `; the largest has ${(most / mean).toPrecision(3)} × the mean.` : '.') + (gap ? ' Planes of equal z stand side by side.' : '');
     const wide = z[0].length, step = (n) => Math.ceil(n / 16), ticks = (n) => Array.from({length: n}, (_, i) => i).filter((i) => i % step(n) === 0);
     const columns = ticks(wide).filter((c) => c % (ny + gap) < ny);
-    draw('topology', [{type: 'heatmap', z, hovertext: text, hoverinfo: 'text', colorscale: 'Viridis', zmin: 0, xgap: wide <= 64 ? 1 : 0, ygap: nx <= 64 ? 1 : 0,
+    draw(id, [{type: 'heatmap', z, hovertext: text, hoverinfo: 'text', colorscale: 'Viridis', zmin: 0, zmax: Math.max(...values) || 1, xgap: wide <= 64 ? 1 : 0, ygap: nx <= 64 ? 1 : 0,
       colorbar: {title: {text: 'seconds'}, thickness: 12}}],
-      layout(Math.min(640, 140 + 40 * nx), {xaxis: {title: {text: nz > 1 ? 'y, for each z' : 'y'}, showgrid: false, visible: ny > 1 || nz > 1, tickvals: columns, ticktext: columns.map((c) => c % (ny + gap))},
+      layout(Math.min(640, 140 + 40 * nx), {title: {text: title, font: {size: 14}}, xaxis: {title: {text: nz > 1 ? 'y, for each z' : 'y'}, showgrid: false, visible: ny > 1 || nz > 1, tickvals: columns, ticktext: columns.map((c) => c % (ny + gap))},
         yaxis: {title: {text: 'x'}, autorange: 'reversed', showgrid: false, tickvals: ticks(nx)}}));
+  }
+
+  function drawTopology() {
+    const grid = data.topology;
+    if (!grid) { hide('s-topology'); return; }
+    const [, ny, nz] = grid.lengths, what = Number(byId('topology-what').value), values = grid.seconds[what];
+    const known = values.filter((v) => v !== null), most = Math.max(...known, 0), mean = known.reduce((a, b) => a + b, 0) / (known.length || 1);
+    byId('topology-text').textContent = `${grid.name}: ${grid.lengths.slice(0, nz > 1 ? 3 : ny > 1 ? 2 : 1).join(' × ')} processes` +
+      (mean > 0 ? `; the largest has ${(most / mean).toPrecision(3)} × the mean.` : '.') + (nz > 1 ? ' Planes of equal z stand side by side.' : '');
+    drawGrid('topology', grid, values, classes[what], '');
+  }
+
+  // ---- Ranks and threads inside the program ----
+
+  const spread = data.spread, spreadSeconds = spread ? unpack(spread.seconds, Float32Array) : null;
+  const ofItem = (item) => spreadSeconds.subarray(item * spread.threads.length, (item + 1) * spread.threads.length);
+  const picked = (id) => byId(id).value;
+
+  function option(parent, value, text) {
+    const made = parent.appendChild(document.createElement('option'));
+    made.value = value;
+    made.textContent = text;
+  }
+
+  function fillSpread() {
+    if (!spread) return;
+    for (let place = 0; place < 3; place++) {
+      const select = byId(`spread-${place}`);
+      if (place) option(select, -1, 'nothing');
+      for (const unit of ['function', 'loop', 'line']) {
+        const group = document.createElement('optgroup');
+        group.label = `${unit}s`;
+        spread.items.forEach(([kind, name], i) => { if (kind === unit) option(group, i, name); });
+        if (group.children.length) select.append(group);
+      }
+    }
+    if (!data.topology) byId('spread-shape').querySelector('[value=topology]').remove();
+    if (spread.ranks.length < 2) byId('spread-view').value = spread.threads.length > 1 ? 'rank' : 'thread';
+    fillWhich();
+  }
+
+  function fillWhich() {
+    const view = picked('spread-view'), select = byId('spread-which');
+    select.replaceChildren();
+    (view === 'thread' ? spread.threads : spread.ranks).forEach((name, i) => option(select, i, name));
+    byId('spread-one').hidden = view === 'application';
+    byId('spread-form').hidden = view === 'thread';
+    for (let place = 0; place < 3; place++) byId(`spread-${place}`).parentElement.hidden = view === 'thread';
+  }
+
+  const ending = (text, most) => (text.length > most ? `…${text.slice(1 - most)}` : text); // files and lines stand at the end
+
+  // A thread by unit: its rows, the largest first.
+  function drawThread(thread) {
+    ['function', 'loop', 'line'].forEach((unit, place) => {
+      const id = `spread-chart-${place}`;
+      const rows = spread.items.map(([kind, name], i) => [name, ofItem(i)[thread], kind]).filter(([, s, kind]) => kind === unit && s > 0)
+        .sort((a, b) => b[1] - a[1]).slice(0, 15).reverse();
+      byId(id).hidden = !rows.length;
+      if (rows.length) drawBars(id, rows.map(([name]) => (unit === 'function' ? name : ending(name, 40))), rows.map(([, s]) => s), `${unit}s of ${spread.threads[thread]}`, false);
+    });
+  }
+
+  function drawBars(id, names, values, title, reversed) {
+    const y = names.map((_, i) => i), step = Math.ceil(names.length / 20), ticks = y.filter((i) => i % step === 0);
+    draw(id, [{type: 'bar', orientation: 'h', x: values, y, hovertext: names.map((name, i) => `${short(name, 120)}<br>${seconds(values[i])}`),
+      hoverinfo: 'text', textposition: 'none', marker: {color: COLOURS[0]}}],
+      layout(Math.min(620, 110 + names.length * 22), {title: {text: plain(title), font: {size: 14}}, bargap: names.length > 64 ? 0 : 0.2, xaxis: {title: {text: 'seconds'}, rangemode: 'tozero'},
+        yaxis: {tickvals: ticks, ticktext: ticks.map((i) => short(names[i], 40)), autorange: reversed ? 'reversed' : true}}));
+  }
+
+  // One dimension from left to right, in several rows if it is long.
+  function drawPanel(id, names, values, title, most) {
+    const wide = Math.min(names.length, 32), high = Math.ceil(names.length / wide);
+    const rowsOf = (value) => Array.from({length: high}, (_, y) => Array.from({length: wide}, (_, x) => (y * wide + x < names.length ? value(y * wide + x) : null)));
+    draw(id, [{type: 'heatmap', z: rowsOf((i) => values[i]), hovertext: rowsOf((i) => `${short(names[i])}<br>${seconds(values[i])}`), hoverinfo: 'text',
+      colorscale: 'Viridis', zmin: 0, zmax: most || 1, xgap: 1, ygap: 1, colorbar: {title: {text: 'seconds'}, thickness: 12}}],
+      layout(Math.min(620, 120 + 34 * high), {title: {text: plain(title), font: {size: 14}}, xaxis: {showgrid: false, tickvals: [...Array(wide).keys()].filter((i) => i % Math.ceil(wide / 16) === 0)},
+        yaxis: {visible: false, autorange: 'reversed'}}));
+  }
+
+  function drawSpread() {
+    if (!spread) { hide('s-spread'); return; }
+    const view = picked('spread-view'), which = Number(picked('spread-which'));
+    if (view === 'thread') { drawThread(which); return; }
+    const threads = spread.threads.map((_, i) => i).filter((i) => view === 'application' || spread.rank[i] === which);
+    for (let place = 0; place < 3; place++) {
+      const id = `spread-chart-${place}`, item = Number(picked(`spread-${place}`));
+      byId(id).hidden = item < 0;
+      if (item < 0) continue;
+      const each = ofItem(item), values = view === 'rank' ? threads.map((i) => each[i]) : spread.ranks.map(() => 0);
+      if (view === 'application') threads.forEach((i) => { values[spread.rank[i]] += each[i]; });
+      const names = view === 'rank' ? threads.map((i) => spread.threads[i]) : spread.ranks;
+      const most = Math.max(...values), mean = values.reduce((a, b) => a + b, 0) / values.length;
+      const title = `${spread.items[item][1]}: ${seconds(mean * values.length)}` + (mean > 0 ? `, the largest ${(most / mean).toPrecision(3)} × the mean` : '');
+      const shape = picked('spread-shape');
+      if (shape === 'topology' && view === 'application') {
+        const places = data.topology.process.map((process) => (process === null ? null : values[spread.process.indexOf(process)] ?? 0));
+        drawGrid(id, data.topology, places, '', short(title, 120));
+      } else if (shape === 'bars') drawBars(id, names, values, title, true);
+      else drawPanel(id, names, values, title, most);
+    }
   }
 
   function drawMatrix() {
@@ -227,7 +324,7 @@
     }
   }
 
-  const all = [drawClasses, drawTopology, drawTimeline, drawFlame, drawMatrix, drawSizes, drawHeap];
+  const all = [drawClasses, drawTopology, drawTimeline, drawFlame, drawSpread, drawMatrix, drawSizes, drawHeap];
   const drawAll = () => all.forEach((one) => one());
   classes.forEach((name, c) => {
     if (!line.seconds.some((row) => row[c] > 0)) return;
@@ -245,12 +342,15 @@
       option.selected = sums[c] === Math.max(...sums);
     });
   }
+  fillSpread();
   drawAll();
   classesTable();
   contents();
   document.querySelectorAll('table.sortable').forEach(sortable);
   byId('timeline-what').addEventListener('change', drawTimeline);
   byId('topology-what').addEventListener('change', drawTopology);
+  byId('spread-view').addEventListener('change', () => { fillWhich(); drawSpread(); });
+  for (const id of ['spread-which', 'spread-shape', 'spread-0', 'spread-1', 'spread-2']) byId(id).addEventListener('change', drawSpread);
   byId('matrix-what').addEventListener('change', drawMatrix);
   byId('find').addEventListener('input', (event) => {
     const part = event.target.value.toLowerCase();
