@@ -32,6 +32,7 @@ static struct vt_instance *new_instance(struct vt_replayed *r, uint64_t comm, ui
                               .other.enter = INT64_MAX,
                               .leave = INT64_MAX,
                               .ideal = INT64_MIN,
+                              .model = INT64_MIN,
                               .waiter = VT_NONE,
                               .made = i->made};
     const uint64_t known = vt_pair_table_get(&r->sizes, comm, 0);
@@ -98,7 +99,9 @@ static int begins_in_order(struct vt_replayed *r, struct vt_instance *i, const s
         struct vt_rank *k = &i->ranks[i->known];
         if (!i->known) continue;
         const int64_t higher = k->ideal > k[-1].ideal ? k->ideal : k[-1].ideal;
+        const int64_t model = k->who.model > k[-1].who.model ? k->who.model : k[-1].who.model;
         if (k[-1].who.enter >= k->who.enter) *k = k[-1];
+        k->who.model = model;
         k->ideal = higher;
     }
     vt_wake_list(r, &i->waiter);
@@ -117,6 +120,7 @@ int vt_collective_begins(struct vt_replayed *r, uint32_t process, struct vt_read
     if (flow == VT_CALL_PREFIX && !begins_in_order(r, i, c, e, ideal)) return -1;
     if (e->enter > i->last.enter) i->last = who;
     if (ideal > i->ideal) i->ideal = ideal;
+    if (who.model > i->model) i->model = who.model;
     if (e->leave < i->leave) i->leave = e->leave;
     if (e->peer == process && flow != VT_CALL_PREFIX) {
         i->has_root = 1;
@@ -143,6 +147,7 @@ static void drop(struct vt_replayed *r, struct vt_instance *i)
 static void wait_for(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e,
                      const struct vt_who *partner)
 {
+    vt_model_waits(c, partner->model);
     if (vt_call_waits(c->call, VT_CALL_WAIT(e->what), partner) && r->heads) vt_call_met(r, c, process, 0);
 }
 
@@ -152,6 +157,7 @@ static void takes_all(struct vt_replayed *r, uint32_t process, struct vt_reader 
     const uint32_t kind = VT_CALL_WAIT(e->what);
     wait_for(r, process, c, e, &i->last);
     vt_ideal_after(c, i->ideal);
+    vt_model_waits(c, i->model);
     if (e->what & VT_CALL_ASIDE || (kind != VT_WAIT_mpi_barrier_wait && kind != VT_WAIT_mpi_wait_nxn)) return;
     c->call->tail = i->leave > i->last.enter ? i->leave : i->last.enter;
     c->call->tail_kind = kind == VT_WAIT_mpi_barrier_wait ? VT_WAIT_mpi_barrier_completion : VT_WAIT_mpi_nxn_completion;

@@ -107,7 +107,8 @@ void vt_ideal_after(struct vt_reader *c, int64_t ideal)
 
 struct vt_who vt_who_calls(const struct vt_reader *c, const struct vt_mpi_end *e)
 {
-    return (struct vt_who){e->enter, c->location, c->joined[e->node], e->call, c->all_call, c->all_turn, c->all_comm};
+    return (struct vt_who){e->enter, c->modelled.enter, c->location, c->joined[e->node],
+                           e->call,  c->all_call,       c->all_turn, c->all_comm};
 }
 
 /* ---- Actors ---- */
@@ -295,6 +296,7 @@ static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, c
     if (r->heads && !vt_pair_table_set(&r->met, e->peer, actor, calls)) return -1;
     if (sent > c->call->sent) c->call->sent = sent;
     vt_ideal_after(c, m->ideal);
+    vt_model_waits(c, m->from.model);
     drop_message(r, m);
     return 1;
 }
@@ -394,6 +396,7 @@ static int end_actor(struct vt_replayed *r, uint32_t process)
         struct vt_reader *c = &r->readers[k];
         if (!vt_call_leave(r, c) || !vt_call_no_more(r, c)) return 0;
         finish(r, c);
+        if (!vt_model_ends(r, c)) return 0;
         free(c->ends);
         c->ends = NULL;
     }
@@ -480,6 +483,8 @@ static int prepare(struct vt_replayed *r)
         struct vt_actor *a = &r->actors[p->process];
         r->readers[a->first + a->count++] =
             (struct vt_reader){.place = p, .joined = (const uint32_t *)(uintptr_t)p->joined, .location = (uint32_t)k};
+        struct vt_modelled *m = &r->readers[a->first + a->count - 1].modelled;
+        m->leave = m->recorded = p->first;
     }
     const uint32_t share = r->nreaders ? BATCHES / r->nreaders : BATCH;
     r->batch = share < BATCH ? BATCH : share > BATCH_MAX ? BATCH_MAX : share;
@@ -521,6 +526,7 @@ static void free_all(struct vt_replayed *r)
     for (uint32_t k = 0; r->readers && k < r->nreaders; k++) {
         free(r->readers[k].ends);
         free(r->readers[k].lates);
+        free(r->readers[k].modelled.times);
     }
     FREE_ALL(vt_message, r->messages)
     FREE_ALL(vt_instance, r->made_instances)

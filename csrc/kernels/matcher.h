@@ -18,7 +18,8 @@ struct vt_location_ends {
     int64_t last, useful; /* ns of the end of the location; outside of MPI */
     int64_t in_window; /* result: the useful time between from and to */
     int64_t ideal; /* result: the ns that this time and its waits took, if transfers took no time */
-    uint64_t times_offset, ntimes; /* with want_causes: the location's times in the file */
+    uint64_t times_offset, ntimes; /* with want_causes or faster: the location's times in the file */
+    int64_t first, modelled; /* modelled: result: ns of its end, if the faster call paths were faster */
     uint32_t process, wanted; /* wanted: the waits of the location are results */
 };
 
@@ -55,6 +56,8 @@ struct vt_matcher {
     uint64_t nplaces, file; /* file: descriptor */
     int64_t from, to; /* the parts of waits between these times count */
     uint64_t want_causes, log_file, nnodes; /* finds causes; needs the times of call paths, and a file for waits */
+    const uint8_t *faster; /* 1 for call paths whose time outside of MPI is shorter; NULL: none */
+    double saved; /* by this part, 0 to 1 */
     uint64_t want_calls, calls_max; /* beyond calls_max the shortest are left out */
     struct vt_wait *waits; /* results from here on; vt_match_free frees them */
     struct vt_call_wait *calls;

@@ -59,8 +59,8 @@ struct vt_path_time {
     X(mpi_wait_nxn)                                                                                                    \
     X(mpi_nxn_completion)                                                                                              \
     X(mpi_latebroadcast)                                                                                               \
-    X(mpi_earlyreduce) X(mpi_earlyscan) X(mpi_finalize_wait) X(mpi_rma_wait_at_fence) X(mpi_rma_wait_at_create)        \
-        X(mpi_rma_wait_at_free)
+    X(mpi_earlyreduce)                                                                                                 \
+    X(mpi_earlyscan) X(mpi_finalize_wait) X(mpi_rma_wait_at_fence) X(mpi_rma_wait_at_create) X(mpi_rma_wait_at_free)
 enum vt_wait_kind {
 #define VT_WAIT_NUMBER(name) VT_WAIT_##name,
     VT_WAIT_KINDS(VT_WAIT_NUMBER)

@@ -10,7 +10,7 @@
 
 /* A call of MPI that others wait for. */
 struct vt_who {
-    int64_t enter;
+    int64_t enter, model; /* model: the same in the modelled run, see modelled_run.c */
     uint32_t location, node, call;
     uint32_t all_call, all_turn; /* the location's latest operation of all with all: call and number */
     uint32_t all_comm;
@@ -46,6 +46,7 @@ struct vt_instance {
     struct vt_who last, other, root; /* last to enter; first one besides the root; the root */
     int64_t leave; /* first one */
     int64_t ideal, root_ideal;
+    int64_t model; /* last enter in the modelled run */
     uint32_t begun, ended, expected, waiter;
     uint32_t gone, gone_of; /* members that ended without this operation, when gone_of actors had ended */
     uint8_t has_root, released;
@@ -66,6 +67,15 @@ struct vt_part {
     struct vt_wait wait;
 };
 
+/* A location in the modelled run. */
+struct vt_modelled {
+    int64_t leave, recorded; /* of its latest call, there and in the recorded run */
+    int64_t enter, ready; /* of the open call; ready: when its partners had entered theirs */
+    uint64_t next, from; /* first time of a call path that was not looked at; first one in memory */
+    struct vt_path_time *times;
+    uint32_t n;
+};
+
 /* The position of the replay in the ends of one location. */
 struct vt_reader {
     const struct vt_location_ends *place;
@@ -81,6 +91,7 @@ struct vt_reader {
     int64_t ideal, ideal_useful; /* the ideal clock, and the useful time in the window that it has seen */
     int64_t useful, base, top; /* useful time before the latest call, the begin and the end of the window */
     uint8_t has_base, has_top;
+    struct vt_modelled modelled;
     struct vt_part *lates; /* waits for late senders, until later receives have shown their order; by sent */
     uint32_t first_late, nlates, lates_room;
 };
@@ -153,6 +164,16 @@ void vt_call_met(struct vt_replayed *r, const struct vt_reader *c, uint32_t proc
 int vt_call_known(struct vt_replayed *r, struct vt_open_call *o);
 /* A message was received that was sent at a time: waits for later messages were in the wrong order. */
 int vt_call_order(struct vt_replayed *r, struct vt_reader *c, int64_t sent);
+/* ---- modelled_run.c ---- */
+
+/* The call of an end begins, and ends. Returns 0 if the times cannot be read. */
+int vt_model_enters(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_end *e);
+void vt_model_leaves(struct vt_reader *c, const struct vt_open_call *o);
+/* The call of a reader waits for a time of the modelled run. */
+void vt_model_waits(struct vt_reader *c, int64_t model);
+/* The location ends. */
+int vt_model_ends(struct vt_replayed *r, struct vt_reader *c);
+
 /* ---- causes.c, delays.c ---- */
 
 /* Results are enum VT_MATCH codes. */

@@ -150,7 +150,7 @@ int vt_call_enter(struct vt_replayed *r, struct vt_reader *c, const struct vt_mp
                                .made = o->made};
     c->call = o;
     c->call_number = e->call;
-    return 1;
+    return vt_model_enters(r, c, e);
 }
 
 int vt_call_waits(struct vt_open_call *o, uint32_t kind, const struct vt_who *partner)
@@ -233,6 +233,7 @@ int vt_call_leave(struct vt_replayed *r, struct vt_reader *c)
     struct vt_open_call *o = c->call;
     if (!o) return 1;
     c->call = NULL;
+    vt_model_leaves(c, o);
     int fine = 1;
     if (o->sure > o->enter) {
         struct vt_part p = part_of(o, o->enter, o->sure, o->kind);

@@ -75,6 +75,16 @@ def test_a_delay_reaches_ranks_through_others(chain: Trace) -> None:
     assert table["direct_ns"].sum() + table["indirect_ns"].sum() == pytest.approx(610)
 
 
+def test_faster_regions(chain: Trace) -> None:
+    work = chain.regions["name"].tolist().index("work")
+    assert chain.faster([work], 1) == {"elapsed_ns": 620, "replayed_ns": 620}
+    assert chain.faster([work], 2) == {"elapsed_ns": 620, "replayed_ns": 620 - 150 - 100}
+    # Rank 1 does not wait any more: it calls MPI_Recv after 100 ns.
+    assert chain.faster([work], 1e9) == {"elapsed_ns": 620, "replayed_ns": 620 - 200 - 200}
+    with pytest.raises(ValueError, match="factor 0"):
+        chain.faster([work], 0)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vtrace.analysis.scan.BatchBuffer", lambda: BatchBuffer((1, 7, 1 << 16)[seed % 3]))
@@ -86,6 +96,12 @@ def test_random_programs(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     sure = [not kind.endswith(("latereceiver", "completion")) for kind in waits.kinds]
     total = waits["time_ns"][np.array(sure)[waits["kind"]]].sum()
     assert delays["direct_ns"].sum() + delays["indirect_ns"].sum() == pytest.approx(total)
+    same = trace.faster([trace.regions["name"].tolist().index("work")], 1)
+    assert (
+        same["elapsed_ns"]
+        == same["replayed_ns"]
+        == trace._ask("critical_path", None, None, None).modelled(np.zeros(delays.paths.rows, np.uint8), 0)
+    )
 
 
 @pytest.mark.parametrize("most", [10**6, 5])

@@ -147,6 +147,11 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
             self._answers[key] = Replayed(self, selection, most)
         return self._answers[key]
 
+    def modelled(self, faster: Array, saved: float) -> int:
+        """The length of the run in ns, if call paths (uint8, 1: chosen) took a part (saved, 0 to 1) less time."""
+        found = Replayed(self, Selection(), faster=faster, saved=saved)
+        return found.length("modelled")
+
     @property
     def file(self) -> int:
         """Descriptor of the temporary file."""
@@ -162,7 +167,9 @@ class Replayed:
     collectives, unmatched_sends ... With times: critical (SHARE), delays (DELAY), totals (ns by path, with waits).
     """
 
-    def __init__(self, owner: MpiReplay, selection: Selection, most: int) -> None:
+    def __init__(
+        self, owner: MpiReplay, selection: Selection, most: int = 0, faster: Array | None = None, saved: float = 0
+    ) -> None:
         trace, parts, rows = owner.trace, owner.parts, owner.trace.locations.rows
         self.trace, self.selection = trace, selection
         self.wanted = np.isin(np.arange(rows), range(rows) if selection.locations is None else selection.locations)
@@ -178,14 +185,16 @@ class Replayed:
             self.places["joined"][row] = joined[id(part.replay)].ctypes.data
         self.places["useful"], self.places["last"] = self.sums["useful"], self.sums["last"]
         self.places["process"] = trace.places.process & 0xFFFFFFFF
-        self.places["wanted"] = self.wanted
-        self._match(owner, most)
+        self.places["first"], self.places["wanted"] = self.sums["first"], self.wanted
+        self._match(owner, most, faster, saved)
 
-    def _match(self, owner: MpiReplay, most: int) -> None:
+    def _match(self, owner: MpiReplay, most: int, faster: Array | None, saved: float) -> None:
         fields, selection = MatcherFields(), self.selection
+        if faster is not None:
+            fields.faster, fields.saved = faster.ctypes.data, saved
         fields.comms, fields.file = owner.comms.address, owner.file
         fields.places, fields.nplaces = self.places.ctypes.data, len(self.places)
-        fields.nnodes, fields.want_causes = self.paths.rows, owner.times
+        fields.nnodes, fields.want_causes = self.paths.rows, owner.times and faster is None
         fields.want_calls, fields.calls_max = most > 0, max(most, 1)
         fields.from_ = ALWAYS if selection.start is None else selection.start
         fields.to = NEVER if selection.stop is None else selection.stop
@@ -204,3 +213,8 @@ class Replayed:
             "messages collectives unmatched_sends unmatched_receives unmatched_collectives reversed most length jumps"
         )
         self.counts = {name: int(getattr(fields, name)) for name in names.split()}
+
+    def length(self, end: str = "last") -> int:
+        """ns from the first begin to the last end of the locations with MPI. end: "last", with faster "modelled"."""
+        calls = self.places["count"] > 0
+        return int(self.places[end][calls].max() - self.places["first"][calls].min()) if calls.any() else 0
