@@ -74,6 +74,7 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             help="Write samples as events of the archive [default], of a second archive inside it, or not at all.",
         ),
         click.option("--report", is_flag=True, help="Also write PREFIX.html, like vtrace report."),
+        click.option("--tiles", is_flag=True, help="Also make the tiles of vtrace view, which then starts at once."),
         click.option("--nocompress", is_flag=True, help="No effect: OTF2 archives are never compressed."),
         click.version_option(__version__, "-V", "--version", prog_name=name, message="%(prog)s (vtrace) %(version)s"),
     ]
@@ -90,7 +91,7 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
 @arguments("vtunify", None, "Threads to use [default: cores, up to 8].")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int | None, force: bool,
-    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, nocompress: bool,
+    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, tiles: bool, nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.discover.list_files import resolve_prefix
     from vtrace.unify.run import Request, unify
@@ -105,13 +106,13 @@ def command(
     try:
         written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair, samples), console)
     except NoFilesError as error:
-        report_unified(path, name, keep, report, console, error)
+        report_unified(path, name, keep, report, tiles, console, error)
         return
-    conclude(written, console, written.archive if name or keep else path, report)
+    conclude(written, console, written.archive if name or keep else path, report, tiles)
 
 
 def report_unified(
-    prefix: Path, name: str | None, keep: bool, report: bool, console: Console, error: NoFilesError
+    prefix: Path, name: str | None, keep: bool, report: bool, tiles: bool, console: Console, error: NoFilesError
 ) -> None:
     """Reports that the archive of the request exists already; raises the error if it does not."""
     from vtrace.io.archive.overview import find_anchor
@@ -121,25 +122,36 @@ def report_unified(
     if not archive.is_dir() or find_anchor(archive) is None:
         raise error
     console.result(f"{archive}: already unified, and there are no local files of a later run")
-    lead_on(console, archive if name or keep else archive.with_suffix(""), archive, report)
+    lead_on(console, archive if name or keep else archive.with_suffix(""), archive, report, tiles)
 
 
-def conclude(written: WrittenArchive, console: Console, target: Path, report: bool) -> None:
+def conclude(written: WrittenArchive, console: Console, target: Path, report: bool, tiles: bool) -> None:
     """Prints the summary of an archive and the next command, or writes the report; target: names the archive for the
     user."""
     console.result(summary(written))
-    lead_on(console, target, written.archive, report)
+    lead_on(console, target, written.archive, report, tiles)
 
 
-def lead_on(console: Console, target: Path, archive: Path, report: bool) -> None:
-    """Prints the next command for an archive, or writes its report; target: names the archive for the user."""
+def lead_on(console: Console, target: Path, archive: Path, report: bool, tiles: bool) -> None:
+    """Makes the tiles of an archive, and prints the next command or writes the report; target: names the archive for
+    the user."""
     word = shlex.quote(str(target))
+    if tiles:
+        make_tiles(archive, console)
     if report:
         from vtrace.commands.report import write
 
         write(str(archive), default=Path(f"{str(target).removesuffix('.trace')}.html"))
     else:
         console.result(f"next: vtrace summary {word}, vtrace view {word}")
+
+
+def make_tiles(archive: Path, console: Console) -> None:
+    """Makes the tiles of an archive, with progress. Raises VtraceError."""
+    import vtrace
+    from vtrace.timeline.tile_cache import tiles_of
+
+    tiles_of(vtrace.open(archive), console).close()
 
 
 def summary(written: WrittenArchive) -> str:
