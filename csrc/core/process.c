@@ -101,6 +101,19 @@ static void new_head(void)
     strcpy(h->directory, vt_process.set.gdir);
 }
 
+/* The property "cores": the cores that the process may use, such as "0-3,8". Ranks that share cores wait for each other
+   longer than their program makes them. text: a buffer. */
+static void define_cores(struct vt_location *l, char *text, size_t bytes)
+{
+    if (vt_read_file("/proc/self/status", text, bytes) <= 0) return;
+    char *list = strstr(text, "\nCpus_allowed_list:");
+    if (!list) return;
+    list += strlen("\nCpus_allowed_list:");
+    list += strspn(list, " \t");
+    list[strcspn(list, "\n")] = 0;
+    vt_define_property(l, "cores", list);
+}
+
 /* Defines the properties of the process. The main thread calls this function; if it has recorded nothing, the thread
    that ends the program does. */
 void vt_define_process(struct vt_location *l)
@@ -120,6 +133,7 @@ void vt_define_process(struct vt_location *l)
     text[n > 0 ? n : 0] = 0;
     vt_define_property(l, "executable", text);
     if (VT_SYS2(getcwd, text, sizeof text) > 0) vt_define_property(l, "directory", text);
+    define_cores(l, text, sizeof text);
     vt_define_settings(l);
     vt_groups_define(l);
 }

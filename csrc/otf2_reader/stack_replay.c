@@ -220,7 +220,7 @@ static int keep_slice(struct replay *r, const struct vt_checkpoint_call *f, int6
     struct vt_replay *o = &r->out;
     if (o->nslices == r->slices_room && !grow_slices(r)) return 0;
     if (o->want_slice_details) o->slice_details[o->nslices] = (struct vt_slice_detail){own, f->number};
-    o->slices[o->nslices++] = (struct vt_slice){begin, end, f->region, (uint32_t)r->out.depth};
+    o->slices[o->nslices++] = (struct vt_slice){begin, end, f->region, (uint32_t)r->out.depth, f->node};
     return 1;
 }
 

@@ -37,6 +37,7 @@ enum vt_site_kind {
 struct vt_slice {
     int64_t begin, end;
     uint32_t region, depth; /* 0: outermost */
+    uint64_t path; /* call path; 0 without want_paths */
 };
 
 /* More of a call that has ended. */

@@ -14,7 +14,7 @@
 #define STATS(F, S)                                                                                                    \
     F(S, calls) F(S, inclusive) F(S, exclusive) F(S, total) F(S, min) F(S, max) F(S, squares) F(S, deviations)
 #define PATH(F, S) F(S, parent) F(S, region)
-#define SLICE(F, S) F(S, begin) F(S, end) F(S, region) F(S, depth)
+#define SLICE(F, S) F(S, begin) F(S, end) F(S, region) F(S, depth) F(S, path)
 #define SLICE_DETAIL(F, S) F(S, exclusive) F(S, number)
 #define CHECKPOINT_CALL(F, S) F(S, enter) F(S, inside) F(S, flushed) F(S, number) F(S, region) F(S, node)
 #define CHECKPOINT(F, S) F(S, number) F(S, time) F(S, depth) F(S, common)

@@ -16,8 +16,8 @@ from typing import Any
 from vtrace.errors import FormatError
 
 PROPERTY = "VTRACE::"
-EXECUTABLE, COMMAND = PROPERTY + "EXECUTABLE", PROPERTY + "COMMAND"
-"""Properties of a location group: its program, and its command line."""
+EXECUTABLE, COMMAND, CORES = PROPERTY + "EXECUTABLE", PROPERTY + "COMMAND", PROPERTY + "CORES"
+"""Properties of a location group: its program, its command line, and the cores that it may use, such as 0-3,8."""
 HELPER_PROPERTY = PROPERTY + "HELPER"
 """Property that marks the locations of threads that a library made for itself."""
 Check = Callable[[Any, str, list[str]], Any]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from vtrace.io.archive.properties import COMMAND, EXECUTABLE, HELPER_PROPERTY
+from vtrace.io.archive.properties import COMMAND, CORES, EXECUTABLE, HELPER_PROPERTY
 from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import HELPER
@@ -35,6 +35,8 @@ class About(NamedTuple):
     executable: str
     command: tuple[str, ...]
     """Words of its command line."""
+    cores: str
+    """The cores that the process may use, such as 0-3,8; empty if unknown."""
 
     @property
     def mpi(self) -> bool:
@@ -120,6 +122,7 @@ def _about(process: Process) -> About:
         head.process, parent, _process_name(process), process.world, process.rank, process.absent,
         tuple(_thread_names(process)), _helpers(process), process.has_heap, process.has_thread_events,
         str(properties.get("executable", "")), tuple(shortened(properties.get("command", ()))),
+        str(properties.get("cores", "")),
     )  # fmt: skip
 
 
@@ -141,7 +144,7 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
         name = process.name if world == 1 else f"{process.name} of world {world}"
         if process.mpi and several and process.program:
             name += f" ({process.program})"
-        texts = {EXECUTABLE: process.executable, COMMAND: shlex.join(process.command)}
+        texts = {EXECUTABLE: process.executable, COMMAND: shlex.join(process.command), CORES: process.cores}
         texts = {key: text for key, text in texts.items() if text}
         definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, texts))
         first = len(definitions.locations)
