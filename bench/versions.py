@@ -24,7 +24,6 @@ ROWS: dict[str, tuple[int, int, dict[str, str]]] = {
     "fgets": (2, 350_000, IO),
     "malloc": (4, 175_000, MEMORY),
     "exchange": (8, 210_000, {}),
-    "self": (4, 210_000, {}),
 }
 """For each kind of bench/events.c: events of a call (of both ranks, if there are two), calls of a pass, settings."""
 
@@ -47,7 +46,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         work = Path(directory)
         for kind in kinds:
-            mpi = kind in ("exchange", "self")
+            mpi = kind == "exchange"
             manual = [] if kind == "function" else ["-vt:inst", "manual"]
             source = ["-O2", HERE / "events.c", *(["-DMPI"] if mpi else [])]
             build("mpicc" if mpi else "gcc", *source, "-o", f"{kind}_plain", cwd=work)

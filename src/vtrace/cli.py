@@ -42,6 +42,7 @@ _GROUPS = {
         ),
         "view": ("vtrace.commands.view", "command", "Show the timeline of a trace in a browser."),
         "profile": ("vtrace.commands.profile", "command", "Show the time of functions, lines, call paths and threads."),
+        "diagnose": ("vtrace.commands.diagnose", "command", "Show why a run is slow: who waits for whom, and why."),
         "diff": ("vtrace.commands.diff", "command", "Show what changed from one trace to another."),
         "mpip": ("vtrace.commands.mpip", "command", "Report MPI time and bytes by call site, in mpiP's format."),
         "timers": ("vtrace.commands.timers", "command", "Print calls, times and counts of user-defined regions."),

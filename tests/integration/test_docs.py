@@ -69,6 +69,17 @@ TYPED = {
     ("counters.md", "vtrace counters --file flops.events --check"): Typed(
         f"printf '{FLOPS}' > flops.events", ("1080", "FP_ARITH:256B_PACKED_DOUBLE\nPAPI_TOT_CYC\n")
     ),
+    ("diagnose.md", "vtrace diagnose heat"): Typed(
+        UNIFIED + "; mv heat2d.trace heat.trace", ("Findings", "Sizes and order", '"share":'),
+        edits=(("--iteration step", "--iteration iterate"),),  # the function of the example
+    ),
+    ("diagnose.md", "vtrace diagnose heat --fail-below 0.8"): Typed(
+        UNIFIED + "; mv heat2d.trace heat.trace", ("Findings",),
+        edits=(("0.8", "0.8 || test $? = 1"),),  # several ranks share cores
+    ),
+    ("diagnose.md", "vtrace diagnose heat --about io"): Typed(
+        UNIFIED + "; mv heat2d.trace heat.trace", ("Metadata",),
+    ),
     ("functions.md", "vtrace-cxx -O2 heat.cc -o heat"): Typed("cp $DOCS/grid.cc heat.cc", ("Grid::step",)),
     ("functions.md", "g++ -g -O2 -pg -mfentry heat.cc -o heat"): Typed(
         "cp $DOCS/grid.cc heat.cc", ("Grid::step",), after="vtrace summary heat --only regions"

@@ -71,6 +71,13 @@ def tables(text: str) -> list[list[list[str]]]:
     return found
 
 
+def test_diagnose(kind: Kind, tmp_path: Path) -> None:
+    well(vtrace(tmp_path, "diagnose", kind.archive, check=False))
+    for words in ((), ("--about", "io"), ("--about", "openmp"), ("--about", "waits")):
+        found = json.loads(well(vtrace(tmp_path, "diagnose", "--json", *words, kind.archive, check=False)))
+        assert {"findings", "waits", "efficiencies", "critical_path", "iterations", "notes"} <= set(found)
+
+
 def test_info(kind: Kind, tmp_path: Path) -> None:
     assert "locations" in well(vtrace(tmp_path, "info", kind.archive, check=False))
     about = json.loads(well(vtrace(tmp_path, "info", "--json", kind.archive, check=False)))

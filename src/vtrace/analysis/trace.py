@@ -10,6 +10,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from vtrace.analysis.findings.diagnosis import Diagnosis, diagnose
+from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.stored import stored_findings
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_bins import Timeline
 from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals
@@ -88,6 +91,7 @@ class Trace(Source):
     def __init__(self, anchor: Path) -> None:
         super().__init__(anchor)
         self._answers: dict[Any, AnyQuestion] = {}
+        self._diagnosed: tuple[Selection, str | None, Diagnosis] | None = None
 
     def prepare(
         self, *names: str, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
@@ -339,6 +343,47 @@ class Trace(Source):
         the handle, place in .layers. io_files.reduce_io joins rows."""
         table: Table = self._ask("io", start, stop, locations)
         return table
+
+    @_with_caveats
+    def thread_waits(
+        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
+    ) -> Table:
+        """Waits of threads in OpenMP, for locks and for other threads: rows (kind, path, location, partner,
+        partner_path): time_ns, count (waits). kind: place in .kinds, Scalasca's names where it has one; path,
+        partner_path: rows of .paths (as of call_tree; partner_path -1: unknown); partner: the location waited for, -1:
+        none or unknown. The longest time first; docs/diagnose.md defines the kinds."""
+        return self._diagnosis(start, stop, locations).thread_waits
+
+    def findings(
+        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
+    ) -> list[Finding]:
+        """Diagnosed losses of time, the largest first; see vtrace.analysis.findings.finding.Finding. Those of the whole
+        run come from the sidecar if vtunify --diagnose has stored them."""
+        if (start, stop, locations) == (None, None, None) and (stored := stored_findings(self)) is not None:
+            return stored
+        return self._diagnosis(start, stop, locations).findings
+
+    def iterations(
+        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
+        region: str | None = None,
+    ) -> Table:  # fmt: skip
+        """The iterations of the run: iteration, begin, end (ns), time_ns (of the slowest process), mean_ns (of all),
+        location (the slowest process's). An iteration is a call of the region with this name, or of the outermost call
+        path that repeats on all processes. Empty if nothing repeats. .region, .source, .basis: the call, and how it
+        makes an iteration; .slow: pairs (first, last) of outliers; .drift: the last quarter by the first one."""
+        return self._diagnosis(start, stop, locations, region).iteration_table
+
+    def _diagnosis(
+        self, start: int | None, stop: int | None, locations: Sequence[int] | None, iteration: str | None = None
+    ) -> Diagnosis:
+        return self.diagnosis(Selection.of(start, stop, locations), iteration)
+
+    def diagnosis(self, window: Selection, iteration: str | None = None) -> Diagnosis:
+        """All that vtrace diagnose shows of a selection. iteration: the region to take as an iteration. A trace keeps
+        the latest diagnosis."""
+        if self._diagnosed is None or self._diagnosed[:2] != (window, iteration):
+            self._diagnosed = window, iteration, diagnose(self, window, iteration)
+        return self._diagnosed[2]
 
     @_with_caveats
     def memory(

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 
@@ -36,6 +36,7 @@ Examples:
   vtunify results/heat                      for files in results/
   vtunify -k -o first heat                  writes first.trace, keeps the local files
   vtunify --report heat                     writes heat.html as well
+  vtunify --diagnose heat                   shows why the run takes its time
   vtunify --partial heat                    go on without ranks that have no files here
   vtunify --salvage heat                    after a crash that damaged files"""
 
@@ -74,7 +75,7 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             help="Write samples as events of the archive [default], of a second archive inside it, or not at all.",
         ),
         click.option("--report", is_flag=True, help="Also write PREFIX.html, like vtrace report."),
-        click.option("--tiles", is_flag=True, help="Also make the tiles of vtrace view, which then starts at once."),
+        click.option("--diagnose", is_flag=True, help="Also show why the run takes its time, and keep the findings."),
         click.option("--nocompress", is_flag=True, help="No effect: OTF2 archives are never compressed."),
         click.version_option(__version__, "-V", "--version", prog_name=name, message="%(prog)s (vtrace) %(version)s"),
     ]
@@ -91,7 +92,8 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
 @arguments("vtunify", None, "Threads to use [default: cores, up to 8].")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int | None, force: bool,
-    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, tiles: bool, nocompress: bool,
+    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, diagnose: bool,
+    nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.discover.list_files import resolve_prefix
     from vtrace.unify.run import Request, unify
@@ -106,13 +108,20 @@ def command(
     try:
         written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair, samples), console)
     except NoFilesError as error:
-        report_unified(path, name, keep, report, tiles, console, error)
+        report_unified(path, name, keep, Further(report, diagnose), console, error)
         return
-    conclude(written, console, written.archive if name or keep else path, report, tiles)
+    conclude(written, console, written.archive if name or keep else path, Further(report, diagnose))
+
+
+class Further(NamedTuple):
+    """The work that follows after an archive is written: the options --report and --diagnose."""
+
+    report: bool
+    diagnose: bool
 
 
 def report_unified(
-    prefix: Path, name: str | None, keep: bool, report: bool, tiles: bool, console: Console, error: NoFilesError
+    prefix: Path, name: str | None, keep: bool, further: Further, console: Console, error: NoFilesError
 ) -> None:
     """Reports that the archive of the request exists already; raises the error if it does not."""
     from vtrace.io.archive.overview import find_anchor
@@ -122,36 +131,28 @@ def report_unified(
     if not archive.is_dir() or find_anchor(archive) is None:
         raise error
     console.result(f"{archive}: already unified, and there are no local files of a later run")
-    lead_on(console, archive if name or keep else archive.with_suffix(""), archive, report, tiles)
+    lead_on(console, archive if name or keep else archive.with_suffix(""), archive, further)
 
 
-def conclude(written: WrittenArchive, console: Console, target: Path, report: bool, tiles: bool) -> None:
-    """Prints the summary of an archive and the next command, or writes the report; target: names the archive for the
-    user."""
+def conclude(written: WrittenArchive, console: Console, target: Path, further: Further) -> None:
+    """Prints the summary of an archive, and goes on like lead_on; target: names the archive for the user."""
     console.result(summary(written))
-    lead_on(console, target, written.archive, report, tiles)
+    lead_on(console, target, written.archive, further)
 
 
-def lead_on(console: Console, target: Path, archive: Path, report: bool, tiles: bool) -> None:
-    """Makes the tiles of an archive, and prints the next command or writes the report; target: names the archive for
-    the user."""
+def lead_on(console: Console, target: Path, archive: Path, further: Further) -> None:
+    """Prints the next command for an archive, or does the further work; target: names the archive for the user."""
     word = shlex.quote(str(target))
-    if tiles:
-        make_tiles(archive, console)
-    if report:
+    if further.diagnose:
+        from vtrace.commands.diagnose import after_unifying
+
+        after_unifying(archive, console)
+    if further.report:
         from vtrace.commands.report import write
 
         write(str(archive), default=Path(f"{str(target).removesuffix('.trace')}.html"))
-    else:
+    elif not further.diagnose:
         console.result(f"next: vtrace summary {word}, vtrace view {word}")
-
-
-def make_tiles(archive: Path, console: Console) -> None:
-    """Makes the tiles of an archive, with progress. Raises VtraceError."""
-    import vtrace
-    from vtrace.timeline.tile_cache import tiles_of
-
-    tiles_of(vtrace.open(archive), console).close()
 
 
 def summary(written: WrittenArchive) -> str:

@@ -47,7 +47,8 @@ Examples:
 @vtunify.arguments(_NAME, 1, "Threads of each rank [1].")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int, force: bool,
-    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, tiles: bool, nocompress: bool,
+    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, diagnose: bool,
+    nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.run import Request, unify
 
@@ -62,14 +63,16 @@ def command(
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
             written = written._replace(archive=written.archive.relative_to(Path.cwd()))
     except NoFilesError as error:
-        vtunify.report_unified(path, name, keep, report and ranks.root, tiles and ranks.root, console, error)
+        further = vtunify.Further(report and ranks.root, diagnose and ranks.root)
+        vtunify.report_unified(path, name, keep, further, console, error)
         return
     except BaseException as error:
         if not ranks.agreed and ranks.size > 1:
             _abort(ranks, error)
         raise
     if ranks.root:
-        vtunify.conclude(written, console, path if name is None and not keep else written.archive, report, tiles)
+        further = vtunify.Further(report, diagnose)
+        vtunify.conclude(written, console, path if name is None and not keep else written.archive, further)
 
 
 def _prefix(operand: str, console: Console) -> Path:

@@ -29,6 +29,8 @@ FOLDER = "vtrace"
 COVERAGE = "coverage", 1
 """Name and version of the table of intervals without recording (unify/account/ledger_intervals.py,
 analysis/ledger.py)."""
+FINDINGS = "findings", 1
+"""Name and version of the table of findings (analysis/findings/stored.py)."""
 MAGIC = b"VTTABLE\n"
 _HEAD = struct.Struct("<8sQQ")
 _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")

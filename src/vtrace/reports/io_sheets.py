@@ -5,7 +5,7 @@ layer that moved it."""
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,14 +16,23 @@ from vtrace.console import some
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
-    from vtrace.reports.summary import SummaryNumbers
+    from vtrace.analysis.source import Source
 
 _NO_FILE = "(no file)"
 _SUMS = "opens reads writes bytes_read bytes_written read_ns write_ns unknown_reads unknown_writes".split()
 _BYTES = ("bytes_read", "bytes_written")
 
 
-def io(numbers: SummaryNumbers, top: int, where: str) -> list[Sheet]:
+class NumbersOfIo(Protocol):
+    """Numbers that have those of Trace.io."""
+
+    @property
+    def trace(self) -> Source: ...
+    @property
+    def io(self) -> Table: ...
+
+
+def io(numbers: NumbersOfIo, top: int, where: str) -> list[Sheet]:
     """The tables files, directories and layers. top: rows that people see; where: text on how to get all rows."""
     rows = _files(numbers)
     return [files(rows, top, where), directories(rows, top, where), layers(numbers)]
@@ -33,7 +42,7 @@ def _key(layer: int) -> str:
     return LAYERS[layer].replace("-", "_")
 
 
-def _files(numbers: SummaryNumbers) -> list[Row]:
+def _files(numbers: NumbersOfIo) -> list[Row]:
     """A row for each file, and one for operations without a file; the longest times first."""
     names = [*numbers.trace.files["name"].tolist(), _NO_FILE]
     each: dict[int, dict[int, Row]] = {}
@@ -113,7 +122,7 @@ def directories(rows: list[Row], top: int, where: str) -> Sheet:
     return sheet.cut(top, where)
 
 
-def layers(numbers: SummaryNumbers) -> Sheet:
+def layers(numbers: NumbersOfIo) -> Sheet:
     """The table of layers: all operations of a layer, and the bytes that count in a higher layer. People see the table
     if a higher layer counts any."""
     table, own = by_layer(numbers.io), reduce_io(numbers.io, "layer")

@@ -38,7 +38,7 @@ _POINT.names = ("handle", "matching", "time", "row", "kind", "value", "marks")
 """A begin (value: mode) or an end (value: bytes) of an operation; kind: place in _OPERATION."""
 
 
-class _System:
+class IoSystem:
     """The files of a trace that belong to the system: sockets, and files that libraries read before the program begins,
     that is, before MPI_Init and before the first function of the program itself."""
 
@@ -54,8 +54,10 @@ class _System:
         self.sockets = np.array([*(name.startswith("socket:") for name in names), False], bool)
 
 
-class _IoPart(Part):
-    def __init__(self, trace: Source, location: int, system: _System) -> None:
+class IoPart(Part):
+    """The operations of one location, by handle."""
+
+    def __init__(self, trace: Source, location: int, system: IoSystem) -> None:
         self.helper = bool(trace.locations["helper"][location])
         self.system, self.began = system, not system.mpi
         self.early: set[int] = set()
@@ -64,6 +66,7 @@ class _IoPart(Part):
         """Sockets that MPI uses inside its calls. Their use by exit handlers is MPI's, too."""
         self.ids = trace.definitions.ids["io_handles"]
         self.layers = np.append(trace.io_handles["layer"], OTHER)
+        self.files = trace.io_handles["file"]
         self.running = dict.fromkeys((ISO_C, HDF5, OTHER), 0)
         """The number of operations in progress, by layer."""
         self.sums: dict[int, Array] = {}
@@ -179,7 +182,7 @@ class _IoPart(Part):
         self.count(handles[sized], sizes[sized], (_BYTES + modes + inner)[sized])
 
 
-class Io(Question[_IoPart, Table]):
+class Io(Question[IoPart, Table]):
     """Answers Trace.io."""
 
     replay = True
@@ -190,10 +193,10 @@ class Io(Question[_IoPart, Table]):
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)
-        self.system = _System(trace)
+        self.system = IoSystem(trace)
 
-    def part(self, trace: Source, location: int) -> _IoPart:
-        return _IoPart(trace, location, self.system)
+    def part(self, trace: Source, location: int) -> IoPart:
+        return IoPart(trace, location, self.system)
 
     def answer(self) -> Table:
         trace = self.trace

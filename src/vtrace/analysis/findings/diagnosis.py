@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Why a run takes its time: findings, waits, efficiencies and iterations of a selection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from vtrace.analysis.findings.finding import Finding, archive_word, largest_first
+from vtrace.analysis.findings.general_findings import computation, io_time, tracing_time, uneven_work
+from vtrace.analysis.findings.io_waits import IoWaits
+from vtrace.analysis.findings.iteration_findings import iteration_findings
+from vtrace.analysis.findings.iterations import Iterations, iterations_of
+from vtrace.analysis.findings.mpi_findings import MpiAnswers, mpi_findings
+from vtrace.analysis.findings.run_facts import RunFacts
+from vtrace.analysis.findings.run_notes import limits, oversubscribed
+from vtrace.analysis.findings.thread_findings import thread_findings
+from vtrace.analysis.findings.thread_waits import ThreadWaits
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Table
+
+LEAST, MOST = 0.01, 7
+"""Findings have at least this share of the time of all threads, and there are at most so many."""
+_MAIN = 0.02
+"""With a smaller loss of the largest finding, there is nothing to find but the computation."""
+
+
+@dataclass
+class Diagnosis:
+    """facts: times of the selection. thread_waits, io_waits: tables as Trace.thread_waits. mpi: None if the program has
+    no calls of MPI. findings: the largest loss first. notes: limits of the numbers, one line each."""
+
+    facts: RunFacts
+    thread_waits: Table
+    io_waits: Table
+    mpi: MpiAnswers | None
+    iterations: Iterations | None
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def iteration_table(self) -> Table:
+        """The table of Trace.iterations."""
+        found = self.iterations
+        if found is None:
+            none = dict.fromkeys(("iteration", "begin", "end", "time_ns", "mean_ns", "location"), np.empty(0, np.int64))
+            return Table(none, region="", source="", basis="", slow=[], drift=1.0)
+        about = {"region": found.region, "source": found.source, "basis": found.basis}
+        return Table({**found.table}, **about, slow=found.slow, drift=found.drift)
+
+
+def diagnose(trace: Any, window: Selection, iteration: str | None = None) -> Diagnosis:
+    """Reads the events of a selection, and finds losses. trace: a Trace. iteration: see iterations_of."""
+    threads, files = ThreadWaits(), IoWaits()
+    facts = RunFacts.read(trace, window, threads, files)
+    mpi = None
+    if facts.has_mpi and trace.processes.rows > 1:
+        mpi = MpiAnswers(
+            *(
+                getattr(trace, name)(**window.arguments())
+                for name in ("critical_path", "waits", "delays", "efficiencies")
+            )
+        )
+    found = Diagnosis(facts, threads.with_idle_threads(facts), files.answer(), mpi, iterations_of(facts, iteration))
+    found.notes = [*limits(facts)]
+    for table in (mpi.waits, mpi.delays, mpi.efficiencies) if mpi else ():
+        found.notes += [line for line in table.notes["caveats"] if line not in found.notes]
+    found.notes += [*found.thread_waits.lines, *found.io_waits.lines]
+    found.findings = _chosen(found)
+    return found
+
+
+def _chosen(found: Diagnosis) -> list[Finding]:
+    """The findings with the largest losses. The time of I/O is left out if a finding tells who waits for it."""
+    facts = found.facts
+    made = [*thread_findings(facts, found.thread_waits), *tracing_time(facts)]
+    made += mpi_findings(facts, found.mpi) if found.mpi else uneven_work(facts)
+    if not any(one.kind == "io_by_few_ranks" and one.share >= LEAST for one in made):
+        made += io_time(facts)
+    made += iteration_findings(facts, found.iterations, LEAST)
+    kept = [one for one in largest_first(made) if one.share >= LEAST][:MOST]
+    if not kept or kept[0].share < _MAIN:
+        kept += [one for one in [computation(facts)] if one]
+    doubt = (oversubscribed(facts.trace),) if oversubscribed(facts.trace) else ()
+    archive = archive_word(facts.trace.path)
+    waiting = ("imbalance", "serialisation", "io_by_few_ranks", "mpi_wait", "transfer")
+    return [
+        replace(one.of_archive(archive), caveats=(*one.caveats, *doubt))
+        if one.kind in waiting
+        else one.of_archive(archive)
+        for one in kept
+    ]

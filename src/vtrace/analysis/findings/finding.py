@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A finding: a diagnosed loss of time, with its place, its cause, its certainty and a command that shows it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Finding"]
+
+EXACT, BOUND, ESTIMATE = "exact", "upper bound", "estimate"
+"""Certainties: by the recorded times; at most so much; by a comparison that may be wrong."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A diagnosed loss.
+
+    kind: imbalance, serialisation, io_by_few_ranks, mpi_wait, transfer, omp_imbalance, omp_serial, lock, join,
+    io_time, slow_iterations, drift, tracing, computation. loss_ns: the time that all threads together lose, 0 if this
+    is unknown. share: of the time of all threads. text: a sentence. region, source (file:line), callpath (names, the
+    outermost first): of the code to look at. ranks: of the processes that lose time (places in Trace.processes if the
+    program has no MPI). culprit: who causes the loss, "" for nobody in particular. certainty: exact, upper bound or
+    estimate. caveats: lines about the limits of the numbers. start, stop: ns, a part of the run; None: open. evidence:
+    the words of a command of vtrace, without the archive. archive: as a user would name the archive.
+    """
+
+    kind: str
+    loss_ns: int
+    share: float
+    text: str
+    region: str = ""
+    source: str = ""
+    callpath: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    culprit: str = ""
+    certainty: str = EXACT
+    caveats: tuple[str, ...] = ()
+    start: int | None = None
+    stop: int | None = None
+    evidence: tuple[str, ...] = ()
+    archive: str = "ARCHIVE"
+
+    @property
+    def command(self) -> str:
+        """The command that shows the evidence, as a user types it in a shell."""
+        if not self.evidence:
+            return ""
+        name, *options = self.evidence
+        return f"vtrace {name} {self.archive} {shlex.join(options)}".rstrip()
+
+    def of_archive(self, archive: str) -> Finding:
+        """The finding with another name of its archive."""
+        return replace(self, archive=archive)
+
+    def stored(self) -> dict[str, Any]:
+        """The fields for JSON, without the archive's name."""
+        return {name: value for name, value in asdict(self).items() if name != "archive"}
+
+    @classmethod
+    def of_stored(cls, values: dict[str, Any]) -> Finding:
+        """The finding with these stored fields. Raises TypeError and ValueError for values of other types."""
+        known = {field.name: field for field in fields(cls)}
+        if not set(values) <= set(known):
+            raise ValueError("unknown fields")
+        given: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        found = cls(**given)
+        texts = (found.kind, found.text, found.region, found.source, found.culprit, found.certainty)
+        words = (*found.callpath, *found.caveats, *found.evidence)
+        whole = (found.loss_ns, *found.ranks)
+        if not all(isinstance(text, str) for text in (*texts, *words)) or not all(isinstance(n, int) for n in whole):
+            raise TypeError("findings")
+        return replace(found, share=float(found.share))
+
+
+def shell_word(path: Path) -> str:
+    """A path as a user would type the path in a shell: relative if below the current directory, and quoted."""
+    try:
+        near = os.path.relpath(path)
+    except ValueError:
+        near = str(path)
+    return shlex.quote(str(path) if near.startswith("..") else near)
+
+
+def archive_word(anchor: Path) -> str:
+    """The shortest name of an archive that commands take: heat for heat.trace/traces.otf2."""
+    if anchor.name != "traces.otf2":
+        return shell_word(anchor)
+    folder = anchor.parent
+    return shell_word(folder.with_suffix("") if folder.suffix == ".trace" else folder)
+
+
+def largest_first(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings in the order in which people read them."""
+    return sorted(findings, key=lambda finding: -finding.loss_ns)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings that need only the times of regions: uneven work of processes, I/O, the recording itself, and where the
+program computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from vtrace.analysis.activity import CLASS_OF, LIBRARY, MEMORY, OPENMP, USER
+from vtrace.analysis.findings.finding import BOUND, EXACT, Finding
+from vtrace.analysis.findings.run_facts import RunFacts, place_text, who, who_all
+from vtrace.analysis.questions.timeline_data import span
+
+_WORK = (USER, LIBRARY, MEMORY, OPENMP)
+_FEW = 0.9
+"""The share of I/O from which on a few processes do it all."""
+
+
+def uneven_work(facts: RunFacts) -> Iterator[Finding]:
+    """The call paths with uneven times on the processes: the others may wait for the longest, an upper bound. For runs
+    whose waits are unknown."""
+    masters = [*facts.masters.values()]
+    if len(masters) < 2:
+        return
+    times = np.stack([facts.exclusive([at]) for at in masters], axis=1)
+    loss = (times.max(axis=1, keepdims=True) - times).sum(axis=1)
+    loss[~np.isin(CLASS_OF[facts.activity], _WORK) | facts.waiting] = 0
+    loss[0] = 0
+    for path in np.argsort(-loss, kind="stable")[:3].tolist():
+        if loss[path]:
+            yield _uneven(facts, path, times[path].tolist(), int(loss[path]), masters)
+
+
+def _uneven(facts: RunFacts, path: int, times: list[int], loss: int, masters: list[int]) -> Finding:
+    mean = sum(times) / len(times)
+    slow = [at for at, ns in zip(masters, times, strict=True) if ns > mean + 0.5 * (max(times) - mean)]
+    others = [at for at in masters if at not in slow]
+    does = "s" if len(slow) == 1 else ""
+    place, names = place_text(facts.trace, facts.paths, path), facts.names(path)
+    text = (
+        f"{who_all(facts.trace, slow)} take{does} longer in {place} than the others: {span(max(times))}, "
+        f"the mean of all is {span(mean)}"
+    )
+    return Finding(
+        "imbalance", loss, loss / facts.whole, text, names[-1], facts.source(path), names, facts.ranks_of(others),
+        f"{who_all(facts.trace, slow)}, {place}", BOUND, (), facts.window.start, facts.window.stop,
+        ("profile", "--by", "rank", "--select", f"region={names[-1]}"),
+    )  # fmt: skip
+
+
+def io_time(facts: RunFacts) -> Iterator[Finding]:
+    """The time of all threads in I/O, with the call that takes most of it."""
+    by = np.array([np.where(facts.io, facts.exclusive([at]), 0) for at in facts.rows]).reshape(len(facts.rows), -1)
+    whole = int(by.sum())
+    if not whole:
+        return
+    path = int(np.argmax(by.sum(axis=0)))
+    each = by.sum(axis=1)
+    busiest = int(np.argmax(each))
+    place = place_text(facts.trace, facts.paths, path)
+    text = f"I/O takes {span(whole)} of all threads, most of it in {place}"
+    culprit = ""
+    if len(facts.masters) > 1 and each[busiest] >= _FEW * whole:
+        culprit = who(facts.trace, facts.rows[busiest])
+        text += f"; {culprit} does nearly all of it"
+    yield Finding(
+        "io_time", whole, whole / facts.whole, text, facts.region(path), facts.source(path), facts.names(path),
+        facts.ranks_of([row for row, ns in zip(facts.rows, each.tolist(), strict=True) if ns]), culprit, EXACT, (),
+        facts.window.start, facts.window.stop, ("diagnose", "--about", "io"),
+    )  # fmt: skip
+
+
+def tracing_time(facts: RunFacts) -> Iterator[Finding]:
+    """The time of writing buffers while the program ran."""
+    if facts.tracing:
+        yield Finding(
+            "tracing", facts.tracing, facts.tracing / facts.whole,
+            f"the recording itself: threads wrote full buffers for {span(facts.tracing)}; VT_BUFFER_SIZE makes them "
+            "larger, a filter leaves short functions out", evidence=("score",),
+            start=facts.window.start, stop=facts.window.stop,
+        )  # fmt: skip
+
+
+def computation(facts: RunFacts) -> Finding | None:
+    """Where the program computes: the region of its own code with the most time."""
+    own = np.where(np.isin(CLASS_OF[facts.activity], _WORK) & ~facts.waiting, facts.exclusive(facts.rows), 0)
+    own[0] = 0
+    if not own.any():
+        return None
+    regions = facts.paths["region"]
+    sums = np.zeros(facts.trace.regions.rows, np.int64)
+    np.add.at(sums, regions[1:], own[1:])
+    path = int(np.argmax(np.where(regions == np.argmax(sums), own, 0)))
+    time = int(sums.max())
+    text = f"the program computes: {place_text(facts.trace, facts.paths, path)} takes {span(time)} of all threads"
+    return Finding(
+        "computation", 0, time / facts.whole, text, facts.region(path), facts.source(path), facts.names(path),
+        facts.ranks_of(facts.rows), "", EXACT, (), facts.window.start, facts.window.stop, ("profile", "--by", "line")
+        if len(facts.trace.contexts) else ("profile",),
+    )  # fmt: skip

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Processes that wait in MPI while one process reads or writes alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO
+from vtrace.analysis.findings.run_facts import library_work
+from vtrace.analysis.findings.sync_calls import CALL, SyncCalls, Waits
+from vtrace.analysis.table import Array, Table
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+KINDS = ("io_wait_for_one_process",)
+"""The kinds, by their numbers."""
+_IO, _MPI = 1, 2
+_MPI_WAITS = ("mpi/p2p", "mpi/collective")
+
+
+def kinds_of(trace: Source) -> Array:
+    """(regions,) the role of each region's calls, -1 for none; none at all in a trace without I/O."""
+    activities = trace.regions["activity"]
+    files = (CLASS_OF[activities] == IO) | (activities == ACTIVITIES.index("mpi/io"))
+    waits = np.isin(activities, [ACTIVITIES.index(name) for name in _MPI_WAITS])
+    if not files.any() or trace.processes.rows < 2:
+        return np.full(len(activities), -1, np.int64)
+    return np.where(files, _IO, np.where(waits, _MPI, -1)).astype(np.int64)
+
+
+class IoWaits(SyncCalls[Table]):
+    """Answers with a table as Trace.thread_waits has. A process waits for the time of its calls of MPI in which exactly
+    one other process was in a call of I/O: an upper bound, as the calls need not depend on that process."""
+
+    def region_kinds_of(self, trace: Source) -> Array:
+        """The calls to keep."""
+        return kinds_of(trace)
+
+    def answer(self) -> Table:
+        """Rows (kind, path, location, partner, partner_path): time_ns, count, the longest time first."""
+        calls, paths, _ = self.calls()
+        own = library_work(self.trace, paths)[calls["path"]]
+        alone = _alone(calls[(calls["kind"] == _IO) & ~own])
+        waits = calls[calls["kind"] == _MPI]
+        waits = waits[waits["process"] >= 0]
+        found = []
+        for process in np.unique(alone["process"]).tolist():
+            mine = alone[alone["process"] == process]
+            edges = np.stack([mine["begin"], mine["end"]], 1).ravel()
+            passed = np.concatenate([[0], np.cumsum(np.diff(edges) * (np.arange(len(edges) - 1) % 2 == 0))])
+
+            def until(time: Array, edges: Array = edges, passed: Array = passed) -> Array:
+                """ns of the process alone in I/O up to a time."""
+                at = np.clip(np.searchsorted(edges, time, "right") - 1, 0, len(edges) - 1)
+                inside = (at % 2 == 0) & (time >= edges[0])
+                more: Array = passed[at] + np.where(inside, time - edges[at], 0)
+                return more
+
+            others = waits[waits["process"] != process]
+            time = until(others["end"]) - until(others["begin"])
+            kept = time > 0
+            count = int(np.count_nonzero(kept))
+            busiest = mine[np.argmax(mine["end"] - mine["begin"])]
+            found.append(Waits(
+                np.zeros(count, np.int64), others["path"][kept], others["location"][kept],
+                np.full(count, busiest["location"]), np.full(count, busiest["path"]), time[kept],
+            ))  # fmt: skip
+        return self.table(found, KINDS, paths, bounds=(0,))
+
+
+def _alone(calls: Array) -> Array:
+    """The pieces of calls of I/O during which no other process was in one, in order of time."""
+    if not len(calls):
+        return calls
+    merged = _merged(calls)
+    begins, ends = np.sort(merged["begin"]), np.sort(merged["end"])
+    edges = np.unique(np.concatenate([begins, ends]))
+    level = np.searchsorted(begins, edges, "right") - np.searchsorted(ends, edges, "right")
+    free = np.flatnonzero(level == 1)
+    merged = merged[np.argsort(merged["begin"], kind="stable")]
+    pieces = np.zeros(len(free), CALL)
+    at = np.searchsorted(merged["begin"], edges[free], "right") - 1
+    for column, (piece, place) in enumerate(zip(free.tolist(), at.tolist(), strict=True)):
+        while merged["end"][place] <= edges[piece]:  # the one interval that is open began before others that ended
+            place -= 1
+        pieces[column] = merged[place]
+        pieces["begin"][column], pieces["end"][column] = edges[piece], edges[piece + 1]
+    return pieces
+
+
+def _merged(calls: Array) -> Array:
+    """The calls of each process without those that overlap an earlier one of it."""
+    found = []
+    for process in np.unique(calls["process"]).tolist():
+        mine = calls[calls["process"] == process]
+        mine = mine[np.argsort(mine["begin"], kind="stable")]
+        latest = np.maximum.accumulate(mine["end"])
+        fresh = np.append(True, mine["begin"][1:] >= latest[:-1])
+        kept = mine[fresh].copy()
+        kept["end"] = np.maximum.reduceat(mine["end"], np.flatnonzero(fresh))
+        found.append(kept)
+    merged: Array = np.concatenate(found) if found else calls
+    return merged

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings about MPI: who delays whom (imbalance, serialisation, one process that does the I/O), waits without a known
+cause, and transfers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO, MPI
+from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
+from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, who_ranks
+from vtrace.analysis.questions.path_sums import below
+from vtrace.analysis.questions.profile import path_names
+from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.table import Array, Table, add_up, group
+
+_CULPRIT = 0.15
+"""The least share of a path's delays that makes a location one of its culprits."""
+_UNEVEN = 0.4
+"""A path is uneven if its excess on some processes explains so much of the waits; otherwise processes take turns."""
+
+
+@dataclass
+class MpiAnswers:
+    """Trace.critical_path, waits, delays and efficiencies for one selection."""
+
+    critical_path: Table
+    waits: Table
+    delays: Table
+    efficiencies: Table
+
+
+@dataclass
+class _Cause:
+    """The delays that one call path causes, of all its culprits."""
+
+    path: int
+    locations: list[int]
+    loss: int
+    rows: Array
+
+
+def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
+    """Findings of any size."""
+    told: dict[tuple[int, int], int] = {}
+    d = answers.delays
+    for cause in _causes(d):
+        yield _delay(facts, answers.waits, d, cause)
+        for row in cause.rows.tolist():
+            key = int(d["kind"][row]), find_path(facts, _names(facts, d.paths, int(d["waiting_path"][row])))
+            told[key] = told.get(key, 0) + int(d["direct_ns"][row] + d["indirect_ns"][row])
+    yield from _other_waits(facts, answers.waits, told)
+    yield from _transfer(facts, answers)
+
+
+def _names(facts: RunFacts, paths: Table, path: int) -> tuple[str, ...]:
+    return tuple(path_names(paths, facts.trace.regions["name"], path))
+
+
+def _causes(delays: Table) -> Iterator[_Cause]:
+    """The causes by call path, the largest loss first."""
+    time = np.rint(delays["direct_ns"] + delays["indirect_ns"]).astype(np.int64)
+    first, member = group([delays["path"]])
+    sums = add_up(member, time, len(first))
+    for number in np.argsort(-sums, kind="stable").tolist():
+        rows = np.flatnonzero(member == number)
+        by = {int(at): 0 for at in delays["location"][rows]}
+        for at, ns in zip(delays["location"][rows].tolist(), time[rows].tolist(), strict=True):
+            by[at] += ns
+        culprits = sorted(at for at, ns in by.items() if ns >= _CULPRIT * sums[number])
+        yield _Cause(
+            int(delays["path"][first[number]]), culprits or [max(by, key=by.__getitem__)], int(sums[number]), rows
+        )
+
+
+def _delay(facts: RunFacts, table: Table, delays: Table, cause: _Cause) -> Finding:
+    trace = facts.trace
+    names = _names(facts, delays.paths, cause.path)
+    culprits = who_ranks(trace, cause.locations)
+    place = place_text(trace, delays.paths, cause.path)
+    waiters, waiting = _waiters(facts, table, delays, cause)
+    region = int(delays.paths["region"][cause.path])
+    activity = ACTIVITIES[trace.regions["activity"][region]] if region >= 0 else "user"
+    is_io = activity == "mpi/io" or CLASS_OF[ACTIVITIES.index(activity)] == IO
+    waits = f"{span(cause.loss)} of waiting in {waiting}" if waiting else f"{span(cause.loss)} of waiting"
+    in_turn = len(cause.locations) == len(facts.masters) or _excess(facts, names) < _UNEVEN * cause.loss
+    does = "s" if len(cause.locations) == 1 else ""
+    if is_io:
+        kind, text = (
+            "io_by_few_ranks",
+            f"{culprits} do{'es' * bool(does)} the I/O alone, {place}, while the others wait: {waits}",
+        )
+        evidence: tuple[str, ...] = ("diagnose", "--about", "io")
+    elif in_turn:
+        kind, text = (
+            "serialisation",
+            f"ranks take turns instead of working at once: {place} delays the next rank, {waits}",
+        )
+        evidence = ("view", "--text")
+    else:
+        kind, text = "imbalance", f"{culprits} take{does} longer in {place} than the others: {waits}"
+        evidence = (
+            ("profile", "--by", "rank", "--select", f"region={names[-1]}") if names else ("profile", "--by", "rank")
+        )
+    return Finding(
+        kind, cause.loss, cause.loss / facts.whole, text, names[-1] if names else "",
+        facts.region_source(delays.paths, cause.path), names, waiters, f"{culprits}, {place}",
+        ESTIMATE if in_turn else EXACT, (), facts.window.start, facts.window.stop, evidence,
+    )  # fmt: skip
+
+
+def _waiters(facts: RunFacts, waits: Table, delays: Table, cause: _Cause) -> tuple[tuple[int, ...], str]:
+    """The processes that wait for a cause, and the call in which most of the waiting happens."""
+    time = delays["direct_ns"][cause.rows] + delays["indirect_ns"][cause.rows]
+    largest = int(cause.rows[np.argmax(time)])
+    path = int(delays["waiting_path"][largest])
+    if path <= 0:
+        return (), ""
+    wanted = {_names(facts, delays.paths, int(one)) for one in np.unique(delays["waiting_path"][cause.rows])}
+    of_path = {p: _names(facts, waits.paths, int(p)) in wanted for p in np.unique(waits["path"])}
+    mine = np.array([of_path[p] for p in waits["path"]], bool)
+    locations = np.unique(waits["location"][mine])
+    return facts.ranks_of(locations[~np.isin(locations, cause.locations)]), place_text(facts.trace, delays.paths, path)
+
+
+def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
+    """ns that the processes together would wait if all met after each did all its calls of a path: the sum of the
+    differences to the longest."""
+    row = find_path(facts, names)
+    masters = [*facts.masters.values()]
+    parents = facts.paths["parent"]
+    works = [np.where(facts.waiting, 0, facts.exclusive([at])) for at in masters]
+    times = [float(below(parents, own)[row]) for own in works] if row else []
+    return int(sum(max(times) - ns for ns in times)) if times else 0
+
+
+_WORDS = {
+    "mpi_latesender": "{place} waits {loss} for messages that are sent late",
+    "mpi_latesender_wo": "{place} waits {loss} for messages while others arrive in another order",
+    "mpi_latereceiver": "{place} waits up to {loss} for receivers that are late",
+    "mpi_barrier_wait": "ranks wait {loss} in {place} for the last one",
+    "mpi_wait_nxn": "ranks wait {loss} in {place} for the last one",
+    "mpi_latebroadcast": "ranks wait {loss} in {place} for its root",
+    "mpi_earlyreduce": "the root waits {loss} in {place} for the first of the others",
+    "mpi_earlyscan": "ranks wait {loss} in {place} for the ranks before them",
+}
+
+
+def _other_waits(facts: RunFacts, waits: Table, told: dict[tuple[int, int], int]) -> Iterator[Finding]:
+    """Waits that no delay explains, by kind and call path."""
+    first, member = group([waits["kind"], waits["path"]])
+    sums = add_up(member, waits["time_ns"], len(first))
+    for number in range(len(first)):
+        rows = np.flatnonzero(member == number)
+        kind, path = str(waits.kinds[waits["kind"][first[number]]]), int(waits["path"][first[number]])
+        names = _names(facts, waits.paths, path)
+        left = int(sums[number]) - told.get((int(waits["kind"][first[number]]), find_path(facts, names)), 0)
+        if left <= 0 or kind.endswith("_completion"):
+            continue
+        place = place_text(facts.trace, waits.paths, path)
+        words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
+        partners = sorted({int(row) for row in waits["partner"][rows] if row >= 0})
+        yield Finding(
+            "mpi_wait", left, left / facts.whole, words.format(place=place, loss=span(left)),
+            names[-1] if names else "", facts.region_source(waits.paths, path), names,
+            facts.ranks_of(waits["location"][rows]), who_ranks(facts.trace, partners) if partners else "",
+            BOUND if kind in waits.bounds else EXACT, (), facts.window.start, facts.window.stop,
+            ("diagnose", "--about", "waits"),
+        )  # fmt: skip
+
+
+def _transfer(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
+    """The time that messages and collective operations themselves take, by the replay with free transfers."""
+    one = answers.efficiencies
+    if not one.rows or not np.isfinite(one["transfer"][0]):
+        return
+    mpi = np.where(CLASS_OF[facts.activity] == MPI, facts.exclusive(facts.rows), 0)
+    start_and_end = int(mpi[facts.management].sum())
+    mpi[facts.management] = 0
+    loss = int(one["elapsed_ns"][0] - one["ideal_ns"][0]) * max(1, int(one["processes"][0])) - start_and_end
+    sure = [n for n, kind in enumerate(answers.waits.kinds) if not str(kind).endswith("_completion")]
+    waiting = int(answers.waits["time_ns"][np.isin(answers.waits["kind"], sure)].sum())
+    loss = min(loss, int(mpi.sum()) - waiting)
+    if loss <= 0:
+        return
+    path = int(np.argmax(mpi))
+    text = (
+        f"messages and collective operations themselves take {span(loss)}, "
+        f"most MPI time is in {place_text(facts.trace, facts.paths, path)}"
+    )
+    yield Finding(
+        "transfer", loss, loss / facts.whole, text, facts.region(path), facts.source(path), facts.names(path),
+        facts.ranks_of(facts.rows), "", ESTIMATE, (), facts.window.start, facts.window.stop,
+        ("summary", "--only", "messages", "--only", "collectives"),
+    )  # fmt: skip

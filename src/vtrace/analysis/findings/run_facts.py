@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The times of a run by call path and location, which all findings share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, CLASSES, IO, MPI, RUNTIME_MARK, TRACING
+from vtrace.analysis.definition_tables import has_line, source_text
+from vtrace.analysis.question import AnyQuestion
+from vtrace.analysis.questions.activity_times import Extent, activity_times
+from vtrace.analysis.questions.path_sums import outermost
+from vtrace.analysis.questions.profile import CallTree, path_names
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Array, Table, add_up
+from vtrace.console import ranges
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_WAITING = ("mpi/p2p", "mpi/collective", "mpi/rma", "mpi/management", "mpi/management/init",
+            "mpi/management/finalize", "openmp/sync", "threads")  # fmt: skip
+"""Activities in which a thread may wait for others."""
+
+
+@dataclass
+class RunFacts:
+    """The call tree of a selection: paths and numbers as Trace.call_tree has them; times: (locations, classes + 1) ns
+    as activity_times has them; extent: rows location, first, last (ns)."""
+
+    trace: Source
+    window: Selection
+    paths: Table
+    numbers: Table
+    extent: Table
+    times: Array
+
+    @classmethod
+    def read(cls, trace: Source, window: Selection, *more: AnyQuestion) -> RunFacts:
+        """Reads the events of a selection once. more: questions to answer in the same pass; their call paths have the
+        rows of paths."""
+        tree, extent = CallTree(), Extent()
+        trace.scan([tree, extent, *more], **window.arguments())
+        paths, numbers = tree.answer()
+        profile = Table({**numbers, "region": paths["region"][numbers["path"]]})
+        times = activity_times(trace, profile, extent.answer(), window)
+        return cls(trace, window, paths, numbers, extent.answer(), times)
+
+    @cached_property
+    def rows(self) -> list[int]:
+        """The locations with calls, without helper threads."""
+        helper = self.trace.locations["helper"]
+        used = {*self.extent["location"].tolist()}
+        return [row for row in self.window.rows(self.trace) if row in used and not helper[row]]
+
+    @cached_property
+    def whole(self) -> int:
+        """ns of all threads, each from its first to its last event: the denominator of all shares."""
+        return max(1, int(self.times[self.rows].sum()))
+
+    @cached_property
+    def elapsed(self) -> int:
+        """ns from the first to the last event of all threads."""
+        first, last = self.window.start, self.window.stop
+        if self.extent.rows:
+            found = int(self.extent["first"].min()), int(self.extent["last"].max())
+            first = found[0] if first is None else max(first, found[0])
+            last = found[1] if last is None else min(last, found[1])
+        return max(1, (last or 0) - (first or 0))
+
+    @cached_property
+    def activity(self) -> Array:
+        """(paths,) the activity of each path's region; user for the root."""
+        found: Array = np.append(self.trace.regions["activity"], ACTIVITIES.index("user"))[self.paths["region"]]
+        return found
+
+    @cached_property
+    def waiting(self) -> Array:
+        """(paths,) bool: the innermost call may wait for others."""
+        return np.isin(self.activity, [ACTIVITIES.index(path) for path in _WAITING])
+
+    @cached_property
+    def io(self) -> Array:
+        """(paths,) bool: calls of I/O, without those that MPI's library makes for itself."""
+        found = (CLASS_OF[self.activity] == IO) | (self.activity == ACTIVITIES.index("mpi/io"))
+        result: Array = found & ~library_work(self.trace, self.paths)
+        return result
+
+    @cached_property
+    def masters(self) -> dict[int, int]:
+        """By process the location that represents its program: the first one."""
+        found: dict[int, int] = {}
+        for row in self.rows:
+            found.setdefault(int(self.trace.places.process[row]), row)
+        return found
+
+    def exclusive(self, locations: list[int]) -> Array:
+        """(paths,) ns without the calls made, on these locations."""
+        mine = np.isin(self.numbers["location"], locations)
+        return add_up(self.numbers["path"][mine], self.numbers["exclusive"][mine], self.paths.rows)
+
+    def running(self, locations: list[int]) -> int:
+        """ns of locations without the start and the end of MPI."""
+        return int(self.exclusive(locations)[~self.management].sum())
+
+    @cached_property
+    def management(self) -> Array:
+        """(paths,) bool: calls that begin, end and manage MPI."""
+        return np.isin(self.activity, [n for n, path in enumerate(ACTIVITIES) if path.startswith("mpi/management")])
+
+    def class_time(self, number: int) -> int:
+        """ns of all threads in calls of a class."""
+        return int(self.times[self.rows, number].sum())
+
+    @property
+    def has_mpi(self) -> bool:
+        """True if calls of MPI were recorded."""
+        return self.class_time(MPI) > 0
+
+    @property
+    def tracing(self) -> int:
+        """ns that all threads wrote buffers."""
+        return self.class_time(TRACING)
+
+    def by_class(self) -> dict[str, int]:
+        """ns of all threads by class, and outside of all regions."""
+        sums = self.times[self.rows].sum(axis=0).tolist()
+        return dict(zip([*CLASSES, "outside"], sums, strict=True))
+
+    # ---- words for people ----
+
+    def names(self, path: int) -> tuple[str, ...]:
+        """The names of a call path, the outermost first."""
+        return tuple(path_names(self.paths, self.trace.regions["name"], path))
+
+    def region_name(self, paths: Table, path: int) -> str:
+        """The name of a path's innermost region, "" for the root."""
+        row = int(paths["region"][path])
+        return str(self.trace.regions["name"][row]) if row >= 0 else ""
+
+    def region_source(self, paths: Table, path: int) -> str:
+        """file:line of a path's innermost region of the program, "" if unknown."""
+        return path_source(self.trace, paths, path) or path_source(self.trace, paths, _caller(self.trace, paths, path))
+
+    def region(self, path: int) -> str:
+        """region_name of the facts' own paths."""
+        return self.region_name(self.paths, path)
+
+    def source(self, path: int) -> str:
+        """region_source of the facts' own paths."""
+        return self.region_source(self.paths, path)
+
+    def place(self, path: int) -> str:
+        """The region and its source, for sentences."""
+        return place_text(self.trace, self.paths, path)
+
+    def ranks_of(self, locations: Array | list[int]) -> tuple[int, ...]:
+        """The processes of locations, ascending: ranks in a program with MPI."""
+        process = self.trace.places.process[np.asarray(locations, np.int64)]
+        return tuple(int(row) for row in np.unique(process) if row >= 0)
+
+    def who(self, location: int) -> str:
+        """A location in a sentence: rank 3, or rank 3 thread 1, or thread 1."""
+        return who(self.trace, location)
+
+
+def library_work(trace: Source, paths: Table) -> Array:
+    """(paths,) bool: paths inside calls of MPI whose I/O is the library's own."""
+    marked = np.append(trace.marks >> RUNTIME_MARK & 1, 0).astype(bool)[paths["region"]]
+    marked[0] = False
+    found: Array = outermost(paths["parent"], marked) > 0
+    return found
+
+
+def who(trace: Source, location: int) -> str:
+    """A location in a sentence: rank 3, or rank 3 thread OMP 1, or the thread's name in a program of one process."""
+    process = int(trace.places.process[location])
+    name = str(trace.locations["name"][location])
+    several = np.count_nonzero((trace.places.process == process) & ~trace.locations["helper"]) > 1
+    if trace.processes.rows < 2:
+        return name
+    rank = int(trace.processes["rank"][process]) if process >= 0 else -1
+    text = f"rank {rank}" if rank >= 0 else str(trace.processes["name"][process])
+    return f"{text}, {name}" if several else text
+
+
+def who_all(trace: Source, locations: list[int]) -> str:
+    """Locations in a sentence: rank 3, ranks 0-2, 4 threads."""
+    if len(locations) == 1:
+        return who(trace, locations[0])
+    process = trace.places.process[np.array(locations, np.int64)]
+    ranks = sorted({int(row) for row in process if row >= 0})
+    if trace.processes.rows < 2:
+        return f"{len(locations)} threads"
+    if len(ranks) == 1:
+        return f"{len(locations)} threads of rank {ranks[0]}"
+    return f"ranks {ranges(ranks)}"
+
+
+def who_ranks(trace: Source, locations: list[int]) -> str:
+    """The processes of locations in a sentence: rank 3, or ranks 0-2."""
+    masters: dict[int, int] = {}
+    for location in locations:
+        masters.setdefault(int(trace.places.process[location]), location)
+    ranks = sorted(row for row in masters if row >= 0)
+    if len(ranks) == len(masters) and np.all(trace.processes["rank"][ranks] >= 0):
+        return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranges(ranks)}"
+    return who_all(trace, [*masters.values()])
+
+
+def path_source(trace: Source, paths: Table, path: int) -> str:
+    """file:line of a path's region, "" if unknown. (Some tools give library functions a file that is none.)"""
+    row = int(paths["region"][path])
+    return source_text(trace.regions, row) if row >= 0 and has_line(trace.regions["line"][row]) else ""
+
+
+def _caller(trace: Source, paths: Table, path: int) -> int:
+    """The nearest path above of the program's own code, 0 for none."""
+    path = int(paths["parent"][path])
+    while path > 0 and CLASSES[CLASS_OF[trace.regions["activity"][paths["region"][path]]]] != "user":
+        path = int(paths["parent"][path])
+    return max(0, path)
+
+
+def place_text(trace: Source, paths: Table, path: int) -> str:
+    """A path in a sentence: step (heat.c:41), or MPI_Recv in exchange (heat.c:60), or MPI_Recv."""
+    row = int(paths["region"][path])
+    if row < 0:
+        return "the program outside of recorded calls"
+    name, source = str(trace.regions["name"][row]), path_source(trace, paths, path)
+    if name.startswith("!$omp"):
+        return name
+    if source:
+        return f"{name} ({_short(source)})"
+    caller = _caller(trace, paths, path)
+    if not caller:
+        return name
+    inside = str(trace.regions["name"][int(paths["region"][caller])])
+    where = path_source(trace, paths, caller)
+    return f"{name} in {inside}" + (f" ({_short(where)})" if where else "")
+
+
+def named_place(facts: RunFacts, names: tuple[str, ...]) -> str:
+    """place_text of the path with these names."""
+    row = find_path(facts, names)
+    return (
+        place_text(facts.trace, facts.paths, row)
+        if row
+        else (names[-1] if names else place_text(facts.trace, facts.paths, 0))
+    )
+
+
+def find_path(facts: RunFacts, names: tuple[str, ...]) -> int:
+    """The row of facts.paths with these names, 0 for none."""
+    known: Array = facts.trace.regions["name"]
+    at = {0}
+    for name in names:
+        below = np.flatnonzero(np.isin(facts.paths["parent"], list(at)))
+        at = {int(row) for row in below if row and str(known[facts.paths["region"][row]]) == name}
+    return min(at, default=0) if names else 0
+
+
+def _short(source: str) -> str:
+    """A source without its directories."""
+    return source.rpartition("/")[2]

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Limits of a diagnosis: cores shared by ranks, missing ranks and events, a run without MPI, windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from vtrace.analysis.findings.run_facts import RunFacts
+from vtrace.console import some
+from vtrace.io.archive.properties import CORES
+
+_MOST = 1 << 16
+"""Cores of a list to count at most, since a damaged list may name any numbers."""
+
+
+def cores(text: str) -> set[int]:
+    """The numbers in a list such as 0-3,8; empty for any other text."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if not (first.isascii() and first.isdigit()) or (last and not (last.isascii() and last.isdigit())):
+            return set()
+        begin, end = int(first[:9]), int((last or first)[:9])
+        found.update(range(begin, min(end, begin + _MOST) + 1))
+    return found
+
+
+def oversubscribed(trace: Any) -> str:
+    """A line about ranks that share cores, "" if there are none, or if the cores are not known."""
+    table = trace.group_properties
+    mine = table["name"] == CORES
+    known = dict(zip(table["group"][mine].tolist(), map(str, table["value"][mine].tolist()), strict=True))
+    hosts: dict[str, tuple[int, set[int]]] = {}
+    for row in trace.processes.records():
+        if row["rank"] >= 0 and (usable := cores(known.get(row["group"], ""))):
+            ranks, before = hosts.get(row["host"], (0, set[int]()))
+            hosts[row["host"]] = ranks + 1, before | usable
+    crowded = [(host, ranks, len(usable)) for host, (ranks, usable) in sorted(hosts.items()) if ranks > len(usable)]
+    if not crowded:
+        return ""
+    host, ranks, count = crowded[0]
+    more = f" (and {len(crowded) - 1} more hosts)" if len(crowded) > 1 else ""
+    return (
+        f"{ranks} ranks shared {some(count, 'core')} on {host}{more}: ranks that wait in MPI take time from those that "
+        "work, so waits and delays here show this, not the program; run at most one rank per core"
+    )
+
+
+def limits(facts: RunFacts) -> Iterator[str]:
+    """Lines about what a diagnosis cannot know, the most important one first."""
+    trace, window = facts.trace, facts.window
+    if crowded := oversubscribed(trace):
+        yield crowded
+    if missing := trace.vtrace.get("ABOUT", {}).get("missing_ranks"):
+        yield f"ranks {missing} are missing in the archive: waits for them have no cause here"
+    if trace.processes.rows > 1 and np.any(trace.processes["rank"] >= 0) and not facts.has_mpi:
+        yield "no calls of MPI were recorded: waits of ranks for each other are unknown"
+    if window.start is not None or window.stop is not None:
+        yield "a part of the run: waits for calls outside of --from and --to are left out"
+    yield from trace.caveats(**window.of_recording())

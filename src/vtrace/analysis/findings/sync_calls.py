@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calls in which threads may wait for others, with their call paths, and tables of waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.question import Answer
+from vtrace.analysis.questions.details import present
+from vtrace.analysis.questions.profile import KeptSlices, SlicePart, joined_paths
+from vtrace.analysis.replay import Replay
+from vtrace.analysis.table import Array, Table, add_up, group
+from vtrace.io.archive.batches import Batch
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+CALL = np.dtype([
+    ("location", "i8"), ("process", "i8"), ("begin", "i8"), ("end", "i8"), ("region", "i8"), ("path", "i8"),
+    ("kind", "i8"),
+])  # fmt: skip
+"""A call: rows of locations, processes, regions and call paths; ns; the kind of its region."""
+_MOST = 4_000_000
+"""Calls to keep; beyond it the shortest are left out."""
+
+
+@dataclass
+class Waits:
+    """Waits, one by one: columns of one length, as those of Trace.thread_waits; time: ns."""
+
+    kind: Array
+    path: Array
+    location: Array
+    partner: Array
+    partner_path: Array
+    time: Array
+
+
+class _SyncPart(SlicePart):
+    """The wanted calls and events of one location."""
+
+    def __init__(self, owner: SyncCalls[Any]) -> None:
+        super().__init__(owner)
+        self.wanted = owner.region_kinds >= 0
+        self.names = owner.events
+        self.replay: Replay | None = None
+        self.events: dict[str, list[Array]] = {name: [] for name in self.names}
+
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
+        super().batch(batch, replay)
+        for name, found in present(batch, *self.names):
+            keys = ("lock", "order") if "Lock" in name else ("ref", "count")
+            self.events[name].append(np.stack([found[key].astype(np.int64) for key in (*keys, "time")], axis=1))
+
+    def add(self, replay: Replay) -> None:
+        slices = replay.slices()
+        kept = slices[self.wanted[slices["region"]] & (slices["end"] - slices["begin"] >= self.owner.shortest)]
+        if len(kept):
+            with self.owner.lock:
+                self.found.append(kept)
+                self.owner.more(len(kept))
+
+    def end(self, replay: Replay | None) -> None:
+        super().end(replay)
+        self.replay = replay
+
+
+class SyncCalls(KeptSlices[Answer]):
+    """Keeps the calls of some regions with their call paths, and the events that end waits. Several of these, but no
+    other KeptSlices, may be questions of one pass."""
+
+    paths = True
+    events: tuple[str, ...] = ()
+    """Kinds of events to keep: locks' and threads'."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        super().__init__(most)
+
+    def region_kinds_of(self, trace: Source) -> Array:
+        """(regions,) the kind of each region's calls, -1: not kept."""
+        raise NotImplementedError
+
+    def begin(self, trace: Source, start: int, stop: int) -> None:
+        super().begin(trace, start, stop)
+        self.region_kinds = self.region_kinds_of(trace)
+
+    def part(self, trace: Source, location: int) -> SlicePart:
+        part = _SyncPart(self)
+        self.all.append(part)
+        return part
+
+    def calls(self) -> tuple[Array, Table, dict[str, Array]]:
+        """The calls (CALL) by location and begin; the call paths; by kind of event (n, 5): process, location, two ids,
+        time."""
+        place = self.trace.places.process
+        paths, maps, _ = joined_paths({at: part for at, part in self.parts.items() if isinstance(part, _SyncPart)})
+        parts = []
+        events = {name: [np.empty((0, 5), np.int64)] for name in self.events}
+        for location, found in self.left():
+            part = self.parts[location]
+            assert isinstance(part, _SyncPart)
+            number = maps[id(part.replay)]
+            parts += [self._rows(location, slices, number) for slices in found]
+            for name, each in part.events.items():
+                where = [np.broadcast_to([place[location], location], (len(rows), 2)) for rows in each]
+                events[name] += [np.concatenate(pair, axis=1) for pair in zip(where, each, strict=True)]
+        calls = np.concatenate([np.empty(0, CALL), *parts])
+        by = np.lexsort((calls["begin"], calls["location"]))
+        return calls[by], paths, {name: np.concatenate(each) for name, each in events.items()}
+
+    def _rows(self, location: int, slices: Array, number: Array) -> Array:
+        rows = np.zeros(len(slices), CALL)
+        rows["location"], rows["process"] = location, self.trace.places.process[location]
+        for name in ("begin", "end", "region"):
+            rows[name] = slices[name]
+        rows["path"], rows["kind"] = number[slices["path"]], self.region_kinds[slices["region"]]
+        return rows
+
+    def table(self, found: list[Waits], kinds: tuple[str, ...], paths: Table, bounds: tuple[int, ...] = ()) -> Table:
+        """The waits of equal kind, path, location, partner and partner's path as one row each: time_ns, count."""
+        lines = [f"waits in calls shorter than {self.shortest} ns are left out"] if self.dropped else []
+        return add_up_waits(found, kinds, paths, bounds, lines)
+
+
+def add_up_waits(
+    found: list[Waits], kinds: tuple[str, ...], paths: Table, bounds: tuple[int, ...], lines: list[str]
+) -> Table:
+    """See SyncCalls.table. lines: about waits that are left out."""
+    names = ("kind", "path", "location", "partner", "partner_path")
+    columns = {name: np.concatenate([np.empty(0, np.int64), *(getattr(w, name) for w in found)]) for name in names}
+    time = np.concatenate([np.empty(0, np.int64), *(w.time for w in found)])
+    first, member = group(list(columns.values()))
+    table = Table(
+        {name: column[first] for name, column in columns.items()}
+        | {"time_ns": add_up(member, time, len(first)), "count": np.bincount(member, minlength=len(first))},
+        kinds=kinds, paths=paths, bounds=tuple(kinds[kind] for kind in bounds), lines=lines,
+    )  # fmt: skip
+    return table.order("time_ns")
+
+
+def outermost_calls(calls: Array) -> Array:
+    """The calls that are in no other of these, by location and begin."""
+    if not len(calls):
+        return calls
+    base = calls["location"] * (int(calls["end"].max()) + 1)
+    latest = np.maximum.accumulate(base + calls["end"])
+    found: Array = calls[np.append(True, base[1:] + calls["begin"][1:] >= latest[:-1])]
+    return found

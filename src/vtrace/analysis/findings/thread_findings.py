@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Findings about threads: OpenMP's barriers, serial parts, critical regions and locks, joins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.run_facts import RunFacts, place_text, who, who_all
+from vtrace.analysis.findings.thread_waits import API, CRITICAL, EXPLICIT, IDLE, IMPLICIT, JOIN, KINDS, MUTEX
+from vtrace.analysis.questions.profile import path_names
+from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.table import Array, Table, add_up, group
+
+_BARRIERS, _LOCKS = (EXPLICIT, IMPLICIT), (CRITICAL, API, MUTEX)
+_CONSTRUCTS = ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
+_SHOWS = ("diagnose", "--about", "openmp")
+_MOST_OF = 0.6
+"""The share of a loss from which on one thread is its culprit."""
+
+
+def thread_findings(facts: RunFacts, waits: Table) -> Iterator[Finding]:
+    """Findings of any size. waits: of Trace.thread_waits."""
+    kind = waits["kind"]
+    for kinds in (_BARRIERS, _LOCKS):
+        mine = waits.take(np.isin(kind, kinds))
+        for path, rows in _by_region(facts, mine):
+            yield (_barrier if kinds is _BARRIERS else _lock)(facts, mine, path, rows)
+    yield from _idle(facts, waits.take(kind == IDLE))
+    yield from _joins(facts, waits.take(kind == JOIN))
+
+
+def _by_region(facts: RunFacts, waits: Table) -> Iterator[tuple[int, Array]]:
+    """The waits of each region: the path with the most time, and the rows."""
+    regions = waits.paths["region"][waits["path"]]
+    first, member = group([regions])
+    for number in range(len(first)):
+        rows = np.flatnonzero(member == number)
+        yield int(waits["path"][rows[np.argmax(waits["time_ns"][rows])]]), rows
+
+
+def _share_of(waits: Table, rows: Array) -> tuple[int, float]:
+    """The partner that most time is waited for, and its share."""
+    first, member = group([waits["partner"][rows]])
+    sums = add_up(member, waits["time_ns"][rows], len(first))
+    best = int(np.argmax(sums))
+    return int(waits["partner"][rows][first[best]]), float(sums[best] / max(1, sums.sum()))
+
+
+def _base(facts: RunFacts, waits: Table, path: int, rows: Array) -> dict[str, object]:
+    trace = facts.trace
+    loss = int(waits["time_ns"][rows].sum())
+    return {
+        "loss_ns": loss, "share": loss / facts.whole, "evidence": _SHOWS,
+        "callpath": tuple(path_names(waits.paths, trace.regions["name"], path)),
+        "region": facts.region_name(waits.paths, path), "source": facts.region_source(waits.paths, path),
+        "ranks": facts.ranks_of(waits["location"][rows]), "start": facts.window.start, "stop": facts.window.stop,
+    }  # fmt: skip
+
+
+def _construct(facts: RunFacts, paths: Table, path: int) -> str:
+    """The place of a barrier: at the end of a worksharing construct or of a parallel region, or in the barrier."""
+    role, above = str(facts.trace.regions["role"][int(paths["region"][path])]), int(paths["parent"][path])
+    ends = str(facts.trace.regions["role"][int(paths["region"][above])]) if above > 0 else ""
+    if role == "IMPLICIT_BARRIER" and ends in _CONSTRUCTS:
+        return f"at the end of {place_text(facts.trace, paths, above)}"
+    return f"in {place_text(facts.trace, paths, path)}"
+
+
+def _barrier(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
+    base = _base(facts, waits, path, rows)
+    partner, part = _share_of(waits, rows)
+    where = _construct(facts, waits.paths, path)
+    loss = span(int(waits["time_ns"][rows].sum()))
+    if part >= _MOST_OF and partner >= 0:
+        culprit = who(facts.trace, partner)
+        text = f"threads wait {loss} {where}: most of it for {culprit}, which has more work"
+    else:
+        culprit = ""
+        text = f"threads wait {loss} {where}: the work is uneven, for a different thread each time"
+    return Finding("omp_imbalance", text=text, culprit=culprit, **base)  # type: ignore[arg-type]
+
+
+def _lock(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
+    base = _base(facts, waits, path, rows)
+    count = int(waits["count"][rows].sum())
+    locations = sorted({*waits["location"][rows].tolist()})
+    text = (
+        f"{who_all(facts.trace, locations)} wait{'s' * (len(locations) == 1)} "
+        f"{span(int(waits['time_ns'][rows].sum()))} for the lock of {place_text(facts.trace, waits.paths, path)}, "
+        f"{'once' if count == 1 else f'{count:,} times'}"
+    )
+    partner, part = _share_of(waits, rows)
+    culprit = who(facts.trace, partner) if part >= _MOST_OF and partner >= 0 else ""
+    return Finding("lock", text=text, culprit=culprit, **base)  # type: ignore[arg-type]
+
+
+def _idle(facts: RunFacts, waits: Table) -> Iterator[Finding]:
+    """One finding for all idle threads, with the serial call path that lasts longest."""
+    if not waits.rows:
+        return
+    rows = np.arange(waits.rows)
+    sums = add_up(waits["path"], waits["time_ns"], waits.paths.rows)
+    path = int(np.argmax(sums))
+    base = _base(facts, waits, path, rows)
+    locations = sorted({*waits["location"].tolist()})
+    text = (
+        f"{who_all(facts.trace, locations)} {'are' if len(locations) > 1 else 'is'} idle for "
+        f"{span(int(waits['time_ns'].sum()))} outside of parallel regions, most of it while "
+        f"{place_text(facts.trace, waits.paths, path)} runs on one thread"
+    )
+    yield Finding("omp_serial", text=text, **base)  # type: ignore[arg-type]
+
+
+def _joins(facts: RunFacts, waits: Table) -> Iterator[Finding]:
+    """Joins of threads: the joining thread does nothing meanwhile. The program may well intend this."""
+    for path, rows in _by_region(facts, waits):
+        base = _base(facts, waits, path, rows)
+        partner, part = _share_of(waits, rows)
+        last = f", most of it for {who(facts.trace, partner)}" if part >= _MOST_OF and partner >= 0 else ""
+        where = place_text(facts.trace, waits.paths, path)
+        text = f"{where} waits {span(int(waits['time_ns'][rows].sum()))} for threads to end{last}"
+        yield Finding("join", text=text, culprit=who(facts.trace, partner) if last else "", **base)  # type: ignore[arg-type]
+
+
+OPENMP_KINDS = tuple(kind for kind in KINDS if kind.startswith("omp_"))
+"""The kinds of waits in OpenMP."""

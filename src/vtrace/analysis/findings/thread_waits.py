@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Wait states of threads: barriers of OpenMP, idle threads, critical regions and locks, joins. Times by the recorded
+events, names of the kinds as in Scalasca."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.activity import ACTIVITIES
+from vtrace.analysis.findings.sync_calls import CALL, SyncCalls, Waits, outermost_calls
+from vtrace.analysis.questions.path_sums import outermost
+from vtrace.analysis.table import Array, Table
+
+if TYPE_CHECKING:
+    from vtrace.analysis.findings.run_facts import RunFacts
+    from vtrace.analysis.source import Source
+
+KINDS = (
+    "omp_ebarrier_wait", "omp_ibarrier_wait", "omp_lock_contention_critical", "omp_lock_contention_api",
+    "omp_idle_threads", "pthread_lock_contention_mutex_lock", "pthread_lock_contention_conditional",
+    "pthread_join_wait",
+)  # fmt: skip
+"""The kinds, by their numbers."""
+EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN = range(len(KINDS))
+_TASK, _INSIDE, _PARALLEL = range(100, 103)
+"""Calls that are no waits, but tell when a wait ends: of tasks, of critical sections' bodies, of parallel regions."""
+_ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
+          "TASK": _TASK, "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
+_LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": MUTEX, "pthread_spin_lock": MUTEX,
+          "pthread_mutex_timedlock": MUTEX, "pthread_rwlock_wrlock": MUTEX, "mtx_lock": MUTEX,
+          "pthread_cond_wait": CONDITION, "pthread_cond_timedwait": CONDITION, "cnd_wait": CONDITION}  # fmt: skip
+_EVENTS = ("ThreadAcquireLock", "ThreadReleaseLock", "ThreadWait", "ThreadEnd")
+
+
+def kinds_of(trace: Source) -> Array:
+    """(regions,) the kind of wait of each region's calls, -1 for none."""
+    found = np.full(trace.regions.rows, -1, np.int64)
+    activities = trace.regions["activity"]
+    threaded = np.isin(activities, [ACTIVITIES.index(name) for name in
+                                    ("openmp/region", "openmp/sync", "openmp/task", "threads")])  # fmt: skip
+    for row in np.flatnonzero(threaded).tolist():
+        kind = _ROLES.get(str(trace.regions["role"][row]), _LOCKS.get(str(trace.regions["name"][row]), -1))
+        found[row] = kind
+    return found
+
+
+def _waits(calls: Array, kind: int, partner: Array, partner_path: Array, time: Array) -> Waits:
+    kept = time > 0
+    return Waits(
+        np.full(np.count_nonzero(kept), kind), calls["path"][kept], calls["location"][kept], partner[kept],
+        partner_path[kept], time[kept],
+    )  # fmt: skip
+
+
+class ThreadWaits(SyncCalls[Table]):
+    """Answers Trace.thread_waits for the waits of threads."""
+
+    kinds = frozenset(_EVENTS)
+    events = _EVENTS
+
+    def region_kinds_of(self, trace: Source) -> Array:
+        """The calls to keep."""
+        return kinds_of(trace)
+
+    def answer(self) -> Table:
+        """Rows (kind, path, location, partner, partner_path): time_ns, count, the longest time first; without those of
+        idle threads."""
+        return self.table(*self.waits())
+
+    def waits(self) -> tuple[list[Waits], tuple[str, ...], Table]:
+        """The waits one by one, their kinds and call paths."""
+        calls, paths, events = self.calls()
+        found = [
+            _barriers(calls), _criticals(calls), _joins(calls, events["ThreadWait"], events["ThreadEnd"]),
+            _locks(calls, events["ThreadAcquireLock"], events["ThreadReleaseLock"]), _conditions(calls),
+        ]  # fmt: skip
+        return found, KINDS, paths
+
+    def with_idle_threads(self, facts: RunFacts) -> Table:
+        """answer() with the waits of idle threads. facts: of the same pass."""
+        found, kinds, paths = self.waits()
+        return self.table([*found, idle_threads(facts)], kinds, paths)
+
+
+def _barriers(calls: Array) -> Waits:
+    """A thread waits from its enter to the last one's; tasks that threads run meanwhile are no waiting, and the last
+    end of a task ends the waiting."""
+    mine = _of(calls, EXPLICIT, IMPLICIT)
+    if not len(mine):
+        return _waits(mine, 0, *np.empty((3, 0), np.int64))
+    tasks = _of(calls, _TASK)
+    instance = _instances(mine)
+    count = int(instance.max()) + 1
+    worked, last_task = _tasks_within(mine, tasks)
+    release = np.full(count, np.iinfo(np.int64).min)
+    reached = np.maximum(mine["begin"], last_task)
+    np.maximum.at(release, instance, reached)
+    culprit = np.zeros(count, np.int64)
+    at = np.flatnonzero(reached == release[instance])
+    culprit[instance[at]] = at
+    time = np.minimum(release[instance], mine["end"]) - mine["begin"] - worked
+    time[np.bincount(instance, minlength=count)[instance] < 2] = 0
+    by = mine[culprit[instance]]
+    found = _waits(mine, 0, by["location"], by["path"], time)
+    found.kind = mine["kind"][time > 0]
+    return found
+
+
+def _instances(calls: Array) -> Array:
+    """(n,) the instance of each call of a barrier: calls of one region and process that are open at the same time, one
+    of each location. calls: by location and begin."""
+    order = np.lexsort((calls["begin"], calls["region"], calls["process"]))
+    found = np.zeros(len(calls), np.int64)
+    number, key, first_end, members = -1, (-1, -1), 0, set[int]()
+    columns = (calls[name][order].tolist() for name in ("process", "region", "begin", "end", "location"))
+    for row, process, region, begin, end, location in zip(order.tolist(), *columns, strict=True):
+        if (process, region) != key or begin > first_end or location in members:
+            number, key, first_end, members = number + 1, (process, region), end, set()
+        first_end = min(first_end, end)
+        members.add(location)
+        found[row] = number
+    return found
+
+
+def _tasks_within(calls: Array, tasks: Array) -> tuple[Array, Array]:
+    """For each call: ns of tasks inside (of the same location), and the end of the last one, or a time before all."""
+    worked, last = np.zeros(len(calls), np.int64), np.full(len(calls), np.iinfo(np.int64).min)
+    if not len(tasks):
+        return worked, last
+    key = {int(location): number for number, location in enumerate(np.unique(calls["location"]))}
+    span = int(max(calls["end"].max(), tasks["end"].max())) + 1
+
+    def line(location: Array, time: Array) -> Array:
+        """Times of all locations on one line."""
+        place: Array = np.array([key.get(int(one), -1) for one in location.tolist()], np.int64)
+        return place * span + time
+
+    tasks = tasks[np.isin(tasks["location"], list(key))]
+    outer = outermost_calls(tasks)
+    sums = np.concatenate([[0], np.cumsum(outer["end"] - outer["begin"])])
+    begins = line(outer["location"], outer["begin"])
+    low = np.searchsorted(begins, line(calls["location"], calls["begin"]), "left")
+    high = np.searchsorted(begins, line(calls["location"], calls["end"]), "left")
+    some = high > low
+    worked[some] = sums[high[some]] - sums[low[some]]
+    last[some] = outer["end"][high[some] - 1]
+    return worked, last
+
+
+def _criticals(calls: Array) -> Waits:
+    """A thread waits from the begin of the directive to the begin of the block inside; without a block it did not."""
+    mine, bodies = _of(calls, CRITICAL), _of(calls, _INSIDE)
+    span = int(calls["end"].max()) + 1 if len(calls) else 1
+    begins = bodies["location"] * span + bodies["begin"]
+    at = np.searchsorted(begins, mine["location"] * span + mine["begin"], "left")
+    there = at < len(bodies)
+    body = bodies[np.minimum(at, len(bodies) - 1)] if len(bodies) else np.zeros(len(mine), CALL)
+    there &= (body["location"] == mine["location"]) & (body["begin"] < mine["end"])
+    time = np.where(there, body["begin"] - mine["begin"], 0)
+    partner, partner_path = np.full((2, len(mine)), -1)
+    order = np.lexsort((mine["end"], mine["process"]))
+    ends = (mine["process"] * span + mine["end"])[order]
+    before = np.searchsorted(ends, mine["process"] * span + body["begin"], "right") - 1
+    for row in np.flatnonzero(time > 0).tolist():
+        holder = int(order[before[row]]) if before[row] >= 0 else -1
+        if holder >= 0 and holder != row and mine["process"][holder] == mine["process"][row]:
+            partner[row], partner_path[row] = mine["location"][holder], mine["path"][holder]
+    return _waits(mine, CRITICAL, partner, partner_path, time)
+
+
+def _locks(calls: Array, acquired: Array, released: Array) -> Waits:
+    """A thread waits from its enter to the moment when it gets a lock that another thread released meanwhile."""
+    mine = _of(calls, API, MUTEX)
+    span = max([1, *(int(each.max()) + 1 for each in (calls["end"], acquired[:, 4], released[:, 4]) if len(each))])
+    got = acquired[np.lexsort((acquired[:, 4], acquired[:, 1]))]
+    at = np.searchsorted(got[:, 1] * span + got[:, 4], mine["location"] * span + mine["begin"], "left")
+    partner, partner_path, time = np.full(len(mine), -1), np.full(len(mine), -1), np.zeros(len(mine), np.int64)
+    given = {tuple(row[[0, 2, 3]].tolist()): (int(row[1]), int(row[4])) for row in released}
+    for row, place in enumerate(at.tolist()):
+        if place >= len(got) or got[place, 1] != mine["location"][row] or got[place, 4] > mine["end"][row]:
+            continue
+        process, _, lock, order, when = got[place].tolist()
+        holder, left = given.get((process, lock, order - 1), (-1, -1))
+        if left > mine["begin"][row] and holder != mine["location"][row]:
+            partner[row], time[row] = holder, when - mine["begin"][row]
+    found = _waits(mine, API, partner, partner_path, time)
+    found.kind = mine["kind"][time > 0]
+    return found
+
+
+def _of(calls: Array, *kinds: int) -> Array:
+    found: Array = calls[np.isin(calls["kind"], kinds)]
+    return found
+
+
+def idle_threads(facts: RunFacts) -> Waits:
+    """While a process runs outside of parallel regions, each of its other OpenMP threads is idle: rows as of one wait
+    for each call path of the process's first thread and each idle thread."""
+    trace, regions = facts.trace, facts.paths["region"]
+    kinds = np.append(kinds_of(trace), -1)[regions]
+    parallel = outermost(facts.paths["parent"], kinds == _PARALLEL) > 0
+    forked = np.unique(facts.numbers["location"][parallel[facts.numbers["path"]]])
+    rows: list[tuple[int, int, int, int]] = []
+    for process, master in facts.masters.items():
+        workers = [int(row) for row in forked if trace.places.process[row] == process and row != master]
+        serial = np.where(parallel, 0, facts.exclusive([master]))
+        rows += [
+            (path, worker, master, int(serial[path])) for worker in workers for path in np.flatnonzero(serial).tolist()
+        ]
+    path, location, partner, time = np.array(rows, np.int64).reshape(len(rows), 4).T
+    return Waits(np.full(len(rows), IDLE), path, location, partner, path, time)
+
+
+def _conditions(calls: Array) -> Waits:
+    """Whole calls that wait for a condition."""
+    mine = _of(calls, CONDITION)
+    nobody = np.full(len(mine), -1)
+    return _waits(mine, CONDITION, nobody, nobody, mine["end"] - mine["begin"])
+
+
+def _joins(calls: Array, waited: Array, ended: Array) -> Waits:
+    """A thread waits from its enter to the end of the thread that it joins."""
+    mine = _of(calls, JOIN)
+    span = max([1, *(int(each.max()) + 1 for each in (calls["end"], waited[:, 4]) if len(each))])
+    known = {tuple(row[[0, 2, 3]].tolist()): (int(row[1]), int(row[4])) for row in ended}
+    waited = waited[np.lexsort((waited[:, 4], waited[:, 1]))]
+    at = np.searchsorted(waited[:, 1] * span + waited[:, 4], mine["location"] * span + mine["begin"], "left")
+    partner, time = np.full(len(mine), -1), np.zeros(len(mine), np.int64)
+    for row, place in enumerate(at.tolist()):
+        if place >= len(waited) or waited[place, 1] != mine["location"][row] or waited[place, 4] > mine["end"][row]:
+            continue
+        partner[row], when = known.get(tuple(waited[place, [0, 2, 3]].tolist()), (-1, 0))
+        time[row] = min(when, mine["end"][row]) - mine["begin"][row]
+    return _waits(mine, JOIN, partner, np.full(len(mine), -1), time)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace diagnose: show why a run takes its time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vtrace.commands.completion import complete_target
+from vtrace.commands.window import opened, stale_lines, title, window_options
+from vtrace.console import NORMAL, Console, environment_level
+from vtrace.text import json_text, plain
+
+if TYPE_CHECKING:
+    from vtrace.analysis.findings.diagnosis import Diagnosis
+    from vtrace.analysis.selection import Patterns
+    from vtrace.analysis.trace import Trace
+
+
+@click.command()
+@click.argument("archives", nargs=-1, required=True, metavar="ARCHIVE...", shell_complete=complete_target)
+@click.option("--about", type=click.Choice(("waits", "io", "openmp")), help="Only this subject, with all its tables.")
+@click.option("--iteration", metavar="NAME", help="A call of region NAME is an iteration [default: what repeats].")
+@click.option(
+    "--select", "chosen", metavar="KIND=PATTERN", multiple=True,
+    help="Only losses of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
+)  # fmt: skip
+@click.option("--top", metavar="N", type=click.IntRange(1), default=10, show_default=True, help="Rows in each table.")
+@click.option(
+    "--fail-below", metavar="X", type=click.FloatRange(0, 1),
+    help="Return 1 if the parallel efficiency is below X, such as 0.8, or unknown.",
+)  # fmt: skip
+@window_options
+@click.option("--json", "as_json", is_flag=True, help="Print findings and all rows of all tables as JSON; times in ns.")
+def command(
+    archives: tuple[str, ...], about: str | None, iteration: str | None, chosen: tuple[str, ...], top: int,
+    fail_below: float | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Findings come first, the largest loss of time first: where, who, why, how certain, and the command that shows the
+    evidence. Then tables of wait states, efficiencies and iterations. Several archives of one program with different
+    numbers of ranks: how it scales. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by
+    any tool.
+
+    \b
+    Examples:
+      vtrace diagnose heat
+      vtrace diagnose heat --about io
+      vtrace diagnose heat --iteration step --from 25% --to 75%
+      vtrace diagnose heat --fail-below 0.8          in tests: returns 1 below 80 %
+      vtrace diagnose heat_4 heat_8 heat_16          how it scales
+    """
+    from vtrace.analysis.selection import Patterns, Selection
+
+    console = Console("vtrace", environment_level("vtrace"))
+    patterns = Patterns.of_options(chosen)
+    traces = [opened(archive) for archive in archives]
+    found = []
+    for trace in traces:
+        window = patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers))
+        found.append(trace.diagnosis(window, iteration))
+    if as_json:
+        made = [_data(trace, one, about or "", patterns) for trace, one in zip(traces, found, strict=True)]
+        click.echo(json_text(made[0] if len(made) == 1 else {"runs": made}, indent=1))
+    else:
+        for number, (trace, one) in enumerate(zip(traces, found, strict=True)):
+            click.echo("\n" * bool(number) + click.style(plain(title(trace)), bold=True))
+            _show(one, about or "", patterns, top)
+    if fail_below is not None:
+        _judge(console, traces, found, fail_below)
+
+
+def after_unifying(archive: Path, console: Console) -> None:
+    """Prints the findings of a new archive, and keeps them in its directory."""
+    from vtrace.analysis.findings.stored import store_findings
+    from vtrace.analysis.selection import Patterns, Selection
+
+    trace = opened(str(archive))
+    found = trace.diagnosis(Selection())
+    store_findings(trace, found.findings, found.notes)
+    if console.level >= NORMAL:
+        _show(found, "", Patterns(), 0)
+
+
+def _data(trace: Trace, found: Diagnosis, about: str, patterns: Patterns) -> dict[str, Any]:
+    from vtrace.reports import diagnose_sheets as sheets
+    from vtrace.reports import io_story
+    from vtrace.reports.sheet import data
+
+    keys = ("kind", "loss_ns", "share", "region", "callpath", "ranks", "culprit", "certainty", "caveats", "command")
+    chosen = sheets.selected(sheets.findings_about(found.findings, about), patterns)
+    waits = [
+        {key: row[key] for key in ("kind", "callpath", "location", "partner", "time_ns", "count")}
+        for row in sheets.waits(found, about, patterns).rows
+    ]
+    table = found.iteration_table
+    return {
+        "archive": str(trace.path),
+        "findings": [{key: getattr(one, key) for key in keys} for one in chosen],
+        "waits": waits, "efficiencies": sheets.efficiency_values(found), "critical_path": [
+            {key: row[key] for key in ("callpath", "location", "time_ns")}
+            for row in sheets.critical_path(found, patterns).rows
+        ],
+        "iterations": {
+            "region": table.region, "source": table.source, "basis": table.basis, "drift": table.drift,
+            "slow": [list(run) for run in table.slow], "rows": sheets.iterations(found).rows,
+        },
+        "notes": [*stale_lines(trace), *found.notes],
+        **({"io": data(io_story.sheets(io_story.read_io(found.facts), 1, ""))} if about == "io" else {}),
+    }  # fmt: skip
+
+
+def _show(found: Diagnosis, about: str, patterns: Patterns, top: int) -> None:
+    """Prints the findings, and top rows of each table."""
+    from vtrace.reports import diagnose_sheets as sheets
+    from vtrace.reports import io_story
+    from vtrace.reports.sheet import show
+
+    for line in found.notes:
+        click.echo(f"  {plain(line)}")
+    click.echo(f"  {plain(sheets.headline(found))}\n")
+    chosen = sheets.selected(sheets.findings_about(found.findings, about), patterns)
+    if chosen and chosen[0].kind != "computation":
+        click.echo("Findings; 100 % are the time of all threads")
+    else:
+        click.echo("No loss above 2 % of the time of all threads was found")
+    for line in sheets.lines(chosen, found.facts.trace.processes.rows):
+        click.echo(plain(line))
+    if not top:
+        return
+    where = "--top shows more, all with --json"
+    made = [sheets.waits(found, about, patterns).cut(top, where)]
+    if not about:
+        made += [sheets.efficiencies(found), sheets.critical_path(found, patterns).cut(top, where)]
+        made.append(sheets.iterations(found))
+    if about == "io":
+        numbers = io_story.read_io(found.facts)
+        click.echo(f"\n{plain(io_story.line(numbers))}")
+        made += io_story.sheets(numbers, top, where)
+    shown = [each for each in made if each.rows and each.shown != []]
+    if shown:
+        click.echo()
+        show(shown)
+
+
+def _judge(console: Console, traces: list[Trace], found: list[Diagnosis], least: float) -> None:
+    """Ends the command with exit code 1 if an efficiency is below the least one, or unknown."""
+    import numpy as np
+
+    failed = False
+    for trace, one in zip(traces, found, strict=True):
+        table = one.mpi.efficiencies if one.mpi else None
+        value = float(table["parallel"][0]) if table is not None and table.rows else float("nan")
+        if not np.isfinite(value):
+            console.warn(f"{title(trace)}: the parallel efficiency is unknown")
+        elif value < least:
+            console.warn(f"{title(trace)}: the parallel efficiency is {value:.3f}, below {least:g}")
+        failed |= not value >= least
+    if failed:
+        raise SystemExit(1)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The findings of vtrace diagnose as text, and its tables."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from vtrace.analysis.findings.diagnosis import Diagnosis
+from vtrace.analysis.findings.finding import EXACT, Finding
+from vtrace.analysis.findings.run_facts import place_text, who
+from vtrace.analysis.questions.profile import path_names
+from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.selection import Patterns
+from vtrace.analysis.table import Array, Table
+from vtrace.console import ranges, some
+from vtrace.reports.sheet import Column, Row, Sheet
+
+_WIDTH = 100
+_BELOW = " " * 6
+_CERTAIN = {EXACT: "by the recorded times"}
+
+ABOUT = {
+    "waits": ("mpi_", "pthread_"), "openmp": ("omp_",), "io": ("io_",), "": ("mpi_", "pthread_", "omp_", "io_"),
+}  # fmt: skip
+"""Beginnings of the kinds of waits for each value of --about."""
+_OF_KIND = {
+    "waits": ("imbalance", "serialisation", "io_by_few_ranks", "mpi_wait", "transfer", "lock", "join"),
+    "openmp": ("omp_imbalance", "omp_serial", "lock"), "io": ("io_by_few_ranks", "io_time"),
+}  # fmt: skip
+
+
+def findings_about(findings: list[Finding], about: str) -> list[Finding]:
+    """The findings that belong to --about."""
+    return [one for one in findings if not about or one.kind in _OF_KIND[about]]
+
+
+def selected(findings: list[Finding], patterns: Patterns) -> list[Finding]:
+    """The findings whose region and call path match --select."""
+    regions = np.array([one.region for one in findings], object)
+    paths = np.array([" > ".join(one.callpath) for one in findings], object)
+    kept = patterns.matching("region", regions) & patterns.matching("path", paths)
+    return [one for one, keep in zip(findings, kept.tolist(), strict=True) if keep]
+
+
+def headline(found: Diagnosis) -> str:
+    """The run in one line: its efficiency, if known, and its threads."""
+    facts = found.facts
+    size = f"{some(len(facts.rows), 'thread')}, {span(facts.elapsed)}"
+    one = found.mpi.efficiencies if found.mpi else None
+    if one is None or not one.rows or not np.isfinite(one["parallel"][0]):
+        return f"{size}; parallel efficiency unknown"
+    parts = [
+        f"{100 * one[name][0]:.0f} % {name.replace('_', ' ')}"
+        for name in ("load_balance", "serialisation", "transfer") if np.isfinite(one[name][0])
+    ]  # fmt: skip
+    return f"{size}; {100 * one['parallel'][0]:.0f} % parallel efficiency = {' x '.join(parts)}"
+
+
+def lines(findings: list[Finding], processes: int) -> Iterator[str]:
+    """The findings as text, each with its evidence. processes: their number in the trace."""
+    for number, one in enumerate(findings, 1):
+        share = f"{100 * one.share:.1f} %"
+        first = textwrap.wrap(f"{share}  {one.text}", _WIDTH, initial_indent=f"{number:>3}  ", subsequent_indent=_BELOW)
+        yield from first
+        yield from textwrap.wrap(_detail(one, processes), _WIDTH, initial_indent=_BELOW, subsequent_indent=_BELOW)
+        yield f"{_BELOW}$ {one.command}"
+
+
+def _detail(one: Finding, processes: int) -> str:
+    parts = [one.kind.replace("_", " ")]
+    if one.ranks and processes > 1 and one.loss_ns:
+        parts.append(
+            f"rank {one.ranks[0]} loses time" if len(one.ranks) == 1 else f"ranks {ranges(one.ranks)} lose time"
+        )
+    parts.append(_CERTAIN.get(one.certainty, one.certainty))
+    if one.callpath:
+        parts.append(" > ".join(one.callpath))
+    return "; ".join(parts)
+
+
+def waits(found: Diagnosis, about: str, patterns: Patterns) -> Sheet:
+    """The wait states, the longest first."""
+    rows: list[Row] = []
+    tables = [found.thread_waits, found.io_waits] + ([found.mpi.waits] if found.mpi else [])
+    for table in tables:
+        rows += _wait_rows(found, table, about, patterns)
+    rows.sort(key=lambda row: -row["time_ns"])
+    columns = [
+        Column("time_ns", "time s", "ns"), Column("count", "waits"), Column("kind", "kind", "text"),
+        Column("location", "waits", "text"), Column("partner", "for", "text"), Column("place", "in", "text"),
+        Column("callpath", kind="path"), Column("bound", "at most", "mark", minor=True),
+    ]  # fmt: skip
+    return Sheet("waits", "Wait states", columns, rows)
+
+
+def _wait_rows(found: Diagnosis, table: Table, about: str, patterns: Patterns) -> Iterator[Row]:
+    trace = found.facts.trace
+    names = trace.regions["name"]
+    allowed = allowed_paths(trace, table.paths, patterns)
+    for r in table.records():
+        kind = str(table.kinds[r["kind"]])
+        if kind.startswith(ABOUT[about]) and allowed[r["path"]]:
+            yield {
+                "kind": kind, "callpath": path_names(table.paths, names, r["path"]),
+                "location": who(trace, r["location"]),
+                "partner": who(trace, r["partner"]) if r["partner"] >= 0 else None, "time_ns": r["time_ns"],
+                "count": r["count"], "place": place_text(trace, table.paths, r["path"]), "bound": kind in table.bounds,
+            }  # fmt: skip
+
+
+def allowed_paths(trace: Any, paths: Table, patterns: Patterns) -> Array:
+    """(paths,) bool: the call paths that match --select by region, class and path."""
+    regions, row = trace.regions, paths["region"]
+    names = np.append(regions["name"], "")
+    classes = np.append(np.array(regions.classes, object)[regions["class"]], "")
+    found: Array = patterns.matching("region", names)[row] & patterns.matching("class", classes)[row]
+    return found & patterns.paths(paths, regions["name"])
+
+
+def efficiencies(found: Diagnosis) -> Sheet:
+    """The factors of parallel efficiency, one row each."""
+    rows: list[Row] = []
+    one = found.mpi.efficiencies if found.mpi else None
+    for name in one if one is not None and one.rows else ():
+        value = one[name][0].item()  # type: ignore[index]
+        if isinstance(value, float) and np.isfinite(value) and not name.endswith("_ns"):
+            rows.append({"factor": name.replace("_", " "), "value": value})
+    return Sheet(
+        "efficiencies", "Efficiencies", [Column("value", "%", "fraction"), Column("factor", "factor", "text")], rows
+    )
+
+
+def efficiency_values(found: Diagnosis) -> dict[str, Any] | None:
+    """The row of Trace.efficiencies for JSON; None: unknown."""
+    one = found.mpi.efficiencies if found.mpi else None
+    if one is None or not one.rows:
+        return None
+    values = {name: column[0].item() for name, column in one.items()}
+    return {name: v if not isinstance(v, float) or np.isfinite(v) else None for name, v in values.items()}
+
+
+def critical_path(found: Diagnosis, patterns: Patterns) -> Sheet:
+    """The time of each call path and location on the critical path, the longest first."""
+    table = found.mpi.critical_path if found.mpi else None
+    columns = [
+        Column("time_ns", "time s", "ns"), Column("share", "%", "fraction"), Column("location", "on", "text"),
+        Column("place", "in", "text"), Column("callpath", kind="path"),
+    ]  # fmt: skip
+    if table is None:
+        return Sheet("critical_path", "Critical path", columns, [])
+    trace = found.facts.trace
+    allowed = allowed_paths(trace, table.paths, patterns)
+    rows: list[Row] = [
+        {"time_ns": r["time_ns"], "share": r["time_ns"] / max(1, table.length_ns),
+         "location": who(trace, r["location"]), "place": place_text(trace, table.paths, r["path"]),
+         "callpath": path_names(table.paths, trace.regions["name"], r["path"])}
+        for r in table.order("time_ns").records() if allowed[r["path"]]
+    ]  # fmt: skip
+    return Sheet("critical_path", f"Critical path: {span(table.length_ns)}", columns, rows)
+
+
+def iterations(found: Diagnosis) -> Sheet:
+    """All iterations; people see the slowest ones."""
+    table, trace = found.iteration_table, found.facts.trace
+    rows: list[Row] = [
+        {"iteration": r["iteration"], "begin_ns": r["begin"], "end_ns": r["end"], "time_ns": r["time_ns"],
+         "mean_ns": r["mean_ns"], "slowest": who(trace, r["location"])}
+        for r in table.records()
+    ]  # fmt: skip
+    columns = [
+        Column("time_ns", "time s", "ns"), Column("mean_ns", "mean s", "ns"), Column("begin_ns", "from s", "ns"),
+        Column("end_ns", "to s", "ns"), Column("iteration", "iteration"), Column("slowest", "slowest", "text"),
+    ]  # fmt: skip
+    of = table.region if table.basis == "calls" else f"the loop around {table.region}"
+    sheet = Sheet("iterations", f"Iterations of {of}: {len(rows):,}, the slowest", columns, rows)
+    sheet.shown = sorted(np.argsort(-table["time_ns"], kind="stable")[:5].tolist())
+    if rows:
+        sheet.notes.append(f"usual: {span(float(np.median(table['time_ns'])))}; drift: {table.drift:.3g}")
+    return sheet
