@@ -52,7 +52,7 @@ CASES = [
     (("vtunify-mpi", "s"), {"sim"}),
     (("vtunify", "--keep"), {"--keeplocal"}),
     (("vtunify", "heat", "--"), {
-        "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--partial", "--salvage", "--report",
+        "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--partial", "--salvage", "--report", "--tiles",
         "--samples", "--no-repair", "--nocompress", "--version", "--help",
     }),
 ]  # fmt: skip

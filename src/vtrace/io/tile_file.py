@@ -12,7 +12,7 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
@@ -97,9 +97,11 @@ class TileFile:
     def __init__(self, data: BinaryIO, index: TileIndex, classes: list[str], problems: list[str]) -> None:
         self._data, self._index, self.classes, self.problems = data, index, classes, problems
         self.bundles = self.bands = sidecar.SidecarTable({})
+        self._keys = index.level * _PER_LEVEL + index.number
         self._times: dict[int, Array] = {}
         self._blocks: dict[int, tuple[Array, Array]] = {}
         self._lock = Lock()
+        self._thread = local()
         self._first = np.searchsorted(index.row, np.arange(int(index.row.max(initial=0)) + 2))
 
     @classmethod
@@ -143,17 +145,18 @@ class TileFile:
         """The levels of a location's tiles, the finest first; none for a location without tiles."""
         if row + 1 >= len(self._first):
             return []
-        found = set(self._index.level[self._first[row] : self._first[row + 1]].tolist())
-        return sorted(found - {BLOCKS, BLOCK_TIMES})
+        found = np.unique(self._keys[self._first[row] : self._first[row + 1]] // _PER_LEVEL)
+        return [level for level in found.tolist() if level not in (BLOCKS, BLOCK_TIMES)]
 
     def bins(self, row: int, level: int, first: int, stop: int) -> Array:
         """(columns, n) uint64: the bins of a location from first on, before stop, as far as there are any.
 
         columns: those of COLUMN. Raises FormatError."""
-        begin, end = self._first[row], self._first[row + 1]
-        mine = begin + np.flatnonzero(self._index.level[begin:end] == level)
-        wanted = mine[(self._index.number[mine] >= first // BINS) & (self._index.number[mine] * BINS < stop)]
-        parts = [self._tile(int(tile), first, stop) for tile in wanted]
+        tiles = max(first, 0) // BINS, min(-(-stop // BINS), _PER_LEVEL)
+        ends = [level * _PER_LEVEL + tile for tile in tiles]
+        begin = self._first[row]
+        wanted = begin + np.searchsorted(self._keys[begin : self._first[row + 1]], ends)
+        parts = [self._tile(tile, first, stop) for tile in range(*wanted.tolist())]
         return np.concatenate([np.empty((self._columns, 0), np.uint64), *parts], axis=1)
 
     def _tile(self, tile: int, first: int, stop: int) -> Array:
@@ -165,10 +168,12 @@ class TileFile:
         """Unpacks a frame, of most bytes at most. Raises FormatError."""
         import zstandard
 
+        if (unpacker := getattr(self._thread, "unpacker", None)) is None:
+            unpacker = self._thread.unpacker = zstandard.ZstdDecompressor()
         size, offset = int(self._index.bytes[place]), int(self._index.offset[place])
         found = os.pread(self._data.fileno(), min(size, 2 * most), offset)
         try:
-            return unpack(zstandard.ZstdDecompressor().decompress(found, max_output_size=most))
+            return unpack(unpacker.decompress(found, max_output_size=most))
         except (zstandard.ZstdError, ValueError, IndexError) as error:
             raise FormatError(f"a tile of {DATA} is damaged", "remove the file: it is made anew") from error
 
@@ -177,10 +182,8 @@ class TileFile:
         if row + 1 >= len(self._first):
             return None
         begin, end = self._first[row], self._first[row + 1]
-        at = begin + np.searchsorted(
-            self._index.level[begin:end] * _PER_LEVEL + self._index.number[begin:end], level * _PER_LEVEL + number
-        )
-        return int(at) if at < end and self._index.level[at] == level and self._index.number[at] == number else None
+        at = int(begin + np.searchsorted(self._keys[begin:end], level * _PER_LEVEL + number))
+        return at if at < end and self._keys[at] == level * _PER_LEVEL + number else None
 
     def block_times(self, row: int) -> Array:
         """The times (ns) of the first checkpoint of each block of a location. Raises FormatError."""
