@@ -33,6 +33,7 @@ import unified_samples
 import unify
 import user
 import viewing
+import windows
 from measure import Row
 from rich.console import Console
 from rich.table import Table
@@ -57,6 +58,7 @@ MODULES = (
     sampled,
     unified_samples,
     viewing,
+    windows,
 )
 
 

@@ -94,6 +94,24 @@ static void store(struct pyramid *p, uint32_t number)
     o->nbytes += bytes;
 }
 
+VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t columns, uint64_t *values)
+{
+    if (bytes < 3 + columns) return 0;
+    const uint64_t n = tile[0] | (uint64_t)tile[1] << 8;
+    const uint8_t *widths = tile + 3, *at = widths + columns;
+    uint64_t size = 3 + columns;
+    if (!n || n > VT_TILE_BINS || tile[2] != columns) return 0;
+    for (uint64_t c = 0; c < columns; c++) {
+        if (widths[c] > 8 || (widths[c] & (widths[c] - 1))) return 0;
+        size += n * widths[c];
+    }
+    if (size != bytes) return 0;
+    memset(values, 0, columns * VT_TILE_BINS * sizeof *values);
+    for (uint64_t c = 0; c < columns; c++, values += VT_TILE_BINS)
+        for (uint64_t i = 0; widths[c] && i < n; i++, at += widths[c]) memcpy(&values[i], at, widths[c]);
+    return n;
+}
+
 /* ---- Bins ---- */
 
 static void add_share(struct bin *b, struct share s)

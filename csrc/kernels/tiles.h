@@ -78,6 +78,8 @@ VT_EXPORT int vt_tiles_batch(struct vt_pyramid *p, const struct vt_replay *repla
 VT_EXPORT int vt_tiles_end(struct vt_pyramid *p, const struct vt_replay *replay);
 /* Forgets the bytes and tiles so far, which the caller has copied. */
 VT_EXPORT void vt_tiles_clear(struct vt_pyramid *p);
+/* Reads a tile with that many columns: values is [columns][VT_TILE_BINS]. Returns the number of bins, 0 for damage. */
+VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t columns, uint64_t *values);
 /* The finest level of a location with so many events that lasts `end` ns; limits end. */
 uint64_t vt_tiles_level(uint64_t events, int64_t *end);
 /* Adds the next finest bin, of a row that is no location. */

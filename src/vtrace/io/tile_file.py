@@ -9,8 +9,10 @@ order of the table. csrc/kernels/tiles.h describes the bytes of a tile.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from threading import Lock, local
 from typing import BinaryIO, NamedTuple, TypeVar
@@ -21,7 +23,7 @@ from vtrace.errors import FormatError, VtraceError
 from vtrace.io import checkpoints, sidecar
 from vtrace.io.common.arrays import Array
 from vtrace.io.local.heads import open_file
-from vtrace.io.local.schema import Schema
+from vtrace.io.local.schema import Prototypes, Schema, declare, library
 
 TILES = "tiles", 2
 """Name and version of the table."""
@@ -36,7 +38,9 @@ BINS, FAN = _SCHEMA.constants["TILE_BINS"], _SCHEMA.constants["TILE_FAN"]
 BLOCKS, BLOCK_TIMES = 254, 255
 """Levels of the index that have no tiles: blocks of a location's checkpoints (checkpoints.py), and the times of the
 first checkpoint of each block (int64, ns)."""
-_WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_OWN: Prototypes = {
+    "vt_tiles_unpack": (ctypes.c_uint64, [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p]),
+}
 _PER_LEVEL, _KEPT_BLOCKS = 1 << 40, 512
 Found = TypeVar("Found")
 _LARGEST = 3 + 256 + 256 * 8 * BINS
@@ -219,16 +223,15 @@ def _beside(archive: Path, of: str, what: tuple[str, int]) -> sidecar.SidecarTab
 
 
 def _columns(text: bytes, expected: int) -> Array:
-    """The columns of a tile, that many. Raises ValueError or IndexError for damage."""
-    n, count = int.from_bytes(text[:2], "little"), text[2]
-    if not 0 < n <= BINS or count != expected:
-        raise ValueError("size")
-    found = np.zeros((count, n), np.uint64)
-    at = 3 + count
-    for column, width in enumerate(text[3:at]):
-        if width:
-            found[column] = np.frombuffer(text, _WIDTHS.get(width, np.uint64), n, at)
-        at += n * width
-    if at != len(text):
-        raise ValueError("length")
-    return found
+    """The columns of a tile, that many. Raises ValueError for damage."""
+    found = np.empty((expected, BINS), np.uint64)
+    n = _library().vt_tiles_unpack(text, len(text), expected, found.ctypes.data)
+    if not n:
+        raise ValueError("columns")
+    return found[:, :n]
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    declare(library(), _OWN)
+    return library()
