@@ -22,6 +22,16 @@ int vt_perf_find(const char *name, size_t length, struct vt_perf_event *found);
    number of events after which the kernel sends a signal; such an event begins with PERF_EVENT_IOC_REFRESH. Returns a
    descriptor above those that the program's own opens return, with close-on-exec, or -errno. */
 long vt_perf_open(const struct vt_perf_event *event, uint64_t period);
+/* Returns why vt_perf_open has failed. error: -errno. */
+const char *vt_perf_reason(long error);
+
+#pragma GCC visibility pop
+
+#pragma GCC visibility push(default)
+
+/* Lists the events with names for `vtrace counters`, a line each: name, who counts it, meaning, and why this thread
+   cannot count it, empty if it can; separated by tabs. Returns the length. */
+size_t vt_perf_list(char *into, size_t bytes);
 
 #pragma GCC visibility pop
 

@@ -194,13 +194,13 @@ static const char *choose_event(void)
     uint64_t count = 0;
     long length = vt_setting_moment(name, &count);
     event_length = length > 0 ? (size_t)length : strlen(name);
-    if (!vt_perf_find(name, event_length, &rate.event)) return "unknown event";
+    if (!vt_perf_find(name, event_length, &rate.event)) return "unknown event (vtrace counters lists them)";
     if (length <= 0 && !rate.event.counts_time)
         return "say after how many events a sample is taken, as in cycles:1000000";
     if (length > 0) rate.period = count;
     if (rate.event.counts_time && rate.period < LEAST_TIME) return "this event counts ns: give at least 100000";
     long fd = vt_perf_open(&rate.event, rate.period);
-    if (fd < 0) return fd == -ENOENT ? "this processor does not have the event" : vt_reason(fd);
+    if (fd < 0) return vt_perf_reason(fd);
     VT_SYS1(close, fd);
     return NULL;
 }

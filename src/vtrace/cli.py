@@ -21,7 +21,11 @@ _GROUPS = {
             "Show which compilers and MPIs work here, and what is missing.",
         ),
         "settings": ("vtrace.commands.settings", "command", "Show the VT_ settings: value, origin, default, meaning."),
-        "counters": ("vtrace.commands.counters", "command", "Check files of derived events, and compute their values."),
+        "counters": (
+            "vtrace.commands.counters",
+            "command",
+            "List the events of this machine, check files of derived events.",
+        ),
         "filter": ("vtrace.commands.filter", "command", "Check a filter file and show which of its rules match."),
         "score": (
             "vtrace.commands.score",

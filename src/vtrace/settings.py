@@ -22,19 +22,25 @@ class Setting:
     standard: str
 
 
-def rows() -> list[list[str]]:
-    """The rows of vt_settings_list (csrc/core/core.h). The runtime reports wrong values on stderr."""
+def lines_of_runtime(function: str) -> list[list[str]]:
+    """The rows that a function of the runtime lists: vt_settings_list (csrc/core/core.h), vt_perf_list
+    (csrc/providers/perf_events.h). The runtime reports wrong settings on stderr."""
     os.environ["VTRACE_LISTS"] = "settings"  # else the library samples this process when it is loaded
     try:
         runtime = ctypes.CDLL(str(LIB / "libvtrace.so.1"))
     finally:
         del os.environ["VTRACE_LISTS"]  # programs that this process starts are sampled
-    runtime.vt_settings_list.restype = ctypes.c_size_t
-    runtime.vt_settings_list.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    listed = getattr(runtime, function)
+    listed.restype, listed.argtypes = ctypes.c_size_t, [ctypes.c_char_p, ctypes.c_size_t]
     room = ctypes.create_string_buffer(1 << 16)
     sys.stderr.flush()
-    runtime.vt_settings_list(room, len(room))
+    listed(room, len(room))
     return [line.split("\t") for line in room.value.decode(errors="replace").split("\n") if line]
+
+
+def rows() -> list[list[str]]:
+    """The rows of vt_settings_list."""
+    return lines_of_runtime("vt_settings_list")
 
 
 def in_force() -> list[Setting]:

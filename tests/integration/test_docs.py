@@ -69,6 +69,7 @@ TYPED = {
     ("counters.md", "vtrace counters --file flops.events --check"): Typed(
         f"printf '{FLOPS}' > flops.events", ("1080", "FP_ARITH:256B_PACKED_DOUBLE\nPAPI_TOT_CYC\n")
     ),
+    ("counters.md", "vtrace counters"): Typed("true", ("task-clock", "ref-cycles")),
     ("diagnose.md", "vtrace diagnose heat"): Typed(
         UNIFIED + "; mv heat2d.trace heat.trace", ("Findings", "Sizes and order", '"share":'),
         edits=(("--iteration step", "--iteration iterate"),),  # the function of the example

@@ -71,8 +71,24 @@ def own_functions(sample: Item, program: str) -> list[str]:
 def test_stacks_are_the_open_functions(build: Builder, tmp_path: Path, compiler: str, flags: str) -> None:
     """At 10 kHz of elapsed time each stack is the list of functions that are open at that time by their events. They
     may differ by one function just before its enter or after its leave."""
-    program = build("nested_calls.c", compiler=compiler, flags=(flags,))
-    run(program, tmp_path, "400", env={"VT_SAMPLE_RATE": "10000", "VT_SAMPLE_CLOCK": "wall"})
+    compare_stacks(build("nested_calls.c", compiler=compiler, flags=(flags,)), tmp_path, 400)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("compiler", "flags"),
+    [("gcc", ("-O1",)), ("gcc", ("-O2",)), ("gcc", ("-O3",)), ("gcc", ("-O2", "-flto")),
+     ("gcc", ("-O2", "-s", "-rdynamic")), ("clang", ("-O0",)), ("clang", ("-O2",)), ("clang", ("-O3",))],
+)  # fmt: skip
+def test_many_stacks(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
+    """The same for 10^5 stacks in all."""
+    assert compare_stacks(build("nested_calls.c", compiler=compiler, flags=flags), tmp_path, 4000) > 12_500
+
+
+def compare_stacks(program: Path, tmp_path: Path, rounds: int) -> int:
+    """Returns the number of equal stacks."""
+    settings = {"VT_SAMPLE_RATE": "10000", "VT_SAMPLE_CLOCK": "wall", "VT_BUFFER_SIZE": "64M"}
+    run(program, tmp_path, str(rounds), env=settings)
     found = items(tmp_path, "nested_calls")
     open_at: list[str] = []
     events = iter([i for i in found if i["type"] == "record" and i["kind"].startswith("FUNCTION")])
@@ -99,6 +115,7 @@ def test_stacks_are_the_open_functions(build: Builder, tmp_path: Path, compiler:
     assert met["at the border"] < 0.1 * met["equal"]
     assert met["NO_RULE"] + met["STACK"] < 0.02 * met["equal"]
     assert met["DEPTH"] == 0
+    return met["equal"]
 
 
 def test_waiting_counts_by_elapsed_time_only(build: Builder, tmp_path: Path) -> None:

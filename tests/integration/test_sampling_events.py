@@ -13,6 +13,7 @@ import pytest
 
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
+from support.damage.failing_calls import inject, injected
 from support.readers.sample_dump import samples, sums, weights
 from support.tools import call, command
 
@@ -83,8 +84,8 @@ def test_cpu_time_by_an_event(build: Builder, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        ("page-fault:10", "unknown event"),
-        ("r:10", "unknown event"),
+        ("page-fault:10", "unknown event (vtrace counters lists them)"),
+        ("r:10", "unknown event (vtrace counters lists them)"),
         ("page-faults", "say after how many events a sample is taken, as in cycles:1000000"),
         ("task-clock:10", "this event counts ns: give at least 100000"),
     ],
@@ -113,3 +114,30 @@ def test_a_forked_child(build: Builder, tmp_path: Path) -> None:
     found = [item for item in samples(tmp_path, "sampled_forks") if "in_child" in item["stack"]]
     assert len({item["pid"] for item in found}) == 1
     assert 0.3e9 < sum(item["weight"] for item in found) < 1e9
+
+
+@needs_events
+def test_vtrace_counters_lists_the_events(tmp_path: Path) -> None:
+    """Page faults can be counted; a sample by each listed event of the kernel is accepted."""
+    rows = json.loads(call([*command("vtrace"), "counters", "--json"], tmp_path).stdout)
+    there = {row["name"] for row in rows if not row["missing"]}
+    assert {"task-clock", "page-faults", "cpu-migrations"} <= there
+    assert {row["counted_by"] for row in rows} == {"kernel", "processor"}
+    for name in there:
+        env = {"VT_SAMPLE_EVENT": f"{name}:1000000"} | PERF
+        assert "VT_SAMPLE_EVENT" not in call([*command("vtrace"), "run", "true"], tmp_path, env).stderr
+
+
+def test_the_kernel_forbids_events(build: Builder, tmp_path: Path) -> None:
+    """The CPU clock takes the place of the event; vtrace counters says what to do."""
+    program, where = build("sampled.c", flags=("-O1", "-pthread"), plain=True), tmp_path / "run"
+    where.mkdir()
+    forbidden = inject("perf_event_open:error=EACCES", tmp_path / "log")
+    done = call([*forbidden, *command("vtrace"), "run", program, "300", "1"], where, PERF)
+    line = "vtrace: VT_SAMPLE_EVENT=task-clock: the kernel does not allow the event; cpu is used as VT_SAMPLE_CLOCK"
+    assert done.stderr.splitlines()[0] == line
+    assert injected(tmp_path / "log")
+    assert weights(samples(where, "sampled"))["f"]
+    done = call([*forbidden, *command("vtrace"), "counters"], where)
+    assert "yes" not in done.stdout
+    assert "next: sudo sysctl kernel.perf_event_paranoid=1" in done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace counters: check files of derived events, and compute their values."""
+"""vtrace counters: list the events of this machine; check files of derived events, and compute their values."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\b
 Examples:
+  vtrace counters                                                        the events of this machine
   vtrace counters --file my.events                                       list the events
   vtrace counters --file my.events --check                               errors as my.events:LINE:COLUMN: text
   vtrace counters --file my.events --eval FLOPS N_ADD=1200 N_MUL=300     compute a value
@@ -41,7 +42,7 @@ Examples:
 @click.option("--eval", "evaluated", metavar="NAME", help="Print the value of event NAME for the values of its bases.")
 @click.option("--expand", "expanded", metavar="NAME", help="Print the native events that event NAME needs.")
 @click.option("--cpu", "pmu", metavar="PMU", help="Use the events of PMU [default: of the first section with NAME].")
-@click.option("--json", "as_json", is_flag=True, help="Print the events of FILE as JSON, a list of objects.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON, a list of objects.")
 def command(
     values: tuple[str, ...],
     path: Path | None,
@@ -51,7 +52,9 @@ def command(
     pmu: str | None,
     as_json: bool,
 ) -> int:
-    """FILE has lines CPU, PRESET and EVENT; docs/counters.md describes them. BASE=VALUE gives the value of a base
+    """List the events that Linux counts on this machine, or derived events of FILE.
+
+    FILE has lines CPU, PRESET and EVENT; docs/counters.md describes them. BASE=VALUE gives the value of a base
     event, cpu_max_mhz=VALUE the clock rate in MHz. The machine need not be the PMU's.
     """
     from vtrace.analysis.derived.event_file import read_events
@@ -60,7 +63,11 @@ def command(
         raise UsageError("--check, --eval and --expand exclude each other", "give one of them")
     if values and evaluated is None:
         raise UsageError(f"unexpected argument {values[0]}", "BASE=VALUE belongs to --eval NAME")
+    wanted = check or evaluated is not None or expanded is not None or pmu is not None
     path = path or Path(os.environ.get("PAPI_USER_EVENTS_FILE") or "")
+    if not path.name and not wanted:
+        _list_machine(as_json)
+        return 0
     if not path.name:
         raise UsageError("no file of derived events given", "give --file FILE, or set PAPI_USER_EVENTS_FILE")
     numbers = dict(map(_base, values))
@@ -79,6 +86,27 @@ def command(
     else:
         _list(file, pmu, as_json)
     return 0
+
+
+def _list_machine(as_json: bool) -> None:
+    """The events that Linux counts for threads, with the reasons why some cannot be counted."""
+    from vtrace.settings import lines_of_runtime
+
+    names = ("name", "counted_by", "description", "missing")
+    rows = [dict(zip(names, row, strict=True)) for row in lines_of_runtime("vt_perf_list")]
+    if as_json:
+        click.echo(json_text(rows, indent=1))
+        return
+    for row in rows:
+        shown = "" if row["missing"] else "yes"
+        click.echo(plain(f"{row['name']:<24} {shown:<4} {row['counted_by']:<10} {row['description']}"))
+    console = Console("vtrace", NORMAL)
+    for reason in dict.fromkeys(row["missing"] for row in rows if row["missing"]):
+        missing = [row["name"] for row in rows if row["missing"] == reason]
+        console.note(f"{', '.join(missing)}: {reason}")
+    if any("allow" in row["missing"] for row in rows):
+        console.note("next: sudo sysctl kernel.perf_event_paranoid=1   allows them")
+    console.note("next: VT_SAMPLE_EVENT=page-faults:100 vtrace run --sample --sample-clock perf PROGRAM")
 
 
 def _base(text: str) -> tuple[str, int | float]:
