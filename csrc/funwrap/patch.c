@@ -185,4 +185,23 @@ void vt_patch_enter_off(uintptr_t place)
     vt_unlock(&patching, &mask);
 }
 
+#else
+
+uintptr_t vt_patch_place(const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
+{
+    (void)sleds, (void)function, (void)bytes;
+    return 0;
+}
+
+void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int on)
+{
+    (void)p, (void)function, (void)bytes, (void)on;
+}
+
+int vt_patch_apply(struct vt_patch *p)
+{
+    (void)p;
+    return 1;
+}
+
 #endif

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -68,7 +69,7 @@ class Builder:
         plain: bool,
     ) -> None:
         real = need(compiler)
-        wrapper, option = WRAPPERS[Path(compiler).name.partition(".")[0]]
+        wrapper, option = WRAPPERS[re.sub(r"\..*|-[0-9]+$", "", Path(compiler).name)]
         words: list[str | Path] = [real] if plain else [*command(wrapper), option, real]
         if mode and not plain:
             words.append(f"-vt:{mode}")
