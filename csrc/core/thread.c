@@ -79,6 +79,26 @@ void vt_on_threads(void (*begins)(struct vt_location *l), void (*ends)(struct vt
     atomic_store(&on_end, ends);
 }
 
+static void (*_Atomic before_exec)(void), (*_Atomic after_exec)(void);
+
+void vt_on_exec(void (*before)(void), void (*failed)(void))
+{
+    atomic_store(&after_exec, failed);
+    atomic_store(&before_exec, before);
+}
+
+void vt_before_exec(void)
+{
+    void (*call)(void) = atomic_load(&before_exec);
+    if (call) call();
+}
+
+void vt_after_exec(void)
+{
+    void (*call)(void) = atomic_load(&after_exec);
+    if (call) call();
+}
+
 void vt_thread_began(struct vt_location *l)
 {
     void (*begins)(struct vt_location *) = atomic_load(&on_begin);

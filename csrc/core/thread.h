@@ -21,6 +21,11 @@ int vt_thread_start(void);
 void vt_thread_watch(struct vt_location *l);
 /* Registers functions that run in each thread after it has got its location, and at its end. */
 void vt_on_threads(void (*begins)(struct vt_location *l), void (*ends)(struct vt_location *l));
+/* Registers functions that run before the calling thread calls exec, and after an exec that failed. */
+void vt_on_exec(void (*before)(void), void (*failed)(void));
+/* Call the registered functions. */
+void vt_before_exec(void);
+void vt_after_exec(void);
 /* Runs after the calling thread has got its location, with signals blocked. */
 void vt_thread_began(struct vt_location *l);
 /* Returns the current name of the thread; NULL: it has the default name. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "../core/end.h"
 #include "../core/location.h"
+#include "../core/thread.h"
 #include "procwrap.h"
 
 typedef char *const *strings;
@@ -32,11 +33,13 @@ static int become(struct vt_call *call, struct target to, strings arguments, str
     int suspended = region && vt_suspend(), r;
     char **given = vt_environment(environment, &room);
     void *next = vt_call_next(to.function);
+    vt_before_exec();
     if (to.function == &call_fexecve) *(void **)&of_fd = next, r = of_fd(to.fd, arguments, given);
     else if (to.function == &call_execveat) {
         *(void **)&at = next;
         r = at(to.fd, to.path, arguments, given, to.flags);
     } else *(void **)&real = next, r = real(to.path, arguments, given);
+    vt_after_exec();
     if (suspended) vt_resume();
     vt_end_process(region, 0, errno);
     return r;

@@ -167,11 +167,17 @@ static int renew(int only_known)
     return m.count <= room;
 }
 
+/* Requires the lock. */
+static void renew_map(int only_known)
+{
+    while (!renew(only_known)) continue;
+}
+
 static void renew_locked(int only_known)
 {
     uint64_t mask;
     vt_lock(&making, &mask);
-    while (!renew(only_known)) continue;
+    renew_map(only_known);
     vt_unlock(&making, &mask);
 }
 
@@ -228,9 +234,11 @@ void vt_code_map_want(uint64_t now)
 
 static int holds;
 
+/* The child has no thread that makes tables: it must find them. */
 void vt_code_map_before_fork(void)
 {
     for (int i = 0; i < FORK_WAIT && !(holds = vt_try_lock(&making)); i++) vt_pause();
+    if (holds && !atomic_load(&current)) renew_map(0);
 }
 
 void vt_code_map_after_fork(int in_child)

@@ -252,6 +252,25 @@ static void in_child(void)
     if (atomic_load(&on)) vt_sample_timer_start(&child, &rate);
 }
 
+/* The signal of a performance event may wait for the thread while exec resets its action, and would end the new program.
+   The kernel sends it before close returns. In the child of a vfork the events are those of the parent's thread. */
+static void before_exec(void)
+{
+    struct vt_location *l = vt_own_location;
+    if (vt_is_other_process()) return;
+    vt_sample_timer_stop(&child, &rate);
+    if (l && l->in_use) end(l);
+}
+
+static void exec_failed(void)
+{
+    struct vt_location *l = vt_own_location;
+    int saved = errno;
+    if (!vt_is_other_process() && l && l->in_use && l->samples.sampler && atomic_load(&on))
+        vt_sample_timer_start(&l->samples.sampler->timer, &rate);
+    errno = saved;
+}
+
 /* Starts recording and sampling before the program's own code runs. VTRACE_LISTS: a command of vtrace lists the
    settings. */
 __attribute__((constructor)) static void start(void)
@@ -271,6 +290,7 @@ __attribute__((constructor)) static void start(void)
         atomic_store(&on, 1);
         vt_python_look();
         vt_on_threads(begin, end);
+        if (rate.clock == VT_SAMPLE_CLOCK_PERF) vt_on_exec(before_exec, exec_failed);
         pthread_atfork(before_fork, in_parent, in_child);
         vt_code_map_start();
         vt_hold_signals(&mask);

@@ -78,7 +78,7 @@ def test_stacks_are_the_open_functions(build: Builder, tmp_path: Path, compiler:
 @pytest.mark.parametrize(
     ("compiler", "flags"),
     [("gcc", ("-O1",)), ("gcc", ("-O2",)), ("gcc", ("-O3",)), ("gcc", ("-O2", "-flto")),
-     ("gcc", ("-O2", "-s", "-rdynamic")), ("clang", ("-O0",)), ("clang", ("-O2",)), ("clang", ("-O3",))],
+     ("clang", ("-O0",)), ("clang", ("-O2",)), ("clang", ("-O3",))],
 )  # fmt: skip
 def test_many_stacks(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
     """The same for 10^5 stacks in all."""

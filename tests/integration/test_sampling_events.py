@@ -141,3 +141,15 @@ def test_the_kernel_forbids_events(build: Builder, tmp_path: Path) -> None:
     done = call([*forbidden, *command("vtrace"), "counters"], where)
     assert "yes" not in done.stdout
     assert "next: sudo sysctl kernel.perf_event_paranoid=1" in done.stderr
+
+
+@needs_events
+def test_programs_that_call_exec(tmp_path: Path) -> None:
+    """A signal that waits while exec resets its action would end the new program: exec itself has page faults."""
+    script = (
+        "for i in 1 2 3; do sh -c 'exec sh -c \"exec echo $0\"' $i; done; (exec /nonexistent) 2>/dev/null || echo no"
+    )
+    words = [*command("vtrace"), "run", "bash", "-c", f"{script}; exec bash -c 'exec echo end'"]
+    done = call(words, tmp_path, PERF | {"VT_SAMPLE_EVENT": "page-faults:1", "VT_FILE_PREFIX": "chain"})
+    assert done.stdout.split() == ["1", "2", "3", "no", "end"]
+    assert "descriptor" not in done.stderr
