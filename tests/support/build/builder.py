@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from support.tools import PROGRAMS, call, command, need
+from support.tools import PROGRAMS, ROOT, call, command, need
 
 WRAPPERS = {
     "gcc": ("vtrace-cc", "-vt:cc"),
@@ -22,6 +22,9 @@ WRAPPERS = {
     "mpif77": ("vtrace-fc", "-vt:f77"),
     "mpicxx": ("vtrace-cxx", "-vt:cxx"),
 }
+
+YIELDING = ROOT / "tests" / "c" / "yielding.c"
+"""A part of each MPI program: its ranks yield their processors while they wait, which takes most of their CPU time."""
 
 AS_WRITTEN = ("-O1", "-fno-inline", "-fno-optimize-sibling-calls")
 """Keeps the functions and calls of the source, for tests that are not about functions but count them."""
@@ -75,4 +78,15 @@ class Builder:
             words.append(f"-vt:{mode}")
         # The linker needs libraries after the sources that use them.
         paths = [PROGRAMS / source for source in sources]
+        if Path(compiler).name.startswith("mpi"):
+            paths.append(self._yielding())
         call([*words, "-o", target, *paths, *flags], cwd=target.parent, timeout=300)
+
+    def _yielding(self) -> Path:
+        """YIELDING as an object without functions to record."""
+        target = self._directory / "yielding.o"
+        with target.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                call([need("gcc"), "-O1", "-fPIC", "-c", YIELDING, "-o", target], self._directory)
+        return target

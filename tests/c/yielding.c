@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* A part of the MPI programs of the tests: a rank that waits gives its processor to other processes.
+
+   MPICH polls while it waits. With more ranks than processors, the awaited rank runs only when the kernel takes the
+   processor from a rank that waits, after milliseconds. This function stands before UCX's, which MPICH polls; Open MPI
+   yields by itself (OMPI_MCA_mpi_yield_when_idle). */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sched.h>
+
+enum { POLLS = 20 };
+
+unsigned ucp_worker_progress(void *worker);
+
+unsigned ucp_worker_progress(void *worker)
+{
+    static __thread unsigned (*next)(void *);
+    static __thread int idle;
+    if (!next) next = (unsigned (*)(void *))dlsym(RTLD_NEXT, "ucp_worker_progress");
+    unsigned found = next(worker);
+    idle = found ? 0 : idle + 1;
+    if (idle > POLLS) {
+        idle = 0;
+        sched_yield();
+    }
+    return found;
+}
