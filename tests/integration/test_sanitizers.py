@@ -40,17 +40,35 @@ CORE = [*(ROOT / "csrc/core").glob("*.c"), *(ROOT / "csrc/funwrap").glob("*.c")]
 CHECKS = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 
 
-def compile_core(target: Path, *words: str | Path, compiler: str = "gcc") -> Path:
+def compile_core(target: Path, *words: str | Path) -> Path:
     """Compiles the recording core with other sources and options; the words keep their order."""
-    texts = [need(compiler), "-std=gnu11", *map(str, words), *map(str, CORE), "-o", str(target), "-lpthread", "-ldl"]
+    texts = [need("gcc"), "-std=gnu11", *map(str, words), *map(str, CORE), "-o", str(target), "-lpthread", "-ldl"]
     subprocess.run(texts, check=True)
     return target
 
 
+RACES = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
+
+
 @pytest.fixture(scope="module")
-def stress(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]
-    return compile_core(tmp_path_factory.mktemp("stress") / "stress", *flags, ROOT / "tests/c/stress.c")
+def core(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The objects of the recording core with ThreadSanitizer, for programs and libraries."""
+    place = tmp_path_factory.mktemp("core")
+    words = [need("gcc"), "-std=gnu11", *RACES, "-fPIC", "-fvisibility=hidden", "-c", *map(str, CORE)]
+    subprocess.run(words, cwd=place, check=True)
+    return [*place.glob("*.o")]
+
+
+def link(core: list[Path], target: Path, *words: str | Path) -> Path:
+    """Compiles other sources with ThreadSanitizer and links them with the core."""
+    texts = [need("gcc"), "-std=gnu11", *RACES, *map(str, words), *map(str, core)]
+    subprocess.run([*texts, "-o", str(target), "-lpthread", "-ldl"], check=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def stress(core: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return link(core, tmp_path_factory.mktemp("stress") / "stress", ROOT / "tests/c/stress.c")
 
 
 def race(stress: Path, where: Path, scenario: str) -> None:
@@ -73,12 +91,12 @@ def test_races(stress: Path, tmp_path: Path, scenario: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def threads_checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def threads_checked(core: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with libvtrace.so.1 and libvtrace-io.so, built with ThreadSanitizer."""
     place = tmp_path_factory.mktemp("threads")
     shared = ["-g", "-O1", "-fsanitize=thread", "-shared", "-fPIC", "-fvisibility=hidden"]
     script = f"-Wl,-soname,libvtrace.so.1,-z,nodelete,--version-script={ROOT / 'csrc/core/libvtrace.map'}"
-    compile_core(place / "libvtrace.so.1", *shared, script)
+    link(core, place / "libvtrace.so.1", "-shared", script)
     words = [need("gcc"), "-std=gnu11", *shared, "-fno-builtin", "-U_FORTIFY_SOURCE", "-fno-plt", "-Icsrc"]
     words += [
         '-DVT_VERSION="test"',
@@ -107,19 +125,17 @@ def test_races_of_io(threads_checked: Path, tmp_path: Path, program: str) -> Non
     check(tmp_path / f"{program}.trace")
 
 
-def test_races_of_sums(tmp_path: Path) -> None:
+def test_races_of_sums(core: list[Path], tmp_path: Path) -> None:
     """Threads start and end one after the other and at the same time: the sums of their memory agree; no race."""
-    flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread", f"-I{ROOT / 'csrc'}"]
-    sources = [ROOT / "tests/c/sums.c", ROOT / "csrc/memwrap/sums.c"]
-    done = call([compile_core(tmp_path / "sums", *flags, *sources)], tmp_path, check=False)
+    words = [f"-I{ROOT / 'csrc'}", ROOT / "tests/c/sums.c", ROOT / "csrc/memwrap/sums.c"]
+    done = call([link(core, tmp_path / "sums", *words)], tmp_path, check=False)
     assert (done.returncode, done.stdout) == (0, "ok\n"), str(done)
 
 
-def test_races_of_the_heap(tmp_path: Path) -> None:
+def test_races_of_the_heap(core: list[Path], tmp_path: Path) -> None:
     """The memory shim, with its functions renamed: preloaded it would come before the sanitizer."""
-    flags = ["-g", "-O1", "-fno-builtin", "-fsanitize=thread", f"-I{ROOT / 'csrc'}", '-DVT_VERSION="test"']
-    sources = [ROOT / "tests/c/heap.c", ROOT / "csrc/memwrap/sums.c"]
-    program = compile_core(tmp_path / "heap", *flags, *sources)
+    flags = ["-fno-builtin", f"-I{ROOT / 'csrc'}", '-DVT_VERSION="test"']
+    program = link(core, tmp_path / "heap", *flags, ROOT / "tests/c/heap.c", ROOT / "csrc/memwrap/sums.c")
     done = call([program], tmp_path, {"VT_MEMTRACE": "yes"}, check=False)
     assert (done.returncode, done.stdout) == (0, "ok\n"), str(done)
     assert "ThreadSanitizer" not in done.stderr
