@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A location's pyramid of time bins, for timelines of any zoom. A bin of level n is 2^n ns wide and begins at a multiple
+/* The kernels of the analysis and the timeline: tiles.c sums a location's times, matcher.c finds who waits for whom. This
+   header, mpi_ends.h and matcher.h are the interface for Python (timeline/tiles.py, io/archive/matcher_abi.py); the files
+   ..._structures.c serve their structures.
+
+   The caller owns the batches and replays that a kernel reads, and frees what a kernel makes by the function ..._free of
+   its kind. In this folder these rules always hold:
+   - Several threads may call any function at once, but only one thread at a time uses a pyramid, a finder or a matcher.
+     Nothing else is shared, so the kernels take no lock.
+   - Ids and times in an archive may be any number: an id is checked before its use as an index.
+
+   A location's pyramid of time bins, for timelines of any zoom. A bin of level n is 2^n ns wide and begins at a multiple
    of its width; a level has bins four times as wide as the level below. VT_TILE_BINS bins in a row are a tile, the unit
    that files store and pages fetch.
 

@@ -11,14 +11,6 @@
 #define STRUCTURES(X) X(vt_tile, TILE) X(vt_pyramid, PYRAMID)
 /* clang-format on */
 
-STRUCTURES(VT_WHOLE)
-
-static const struct vt_schema_field fields[] = {
-#define FIELDS(structure, list) list(VT_FIELD, structure)
-    STRUCTURES(FIELDS)
-#undef FIELDS
-};
-
 static const struct vt_schema_number numbers[] = {
 #define COLUMN(name, number) {"vt_tile_column", #name, number},
     VT_TILE_COLUMNS(COLUMN)
@@ -27,10 +19,4 @@ static const struct vt_schema_number numbers[] = {
     {NULL, "TILE_FAN", VT_TILE_FAN},
 };
 
-VT_EXPORT size_t vt_tiles_schema(char *text, size_t room)
-{
-    struct vt_schema_text found = {text, room, 0};
-    vt_schema_numbers(&found, numbers, sizeof numbers / sizeof *numbers);
-    vt_schema_fields(&found, fields, sizeof fields / sizeof *fields);
-    return found.used;
-}
+VT_SCHEMA(vt_tiles_schema, STRUCTURES, numbers)

@@ -29,14 +29,6 @@
     X(vt_location_ends, PLACE) X(vt_wait, WAIT) X(vt_call_wait, CALL_WAIT) X(vt_path_share, SHARE) X(vt_delay, DELAY) X(vt_matcher, MATCHER)
 /* clang-format on */
 
-STRUCTURES(VT_WHOLE)
-
-static const struct vt_schema_field fields[] = {
-#define FIELDS(structure, list) list(VT_FIELD, structure)
-    STRUCTURES(FIELDS)
-#undef FIELDS
-};
-
 static const struct vt_schema_number numbers[] = {
 #define KIND(name) {"vt_wait_kind", #name, VT_WAIT_##name},
     VT_WAIT_KINDS(KIND)
@@ -46,10 +38,4 @@ static const struct vt_schema_number numbers[] = {
 #undef ROLE
 };
 
-VT_EXPORT size_t vt_waits_schema(char *text, size_t room)
-{
-    struct vt_schema_text found = {text, room, 0};
-    vt_schema_numbers(&found, numbers, sizeof numbers / sizeof *numbers);
-    vt_schema_fields(&found, fields, sizeof fields / sizeof *fields);
-    return found.used;
-}
+VT_SCHEMA(vt_waits_schema, STRUCTURES, numbers)

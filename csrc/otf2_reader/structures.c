@@ -35,14 +35,6 @@
     X(vt_checkpoint, CHECKPOINT) X(vt_checkpoints, CHECKPOINTS) X(vt_replay, REPLAY)
 /* clang-format on */
 
-STRUCTURES(VT_WHOLE)
-
-static const struct vt_schema_field fields[] = {
-#define FIELDS(structure, list) list(VT_FIELD, structure)
-    STRUCTURES(FIELDS)
-#undef FIELDS
-};
-
 static const struct vt_schema_number numbers[] = {
 #define SITE(name, number) {"vt_site_kind", #name, number},
     VT_SITE_KINDS(SITE)
@@ -52,10 +44,4 @@ static const struct vt_schema_number numbers[] = {
     {NULL, "CHECKPOINT_BLOCK", VT_CHECKPOINT_BLOCK},
 };
 
-VT_EXPORT size_t vt_readback_schema(char *text, size_t room)
-{
-    struct vt_schema_text found = {text, room, 0};
-    vt_schema_numbers(&found, numbers, sizeof numbers / sizeof *numbers);
-    vt_schema_fields(&found, fields, sizeof fields / sizeof *fields);
-    return found.used;
-}
+VT_SCHEMA(vt_readback_schema, STRUCTURES, numbers)

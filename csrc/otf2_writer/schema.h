@@ -59,4 +59,17 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define VT_WHOLE(structure, list)                                                                                      \
     _Static_assert(0 list(VT_PLUS_SIZE, structure) == sizeof(struct structure), "all fields of " #structure);
 
+/* Defines the function that writes the schema of a folder's structures and numbers. list(X) has X(structure, fields) for
+   each structure; numbers is an array of struct vt_schema_number. Returns the bytes of the whole text. */
+#define VT_SCHEMA_FIELDS(structure, list) list(VT_FIELD, structure)
+#define VT_SCHEMA(function, list, numbers)                                                                             \
+    list(VT_WHOLE) VT_EXPORT size_t function(char *text, size_t room)                                                  \
+    {                                                                                                                  \
+        static const struct vt_schema_field fields[] = {list(VT_SCHEMA_FIELDS)};                                       \
+        struct vt_schema_text found = {text, room, 0};                                                                 \
+        vt_schema_numbers(&found, numbers, sizeof numbers / sizeof *numbers);                                          \
+        vt_schema_fields(&found, fields, sizeof fields / sizeof *fields);                                              \
+        return found.used;                                                                                             \
+    }
+
 #endif
