@@ -103,7 +103,7 @@ def _mesh(work: Path, compiler: str, mesh: str, repetitions: int) -> list[Row]:
 
 
 def _start(work: Path, compiler: str, repetitions: int) -> list[Row]:
-    """What sleds add to the start and end of a program that calls none of its functions but main."""
+    """The time that sleds add to the start and end of a program that calls none of its functions but main."""
     ways: list[tuple[str, dict[str, str]]] = [
         (f"many_{compiler}_manual", {}),
         (f"many_{compiler}_compinst", {}),

@@ -22,7 +22,7 @@ _SECTION = re.compile(r"fipp_(start|stop)")
 
 @dataclass
 class FippChoices:
-    """What fipppx puts out. items: of -I; first: numbers that -p or -T name, before the others; most: of processes or
+    """The output of fipppx. items: of -I; first: numbers that -p or -T name, before the others; most: of processes or
     threads, 0: all; inputs: processes to read, 0: all; function: of -f."""
 
     items: frozenset[str] = frozenset({"cpu"})
@@ -37,7 +37,7 @@ class FippChoices:
 
 @dataclass
 class FippCollected:
-    """What fipp -C has noted beside the archive; the defaults are for archives that it has not made.
+    """The values that fipp -C has noted beside the archive; the defaults are for archives that it has not made.
 
     user, system: CPU seconds of all processes on the node of fipp; frequency: MHz; limit: of procedures, 0: all.
     """

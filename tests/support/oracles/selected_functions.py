@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What must be left of a whole trace of functions when rules select some: replayed call by call."""
+"""The calls that rules leave of a whole trace of functions: replayed call by call."""
 
 from __future__ import annotations
 

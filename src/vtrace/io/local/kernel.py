@@ -342,7 +342,7 @@ class Kernel:
         )  # fmt: skip
 
     def samples(self, stream: Stream) -> SampleScan:
-        """What is in the samples of a stream. Raises FormatError (path, offset of the block) for damage."""
+        """The content of a stream's samples. Raises FormatError (path, offset of the block) for damage."""
         found, error = _FoundSamples(), Error()
         index = np.ascontiguousarray(stream.index)
         code = self.library.vt_kernel_samples(index.ctypes.data, len(index), ctypes.byref(found), ctypes.byref(error))
