@@ -167,7 +167,7 @@ class Layout:
                 yield from self._named(path, _long_c_functions(path.read_text()))
         yield from self._core()
         for path in [*self.python, *self.c, *self.build]:
-            yield from self._named(path, _form(path))
+            yield from self._named(path, _form(path.name, path.suffix, path.read_text()))
         yield from self._twice()
 
     def _twice(self) -> Iterator[str]:
@@ -334,8 +334,12 @@ def _c_types(text: str) -> list[tuple[int, str, str]]:
     return types
 
 
-def _form(path: Path) -> Iterator[str]:
-    text = path.read_text()
+@cache
+def _form(name: str, suffix: str, text: str) -> list[str]:
+    return [*_form_faults(name, suffix, text)]
+
+
+def _form_faults(name: str, suffix: str, text: str) -> Iterator[str]:
     lines = text.splitlines()
     head = lines[:2] if lines and lines[0].startswith("#!") else lines[:1]
     if lines and "SPDX-License-Identifier: BSD-3-Clause" not in head[-1]:
@@ -344,9 +348,9 @@ def _form(path: Path) -> Iterator[str]:
         yield "the last line must end with a newline"
     if re.search(r"[ \t]$", text, re.MULTILINE):
         yield "spaces at the end of a line"
-    if "\t" in text and path.name != "Makefile":
+    if "\t" in text and name != "Makefile":
         yield "a tab"
-    most = LARGEST.get(path.suffix, 700)
+    most = LARGEST.get(suffix, 700)
     if len(lines) > most:
         yield f"{len(lines)} lines, at most {most}"
     if _MARKS.search(text):
