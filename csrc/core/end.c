@@ -10,6 +10,7 @@
 #include "define.h"
 #include "end.h"
 #include "file.h"
+#include "limits.h"
 #include "location.h"
 #include "msgpack.h"
 #include "process.h"
@@ -61,6 +62,7 @@ static void define_count(struct vt_location *first)
     for (uint32_t i = 0; i < completed && i < VT_MAX_LOCATIONS; i++) there += atomic_load(&vt_locations[i]) != NULL;
     vt_text_dec(&t, there);
     vt_define_property(first, "locations", text);
+    vt_limits_define(first);
 }
 
 static void define_end(struct vt_location *l, uint64_t unwritten)

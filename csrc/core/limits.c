@@ -1,16 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The limits of VT_FILTER_SPEC on the number of recorded calls. A limit counts the calls of all threads of the process.
    funwrap/filter_map.c applies the limits of functions with hooks. */
+#include <string.h>
+#include "define.h"
 #include "filter.h"
 #include "limits.h"
 #include "location.h"
 #include "lock.h"
 #include "memory.h"
+#include "text.h"
+
+/* The groups of calls of libraries, and the classes of these calls in the ledger. */
+static const struct {
+    const char *group, *class;
+} classes[] = {{"MPI", "mpi"},          {"LIBC-I/O", "io"}, {"LIBC-MALLOC", "memory"}, {"LIBC-EXEC", "processes"},
+               {"Pthreads", "threads"}, {"OMP", "openmp"}};
+#define CLASSES (sizeof classes / sizeof *classes)
+static _Atomic uint32_t limited_classes; /* bits: the program has used a function of that class that has a limit */
 
 int64_t vt_call_limit(const char *name, const char *group)
 {
     const struct vt_names_of f = {.names = {name}, .mangled = name, .group = group};
-    return vt_filter_limit(&f);
+    const int64_t limit = vt_filter_limit(&f);
+    for (unsigned i = 0; limit != VT_CALL_ALL && i < CLASSES; i++)
+        if (!strcmp(classes[i].group, group)) atomic_fetch_or(&limited_classes, 1u << i);
+    return limit;
+}
+
+void vt_limits_define(struct vt_location *first)
+{
+    char text[64];
+    struct vt_text t = vt_text_into(text, sizeof text);
+    const uint32_t limited_now = atomic_load(&limited_classes);
+    for (unsigned i = 0; i < CLASSES; i++) {
+        if (!(limited_now >> i & 1)) continue;
+        if (t.at > text) vt_text_add(&t, "+");
+        vt_text_add(&t, classes[i].class);
+    }
+    if (limited_now) vt_define_property(first, "filter.classes", text);
 }
 
 int vt_hides(const char *name, const char *group) { return !vt_call_limit(name, group); }

@@ -56,6 +56,24 @@ def test_groups_of_mpi(mpi: Mpi, tmp_path: Path) -> None:
     told(tmp_path, "mpi_groups", "VT_MPI_GROUPS", "mpi/collective+mpi/io+mpi/management+mpi/p2p+mpi/rma", 2)
 
 
+def test_filter_of_library_calls(mpi: Mpi, tmp_path: Path) -> None:
+    """A filter that leaves out calls of MPI says so of MPI, as the tables of messages need it. A rule for a function
+    that is not called, and a rule without a limit, leave nothing out."""
+    (tmp_path / "f").write_text("MPI_Isend -- 0\nMPI_Bcast -- -1\nGOMP_barrier -- 0\n")
+    mpi.run(mpi.build("mpi_groups.c"), tmp_path, ranks=2, env={"VT_FILTER_SPEC": str(tmp_path / "f")})
+    unify(tmp_path, "mpi_groups")
+    told(tmp_path, "mpi_groups", "VT_FILTER_SPEC", "mpi+user", 2)
+
+
+def test_filter_of_memory(build: Builder, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("LIBC-MALLOC -- 3 G\n")
+    program = build("heap_threads.c", flags=("-O1", "-pthread"))
+    words = ("run", "--memory", "--unify", "-o", "heap", program, "2", "100", "0")
+    command(tmp_path, *words, env={"VT_FILTER_SPEC": str(tmp_path / "f")})
+    gaps: Rows = json.loads(command(tmp_path, "info", "--json", "heap").stdout)["not_recorded"]
+    assert {gap["class"] for gap in gaps if gap["reason"] == "VT_FILTER_SPEC"} == {"memory+user"}
+
+
 def test_small_blocks(build: Builder, tmp_path: Path) -> None:
     """The location of the heap has no calls, so it has no interval of left-out calls; all threads have one."""
     program = build("heap_threads.c", flags=("-O1", "-pthread"))

@@ -32,6 +32,9 @@ _CLASSES = {
     r.CLASS_COLLECTIVE: "mpi/collective", r.CLASS_RMA: "mpi/rma", r.CLASS_IO: "io", r.CLASS_MEMORY: "memory",
     r.CLASS_TEAM: "openmp", r.CLASS_THREAD: "threads", r.CLASS_METRIC: "metrics",
 }  # fmt: skip
+_FILTERED = "filter.classes"
+"""Name of the property with the classes of library calls that the filter has left out (csrc/core/limits.c)."""
+_FILTER_CLASSES = {"user", "mpi", "io", "memory", "processes", "threads", "openmp"}
 _SELECTION = "functions."
 """Begins the names of the properties with the functions selected from a moment on (csrc/funwrap/program_hooks.c)."""
 
@@ -115,8 +118,11 @@ def _windowed(found: Sequence[Gap], properties: Mapping[str, Any]) -> Iterator[G
 
 
 def _left_out(properties: Mapping[str, Any]) -> Iterator[Gap]:
-    """Yields intervals for the classes that settings exclude for the whole run."""
+    """Yields intervals for the classes that settings exclude for the whole run. A process states at its end which calls
+    of libraries the filter has left out."""
     for name, kind in left_out({name: str(value) for name, value in settings_of(properties).items()}):
+        if name == "VT_FILTER_SPEC":
+            kind = "+".join(sorted({kind, *str(properties.get(_FILTERED)).split("+")} & _FILTER_CLASSES))
         yield Gap(BEGIN, END, None, UNKNOWN, kind, name)
 
 
