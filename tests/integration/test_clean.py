@@ -63,6 +63,25 @@ def test_files_readable_without_the_buffer_stay(build: Builder, tmp_path: Path) 
     assert "is gone: " in done.stderr
 
 
+def test_local_files_on_request(build: Builder, tmp_path: Path) -> None:
+    """A run of fewer processes leaves files of an earlier run of more; --all removes these, but no other ones."""
+    program = build("endings.c", flags=("-O1", "-pthread"))
+    run(program, tmp_path, "return", "10")
+    for name in ("endings.1.def.z", "endings.1.events.z"):
+        (tmp_path / name).rename(tmp_path / name.replace(".1.", ".2."))
+    run(program, tmp_path, "return", "10")
+    run(program, tmp_path, "return", "10", env={"VT_FILE_PREFIX": "other"})
+    assert "nothing to remove" in vtrace(tmp_path, "clean", "endings").stderr
+    assert "vtrace clean --all removes them" in unify(tmp_path, "-k", "endings").stderr
+    (tmp_path / "endings.3.def.z").write_bytes(b"no file of vtrace")
+    before = names(tmp_path) - {"u_endings.trace"}
+    done = vtrace(tmp_path, "clean", "--all", "--dry-run", "endings")
+    assert len(done.stdout.splitlines()) == 5, str(done)
+    vtrace(tmp_path, "clean", "--all", "--yes", "endings")
+    left = {name for name in before if not name.startswith("endings.")}
+    assert names(tmp_path) == left | {"endings.3.def.z", "u_endings.trace"}
+
+
 def test_live_process(build: Builder, tmp_path: Path) -> None:
     program = build("counted.c", flags=("-O1", "-pthread"))
     counts = tmp_path / "counts"
@@ -73,6 +92,7 @@ def test_live_process(build: Builder, tmp_path: Path) -> None:
         while not counts.read_bytes()[0] and time.monotonic() < deadline:
             time.sleep(0.01)
         before = names(tmp_path)
+        vtrace(tmp_path, "clean", "--all", "--yes", "counted")
         done = vtrace(tmp_path, "clean", "--yes", "counted")
         assert done.stderr.count(f"left alone, process {process.pid} still records") == 2, str(done)
         assert names(tmp_path) == before
@@ -100,6 +120,6 @@ def test_other_hosts_and_unfinished_files(tmp_path: Path) -> None:
     (tmp_path / "heat.2.def.z.bak").write_bytes(b"the user's own")
     (tmp_path / "heat.3.def.z").write_bytes(b"no file of vtrace")
     before = names(tmp_path)
-    done = vtrace(tmp_path, "clean", "--yes", "heat")
+    done = vtrace(tmp_path, "clean", "--all", "--yes", "heat")
     assert names(tmp_path) == before - {"heat.2.def.z.tmp", "heat.uctl.tmp4194305"}
     assert done.stderr.count("left alone, of a process on node7: ") == 3, str(done)

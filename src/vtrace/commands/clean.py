@@ -25,6 +25,7 @@ Examples:
   vtrace clean .                  all leftovers in this directory
   vtrace clean --dry-run /tmp     only shows them
   vtrace clean --yes heat         does not ask, for scripts
+  vtrace clean --all heat         removes local files of earlier runs, too
   mpiexec -n 4 -ppn 1 vtrace clean --yes heat     on all nodes of a job
 """
 
@@ -32,15 +33,16 @@ Examples:
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @click.argument("target", metavar="PREFIX|DIR", shell_complete=complete_target)
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be removed.")
+@click.option("-a", "--all", "local", is_flag=True, help="Include local files that vtunify can read.")
 @click.option("-y", "--yes", is_flag=True, help="Remove it without asking.")
-def command(target: str, dry_run: bool, yes: bool) -> None:
+def command(target: str, dry_run: bool, local: bool, yes: bool) -> None:
     """These are buffers, and unfinished files and archives. Removing a buffer removes its events: run vtunify PREFIX
     before to get an archive. Files of processes that still record, and files of other hosts, stay. Local files that
-    vtunify can read without a buffer stay, too.
+    vtunify can read without a buffer stay without --all, too.
     """
     from vtrace.unify.discover.leftovers import leftovers
 
-    console, found = Console("vtrace clean"), leftovers(target)
+    console, found = Console("vtrace clean"), leftovers(target, local)
     kept = [one for one in found if one.keeper]
     gone = [one for one in found if not one.keeper]
     for one in kept:

@@ -32,7 +32,7 @@ def check_run(run: Run, crew: Crew, archive: Path, request: Request, console: Co
     if foreign := mixed(run.local_files()):
         console.warn(owners_text(foreign))
     if run.others:
-        console.note(f"files of other runs are left alone: {few_names(run.others)}")
+        console.note(f"files of other runs are left alone: {few_names(run.others)} (vtrace clean --all removes them)")
     reasons = []
     if run.running:
         names = ", ".join(

@@ -24,6 +24,7 @@ _UNBORN = re.compile(rf"(?s)(?P<prefix>.+?)\.(?:[0-9a-f]+|x{_PROCESS}(?:\.[0-9a-
 _UCTL = re.compile(r"(?s)(?P<prefix>.+)\.uctl\.tmp(?P<pid>\d+)")
 _ARCHIVE = re.compile(r"(?s)\.(?:u_)?(?P<prefix>.+)\.trace\.tmp-(?P<host>.+)-(?P<pid>\d+)")
 _HEAD = re.compile(r"(?s)(?P<prefix>.+?)\.(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+)\.def(?:\.z)?")
+_LOCAL = re.compile(rf"(?s)(?P<prefix>.+?)\.(?:(?:[0-9a-f]+|x{_PROCESS}(?:\.[0-9a-f]+)?)\.(?:def|events)(?:\.z)?|uctl)")
 _FORMS = (_BUFFER, _UNBORN, _UCTL, _ARCHIVE, _HEAD)
 
 
@@ -44,9 +45,12 @@ class Leftover:
         return sum(path.lstat().st_blocks * 512 for path in inside if os.path.lexists(path))
 
 
-def leftovers(operand: str) -> list[Leftover]:
+def leftovers(operand: str, local: bool = False) -> list[Leftover]:
     """Returns the leftovers of a prefix, or of all prefixes in a directory. Raises VtraceError if the directory does
-    not exist."""
+    not exist.
+
+    local: also the local files that vtunify can read.
+    """
     path = Path(operand)
     prefix = None if path.is_dir() else resolve_prefix(operand)
     directory = path if prefix is None else prefix.parent
@@ -56,13 +60,14 @@ def leftovers(operand: str) -> list[Leftover]:
     except OSError as error:
         raise VtraceError(f"cannot look into {directory}: {error.strerror}") from error
     for name in names:
-        for form in _FORMS:
+        for form in (*_FORMS, _LOCAL) if local else _FORMS:
             match = form.fullmatch(name)
             if match and prefix is not None and match["prefix"] != prefix.name:
                 match = None
             if match and os.lstat(directory / name).st_uid == os.geteuid():
                 found |= {one.path.absolute(): one for one in _look(directory / name, form, match)}
-                break
+                if form is not _HEAD:
+                    break
     return [found[path] for path in sorted(found)]
 
 
@@ -76,10 +81,12 @@ def _look(path: Path, form: re.Pattern[str], match: re.Match[str]) -> Iterator[L
     elif form is _ARCHIVE:
         keeper = "" if is_left(path, str(host), pid, time.time()) else _keeper(host, pid)
         yield Leftover(path, "unfinished archive", keeper, prefix)
+    elif form is _LOCAL and not path.name.endswith(".uctl"):
+        yield from _local_file(path, prefix)
     else:  # a name with a rank does not identify the process: any process of the prefix that records here may own it
         busy = any(alive(head) for head in _heads(path.parent, prefix))
         keeper = _keeper(host, pid) if pid else "a process of the run still records" if busy else ""
-        yield Leftover(path, "unfinished file", keeper, prefix)
+        yield Leftover(path, "list of files" if form is _LOCAL else "unfinished file", keeper, prefix)
 
 
 def _keeper(host: str | None, pid: int) -> str:
@@ -94,6 +101,14 @@ def _buffer(path: Path, prefix: str, host: str, pid: int) -> Leftover:
     except VtraceError:  # the process may be making the buffer now
         return Leftover(path, "empty buffer", _keeper(host, pid), prefix)
     return Leftover(path, f"buffer of {_who(head)}", _state(head), prefix, holds_events=True)
+
+
+def _local_file(path: Path, prefix: str) -> Iterator[Leftover]:
+    try:
+        head = read_head(path)
+    except VtraceError:  # not a file of vtrace, or its head is damaged
+        return
+    yield Leftover(path, f"local file of {_who(head)}", _state(head), prefix, holds_events=True)
 
 
 def _who(head: FileHead) -> str:
