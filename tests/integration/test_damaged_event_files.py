@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -50,6 +51,19 @@ def test_each_command_warns_first(damaged: tuple[Path, str], words: tuple[str, .
     place, text = damaged
     done = vtrace(place, words[0], "mpi_messages", *words[1:], check=False)
     assert told(done, text), str(done)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", [".def", ".marker", "/0.def", "/1.evt"])
+def test_a_pipe_in_place_of_a_file(whole: Path, tmp_path: Path, name: str) -> None:
+    """libotf2 would wait for ever for what nobody writes."""
+    shutil.copytree(whole, tmp_path / "p")
+    place = Path(f"{tmp_path}/p/mpi_messages.trace/traces{name}")
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+    done = vtrace(tmp_path / "p", "summary", "mpi_messages", check=False)
+    assert done.returncode == 1, str(done)
+    assert f"traces{name}: not a regular file" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from threading import Thread
@@ -54,6 +55,7 @@ class Reader:
         self.events = 0
         """Events of the latest location so far, of all kinds."""
         self._folder = str(anchor.with_suffix(""))
+        self._check_files(locations)
         self._handle: int | None = self._opened()
         self._callbacks = self._own.vt_readback_callbacks()
         self.check(self._otf2.Reader_SetSerialCollectiveCallbacks(self._handle), anchor)
@@ -62,6 +64,19 @@ class Reader:
         self._open = False
         self._defined: set[int] = set()
         """Locations whose local definitions were read: OTF2 refuses mappings that it has already."""
+
+    def _check_files(self, locations: Sequence[int]) -> None:
+        """Raises FormatError for a pipe or device in place of a file: libotf2 would read it for ever. Missing files are
+        left to libotf2."""
+        base = self._folder
+        names = (f"{base}/{number}.{kind}" for number in locations for kind in ("def", "evt"))
+        for name in (str(self.anchor), f"{base}.def", f"{base}.marker", *names):
+            try:
+                mode = os.stat(name).st_mode
+            except OSError:
+                continue
+            if not stat.S_ISREG(mode):
+                raise FormatError(f"{name}: not a regular file", "archives have regular files only")
 
     def _opened(self) -> int:
         """The OTF2_Reader. Waits OPEN_SECONDS only: with a damaged count in the anchor file libotf2 reads for ever."""
