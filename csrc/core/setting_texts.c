@@ -141,6 +141,8 @@ void vt_setting_texts_check(struct vt_settings *set)
 {
     if (*set->ring_signal && set->mode != VT_MODE_RING && set->speaks)
         vt_say(1, "VT_RING_SIGNAL has no effect without VT_MODE=RING");
+    if (*set->sample_event && set->sample_clock != VT_SAMPLE_CLOCK_PERF && set->speaks)
+        vt_say(1, "VT_SAMPLE_EVENT has no effect without VT_SAMPLE_CLOCK=perf");
     uint64_t from, to;
     if (vt_setting_moment(set->start_after, &from) || vt_setting_moment(set->stop_after, &to) || to > from) return;
     if (set->speaks)

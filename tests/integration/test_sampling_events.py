@@ -153,3 +153,11 @@ def test_programs_that_call_exec(tmp_path: Path) -> None:
     done = call(words, tmp_path, PERF | {"VT_SAMPLE_EVENT": "page-faults:1", "VT_FILE_PREFIX": "chain"})
     assert done.stdout.split() == ["1", "2", "3", "no", "end"]
     assert "descriptor" not in done.stderr
+
+
+def test_settings_without_effect(build: Builder, tmp_path: Path) -> None:
+    """An event without the clock perf, and a name that is too long, are one line each."""
+    said = sampled(build, tmp_path, "10", VT_SAMPLE_EVENT="page-faults:10", VT_SAMPLE_CLOCK="cpu").stderr
+    assert said.splitlines()[0] == "vtrace: VT_SAMPLE_EVENT has no effect without VT_SAMPLE_CLOCK=perf"
+    said = sampled(build, tmp_path, "10", VT_SAMPLE_EVENT="x" * 64, VT_FILE_PREFIX="long").stderr
+    assert said.splitlines()[0] == "vtrace: VT_SAMPLE_EVENT has more than 63 bytes: it is ignored"
