@@ -53,7 +53,7 @@ CASES = [
     (("vtunify", "--keep"), {"--keeplocal"}),
     (("vtunify", "heat", "--"), {
         "--keeplocal", "--progress", "--quiet", "--verbose", "--force", "--partial", "--salvage", "--report", "--tiles",
-        "--samples", "--no-repair", "--nocompress", "--version", "--help",
+        "--diagnose", "--samples", "--no-repair", "--nocompress", "--version", "--help",
     }),
 ]  # fmt: skip
 

@@ -180,6 +180,11 @@ def test_findings_in_the_archive(build: Builder, tmp_path: Path) -> None:
     kept = package.open(tmp_path / "iterations").findings()
     again = package.open(tmp_path / "iterations").diagnosis(Selection()).findings
     assert [one.text for one in kept] == [one.text for one in again]
+    assert "slow iterations" in vtrace(tmp_path, "summary", "iterations").stdout
+    summed = json.loads(vtrace(tmp_path, "summary", "iterations", "--json").stdout)
+    assert summed["findings"][0]["kind"] == "slow_iterations"
+    vtrace(tmp_path, "report", "iterations")
+    assert "class=findings" in (tmp_path / "iterations.html").read_text()
     data = bytearray(stored.read_bytes())
     data[len(data) // 2] ^= 1
     stored.write_bytes(data)
@@ -237,3 +242,19 @@ def test_planted_losses(
     waits = sum(row["time_ns"] for row in found["waits"] if row["kind"] in ("mpi_wait_nxn", "mpi_latesender"))
     assert waits == pytest.approx(measured, rel=0.05)
     assert found["efficiencies"]["parallel"] < 0.9
+
+
+def test_diff_fails_above(steps: Path, threads: Path) -> None:
+    """The exit code is 1 if a run, or what --select names, takes longer by more than so many percent."""
+    ends = [package.open(archive).duration for archive in (steps, threads)]
+    shorter, longer = (steps, threads) if ends[0] < ends[1] else (threads, steps)
+    for one, other, words, code in (
+        (shorter, longer, ("--fail-above", "0%"), 1), (longer, shorter, ("--fail-above", "0"), 0),
+        (steps, steps, ("--fail-above", "0", "--select", "region=write_out"), 0),
+        (steps, threads, ("--fail-above", "0", "--select", "region=main"), 1 if longer == threads else 0),
+        (threads, steps, ("--fail-above", "0", "--select", "region=write_out"), 1),
+        (steps, threads, ("--fail-above", "much"), 2), (steps, threads, ("--select", "region=main"), 2),
+    ):  # fmt: skip
+        done = vtrace(steps.parent, "diff", one, other, *words, check=False)
+        assert done.returncode == code, str(done)
+        assert "Traceback" not in done.stderr

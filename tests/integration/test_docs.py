@@ -61,6 +61,15 @@ FLOPS = (
     "EVENT,OPS_PER_SECOND,DERIVED_PS,PAPI_TOT_CYC,ALL_OPS\\n"
 )
 
+
+def _tutorial(name: str, program: str, finding: str, env: str = "") -> dict[tuple[str, str], Typed]:
+    """The three blocks of a tutorial: the run and its diagnosis, the evidence, the mended program."""
+    source = f"cp {ROOT}/examples/tutorials/{program}.c ."
+    ran = f"{source}; vtrace-cc -g -O1 {program}.c -o {program}; {env}mpiexec -n 2 ./{program}; vtunify {program}"
+    diagnosed, evidence, mended = (key for key in BLOCKS if key[0] == f"tutorial-{name}.md")
+    return {diagnosed: Typed(source, (finding,)), evidence: Typed(ran), mended: Typed(ran)}
+
+
 TYPED = {
     ("counters.md", "# flops.events"): Typed(
         kind="flops.events", after="vtrace counters --file flops.events --check; vtrace counters --file flops.events",
@@ -71,15 +80,18 @@ TYPED = {
     ),
     ("counters.md", "vtrace counters"): Typed("true", ("task-clock", "ref-cycles")),
     ("diagnose.md", "vtrace diagnose heat"): Typed(
-        UNIFIED + "; mv heat2d.trace heat.trace", ("Findings", "Sizes and order", '"share":'),
+        UNIFIED + "; mv heat2d.trace heat.trace", ("wait", "no I/O was recorded", '"share":'),
         edits=(("--iteration step", "--iteration iterate"),),  # the function of the example
     ),
     ("diagnose.md", "vtrace diagnose heat --fail-below 0.8"): Typed(
         UNIFIED + "; mv heat2d.trace heat.trace", ("Findings",),
         edits=(("0.8", "0.8 || test $? = 1"),),  # several ranks share cores
     ),
+    ("diagnose.md", "vtrace diagnose heat_4 heat_8 heat_16"): Typed(
+        "for n in 4 8 16; do cp -r $DOCS/heat2d.trace heat_$n.trace; done", ("Runs side by side",),
+    ),
     ("diagnose.md", "vtrace diagnose heat --about io"): Typed(
-        UNIFIED + "; mv heat2d.trace heat.trace", ("Metadata",),
+        UNIFIED + "; mv heat2d.trace heat.trace", ("no I/O was recorded",),
     ),
     ("functions.md", "vtrace-cxx -O2 heat.cc -o heat"): Typed("cp $DOCS/grid.cc heat.cc", ("Grid::step",)),
     ("functions.md", "g++ -g -O2 -pg -mfentry heat.cc -o heat"): Typed(
@@ -220,6 +232,9 @@ TYPED = {
     ("view.md", "vtrace export heat2d --to csv -o part.csv --from 1s --to 1.2s --ranks 0-3"): Typed(
         UNIFIED, ("MPI_Barrier",), after="cat part.csv"
     ),
+    **_tutorial("imbalance", "imbalance", "rank 1 takes longer in relax"),
+    **_tutorial("pipeline", "pipeline", "ranks take turns"),
+    **_tutorial("io", "writer", "does the I/O alone", "VT_IOTRACE=yes "),
 }  # fmt: skip
 
 NOT_TYPED = {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
     from vtrace.analysis.selection import Patterns
     from vtrace.analysis.trace import Trace
+    from vtrace.reports.sheet import Sheet
 
 
 @click.command()
@@ -52,6 +53,7 @@ def command(
       vtrace diagnose heat_4 heat_8 heat_16          how it scales
     """
     from vtrace.analysis.selection import Patterns, Selection
+    from vtrace.reports import sheet
 
     console = Console("vtrace", environment_level("vtrace"))
     patterns = Patterns.of_options(chosen)
@@ -62,11 +64,15 @@ def command(
         found.append(trace.diagnosis(window, iteration))
     if as_json:
         made = [_data(trace, one, about or "", patterns) for trace, one in zip(traces, found, strict=True)]
-        click.echo(json_text(made[0] if len(made) == 1 else {"runs": made}, indent=1))
+        several = {"runs": made, **sheet.data([_scaling(traces, found)])}
+        click.echo(json_text(made[0] if len(made) == 1 else several, indent=1))
     else:
         for number, (trace, one) in enumerate(zip(traces, found, strict=True)):
             click.echo("\n" * bool(number) + click.style(plain(title(trace)), bold=True))
-            _show(one, about or "", patterns, top)
+            _show(one, about or "", patterns, top if len(found) == 1 else 0)
+        if len(found) > 1:
+            click.echo()
+            sheet.show([_scaling(traces, found)])
     if fail_below is not None:
         _judge(console, traces, found, fail_below)
 
@@ -88,7 +94,6 @@ def _data(trace: Trace, found: Diagnosis, about: str, patterns: Patterns) -> dic
     from vtrace.reports import io_story
     from vtrace.reports.sheet import data
 
-    keys = ("kind", "loss_ns", "share", "region", "callpath", "ranks", "culprit", "certainty", "caveats", "command")
     chosen = sheets.selected(sheets.findings_about(found.findings, about), patterns)
     waits = [
         {key: row[key] for key in ("kind", "callpath", "location", "partner", "time_ns", "count")}
@@ -97,7 +102,7 @@ def _data(trace: Trace, found: Diagnosis, about: str, patterns: Patterns) -> dic
     table = found.iteration_table
     return {
         "archive": str(trace.path),
-        "findings": [{key: getattr(one, key) for key in keys} for one in chosen],
+        "findings": [one.told() for one in chosen],
         "waits": waits, "efficiencies": sheets.efficiency_values(found), "critical_path": [
             {key: row[key] for key in ("callpath", "location", "time_ns")}
             for row in sheets.critical_path(found, patterns).rows
@@ -142,6 +147,12 @@ def _show(found: Diagnosis, about: str, patterns: Patterns, top: int) -> None:
     if shown:
         click.echo()
         show(shown)
+
+
+def _scaling(traces: list[Trace], found: list[Diagnosis]) -> Sheet:
+    from vtrace.reports.diagnose_sheets import scaling
+
+    return scaling([title(trace) for trace in traces], found)
 
 
 def _judge(console: Console, traces: list[Trace], found: list[Diagnosis], least: float) -> None:

@@ -25,6 +25,9 @@ from vtrace.errors import UsageError
 from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
+    from vtrace.analysis.findings.finding import Finding
+    from vtrace.analysis.selection import Selection
+    from vtrace.analysis.trace import Trace
     from vtrace.reports.sheet import Sheet
     from vtrace.reports.summary import SummaryNumbers
 
@@ -80,6 +83,7 @@ def command(
     if as_json:
         not_recorded = trace.not_recorded(part.locations, part.start, part.stop).rows()
         about = {"caveats": [*stale_lines(trace), *numbers.caveats], "not_recorded": not_recorded, **_about(numbers)}
+        about["findings"] = [one.told() for one in _findings(trace, part)]
         click.echo(json_text({**about, **sheet.data(made), "notes": numbers.notes}, indent=1))
     elif as_csv:
         warn_of_caveats(console, trace, part)
@@ -93,9 +97,27 @@ def command(
             click.echo()
         if not tables:
             _head(numbers, next(each for each in made if each.name == "samples"))
+            _show_findings(_findings(trace, part), trace.processes.rows)
         sheet.show([each for each in made if _is_shown(each)])
         word = operand(Path(archive))
         console.note(f"next: vtrace view {word}   for the timeline; vtrace report {word}   for charts")
+
+
+def _findings(trace: Trace, part: Selection) -> list[Finding]:
+    """The findings that vtunify --diagnose has stored; none for a part of the run."""
+    from vtrace.analysis.findings.stored import stored_findings
+
+    return (stored_findings(trace) or []) if not part.text else []
+
+
+def _show_findings(findings: list[Finding], processes: int) -> None:
+    from vtrace.reports.diagnose_sheets import lines
+
+    if findings:
+        click.echo("Findings of vtrace diagnose; 100 % are the time of all threads")
+        for line in lines(findings, processes):
+            click.echo(plain(line))
+        click.echo()
 
 
 def _is_shown(made: Sheet) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import EXACT, Finding
 from vtrace.analysis.findings.run_facts import place_text, who
+from vtrace.analysis.questions.efficiencies import scaled
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.selection import Patterns
@@ -141,6 +142,25 @@ def efficiency_values(found: Diagnosis) -> dict[str, Any] | None:
         return None
     values = {name: column[0].item() for name, column in one.items()}
     return {name: v if not isinstance(v, float) or np.isfinite(v) else None for name, v in values.items()}
+
+
+_FACTORS = ("parallel", "load_balance", "serialisation", "transfer", "computation_scaling", "global_efficiency")
+
+
+def scaling(names: list[str], found: list[Diagnosis]) -> Sheet:
+    """The runs side by side, if the efficiencies of all are known."""
+    tables = [one.mpi.efficiencies for one in found if one.mpi]
+    columns = [
+        Column("elapsed_ns", "elapsed s", "ns"), Column("processes", "processes"),
+        *(Column(name, f"{name.replace('_', ' ')} %", "fraction") for name in _FACTORS), Column("basis"),
+        Column("run", "run", "text"),
+    ]  # fmt: skip
+    if len(tables) < len(found) or not all(table.rows for table in tables):
+        return Sheet("scaling", "Runs side by side", columns, [])
+    rows = [{"run": name, **row} for name, row in zip(names, scaled(tables).records(), strict=True)]
+    sheet = Sheet("scaling", "Runs side by side", columns, rows)
+    sheet.notes.append("computation scaling: useful time of all processes of the first run by that of this run")
+    return sheet
 
 
 def critical_path(found: Diagnosis, patterns: Patterns) -> Sheet:

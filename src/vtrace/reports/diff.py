@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.activity import IO, RUNTIME, RUNTIME_MARK
+from vtrace.analysis.questions.activity_times import Extent
 from vtrace.analysis.questions.collectives import CollectiveTotals, op_name
 from vtrace.analysis.questions.cost_rows import CostRows
 from vtrace.analysis.questions.costs import CostQuestion, Costs
 from vtrace.analysis.questions.io_files import Io, reduce_io
 from vtrace.analysis.questions.messages import MessageMatrix
+from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.selection import Patterns, Selection
-from vtrace.analysis.table import add_up
+from vtrace.analysis.table import Table, add_up
 from vtrace.console import some
 from vtrace.reports.sheet import Column, Row, Sheet
 
@@ -48,6 +50,10 @@ class DiffRun:
     problems: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     """trace.caveats of the selection."""
+    elapsed: int = 0
+    """ns from the first to the last event of the selection."""
+    tree: tuple[Table, Table] = field(default_factory=lambda: (Table({}), Table({})))
+    """The answer of Trace.call_tree."""
 
 
 class CallPaths:
@@ -78,11 +84,13 @@ def read(trace: Trace, window: Selection, paths: CallPaths) -> DiffRun:
     """Reads the events of a selection once."""
     tree, matrix, totals, io = CallTree(), MessageMatrix(), CollectiveTotals(), Io()
     inside = [CostQuestion()] if len(trace.contexts) else []
-    met = trace.scan([tree, matrix, totals, io, *inside], **window.arguments())
+    extent = Extent()
+    met = trace.scan([tree, matrix, totals, io, extent, *inside], **window.arguments())
     members = trace.places.process[window.rows(trace)]
     run = DiffRun(trace, max(1, len(np.unique(members[members >= 0]))), problems=met.problems)
     run.caveats = trace.caveats(**window.of_recording())
-    _paths(run, paths, *tree.answer())
+    run.elapsed, run.tree = _elapsed(window, extent.answer()), tree.answer()
+    _paths(run, paths, *run.tree)
     for question in inside:
         _samples(run, window, question.answer())
     names = [str(name) for name in trace.processes["name"]]
@@ -96,6 +104,32 @@ def read(trace: Trace, window: Selection, paths: CallPaths) -> DiffRun:
         one["ns"] = one["read_ns"] + one["write_ns"] + one["flush_ns"]
         _add(run.files, files[one["file"]], one, ("opens", "reads", "writes", "bytes_read", "bytes_written", "ns"))
     return run
+
+
+def _elapsed(window: Selection, extent: Table) -> int:
+    """ns from the first to the last event in a window."""
+    if not extent.rows:
+        return 0
+    first, last = int(extent["first"].min()), int(extent["last"].max())
+    first = first if window.start is None else max(first, window.start)
+    return (last if window.stop is None else min(last, window.stop)) - first
+
+
+def selected_time(run: DiffRun, patterns: Patterns) -> int:
+    """ns of a run: elapsed; with patterns of regions, classes or paths, the time of these call paths with all calls
+    below, on all locations."""
+    if not patterns.all:
+        return run.elapsed
+    paths, numbers = run.tree
+    regions = run.trace.regions
+    row = paths["region"]
+    classes = np.append(np.array(regions.classes, object)[regions["class"]], "")
+    names = np.append(regions["name"], "")
+    kept = patterns.matching("region", names)[row] & patterns.matching("class", classes)[row]
+    kept &= patterns.paths(paths, regions["name"])
+    kept[0] = False
+    kept &= outermost(paths["parent"], kept) == np.arange(paths.rows)
+    return int(numbers["inclusive"][kept[numbers["path"]]].sum())
 
 
 def _add(sums: SumsByKey, key: Hashable, values: dict[str, Any], names: tuple[str, ...]) -> None:

@@ -56,7 +56,8 @@ def line(numbers: IoNumbers) -> str:
     if not time and not any(sums.values()):
         return "no I/O was recorded: vtrace run --io records it"
     meta = int(sum(row["time_ns"] for row in metadata(numbers).rows))
-    files = len(np.unique(numbers.io["file"][numbers.io["file"] >= 0]))
+    used = numbers.io["opens"] + numbers.io["reads"] + numbers.io["writes"] > 0
+    files = len(np.unique(numbers.io["file"][used & (numbers.io["file"] >= 0)]))
     return (
         f"{span(time)} in I/O, {100 * time / facts.whole:.3g} % of the time of all threads: "
         f"{sums['bytes_read']:,} bytes read, {sums['bytes_written']:,} written, {some(files, 'file')}; "

@@ -13,6 +13,7 @@ import numpy as np
 
 from vtrace import __version__
 from vtrace.analysis.definition_tables import source_text
+from vtrace.analysis.findings.stored import stored_findings
 from vtrace.analysis.ledger import UNKNOWN
 from vtrace.analysis.questions.collectives import by_operation, operation_text
 from vtrace.analysis.questions.io_files import reduce_io
@@ -63,7 +64,7 @@ def page(numbers: ReportNumbers, title: str) -> str:
         "DATA": json_in_html(numbers.charts), "VERSION": __version__, "CAVEATS": _caveats(numbers),
         "NOTES": "".join(f"<p class=note>{html_text(note)}</p>" for note in numbers.notes),
         "ABOUT": _pairs(report_numbers.about(numbers.trace, numbers.window)), "COVERAGE": _coverage(numbers),
-        "LEAD": _lead(numbers), "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
+        "LEAD": _lead(numbers) + _findings(numbers), "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
         "SAMPLES": _samples(numbers),
         "FILES": _files(numbers), "MATRIX": _matrix(numbers), "HEAP": _heap(numbers), "MARKERS": _markers(numbers),
     }  # fmt: skip
@@ -123,6 +124,16 @@ def _lead(numbers: ReportNumbers) -> str:
     parts = [f"{100 * seconds[row] / inside:.3g} % {numbers.charts['classes'][row]}" for row in order]
     where = some(line["locations"], "location")
     return f"<p class=lead>Of {span(inside * 1e9)} in calls on {where}: {', '.join(parts)}.</p>"
+
+
+def _findings(numbers: ReportNumbers) -> str:
+    """The findings that vtunify --diagnose has stored, for a report of the whole run."""
+    found = None if numbers.window.text else stored_findings(numbers.trace)
+    items = "".join(
+        f"<li>{100 * one.share:.1f} %: {html_text(one.text)} <code>{html_text(one.command)}</code>"
+        for one in found or []
+    )
+    return f"<ol class=findings aria-label=Findings>{items}</ol>" if items else ""
 
 
 def _coverage(numbers: ReportNumbers) -> str:

@@ -16,6 +16,10 @@ EXACT, BOUND, ESTIMATE = "exact", "upper bound", "estimate"
 """Certainties: by the recorded times; at most so much; by a comparison that may be wrong."""
 
 
+TOLD = ("kind", "loss_ns", "share", "region", "callpath", "ranks", "culprit", "certainty", "caveats", "command")
+"""The keys of a finding in JSON."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """A diagnosed loss.
@@ -56,6 +60,10 @@ class Finding:
     def of_archive(self, archive: str) -> Finding:
         """The finding with another name of its archive."""
         return replace(self, archive=archive)
+
+    def told(self) -> dict[str, Any]:
+        """The fields that --json prints."""
+        return {name: getattr(self, name) for name in TOLD}
 
     def stored(self) -> dict[str, Any]:
         """The fields for JSON, without the archive's name."""

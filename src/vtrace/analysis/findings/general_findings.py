@@ -12,6 +12,7 @@ from vtrace.analysis.activity import CLASS_OF, LIBRARY, MEMORY, OPENMP, USER
 from vtrace.analysis.findings.finding import BOUND, EXACT, Finding
 from vtrace.analysis.findings.run_facts import RunFacts, place_text, who, who_all
 from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.table import add_up
 
 _WORK = (USER, LIBRARY, MEMORY, OPENMP)
 _FEW = 0.9
@@ -24,13 +25,17 @@ def uneven_work(facts: RunFacts) -> Iterator[Finding]:
     masters = [*facts.masters.values()]
     if len(masters) < 2:
         return
-    times = np.stack([facts.exclusive([at]) for at in masters], axis=1)
-    loss = (times.max(axis=1, keepdims=True) - times).sum(axis=1)
+    n = facts.numbers.take(np.isin(facts.numbers["location"], masters))
+    most = np.zeros(facts.paths.rows, np.int64)
+    np.maximum.at(most, n["path"], n["exclusive"])
+    loss = len(masters) * most - add_up(n["path"], n["exclusive"], facts.paths.rows)
     loss[~np.isin(CLASS_OF[facts.activity], _WORK) | facts.waiting] = 0
     loss[0] = 0
     for path in np.argsort(-loss, kind="stable")[:3].tolist():
         if loss[path]:
-            yield _uneven(facts, path, times[path].tolist(), int(loss[path]), masters)
+            mine = n.take(n["path"] == path)
+            at = dict(zip(mine["location"].tolist(), mine["exclusive"].tolist(), strict=True))
+            yield _uneven(facts, path, [at.get(row, 0) for row in masters], int(loss[path]), masters)
 
 
 def _uneven(facts: RunFacts, path: int, times: list[int], loss: int, masters: list[int]) -> Finding:
@@ -52,22 +57,23 @@ def _uneven(facts: RunFacts, path: int, times: list[int], loss: int, masters: li
 
 def io_time(facts: RunFacts) -> Iterator[Finding]:
     """The time of all threads in I/O, with the call that takes most of it."""
-    by = np.array([np.where(facts.io, facts.exclusive([at]), 0) for at in facts.rows]).reshape(len(facts.rows), -1)
-    whole = int(by.sum())
+    n = facts.numbers
+    n = n.take(facts.io[n["path"]] & np.isin(n["location"], facts.rows))
+    whole = int(n["exclusive"].sum())
     if not whole:
         return
-    path = int(np.argmax(by.sum(axis=0)))
-    each = by.sum(axis=1)
+    path = int(np.argmax(add_up(n["path"], n["exclusive"], facts.paths.rows)))
+    each = add_up(n["location"], n["exclusive"], facts.trace.locations.rows)
     busiest = int(np.argmax(each))
     place = place_text(facts.trace, facts.paths, path)
     text = f"I/O takes {span(whole)} of all threads, most of it in {place}"
     culprit = ""
     if len(facts.masters) > 1 and each[busiest] >= _FEW * whole:
-        culprit = who(facts.trace, facts.rows[busiest])
+        culprit = who(facts.trace, busiest)
         text += f"; {culprit} does nearly all of it"
     yield Finding(
         "io_time", whole, whole / facts.whole, text, facts.region(path), facts.source(path), facts.names(path),
-        facts.ranks_of([row for row, ns in zip(facts.rows, each.tolist(), strict=True) if ns]), culprit, EXACT, (),
+        facts.ranks_of(np.flatnonzero(each)), culprit, EXACT, (),
         facts.window.start, facts.window.stop, ("diagnose", "--about", "io"),
     )  # fmt: skip
 

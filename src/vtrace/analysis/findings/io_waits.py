@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 KINDS = ("io_wait_for_one_process",)
 """The kinds, by their numbers."""
 _IO, _MPI = 1, 2
+_SOME, _MOST = 1000, 32
+"""Processes that do I/O: those looked at, and those with the longest times, which others wait for."""
 _MPI_WAITS = ("mpi/p2p", "mpi/collective")
 
 
@@ -47,7 +49,9 @@ class IoWaits(SyncCalls[Table]):
         waits = calls[calls["kind"] == _MPI]
         waits = waits[waits["process"] >= 0]
         found = []
-        for process in np.unique(alone["process"]).tolist():
+        processes = np.unique(alone["process"])
+        lengths = [int((alone["end"] - alone["begin"])[alone["process"] == p].sum()) for p in processes[:_SOME]]
+        for process in processes[:_SOME][np.argsort(lengths)[::-1][:_MOST]].tolist():
             mine = alone[alone["process"] == process]
             edges = np.stack([mine["begin"], mine["end"]], 1).ravel()
             passed = np.concatenate([[0], np.cumsum(np.diff(edges) * (np.arange(len(edges) - 1) % 2 == 0))])

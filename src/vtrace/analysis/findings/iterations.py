@@ -113,11 +113,12 @@ def iterations_of(facts: RunFacts, name: str | None = None) -> Iterations | None
         row = _first_path(facts, wanted)
         calls = _ask(facts, wanted, None) if row else {}
         return _made(facts, row, _BASES[0], calls) if calls else None
+    masters = {*facts.masters.values()}
     for row, basis in _repeated(facts):
         wanted = np.zeros(trace.regions.rows, bool)
         wanted[facts.paths["region"][row]] = True
         calls = _ask(facts, wanted, facts.names(row))
-        calls = {at: times for at, times in calls.items() if at in facts.masters.values()}
+        calls = {at: times for at, times in calls.items() if at in masters}
         covered = sum(int(times[-1, 1] - times[0, 0]) for times in calls.values())
         if calls and covered >= _COVERS * facts.running(list(calls)):
             made = _made(facts, row, basis, calls)

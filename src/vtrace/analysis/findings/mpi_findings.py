@@ -6,19 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO, MPI
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, who_ranks
-from vtrace.analysis.questions.path_sums import below
+from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
 
 _CULPRIT = 0.15
 """The least share of a path's delays that makes a location one of its culprits."""
+_MOST = 20
+"""Causes to look at."""
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains so much of the waits; otherwise processes take turns."""
 
@@ -47,10 +50,11 @@ def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
     """Findings of any size."""
     told: dict[tuple[int, int], int] = {}
     d = answers.delays
-    for cause in _causes(d):
+    row_of = {int(path): find_path(facts, _names(facts, d.paths, int(path))) for path in np.unique(d["waiting_path"])}
+    for cause in islice(_causes(d), _MOST):
         yield _delay(facts, answers.waits, d, cause)
         for row in cause.rows.tolist():
-            key = int(d["kind"][row]), find_path(facts, _names(facts, d.paths, int(d["waiting_path"][row])))
+            key = int(d["kind"][row]), row_of[int(d["waiting_path"][row])]
             told[key] = told.get(key, 0) + int(d["direct_ns"][row] + d["indirect_ns"][row])
     yield from _other_waits(facts, answers.waits, told)
     yield from _transfer(facts, answers)
@@ -131,10 +135,13 @@ def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
     differences to the longest."""
     row = find_path(facts, names)
     masters = [*facts.masters.values()]
-    parents = facts.paths["parent"]
-    works = [np.where(facts.waiting, 0, facts.exclusive([at])) for at in masters]
-    times = [float(below(parents, own)[row]) for own in works] if row else []
-    return int(sum(max(times) - ns for ns in times)) if times else 0
+    if not row:
+        return 0
+    inside = outermost(facts.paths["parent"], np.arange(facts.paths.rows) == row) > 0
+    n = facts.numbers
+    n = n.take((inside & ~facts.waiting)[n["path"]])
+    times = add_up(n["location"], n["exclusive"], facts.trace.locations.rows)[masters]
+    return int((times.max() - times).sum())
 
 
 _WORDS = {

@@ -201,14 +201,19 @@ def idle_threads(facts: RunFacts) -> Waits:
     trace, regions = facts.trace, facts.paths["region"]
     kinds = np.append(kinds_of(trace), -1)[regions]
     parallel = outermost(facts.paths["parent"], kinds == _PARALLEL) > 0
-    forked = np.unique(facts.numbers["location"][parallel[facts.numbers["path"]]])
-    rows: list[tuple[int, int, int, int]] = []
-    for process, master in facts.masters.items():
-        workers = [int(row) for row in forked if trace.places.process[row] == process and row != master]
-        serial = np.where(parallel, 0, facts.exclusive([master]))
-        rows += [
-            (path, worker, master, int(serial[path])) for worker in workers for path in np.flatnonzero(serial).tolist()
-        ]
+    n = facts.numbers
+    workers: dict[int, list[int]] = {}
+    firsts = {*facts.masters.values()}
+    for row in np.unique(n["location"][parallel[n["path"]]]).tolist():
+        if row not in firsts:
+            workers.setdefault(int(trace.places.process[row]), []).append(row)
+    masters = [row for process, row in facts.masters.items() if process in workers]
+    serial = n.take(np.isin(n["location"], masters) & ~parallel[n["path"]] & (n["exclusive"] > 0))
+    rows = [
+        (path, worker, master, ns)
+        for path, master, ns in zip(*(serial[k].tolist() for k in ("path", "location", "exclusive")), strict=True)
+        for worker in workers[int(trace.places.process[master])]
+    ]
     path, location, partner, time = np.array(rows, np.int64).reshape(len(rows), 4).T
     return Waits(np.full(len(rows), IDLE), path, location, partner, path, time)
 

@@ -124,7 +124,11 @@ def scaling(traces: Sequence[Any]) -> Table:
     """The efficiencies of several runs of one program (Trace each), a row for each, with computation_scaling (useful
     time of all processes of the first run / of this run, as for a problem of one size), global_efficiency (parallel *
     computation_scaling) and basis ("time": by useful time). Numbers of the first run are 1."""
-    tables = [trace.efficiencies() for trace in traces]
+    return scaled([trace.efficiencies() for trace in traces])
+
+
+def scaled(tables: Sequence[Table]) -> Table:
+    """scaling() of runs with these answers of Trace.efficiencies."""
     columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]} if tables else {}
     if not columns:
         return Table({})

@@ -83,7 +83,7 @@ class _AccessPart(IoPart):
         sizes, unknown = known_bytes(ends["value"])
         kept = (ends["kind"] == 1) & (begins["value"] < len(_MODES)) & ~unknown
         rows = self.ids.rows(ends["handle"])
-        kept &= np.append(self.files, -1)[rows] >= 0
+        kept &= (np.append(self.files, -1)[rows] >= 0) & (self.inner(ends["handle"], begins["marks"]) == 0)
         found = np.zeros(np.count_nonzero(kept), [(name, "i8") for name in ("time", "handle", "mode", "bytes", "row")])
         found["time"], found["handle"] = begins["time"][kept], ends["handle"][kept]
         found["mode"], found["bytes"], found["row"] = begins["value"][kept], sizes[kept], begins["row"][kept]
@@ -95,8 +95,8 @@ class _AccessPart(IoPart):
 class IoAccesses(Question[_AccessPart, Table]):
     """Rows (location, layer, mode): layer, place in .layers; mode: place in .modes (read, write); accesses,
     consecutive (begin where the access of this kind before them ended), sequential (begin there or behind), and
-    size_0, size_1 ...: accesses by class of size, see SIZES. All accesses of a layer to files, also those inside calls
-    of a higher layer; those without known bytes do not count."""
+    size_0, size_1 ...: accesses by class of size, see SIZES. Accesses to files by the outermost layer, without those of
+    MPI's library for itself; those without known bytes do not count."""
 
     replay = True
     attributes = True
