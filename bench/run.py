@@ -22,6 +22,7 @@ import functions
 import iocalls
 import memory
 import mpi
+import mpi_waits
 import openmp
 import processes
 import reading
@@ -59,6 +60,7 @@ MODULES = (
     unified_samples,
     viewing,
     windows,
+    mpi_waits,
 )
 
 
@@ -102,6 +104,7 @@ def main() -> None:
             rows += unify.measure_scaling(work)
             reading.prepare(work)
             rows += reading.measure_memory(work)
+            rows += mpi_waits.measure_memory(work)
     show(rows)
     if args.json:
         args.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")

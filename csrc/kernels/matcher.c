@@ -19,6 +19,11 @@ static struct vt_mpi_end *look(struct vt_replayed *r, struct vt_reader *c)
     if (c->at < c->n) return &c->ends[c->at];
     const uint64_t left = c->place->count - c->done;
     if (!left || r->failed) return NULL;
+    if (c->place->ends) {
+        c->done = c->n = (uint32_t)c->place->count;
+        c->at = 0;
+        return c->ends = (struct vt_mpi_end *)(uintptr_t)c->place->ends;
+    }
     if (!c->ends) {
         c->room = left < r->batch ? (uint32_t)left : r->batch;
         if (!(c->ends = malloc(c->room * sizeof *c->ends))) r->failed = VT_MATCH_NO_MEMORY;
@@ -33,6 +38,12 @@ static struct vt_mpi_end *look(struct vt_replayed *r, struct vt_reader *c)
     c->done += c->n;
     c->at = 0;
     return c->ends;
+}
+
+static void drop_ends(struct vt_reader *c)
+{
+    if (!c->place->ends) free(c->ends);
+    c->ends = NULL;
 }
 
 /* The place of the current end among those of its location. */
@@ -270,6 +281,20 @@ static struct vt_message *post(struct vt_replayed *r, uint32_t process, struct v
     return !m->sender || late_receiver(r, m) ? m : NULL;
 }
 
+/* A message was received that was sent at a time. */
+static int count_message(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_end *e, int64_t sent)
+{
+    struct vt_matcher *o = r->out;
+    o->messages++;
+    if (sent > e->leave) {
+        o->reversed++;
+        if (sent - e->leave > o->most) o->most = sent - e->leave;
+    }
+    if (!vt_call_order(r, c, sent)) return 0;
+    if (sent > c->call->sent) c->call->sent = sent;
+    return 1;
+}
+
 /* Receives a posted message in the call of an end. */
 static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, const struct vt_mpi_end *e,
                    struct vt_message *m)
@@ -284,17 +309,11 @@ static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, c
         r->out->unmatched_receives++;
         return 1; /* stays in the queue: a later send matches this receive, not the next one */
     }
-    r->out->messages++;
-    const int64_t sent = m->from.enter;
-    if (sent > e->leave) {
-        r->out->reversed++;
-        if (sent - e->leave > r->out->most) r->out->most = sent - e->leave;
-    }
-    if (!vt_call_order(r, c, sent)) return -1;
-    if (vt_call_waits(c->call, VT_WAIT_mpi_latesender, &m->from) && r->heads) vt_call_met(r, c, actor, m->met);
+    const uint32_t kind = VT_CALL_WAIT(e->what);
+    if (kind == VT_WAIT_mpi_latesender && !count_message(r, c, e, m->from.enter)) return -1;
+    if (vt_call_waits(c->call, kind, &m->from) && r->heads) vt_call_met(r, c, actor, m->met);
     const uint64_t calls = ((uint64_t)m->from.call + 1) << 32 | (e->call + 1);
     if (r->heads && !vt_pair_table_set(&r->met, e->peer, actor, calls)) return -1;
-    if (sent > c->call->sent) c->call->sent = sent;
     vt_ideal_after(c, m->ideal);
     vt_model_waits(c, m->from.model);
     drop_message(r, m);
@@ -397,8 +416,7 @@ static int end_actor(struct vt_replayed *r, uint32_t process)
         if (!vt_call_leave(r, c) || !vt_call_no_more(r, c)) return 0;
         finish(r, c);
         if (!vt_model_ends(r, c)) return 0;
-        free(c->ends);
-        c->ends = NULL;
+        drop_ends(c);
     }
     for (uint64_t i = 0; i < r->out->comms->nprocesses; i++) {
         struct vt_actor *other = &r->actors[i];
@@ -524,7 +542,7 @@ static void free_all(struct vt_replayed *r)
     for (uint64_t k = 0; k < r->channels.size; k++) free((void *)(uintptr_t)r->channels.entries[k].value);
     for (struct vt_instance *i = r->made_instances; i; i = i->made) free(i->ranks);
     for (uint32_t k = 0; r->readers && k < r->nreaders; k++) {
-        free(r->readers[k].ends);
+        drop_ends(&r->readers[k]);
         free(r->readers[k].lates);
         free(r->readers[k].modelled.times);
     }

@@ -11,8 +11,9 @@
 
 #include "mpi_ends.h"
 
-/* The ends of a location in the file. */
+/* The ends of a location, in memory or in the file. */
 struct vt_location_ends {
+    uint64_t ends; /* address of struct vt_mpi_end[]; 0: in the file */
     uint64_t offset, count;
     uint64_t joined; /* address of uint32_t[]: the number that all locations share of each call path */
     int64_t last, useful; /* ns of the end of the location; outside of MPI */

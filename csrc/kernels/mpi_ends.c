@@ -298,6 +298,42 @@ static int window(struct ends_finder *f, const struct vt_detail *d)
                                       .what = VT_CALL_COLLECTIVE | FLOW(VT_CALL_ALL, wait)});
 }
 
+/* Both of MPI_Win_start and MPI_Win_complete may wait for MPI_Win_post, and MPI_Win_wait waits for MPI_Win_complete: they
+   are messages to and from all members of the group. */
+static int epoch(struct ends_finder *f, const struct vt_detail *d)
+{
+    enum { POST_TO_START, POST_TO_COMPLETE, COMPLETE_TO_WAIT };
+    const struct vt_mpi_comms *c = f->out.comms;
+    const uint32_t win = row_of(c->window_ids, c->window_rows, c->nwindow_ids, d->ref);
+    const uint32_t group = row_of(c->group_ids, c->group_rows, c->ngroup_ids, (uint32_t)d->words[1]);
+    const uint32_t role = d->region < f->out.nregions ? f->out.role_of[d->region] : 0;
+    const uint32_t late = VT_CALL_RECEIVE | VT_WAIT_mpi_rma_late_post << 16;
+    int fine = 1;
+    if (win >= c->nwindows || group == VT_NONE || !d->words[0]) return 1; /* no level: MPI_Win_test in vain */
+    for (uint32_t i = c->group_first[group]; fine && i < c->group_first[group + 1]; i++) {
+        struct vt_mpi_end end = {.comm = (uint32_t)c->ncomms + win, .peer = c->group_members[i], .what = VT_CALL_SEND};
+        if (role & VT_ROLE_POST) {
+            fine = put(f, end);
+            end.tag = POST_TO_COMPLETE;
+            fine = fine && put(f, end);
+        } else if (role & VT_ROLE_START) {
+            end.what = late;
+            fine = put(f, end);
+        } else if (role & VT_ROLE_COMPLETE) {
+            end.tag = COMPLETE_TO_WAIT;
+            fine = put(f, end);
+            end.tag = POST_TO_COMPLETE;
+            end.what = late;
+            fine = fine && put(f, end);
+        } else if (role & VT_ROLE_WAIT) {
+            end.tag = COMPLETE_TO_WAIT;
+            end.what = VT_CALL_RECEIVE | VT_WAIT_mpi_rma_early_wait << 16;
+            fine = put(f, end);
+        }
+    }
+    return fine;
+}
+
 static int event(struct ends_finder *f, const struct vt_detail *d)
 {
     switch (d->kind) {
@@ -312,6 +348,7 @@ static int event(struct ends_finder *f, const struct vt_detail *d)
     case VT_READ_MpiCollectiveEnd:
     case VT_READ_NonBlockingCollectiveComplete: return collective(f, d);
     case VT_READ_RmaCollectiveEnd: return window(f, d);
+    case VT_READ_RmaGroupSync: return epoch(f, d);
     default: return 1;
     }
 }
@@ -339,7 +376,8 @@ static int is_mpi(uint32_t kind)
     case VT_READ_NonBlockingCollectiveRequest:
     case VT_READ_NonBlockingCollectiveComplete:
     case VT_READ_MpiRequestCancelled:
-    case VT_READ_RmaCollectiveEnd: return 1;
+    case VT_READ_RmaCollectiveEnd:
+    case VT_READ_RmaGroupSync: return 1;
     default: return 0;
     }
 }
@@ -368,6 +406,7 @@ VT_EXPORT int vt_mpi_ends_batch(struct vt_mpi_finder *out, const struct vt_repla
     if (b->count && !out->events) out->first = f->now = b->time[0];
     out->events += b->count;
     for (uint64_t i = 0; i < b->count; i++) {
+        if (replay->nodes[i] == f->node && !f->flushing && (d >= end || d->row != i)) continue;
         advance(f, b->time[i]);
         for (; d < end && d->row == i; d++) {
             if (is_mpi(d->kind) && !mpi_event(f, d)) return VT_READ_NO_MEMORY;

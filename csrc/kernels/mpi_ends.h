@@ -30,7 +30,7 @@ enum vt_call_flow { VT_CALL_NO_FLOW, VT_CALL_ALL, VT_CALL_FROM_ROOT, VT_CALL_TO_
 #define VT_CALL_ASIDE 128u /* the collective is not blocking */
 #define VT_CALL_BLOCKS 256u /* a send that may wait for the receiver */
 #define VT_CALL_COMPLETES 512u /* a send whose completion is an end of its own */
-#define VT_CALL_WAIT(what) ((what) >> 16) /* of a collective: enum vt_wait_kind */
+#define VT_CALL_WAIT(what) ((what) >> 16) /* of a collective or a receive: enum vt_wait_kind */
 
 struct vt_mpi_end {
     int64_t enter, leave; /* of the outermost MPI call */
@@ -60,7 +60,9 @@ struct vt_path_time {
     X(mpi_nxn_completion)                                                                                              \
     X(mpi_latebroadcast)                                                                                               \
     X(mpi_earlyreduce)                                                                                                 \
-    X(mpi_earlyscan) X(mpi_finalize_wait) X(mpi_rma_wait_at_fence) X(mpi_rma_wait_at_create) X(mpi_rma_wait_at_free)
+    X(mpi_earlyscan)                                                                                                   \
+    X(mpi_finalize_wait) X(mpi_rma_wait_at_fence) X(mpi_rma_wait_at_create) X(mpi_rma_wait_at_free)                    \
+        X(mpi_rma_late_post) X(mpi_rma_early_wait)
 enum vt_wait_kind {
 #define VT_WAIT_NUMBER(name) VT_WAIT_##name,
     VT_WAIT_KINDS(VT_WAIT_NUMBER)
@@ -69,7 +71,7 @@ enum vt_wait_kind {
 };
 
 /* Roles of regions, as bits. */
-#define VT_ROLE_KINDS(X) X(MPI, 1) X(NEIGHBOURS, 2) X(FINALIZE, 4)
+#define VT_ROLE_KINDS(X) X(MPI, 1) X(NEIGHBOURS, 2) X(FINALIZE, 4) X(POST, 8) X(START, 16) X(COMPLETE, 32) X(WAIT, 64)
 enum vt_call_role {
 #define VT_ROLE_NUMBER(name, number) VT_ROLE_##name = number,
     VT_ROLE_KINDS(VT_ROLE_NUMBER)
@@ -79,9 +81,10 @@ enum vt_call_role {
 /* Communicators, behind them the windows with the members of their communicators, and last all processes. Processes are
    rows; VT_NONE: undefined. */
 struct vt_mpi_comms {
-    const uint64_t *comm_ids, *window_ids; /* OTF2's ids, ascending */
-    const int64_t *comm_rows, *window_rows; /* of each id */
-    uint64_t ncomm_ids, nwindow_ids;
+    const uint64_t *comm_ids, *window_ids, *group_ids; /* OTF2's ids, ascending */
+    const int64_t *comm_rows, *window_rows, *group_rows; /* of each id */
+    uint64_t ncomm_ids, nwindow_ids, ngroup_ids;
+    const uint32_t *group_first, *group_members; /* of the groups of the synchronization of windows */
     const uint32_t *first, *members; /* first: ncomms + nwindows + 2 places in members */
     const uint32_t *remote; /* place in members behind the first group of an inter-communicator; else first[i + 1] */
     const uint8_t *is_self;

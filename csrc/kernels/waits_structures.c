@@ -8,12 +8,12 @@
     F(S, enter) F(S, leave) F(S, useful) F(S, node) F(S, call) F(S, peer) F(S, comm) F(S, tag) F(S, what)
 #define PATH_TIME(F, S) F(S, ns) F(S, node) F(S, is_mpi)
 #define COMMS(F, S)                                                                                                    \
-    F(S, comm_ids) F(S, window_ids) F(S, comm_rows) F(S, window_rows) F(S, ncomm_ids) F(S, nwindow_ids) F(S, first)    \
+    F(S, comm_ids) F(S, window_ids) F(S, group_ids) F(S, comm_rows) F(S, window_rows) F(S, group_rows) F(S, ncomm_ids) F(S, nwindow_ids) F(S, ngroup_ids) F(S, group_first) F(S, group_members) F(S, first)    \
     F(S, members) F(S, remote) F(S, is_self) F(S, ncomms) F(S, nwindows) F(S, nprocesses)
 #define FINDER(F, S)                                                                                                   \
     F(S, comms) F(S, role_of) F(S, nregions) F(S, want_times) F(S, process) F(S, ends) F(S, times) F(S, nends)         \
     F(S, ntimes) F(S, events) F(S, first) F(S, last) F(S, useful) F(S, flushed) F(S, calls)
-#define PLACE(F, S) F(S, offset) F(S, count) F(S, joined) F(S, last) F(S, useful) F(S, in_window) F(S, ideal) F(S, times_offset) F(S, ntimes) F(S, first) F(S, modelled) F(S, process) F(S, wanted)
+#define PLACE(F, S) F(S, ends) F(S, offset) F(S, count) F(S, joined) F(S, last) F(S, useful) F(S, in_window) F(S, ideal) F(S, times_offset) F(S, ntimes) F(S, first) F(S, modelled) F(S, process) F(S, wanted)
 #define WAIT(F, S)                                                                                                     \
     F(S, ns) F(S, count) F(S, kind) F(S, node) F(S, location) F(S, partner) F(S, partner_node) F(S, spare)
 #define CALL_WAIT(F, S) F(S, begin) F(S, end) F(S, ns) F(S, location) F(S, kind) F(S, node) F(S, partner)

@@ -20,10 +20,10 @@ KINDS = {
     "sendrecv": "mpi_latesender", "late_receiver": "mpi_latereceiver", "wrong_order": "mpi_latesender_wo",
     "barrier": "mpi_barrier_wait", "allreduce": "mpi_wait_nxn", "broadcast": "mpi_latebroadcast",
     "reduce": "mpi_earlyreduce", "scan": "mpi_earlyscan", "ibarrier": "mpi_barrier_wait",
-    "fence": "mpi_rma_wait_at_fence",
+    "fence": "mpi_rma_wait_at_fence", "late_post": "mpi_rma_late_post", "early_wait": "mpi_rma_early_wait",
 }  # fmt: skip
 """The kind of wait that each function plants."""
-OWN = ("fence", "MPI_Win_create", "MPI_Win_free", "MPI_Finalize")
+OWN = ("fence", "late_post", "early_wait", "MPI_Win_create", "MPI_Win_free", "MPI_Finalize")
 """Calls whose waits the oracle does not know."""
 PLANTED = 200_000_000
 Row = tuple[str, tuple[str, ...], int, int]
@@ -54,16 +54,27 @@ def planted(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, 
     return recorded(mpi, tmp_path_factory.mktemp("waits"), 2)
 
 
-def test_planted_waits(planted: tuple[Trace, dict[str, dict[int, int]]]) -> None:
-    trace, told = planted
-    found = waits_of(trace)
+def differing(trace: Trace, told: dict[str, dict[int, int]]) -> list[str]:
+    """The functions whose waits are not within 5 % of what the program says."""
+    found, wrong = waits_of(trace), []
     for name, kind in KINDS.items():
         waiting = int(name in ("broadcast", "scan"))
-        begin = told[name]
-        assert set(begin) == {0, 1}, name
-        expected = begin[1 - waiting] - begin[waiting]
+        assert set(told[name]) == {0, 1}, name
+        expected = told[name][1 - waiting] - told[name][waiting]
         mine = {(row[2], row[3]): ns for row, ns in found.items() if name in row[1] and row[0] == kind}
-        assert mine[waiting, 1 - waiting] == pytest.approx(expected, rel=0.05), name
+        assert (waiting, 1 - waiting) in mine, f"{name}: no {kind}"
+        if mine[waiting, 1 - waiting] != pytest.approx(expected, rel=0.05):
+            wrong.append(name)
+    return wrong
+
+
+def test_planted_waits(mpi: Mpi, planted: tuple[Trace, dict[str, dict[int, int]]], tmp_path: Path) -> None:
+    wrong = set(differing(*planted))
+    for number in range(2):  # a rank that lost its processor between the two clocks is right the next time
+        if wrong:
+            (tmp_path / str(number)).mkdir()
+            wrong &= set(differing(*recorded(mpi, tmp_path / str(number), 2)))
+    assert not wrong
 
 
 def test_exact_by_the_recorded_times(planted: tuple[Trace, dict[str, dict[int, int]]]) -> None:

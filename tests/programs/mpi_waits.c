@@ -139,6 +139,45 @@ static void fence(void)
     MPI_Win_free(&w);
 }
 
+static MPI_Win window_with_group(MPI_Group *one)
+{
+    MPI_Group all;
+    MPI_Win w;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &other, one);
+    MPI_Group_free(&all);
+    MPI_Win_create(&x, sizeof x, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &w);
+    return w;
+}
+
+static void late_post(void)
+{
+    MPI_Group one;
+    MPI_Win w = window_with_group(&one);
+    late(1);
+    tell(__func__);
+    if (rank) MPI_Win_post(one, 0, w);
+    else MPI_Win_start(one, 0, w);
+    if (rank) MPI_Win_wait(w);
+    else MPI_Win_complete(w);
+    MPI_Win_free(&w);
+    MPI_Group_free(&one);
+}
+
+static void early_wait(void)
+{
+    MPI_Group one;
+    MPI_Win w = window_with_group(&one);
+    if (rank) MPI_Win_start(one, 0, w);
+    else MPI_Win_post(one, 0, w);
+    late(1);
+    tell(__func__);
+    if (rank) MPI_Win_complete(w);
+    else MPI_Win_wait(w);
+    MPI_Win_free(&w);
+    MPI_Group_free(&one);
+}
+
 static void chain(void)
 {
     late(0);
@@ -150,8 +189,9 @@ static void chain(void)
 int main(int argc, char **argv)
 {
     static void (*const all[])(void) = {
-        late_sender, late_sender_waitall, persistent, sendrecv, late_receiver, wrong_order, barrier,
-        allreduce,   broadcast,           reduce,     scan,     ibarrier,      fence};
+        late_sender, late_sender_waitall, persistent, sendrecv, late_receiver, wrong_order,
+        barrier,     allreduce,           broadcast,  reduce,   scan,          ibarrier,
+        fence,       late_post,           early_wait};
     int size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

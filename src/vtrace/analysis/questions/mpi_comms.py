@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,12 @@ from vtrace.io.archive.matcher_abi import ROLES, CommFields
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+_EPOCHS = {
+    role: re.compile(rf"mpi_win_{call}(_c|_f08|_f08ts)?_*$")
+    for role, call in (("POST", "post"), ("START", "start"), ("COMPLETE", "complete"), ("WAIT", "(wait|test)"))
+}
+"""Roles of MPI's functions for epochs of windows, and their names."""
+
 
 def roles(trace: Source) -> Array:
     """(regions,) uint8: bits of enum vt_call_role."""
@@ -27,6 +34,8 @@ def roles(trace: Source) -> Array:
     last = (trace.regions["activity"] == ends) & np.array(["session" not in name for name in names], bool)
     if not np.any(trace.groups["creator"] >= 0):
         found |= np.where(last, ROLES["FINALIZE"], 0)
+    for role, pattern in _EPOCHS.items():
+        found |= np.where([bool(pattern.search(name)) for name in names], ROLES[role], 0)
     return found.astype(np.uint8)
 
 
@@ -54,11 +63,17 @@ class Comms:
             "first": first.astype(np.uint32), "remote": remote.astype(np.uint32),
             "members": members.astype(np.uint32), "is_self": np.array([*selves, False], np.uint8),
         }  # fmt: skip
-        for name, ids in (("comm", trace.definitions.ids["comms"]), ("window", trace.definitions.ids["windows"])):
+        count = trace.comm_groups.rows if trace.windows.rows else 0
+        groups = [self._processes(trace, places.group_members(row)) for row in range(count)]
+        self._kept["group_members"] = np.concatenate([*groups, np.empty(0, np.uint32)])
+        self._kept["group_first"] = np.append(0, np.cumsum([len(each) for each in groups])).astype(np.uint32)
+        for name, table in (("comm", "comms"), ("window", "windows"), ("group", "comm_groups")):
+            ids = trace.definitions.ids[table]
             numbers, rows = ids.pairs
             self._kept |= {f"{name}_ids": numbers.astype(np.uint64), f"{name}_rows": rows.astype(np.int64)}
         self.fields: Any = CommFields(ncomms=len(comms), nwindows=trace.windows.rows, nprocesses=places.processes.rows)
         self.fields.ncomm_ids, self.fields.nwindow_ids = (len(self._kept[f"{n}_ids"]) for n in ("comm", "window"))
+        self.fields.ngroup_ids = len(self._kept["group_ids"]) if count else 0
         for name, column in self._kept.items():
             self._kept[name] = column = np.ascontiguousarray(column)
             setattr(self.fields, name, column.ctypes.data)

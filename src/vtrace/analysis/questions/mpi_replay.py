@@ -36,6 +36,8 @@ from vtrace.io.common.arrays import view
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+_MEMORY = 160 << 20
+"""Bytes of ends to keep in memory; the others are in the file."""
 _SUMMARY = ("first", "last", "useful", "flushed", "events", "calls")
 
 
@@ -62,7 +64,9 @@ class _MpiEndsPart(Part):
         fields = self.finder.contents
         self.sums = {name: int(getattr(fields, name)) for name in _SUMMARY}
         ends, times = view(fields.ends, fields.nends, MPI_END), view(fields.times, fields.ntimes, PATH_TIME)
-        self.place = {"offset": self.owner.write(ends), "count": len(ends)}
+        self.kept = self.owner.keep(ends)
+        self.place = {"count": len(ends), "offset": 0 if len(self.kept) else self.owner.write(ends)}
+        self.place |= {"ends": self.kept.ctypes.data if len(self.kept) else 0}
         self.place |= {"times_offset": self.owner.write(times), "ntimes": len(times)}
         self.owner.give_back(self.finder)
 
@@ -71,7 +75,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     """Finds the ends of all messages and collectives, and replays them.
 
     A pass must have no window and all locations: the order of all sends and receives decides which belong together. The
-    ends are in a temporary file.
+    ends are in memory or, if they are many, in a temporary file.
 
     times: also keeps the times of call paths between the calls of MPI, for the causes of waits.
     """
@@ -79,13 +83,13 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     replay = paths = True
     kinds = frozenset(
         "MpiSend MpiIsend MpiIsendComplete MpiRecv MpiIrecv MpiIrecvRequest MpiRequestCancelled MpiCollectiveEnd "
-        "NonBlockingCollectiveRequest NonBlockingCollectiveComplete RmaCollectiveEnd".split()
+        "NonBlockingCollectiveRequest NonBlockingCollectiveComplete RmaCollectiveEnd RmaGroupSync".split()
     )
 
     def __init__(self, times: bool = False) -> None:
         super().__init__()
         self.times = times
-        self._lock, self._spare, self._used = Lock(), list[Any](), 0
+        self._lock, self._spare, self._used, self._kept = Lock(), list[Any](), 0, 0
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
         self._answers: dict[tuple[Selection, int], Replayed] = {}
 
@@ -117,6 +121,14 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         """Ends the use of a finder: its location is done."""
         with self._lock:
             self._spare.append(finder)
+
+    def keep(self, rows: Array) -> Array:
+        """A copy of rows, if there is room for them in memory; else no rows."""
+        with self._lock:
+            if self._kept + rows.nbytes > _MEMORY:
+                return rows[:0]
+            self._kept += rows.nbytes
+        return rows.copy()
 
     def write(self, rows: Array) -> int:
         """Appends rows to the file. Returns their place. Raises VtraceError."""
