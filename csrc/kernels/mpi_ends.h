@@ -61,8 +61,12 @@ struct vt_path_time {
     X(mpi_latebroadcast)                                                                                               \
     X(mpi_earlyreduce)                                                                                                 \
     X(mpi_earlyscan)                                                                                                   \
-    X(mpi_finalize_wait) X(mpi_rma_wait_at_fence) X(mpi_rma_wait_at_create) X(mpi_rma_wait_at_free)                    \
-        X(mpi_rma_late_post) X(mpi_rma_early_wait)
+    X(mpi_finalize_wait)                                                                                               \
+    X(mpi_rma_wait_at_fence)                                                                                           \
+    X(mpi_rma_wait_at_create)                                                                                          \
+    X(mpi_rma_wait_at_free)                                                                                            \
+    X(mpi_rma_late_post)                                                                                               \
+    X(mpi_rma_early_wait)
 enum vt_wait_kind {
 #define VT_WAIT_NUMBER(name) VT_WAIT_##name,
     VT_WAIT_KINDS(VT_WAIT_NUMBER)
