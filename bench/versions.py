@@ -24,6 +24,7 @@ ROWS: dict[str, tuple[int, int, dict[str, str]]] = {
     "fgets": (2, 350_000, IO),
     "malloc": (4, 175_000, MEMORY),
     "exchange": (8, 210_000, {}),
+    "self": (4, 210_000, {}),
 }
 """For each kind of bench/events.c: events of a call (of both ranks, if there are two), calls of a pass, settings."""
 
@@ -46,7 +47,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         work = Path(directory)
         for kind in kinds:
-            mpi = kind == "exchange"
+            mpi = kind in ("exchange", "self")
             manual = [] if kind == "function" else ["-vt:inst", "manual"]
             source = ["-O2", HERE / "events.c", *(["-DMPI"] if mpi else [])]
             build("mpicc" if mpi else "gcc", *source, "-o", f"{kind}_plain", cwd=work)

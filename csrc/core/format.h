@@ -300,7 +300,9 @@ enum vt_lost {
     X(PYTHON_CODE, 30, "id:id name:text file:text line:u32 lines:bytes") /* a code object: qualified name, line of its */ \
     /* begin, and CPython's table of lines (co_linetable; empty: too large) */                                         \
     X(COMM_GRID, 31, "id:id lengths:u32[] periodic:u64") /* of MPI_Cart_create, written by its rank 0; bit n: */       \
-    /* dimension n is periodic */
+    /* dimension n is periodic */                                                                                      \
+    X(COMM_PEER, 32, "id:id peer:id leader:u32") /* of MPI_Intercomm_create, written by the leader of each side: */    \
+    /* peer communicator, and rank of the other leader in it */
 /* clang-format on */
 enum vt_definition {
 #define VT_DEFINITION_ENUM(name, number, values) VT_D_##name = number,
@@ -319,7 +321,9 @@ enum vt_marker {
 /* The origin of a communicator. Definitions of two processes mean the same communicator if kind, parent, tag, hash of
    the members and count agree. count: for kinds that are collective over the parent, the number of earlier such calls
    on the parent; else the number of earlier communicators of equal (kind, parent, tag, hash). If members belong to
-   several worlds, no process knows all members, and hash is of their ranks in the parent. SPAWN: tag identifies the
+   several worlds, no process knows all members, and hash is of their ranks in the parent. INTER_CREATE: parent is the
+   local communicator, another one on each side; the COMM_PEER definitions of the two leaders join the sides. Without
+   these the parent does not count. SPAWN: tag identifies the
    call, and the children know the tag. CONNECT: tag is of the port; between worlds, count is the time of the call
    (CLOCK_REALTIME ns), and the sides with equal tags belong together in the order of these times. PARTITIONED: stands
    for its parent in the records of partitioned messages, which never match other messages of the same peer and tag.

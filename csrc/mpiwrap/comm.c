@@ -231,7 +231,8 @@ static int vt_comm_define(const struct vt_mpi_comm *c, const struct vt_mpi_origi
     vt_mp_uint(&m, VT_D_COMM);
     vt_mp_uint(&m, c->id);
     vt_mp_uint(&m, origin->kind);
-    if (origin->parent) vt_mp_uint(&m, origin->parent->id);
+    const struct vt_mpi_comm *parent = origin->parent ? origin->parent : origin->local;
+    if (parent) vt_mp_uint(&m, parent->id);
     else vt_mp_nil(&m);
     if (origin->string) vt_mp_strn(&m, origin->string, strnlen(origin->string, 256));
     else vt_mp_int(&m, origin->tag);

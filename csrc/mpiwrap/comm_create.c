@@ -73,6 +73,7 @@ void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t
         /* clang-format on */
         /* an inter-communicator's two sides have different local communicators; a spawned process does not know the
            parent */
+        if (kind == VT_COMM_INTER_CREATE) origin.local = origin.parent;
         if (kind == VT_COMM_INTER_CREATE || kind == VT_COMM_SPAWN) origin.parent = NULL;
         if (kind == VT_COMM_SPAWN) origin.count = 0;
         c = vt_comm_created(*made, &origin);
@@ -84,6 +85,29 @@ void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t
     if (creation.parent)
         vt_add_end(&batch, c && vt_by_members(kind) ? c->id : creation.parent->id, VT_OP_CREATE_HANDLE);
     vt_write_end(&batch, region);
+}
+
+/* Before the inter-communicator is defined, since readers expect the peer communicator first. */
+const struct vt_mpi_comm *vt_mpi_leaders_peer(MPI_Comm local, int leader, MPI_Comm peer, int result)
+{
+    const struct vt_mpi_comm *c = result == MPI_SUCCESS ? vt_mpi_comm_used(local) : NULL;
+    return c && c->rank == (uint32_t)leader ? vt_mpi_comm_used(peer) : NULL;
+}
+
+/* Threads that make inter-communicators of equal members and tags at once get them in another order in each process.
+   The leaders know which belong together: a program may not use one peer communicator and tag for two at once. */
+void vt_mpi_define_peer(MPI_Comm made, const struct vt_mpi_comm *peer, int leader)
+{
+    const struct vt_mpi_comm *c = peer && made != MPI_COMM_NULL ? vt_mpi_comm_find(made) : NULL;
+    uint8_t bytes[64];
+    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
+    if (!c) return;
+    vt_mp_array(&m, 4);
+    vt_mp_uint(&m, VT_D_COMM_PEER);
+    vt_mp_uint(&m, c->id);
+    vt_mp_uint(&m, peer->id);
+    vt_mp_uint(&m, (uint64_t)leader);
+    vt_define(bytes, (size_t)(m.at - bytes));
 }
 
 /* No communicator takes part in the call, so all its records are written at its end. */

@@ -89,17 +89,11 @@ static inline void vt_received(struct vt_mpi_batch *batch, const struct vt_mpi_r
     if (r->id) w[3] = r->id;
 }
 
-__attribute__((always_inline)) static inline void
-vt_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status)
+void vt_mpi_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status)
 {
     if (status->MPI_SOURCE >= 0)
         vt_received(batch, r, vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG),
                     vt_mpi_received(status));
-}
-
-void vt_mpi_add_received(struct vt_mpi_batch *batch, const struct vt_mpi_request *r, const MPI_Status *status)
-{
-    vt_add_received(batch, r, status);
 }
 
 /* MPICH does not set the status of an MPI_Isendrecv. Then the arguments of the call are recorded. */
@@ -144,28 +138,64 @@ static __attribute__((noinline)) bool vt_is_cancelled(const struct vt_mpi_wait *
     return cancelled;
 }
 
-/* Sends and receives are handled inline, since programs wait for many at once. */
-__attribute__((always_inline)) static inline void vt_completed_inline(const struct vt_mpi_wait *wait,
-                                                                      struct vt_mpi_batch *batch,
-                                                                      struct vt_mpi_request *r,
-                                                                      const MPI_Status *status)
+static void vt_completed(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
+                         const MPI_Status *status)
 {
     const bool cancels = atomic_load_explicit(&vt_cancels, memory_order_acquire);
     if (!VT_LIKELY(!cancels) && vt_is_cancelled(wait, r, status))
         vt_add_id_record(batch, r, VT_K_REQUEST_CANCELLED, VT_K_RMA_COMPLETE_NON_BLOCKING, VT_K_IO_CANCELLED);
-    else if (r->kind == VT_REQUEST_SEND && !r->end && r->id) {
-        uint64_t *w = vt_mpi_add(batch, 2);
-        w[0] = VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0);
-        w[1] = r->id;
-    } else if (r->kind == VT_REQUEST_RECV && !r->end && !r->n) vt_add_received(batch, r, status);
     else vt_record_end(batch, r, status);
     vt_end(r);
 }
 
-static void vt_completed(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, struct vt_mpi_request *r,
-                         const MPI_Status *status)
+/* Writes the completion of a send or receive that is neither cancelled nor persistent. Returns the next position; NULL
+   for other operations. */
+__attribute__((always_inline)) static inline uint64_t *vt_complete_plain(uint64_t *at, struct vt_mpi_request *r,
+                                                                         const MPI_Status *status)
 {
-    vt_completed_inline(wait, batch, r, status);
+    if (r->persistent || r->end || !r->id) return NULL;
+    if (r->kind == VT_REQUEST_SEND) {
+        at[0] = VT_HEAD(VT_K_ISEND_COMPLETE, 1, 0);
+        at[1] = r->id;
+        at += 2;
+    } else {
+        if (r->kind != VT_REQUEST_RECV || r->n || status->MPI_SOURCE < 0) return NULL;
+        at[0] = VT_HEAD(VT_K_IRECV, 3, r->object);
+        at[1] = vt_mpi_pair((uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG);
+        at[2] = vt_mpi_received(status);
+        at[3] = r->id;
+        at += 4;
+    }
+    vt_mpi_drop(r);
+    return at;
+}
+
+/* Completes all requests of a call. Programs wait for many at once, so the position in the batch, which is empty, stays
+   in a register. */
+static void vt_complete_all(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch)
+{
+    struct vt_mpi_request *const *requests = wait->requests;
+    const MPI_Status *status = wait->statuses;
+    uint64_t *at = batch->words;
+    for (int i = 0, n = wait->n; i < n; i++, status++) {
+        struct vt_mpi_request *r = requests[i];
+        if (!r) continue;
+        if (!VT_LIKELY(at <= batch->words + 60)) {
+            vt_write(batch->words, (unsigned)(at - batch->words));
+            at = batch->words;
+        }
+        uint64_t *next = NULL;
+        if (VT_LIKELY(!atomic_load_explicit(&vt_cancels, memory_order_acquire)))
+            next = vt_complete_plain(at, r, status);
+        if (VT_LIKELY(next != NULL)) {
+            at = next;
+            continue;
+        }
+        batch->n = (unsigned)(at - batch->words);
+        vt_completed(wait, batch, r, status);
+        at = batch->words + batch->n;
+    }
+    batch->n = (unsigned)(at - batch->words);
 }
 
 static void vt_tested(struct vt_mpi_batch *batch, struct vt_mpi_request *r)
@@ -297,8 +327,7 @@ void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requ
     const bool in_status = vt_in_status(result) || (own && wait->n > 1 && vt_own_statuses_failed(wait));
     if (in_status && own && !flag) vt_wait_for_rest(wait, requests);
     if (VT_LIKELY(result == MPI_SUCCESS && !in_status && (!flag || *flag))) {
-        for (int i = 0; i < wait->n; i++)
-            if (wait->requests[i]) vt_completed_inline(wait, &batch, wait->requests[i], &wait->statuses[i]);
+        vt_complete_all(wait, &batch);
         vt_wait_leave(wait, &batch, region);
         return;
     }

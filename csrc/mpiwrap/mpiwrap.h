@@ -199,6 +199,7 @@ void vt_mpi_define_world(void);
 struct vt_mpi_origin {
     enum vt_comm_kind kind;
     struct vt_mpi_comm *parent; /* or NULL */
+    struct vt_mpi_comm *local; /* INTER_CREATE: the local communicator, which is not the same on both sides; or NULL */
     MPI_Comm from; /* handle of the parent */
     int64_t tag;
     const char *string; /* replaces the tag, or NULL */
@@ -237,6 +238,11 @@ struct vt_mpi_creation {
 struct vt_mpi_creation vt_mpi_create_begin(uint32_t region, MPI_Comm parent, enum vt_comm_kind kind);
 /* End of that call. result: its return value; made: its output argument. Writes COMM_CREATE and LEAVE. */
 void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t tag, int result, const MPI_Comm *made);
+/* After MPI_Intercomm_create, before its vt_mpi_create_end: returns the peer communicator if this process is the leader
+   of the local one, else NULL. */
+const struct vt_mpi_comm *vt_mpi_leaders_peer(MPI_Comm local, int leader, MPI_Comm peer, int result);
+/* After vt_mpi_create_end: the leader defines that peer, and the rank of the other leader in it. */
+void vt_mpi_define_peer(MPI_Comm made, const struct vt_mpi_comm *peer, int leader);
 /* End of a call without a parent communicator. All its records are written here. */
 void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin, int result, const MPI_Comm *made);
 /* The same for MPI_Comm_idup: its request completes the creation. */

@@ -148,6 +148,8 @@ static struct vt_mpi_request *vt_new_listed(struct vt_mpi_table *table, uint64_t
     if (!list->spare) {
         struct vt_mpi_request *made = vt_pages(VT_SPARE_BYTES);
         for (size_t i = 0; made && i < VT_SPARE_BYTES / sizeof *made; i++) {
+            made[i].row = vt_row(table, key);
+            made[i].list = list;
             made[i].next = list->spare;
             list->spare = &made[i];
         }
@@ -158,6 +160,10 @@ static struct vt_mpi_request *vt_new_listed(struct vt_mpi_table *table, uint64_t
     if (!r) return NULL;
     vt_mpi_clear(r, NULL, vt_row(table, key), key);
     r->list = list;
+    if (vt_mpi_single_threaded) {
+        table->listed_key = key;
+        table->list = list;
+    }
     return r;
 }
 

@@ -60,6 +60,10 @@ struct vt_mpi_table {
     struct vt_mpi_row rows[VT_TABLE_ROWS];
     struct vt_mpi_list lists[VT_TABLE_ROWS][VT_TABLE_LISTS];
     struct vt_mpi_level *_Atomic more[VT_MORE_LEVELS];
+    /* While one thread at a time calls MPI: the key of the newest entry in a list, and the list. Sends that are complete
+       at once all have one handle. */
+    uint64_t listed_key;
+    struct vt_mpi_list *list;
 };
 
 extern struct vt_mpi_table vt_mpi_requests, vt_mpi_messages;
@@ -105,8 +109,8 @@ void vt_mpi_put_back_any(struct vt_mpi_request *request);
 void vt_mpi_drop_any(struct vt_mpi_request *request);
 struct vt_mpi_request *vt_mpi_rename(struct vt_mpi_request *request, uint64_t handle);
 
-/* The common case is inline: one thread at a time, the first list of each row, entries in their first places, and
-   several entries of one handle. request.c handles all other cases. */
+/* The common case is inline: one thread at a time, entries in their first places, and several entries of one handle.
+   request.c handles all other cases. */
 
 /* Returns the newest entry of a list if it has the key, else NULL. */
 static inline struct vt_mpi_request *vt_mpi_pop(struct vt_mpi_list *list, uint64_t key)
@@ -123,12 +127,12 @@ static inline struct vt_mpi_request *vt_mpi_take(struct vt_mpi_table *table, uin
     const uint64_t key = vt_mpi_key(handle);
     const size_t place = vt_mpi_place(key);
     if (VT_LIKELY(vt_mpi_single_threaded)) {
+        struct vt_mpi_request *r = key == table->listed_key ? vt_mpi_pop(table->list, key) : NULL;
+        if (r) return r;
         if (atomic_load_explicit(&table->keys[place], memory_order_relaxed) == key) {
             atomic_store_explicit(&table->keys[place], key | VT_TAKEN, memory_order_relaxed);
             return &table->requests[place];
         }
-        struct vt_mpi_request *r = vt_mpi_pop(&table->lists[place / VT_ROW_PLACES][0], key);
-        if (r) return r;
     }
     return vt_mpi_take_any(table, handle, false);
 }
@@ -139,14 +143,16 @@ static inline struct vt_mpi_request *vt_mpi_take_unshared(struct vt_mpi_table *t
     return vt_mpi_take_any(table, handle, true);
 }
 
-/* Adds a new entry to a list that holds entries; NULL if the list is empty or has no unused entry. */
-static inline struct vt_mpi_request *vt_mpi_put_listed(struct vt_mpi_list *list, struct vt_mpi_row *row, uint64_t key)
+/* Adds a new entry to a list; NULL if the list has no unused entry. These have key, row and list. */
+static inline struct vt_mpi_request *vt_mpi_put_listed(struct vt_mpi_list *list, uint64_t key)
 {
     struct vt_mpi_request *r = list->spare;
-    if (!r || !atomic_load_explicit(&list->listed, memory_order_relaxed)) return NULL;
+    if (!r) return NULL;
     list->spare = r->next;
-    vt_mpi_clear(r, NULL, row, key);
-    r->list = list;
+    r->id = 0;
+    r->object = r->kind = r->n = r->persistent = r->active = 0;
+    r->end = NULL;
+    r->own_key = key;
     return r;
 }
 
@@ -159,7 +165,7 @@ __attribute__((always_inline)) static inline struct vt_mpi_request *vt_mpi_put(s
     const size_t place = vt_mpi_place(key);
     struct vt_mpi_row *row = &table->rows[place / VT_ROW_PLACES];
     if (VT_LIKELY(vt_mpi_single_threaded)) {
-        struct vt_mpi_request *r = shared ? vt_mpi_put_listed(&table->lists[place / VT_ROW_PLACES][0], row, key) : NULL;
+        struct vt_mpi_request *r = shared && key == table->listed_key ? vt_mpi_put_listed(table->list, key) : NULL;
         if (r) return r;
         if (!(atomic_load_explicit(&row->published, memory_order_relaxed) |
               atomic_load_explicit(&row->displaced, memory_order_relaxed) |

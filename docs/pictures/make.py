@@ -30,6 +30,9 @@ def main() -> None:
         run(where, *command("vtunify"), "--report", "heat2d")
         with browser(where, "1250,760") as page:
             view(page, where)
+            hybrid(page, where)
+            many(page, where)
+            compared(page, where)
         with browser(where / "second", "1050,1650") as page:
             report(page, where)
 
@@ -62,6 +65,38 @@ def view(page: Browser, where: Path) -> None:
             if "received" in shown.facts():
                 break
         shown.page.driver.save_screenshot(str(HERE / "view.png"))
+
+
+def hybrid(page: Browser, where: Path) -> None:
+    """Two ranks with two threads each; a search marks the barriers of OpenMP."""
+    program = ROOT / "tests" / "programs" / "omp_mpi.c"
+    run(where, *command("vtrace-cc"), "-fopenmp", "-O1", str(program), "-o", "hybrid")
+    run(where, "mpiexec", "-n", "2", "./hybrid", "40")
+    run(where, *command("vtunify"), "hybrid")
+    with viewer(page, where, "", "hybrid") as shown:
+        shown.search("barrier")
+        shown.page.driver.save_screenshot(str(HERE / "view-hybrid.png"))
+
+
+def many(page: Browser, where: Path) -> None:
+    """1000 ranks, which all fit; the time of each rank beside them."""
+    words = "--ranks 1000 --events 2e6 --calls 10 --ranks-per-host 50".split()
+    run(where, sys.executable, str(ROOT / "bench" / "synthetic.py"), "many", *words)
+    run(where, *command("vtunify"), "many")
+    with viewer(page, where, "#panel=ranks&row=", "many") as shown:
+        shown.page.driver.save_screenshot(str(HERE / "view-many.png"))
+
+
+def compared(page: Browser, where: Path) -> None:
+    """Two runs of heat2d, the second with half as many ranks, above each other and aligned at a call."""
+    run(where, "env", "VT_FILE_PREFIX=half", "mpiexec", "-n", "2", "./heat2d")
+    run(where, *command("vtunify"), "half")
+    with viewer(page, where, "#row=&messages=0&collectives=0", "heat2d", "half") as shown:
+        shown.run("document.getElementById('align').open = true")
+        shown.run("document.querySelectorAll('#align input')[1].value = 'MPI_Waitall'")
+        shown.press("Align")
+        shown.run("document.getElementById('align').open = false")
+        shown.page.driver.save_screenshot(str(HERE / "view-compared.png"))
 
 
 def report(page: Browser, where: Path) -> None:

@@ -94,6 +94,19 @@ def test_peers_in_an_inter_communicator(trace: Trace) -> None:
     assert [(s["size_sent"], s["size_received"]) for s in sums] == [(16, 16)] * 4
 
 
+def test_intercomms_of_threads(mpi: Mpi, tmp_path: Path) -> None:
+    """Each inter-communicator that several threads make at once is one communicator for all of its members."""
+    trace = mpi.record(mpi.build("mpi_intercomm_threads.c", ["-O1", "-pthread"]), tmp_path, ranks=4)
+    comms: dict[int, set[int]] = {}
+    for event in trace.events:
+        if event.kind in ("MpiSend", "MpiRecv"):
+            comms.setdefault(event.attrs["msg_tag"], set()).add(event.attrs["communicator"])
+    turns = range(3 * 40)
+    assert comms.keys() == {2 * turn for turn in turns} | {2 * turn + 1 for turn in turns if turn % 2}
+    assert all(len(of_tag) == 1 for of_tag in comms.values())
+    assert len(set.union(*comms.values())) == len(comms)
+
+
 def test_create_and_free_are_inside_a_collective_operation(trace: Trace) -> None:
     for rank in range(4):
         kinds = trace.kinds(rank)

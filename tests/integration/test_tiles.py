@@ -16,13 +16,16 @@ import pytest
 from test_reading import archive
 
 import vtrace
+from support.build import mpis
 from support.build.builder import Builder
+from support.build.run import unify
 from support.build.run import vtrace as command
 from support.oracles import slow_tiles
 from support.oracles.slow import FLUSH
 from support.readers.archive import read
 from support.synthetic_runs.archives import Foreign
-from support.tools import ROOT
+from support.tools import ROOT, call
+from support.tools import command as program
 from vtrace.analysis.activity import CLASSES, RUNTIME
 from vtrace.analysis.trace import Trace
 from vtrace.console import QUIET, Console
@@ -249,3 +252,21 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.
     assert str(tmp_path / "cache") in first.stderr
     assert second.stdout == first.stdout
     assert len([*tmp_path.glob(f"cache/vtrace/*/{sidecar.FOLDER}/{DATA}")]) == 1
+
+
+def test_vtunify_makes_the_same_tiles(build: Builder, tmp_path: Path) -> None:
+    """vtunify and vtunify-mpi with --tiles write the bytes that vtrace view would write."""
+    mpi = mpis.find("mpich-wheel", build)
+    mpi.run(mpi.build("mpi_messages.c", flags=("-O1",)), tmp_path, ranks=3)
+    done = call([*mpi.launch, "-n", "2", *program("vtunify-mpi"), "-k", "--tiles", "mpi_messages"], tmp_path)
+    unify(tmp_path, "--tiles", "mpi_messages")
+    for name in ("u_mpi_messages.trace", "mpi_messages.trace"):
+        folder = tmp_path / name / sidecar.FOLDER
+        made = {file.name: file.read_bytes() for file in folder.glob("tiles*")}
+        assert set(made) == {"tiles", DATA, "tiles.bundles", "tiles.bands"}
+        for file in made:
+            os.remove(folder / file)
+        opened(vtrace.open(tmp_path / name))
+        assert {file.name: file.read_bytes() for file in folder.glob("tiles*")} == made
+    assert "next: vtrace summary" in done.stdout
+    assert unify(tmp_path, "--tiles", "mpi_messages").returncode == 0

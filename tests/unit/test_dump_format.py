@@ -96,6 +96,7 @@ def test_definitions(run: Path) -> None:
          "ends": [2, 1, 0, 0, 0]},
         {"id": 1, "name": "Solver.step", "file": "solve.py", "line": 12, "lines": "8000"},
         {"id": 3, "lengths": [1], "periodic": 1},
+        {"id": 3, "peer": 1, "leader": 2},
     ]  # fmt: skip
     assert fields[29:34] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
                            {"text": "made on a Monday"}, {"id": 1, "name": "queue"},

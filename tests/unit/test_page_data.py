@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +16,12 @@ from support.oracles import slow
 from support.oracles.slow_tiles import bins, follow
 from support.readers import archive as reader
 from support.synthetic_runs import archives, viewed
+from support.tools import ROOT
 from support.users.page_site import Asked
 from vtrace.analysis.activity import RUNTIME, TRACING
 from vtrace.errors import VtraceError
 from vtrace.io.tile_file import BINS
-from vtrace.timeline import call_store
+from vtrace.timeline import call_store, viewer_site
 from vtrace.timeline.call_store import LocationCalls
 from vtrace.timeline.server import Wrong
 
@@ -54,6 +56,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def asked(place: Path) -> Iterator[Asked]:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(viewer_site, "_CALLS", 0)
         if place.parent.name.startswith("windows"):
             patch.setattr(call_store, "LARGE", 0)
             patch.setattr(call_store, "_NEAR", 700)
@@ -246,6 +249,20 @@ def test_panels(asked: Asked, trace: reader.Trace) -> None:
 def test_requests_without_meaning(asked: Asked, name: str, words: dict[str, object]) -> None:
     with pytest.raises((Wrong, VtraceError)):
         asked.content(name, **words)
+
+
+def test_counters(tmp_path: Path) -> None:
+    """The curves of an archive of Score-P, whose operations all have one matching id: 2000 reads of 130 000 bytes."""
+    subprocess.run(["tar", "xJf", ROOT / "tests" / "archives" / "scorep-io.tar.xz"], cwd=tmp_path, check=True)
+    (anchor,) = tmp_path.rglob("traces.otf2")
+    asked = Asked(anchor)
+    (about,) = asked.json("traces")
+    found = asked.table("counters", rows="l0", **{"from": 0, "to": about["duration"]})
+    last = dict(zip(found.columns["series"], found.columns["value"], strict=True))
+    ends = {each["name"]: last[number] for number, each in enumerate(found.notes["series"])}
+    assert ends["read by ISO C I/O"] == 130_000
+    assert {"ru_utime", "ru_majflt", "ru_minflt"} <= ends.keys()
+    assert found.columns["series"].count(0) > 1000
 
 
 def test_parents_at_equal_times() -> None:

@@ -13,7 +13,7 @@ from vtrace.errors import FormatError
 from vtrace.io.local.records import COMM_KINDS
 from vtrace.parallel.ranks import ALONE
 from vtrace.unify.merge.communicators import UNDEFINED
-from vtrace.unify.model.process_definitions import CommMembers, LocalComm, ProcessDefinitions
+from vtrace.unify.model.process_definitions import CommMembers, CommPeer, LocalComm, ProcessDefinitions
 
 WORLD = 7
 
@@ -157,6 +157,69 @@ def test_inter_communicator(lists: bool) -> None:
     offsets = [int(table[3]) for table in found.peer_offsets]
     assert offsets == [3, 0, 3, 0, 3]
     assert found.incomplete == []
+
+
+def made_by_threads(process: Process, first: bool, peers: bool) -> None:
+    """Defines what two threads of a rank of two make at once, each from its own duplicate (3 and 4): the halves, and
+    inter-communicators with one tag. first: the one of the first thread is defined first."""
+    rank = process.rank or 0
+    for thread in range(2):
+        process.comm(3 + thread, "DUP", 1, 2, rank, serial=thread)
+        process.comm(5 + thread, "SPLIT", 3 + thread, 1, 0, hash=rank)
+        number, serial = (7, 0) if first == (thread == 0) else (8, 1)
+        process.comm(number, "INTER_CREATE", 5 + thread, 1, 0, tag=99, hash=9, remote=1, serial=serial)
+        if peers:
+            process.definitions.comm_peers[number] = CommPeer(3 + thread, 1 - rank)
+
+
+@pytest.mark.parametrize("orders", [(True, True), (True, False), (False, True)])
+def test_inter_communicators_of_threads(orders: tuple[bool, bool]) -> None:
+    """The two sides belong together by the peer communicator, in any order of the threads."""
+    processes = world(2)
+    for process, first in zip(processes, orders, strict=True):
+        made_by_threads(process, first, peers=True)
+    found = merge(processes, [0, 1])
+    of_first = [int(ids[7 if first else 8]) for ids, first in zip(found.ids, orders, strict=True)]
+    of_second = [int(ids[8 if first else 7]) for ids, first in zip(found.ids, orders, strict=True)]
+    assert len({*of_first}) == len({*of_second}) == 1
+    assert of_first != of_second
+    assert found.incomplete == []
+
+
+def test_inter_communicators_without_the_leaders() -> None:
+    """Files of older versions, or of leaders that are missing: the order of the definitions counts."""
+    processes = world(2)
+    for process in processes:
+        made_by_threads(process, True, peers=process.rank == 0)
+    found = merge(processes, [0, 1])
+    assert [found.ids[0][n] for n in (7, 8)] == [found.ids[1][n] for n in (7, 8)]
+    assert len(found.comms) == 2 + 2 + 4 + 2
+
+
+def test_inter_communicators_of_inter_communicators() -> None:
+    """A second one between the duplicates of the sides of a first one; its peer communicator is merged from that."""
+    processes = world(2)
+    for process in processes:
+        made_by_threads(process, process.rank == 0, peers=True)
+        for thread, inter in enumerate((7, 8) if process.rank == 0 else (8, 7)):
+            process.comm(9 + thread, "INTER_MERGE", inter, 2, process.rank or 0, hash=3)
+            process.comm(11 + thread, "SPLIT", 9 + thread, 1, 0, hash=process.rank or 0)
+            number = 13 + (thread ^ (process.rank or 0))
+            process.comm(number, "INTER_CREATE", 11 + thread, 1, 0, tag=99, hash=9, remote=1, serial=number)
+            process.definitions.comm_peers[number] = CommPeer(9 + thread, 1 - (process.rank or 0))
+    found = merge(processes, [0, 1])
+    assert found.ids[0][13] == found.ids[1][14] != found.ids[0][14] == found.ids[1][13]
+
+
+def test_peers_that_do_not_fit() -> None:
+    """A damaged file names peers that do not exist, that come later, or the same one three times."""
+    processes = world(3)
+    for process in processes:
+        process.comm(3, "INTER_CREATE", 2, 1, 0, hash=9, remote=2)
+        process.comm(4, "INTER_CREATE", 9, 1, 0, hash=9, remote=2, serial=1)
+        process.definitions.comm_peers |= {3: CommPeer(1, process.rank or 0), 4: CommPeer(3, 1), 8: CommPeer(1, 1)}
+        process.definitions.comm_peers[3] = CommPeer(4, 2**32 - 1)
+    merge(processes, [0, 1, 2])
 
 
 def test_parents_that_do_not_exist() -> None:

@@ -44,6 +44,7 @@ GOOD: dict[str, list[Any]] = {
     "SAMPLES": [3, 50, 500_000_000, 2, 1, 0, b"\x31" + bytes(7) + b"\1" + bytes(7)],
     "PYTHON_CODE": [1, "Solver.step", "solve.py", 12, b"\x80\0"],
     "COMM_GRID": [1, b"\4\0\0\0\2\0\0\0", 1],
+    "COMM_PEER": [1, 2, 3],
 }
 
 

@@ -50,8 +50,17 @@ VT_COMM_CART_SUB
 //// MPI_Graph_create MPI_Dist_graph_create MPI_Dist_graph_create_adjacent : create
 VT_COMM_GRAPH
 
-//// MPI_Intercomm_create : create_with_tag
-VT_COMM_INTER_CREATE
+//// MPI_Intercomm_create
+$FUNCTION
+{
+    $TRACK
+    const struct vt_mpi_creation vt_creation = vt_mpi_create_begin(vt_region, $local_comm, VT_COMM_INTER_CREATE);
+    $RESULT vt_result = $CALL;
+    const struct vt_mpi_comm *vt_peer = vt_mpi_leaders_peer($local_comm, $local_leader, $peer_comm, vt_result);
+    vt_mpi_create_end(vt_region, vt_creation, $tag, vt_result, $newintercomm);
+    if (vt_peer) vt_mpi_define_peer(*$newintercomm, vt_peer, $remote_leader);
+    return vt_result;
+}
 
 //// MPI_Intercomm_merge : create
 VT_COMM_INTER_MERGE

@@ -75,6 +75,7 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             help="Write samples as events of the archive [default], of a second archive inside it, or not at all.",
         ),
         click.option("--report", is_flag=True, help="Also write PREFIX.html, like vtrace report."),
+        click.option("--tiles", is_flag=True, help="Also make the tiles of vtrace view, which then starts at once."),
         click.option("--diagnose", is_flag=True, help="Also show why the run takes its time, and keep the findings."),
         click.option("--nocompress", is_flag=True, help="No effect: OTF2 archives are never compressed."),
         click.version_option(__version__, "-V", "--version", prog_name=name, message="%(prog)s (vtrace) %(version)s"),
@@ -92,7 +93,7 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
 @arguments("vtunify", None, "Threads to use [default: cores, up to 8].")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int | None, force: bool,
-    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, diagnose: bool,
+    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, tiles: bool, diagnose: bool,
     nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.discover.list_files import resolve_prefix
@@ -108,15 +109,16 @@ def command(
     try:
         written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair, samples), console)
     except NoFilesError as error:
-        report_unified(path, name, keep, Further(report, diagnose), console, error)
+        report_unified(path, name, keep, Further(report, tiles, diagnose), console, error)
         return
-    conclude(written, console, written.archive if name or keep else path, Further(report, diagnose))
+    conclude(written, console, written.archive if name or keep else path, Further(report, tiles, diagnose))
 
 
 class Further(NamedTuple):
-    """The work that follows after an archive is written: the options --report and --diagnose."""
+    """The work that follows after an archive is written: the options --report, --tiles and --diagnose."""
 
     report: bool
+    tiles: bool
     diagnose: bool
 
 
@@ -143,6 +145,8 @@ def conclude(written: WrittenArchive, console: Console, target: Path, further: F
 def lead_on(console: Console, target: Path, archive: Path, further: Further) -> None:
     """Prints the next command for an archive, or does the further work; target: names the archive for the user."""
     word = shlex.quote(str(target))
+    if further.tiles:
+        make_tiles(archive, console)
     if further.diagnose:
         from vtrace.commands.diagnose import after_unifying
 
@@ -153,6 +157,14 @@ def lead_on(console: Console, target: Path, archive: Path, further: Further) -> 
         write(str(archive), default=Path(f"{str(target).removesuffix('.trace')}.html"))
     elif not further.diagnose:
         console.result(f"next: vtrace summary {word}, vtrace view {word}")
+
+
+def make_tiles(archive: Path, console: Console) -> None:
+    """Makes the tiles of an archive, with progress. Raises VtraceError."""
+    import vtrace
+    from vtrace.timeline.tile_cache import tiles_of
+
+    tiles_of(vtrace.open(archive), console).close()
 
 
 def summary(written: WrittenArchive) -> str:

@@ -47,7 +47,7 @@ Examples:
 @vtunify.arguments(_NAME, 1, "Threads of each rank [1].")
 def command(
     prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int, force: bool,
-    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, diagnose: bool,
+    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, tiles: bool, diagnose: bool,
     nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.run import Request, unify
@@ -63,7 +63,7 @@ def command(
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
             written = written._replace(archive=written.archive.relative_to(Path.cwd()))
     except NoFilesError as error:
-        further = vtunify.Further(report and ranks.root, diagnose and ranks.root)
+        further = vtunify.Further(report and ranks.root, tiles and ranks.root, diagnose and ranks.root)
         vtunify.report_unified(path, name, keep, further, console, error)
         return
     except BaseException as error:
@@ -71,7 +71,7 @@ def command(
             _abort(ranks, error)
         raise
     if ranks.root:
-        further = vtunify.Further(report, diagnose)
+        further = vtunify.Further(report, tiles, diagnose)
         vtunify.conclude(written, console, path if name is None and not keep else written.archive, further)
 
 

@@ -36,6 +36,8 @@ PAGE = Path(__file__).with_name("page")
 VERSION = "data/1/"
 _SLOW = {"messages", "collectives", "counters", "panel", "search", "nth"}
 """Questions that may read the whole trace: two at the same time, so that the others need not wait."""
+_CALLS = 20_000
+"""Calls of a row in a window from which on short ones are left out."""
 _FAR = 2**62
 _COMMS = 2000
 """Communicators whose names the page gets."""
@@ -151,8 +153,8 @@ def _tiles(shown: ShownTrace, words: _Words) -> Content:
 
 
 def _calls(shown: ShownTrace, words: _Words) -> Content:
-    """The calls of rows of one location in a window, without those shorter than `shortest`: row by row, in the order
-    of their begins; the number of each row."""
+    """The calls of rows of one location in a window, of many without those shorter than `shortest`: row by row, in the
+    order of their begins; the number of each row."""
     begin, end = words.window()
     shortest = words.number("shortest", 0)
     rows = [each[:1].tolist() for each in shown.rows.each(words.text("rows"))]
@@ -160,7 +162,9 @@ def _calls(shown: ShownTrace, words: _Words) -> Content:
     counts = []
     known = shown.store.window([row for each in rows for row in each], begin, end)
     for row in rows:
-        chosen = known[row[0]].within(begin, end, shortest) if row else np.empty(0, np.int64)
+        chosen = known[row[0]].within(begin, end) if row else np.empty(0, np.int64)
+        if len(chosen) > _CALLS:
+            chosen = known[row[0]].within(begin, end, shortest)
         counts.append(len(chosen))
         for name, parts in columns.items():
             if row:

@@ -53,6 +53,7 @@ DEFINITIONS: list[list[Any]] = [
     [D["SAMPLES"], 0, 3, 30_000_000, 1, 0, 0, struct.pack("<5Q", 2, 1, 0, 0, 0)],
     [D["PYTHON_CODE"], 1, "Solver.step", "solve.py", 12, b"\x80\0"],
     [D["COMM_GRID"], 3, struct.pack("<I", 1), 1],
+    [D["COMM_PEER"], 3, 1, 2],
 ]
 # Kind, delta, id, payload; values of the record's item besides kind, time and id; the end of its text.
 Shown = tuple[str, int, int, list[int], dict[str, Any], str]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,8 @@ _COLUMNS = dict.fromkeys("location time paradigm mode bytes".split(), np.int64)
 class _MovedPart(Part):
     def __init__(self, owner: Moved, location: int) -> None:
         self.owner, self.location = owner, location
-        self.modes: dict[tuple[int, int], int] = {}
+        self.modes: dict[tuple[int, int], deque[int]] = defaultdict(deque)
+        """Of the operations of a handle that have begun: tools may use a matching id again."""
         self.sums: dict[tuple[int, int], int] = {}
         self.found: list[dict[str, Array]] = []
         self.rows, self.every = 0, 1
@@ -34,13 +36,15 @@ class _MovedPart(Part):
         if "IoOperationBegin" in found:
             begins = found["IoOperationBegin"]
             keys = zip(begins["ref"].tolist(), begins["matching"].tolist(), strict=True)
-            self.modes |= dict(zip(keys, begins["mode"].tolist(), strict=True))
+            for key, mode in zip(keys, begins["mode"].tolist(), strict=True):
+                self.modes[key].append(mode)
         if "IoOperationComplete" in found:
             self.add(found["IoOperationComplete"])
 
     def add(self, ends: dict[str, Array]) -> None:
         keys = zip(ends["ref"].tolist(), ends["matching"].tolist(), strict=True)
-        modes = np.array([self.modes.pop(key, -1) for key in keys], np.int64)
+        begun = (self.modes[key] for key in keys)
+        modes = np.array([each.popleft() if each else -1 for each in begun], np.int64)
         paradigms = self.owner.paradigms(ends["ref"])
         for paradigm, mode in {*zip(paradigms.tolist(), modes.tolist(), strict=True)}:
             if mode in (READ, WRITE):

@@ -3,7 +3,7 @@
 
 import {paneOf, rowKeys, windowOf} from './draw/chart.js';
 import {layout, visible} from './draw/layout.js';
-import {locationName} from './model/rows.js';
+import {fullName} from './model/rows.js';
 import {clamped} from './model/window.js';
 import {levelOf} from './model/tiles.js';
 import {Regions} from './net/regions.js';
@@ -103,7 +103,7 @@ export class App {
     const found = l.parts[Number(row[0])]?.rows.find((each) => each.key === row.slice(2));
     const {rows} = this.traces[Number(row[0])]?.meta ?? this.traces[0].meta;
     const place = row[2] === 'l' ? rows.locations.indexOf(Number(row.slice(3))) : -1;
-    return found?.name.trim() ?? (place < 0 ? row.slice(2) : locationName(rows, place).trim());
+    return (place < 0 && found?.name.trim()) || (place < 0 ? row.slice(2) : fullName(rows, place));
   }
 
   /** Draws what follows the mouse. */
@@ -213,6 +213,9 @@ export class App {
   /** @type {(step: number) => void} */
   nextRow = (step) => walk.nextRow(this, step);
   clear = () => walk.clear(this);
+  foldProcess = () => walk.foldProcess(this);
+  /** @type {(at: {x: number, y: number}) => string} */
+  placeText = (at) => walk.placeText(this, at);
 
   selectWindow() {
     const {begin, end} = this.store.state;

@@ -41,13 +41,13 @@ async function start(traces) {
     picture.begin(app.width, app.height, paperOf(app, dark.matches).back);
     drawChart(app, picture, l, dark.matches);
     app.drawOver();
-    app.afterDraw();
     document.body.dataset.frames = String(Number(document.body.dataset.frames ?? 0) + 1);
     return undefined;
   };
   app.drawOver = () => {
     over.clear(app.width, app.height);
     drawOver(app, over, app.layout, dark.matches);
+    app.afterDraw();
   };
   dark.addEventListener('change', () => app.redraw());
   installBar(app);

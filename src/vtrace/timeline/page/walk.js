@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ways of the user: from call to call, from row to row, into the selection.
 
+import {windowOf} from './draw/chart.js';
+import {rowAtPoint, rowTop} from './draw/layout.js';
+import {placesOf} from './model/rows.js';
+import {BINS, covering, levelOf, span} from './model/tiles.js';
+import {count, duration} from './model/time.js';
 import {around} from './model/window.js';
-import {rowTop} from './draw/layout.js';
 
 /** @typedef {import('./app.js').App} App */
 
@@ -78,6 +82,38 @@ export function nextRow(app, step) {
   const next = all[Math.max(0, Math.min(all.length - 1, at + step))];
   if (next) app.store.set({row: `${next.trace}:${next.key}`});
   if (next && next.location >= 0) scrollTo(app, next.trace, next.location);
+}
+
+/** Folds or unfolds the process of the selected row. @param {App} app */
+export function foldProcess(app) {
+  const l = app.layout, {row, open, fold} = app.store.state, trace = Number(row[0]);
+  const found = l.parts[trace]?.rows.find((each) => each.key === row.slice(2));
+  if (!found || fold === 'node') return;
+  const {rows} = app.traces[trace].meta, process = rows.processes[found.places[0]];
+  const others = open.filter((each) => each !== process), now = others.length < open.length ? others : [...open, process];
+  const folded = now.includes(process) === (fold === 'thread');
+  const key = folded && placesOf(rows, process).length > 1 ? `p${process}` : `l${rows.locations[placesOf(rows, process)[0]]}`;
+  app.store.set({open: now, row: `${trace}:${key}`});
+}
+
+/** What is at a place of the rows, as text: the row, the time, the innermost call or the region with the most time.
+ * @param {App} app @param {{x: number, y: number}} at */
+export function placeText(app, at) {
+  const l = app.layout, {state} = app.store, row = rowAtPoint(l, state.scroll, at.y);
+  if (!row || at.x < l.left) return '';
+  const of = app.traces[row.trace], window = windowOf(app, row.trace), perPixel = (window.end - window.begin) / l.width;
+  const time = window.begin + (at.x - l.left) * perPixel, level = levelOf(perPixel, of.meta.top);
+  const head = `${row.name.trim()} at ${duration(time, 7)}`;
+  const calls = row.finest > level && row.location >= 0 ? of.tiles.callsOf(row.key, level, Math.floor(time / span(level))) : undefined;
+  if (calls) {
+    let found = -1;
+    for (let n = 0; n < calls.begin.length && calls.begin[n] <= time; n += 1) if (calls.end[n] > time) found = n;
+    return found < 0 ? `${head}: no call` : `${head}: ${of.regions.name(calls.region[found])}, ${duration(calls.end[found] - calls.begin[found])}`;
+  }
+  const coarse = Math.max(level, row.finest), [piece] = covering((each, n) => of.tiles.tile(row.key, each, n), time, time + 1, coarse, of.meta.top);
+  if (!piece) return head;
+  const bin = Math.floor(time / 2 ** piece.level) % BINS, {region, share, events} = piece.tile;
+  return region[bin] ? `${head}: about ${Math.round((100 * share[bin]) / 255)} % ${of.regions.name(region[bin] - 1)}, ${count(events[bin])} events in ${duration(2 ** piece.level)}` : `${head}: no call`;
 }
 
 /** @param {App} app */

@@ -15,10 +15,10 @@ import numpy as np
 from vtrace.errors import FormatError
 from vtrace.io.archive.definitions import PARADIGM_MPI, UNDEFINED, Grid
 from vtrace.io.archive.writer import Comm, Definitions, Group
-from vtrace.io.common.hashing import blake2b
 from vtrace.io.common.interning import same_array
 from vtrace.io.local.records import COMM_KINDS
 from vtrace.unify.merge import members
+from vtrace.unify.merge.comm_identity import KIND_NAMES, CommTable, ConnectionPairs, Identifier, parent_of
 from vtrace.unify.merge.dedup import MergedDefinitions, first_name, numbered
 from vtrace.unify.merge.members import Identity, Indices, Lists, MergedComm, OwnPlaces
 from vtrace.unify.model.id_tables import Ids
@@ -36,7 +36,6 @@ _MADE_BY = {
 }  # fmt: skip
 _WITHOUT_EVENTS = ("WORLD", "SELF", "OTHER", "SPAWN", "PARTITIONED")
 """Kinds of communicators without a creation event on all of their members."""
-_KIND_NAMES = {number: name for name, number in COMM_KINDS.items()}
 
 
 class Member(Protocol):
@@ -61,12 +60,8 @@ class _KnownComm(MergedDefinitions[Identity, MergedComm]):
 
 
 _Known = MergedDefinitions[Identity, MergedComm]
-CommTable = dict[int, Identity]
-"""A process's communicators by its own ids."""
 Times = dict[object, set[int]]
 """Times at which sides of connections met, by the tag of the port."""
-ConnectionPairs = dict[tuple[object, int], int]
-"""The time of a connection's first side, by tag and time of its second side."""
 
 
 @dataclass(frozen=True)
@@ -130,21 +125,20 @@ class ConnectionStep:
 
 
 class IdentityStep:
-    """Second step: the communicators, and the members that lists of some processes name.
+    """Step after those of comm_identity: the communicators, and the members that lists of some processes name.
 
-    Equal (kind, parent, tag, hash, count) means the same communicator. The decision is the set of communicators with
-    unknown members. Raises FormatError for impossible sizes.
+    The decision is the set of communicators with unknown members. Raises FormatError for impossible sizes.
     """
 
-    def __init__(self, processes: Sequence[Member], pairs: ConnectionPairs, world: MpiProcesses) -> None:
-        self._processes, self._pairs, self._world = processes, pairs, world
+    def __init__(self, processes: Sequence[Member], identifier: Identifier, world: MpiProcesses) -> None:
+        self._processes, self._identifier, self._world = processes, identifier, world
         self.tables: list[CommTable] = []
         """The tables of this rank's processes."""
         self.merged: dict[Identity, MergedComm] = {}
         """On rank 0: the communicators of all processes, in their order."""
 
     def contribute(self) -> tuple[_Known, Lists]:
-        known, self.tables = _identify(self._processes, self._pairs, self._world.count + _MOST_UNKNOWN)
+        known, self.tables = _identify(self._processes, self._identifier, self._world.count + _MOST_UNKNOWN)
         return known, _written(self._processes, self.tables)
 
     def join(self, one: tuple[_Known, Lists], other: tuple[_Known, Lists]) -> tuple[_Known, Lists]:
@@ -157,7 +151,7 @@ class IdentityStep:
 
 
 class MemberStep:
-    """Third step: each process contributes its place in communicators with unknown members; defines all communicators.
+    """Last step: each process contributes its place in communicators with unknown members; defines all communicators.
 
     An inter-communicator becomes an ordinary one with the members of both groups; the group with the lowest process
     comes first.
@@ -226,30 +220,25 @@ def _places(processes: Sequence[Member], tables: Sequence[CommTable], wanted: se
     return reduce(members.join_places, places, none)
 
 
-def _identify(processes: Sequence[Member], pairs: ConnectionPairs, most: int) -> tuple[_Known, list[CommTable]]:
+def _identify(processes: Sequence[Member], identifier: Identifier, most: int) -> tuple[_Known, list[CommTable]]:
     """Returns the distinct communicators of this rank's processes, and their identities by process and own id."""
     known = _KnownComm()
     tables: list[CommTable] = []
-    identities: dict[tuple[object, ...], Identity] = {}
     for process in processes:
-        own: CommTable = {}
-        for local, comm in sorted(process.definitions.comms.items()):
-            kind = _KIND_NAMES.get(comm.kind, "OTHER")
-            parent = own.get(comm.parent) if comm.parent is not None else None  # parents have smaller ids
-            serial = pairs.get((comm.tag, comm.serial), comm.serial) if kind == "CONNECT" else comm.serial
-            key = (kind,) if kind == "SELF" else (kind, parent, comm.tag, comm.hash, serial)
-            identity = identities.get(key)
-            if identity is None:
-                if max(comm.size, comm.remote) > most:
-                    raise FormatError(f"a communicator of {comm.size} + {comm.remote} members", "a def file is damaged")
-                identity = identities[key] = blake2b(repr(key).encode(), digest_size=16).digest()
-            own[local] = identity
+        own, _ = identifier.identify(process.definitions)
+        for local, identity in own.items():
+            comm = process.definitions.comms[local]
+            if identity not in known and max(comm.size, comm.remote) > most:
+                raise FormatError(f"a communicator of {comm.size} + {comm.remote} members", "a def file is damaged")
             name = process.definitions.comm_names.get(local)
             grid = process.definitions.grids.get(local)
             if name is not None or grid is not None or identity not in known:
                 order = process.number, local
                 given = None if name is None else (order, name)
-                about = MergedComm(kind, parent, comm.hash, comm.size, comm.remote, process.world, given, grid)
+                kind = KIND_NAMES.get(comm.kind, "OTHER")
+                about = MergedComm(
+                    kind, parent_of(own, local, comm), comm.hash, comm.size, comm.remote, process.world, given, grid
+                )
                 known.add(identity, order, about)
         tables.append(own)
     return known, tables

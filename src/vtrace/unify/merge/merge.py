@@ -17,6 +17,7 @@ from vtrace.parallel.exchange import agree, ask_all
 from vtrace.parallel.ranks import Ranks
 from vtrace.symbols.nmfile import nm_files
 from vtrace.symbols.symbols import Symbols
+from vtrace.unify.merge.comm_identity import MOST_NESTED, Identifier, Intercomms, IntercommStep
 from vtrace.unify.merge.communicators import (
     Communicators,
     ConnectionStep,
@@ -179,7 +180,13 @@ def merge_communicators(
     """
     if not world.count:
         return without_mpi(processes), []
-    identities = IdentityStep(processes, agree(ConnectionStep(processes), ranks), world)
+    pairs = agree(ConnectionStep(processes), ranks)
+    intercomms: Intercomms = {}
+    for _ in range(MOST_NESTED):
+        known, intercomms = intercomms, agree(IntercommStep(processes, pairs, intercomms), ranks)
+        if intercomms == known:
+            break
+    identities = IdentityStep(processes, Identifier(pairs, intercomms), world)
     members = MemberStep(processes, identities, agree(identities, ranks), world, definitions)
     return members.maps(agree(members, ranks)), members.incomplete
 

@@ -59,6 +59,14 @@ class CommGrid(NamedTuple):
     periodic: int
 
 
+class CommPeer(NamedTuple):
+    """The view of a leader of MPI_Intercomm_create. peer: the peer communicator; leader: the other leader's rank in
+    it."""
+
+    peer: int
+    leader: int
+
+
 class LocalMetric(NamedTuple):
     """A counter. type: u, i or f; mode: a (accumulated), p (point) or n (holds until the next)."""
 
@@ -201,6 +209,8 @@ class ProcessDefinitions:
     comm_names: dict[int, str] = field(default_factory=dict)
     grids: dict[int, CommGrid] = field(default_factory=dict)
     """By communicator; only rank 0 of a grid knows its shape."""
+    comm_peers: dict[int, CommPeer] = field(default_factory=dict)
+    """By inter-communicator; only the leader of its own group knows the peer."""
     locations: dict[int, str | None] = field(default_factory=dict)
     metrics: dict[int, LocalMetric] = field(default_factory=dict)
     pairs: list[tuple[int, int, int]] = field(default_factory=list)
@@ -325,6 +335,8 @@ def _add_rare(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.python_codes[values[0]] = same(PythonCode(*values[1:]))
         case "COMM_GRID":
             found.grids[values[0]] = CommGrid(*values[1:])
+        case "COMM_PEER":
+            found.comm_peers[values[0]] = CommPeer(*values[1:])
 
 
 def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: int) -> None:
@@ -339,6 +351,7 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     child.members = parent.members | child.members
     child.comm_names = parent.comm_names | child.comm_names
     child.grids = parent.grids | child.grids
+    child.comm_peers = parent.comm_peers | child.comm_peers
     child.metrics = parent.metrics | child.metrics
     child.attributes = parent.attributes | child.attributes
     child.files = parent.files | child.files

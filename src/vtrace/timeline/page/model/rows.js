@@ -103,6 +103,12 @@ export function locationName(rows, place) {
   return placesOf(rows, process)[0] === place ? `${processName(rows, process)}, ${rows.names[place]}` : `  ${rows.names[place]}`;
 }
 
+/** The process and the thread, as a name that stands alone. @param {TraceRows} rows @param {number} place */
+export function fullName(rows, place) {
+  const name = locationName(rows, place);
+  return name.startsWith('  ') ? `${processName(rows, rows.processes[place])}, ${name.trim()}` : name;
+}
+
 /**
  * Rows that fit: neighbours share one where there are more rows than `most`.
  * @param {Row[]} rows of one trace @param {number} most @returns {Row[]}
@@ -115,10 +121,9 @@ export function fitted(rows, most) {
   for (let at = 0; at < rows.length; at += each) {
     const part = rows.slice(at, at + each);
     const places = part.flatMap((row) => row.places);
-    const last = part[part.length - 1];
     found.push({
       trace: part[0].trace, key: `r${places[0]}-${places[places.length - 1]}`, location: -1, places, first: true,
-      name: part.length > 1 ? `${part[0].name.trim()} to ${last.name.trim()}` : part[0].name,
+      name: part.length > 1 ? `${part[0].name.trim()} + ${part.length - 1}` : part[0].name,
       finest: Math.max(...part.map((row) => row.finest)),
     });
   }

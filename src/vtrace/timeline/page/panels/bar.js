@@ -37,11 +37,14 @@ export function installBar(app) {
     return element('span', {}, swatch, one.name);
   }), key('none', 'no call'), key('lost', 'not recorded'), key('pick', 'marker, found'));
   const status = () => {
+    const place = app.hover && app.placeText(app.hover);
+    if (place) return void fill(byId('status'), place);
     const {begin, end, selection} = store.state;
     const parts = [`window ${duration(end - begin)} from ${duration(begin, 6)}`];
     if (selection) parts.push(`selected ${duration(selection.end - selection.begin)}`);
     for (const one of traces) if (store.state.messages && one.messages) parts.push(`${count(one.messages.notes.messages)} messages, ${bytes(one.messages.notes.bytes)}`);
     fill(byId('status'), parts.join(' \u00b7 '));
+    return undefined;
   };
   app.afterDraw = status;
   store.subscribe((now) => {

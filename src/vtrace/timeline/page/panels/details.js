@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The facts of the selected call, and the ways from it.
 
-import {locationName} from '../model/rows.js';
+import {fullName} from '../model/rows.js';
 import {bytes, count, duration, exact} from '../model/time.js';
 import {button, element} from './dom.js';
 
@@ -10,7 +10,7 @@ import {button, element} from './dom.js';
 /** @param {App} app @param {number} trace @param {number} location */
 export function nameOf(app, trace, location) {
   const {rows} = app.traces[trace].meta, place = rows.locations.indexOf(location);
-  return place < 0 ? `location ${location}` : locationName(rows, place).trim();
+  return place < 0 ? `location ${location}` : fullName(rows, place);
 }
 
 /** @param {App} app @param {any} found as the server describes the call @param {number} trace */
