@@ -21,7 +21,7 @@ from support.users.page_site import Asked
 from vtrace.analysis.activity import RUNTIME, TRACING
 from vtrace.errors import VtraceError
 from vtrace.io.tile_file import BINS
-from vtrace.timeline import call_store, viewer_site
+from vtrace.timeline import call_store, large_data, viewer_site
 from vtrace.timeline.call_store import LocationCalls
 from vtrace.timeline.server import Wrong
 
@@ -249,6 +249,27 @@ def test_panels(asked: Asked, trace: reader.Trace) -> None:
 def test_requests_without_meaning(asked: Asked, name: str, words: dict[str, object]) -> None:
     with pytest.raises((Wrong, VtraceError)):
         asked.content(name, **words)
+
+
+def test_a_large_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages and collective operations from the tables beside the tiles, those of a call from its window."""
+    monkeypatch.setattr(large_data, "LARGE", -1)
+    anchor = viewed.write(tmp_path / "odd.trace")
+    trace, asked = reader.read(anchor.parent), Asked(anchor)
+    words = {"rows": "l0,l1", "from": 0, "to": trace.length}
+    found = asked.table("messages", **words, lines=10_000, smallest=0, comm=-1)
+    assert (sum(found.columns["count"]), sum(found.columns["bytes"])) == (100, 800)
+    assert {*found.columns["from_row"], *found.columns["to_row"]} == {0, 1}
+    near = asked.table("messages", rows="l0,l1", lines=9, smallest=0, comm=-1, **{"from": 5000, "to": 5100})
+    assert near.columns["count"] == []
+    bands = asked.table("collectives", **words).columns
+    assert (bands["begin"], bands["end"]) == ([600_001], [699_999])
+    assert bands["part_location"] == [0, 1]
+    call = asked.json("call", location=1, begin=104_000, depth=1)
+    assert [(end["partner"], end["time"], end["far"], end["bytes"]) for end in call["receives"]] == [
+        (0, 107_000, -1, 8)
+    ]
+    assert asked.table("counters", **words).notes["series"] == []
 
 
 def test_counters(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ class CallData:
         self, location: int, call: tuple[int, int], mine: str, other: str, time: str, far: str
     ) -> list[dict[str, int]]:
         """The messages that a call sends or receives."""
-        table = self._data.messages()
+        table = self._data.messages_of(location, *call)
         inside = (table[mine] == location) & (table[time] >= call[0]) & (table[time] <= call[1])
         return [
             {"partner": row[other], "time": row[time], "far": row[far], "bytes": row["bytes"], "tag": row["tag"],

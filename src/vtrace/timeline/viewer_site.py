@@ -18,9 +18,11 @@ import numpy as np
 from vtrace.analysis.activity import TREE
 from vtrace.analysis.table import Array
 from vtrace.text import plain
+from vtrace.timeline import large_data
 from vtrace.timeline.call_data import CallData
 from vtrace.timeline.call_store import CallStore
 from vtrace.timeline.columns import pack, plain_json
+from vtrace.timeline.large_data import LargeData
 from vtrace.timeline.panel_data import PanelData
 from vtrace.timeline.row_tiles import RowTiles
 from vtrace.timeline.rows import PageRows
@@ -58,7 +60,8 @@ class ShownTrace:
         self.rows = PageRows(self.trace, self.part)
         self.row_tiles = RowTiles(self.trace, self.tiles)
         self.store = CallStore(self.trace, self.tiles)
-        self.data = WindowData(self.trace, self.part)
+        is_large = int(self.trace.locations["events"].sum()) > large_data.LARGE
+        self.data = LargeData(self.trace, self.part, self.tiles) if is_large else WindowData(self.trace, self.part)
         self.calls = CallData(self.trace, self.store, self.data)
         self.panels = PanelData(self.trace, getattr(self.trace, "findings", None))
 

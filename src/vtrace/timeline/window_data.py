@@ -28,6 +28,8 @@ MOST = 4_000_000
 """Messages and operations of collectives in memory; of more messages a sample."""
 _BUNDLES, _BANDS, _VALUES = 600, 400, 20_000
 """Bundles of messages, collective operations, values of a location's counters: at most."""
+BANDS = ("begin", "last_begin", "first_end", "end", "op", "comm", "locations", "sent", "received", "root")
+"""The columns of collective operations that the page gets."""
 _STEPS = 24
 """Steps of time in a window; bundles join messages that are sent in one step."""
 
@@ -57,6 +59,14 @@ class WindowData:
     def messages(self) -> Table:
         """All messages; see Trace.messages."""
         return self._read[0]
+
+    def messages_of(self, location: int, begin: int, end: int) -> Table:
+        """The messages that a call of a location sends or receives; see Trace.messages."""
+        found = self.messages()
+        chosen = np.zeros(found.rows, bool)
+        for mine, time in (("sender", "send"), ("receiver", "receive")):
+            chosen |= (found[mine] == location) & (found[time] >= begin) & (found[time] <= end)
+        return found.take(chosen)
 
     def collectives(self) -> tuple[Table, Table]:
         """All collective operations, none where there are more than MOST; see Trace.collectives."""
@@ -94,7 +104,8 @@ class WindowData:
         if inside.rows <= lines:
             names = ("sender", "receiver", "send", "receive", "bytes", "tag", "comm")
             return pack({name: inside[name] for name in names}, **notes, bundled=False)
-        return _bundled(inside, place, window, notes)
+        ends = {"from": place[inside["sender"]], "to": place[inside["receiver"]], "count": np.ones(inside.rows)}
+        return bundled(Table({**inside, **ends}), window, notes)
 
     def bands(self, rows: Sequence[Array], window: tuple[int, int]) -> Content:
         """The collective operations of a window with their participants on these rows: instances, and by instance the
@@ -104,16 +115,13 @@ class WindowData:
         shown[np.concatenate([np.empty(0, np.int64), *rows])] = True
         inside = np.flatnonzero((instances["begin"] < window[1]) & (instances["end"] > window[0]))
         count = len(inside)
-        if count > _BANDS:
-            length = instances["end"][inside] - instances["begin"][inside]
-            inside = np.sort(inside[np.argsort(-length, kind="stable")[:_BANDS]])
+        inside = longest(instances, inside)
         number = np.full(instances.rows, -1, np.int64)
         number[inside] = np.arange(len(inside))
         own = parts.take((number[parts["instance"]] >= 0) & shown[parts["location"]])
         some = instances.take(inside)
         ops = sorted(set(some["op"].tolist()))
-        columns = {name: some[name] for name in ("begin", "last_begin", "first_end", "end", "op", "comm", "locations")}
-        columns |= {name: some[name] for name in ("sent", "received", "root")}
+        columns = {name: some[name] for name in BANDS}
         columns |= {f"part_{name}": own[name] for name in ("location", "begin", "end")}
         columns["part_instance"] = number[own["instance"]].astype(np.int32)
         return pack(columns, collectives=count, ops={op: op_name(op) for op in ops})
@@ -122,7 +130,6 @@ class WindowData:
         """The counters of locations in a window, and of the locations of type METRIC in their processes: values of
         series, ascending in time, from the last value before the window on."""
         trace = self._trace
-        _, _, values, moved = self._read
         places, kinds = trace.places.process, trace.locations["type"]
         mine = np.zeros(trace.locations.rows, bool)
         mine[list(locations)] = True
@@ -130,8 +137,8 @@ class WindowData:
         mine |= (kinds == "METRIC") & np.isin(places, processes[processes >= 0])
         series: list[dict[str, Any]] = []
         times, numbers, owner = list[Array](), list[Array](), list[Array]()
-        tables = ((values, "metric", ""), (moved, "paradigm", "moved"))
-        for table, key, kind in tables:
+        for table, key in self.values(np.flatnonzero(mine).tolist(), window):
+            kind = "" if key == "metric" else "moved"
             own = table.take(mine[table["location"]] & (table[key] >= 0))
             mode = own["mode"] if kind else np.zeros(own.rows, np.int64)
             keys = np.stack([own["location"], own[key], mode])
@@ -149,6 +156,10 @@ class WindowData:
             {"series": np.concatenate([*owner, *empty]).astype(np.int32), "time": np.concatenate([*times, *empty]),
              "value": np.concatenate([*numbers, *empty])}, series=series,
         )  # fmt: skip
+
+    def values(self, locations: Sequence[int], window: tuple[int, int]) -> list[tuple[Table, str]]:
+        """Tables of values of these locations at least, each with the column that names the counter."""
+        return [(self._read[2], "metric"), (self._read[3], "paradigm")]
 
     def _counter(self, kind: str, what: int, way: int) -> dict[str, str]:
         if kind:
@@ -178,18 +189,24 @@ class WindowData:
         return pack(columns, texts=texts, severities=kinds, reasons=reasons, notes=notes)
 
 
-def _bundled(inside: Table, place: Array, window: tuple[int, int], notes: dict[str, int]) -> Content:
+def longest(instances: Table, inside: Array) -> Array:
+    """Rows of collective operations to draw, in their order: of many the longest."""
+    if len(inside) <= _BANDS:
+        return inside
+    length = instances["end"][inside] - instances["begin"][inside]
+    found: Array = np.sort(inside[np.argsort(-length, kind="stable")[:_BANDS]])
+    return found
+
+
+def bundled(inside: Table, window: tuple[int, int], notes: dict[str, int]) -> Content:
+    """Joins messages (from, to: rows of the page; send, receive: ns; bytes; count) to bundles."""
     begin, end = window
     step = np.clip((inside["send"] - begin) * _STEPS // max(1, end - begin), -1, _STEPS)
-    sender, receiver = place[inside["sender"]], place[inside["receiver"]]
-    keys = np.stack([sender, receiver, step])
-    pairs, member = np.unique(keys, axis=1, return_inverse=True)
-    member = member.ravel()
-    count = np.bincount(member)
-    sums = {name: np.bincount(member, inside[name].astype(float)) for name in ("bytes", "send", "receive")}
-    order = np.argsort(-sums["bytes"], kind="stable")[:_BUNDLES]
-    columns = {
-        "from_row": pairs[0], "to_row": pairs[1], "count": count, "bytes": sums["bytes"],
-        "send": sums["send"] / count, "receive": sums["receive"] / count,
-    }  # fmt: skip
+    pairs, member = np.unique(np.stack([inside["from"], inside["to"], step]), axis=1, return_inverse=True)
+    member, messages = member.ravel(), inside["count"].astype(float)
+    count, size = (np.bincount(member, inside[name].astype(float)) for name in ("count", "bytes"))
+    send, receive = (np.bincount(member, inside[name] * messages) / count for name in ("send", "receive"))
+    order = np.argsort(-size, kind="stable")[:_BUNDLES]
+    columns = {"from_row": pairs[0], "to_row": pairs[1], "count": count, "bytes": size}
+    columns |= {"send": send, "receive": receive}
     return pack({name: column[order] for name, column in columns.items()}, **notes, bundled=True, bundles=len(count))

@@ -2,7 +2,8 @@
 // The page: state, data of the traces, and the order in which changes become requests and pictures.
 
 import {paneOf, rowKeys, windowOf} from './draw/chart.js';
-import {layout, visible} from './draw/layout.js';
+import {STACK_ROW, layout, visible} from './draw/layout.js';
+import {CURVE, deepest} from './draw/stack_layer.js';
 import {fullName} from './model/rows.js';
 import {clamped} from './model/window.js';
 import {levelOf} from './model/tiles.js';
@@ -43,7 +44,8 @@ export class App {
     this.hover = null;
     /** What the server tells about the selected call. @type {any} */
     this.details = null;
-    this.rowsKey = '';
+    this.rowsKey = this.paneRow = '';
+    this.paneMost = 64;
     /** @type {Map<number, number>} */
     this.rows = new Map();
     /** @type {(() => void)[]} */
@@ -81,8 +83,18 @@ export class App {
     this.store.set(clamped(window, this.length));
   }
 
+  /** px of the selected row's stack and counters: as high as they were in any window, so that rows do not jump. */
+  get paneHeight() {
+    const {row, counters} = this.store.state, of = this.traces[Number(row[0])];
+    if (row !== this.paneRow) [this.paneRow, this.paneMost] = [row, 64];
+    const stack = of?.stack && of.stackOf === row ? deepest(of.stack) * STACK_ROW + 8 : 0;
+    const curves = counters && of?.counters ? of.counters.notes.series.length * CURVE : 0;
+    this.paneMost = Math.max(this.paneMost, stack + curves);
+    return this.paneMost;
+  }
+
   get layout() {
-    return layout(this.store.state, this.traces.map(({meta}) => meta), this.width, this.height);
+    return layout(this.store.state, this.traces.map(({meta}) => meta), this.width, this.height, this.paneHeight);
   }
 
   /** Row of each location that is drawn. @param {import('./draw/layout.js').Layout} l @param {number} trace */
@@ -206,7 +218,7 @@ export class App {
   chooseCall = (trace, call) => walk.chooseCall(this, trace, call);
   /** @type {(way: string, all?: boolean) => Promise<void>} */
   go = (way, all) => walk.go(this, way, all);
-  /** @type {(end?: {partner: number, far: number}) => Promise<void>} */
+  /** @type {(end?: {partner: number, far: number, time: number}) => Promise<void>} */
   goPartner = (end) => walk.goPartner(this, end);
   callAtCentre = () => walk.callAtCentre(this);
   zoomToChoice = () => walk.zoomToChoice(this);

@@ -45,12 +45,12 @@ export async function go(app, way, all = false) {
   if (found) await chooseCall(app, trace, found);
 }
 
-/** The other end of the first message of the selected call. @param {App} app @param {{partner: number, far: number}} [end] */
+/** The other end of the first message of the selected call. @param {App} app @param {{partner: number, far: number, time: number}} [end] */
 export async function goPartner(app, end) {
   const {details} = app, {call} = app.store.state;
   const to = end ?? details?.receives[0] ?? details?.sends[0];
   if (!call || !to || to.partner < 0) return;
-  const found = await app.client.json('at', {trace: call.trace, location: to.partner, time: to.far}, 'at');
+  const found = await app.client.json('at', {trace: call.trace, location: to.partner, time: to.far < 0 ? to.time : to.far}, 'at');
   if (found) await chooseCall(app, call.trace, found);
 }
 

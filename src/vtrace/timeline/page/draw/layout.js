@@ -20,12 +20,12 @@ export const AXIS = 24, STACK_ROW = 16, GAP = 18;
 
 /**
  * @param {import('../model/store.js').State} state @param {any[]} traces as the server describes them
- * @param {number} width @param {number} height
+ * @param {number} width @param {number} height @param {number} wanted px of what the pane shows
  * @returns {Layout}
  */
-export function layout(state, traces, width, height) {
+export function layout(state, traces, width, height, wanted) {
   const left = Math.min(170, Math.round(width / 4));
-  const pane = state.row ? Math.min(Math.round(height * 0.34), 260) : 0;
+  const pane = state.row ? Math.min(Math.round(height * 0.34), 260, GAP + wanted) : 0;
   const bottom = Math.max(AXIS + 20, height - pane);
   const room = (bottom - AXIS) / traces.length - (traces.length > 1 ? GAP : 0);
   const open = new Set(state.open);

@@ -5,7 +5,7 @@ import {needsLight} from '../model/colours.js';
 import {STACK_ROW} from './layout.js';
 import {callColour} from './rows_layer.js';
 
-const CURVE = 34;
+export const CURVE = 34;
 
 /** @typedef {import('../net/tile_store.js').Calls} Calls */
 

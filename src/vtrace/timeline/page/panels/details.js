@@ -50,7 +50,7 @@ export function detailsOf(app, found, trace) {
 function messages(app, ends, trace, word, way) {
   return ends.map((end) => element('p', {className: 'message'},
     `${bytes(end.bytes)} ${word} ${nameOf(app, trace, end.partner)}, tag ${end.tag}, ${app.traces[trace].meta.comms[end.comm] ?? ''}, `,
-    `${duration(Math.abs(end.far - end.time))} ${end.far > end.time ? 'later' : 'earlier'} `, button(way, () => app.goPartner(end))));
+    end.far < 0 ? '' : `${duration(Math.abs(end.far - end.time))} ${end.far > end.time ? 'later' : 'earlier'} `, button(way, () => app.goPartner(end))));
 }
 
 /** @param {App} app @param {any} one @param {number} trace */

@@ -37,7 +37,6 @@ export function profile(app, found, trace) {
     {head: 'exclusive', title: 'without the calls inside', value: (row) => c.exclusive[row], show: (row) => duration(c.exclusive[row])},
     {head: '%', value: (row) => c.exclusive[row] / whole, show: (row) => ((100 * c.exclusive[row]) / whole).toFixed(1)},
     {head: 'inclusive', value: (row) => c.inclusive[row], show: (row) => duration(c.inclusive[row])},
-    {head: 'min', value: (row) => c.min[row], show: (row) => duration(c.min[row])},
     {head: 'mean', value: (row) => c.total[row] / c.calls[row], show: (row) => duration(c.total[row] / Math.max(1, c.calls[row]))},
     {head: 'max', value: (row) => c.max[row], show: (row) => duration(c.max[row])},
   ], c.region.length, {sort: 2, id: 'profile', press: (row) => app.store.set({search: regionName(app, trace, c.region[row]), exact: true, panel: 'histogram'})}));
