@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 _MOST = 20_000
 """Rows of a table that the page gets, the largest ones."""
+_FINDINGS = 100
+_FINDING_TEXTS = ("kind", "text", "region", "source", "culprit", "certainty", "command")
 _SUMS = ("calls", "inclusive", "exclusive", "min", "max", "total")
 
 
 class PanelData:
-    """Tables about a window. findings: makes the table of findings, None where nothing can."""
+    """Tables about a window. findings: of a trace, see Trace.findings."""
 
-    def __init__(self, trace: Source, findings: Callable[..., Table] | None) -> None:
+    def __init__(self, trace: Source, findings: Callable[..., Sequence[Any]]) -> None:
         self._trace, self._findings = trace, findings
         self._panels: dict[str, Callable[[dict[str, Any]], Content]] = {
             "findings": self._coverage, "profile": self._profile, "flame": self._flame, "matrix": self._matrix,
@@ -49,11 +51,12 @@ class PanelData:
     def _coverage(self, part: dict[str, Any]) -> Content:
         """Findings, and what was not recorded."""
         lines = [plain(line) for line in self._trace.caveats(part["locations"], part["start"], part["stop"])]
-        found: list[dict[str, Any]] = []
-        if self._findings is not None:
-            table = self._findings(**part)
-            found = [{key: _json(value) for key, value in row.items()} for row in table.take(slice(500)).records()]
-        return pack({}, lines=lines, findings=found, diagnosed=self._findings is not None)
+        found = []
+        for each in self._findings(**part)[:_FINDINGS]:
+            texts = {name: plain(str(getattr(each, name))) for name in _FINDING_TEXTS}
+            times = {"loss_ns": each.loss_ns, "share": each.share, "start": each.start, "stop": each.stop}
+            found.append(texts | times)
+        return pack({}, lines=lines, findings=found)
 
     def _profile(self, part: dict[str, Any]) -> Content:
         table = reduce(self._ask(Profile(), part), "region").order("exclusive").take(slice(_MOST))
@@ -122,7 +125,3 @@ def _cells(topologies: Table) -> Array:
     lengths = np.stack([np.maximum(topologies[axis], 1) for axis in "xyz"])
     found: Array = lengths.prod(axis=0)
     return found
-
-
-def _json(value: Any) -> Any:
-    return plain(value) if isinstance(value, str) else value.item() if isinstance(value, np.generic) else value

@@ -63,7 +63,7 @@ class ShownTrace:
         is_large = int(self.trace.locations["events"].sum()) > large_data.LARGE
         self.data = LargeData(self.trace, self.part, self.tiles) if is_large else WindowData(self.trace, self.part)
         self.calls = CallData(self.trace, self.store, self.data)
-        self.panels = PanelData(self.trace, getattr(self.trace, "findings", None))
+        self.panels = PanelData(self.trace, self.trace.findings)
 
 
 class ViewerSite:

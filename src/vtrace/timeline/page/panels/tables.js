@@ -79,12 +79,22 @@ export function files(_app, found) {
   ], found.notes.names.length, {id: 'files'});
 }
 
-/** Findings of the diagnosis, and what was not recorded. @param {App} app @param {Table} found @param {number} trace */
+/** Findings of the diagnosis, a click shows the place; and what was not recorded. @param {App} app @param {Table} found
+ * @param {number} trace */
 export function findings(app, found, trace) {
-  const {lines, findings: rows, diagnosed} = found.notes;
-  const keys = rows.length ? Object.keys(rows[0]) : [];
+  const {lines, findings: rows} = found.notes;
+  /** @param {number} row */
+  const show = (row) => {
+    const {start, stop, region} = rows[row];
+    if (start !== null && stop !== null) app.show({begin: start, end: stop});
+    if (region) app.store.set({search: region, exact: true});
+  };
   return element('div', {id: 'findings'},
-    diagnosed && (rows.length ? table(keys.map((key) => ({head: key, value: (/** @type {number} */ row) => rows[row][key] ?? ''})), rows.length) : element('p', {}, 'No findings here.')),
+    rows.length ? table([
+      {head: 'lost', value: (row) => rows[row].loss_ns, show: (row) => (rows[row].loss_ns ? `${duration(rows[row].loss_ns, 3)}, ${(100 * rows[row].share).toFixed(1)} %` : '')},
+      {head: 'finding', value: (row) => rows[row].text, show: (row) => element('span', {className: 'sentence', title: rows[row].command}, rows[row].text)},
+      {head: 'certainty', value: (row) => rows[row].certainty},
+    ], rows.length, {press: show}) : element('p', {}, 'No findings here.'),
     element('h2', {}, 'Not recorded'),
     lines.length ? element('ul', {}, ...lines.map((/** @type {string} */ line) => element('li', {}, line))) : element('p', {}, `Nothing is missing in this part of ${app.traces[trace].meta.title}, as far as the archive tells.`));
 }
