@@ -79,11 +79,11 @@ def _one_event(build: Builder, where: Path) -> Kind:
 
 
 def _many_locations(build: Builder, where: Path) -> Kind:
-    """3000 locations on 750 ranks, more than a process may have open files, with few events each."""
-    words = ["--ranks", "750", "--threads", "4", "--ranks-per-host", "125", "--events", "3e4", "--calls", "4"]
+    """10 000 locations on 2500 ranks, with few events each."""
+    words = ["--ranks", "2500", "--threads", "4", "--ranks-per-host", "125", "--events", "10e4", "--calls", "4"]
     call([sys.executable, ROOT / "bench" / "synthetic.py", where / "wide", *words], where, timeout=600)
     unify(where, "wide")
-    return Kind(where / "wide.trace", ranks=750)
+    return Kind(where / "wide.trace", ranks=2500)
 
 
 def _eztrace(build: Builder, where: Path) -> Kind:
@@ -117,7 +117,7 @@ KINDS: dict[str, Callable[[Builder, Path], Kind]] = {
     "ring": _rings,
     "empty": _empty,
     "one-event": _one_event,
-    "3000-locations": _many_locations,
+    "10000-locations": _many_locations,
     "eztrace": _eztrace,
     **{f"scorep-{name}": _scorep(name) for name in SCOREP},
 }
