@@ -49,3 +49,6 @@ GAPS = {
 
 CHOSEN = frozenset((START_AFTER, STOP_AFTER, *(name for key, name in GAPS.items() if key not in LOSSES)))
 """Reasons that the user chose, so that nothing was lost. vtrace.left_out.WHOLE_RUN has the others."""
+
+WITHOUT_SAMPLES = "the samples of the run are left out"
+"""Begins the line about an archive that has all calls, but not the samples that belong to it."""

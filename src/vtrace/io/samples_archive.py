@@ -16,6 +16,7 @@ from vtrace.io import sidecar
 from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.properties import PROPERTY, Properties, read_properties
 from vtrace.io.archive.reader import Reader
+from vtrace.reasons import WITHOUT_SAMPLES
 
 IN, OF = "SAMPLES_IN", "SAMPLES_OF"
 """Names of the two properties."""
@@ -51,7 +52,7 @@ def open_with_samples(anchor: Path) -> OpenedArchive:
             try:
                 return _inside(anchor, about)
             except VtraceError as error:
-                about.problems.append(f"the samples of the run are left out: {error}")
+                about.problems.append(f"{WITHOUT_SAMPLES}: {error}")
         return OpenedArchive(anchor, about, reader.definitions())
 
 
