@@ -51,7 +51,7 @@ COMMANDS = (
     ("report", "ARCHIVE", "-o", "report.html"), ("export", "ARCHIVE", "--to", "csv", "-o", "export.csv"),
     ("export", "ARCHIVE", "--to", "chrome", "-o", "export.json"),
     ("export", "ARCHIVE", "--to", "perfetto", "-o", "export.pftrace"), ("diff", "ARCHIVE", "ARCHIVE", "--json"),
-    ("diff", "ARCHIVE", "ARCHIVE"),
+    ("diff", "ARCHIVE", "ARCHIVE"), ("diagnose", "ARCHIVE", "--json"), ("diagnose", "ARCHIVE"),
 )  # fmt: skip
 """Sub-commands of vtrace to run on each archive."""
 OF_FILES = (("dump", "PREFIX"), ("dump", "PREFIX", "--json"))
@@ -59,7 +59,7 @@ OF_FILES = (("dump", "PREFIX"), ("dump", "PREFIX", "--json"))
 OF_BUILD = (
     ("settings",), ("settings", "--json"), ("doctor",), ("doctor", "--json"), ("filter", "rules"),
     ("filter", "rules", "--json"), ("filter", "rules", "--explain", "work"),
-    ("filter", "rules", "--explain", "work", "--json"),
+    ("filter", "rules", "--explain", "work", "--json"), ("counters",), ("counters", "--json"),
 )  # fmt: skip
 """The same without a trace."""
 RULES = "work -- 10\nMPI_* -- 0\n* -- -1\n"
