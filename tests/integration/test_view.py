@@ -7,6 +7,7 @@ import json
 import random
 import re
 import signal
+import tarfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from support.oracles import slow
 from support.readers import archive as reader
 from support.synthetic_runs import viewed
 from support.synthetic_runs.viewed import served
+from support.tools import ROOT
 from support.users.browser import Browser, browser
 from support.users.viewer import Viewer
 
@@ -211,6 +213,35 @@ def test_two_archives(archive: Path, page: Browser, tmp_path: Path) -> None:
         view.run("[...document.querySelectorAll('#align button')][0].click()")
         view.settled()
         assert "align=2*MPI_Allreduce" in view.state
+        assert page.complaints() == []
+
+
+def test_samples(page: Browser, tmp_path: Path) -> None:
+    """An archive of samples alone: marks in the row, the stacks below, and a sample at a click on either."""
+    with tarfile.open(ROOT / "tests" / "archives" / "scorep-sampling.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    page.asked(), page.complaints()
+    with served(tmp_path, tmp_path / "scorep-sampling") as (address, _):
+        view = Viewer(page, address)
+        assert "117 samples (timer)" in view.panel()
+        marks = view.pixels(24 + 15)
+        assert sum(blue > red + 40 for red, _, blue in marks) > 0.9 * len(marks)
+        assert not any(blue > red + 40 for red, _, blue in view.pixels(24 + 3))
+        view.click(view.x(13e6), 24 + 15)
+        facts = view.facts()
+        assert (facts["function"], facts["source"]) == ("tiny", "examples/funcs.c:12")
+        assert (facts["time"].replace("\u202f", ""), facts["taken by"]) == ("0.011615564 s", "timer")
+        assert facts["weight"] == "4.00181 ms (4,001,812 ns), estimated"
+        assert "main examples/funcs.c:15" in view.panel()
+        view.press("next")
+        assert view.facts()["function"] == "body"
+        view.click(view.x(232e6), 24 + 30 + 8 + 18 + 2 * 16 + 5)
+        assert (view.facts()["function"], "sample=0.0.231595071" in view.state) == ("tiny", True)
+        view.run("document.querySelector('[data-state=samples]').click()")
+        view.settled()
+        assert not any(blue > red + 40 for red, _, blue in view.pixels(24 + 15))
+        view.press("Flame")
+        assert "117 samples (timer)" in view.panel()
         assert page.complaints() == []
 
 

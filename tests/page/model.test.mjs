@@ -8,6 +8,7 @@ import {chosen, options} from '../../src/vtrace/timeline/page/model/choice.js';
 import {heat, mixed, needsLight, parsed, shade} from '../../src/vtrace/timeline/page/model/colours.js';
 import {boxes} from '../../src/vtrace/timeline/page/model/flame.js';
 import {fitted, rowAt, rowHeight, rowsOf} from '../../src/vtrace/timeline/page/model/rows.js';
+import {hiddenLevels, leafAt, paneHeights, runs} from '../../src/vtrace/timeline/page/model/samples.js';
 import {INITIAL, Store} from '../../src/vtrace/timeline/page/model/store.js';
 import {covering, levelOf, numbers, span} from '../../src/vtrace/timeline/page/model/tiles.js';
 import {bytes, duration, exact, parse, step, ticks} from '../../src/vtrace/timeline/page/model/time.js';
@@ -146,6 +147,47 @@ test('flame graph: children inside their parents, the largest first', () => {
   assert.equal(found.get(2).x, 0.4);
   assert.equal(boxes(paths, 1, 0.001).find((box) => box.path === 1).width, 1);
   assert.equal(boxes(paths, 0, 0.2).length, 3);
+});
+
+test('sampled functions: equal neighbours are one mark', () => {
+  const leaves = {index: new Map([['l0', 0], ['l3', 1]]), region: [0, 5, 5, 0, 7, 7, 7, 8], bins: 4, begin: 100, end: 300};
+  assert.deepEqual(runs(leaves, 'l0'), [{region: 4, begin: 150, end: 250}]);
+  assert.deepEqual(runs(leaves, 'l3'), [{region: 6, begin: 100, end: 250}, {region: 7, begin: 250, end: 300}]);
+  assert.deepEqual(runs(leaves, 'p0'), []);
+  assert.deepEqual([99, 100, 150, 249, 250, 299, 300].map((time) => leafAt(leaves, 'l0', time)), [-1, -1, 4, 4, -1, -1, -1]);
+  assert.equal(leafAt(leaves, 'l3', 299), 7);
+  assert.equal(leafAt(undefined, 'l3', 299), -1);
+});
+
+test('the room of call stacks in the pane', () => {
+  assert.deepEqual(paneHeights(200, 50, 60, 36), {calls: 50, samples: 60, counters: 110});
+  assert.deepEqual(paneHeights(200, 50, 0, 0), {calls: 200, samples: 0, counters: 200});
+  assert.deepEqual(paneHeights(200, 0, 500, 0), {calls: 0, samples: 200, counters: 200});
+  assert.deepEqual(paneHeights(200, 300, 300, 0), {calls: 100, samples: 100, counters: 200});
+  assert.deepEqual(paneHeights(200, 300, 40, 400), {calls: 60, samples: 40, counters: 100});
+});
+
+test('levels of stacks that do not fit', () => {
+  /** Slices of stacks: their time and depth. @param {[number, number][]} parts */
+  const stacks = (parts) => {
+    const found = {begin: [], end: [], depth: []};
+    let now = 0;
+    for (const [time, deep] of parts) {
+      for (let depth = 0; depth < deep; depth += 1) {
+        found.begin.push(now);
+        found.end.push(now + time);
+        found.depth.push(depth);
+      }
+      now += time;
+    }
+    return found;
+  };
+  assert.deepEqual(hiddenLevels(stacks([]), 4), {outer: 0, inner: 0});
+  assert.deepEqual(hiddenLevels(stacks([[100, 3]]), 4), {outer: 0, inner: 0});
+  assert.deepEqual(hiddenLevels(stacks([[100, 10]]), 4.5), {outer: 6, inner: 0});
+  assert.deepEqual(hiddenLevels(stacks([[99, 5], [1, 60]]), 8), {outer: 0, inner: 52});
+  assert.deepEqual(hiddenLevels(stacks([[50, 10], [50, 30]]), 8), {outer: 9, inner: 13});
+  assert.deepEqual(hiddenLevels(stacks([[100, 3]]), 0), {outer: 2, inner: 0});
 });
 
 test('colours', () => {

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.question import AnyQuestion
+from vtrace.analysis.questions import path_sums
 from vtrace.analysis.questions.collectives import CollectiveTotals, by_operation, operation_text
+from vtrace.analysis.questions.cost_rows import CostRows
+from vtrace.analysis.questions.costs import CostQuestion, generator_names
 from vtrace.analysis.questions.io_files import Io, reduce_io
 from vtrace.analysis.questions.messages import MessageMatrix
 from vtrace.analysis.questions.profile import CallTree, Profile, reduce
+from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.table import Array, Table
 from vtrace.text import plain
 from vtrace.timeline.columns import pack
@@ -29,14 +33,17 @@ _SUMS = ("calls", "inclusive", "exclusive", "min", "max", "total")
 
 
 class PanelData:
-    """Tables about a window. findings: of a trace, see Trace.findings."""
+    """Tables about a window. findings: of a trace, see Trace.findings. sampled: the trace may have samples, from which
+    the times of the program's own code in profile and flame graph then come (cost_rows)."""
 
-    def __init__(self, trace: Source, findings: Callable[..., Sequence[Any]]) -> None:
+    def __init__(self, trace: Source, findings: Callable[..., Sequence[Any]], sampled: bool) -> None:
         self._trace, self._findings = trace, findings
         self._panels: dict[str, Callable[[dict[str, Any]], Content]] = {
             "findings": self._coverage, "profile": self._profile, "flame": self._flame, "matrix": self._matrix,
             "collectives": self._collectives, "files": self._files, "ranks": self._ranks,
         }  # fmt: skip
+        if sampled:
+            self._panels |= {"profile": self._sampled_profile, "flame": self._sampled_flame}
 
     def answer(self, name: str, window: tuple[int, int], locations: Sequence[int]) -> Content:
         """A panel by its name. Raises Wrong."""
@@ -71,6 +78,31 @@ class PanelData:
         for name, column in columns.items():
             column[sums["path"]] = sums[name]
         return pack({name: tree[name] for name in ("parent", "region", "depth")} | columns)
+
+    def _costs(self, part: dict[str, Any], by: str) -> tuple[CostRows, dict[str, Any]]:
+        """The rows of calls and samples, and notes: the number of samples, and what they were taken by."""
+        costs = self._ask(CostQuestion(), part)
+        samples, names = costs.samples, generator_names(self._trace)
+        sources = dict.fromkeys(plain(str(names[row])) for row in np.unique(samples["generator"]).tolist())
+        notes = {"samples": int(samples["count"].sum()), "sources": [*sources]}
+        return CostRows(self._trace, Selection.of(**part), costs, by, Patterns()), notes
+
+    def _sampled_profile(self, part: dict[str, Any]) -> Content:
+        found, notes = self._costs(part, "function")
+        table = found.table.order("exclusive").take(slice(_MOST))
+        columns = {name: table[name] for name in ("samples", "calls", "exclusive", "inclusive", "estimated")}
+        columns |= {"region": table["key"], "class": self._trace.regions["class"][table["key"]]}
+        return pack(columns, **notes)
+
+    def _sampled_flame(self, part: dict[str, Any]) -> Content:
+        """As _flame, with the samples of each path itself."""
+        found, notes = self._costs(part, "callpath")
+        tree, table = found.costs.tree, found.table
+        columns = {name: np.zeros(tree.rows) for name in ("calls", "exclusive", "samples")}
+        for name, column in columns.items():
+            column[table["key"]] = table[name]
+        columns["inclusive"] = path_sums.below(tree["parent"], columns["exclusive"])
+        return pack({name: tree[name] for name in ("parent", "region", "depth")} | columns, **notes)
 
     def _matrix(self, part: dict[str, Any]) -> Content:
         matrix = self._ask(MessageMatrix(), part)

@@ -26,6 +26,7 @@ from vtrace.timeline.large_data import LargeData
 from vtrace.timeline.panel_data import PanelData
 from vtrace.timeline.row_tiles import RowTiles
 from vtrace.timeline.rows import PageRows
+from vtrace.timeline.sample_data import SampleData
 from vtrace.timeline.server import Content, Wrong
 from vtrace.timeline.window_data import WindowData
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).with_name("page")
 VERSION = "data/1/"
-_SLOW = {"messages", "collectives", "counters", "panel", "search", "nth"}
+_SLOW = {"messages", "collectives", "counters", "panel", "search", "nth", "samples", "leaves", "sample"}
 """Questions that may read the whole trace: two at the same time, so that the others need not wait."""
 _CALLS = 20_000
 """Calls of a row in a window from which on short ones are left out."""
@@ -63,7 +64,8 @@ class ShownTrace:
         is_large = int(self.trace.locations["events"].sum()) > large_data.LARGE
         self.data = LargeData(self.trace, self.part, self.tiles) if is_large else WindowData(self.trace, self.part)
         self.calls = CallData(self.trace, self.store, self.data)
-        self.panels = PanelData(self.trace, self.trace.findings)
+        self.samples = SampleData(self.trace)
+        self.panels = PanelData(self.trace, self.trace.findings, self.samples.known)
 
 
 class ViewerSite:
@@ -81,7 +83,7 @@ class ViewerSite:
         self._answers: dict[str, Callable[[ShownTrace, _Words], Content]] = {
             "regions": _regions, "tiles": _tiles, "calls": _calls, "messages": _messages, "collectives": _collectives,
             "counters": _counters, "marks": lambda shown, _: shown.data.marks(), "call": _call, "at": _at, "go": _go,
-            "nth": _nth, "search": _search, "panel": _panel,
+            "nth": _nth, "search": _search, "panel": _panel, "samples": _samples, "leaves": _leaves, "sample": _sample,
         }  # fmt: skip
 
     def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
@@ -134,7 +136,7 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
         "caveats": [plain(line) for line in lines], "classes": [each._asdict() for each in TREE],
         "regions": trace.regions.rows, "events": int(trace.locations["events"].sum()), "top": shown.row_tiles.top,
         "rows": shown.rows.described(), "finest": shown.row_tiles.finest[shown.rows.order].tolist(),
-        "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()],
+        "samples": shown.samples.known, "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()],
     }  # fmt: skip
 
 
@@ -193,9 +195,25 @@ def _counters(shown: ShownTrace, words: _Words) -> Content:
     return shown.data.counters(shown.rows.of(words.text("rows")) or [], words.window())
 
 
+def _samples(shown: ShownTrace, words: _Words) -> Content:
+    return shown.samples.stacks(_location(words, shown), words.window(), words.number("shortest", 0))
+
+
+def _leaves(shown: ShownTrace, words: _Words) -> Content:
+    return shown.samples.leaves(shown.rows.each(words.text("rows")), words.window(), words.number("bins", 1, 4096))
+
+
+def _sample(shown: ShownTrace, words: _Words) -> Content:
+    time, slack, step = words.number("time"), words.number("slack", 0), words.number("step", -1, 1)
+    return plain_json(shown.samples.sample(_location(words, shown), time, slack, step))
+
+
+def _location(words: _Words, shown: ShownTrace) -> int:
+    return words.number("location", 0, shown.trace.locations.rows - 1)
+
+
 def _place(words: _Words, shown: ShownTrace) -> tuple[int, int, int]:
-    most = shown.trace.locations.rows - 1
-    return words.number("location", 0, most), words.number("begin"), words.number("depth", 0)
+    return _location(words, shown), words.number("begin"), words.number("depth", 0)
 
 
 def _call(shown: ShownTrace, words: _Words) -> Content:
@@ -203,7 +221,7 @@ def _call(shown: ShownTrace, words: _Words) -> Content:
 
 
 def _at(shown: ShownTrace, words: _Words) -> Content:
-    return plain_json(shown.calls.at(words.number("location", 0, shown.trace.locations.rows - 1), words.number("time")))
+    return plain_json(shown.calls.at(_location(words, shown), words.number("time")))
 
 
 def _go(shown: ShownTrace, words: _Words) -> Content:

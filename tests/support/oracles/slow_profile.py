@@ -81,7 +81,7 @@ def _is_measured(region: Any) -> bool:
     return _is_mpi(region) or _is_barrier(region) or other or region.paradigm in own
 
 
-def _place(context: Any) -> Place:
+def place_of(context: Any) -> Place:
     """The steps of a calling context, with those around it."""
     found: list[Step] = []
     while context is not None:
@@ -91,7 +91,7 @@ def _place(context: Any) -> Place:
     return tuple(reversed(found))
 
 
-def _period(times: list[int], nominal: float) -> float:
+def period_of(times: list[int], nominal: float) -> float:
     """The time that a sample stands for: the interval of samples without sleep between, or the generator's period."""
     steps = [b - a for a, b in itertools.pairwise(times)]
     if len(steps) < 2:
@@ -155,12 +155,12 @@ def _of_location(
             flush_stop = ticks_to_ns(event.stop_time)
             stack.append((Flush, (*(stack[-1][1] if stack else ()), (Flush, "", 0)), now))
         elif kind == "CallingContextEnter":
-            stack.append((event.calling_context.region, _place(event.calling_context), now))
+            stack.append((event.calling_context.region, place_of(event.calling_context), now))
         elif kind in ("Leave", "CallingContextLeave"):
             leave(now)
         elif kind == "CallingContextSample" and now >= start:
             regions, inner = tuple(region for region, _, _ in stack), stack[-1][1] if stack else ()
-            piece = Piece(*who, regions, inner, _place(event.calling_context))
+            piece = Piece(*who, regions, inner, place_of(event.calling_context))
             samples[event.interrupt_generator].append((now, piece))
     end = min(stop, max(now for now, _ in events)) if events else 0
     pass_to(end)
@@ -170,7 +170,7 @@ def _of_location(
         base = 10 if generator.base == otf2.Base.DECIMAL else 2
         nominal = generator.period * float(base) ** generator.exponent * 1e9
         for _, piece in taken:
-            piece.weight = _period([now for now, _ in taken], nominal)
+            piece.weight = period_of([now for now, _ in taken], nominal)
             found.append(piece)
     return found
 

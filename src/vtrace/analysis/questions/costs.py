@@ -51,7 +51,7 @@ class Costs:
     full: bool
 
 
-class _Intervals:
+class Intervals:
     """The times between the samples of one generator on a location."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class CostPart(PathPart):
         self._contexts = trace.definitions.ids["contexts"]
         self._generators = trace.definitions.ids["interrupt_generators"]
         self._counts: list[dict[str, Array]] = []
-        self.intervals: dict[int, _Intervals] = {}
+        self.intervals: dict[int, Intervals] = {}
         self.region_rows, self.region_stats = self.rows, self.stats
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
@@ -98,7 +98,7 @@ class CostPart(PathPart):
             generators = self._generators.rows(found["generator"])
             for number in np.unique(generators).tolist():
                 times = found["time"][generators == number]
-                self.intervals.setdefault(number, _Intervals()).add(times)
+                self.intervals.setdefault(number, Intervals()).add(times)
             each = self._contexts.rows(found["ref"]), found["node"].astype(np.int64), generators
             ones = np.ones(len(generators), np.int64)
             self._counts.append(_counted(dict(zip(_KEYS, each, strict=True)) | {"count": ones}))

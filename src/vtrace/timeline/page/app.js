@@ -24,6 +24,9 @@ import {TileStore} from './net/tile_store.js';
  * @property {Table} [counters]
  * @property {import('./net/tile_store.js').Calls} [stack]
  * @property {string} [stackOf]
+ * @property {import('./net/tile_store.js').Calls} [sampled] stacks of samples of the row sampledOf
+ * @property {string} [sampledOf]
+ * @property {import('./model/samples.js').Leaves} [leaves]
  * @property {Table} [found]
  * @property {{rows: string, bins: number, begin: number, end: number}} [foundAt]
  */
@@ -42,7 +45,7 @@ export class App {
     this.afterDraw = () => {};
     /** @type {{x: number, y: number} | null} */
     this.hover = null;
-    /** What the server tells about the selected call. @type {any} */
+    /** What the server tells about the selected call, or the selected sample. @type {any} */
     this.details = null;
     this.rowsKey = this.paneRow = '';
     this.paneMost = 64;
@@ -85,11 +88,12 @@ export class App {
 
   /** px of the selected row's stack and counters: as high as they were in any window, so that rows do not jump. */
   get paneHeight() {
-    const {row, counters} = this.store.state, of = this.traces[Number(row[0])];
+    const {row, counters, samples} = this.store.state, of = this.traces[Number(row[0])];
     if (row !== this.paneRow) [this.paneRow, this.paneMost] = [row, 64];
     const stack = of?.stack && of.stackOf === row ? deepest(of.stack) * STACK_ROW + 8 : 0;
+    const sampled = samples && of?.sampled && of.sampledOf === row ? deepest(of.sampled) * STACK_ROW + 8 : 0;
     const curves = counters && of?.counters ? of.counters.notes.series.length * CURVE : 0;
-    this.paneMost = Math.max(this.paneMost, stack + curves);
+    this.paneMost = Math.max(this.paneMost, stack + sampled + curves);
     return this.paneMost;
   }
 
@@ -155,6 +159,7 @@ export class App {
       if (end <= begin) continue;
       trace.tiles.want(shown, begin, end, levelOf((window.end - window.begin) / l.width, trace.meta.top), trace.meta.top);
       this.askLinks(number, part.rows, rowKeys(l, number), begin, end);
+      if (trace.meta.samples && state.samples) this.askLeaves(number, shown.map((row) => row.key), begin, end);
       if (state.search) this.askFound(number, part.rows, rowKeys(l, number), begin, end);
       else trace.found = undefined;
     }
@@ -178,6 +183,14 @@ export class App {
     });
   }
 
+  /** The sampled functions of rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
+  async askLeaves(number, keys, begin, end) {
+    const {state} = this.store, bins = Math.max(1, Math.min(2048, Math.round((this.width * (end - begin)) / (state.end - state.begin))));
+    const found = await this.client.table('leaves', {trace: number, rows: keys.join(','), from: begin, to: end, bins}, `leaves ${number}`);
+    if (found) this.traces[number].leaves = {index: new Map(keys.map((key, at) => [key, at])), region: found.columns.region, bins, begin, end};
+    this.redraw();
+  }
+
   /** The calls that a search finds. @param {number} number @param {{key: string}[]} rows @param {string} keys
    * @param {number} begin @param {number} end */
   async askFound(number, rows, keys, begin, end) {
@@ -198,24 +211,39 @@ export class App {
 
   /** The stack and the counters of the selected row. @param {import('./draw/layout.js').Layout} l */
   async askPane(l) {
-    const {row} = this.store.state, pane = paneOf(this, l);
+    const {row, samples} = this.store.state, pane = paneOf(this, l);
     if (!pane) return;
     const trace = this.traces[pane.trace], {begin, end} = pane.window, key = row.slice(2);
     const words = {trace: pane.trace, rows: key, from: Math.max(0, begin), to: Math.min(trace.meta.duration, end)};
     if (words.to <= words.from) return;
-    if (key.startsWith('l')) this.client.table('calls', {...words, shortest: Math.floor((end - begin) / l.width / 2)}, 'stack').then((found) => {
+    const shortest = Math.floor((end - begin) / l.width / 2), location = Number(key.slice(1));
+    if (key.startsWith('l')) this.client.table('calls', {...words, shortest}, 'stack').then((found) => {
       if (found) [trace.stack, trace.stackOf] = [/** @type {any} */ (found.columns), row];
-      this.redraw();
+      this.paneArrived();
     });
     else trace.stack = undefined;
+    if (key.startsWith('l') && trace.meta.samples && samples) this.client.table('samples', {...words, location, shortest}, 'samples').then((found) => {
+      if (found) [trace.sampled, trace.sampledOf] = [/** @type {any} */ (found.columns), row];
+      this.paneArrived();
+    });
+    else trace.sampled = undefined;
     this.client.table('counters', words, 'counters').then((found) => {
       if (found) trace.counters = found;
-      this.redraw();
+      this.paneArrived();
     });
+  }
+
+  /** Draws the pane; a higher pane leaves less room for rows, and other neighbours share one. */
+  paneArrived() {
+    const before = this.paneMost;
+    if (this.paneHeight !== before) this.refreshSoon(0);
+    this.redraw();
   }
 
   /** @type {(trace: number, call: any) => Promise<void>} */
   chooseCall = (trace, call) => walk.chooseCall(this, trace, call);
+  /** @type {(trace: number, location: number, time: number, slack: number, step?: number) => Promise<void>} */
+  chooseSample = (...place) => walk.chooseSample(this, ...place);
   /** @type {(way: string, all?: boolean) => Promise<void>} */
   go = (way, all) => walk.go(this, way, all);
   /** @type {(end?: {partner: number, far: number, time: number}) => Promise<void>} */

@@ -4,6 +4,7 @@
 import {windowOf} from './draw/chart.js';
 import {rowAtPoint, rowTop} from './draw/layout.js';
 import {placesOf} from './model/rows.js';
+import {leafAt} from './model/samples.js';
 import {BINS, covering, levelOf, span} from './model/tiles.js';
 import {count, duration} from './model/time.js';
 import {around} from './model/window.js';
@@ -13,7 +14,7 @@ import {around} from './model/window.js';
 /** Selects a call and reads its facts; moves the window if the call is outside. @param {App} app @param {number} trace
  * @param {{location: number, begin: number, end: number, depth: number} | null | undefined} call */
 export async function chooseCall(app, trace, call) {
-  if (!call) return void app.store.set({call: null});
+  if (!call) return void app.store.set({call: null, sample: null});
   const {location, begin, end, depth} = call, {state} = app.store;
   app.callEnd = end;
   const shift = state.shift[trace] ?? 0, wide = state.end - state.begin;
@@ -22,9 +23,27 @@ export async function chooseCall(app, trace, call) {
     app.show({begin: middle - wide / 2, end: middle + wide / 2});
   }
   const row = app.layout.parts[trace]?.rows.find((each) => each.location === location);
-  app.store.set({call: {trace, location, begin, depth}, selection: null, ...(row ? {row: `${trace}:${row.key}`} : {})});
+  app.store.set({call: {trace, location, begin, depth}, sample: null, selection: null, ...(row ? {row: `${trace}:${row.key}`} : {})});
   scrollTo(app, trace, location);
   return undefined;
+}
+
+/**
+ * Selects the sample at a time, or that of step samples later; moves the window if it is outside.
+ * @param {App} app @param {number} trace @param {number} location @param {number} time @param {number} slack ns
+ * @param {number} [step] -1, 0, 1
+ */
+export async function chooseSample(app, trace, location, time, slack, step = 0) {
+  const found = await app.client.json('sample', {trace, location, time: Math.floor(time), slack: Math.ceil(slack), step}, 'at');
+  if (!found) {
+    if (!step) app.store.set({call: null, sample: null});
+    return;
+  }
+  const {state} = app.store, at = found.time + (state.shift[trace] ?? 0), wide = state.end - state.begin;
+  if (at < state.begin || at > state.end) app.show({begin: at - wide / 2, end: at + wide / 2});
+  const row = app.layout.parts[trace]?.rows.find((each) => each.location === location);
+  app.store.set({call: null, sample: {trace, location, time: found.time}, selection: null, ...(row ? {row: `${trace}:${row.key}`} : {})});
+  scrollTo(app, trace, location);
 }
 
 /** @param {App} app @param {number} trace @param {number} location */
@@ -38,7 +57,8 @@ function scrollTo(app, trace, location) {
 
 /** Goes to another call. @param {App} app @param {string} way @param {boolean} [all] on all rows */
 export async function go(app, way, all = false) {
-  const {call} = app.store.state;
+  const {call, sample} = app.store.state;
+  if (sample && (way === 'previous' || way === 'next')) await chooseSample(app, sample.trace, sample.location, sample.time, 0, way === 'next' ? 1 : -1);
   if (!call) return;
   const {trace, location, begin, depth} = call;
   const found = await app.client.json('go', {trace, location, begin, depth, way, rows: all ? '' : `l${location}`}, 'go');
@@ -58,19 +78,29 @@ export async function goPartner(app, end) {
 export async function callAtCentre(app) {
   const {row, begin, end, shift} = app.store.state, trace = Number(row[0]);
   if (!row.slice(2).startsWith('l')) return;
-  const time = Math.round((begin + end) / 2) - (shift[trace] ?? 0);
-  await chooseCall(app, trace, await app.client.json('at', {trace, location: Number(row.slice(3)), time}, 'at'));
+  await chooseAt(app, trace, Number(row.slice(3)), Math.round((begin + end) / 2) - (shift[trace] ?? 0));
+}
+
+/** The innermost call of a row at a time; the sample there if there is no call. @param {App} app @param {number} trace
+ * @param {number} location @param {number} time */
+export async function chooseAt(app, trace, location, time) {
+  const found = await app.client.json('at', {trace, location, time}, 'at'), {begin, end, samples} = app.store.state;
+  if (!found && samples && app.traces[trace].meta.samples) await chooseSample(app, trace, location, time, (2 * (end - begin)) / app.layout.width);
+  else await chooseCall(app, trace, found);
 }
 
 /** @param {App} app */
 export function zoomToChoice(app) {
-  const {selection, call, shift} = app.store.state;
+  const {selection, call, sample, shift} = app.store.state;
   if (selection) {
     app.store.set({selection: null});
     app.show(selection);
   } else if (call && app.callEnd !== undefined) {
     const by = shift[call.trace] ?? 0;
     app.show(around(call.begin + by, app.callEnd + by));
+  } else if (sample && app.details) {
+    const by = shift[sample.trace] ?? 0;
+    app.show(around(sample.time + by, app.details.end + by));
   }
 }
 
@@ -108,16 +138,22 @@ export function placeText(app, at) {
   if (calls) {
     let found = -1;
     for (let n = 0; n < calls.begin.length && calls.begin[n] <= time; n += 1) if (calls.end[n] > time) found = n;
-    return found < 0 ? `${head}: no call` : `${head}: ${of.regions.name(calls.region[found])}, ${duration(calls.end[found] - calls.begin[found])}`;
+    return found < 0 ? `${head}: ${nothing(app, row, time)}` : `${head}: ${of.regions.name(calls.region[found])}, ${duration(calls.end[found] - calls.begin[found])}`;
   }
   const coarse = Math.max(level, row.finest), [piece] = covering((each, n) => of.tiles.tile(row.key, each, n), time, time + 1, coarse, of.meta.top);
-  if (!piece) return head;
+  if (!piece) return `${head}: ${nothing(app, row, time)}`;
   const bin = Math.floor(time / 2 ** piece.level) % BINS, {region, share, events} = piece.tile;
-  return region[bin] ? `${head}: about ${Math.round((100 * share[bin]) / 255)} % ${of.regions.name(region[bin] - 1)}, ${count(events[bin])} events in ${duration(2 ** piece.level)}` : `${head}: no call`;
+  return region[bin] ? `${head}: about ${Math.round((100 * share[bin]) / 255)} % ${of.regions.name(region[bin] - 1)}, ${count(events[bin])} events in ${duration(2 ** piece.level)}` : `${head}: ${nothing(app, row, time)}`;
+}
+
+/** @param {App} app @param {import('./model/rows.js').Row} row @param {number} time */
+function nothing(app, row, time) {
+  const of = app.traces[row.trace], region = app.store.state.samples ? leafAt(of.leaves, row.key, time) : -1;
+  return region < 0 ? 'no call' : `no call, samples in ${of.regions.name(region)}`;
 }
 
 /** @param {App} app */
 export function clear(app) {
-  const {selection, call} = app.store.state;
-  app.store.set(selection || call ? {selection: null, call: null} : {search: '', exact: false});
+  const {selection, call, sample} = app.store.state;
+  app.store.set(selection || call || sample ? {selection: null, call: null, sample: null} : {search: '', exact: false});
 }

@@ -4,10 +4,15 @@
 import {PAPER, needsLight, parsed} from '../model/colours.js';
 import {covering, levelOf} from '../model/tiles.js';
 import {ticks} from '../model/time.js';
+import {paneHeights} from '../model/samples.js';
 import {AXIS, GAP, STACK_ROW, rowTop, visible} from './layout.js';
 import {drawCollectives, drawMarks, drawMessages} from './links_layer.js';
+import {drawLeaves, samplePane} from './samples_layer.js';
 import {callColour, drawCalls, drawTile, labelCalls} from './rows_layer.js';
 import {deepest, drawCounters, fillStack, labelStack} from './stack_layer.js';
+
+/** @type {any} */
+const NONE = {begin: [], end: [], depth: []};
 
 /** @typedef {import('./surface.js').Surface} Surface */
 /** @typedef {import('../app.js').App} App */
@@ -49,6 +54,7 @@ export function drawChart(app, s, l, dark) {
   if (l.bottom < l.height) s.fill(0, l.bottom, l.left + l.width, l.height - l.bottom, paper.back);
   const below = pane && paneParts(app, pane);
   if (pane && below?.calls) fillStack(s, paintOf(app, pane.trace, paper), below.calls, below.stack);
+  if (pane && below?.samples) fillStack(s, paintOf(app, pane.trace, paper), below.samples, below.sampled);
   s.flush();
   drawAbove(app, s, l, paper);
   if (pane) drawPane(app, s, l, pane, paper);
@@ -68,11 +74,16 @@ function drawRows(app, s, l, trace, paper) {
     const x0 = l.left + ((begin - window.begin) / (window.end - window.begin)) * l.width;
     const x1 = l.left + ((end - window.begin) / (window.end - window.begin)) * l.width;
     if (x1 > x0) s.fill(x0, place.y, x1 - x0, place.h, paint.idle);
+    const leaves = state.samples ? of.leaves : undefined;
+    drawLeaves(s, paint, leaves, row.key, place, begin, end);
     const coarse = Math.min(of.meta.top, Math.max(level, row.finest));
     for (const piece of covering((at, n) => of.tiles.tile(row.key, at, n), begin, end, coarse, of.meta.top)) drawTile(s, paint, piece, place);
     if (row.finest <= level || row.location < 0) continue;
     for (const piece of covering((at, n) => (at === level ? of.tiles.callsOf(row.key, at, n) : undefined), begin, end, level, level)) {
-      drawCalls(s, paint, piece.tile, place, piece.from, piece.to);
+      const from = Math.max(piece.from, window.begin), to = Math.min(piece.to, window.end), scale = l.width / (window.end - window.begin);
+      s.fill(l.left + (from - window.begin) * scale, place.y, (to - from) * scale, place.h, paint.idle);
+      drawLeaves(s, paint, leaves, row.key, place, from, to);
+      drawCalls(s, paint, piece.tile, place, from, to);
     }
   }
 }
@@ -187,23 +198,35 @@ export function paneOf(app, l) {
 }
 
 /**
- * What the pane shows: calls, counters, and where counters begin.
+ * What the pane shows: calls, the stacks of samples, counters, and where each of them is.
  * @param {App} app @param {NonNullable<ReturnType<typeof paneOf>>} pane
  */
-function paneParts(app, pane) {
+export function paneParts(app, pane) {
   const of = app.traces[pane.trace], {state} = app.store;
   const calls = of.stack && of.stackOf === state.row ? of.stack : undefined;
   const counters = state.counters && of.counters?.notes.series.length ? of.counters : undefined;
-  const room = pane.bottom - pane.top, depth = calls ? deepest(calls) * STACK_ROW + 4 : 0;
-  const high = counters ? Math.min(Math.max(room / 2, room - 36 * counters.notes.series.length), depth) : room;
-  return {calls, counters, stack: {...pane, bottom: pane.top + high}, curves: {...pane, top: pane.top + high}};
+  const samples = state.samples && of.sampled?.begin.length && of.sampledOf === state.row ? of.sampled : undefined;
+  const wanted = [calls, samples].map((each) => (each && each.depth.length ? deepest(each) * STACK_ROW + 4 : 0));
+  const high = paneHeights(pane.bottom - pane.top, wanted[0], wanted[1], 36 * (counters?.notes.series.length ?? 0));
+  const [below, end] = [high.calls, high.counters].map((px) => pane.top + px);
+  return {
+    calls, samples, counters, stack: {...pane, bottom: below}, curves: {...pane, top: end},
+    sampled: samplePane(samples ?? NONE, {...pane, top: below, bottom: end}),
+  };
 }
 
 /** @param {App} app @param {Surface} s @param {Layout} l @param {NonNullable<ReturnType<typeof paneOf>>} pane @param {any} paper */
 function drawPane(app, s, l, pane, paper) {
-  const {calls, counters, stack, curves} = paneParts(app, pane);
+  const {calls, samples, counters, stack, sampled, curves} = paneParts(app, pane);
   s.line(0, l.bottom + 0.5, l.left + l.width, l.bottom + 0.5, paper.line);
   s.text(app.rowName(l), 6, l.bottom + 13, paper.text, l.left + 200, 12);
   if (calls) labelStack(s, paintOf(app, pane.trace, paper), calls, stack, (region) => app.traces[pane.trace].regions.name(region));
+  if (samples) {
+    labelStack(s, paintOf(app, pane.trace, paper), samples, sampled, (region) => app.traces[pane.trace].regions.name(region));
+    s.text('samples', 6, sampled.top + 12, paper.text, pane.left - 12);
+    const left = [[sampled.hidden, 'outer'], [sampled.cut, 'inner']].filter(([levels]) => levels).map((each) => each.join(' '));
+    if (left.length) s.text(`not shown: ${left.join(', ')} levels`, 6, sampled.top + 25, paper.faint, pane.left - 12, 10);
+    if (calls?.begin.length) s.line(0, sampled.top - 2.5, l.left + l.width, sampled.top - 2.5, paper.line);
+  }
   if (counters) drawCounters(s, counters, curves, paper);
 }

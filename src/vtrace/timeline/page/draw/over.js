@@ -2,7 +2,7 @@
 // What changes with the mouse, above the picture: selection, the selected call, the place of the mouse.
 
 import {duration} from '../model/time.js';
-import {paneOf, paperOf, windowOf} from './chart.js';
+import {paneOf, paneParts, paperOf, windowOf} from './chart.js';
 import {AXIS, STACK_ROW, rowTop} from './layout.js';
 
 /** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
@@ -22,6 +22,7 @@ export function drawOver(app, s, l, dark) {
     s.text(duration(chosen.end - chosen.begin), x0 + 4, AXIS + 13, paper.pick);
   }
   if (state.call) drawCall(app, s, l, paper);
+  if (state.sample) drawSample(app, s, l, state.sample, paper);
   const {hover} = app;
   if (hover && hover.x >= l.left) {
     s.line(hover.x + 0.5, AXIS, hover.x + 0.5, l.height, paper.faint, 1, 0.6);
@@ -40,6 +41,20 @@ function selectedRows(app, l) {
     break;
   }
   return {y0, y1: Math.max(y0 + 2, y1)};
+}
+
+/** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s
+ * @param {import('./layout.js').Layout} l @param {import('../model/store.js').SampleName} sample @param {any} paper */
+function drawSample(app, s, l, sample, paper) {
+  const window = windowOf(app, sample.trace), x = l.left + ((sample.time - window.begin) / (window.end - window.begin)) * l.width;
+  if (x < l.left || x > l.left + l.width) return;
+  const number = app.rowOf(l, sample.trace).get(sample.location), part = l.parts[sample.trace], pane = paneOf(app, l);
+  if (number !== undefined && part) {
+    const y = rowTop(l, app.store.state.scroll, part, number);
+    if (y >= l.top && y < l.bottom) s.line(x, y, x, Math.min(y + Math.max(3, part.high), l.bottom), paper.pick, 2);
+  }
+  const below = pane && paneParts(app, pane);
+  if (below?.samples && app.store.state.row === `${sample.trace}:l${sample.location}`) s.line(x, below.sampled.top, x, below.sampled.bottom, paper.pick, 2);
 }
 
 /** @param {import('../app.js').App} app @param {import('./surface.js').CanvasSurface} s

@@ -154,7 +154,7 @@ function paintColumn(s, paint, column, row) {
 }
 
 /**
- * Draws the single calls of a row: outer calls first, so that the innermost call is on top.
+ * Draws the single calls of a row above what is there: outer calls first, so that the innermost call is on top.
  * @param {import('./surface.js').Surface} s @param {Paint} paint @param {Calls} calls
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
  * @param {number} from ns: the part to draw @param {number} to
@@ -163,7 +163,6 @@ export function drawCalls(s, paint, calls, row, from, to) {
   const scale = row.width / (row.end - row.begin);
   const low = row.left + (Math.max(from, row.begin) - row.begin) * scale;
   const high = row.left + (Math.min(to, row.end) - row.begin) * scale;
-  s.fill(low, row.y, high - low, row.h, paint.idle);
   for (let at = 0; at < calls.begin.length; at += 1) {
     if (calls.end[at] < from || calls.begin[at] >= to) continue;
     const x0 = Math.max(low, row.left + (calls.begin[at] - row.begin) * scale);

@@ -10,16 +10,17 @@ export const CURVE = 34;
 /** @typedef {import('../net/tile_store.js').Calls} Calls */
 
 /**
- * @typedef {{top: number, bottom: number, left: number, width: number, x: (time: number) => number}} Pane
+ * @typedef {{top: number, bottom: number, left: number, width: number, x: (time: number) => number, hidden?: number}} Pane
+ *   hidden: outermost levels that are left out
  * @param {Calls} calls @param {Pane} pane
  * @param {(at: number, x0: number, x1: number, y: number) => void} each gets the calls on the screen
  */
 function onScreen(calls, pane, each) {
   const right = pane.left + pane.width;
   for (let at = 0; at < calls.begin.length; at += 1) {
-    const y = pane.top + calls.depth[at] * STACK_ROW;
+    const y = pane.top + (calls.depth[at] - (pane.hidden ?? 0)) * STACK_ROW;
     const x0 = Math.max(pane.left, pane.x(calls.begin[at])), x1 = Math.min(right, pane.x(calls.end[at]));
-    if (y + STACK_ROW <= pane.bottom && x1 >= pane.left && x0 <= right) each(at, x0, x1, y);
+    if (y >= pane.top && y + STACK_ROW <= pane.bottom && x1 >= pane.left && x0 <= right) each(at, x0, x1, y);
   }
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The mouse: wheel scrolls, Ctrl and wheel zooms, drag selects, a click chooses a call, a double click zooms in.
 
-import {paneOf, windowOf} from '../draw/chart.js';
+import {paneOf, paneParts, windowOf} from '../draw/chart.js';
 import {AXIS, STACK_ROW, rowAtPoint} from '../draw/layout.js';
 import {stackCall} from '../draw/stack_layer.js';
 import {moved, zoomed} from '../model/window.js';
 import {byId} from '../panels/dom.js';
+import {chooseAt} from '../walk.js';
 
 const DRAG = 4;
 
@@ -89,19 +90,22 @@ async function click(app, at) {
   }
   const pane = paneOf(app, l);
   if (pane && at.y >= pane.top) return clickStack(app, at, pane);
-  if (!row) return void app.store.set({selection: null, call: null});
+  if (!row) return void app.store.set({selection: null, call: null, sample: null});
   const window = windowOf(app, row.trace);
   const time = Math.floor(window.begin + ((at.x - l.left) / l.width) * (window.end - window.begin));
   app.store.set({row: `${row.trace}:${row.key}`, selection: null});
   if (row.location < 0) return;
-  const found = await app.client.json('at', {trace: row.trace, location: row.location, time}, 'at');
-  app.chooseCall(row.trace, found);
+  await chooseAt(app, row.trace, row.location, time);
 }
 
 /** @param {import('../app.js').App} app @param {{x: number, y: number}} at @param {NonNullable<ReturnType<typeof paneOf>>} pane */
 function clickStack(app, at, pane) {
-  const {stack} = app.traces[pane.trace], {window} = pane;
+  const {stack} = app.traces[pane.trace], {window} = pane, parts = paneParts(app, pane);
   const scale = (window.end - window.begin) / pane.width, location = Number(app.store.state.row.slice(3));
+  if (parts.samples && at.y >= parts.sampled.top && at.y < parts.sampled.bottom) {
+    app.chooseSample(pane.trace, location, window.begin + (at.x - pane.left) * scale, 2 * scale);
+    return;
+  }
   if (!stack) return;
   const found = stackCall(stack, window.begin + (at.x - pane.left) * scale, Math.floor((at.y - pane.top) / STACK_ROW), scale);
   if (found >= 0) app.chooseCall(pane.trace, {location, begin: stack.begin[found], end: stack.end[found], depth: stack.depth[found]});

@@ -14,12 +14,14 @@ const WORDS = {
   row: ['row', String, (text) => matched(text, /^[01]:[lpnr][\d-]+$/)],
   sel: ['selection', (s) => `${s.begin}-${s.end}${s.first ? `.${s.first}.${s.last}` : ''}`, selection],
   call: ['call', (c) => `${c.trace}.${c.location}.${c.begin}.${c.depth}`, call],
+  sample: ['sample', (s) => `${s.trace}.${s.location}.${s.time}`, sample],
   find: ['search', String, String],
   exact: ['exact', bit, (text) => text === '1'],
   colour: ['colour', String, (text) => oneOf(text, ['class', 'region', 'heat'])],
   messages: ['messages', bit, (text) => text === '1'],
   collectives: ['collectives', bit, (text) => text === '1'],
   counters: ['counters', bit, (text) => text === '1'],
+  samples: ['samples', bit, (text) => text === '1'],
   smallest: ['smallest', String, whole],
   tag: ['tag', String, (text) => matched(text, /^-?\d+$/)],
   comm: ['comm', String, whole],
@@ -90,4 +92,12 @@ function call(text) {
   if (found.length !== 4 || found.some(Number.isNaN)) return undefined;
   const [trace, location, begin, depth] = found;
   return {trace, location, begin, depth};
+}
+
+/** @param {string} text */
+function sample(text) {
+  const found = text.split('.').map(whole);
+  if (found.length !== 3 || found.some(Number.isNaN)) return undefined;
+  const [trace, location, time] = found;
+  return {trace, location, time};
 }

@@ -3,6 +3,7 @@
 
 /**
  * @typedef {{trace: number, location: number, begin: number, depth: number}} CallName
+ * @typedef {{trace: number, location: number, time: number}} SampleName
  * @typedef {{begin: number, end: number, first: string, last: string} | null} Selection first, last: keys of rows
  * @typedef {object} State
  * @property {number} begin ns, of the window
@@ -14,12 +15,14 @@
  * @property {string} row key of the selected row, with its trace before: 0:l3
  * @property {Selection} selection
  * @property {CallName | null} call
+ * @property {SampleName | null} sample a selected sample; then no call is selected
  * @property {string} search
  * @property {boolean} exact the search is the whole name of a region
  * @property {'class' | 'region' | 'heat'} colour
  * @property {boolean} messages
  * @property {boolean} collectives
  * @property {boolean} counters
+ * @property {boolean} samples
  * @property {number} smallest bytes of messages that are shown
  * @property {string} tag
  * @property {number} comm
@@ -30,13 +33,13 @@
 
 /** @type {State} */
 export const INITIAL = {
-  begin: 0, end: 1, fold: 'thread', open: [], zoom: 1, scroll: 0, row: '', selection: null, call: null, search: '',
-  exact: false, colour: 'class', messages: true, collectives: true, counters: true, smallest: 0, tag: '', comm: -1,
+  begin: 0, end: 1, fold: 'thread', open: [], zoom: 1, scroll: 0, row: '', selection: null, call: null, sample: null, search: '',
+  exact: false, colour: 'class', messages: true, collectives: true, counters: true, samples: true, smallest: 0, tag: '', comm: -1,
   panel: 'profile', shift: [0, 0], align: '',
 };
 
 /** Changes that Back undoes. */
-export const STEPS = /** @type {const} */ (['begin', 'end', 'fold', 'panel', 'search', 'selection', 'call']);
+export const STEPS = /** @type {const} */ (['begin', 'end', 'fold', 'panel', 'search', 'selection', 'call', 'sample']);
 
 export class Store {
   /** @param {State} state */

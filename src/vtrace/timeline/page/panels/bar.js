@@ -21,7 +21,8 @@ export function installBar(app) {
   });
   const fold = choice('rows', 'Rows', [['thread', 'threads'], ['process', 'processes'], ['node', 'nodes']], state.fold, (value) => store.set({fold: /** @type {any} */ (value), scroll: 0}));
   const colour = choice('colour', 'Colour', [['class', 'class'], ['region', 'region'], ['heat', 'duration']], state.colour, (value) => store.set({colour: /** @type {any} */ (value)}));
-  const toggles = /** @type {const} */ (['messages', 'collectives', 'counters']).map((name) => {
+  const sampled = traces.some((one) => one.meta.samples);
+  const toggles = /** @type {const} */ (['messages', 'collectives', 'counters', 'samples']).filter((name) => sampled || name !== 'samples').map((name) => {
     const box = element('input', {type: 'checkbox', checked: state[name], onchange: () => store.set({[name]: box.checked}), 'data-state': name});
     return element('label', {}, box, name);
   });
@@ -35,7 +36,7 @@ export function installBar(app) {
     const swatch = element('i', {});
     swatch.style.background = one.colour;
     return element('span', {}, swatch, one.name);
-  }), key('none', 'no call'), key('lost', 'not recorded'), key('pick', 'marker, found'));
+  }), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'));
   const status = () => {
     const place = app.hover && app.placeText(app.hover);
     if (place) return void fill(byId('status'), place);

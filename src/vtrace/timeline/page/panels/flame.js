@@ -8,7 +8,7 @@ import {needsLight} from '../model/colours.js';
 import {boxes} from '../model/flame.js';
 import {count, duration} from '../model/time.js';
 import {element, fill} from './dom.js';
-import {regionName, withNames} from './tables.js';
+import {fromSamples, regionName, withNames} from './tables.js';
 
 const HIGH = 17;
 
@@ -17,7 +17,7 @@ export function flame(app, found, trace) {
   const paths = /** @type {any} */ (found.columns);
   let root = 0;
   const said = element('p', {className: 'hint'}, 'Click on a box to enlarge it; again for all.');
-  return element('div', {id: 'flame'}, said, withNames(app, trace, paths.region, () => {
+  return element('div', {id: 'flame'}, paths.samples && fromSamples(found), said, withNames(app, trace, paths.region, () => {
     /** @type {ReturnType<typeof boxes>} */
     let shown = [];
     const canvas = element('canvas', {className: 'plot'});
@@ -44,7 +44,7 @@ export function flame(app, found, trace) {
     });
     canvas.onmousemove = (/** @type {MouseEvent} */ event) => {
       const box = at(event);
-      if (box) fill(said, `${regionName(app, trace, paths.region[box.path])}: ${duration(paths.inclusive[box.path])}, exclusive ${duration(paths.exclusive[box.path])}, ${count(paths.calls[box.path])} calls`);
+      if (box) fill(said, `${regionName(app, trace, paths.region[box.path])}: ${duration(paths.inclusive[box.path])}, exclusive ${duration(paths.exclusive[box.path])}, ${count(paths.calls[box.path])} calls${paths.samples ? `, ${count(paths.samples[box.path])} samples` : ''}`);
     };
     canvas.onclick = (/** @type {MouseEvent} */ event) => {
       const box = at(event);

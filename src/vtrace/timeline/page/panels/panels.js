@@ -10,6 +10,7 @@ import {flame} from './flame.js';
 import {histogram} from './histogram.js';
 import {matrix} from './matrix.js';
 import {ranks} from './ranks.js';
+import {sampleOf} from './sample.js';
 import {collectives, files, findings, profile} from './tables.js';
 
 /** @typedef {import('../app.js').App} App */
@@ -36,7 +37,7 @@ export function installPanels(app) {
   };
   const mark = () => tabs.forEach((tab) => tab.setAttribute('aria-selected', String(tab.dataset.panel === store.state.panel)));
   store.subscribe((state, before) => {
-    if (!same(state.call, before.call)) describe(app);
+    if (!same(state.call, before.call) || !same(state.sample, before.sample)) describe(app);
     if (state.panel !== before.panel) {
       mark();
       show(app);
@@ -50,35 +51,39 @@ export function installPanels(app) {
     store.set({panel: names[(names.indexOf(store.state.panel) + 1) % names.length]});
   };
   mark();
-  if (store.state.call) describe(app);
+  if (store.state.call || store.state.sample) describe(app);
   else show(app);
 }
 
-/** Reads the facts of the selected call and shows them. @param {App} app */
+/** Reads the facts of the selected call or sample and shows them. @param {App} app */
 async function describe(app) {
-  const {call} = app.store.state;
+  const {call, sample} = app.store.state;
   app.details = null;
-  if (!call) {
+  if (!call && !sample) {
     if (app.store.state.panel === 'call') show(app);
     return;
   }
   app.store.set({panel: 'call'});
-  const found = await app.client.json('call', {...call}, 'call');
-  if (!found || !same(call, app.store.state.call)) return;
+  const found = call ? await app.client.json('call', {...call}, 'call') : await app.client.json('sample', {...sample, slack: 0, step: 0}, 'call');
+  if (!found || !same(call, app.store.state.call) || !same(sample, app.store.state.sample)) return;
   app.details = found;
-  app.callEnd = found.end;
+  app.callEnd = call ? found.end : undefined;
   app.redraw();
-  if (app.store.state.panel === 'call') fill(byId('panel'), detailsOf(app, found, call.trace));
+  if (app.store.state.panel === 'call') fill(byId('panel'), facts(app));
+}
+
+/** The facts of what is selected. @param {App} app */
+function facts(app) {
+  const {call, sample} = app.store.state;
+  if (app.details && call) return detailsOf(app, app.details, call.trace);
+  if (app.details && sample) return sampleOf(app, app.details, sample.trace);
+  return element('p', {className: 'hint'}, 'Click on a call, or press c: the call in the middle of the window.');
 }
 
 /** @param {App} app */
 async function show(app) {
   const {state} = app.store, panel = byId('panel'), make = PANELS[state.panel]?.[1];
-  if (state.panel === 'call') {
-    if (app.details && state.call) fill(panel, detailsOf(app, app.details, state.call.trace));
-    else fill(panel, element('p', {className: 'hint'}, 'Click on a call, or press c: the call in the middle of the window.'));
-    return;
-  }
+  if (state.panel === 'call') return void fill(panel, facts(app));
   if (state.panel === 'histogram') return void fill(panel, ...app.traces.map((_, trace) => histogram(app, trace)));
   if (!make) return;
   panel.classList.add('waits');

@@ -29,6 +29,7 @@ export function withNames(app, trace, regions, draw) {
 
 /** @param {App} app @param {Table} found @param {number} trace */
 export function profile(app, found, trace) {
+  if (found.columns.samples) return sampledProfile(app, found, trace);
   const c = found.columns, whole = c.exclusive.reduce((/** @type {number} */ sum, /** @type {number} */ ns) => sum + ns, 0) || 1;
   const {classes} = app.traces[trace].meta;
   return withNames(app, trace, c.region, () => table([
@@ -40,6 +41,29 @@ export function profile(app, found, trace) {
     {head: 'mean', value: (row) => c.total[row] / c.calls[row], show: (row) => duration(c.total[row] / Math.max(1, c.calls[row]))},
     {head: 'max', value: (row) => c.max[row], show: (row) => duration(c.max[row])},
   ], c.region.length, {sort: 2, id: 'profile', press: (row) => app.store.set({search: regionName(app, trace, c.region[row]), exact: true, panel: 'histogram'})}));
+}
+
+/** The profile of a trace with samples: where the times are from is in a column. @param {App} app @param {Table} found
+ * @param {number} trace */
+function sampledProfile(app, found, trace) {
+  const c = found.columns, whole = c.exclusive.reduce((sum, ns) => sum + ns, 0) || 1;
+  const {classes} = app.traces[trace].meta;
+  return withNames(app, trace, c.region, () => element('div', {}, fromSamples(found), table([
+    {head: 'region', value: (row) => regionName(app, trace, c.region[row]), show: (row) => named(regionName(app, trace, c.region[row]), classes[c.class[row]]?.colour)},
+    {head: 'from', title: 'what the times come from', value: (row) => (c.estimated[row] ? 'samples' : 'calls')},
+    {head: 'samples', value: (row) => c.samples[row], show: (row) => count(c.samples[row])},
+    {head: 'calls', value: (row) => c.calls[row], show: (row) => count(c.calls[row])},
+    {head: 'exclusive', title: 'without the calls inside', value: (row) => c.exclusive[row], show: (row) => duration(c.exclusive[row])},
+    {head: '%', value: (row) => c.exclusive[row] / whole, show: (row) => ((100 * c.exclusive[row]) / whole).toFixed(1)},
+    {head: 'inclusive', value: (row) => c.inclusive[row], show: (row) => duration(c.inclusive[row])},
+  ], c.region.length, {sort: 4, id: 'profile', press: (row) => app.store.set({search: regionName(app, trace, c.region[row]), exact: true, ...(c.calls[row] ? {panel: 'histogram'} : {})})})));
+}
+
+/** Where the times of a trace with samples come from. @param {Table} found of profile or flame */
+export function fromSamples(found) {
+  const {samples, sources} = found.notes;
+  return element('p', {className: 'hint'}, samples ? `Program's own code: ${count(samples)} samples (${sources.join(', ')}). MPI, I/O, memory, threads, barriers: recorded calls.`
+    : 'No samples here: times of recorded calls.');
 }
 
 /** @param {string} name @param {string} [colour] */

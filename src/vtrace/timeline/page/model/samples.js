@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Samples: what rows show where no call was recorded, and the room of call stacks in the pane.
+
+/**
+ * The functions of rows by bins of a window, as the server sends them.
+ * @typedef {object} Leaves
+ * @property {Map<string, number>} index number of each row by its key
+ * @property {ArrayLike<number>} region by row and bin: 1 + row of the function, 0: none
+ * @property {number} bins
+ * @property {number} begin ns
+ * @property {number} end
+ */
+
+/** Neighbouring bins of a row with the same function, as times. @param {Leaves} leaves @param {string} key
+ * @returns {{region: number, begin: number, end: number}[]} */
+export function runs(leaves, key) {
+  const {index, region, bins, begin, end} = leaves, row = index.get(key), wide = (end - begin) / bins;
+  /** @type {{region: number, begin: number, end: number}[]} */
+  const found = [];
+  if (row === undefined) return found;
+  for (let bin = 0, stop = 0; bin < bins; bin = stop) {
+    const one = region[row * bins + bin];
+    for (stop = bin + 1; stop < bins && region[row * bins + stop] === one;) stop += 1;
+    if (one) found.push({region: one - 1, begin: begin + bin * wide, end: begin + stop * wide});
+  }
+  return found;
+}
+
+/** The function of a row at a time, -1: none. @param {Leaves | undefined} leaves @param {string} key @param {number} time */
+export function leafAt(leaves, key, time) {
+  const row = leaves?.index.get(key);
+  if (!leaves || row === undefined || time < leaves.begin || time >= leaves.end) return -1;
+  const bin = Math.floor(((time - leaves.begin) / (leaves.end - leaves.begin)) * leaves.bins);
+  return leaves.region[row * leaves.bins + bin] - 1;
+}
+
+/**
+ * Heights in the pane: of recorded calls, of the stacks of samples below, and where counters begin. Counters get what
+ * is left, but at most half of the room at the cost of stacks; each of two stacks gets half of theirs at least.
+ * @param {number} room px @param {number} calls px wanted @param {number} samples px wanted @param {number} counters px wanted
+ */
+export function paneHeights(room, calls, samples, counters) {
+  const high = counters ? Math.min(Math.max(room / 2, room - counters), calls + samples) : room;
+  const first = samples ? Math.min(calls, Math.max(high - samples, high / 2)) : high;
+  return {calls: first, samples: high - first, counters: high};
+}
+
+/**
+ * The levels of a stack that are left out: outermost ones through which nearly all of the time goes, so that the
+ * innermost ones of nearly all of the time fit; and the innermost ones that do not fit then.
+ * @param {{begin: ArrayLike<number>, end: ArrayLike<number>, depth: ArrayLike<number>}} stacks @param {number} rows that fit
+ */
+export function hiddenLevels({begin, end, depth}, rows) {
+  /** @type {number[]} */
+  const times = [];
+  for (let at = 0; at < depth.length; at += 1) times[depth[at]] = (times[depth[at]] ?? 0) + end[at] - begin[at];
+  const fit = Math.max(1, Math.floor(rows));
+  const deep = times.filter((time) => time >= 0.05 * times[0]).length, wide = times.filter((time) => time >= 0.95 * times[0]).length;
+  const outer = Math.max(0, Math.min(deep - fit, wide - 1));
+  return {outer, inner: Math.max(0, times.length - outer - fit)};
+}

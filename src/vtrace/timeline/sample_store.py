@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The samples of all locations, in memory: of more than fit each second one, each fourth one, and so on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.question import Part, Question
+from vtrace.analysis.questions.costs import SAMPLES, Intervals, nominal_periods
+from vtrace.analysis.questions.details import present, region_rows
+from vtrace.analysis.replay import Replay
+from vtrace.analysis.table import Array
+from vtrace.io.archive.batches import Batch
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_SAMPLE = "CallingContextSample"
+_ROW = np.dtype([("time", "i8"), ("context", "i4"), ("generator", "i4"), ("inside", "i4")])
+MOST = 2_000_000
+"""Samples in memory."""
+_LEAST = 2_000
+"""Samples of a location in memory, whatever the number of locations."""
+_WINDOW = 20_000
+"""Samples of a window."""
+ASLEEP = 1.5
+"""Weights without a sample after which a thread was asleep; timers are not exact."""
+
+
+@dataclass
+class LocationSamples:
+    """Samples of a location in the order of time.
+
+    time: ns; weight: ns for which a sample stands; end: the time of the next sample, or time + weight if the thread was
+    asleep between; context, generator: rows, -1 unknown; inside: the region of the innermost recorded call around, -1:
+    none. step: each step-th sample is here, and weighs as much as step samples.
+    """
+
+    time: Array
+    end: Array
+    weight: Array
+    context: Array
+    generator: Array
+    inside: Array
+    step: int
+
+    def take(self, rows: Array | slice) -> LocationSamples:
+        names = ("time", "end", "weight", "context", "generator", "inside")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+    def within(self, start: int, stop: int) -> LocationSamples:
+        """Those with a part of [start, stop)."""
+        return self.take((self.time < stop) & (self.end > start))
+
+    def at(self, time: int, slack: int) -> int:
+        """The sample that lasts at a time, else the nearest one within slack ns; -1: none."""
+        at = int(np.searchsorted(self.time, time, "right")) - 1
+        if at >= 0 and time < self.end[at]:
+            return at
+        near = [row for row in (at, at + 1) if 0 <= row < len(self.time)]
+        apart = {row: abs(int(self.time[row] if row > at else self.end[row]) - time) for row in near}
+        best = min(near, key=apart.__getitem__, default=-1)
+        return best if best >= 0 and apart[best] <= slack else -1
+
+
+class _SamplePart(Part):
+    def __init__(self, owner: Samples) -> None:
+        self._owner, self._met = owner, 0
+        self.step, self.intervals = 1, dict[int, Intervals]()
+        self._kept: list[Array] = []
+        self._count = 0
+
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
+        for _, found in present(batch, _SAMPLE):
+            ids, count = self._owner.trace.definitions.ids, len(found["ref"])
+            generators = ids["interrupt_generators"].rows(found["generator"])
+            for number in np.unique(generators).tolist():
+                times = found["time"][generators == number]
+                self.intervals.setdefault(number, Intervals()).add(times)
+            rows = np.arange(-self._met % self.step, count, self.step)
+            self._met += count
+            kept = np.empty(len(rows), _ROW)
+            kept["time"], kept["generator"] = found["time"][rows], generators[rows]
+            kept["context"] = ids["contexts"].rows(found["ref"][rows])
+            kept["inside"] = region_rows(found["region"][rows]) if replay else -1
+            self._kept.append(kept)
+            self._count += len(kept)
+            while self._count > self._owner.most:
+                self._kept = [self.rows()[::2].copy()]
+                self._count, self.step = len(self._kept[0]), 2 * self.step
+
+    def rows(self) -> Array:
+        """The samples (_ROW)."""
+        found: Array = np.concatenate([np.empty(0, _ROW), *self._kept])
+        return found
+
+
+class Samples(Question[_SamplePart, dict[int, _SamplePart]]):
+    """Reads the samples of locations, of each at most `most`. inside: whether the recorded calls around are wanted,
+    which needs the events before the window, too."""
+
+    kinds = frozenset({_SAMPLE})
+
+    def __init__(self, most: int, inside: bool) -> None:
+        super().__init__()
+        self.most, self.replay = most, inside
+
+    def part(self, trace: Source, location: int) -> _SamplePart:
+        return _SamplePart(self)
+
+    def answer(self) -> dict[int, _SamplePart]:
+        return self.parts
+
+
+class SampleStore:
+    """The samples of a trace. All are read at the first question. Threads may share a store."""
+
+    def __init__(self, trace: Source) -> None:
+        self._trace, self._lock = trace, Lock()
+        self.known = trace.contexts.rows > 0 and trace.interrupt_generators.rows > 0
+        """Whether the trace may have samples."""
+
+    @cached_property
+    def _all(self) -> dict[int, tuple[LocationSamples, dict[int, float]]]:
+        """The samples of each location, and the ns for which one sample of each generator stands."""
+        with self._lock:
+            if "_all" in self.__dict__:  # another thread has read them meanwhile
+                return self.__dict__["_all"]  # type: ignore[no-any-return]
+            question = Samples(max(_LEAST, MOST // max(1, self._trace.locations.rows)), inside=True)
+            self._trace.scan([question], None if self.known else [])
+            nominal = [*nominal_periods(self._trace), 0.0]
+            exact = SAMPLES in self._trace.vtrace
+            found = {}
+            for location, part in question.answer().items():
+                ns = {
+                    number: each.period(nominal[number], exact and nominal[number] > 0)
+                    for number, each in part.intervals.items()
+                }
+                found[location] = _located(part, ns), ns
+            self.__dict__["_all"] = found
+            return found
+
+    def of(self, location: int) -> LocationSamples:
+        """The samples of a location in memory."""
+        return self._all[location][0] if self.known else _located(_SamplePart(Samples(0, inside=False)), {})
+
+    def near(self, location: int, start: int, stop: int) -> LocationSamples:
+        """The samples of a location with a part of [start, stop), of a window with few of them all; `inside` may be
+        unknown, -1. Raises FormatError."""
+        found = self.of(location)
+        if found.step == 1:
+            return found.within(start, stop)
+        ns, before = self._all[location][1], int(ASLEEP * max(found.weight, default=0)) + 1
+        question = Samples(_WINDOW, inside=False)
+        self._trace.scan([question], [location], start - before, stop)
+        return _located(question.answer()[location], ns).within(start, stop)
+
+
+def _located(part: _SamplePart, ns: dict[int, float]) -> LocationSamples:
+    """ns: for which one sample of each generator stands."""
+    rows, step = part.rows(), part.step
+    number, member = np.unique(rows["generator"], return_inverse=True)
+    weight = np.array([ns[each] * step for each in number.tolist()], np.float64)[member.ravel()]
+    time = rows["time"]
+    end = time + np.maximum(weight, 1).astype(np.int64)
+    awake = np.diff(time) <= ASLEEP * np.maximum(weight[1:], weight[:-1])
+    end[:-1] = np.where(awake, time[1:], np.minimum(end[:-1], time[1:]))
+    return LocationSamples(time, end, weight, rows["context"], rows["generator"], rows["inside"], step)
