@@ -232,7 +232,8 @@ void vt_code_map_want(uint64_t now)
     VT_SYS4(futex, &wanted, FUTEX_WAKE_PRIVATE, 1, NULL);
 }
 
-static int holds;
+/* This thread holds the lock over its fork. Other threads may fork at the same time. */
+static _Thread_local int holds __attribute__((tls_model("initial-exec")));
 
 /* The child has no thread that makes tables: it must find them. */
 void vt_code_map_before_fork(void)

@@ -137,6 +137,12 @@ def test_a_child_that_only_calculates(build: Builder, tmp_path: Path) -> None:
     assert all(item["rank"] is None for item in found)
 
 
+def test_threads_that_fork_at_once(build: Builder, tmp_path: Path) -> None:
+    """None keeps the lock of the tables: later forks would wait a second each, and dlclose for ever."""
+    program = build("sampled_fork_threads.c", flags=("-O1", "-pthread"), plain=True)
+    assert call([*command("vtrace"), "run", "--sample", program], tmp_path).stdout == "done\n"
+
+
 def test_killed(build: Builder, tmp_path: Path) -> None:
     """The samples of a killed program are in its buffer, and get into the archive."""
     program = build("sampled_dies.c", plain=True)
