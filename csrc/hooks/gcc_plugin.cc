@@ -80,13 +80,24 @@ void add_enter(function *f)
     calls.note(gimple_bb(calls.call));
 }
 
+/* The loader calls a resolver of ifunc before the program and its libraries are ready for hooks. */
+bool resolves(tree function)
+{
+    cgraph_node *node = cgraph_node::get(function);
+    ipa_ref *alias;
+    for (unsigned i = 0; node && node->iterate_direct_aliases(i, alias); i++)
+        if (lookup_attribute("ifunc", DECL_ATTRIBUTES(alias->referring->decl))) return true;
+    return false;
+}
+
 struct vtrace_pass : gimple_opt_pass {
     vtrace_pass() : gimple_opt_pass(description, g) {}
 
     bool gate(function *f) override
     {
         tree attributes = DECL_ATTRIBUTES(f->decl);
-        return !lookup_attribute("no_instrument_function", attributes) && !lookup_attribute("naked", attributes);
+        return !lookup_attribute("no_instrument_function", attributes) && !lookup_attribute("naked", attributes) &&
+               !resolves(f->decl);
     }
 
     unsigned execute(function *f) override

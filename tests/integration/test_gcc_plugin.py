@@ -50,6 +50,19 @@ def test_a_program_of_both_ways(here: Path) -> None:
     assert record(here / "program", here).calls() == {"main": 1, "twice": 1, "half": 1}
 
 
+def test_a_resolver_has_no_hooks(here: Path) -> None:
+    """The loader calls the resolver of an ifunc before anything can be recorded: its events would count as lost."""
+    compilers.need_plugin("gcc")
+    (here / "main.c").write_text(
+        "static int one(int i) { return i + 1; }\n"
+        "static int (*choose(void))(int) { return one; }\n"
+        '__attribute__((ifunc("choose"))) int add(int i);\n'
+        "int main(void) { return add(1) != 2; }\n"
+    )
+    wrap(here, "-vt:cc", need("gcc"), "-vt:seq", "-vt:inst", "plugin", "-O1", "main.c", "-o", "program")
+    assert record(here / "program", here).calls() == {"main": 1, "one": 1}
+
+
 def test_built_once_and_never_written_by_others(here: Path) -> None:
     compilers.need_plugin("gcc")
     cache = here / "cache"
