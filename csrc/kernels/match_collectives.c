@@ -206,6 +206,7 @@ int vt_collective_ends(struct vt_replayed *r, uint32_t actor, struct vt_reader *
         c->all_comm = (uint32_t)i->key[0] + 1;
     }
     r->out->collectives++;
-    if (++i->ended >= i->expected) drop(r, i);
+    /* in a damaged archive processes may take part that are no members: each that has begun still refers to it */
+    if (++i->ended >= i->expected && i->ended >= i->begun) drop(r, i);
     return 1;
 }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 from support.oracles.slow_waits import Key, Waits
 from support.readers.archive import read
+from support.synthetic_runs.archives import UNDEFINED
 from support.synthetic_runs.random_mpi import archive, program
+from support.tools import call
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import BatchBuffer
@@ -38,3 +41,26 @@ def test_random_programs(seed: int, batch: int, tmp_path: Path, monkeypatch: pyt
     assert found(trace, start=half // 2, stop=half) == oracle.waits(half // 2, half)
     ideal = trace._replayed(None, None, None).places["ideal"].tolist()
     assert ideal == [ns for _, ns in sorted(oracle.ideal().items())]
+
+
+def test_processes_that_are_no_members(tmp_path: Path) -> None:
+    """In a damaged archive rank 1 takes part in operations of a communicator that has ranks 0 and 2 only."""
+    begins, ends = "NonBlockingCollectiveRequest", "NonBlockingCollectiveComplete"
+    own, both = (0, 1, UNDEFINED, 1, 1), (0, 0, UNDEFINED, 1, 1)
+    first, last = (begins, 1), (ends, *own, 1)
+
+    def with_rank(other: int) -> tuple[tuple[Any, ...], ...]:
+        return ("MpiSend", other, 0, 0, 8), ("MpiRecv", other, 0, 0, 8)
+
+    (send, recv), (reply, hear) = with_rank(1), with_rank(0)
+    of_0 = [first, recv, last, send, recv, send, ("MpiCollectiveEnd", *both)]
+    of_1 = [first, reply, hear, last, reply, hear, (begins, 2), ("MpiCollectiveEnd", *both), (ends, *own, 2)]
+    events = {
+        rank: [(0, "Enter", 0), *((10 * i + rank + 1, *event) for i, event in enumerate(each)), (99, "Leave", 0)]
+        for rank, each in enumerate((of_0, of_1, []))
+    }
+    anchor = archive(tmp_path / "a", events)
+    code = "import sys, pathlib; from vtrace.analysis.trace import Trace; trace = Trace(pathlib.Path(sys.argv[1])); "
+    code += "print(trace._replayed(None, None, None).counts['collectives'])"
+    done = call([sys.executable, "-c", code, anchor], tmp_path, timeout=60)
+    assert done.stdout == "5\n"
