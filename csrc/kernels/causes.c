@@ -105,7 +105,7 @@ int vt_find_causes(struct vt_replayed *r)
         const uint32_t other = r->readers[k].location;
         if (location == VT_NONE || r->out->places[other].last > r->out->places[location].last) location = other;
     }
-    int code = vt_find_delays(r); /* first: the path moves the heads */
+    int code = vt_find_delays(r);
     struct path *p = calloc(1, sizeof *p);
     if (!p) return VT_MATCH_NO_MEMORY;
     p->r = r;

@@ -12,7 +12,9 @@
 struct delays {
     struct vt_replayed *r;
     double *costs; /* of each wait in the log: what later waits cost through it */
-    uint32_t *heads; /* by location: its latest wait before the current one, + 1 */
+    uint32_t *first; /* by location: place of its first wait in numbers and calls */
+    uint32_t *before; /* by location: number of its waits before the current one */
+    uint32_t *numbers, *calls; /* of each wait, by location and time: number in the log, call */
     int64_t *more; /* by call path: how much longer the partner was there */
     uint32_t *touched;
     uint8_t *is_touched;
@@ -48,22 +50,33 @@ static int compare(struct delays *d, uint32_t location, uint32_t meet, uint32_t 
     return VT_MATCH_OK;
 }
 
+/* The number of waits of a location before the current one and before a call: the location may be far ahead. */
+static uint32_t waits_until(const struct delays *d, uint32_t location, uint32_t call)
+{
+    const uint32_t *calls = d->calls + d->first[location];
+    uint32_t low = 0, high = d->before[location];
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (calls[middle] < call) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
 /* Takes the waits of a location between two calls out of its times. Returns their sum, -1 if the log cannot be read. */
 static int64_t take_waits(struct delays *d, uint32_t location, uint32_t meet, uint32_t call, int sign)
 {
+    const uint32_t first = d->first[location];
     int64_t sum = 0;
     d->nwaits = 0;
-    for (uint32_t at = d->heads[location]; at && d->nwaits < LOOK_BACK;) {
-        const struct vt_logged *w = vt_log_get(&d->r->log, at - 1);
+    for (uint32_t i = first + waits_until(d, location, call); i-- > first && d->nwaits < LOOK_BACK;) {
+        if (meet != VT_NONE && d->calls[i] <= meet) break;
+        const struct vt_logged *w = vt_log_get(&d->r->log, d->numbers[i]);
         if (!w) return -1;
-        if (meet != VT_NONE && w->call <= meet) break;
-        if (w->call < call) {
-            d->waits[d->nwaits] = at - 1;
-            d->lasted[d->nwaits++] = w->until - w->enter;
-            sum += w->until - w->enter;
-            touch(d, w->node, -sign * (w->until - w->enter));
-        }
-        at = w->previous;
+        d->waits[d->nwaits] = d->numbers[i];
+        d->lasted[d->nwaits++] = w->until - w->enter;
+        sum += w->until - w->enter;
+        touch(d, w->node, -sign * (w->until - w->enter));
     }
     return sum;
 }
@@ -127,10 +140,30 @@ static int visit(struct delays *d, uint64_t number)
     const struct vt_logged *found = vt_log_get(&d->r->log, number);
     if (!found) return VT_MATCH_NO_FILE;
     const struct vt_logged w = *found;
-    d->heads[w.location] = w.previous;
+    d->before[w.location]--;
     const int64_t begin = w.enter > o->from ? w.enter : o->from, end = w.until < o->to ? w.until : o->to;
     const double own = end > begin && o->places[w.location].wanted ? (double)(end - begin) : 0;
     return own + d->costs[number] > 0 ? distribute(d, &w, own, d->costs[number]) : VT_MATCH_OK;
+}
+
+/* Sorts the waits by location. Returns 0 if the log cannot be read. */
+static int sort_waits(struct delays *d)
+{
+    struct vt_replayed *r = d->r;
+    for (uint64_t i = 0; i < r->log.count; i++) {
+        const struct vt_logged *w = vt_log_get(&r->log, i);
+        if (!w) return 0;
+        d->first[w->location + 1]++;
+    }
+    for (uint64_t k = 0; k < r->out->nplaces; k++) d->first[k + 1] += d->first[k];
+    for (uint64_t i = 0; i < r->log.count; i++) {
+        const struct vt_logged *w = vt_log_get(&r->log, i);
+        if (!w) return 0;
+        const uint32_t at = d->first[w->location] + d->before[w->location]++;
+        d->numbers[at] = (uint32_t)i;
+        d->calls[at] = w->call;
+    }
+    return 1;
 }
 
 int vt_find_delays(struct vt_replayed *r)
@@ -139,15 +172,20 @@ int vt_find_delays(struct vt_replayed *r)
     if (!d) return VT_MATCH_NO_MEMORY;
     d->r = r;
     d->costs = calloc(r->log.count + 1, sizeof *d->costs);
-    d->heads = malloc((r->out->nplaces + 1) * sizeof *d->heads);
+    d->first = calloc(r->out->nplaces + 1, sizeof *d->first);
+    d->before = calloc(r->out->nplaces + 1, sizeof *d->before);
+    d->numbers = malloc((r->log.count + 1) * sizeof *d->numbers);
+    d->calls = malloc((r->log.count + 1) * sizeof *d->calls);
     d->more = calloc(r->out->nnodes + 1, sizeof *d->more);
     d->touched = malloc((r->out->nnodes + 1) * sizeof *d->touched);
     d->is_touched = calloc(r->out->nnodes + 1, 1);
-    int code = d->costs && d->heads && d->more && d->touched && d->is_touched ? VT_MATCH_OK : VT_MATCH_NO_MEMORY;
-    for (uint64_t k = 0; !code && k < r->out->nplaces; k++) d->heads[k] = r->heads[k];
+    void *all[] = {d->costs, d->first, d->before, d->numbers, d->calls, d->more, d->touched, d->is_touched};
+    int code = VT_MATCH_OK;
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+        if (!all[i]) code = VT_MATCH_NO_MEMORY;
+    if (!code && !sort_waits(d)) code = VT_MATCH_NO_FILE;
     for (uint64_t i = r->log.count; !code && i--;) code = visit(d, i);
     vt_pair_table_free(&d->known);
-    void *all[] = {d->costs, d->heads, d->more, d->touched, d->is_touched};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(d);
     return code;
