@@ -9,7 +9,7 @@ import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO
 from vtrace.analysis.findings.run_facts import library_work
-from vtrace.analysis.findings.sync_calls import CALL, SyncCalls, Waits
+from vtrace.analysis.findings.sync_calls import SyncCalls, Waits
 from vtrace.analysis.table import Array, Table
 
 if TYPE_CHECKING:
@@ -80,18 +80,15 @@ def _alone(calls: Array) -> Array:
     if not len(calls):
         return calls
     merged = _merged(calls)
-    begins, ends = np.sort(merged["begin"]), np.sort(merged["end"])
+    opened, closed = (np.argsort(merged[name], kind="stable") for name in ("begin", "end"))
+    begins, ends = merged["begin"][opened], merged["end"][closed]
     edges = np.unique(np.concatenate([begins, ends]))
-    level = np.searchsorted(begins, edges, "right") - np.searchsorted(ends, edges, "right")
-    free = np.flatnonzero(level == 1)
-    merged = merged[np.argsort(merged["begin"], kind="stable")]
-    pieces = np.zeros(len(free), CALL)
-    at = np.searchsorted(merged["begin"], edges[free], "right") - 1
-    for column, (piece, place) in enumerate(zip(free.tolist(), at.tolist(), strict=True)):
-        while merged["end"][place] <= edges[piece]:  # the one interval that is open began before others that ended
-            place -= 1
-        pieces[column] = merged[place]
-        pieces["begin"][column], pieces["end"][column] = edges[piece], edges[piece + 1]
+    begun, ended = np.searchsorted(begins, edges, "right"), np.searchsorted(ends, edges, "right")
+    free = np.flatnonzero(begun - ended == 1)
+    # The numbers of all calls that have begun less those of all that have ended: the number of the one call that runs.
+    passed = [np.concatenate([[0], np.cumsum(numbers)]) for numbers in (opened, closed)]
+    pieces: Array = merged[(passed[0][begun] - passed[1][ended])[free]]
+    pieces["begin"], pieces["end"] = edges[free], edges[free + 1]
     return pieces
 
 
