@@ -157,12 +157,17 @@ def _read_python(anchor: Path) -> Trace:
     otf2 = pytest.importorskip("otf2")
     import _otf2
 
+    from support.readers.event_callbacks import FastEvents
+
     with otf2.reader.open(str(anchor)) as reader:
         clock = reader.definitions.clock_properties
         times = (clock.global_offset, clock.trace_length, clock.timer_resolution, clock.realtime_timestamp)
         trace = Trace(anchor.parent, *times)
         _read_definitions(reader.definitions, trace)
-        for location, event in reader.events:
+        for location, event in FastEvents(reader, 100_000):
+            if type(event) is Event:
+                trace.events.append(event)
+                continue
             attrs = {k: v if type(v) is int else _plain(v) for k, v in vars(event).items()}
             del attrs["time"], attrs["attributes"]
             more = {key.name: _plain(value) for key, value in event.attributes.items()} if event.attributes else {}
@@ -232,6 +237,11 @@ def _read_print(anchor: Path, trace: Trace) -> None:
     assert not shown.stderr, f"errors of otf2-print: {shown.stderr}"
     body = shown.stdout.partition("\n---")[2].partition("\n")[2]
     for line in body.splitlines():
+        if line.startswith(("ENTER ", "LEAVE ")) and line.endswith(">") and "INVALID" not in line:  # most lines
+            word, location, time, text = line.split(None, 3)
+            region_id = int(text[text.rindex("<") + 1 : -1])
+            trace.printed.append(Printed(int(location), int(time), _kind(word), region_id, text))
+            continue
         if not line or line.lstrip().startswith("ADDITIONAL ATTRIBUTES: "):
             continue
         match = _LINE.match(line)
