@@ -42,7 +42,10 @@ VALUES = {
     "directory": (".",), "executable": ("/bin/sh",), "targets": ("perfetto", "chrome", "speedscope", "csv", "parquet"),
     "only": ("REGION",), "chosen": ("region=*", "class=user,MPI", "path=*", "location=*"), "file": ("missing.c",),
 }  # fmt: skip
-FREE = {("export", "output"): ("--to", "csv"), ("score", "output"): ("--fit", "1K")}
+FREE = {
+    ("export", "output"): ("--to", "csv"), ("score", "output"): ("--fit", "1K"),
+    ("diff", "chosen"): ("--fail-above", "5%"),
+}  # fmt: skip
 """Options that need another option."""
 MAY_REFUSE, PART = ("mpip", "score"), {"--rank", "--ranks", "--from", "--to", "--source"}
 """Commands that refuse a trace without MPI calls, or without all calls; options for parts that a trace may not have."""

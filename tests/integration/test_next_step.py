@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -67,7 +68,9 @@ def test_run_unify_view(program: Path, tmp_path: Path) -> None:
         assert redirect.exists()
         with urlopen(address) as page:
             assert page.headers["Referrer-Policy"] == "no-referrer"
-            assert b"nested" in page.read()
+            assert b"<!doctype html>" in page.read()
+        with urlopen(f"{address}data/1/traces") as answer:
+            assert json.loads(answer.read())[0]["title"] == "nested"
         assert not redirect.exists()
         assert any(line.startswith("vtrace: nested.trace: ") for line in told)
         assert not any("next:" in line and "vtunify" not in line for line in told)

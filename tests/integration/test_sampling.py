@@ -34,21 +34,31 @@ def sampled(program: Path, where: Path, *arguments: str, **env: str) -> str:
     return call(words, where, env).stderr
 
 
+def effective_samples(found: list[Item]) -> float:
+    """The number of samples of equal weight that would say as much. It is small if the machine was away: the CPU time
+    of a thread goes on then, and one sample has the weight of many."""
+    return sum(s["weight"] for s in found) ** 2 / sum(s["weight"] ** 2 for s in found)
+
+
 @pytest.mark.parametrize(("compiler", "flags"), BUILDS, ids=lambda value: "".join(value).replace("-", ""))
 def test_shares(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
     """The share of f in each thread is within 5 standard errors, and the weights are the threads' CPU times."""
     program = build("sampled.c", compiler=compiler, flags=(*flags, "-pthread"), plain=True)
-    done = call([*command("vtrace"), "run", "--sample=200", program, "6000", "3"], tmp_path)
-    all_samples = samples(tmp_path, "sampled")
     outermost = ("main", "odd", "even")
-    numbers = {name: s["location"] for s in all_samples for name in outermost if name in s["stack"]}
+    for attempt in range(5):
+        place = tmp_path / str(attempt)
+        place.mkdir()
+        done = call([*command("vtrace"), "run", "--sample=200", program, "3000", "3"], place)
+        all_samples = samples(place, "sampled")
+        numbers = {name: s["location"] for s in all_samples for name in outermost if name in s["stack"]}
+        of_threads = [[s for s in all_samples if s["location"] == numbers[name]] for name in outermost]
+        if min(map(effective_samples, of_threads)) > 20:
+            break
     for number, line in enumerate(done.stdout.splitlines()):
         cpu, of_f = map(int, line.split())
-        location = numbers[outermost[number]]
-        found = [s for s in all_samples if s["location"] == location]
-        weight = weights(found)
+        found = of_threads[number]
+        weight, effective = weights(found), effective_samples(found)
         share, total = of_f / cpu, weight["f"] + weight["g"]
-        effective = total**2 / sum(s["weight"] ** 2 for s in found)  # random distances: fewer samples of equal weight
         assert effective > 20
         assert abs(share - (0.25 if number % 2 else 0.75)) < 0.2
         assert abs(weight["f"] / total - share) < 5 * math.sqrt(share * (1 - share) / effective)
@@ -200,7 +210,8 @@ def test_samples_in_the_archive(build: Builder, tmp_path: Path) -> None:
         name: expected[name] for name in ("f", "g")
     }
     deep = [event.calling_context for _, event in events if path_of(event.calling_context)[-1] == "f"]
-    assert {tuple(path_of(context)) for context in deep} <= {("main", "even", "work", "f"), ("odd", "work", "f")}
+    cut = {tuple(reversed(sample["stack"])) for sample in recorded if sample["end"] != "COMPLETE"}  # before the tables
+    assert {tuple(path_of(context)) for context in deep} <= {("main", "even", "work", "f"), ("odd", "work", "f"), *cut}
     assert all(context.source_code_location.file.endswith("sampled.c") for context in deep)
     assert "complete" in vtrace(tmp_path, "info", one).stdout
     kept = contents(one)
