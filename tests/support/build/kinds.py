@@ -20,13 +20,15 @@ SCOREP = ("heat2d", "omp", "io", "sampling")
 
 @dataclass(frozen=True)
 class Kind:
-    """An archive and facts about its content. local: prefix of its local files; None for an archive of another tool."""
+    """An archive and facts about its content. local: prefix of its local files; None for an archive of another tool.
+    is_large: commands take seconds, so tests try one form of a command."""
 
     archive: Path
     local: Path | None = None
     ranks: int = 0
     has_calls: bool = True
     has_events: bool = True
+    is_large: bool = False
 
 
 def _recorded(
@@ -83,7 +85,7 @@ def _many_locations(build: Builder, where: Path) -> Kind:
     words = ["--ranks", "2500", "--threads", "4", "--ranks-per-host", "125", "--events", "10e4", "--calls", "4"]
     call([sys.executable, ROOT / "bench" / "synthetic.py", where / "wide", *words], where, timeout=600)
     unify(where, "wide")
-    return Kind(where / "wide.trace", ranks=2500)
+    return Kind(where / "wide.trace", ranks=2500, is_large=True)
 
 
 def _eztrace(build: Builder, where: Path) -> Kind:
