@@ -18,7 +18,7 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.tools import ROOT, call, environment, unavailable
 
-SAMPLE = 50
+SAMPLE = 100
 LIMIT = 20
 """Seconds that a test of the sample may take untraced on a loaded machine. Tests that take longer count as failed
 untraced; a run of the whole suite waits for them."""

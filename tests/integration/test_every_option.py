@@ -40,7 +40,7 @@ VALUES = {
     "begin": ("25%", "1ns"), "end": ("75%", "0.5us"), "ranks": ("0",), "top": ("2",), "most": ("1000",), "fit": ("1K",),
     "rows": ("2",), "depth": ("1",), "hash_size": ("7",), "threshold": ("10",), "location": ("0",), "output": ("out",),
     "directory": (".",), "executable": ("/bin/sh",), "targets": ("perfetto", "chrome", "speedscope", "csv", "parquet"),
-    "only": ("REGION",), "chosen": ("region=*", "class=user,MPI", "path=*", "location=*"), "file": ("missing.c",),
+    "only": ("REGION",), "fail_above": ("5%",), "chosen": ("region=*", "class=user,MPI", "path=*", "location=*"), "file": ("missing.c",),
 }  # fmt: skip
 FREE = {
     ("export", "output"): ("--to", "csv"), ("score", "output"): ("--fit", "1K"),

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -130,6 +132,25 @@ def test_many_locations_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with otf2.reader.open(str(tmp_path / "4.trace/traces.otf2")) as reader:
         declared = [location.number_of_events for location in reader.definitions.locations]
         assert declared == [archive.events[number] for number in range(6)]
+
+
+def test_a_file_system_without_many_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of definitions are equal, whether a file may have enough names or not."""
+    link, links = os.link, iter([True, False, True, False, False, True, True])
+
+    def may_fail(source: str, path: str) -> None:
+        if not next(links):
+            raise OSError(errno.EMLINK, os.strerror(errno.EMLINK))
+        link(source, path)
+
+    monkeypatch.setattr(os, "link", may_fail)
+    archive = Archive(tmp_path / "t.trace")
+    fill(archive, 8)
+    archive.finish(machine(4))
+    files = [tmp_path / "t.trace" / "traces" / f"{number}.def" for number in range(8)]
+    assert len({file.read_bytes() for file in files}) == 1
+    assert len({file.stat().st_ino for file in files}) == 4
+    assert len(read(tmp_path / "t.trace").locations) == 8
 
 
 def test_more_definitions_than_fit_into_one_chunk(tmp_path: Path) -> None:

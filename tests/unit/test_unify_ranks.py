@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass, field
-from threading import Event
+from threading import Barrier, Event, get_ident
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -199,7 +199,14 @@ def test_a_failure_ends_all() -> None:
                 raise VtraceError("the disk is full")
 
         try:
-            work_on(ranks, 1, [*range(3)] if ranks.rank else [], item, lambda number: 3 - number, lambda amount: None)
+            work_on(
+                ranks,
+                1,
+                [*range(3)] if ranks.rank else [],
+                item,
+                lambda number: (3 - number) << 20,
+                lambda amount: None,
+            )
         except VtraceError as error:
             return str(error)
         return ""
@@ -224,8 +231,22 @@ def test_a_failure_waits_for_the_other_threads() -> None:
         ended.append(number)
 
     with pytest.raises(VtraceError, match="the disk is full"):
-        work_on(ALONE, 2, [*range(3)], item, lambda number: 3 - number, lambda amount: None)
+        work_on(ALONE, 2, [*range(3)], item, lambda number: (3 - number) << 20, lambda amount: None)
     assert ended == [1]
+
+
+@pytest.mark.parametrize("heavy", [0, 2, 4])
+def test_threads_are_for_heavy_items(heavy: int) -> None:
+    """Each heavy item has a thread; more threads with items of a few bytes only pass Python's lock to and fro."""
+    threads, together = set(), Barrier(max(heavy, 1))
+
+    def item(weight: int) -> None:
+        threads.add(get_ident())
+        if weight > 100:
+            together.wait(60)
+
+    work_on(ALONE, 4, [100] * 50 + [1 << 20] * heavy, item, lambda weight: weight, lambda amount: None)
+    assert len(threads) == max(heavy, 1)
 
 
 def test_progress_is_reported_to_the_end() -> None:

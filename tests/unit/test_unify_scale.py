@@ -89,8 +89,8 @@ def test_looking_at_the_progress_takes_the_same_for_many_items(threads: int, mon
                 enough.set()
 
         with counted() as so_far:
-            work_on(ALONE, threads, range(items), lambda number: enough.wait() and None, lambda number: 1, look)
-        assert total == items
+            work_on(ALONE, threads, range(items), lambda number: enough.wait() and None, lambda number: 1 << 20, look)
+        assert total == items << 20
         return begin / 20
 
     assert steps_of_a_look(2000) < 2 * steps_of_a_look(20)

@@ -60,14 +60,16 @@ def _umask() -> int:
     return mask
 
 
-def _write_new(path: str, data: bytes) -> None:
-    """Path.write_bytes without Python's buffers: each location has such a file."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-    try:
-        while data:
-            data = data[os.write(descriptor, data) :]
-    finally:
-        os.close(descriptor)
+def _repeat(paths: list[str]) -> None:
+    """Makes all files equal to the first: hard links, which take neither an inode nor a fifth of a small file's time,
+    where the file system has them and a file may have one more."""
+    source = paths[0] if paths else ""
+    for path in paths[1:]:
+        try:
+            os.link(source, path)
+        except OSError:
+            shutil.copyfile(source, path)
+            source = path
 
 
 class _Path(str):
@@ -204,9 +206,7 @@ class Archive:
             _otf2.Archive_CloseDefFiles(self._archive)
         place = self.directory / NAME
         try:
-            empty = (place / f"{numbers[0]}.def").read_bytes() if numbers else b""
-            for number in numbers[1:]:
-                _write_new(f"{place}/{number}.def", empty)
+            _repeat([f"{place}/{number}.def" for number in numbers])
         except OSError as error:
             raise VtraceError(f"{place}: cannot write the definitions: {error.strerror}") from error
 
