@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_RING_SIGNAL: a signal that makes the flight recorder write its records. The program's own handler runs after the
-   handler of vtrace, even if the program installs its handler later: the functions sigaction and signal of this file
-   precede those of libc. If the program has no handler, the signal has no other effect. */
+/* VT_RING_SIGNAL: a signal that makes the flight recorder write its records. If the program has no handler, the signal
+   has no other effect. SIGIO: sampling by performance events may cause this signal. The program's own handler runs after
+   the handler of vtrace, even if the program installs its handler later: the functions sigaction and signal of this file
+   precede those of libc. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -13,11 +14,18 @@
 #include "setting_texts.h"
 #include "signal.h"
 #include "slow_path.h"
+#include "sys.h"
 
 static struct vt_call call_sigaction = {.name = "sigaction"}, call_signal = {.name = "signal"};
-static int number; /* of the signal; 0: none */
-static struct sigaction own[2]; /* the action that the program set, and the action before or after it */
-static _Atomic uint32_t now; /* index of the current action in `own` */
+/* A signal for which vtrace has a handler in place of the program's. */
+struct shared_signal {
+    int number; /* 0: none */
+    struct sigaction own[2]; /* the action that the program set, and the action before or after it */
+    _Atomic uint32_t now; /* index of the current action in `own` */
+};
+
+static struct shared_signal ring, io;
+static int (*io_came)(const siginfo_t *, void *, int);
 
 /* Runs in the signal handler. The interrupted thread writes its records at once, unless it is recording an event. */
 static void vt_ring_signalled(void)
@@ -31,32 +39,57 @@ static void vt_ring_signalled(void)
     vt_busy_end(l);
 }
 
-static void on_signal(int signal, siginfo_t *info, void *context)
+static int is_handler(const struct sigaction *action)
 {
-    struct sigaction program = own[atomic_load(&now)];
-    int saved = errno, has_handler = program.sa_handler != SIG_DFL && program.sa_handler != SIG_IGN;
-    if (has_handler && program.sa_flags & (int)SA_RESETHAND) {
-        own[!atomic_load(&now)] = (struct sigaction){.sa_handler = SIG_DFL};
-        atomic_fetch_xor(&now, 1);
-    }
-    vt_ring_signalled();
-    errno = saved;
-    if (program.sa_flags & SA_SIGINFO && has_handler) program.sa_sigaction(signal, info, context);
-    else if (has_handler) program.sa_handler(signal);
+    return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-/* Installs the handler of vtrace in place of the program's, with the flags and mask that the program asked for. */
-static int install(const struct sigaction *program, struct sigaction *old)
+static void remember(struct shared_signal *s, struct sigaction action)
+{
+    s->own[!atomic_load(&s->now)] = action;
+    atomic_fetch_xor(&s->now, 1);
+}
+
+/* Runs in the handler: the signal is blocked, and ends the process when the handler returns. */
+static void act_by_default(int signal)
 {
     int (*next)(int, const struct sigaction *, struct sigaction *);
-    int has_handler = program->sa_handler != SIG_DFL && program->sa_handler != SIG_IGN;
+    struct sigaction none = {.sa_handler = SIG_DFL};
+    *(void **)&next = vt_call_next(&call_sigaction);
+    next(signal, &none, NULL);
+    VT_SYS3(tgkill, VT_SYS0(getpid), VT_SYS0(gettid), signal);
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+    struct shared_signal *s = signal == ring.number ? &ring : &io;
+    struct sigaction program = s->own[atomic_load(&s->now)];
+    int saved = errno, has_handler = is_handler(&program), is_done = 0;
+    if (s == &ring) vt_ring_signalled();
+    else is_done = io_came(info, context, has_handler);
+    errno = saved;
+    if (is_done) return;
+    if (!has_handler && s == &io) act_by_default(signal);
+    if (!has_handler) return;
+    if (program.sa_flags & (int)SA_RESETHAND) remember(s, (struct sigaction){.sa_handler = SIG_DFL});
+    if (program.sa_flags & SA_SIGINFO) program.sa_sigaction(signal, info, context);
+    else program.sa_handler(signal);
+}
+
+/* Installs the handler of vtrace in place of the program's, with the flags and mask that the program asked for. If the
+   program ignores SIGIO, the kernel does so, too: a handler would interrupt calls. */
+static int install(const struct shared_signal *s, const struct sigaction *program, struct sigaction *old)
+{
+    int (*next)(int, const struct sigaction *, struct sigaction *);
+    int has_handler = is_handler(program);
     struct sigaction ours = *program;
     *(void **)&next = vt_call_next(&call_sigaction);
+    if (s == &io && program->sa_handler == SIG_IGN) return next(s->number, program, old);
     ours.sa_sigaction = on_signal;
     ours.sa_flags =
         has_handler ? (ours.sa_flags & ~(int)SA_RESETHAND) | SA_SIGINFO : SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     if (!has_handler) sigemptyset(&ours.sa_mask);
-    return next(number, &ours, old);
+    return next(s->number, &ours, old);
 }
 
 /* Runs once, when the runtime starts. */
@@ -65,10 +98,21 @@ void vt_signal_start(void)
     struct sigaction none = {.sa_handler = SIG_DFL};
     int saved = errno;
     if (vt_process.set.mode == VT_MODE_RING && *vt_process.set.ring_signal) {
-        number = vt_setting_signal(vt_process.set.ring_signal);
-        if (!install(&none, &own[0]) && own[0].sa_handler != SIG_DFL) install(&own[0], NULL);
+        ring.number = vt_setting_signal(vt_process.set.ring_signal);
+        if (!install(&ring, &none, &ring.own[0]) && ring.own[0].sa_handler != SIG_DFL)
+            install(&ring, &ring.own[0], NULL);
     }
     errno = saved;
+}
+
+void vt_signal_guard_io(int (*came)(const siginfo_t *info, void *context, int has_handler))
+{
+    int (*next)(int, const struct sigaction *, struct sigaction *);
+    *(void **)&next = vt_call_next(&call_sigaction);
+    if (ring.number == SIGIO || next(SIGIO, NULL, &io.own[0])) return;
+    io_came = came;
+    io.number = SIGIO;
+    install(&io, &io.own[0], NULL);
 }
 
 /* The signal whose handler of vtrace the program does not see. */
@@ -87,23 +131,36 @@ void vt_signal_watch(int signal, void (*taken)(void))
     VT_SET(watched, signal);
 }
 
+/* Returns the shared signal of this number, or NULL. A child of vfork has actions of its own, but the memory of its
+   parent. */
+static struct shared_signal *shared(int signal)
+{
+    struct shared_signal *s = signal < 1 ? NULL : signal == ring.number ? &ring : signal == io.number ? &io : NULL;
+    return s && !vt_is_other_process() ? s : NULL;
+}
+
 VT_CALL_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
     int (*next)(int, const struct sigaction *, struct sigaction *);
+    struct shared_signal *s = shared(signal);
     *(void **)&next = vt_call_next(&call_sigaction);
     int is_watched = signal == VT_READ(watched);
-    if (is_watched && action) take_away();
-    if (!number || signal != number) {
+    if (is_watched && action && !vt_is_other_process()) take_away();
+    if (!s) {
         int result = next(signal, action, old);
         if (is_watched && !result && old) *old = (struct sigaction){.sa_handler = SIG_DFL};
+        else if (!result && old && old->sa_sigaction == on_signal) {
+            const struct shared_signal *of = signal == ring.number ? &ring : &io;
+            *old = of->own[atomic_load(&of->now)];
+        }
         return result;
     }
-    struct sigaction before = own[atomic_load(&now)], wanted;
+    struct sigaction before = s->own[atomic_load(&s->now)], wanted;
     if (action) {
         wanted = *action;
-        own[!atomic_load(&now)] = wanted;
-        if (install(&wanted, NULL)) return -1;
-        atomic_fetch_xor(&now, 1);
+        s->own[!atomic_load(&s->now)] = wanted;
+        if (install(s, &wanted, NULL)) return -1;
+        atomic_fetch_xor(&s->now, 1);
     }
     if (old) *old = before;
     return 0;
@@ -114,8 +171,8 @@ VT_CALL_EXPORT __sighandler_t signal(int sig, __sighandler_t handler)
     __sighandler_t (*next)(int, __sighandler_t);
     *(void **)&next = vt_call_next(&call_signal);
     int is_watched = sig == VT_READ(watched);
-    if (is_watched) take_away();
-    if (!number || sig != number) {
+    if (is_watched && !vt_is_other_process()) take_away();
+    if (!shared(sig)) {
         __sighandler_t before = next(sig, handler);
         return is_watched && before != SIG_ERR ? SIG_DFL : before;
     }

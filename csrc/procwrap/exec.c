@@ -29,19 +29,19 @@ static int become(struct vt_call *call, struct target to, strings arguments, str
     int (*of_fd)(int, strings, strings);
     int (*at)(int, const char *, strings, strings, int);
     struct vt_environment room;
+    vt_before_exec(); /* first: a sample taken later would begin records that nobody completes */
     uint32_t region = vt_begin_process(call, to.path, 0);
     int suspended = region && vt_suspend(), r;
     char **given = vt_environment(environment, &room);
     void *next = vt_call_next(to.function);
-    vt_before_exec();
     if (to.function == &call_fexecve) *(void **)&of_fd = next, r = of_fd(to.fd, arguments, given);
     else if (to.function == &call_execveat) {
         *(void **)&at = next;
         r = at(to.fd, to.path, arguments, given, to.flags);
     } else *(void **)&real = next, r = real(to.path, arguments, given);
-    vt_after_exec();
     if (suspended) vt_resume();
     vt_end_process(region, 0, errno);
+    vt_after_exec();
     return r;
 }
 

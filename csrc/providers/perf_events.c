@@ -100,6 +100,7 @@ long vt_perf_open(const struct vt_perf_event *event, uint64_t period)
     attributes.sample_period = period;
     attributes.wakeup_events = period > 0;
     attributes.disabled = period > 0;
+    attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
     attributes.exclude_hv = 1;
     long fd = open_event(&attributes);
     if (fd == -EACCES || fd == -EPERM) {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <time.h>
 #include "../core/clock.h"
 #include "../core/sys.h"
@@ -42,22 +43,43 @@ long vt_perf_timer_start(struct vt_sample_timer *t, const struct vt_sample_rate 
     }
     /* the first sample stands for a whole period, as those of other clocks do */
     t->due = cpu_time() + first - rate->period;
+    t->distance = 0;
+    t->waits = 0;
     t->made = 1;
     return 0;
 }
 
-uint64_t vt_perf_timer_next(struct vt_sample_timer *t, const struct vt_sample_rate *rate, uint64_t distance)
+uint64_t vt_perf_timer_weight(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
 {
-    uint64_t next = rate->event.counts_time ? distance : rate->period, weight = rate->period;
+    uint64_t weight = rate->period + t->distance;
+    t->distance = 0;
     if (rate->event.counts_time) {
         uint64_t now = cpu_time();
         weight = now - t->due;
         t->due = now;
     }
-    if (!is_there(t)) return weight;
-    VT_SYS3(ioctl, t->id, PERF_EVENT_IOC_PERIOD, &next);
-    VT_SYS3(ioctl, t->id, PERF_EVENT_IOC_REFRESH, 1);
     return weight;
+}
+
+void vt_perf_timer_renew(struct vt_sample_timer *t, const struct vt_sample_rate *rate, uint64_t distance)
+{
+    uint64_t next = rate->event.counts_time ? distance : rate->period;
+    if (is_there(t)) {
+        VT_SYS3(ioctl, t->id, PERF_EVENT_IOC_PERIOD, &next);
+        VT_SYS3(ioctl, t->id, PERF_EVENT_IOC_REFRESH, 1);
+    }
+    VT_SET(t->waits, 0);
+}
+
+/* The kernel adds to the time of an event while the event counts. */
+int vt_perf_timer_has_lost(const struct vt_sample_timer *t, const struct vt_sample_rate *rate)
+{
+    uint64_t pending = 0, first[2], second[2];
+    if (!t->made || VT_READ(t->waits) || !is_there(t)) return 0;
+    if (VT_SYS3(read, t->id, first, sizeof first) != sizeof first) return 0;
+    if (VT_SYS3(read, t->id, second, sizeof second) != sizeof second || first[1] != second[1]) return 0;
+    VT_SYS2(rt_sigpending, &pending, 8); /* last: until the event stops, its signal may come at any moment */
+    return !(pending & VT_SIGNAL(rate->signal));
 }
 
 int vt_perf_timer_stop(const struct vt_sample_timer *t)

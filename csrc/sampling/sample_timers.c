@@ -80,12 +80,27 @@ long vt_sample_timer_start(struct vt_sample_timer *t, const struct vt_sample_rat
 
 uint64_t vt_sample_timer_next(struct vt_sample_timer *t, const struct vt_sample_rate *rate, uint32_t overruns)
 {
-    if (rate->clock == VT_SAMPLE_CLOCK_PERF) return vt_perf_timer_next(t, rate, draw_distance(t, rate));
+    if (rate->clock == VT_SAMPLE_CLOCK_PERF) {
+        VT_SET(t->waits, 1);
+        return vt_perf_timer_weight(t, rate);
+    }
     uint64_t missed = overruns * rate->period, weight = t->distance + missed;
     t->distance = draw_distance(t, rate);
     t->due += missed + t->distance;
     arm(t, rate);
     return weight;
+}
+
+void vt_sample_timer_miss(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
+{
+    if (rate->clock != VT_SAMPLE_CLOCK_PERF) return;
+    VT_SET(t->waits, 1);
+    t->distance += rate->period;
+}
+
+void vt_sample_timer_renew(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
+{
+    if (rate->clock == VT_SAMPLE_CLOCK_PERF && t->made) vt_perf_timer_renew(t, rate, draw_distance(t, rate));
 }
 
 int vt_sample_timer_stop(struct vt_sample_timer *t, const struct vt_sample_rate *rate)

@@ -14,7 +14,10 @@ struct vt_sample_timer {
     int id; /* of the kernel; of a performance event: its descriptor */
     int made; /* 1: the timer exists */
     uint64_t event; /* the kernel's id of a performance event */
-    uint64_t due, distance; /* ns on the clock: next expiration, and the time before it that it stands for */
+    /* ns on the clock: next expiration, and the time before it that it stands for. Of a performance event: time of the
+       last sample, and number of events since then whose signal came to no handler */
+    uint64_t due, distance;
+    int waits; /* 1: the performance event has sent its signal and is not started again yet */
     uint64_t random;
 };
 
@@ -31,9 +34,13 @@ struct vt_sample_rate {
 
 /* Makes and starts the timer of the calling thread. Returns 0 or -errno. */
 long vt_sample_timer_start(struct vt_sample_timer *t, const struct vt_sample_rate *rate);
-/* Plans the next expiration. overruns: of the one that has just come. Returns the time that it stands for, in ns, or the
-   number of events. */
+/* Plans the next expiration, but starts no performance event. overruns: of the one that has just come. Returns the time
+   that it stands for, in ns, or the number of events. */
 uint64_t vt_sample_timer_next(struct vt_sample_timer *t, const struct vt_sample_rate *rate, uint32_t overruns);
+/* Takes note of a signal that came to no handler: the next sample stands for its time, too. */
+void vt_sample_timer_miss(struct vt_sample_timer *t, const struct vt_sample_rate *rate);
+/* Starts a performance event again after its signal. The timers of the other clocks go on by themselves. */
+void vt_sample_timer_renew(struct vt_sample_timer *t, const struct vt_sample_rate *rate);
 /* Any thread may stop a timer. Returns 0 if the program has closed the descriptor of its performance event before. */
 int vt_sample_timer_stop(struct vt_sample_timer *t, const struct vt_sample_rate *rate);
 /* Returns the kernel's tick in ns. */

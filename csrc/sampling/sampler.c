@@ -4,8 +4,9 @@
    This folder is a part of libvtrace.so.1, above csrc/core. sampler.c owns the signal and the state of each sampled
    thread, sample_timers.c the timers, code_map.c the unwind tables. These rules always hold: the handler allocates
    nothing, takes no lock but that of its location's chunks, and keeps errno; the path of events knows nothing of
-   samples; signal masks and other signals of the program are never changed. */
+   samples; signal masks and other signals of the program are never changed, but for SIGIO (core/signal.c). */
 #define _GNU_SOURCE
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -40,13 +41,15 @@ struct vt_sampler {
 };
 
 #define LEAST_TIME 100000 /* ns between two samples, as VT_SAMPLE_RATE allows */
+#define LEAST_COUNT 10000 /* of an event of the processor: the signal and its handler cost thousands of cycles */
 
 static struct vt_sample_rate rate;
 static _Atomic int on; /* 1: threads are sampled */
 static size_t event_length; /* of the name in VT_SAMPLE_EVENT */
 static struct vt_sampler *_Atomic samplers; /* of all threads so far; they are kept */
 /* In a forked child, before its first record: begins recording when the child has run for a period. */
-static struct vt_sample_timer child;
+static struct vt_sample_timer child = {.id = -1};
+static int child_stopped; /* 1: before exec */
 
 /* ---- The handler ---- */
 
@@ -74,18 +77,25 @@ void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight,
 
 int vt_sample_is_on(void) { return atomic_load(&on); }
 
-int vt_sample_is_ours(const siginfo_t *info)
+/* Returns the timer of the calling thread, which may not be made. */
+static struct vt_sample_timer *own_timer(void)
 {
-    if (info->si_signo != rate.signal) return 0;
-    if (rate.clock == VT_SAMPLE_CLOCK_PERF) return info->si_code == POLL_IN || info->si_code == POLL_HUP;
-    return info->si_code == SI_TIMER && info->si_value.sival_ptr == &rate;
+    struct vt_location *l = vt_own_location;
+    return l && l->in_use && l->samples.sampler ? &l->samples.sampler->timer : &child;
 }
 
-static void on_sample(int number, siginfo_t *info, void *context)
+static int is_ours(const siginfo_t *info)
 {
-    (void)number;
-    if (!vt_sample_is_ours(info) || atomic_load(&vt_process.state) >= VT_ENDED) return;
+    if (!rate.signal || info->si_signo != rate.signal) return 0;
+    if (rate.clock != VT_SAMPLE_CLOCK_PERF) return info->si_code == SI_TIMER && info->si_value.sival_ptr == &rate;
+    int has_code = info->si_code == POLL_IN || info->si_code == POLL_HUP;
+    return has_code && (info->si_fd == own_timer()->id || info->si_fd == child.id);
+}
+
+static void interrupted(const siginfo_t *info, void *context)
+{
     struct vt_location *l = vt_own_location;
+    if (atomic_load(&vt_process.state) >= VT_ENDED) return;
     if (!l || !l->in_use) {
         vt_location_of_thread(0); /* begins to sample the thread */
         return;
@@ -96,6 +106,64 @@ static void on_sample(int number, siginfo_t *info, void *context)
     if (vt_window_is_due(vt_now())) vt_window_look(NULL);
     int left_out = atomic_load(&vt_process.off) || atomic_load(&vt_process.unsampled);
     if (!left_out) vt_sample_take(l, context, weight, overruns);
+    /* at the end: an event that counted here would interrupt the program again before it has made progress */
+    vt_sample_timer_renew(&l->samples.sampler->timer, &rate);
+}
+
+static void on_sample(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    if (is_ours(info)) interrupted(info, context);
+}
+
+/* The kernel sends SIGIO in place of the signal of an event when too many signals wait (RLIMIT_SIGPENDING), which would
+   end the program. It has the code of all signals by the kernel. */
+static int is_in_place(const siginfo_t *info)
+{
+    return info->si_signo == SIGIO && info->si_code == SI_KERNEL && vt_perf_timer_has_lost(own_timer(), &rate);
+}
+
+static int on_io(const siginfo_t *info, void *context, int has_handler)
+{
+    uint64_t mask;
+    if (!is_in_place(info)) return !has_handler && info->si_code == SI_KERNEL;
+    vt_hold_signals(&mask);
+    interrupted(info, context);
+    vt_release_signals(&mask);
+    return 1;
+}
+
+/* ---- Signals that come to no handler ---- */
+
+int vt_sample_passes(const siginfo_t *info)
+{
+    if (!is_ours(info) && (rate.clock != VT_SAMPLE_CLOCK_PERF || !is_in_place(info))) return 0;
+    vt_sample_timer_miss(own_timer(), &rate);
+    return 1;
+}
+
+/* Only then, for each wait may be an event itself (context-switches). */
+void vt_sample_go_on(void)
+{
+    if (atomic_load(&on) && VT_READ(own_timer()->waits)) vt_sample_timer_renew(own_timer(), &rate);
+}
+
+/* Takes the signals of the calling thread's stopped timer that wait because the thread blocks them; returns others to
+   the thread. lost: 1 if a SIGIO may be one of them. */
+static void drain(int lost)
+{
+    uint64_t set = VT_SIGNAL(rate.signal) | (lost ? VT_SIGNAL(SIGIO) : 0), pending = 0;
+    struct timespec none = {0, 0};
+    siginfo_t info[8];
+    int kept = 0;
+    VT_SYS2(rt_sigpending, &pending, 8);
+    if (!(pending & set)) return;
+    while (kept < 8 && VT_SYS4(rt_sigtimedwait, &set, &info[kept], &none, 8) > 0) {
+        int in_place = info[kept].si_signo == SIGIO && info[kept].si_code == SI_KERNEL;
+        if (!in_place && !is_ours(&info[kept])) kept++;
+    }
+    for (int i = 0; i < kept; i++)
+        VT_SYS4(rt_tgsigqueueinfo, VT_SYS0(getpid), VT_SYS0(gettid), info[i].si_signo, &info[i]);
 }
 
 /* ---- Threads ---- */
@@ -147,17 +215,15 @@ static void taken(void)
 {
     if (!atomic_load(&on)) return;
     stop_all();
+    drain(0);
     vt_warn("the program uses signal %d for itself: sampling stops", rate.signal);
 }
 
-static void ignored(int number) { (void)number; }
+int vt_sample_signal(void) { return atomic_load(&on) ? rate.signal : 0; }
 
-/* The kernel sends SIGIO in place of a real-time signal of an event when too many signals wait, which would end the
-   program. */
-static void take_sigio(int (*real)(int, const struct sigaction *, struct sigaction *))
+void vt_sample_give_signal(void)
 {
-    struct sigaction now, ours = {.sa_handler = ignored, .sa_flags = SA_RESTART | SA_ONSTACK};
-    if (!real(SIGIO, NULL, &now) && now.sa_handler == SIG_DFL) real(SIGIO, &ours, NULL);
+    if (!vt_is_other_process()) taken();
 }
 
 /* Takes the highest signal that the program leaves alone, but for the last two, which programs like to use. Returns 0 if
@@ -179,7 +245,7 @@ static int take_signal(void)
         if (real(n, &ours, NULL)) continue;
         rate.signal = n;
         vt_signal_watch(n, taken);
-        if (rate.clock == VT_SAMPLE_CLOCK_PERF) take_sigio(real);
+        if (rate.clock == VT_SAMPLE_CLOCK_PERF) vt_signal_guard_io(on_io);
         return 1;
     }
     return 0;
@@ -198,10 +264,15 @@ static const char *choose_event(void)
     if (length <= 0 && !rate.event.counts_time)
         return "say after how many events a sample is taken, as in cycles:1000000";
     if (length > 0) rate.period = count;
+    int is_raised = rate.event.type != PERF_TYPE_SOFTWARE && rate.period < LEAST_COUNT;
+    if (is_raised) rate.period = LEAST_COUNT;
     if (rate.event.counts_time && rate.period < LEAST_TIME) return "this event counts ns: give at least 100000";
     long fd = vt_perf_open(&rate.event, rate.period);
     if (fd < 0) return vt_perf_reason(fd);
     VT_SYS1(close, fd);
+    if (is_raised && vt_process.set.speaks)
+        vt_warn("VT_SAMPLE_EVENT=%.100s: a sample is taken after %d events, the least for this event", text,
+                LEAST_COUNT);
     return NULL;
 }
 
@@ -253,21 +324,27 @@ static void in_child(void)
 }
 
 /* The signal of a performance event may wait for the thread while exec resets its action, and would end the new program.
-   The kernel sends it before close returns. In the child of a vfork the events are those of the parent's thread. */
+   The kernel sends it before close returns: from then on the signal has come to its handler, or the thread blocks it. In
+   the child of a vfork the events are those of the parent's thread. */
 static void before_exec(void)
 {
     struct vt_location *l = vt_own_location;
     if (vt_is_other_process()) return;
+    int lost = vt_perf_timer_has_lost(own_timer(), &rate);
+    child_stopped = child.made;
     vt_sample_timer_stop(&child, &rate);
     if (l && l->in_use) end(l);
+    drain(lost);
 }
 
 static void exec_failed(void)
 {
     struct vt_location *l = vt_own_location;
-    int saved = errno;
-    if (!vt_is_other_process() && l && l->in_use && l->samples.sampler && atomic_load(&on))
-        vt_sample_timer_start(&l->samples.sampler->timer, &rate);
+    int saved = errno, is_child = child_stopped;
+    if (vt_is_other_process() || !atomic_load(&on)) return;
+    child_stopped = 0;
+    if (l && l->in_use && l->samples.sampler) vt_sample_timer_start(&l->samples.sampler->timer, &rate);
+    else if (is_child) vt_sample_timer_start(&child, &rate);
     errno = saved;
 }
 

@@ -20,8 +20,14 @@
 void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight, uint32_t overruns);
 /* Returns 1 while threads are sampled. */
 int vt_sample_is_on(void);
-/* Returns 1 if a signal comes from a timer of sampling. */
-int vt_sample_is_ours(const siginfo_t *info);
+/* Returns 1 if a signal that the calling thread got without a handler comes from its timer of sampling. The thread then
+   calls vt_sample_go_on when it no longer waits for signals. */
+int vt_sample_passes(const siginfo_t *info);
+void vt_sample_go_on(void);
+/* Returns the signal of sampling; 0: none, or the program has taken it. */
+int vt_sample_signal(void);
+/* The program uses the signal of sampling by other means than a handler: sampling stops. */
+void vt_sample_give_signal(void);
 
 #pragma GCC visibility pop
 

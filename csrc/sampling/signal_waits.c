@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions that wait for signals. A thread that blocks all signals and waits for any of them would get the signal of
-   its sampling timer: these functions go on waiting then. The kernel's timer repeats, so the next sample that the thread
-   takes stands for the time up to then. */
+   its sampling timer: these functions go on waiting then. The next sample that the thread takes stands for the time up to
+   then. A signalfd for all signals leaves out this signal. */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <sys/signalfd.h>
 #include <time.h>
 #include "../core/call.h"
 #include "../core/sys.h"
@@ -25,7 +26,8 @@ static int wait_info(const sigset_t *set, siginfo_t *info)
     *(void **)&real = vt_call_next(&call_info);
     if (!info) info = &own;
     do number = real(set, info);
-    while (number > 0 && vt_sample_is_ours(info));
+    while (number > 0 && vt_sample_passes(info));
+    vt_sample_go_on();
     return number;
 }
 
@@ -61,15 +63,41 @@ VT_CALL_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const stru
     siginfo_t own;
     struct timespec rest;
     *(void **)&real = vt_call_next(&call_timed);
-    if (!vt_sample_is_on() || !most) return real(set, info, most);
+    if (!vt_sample_is_on()) return real(set, info, most);
+    if (!most) return wait_info(set, info);
     if (!info) info = &own;
     long long until = monotonic() + most->tv_sec * SECOND + most->tv_nsec;
     int number = real(set, info, most);
-    while (number > 0 && vt_sample_is_ours(info)) {
+    while (number > 0 && vt_sample_passes(info)) {
         long long left = until - monotonic();
         if (left < 0) left = 0;
         rest = (struct timespec){(time_t)(left / SECOND), (long)(left % SECOND)};
         number = real(set, info, &rest);
     }
+    vt_sample_go_on();
     return number;
+}
+
+static int has_all(const sigset_t *set)
+{
+    for (int n = SIGRTMIN; n <= SIGRTMAX; n++)
+        if (!sigismember(set, n)) return 0;
+    return 1;
+}
+
+/* A set without some real-time signals, but with that of sampling, names a signal of the program's own. */
+VT_CALL_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
+{
+    static struct vt_call call = {.name = "signalfd"};
+    int (*real)(int, const sigset_t *, int), ours = vt_sample_signal();
+    sigset_t rest;
+    *(void **)&real = vt_call_next(&call);
+    if (!ours || !set || sigismember(set, ours) != 1) return real(fd, set, flags);
+    if (!has_all(set)) {
+        vt_sample_give_signal();
+        return real(fd, set, flags);
+    }
+    rest = *set;
+    sigdelset(&rest, ours);
+    return real(fd, &rest, flags);
 }

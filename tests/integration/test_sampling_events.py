@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,8 @@ import pytest
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.damage.failing_calls import inject, injected
-from support.readers.sample_dump import samples, sums, weights
-from support.tools import call, command
+from support.readers.sample_dump import items, samples, sums, weights
+from support.tools import call, command, need
 
 PERF = {"VT_SAMPLE_RATE": "100", "VT_SAMPLE_CLOCK": "perf"}
 
@@ -141,6 +143,121 @@ def test_the_kernel_forbids_events(build: Builder, tmp_path: Path) -> None:
     done = call([*forbidden, *command("vtrace"), "counters"], where)
     assert "yes" not in done.stdout
     assert "next: sudo sysctl kernel.perf_event_paranoid=1" in done.stderr
+
+
+@pytest.mark.parametrize("error", ["EPERM", "ENOENT", "EINVAL", "ENOSYS", "ENODEV", "EOPNOTSUPP", "EMFILE", "EBUSY"])
+def test_the_kernel_refuses_the_event(build: Builder, tmp_path: Path, error: str) -> None:
+    """For any error one line says that the CPU clock takes the place of the event."""
+    program = build("sampled_blocks.c", flags=("-O1",), plain=True)
+    words = [*inject(f"perf_event_open:error={error}", tmp_path / "log"), *command("vtrace"), "run", program, "exec"]
+    done = call(words, tmp_path, PERF)
+    assert done.stdout == "alive\n"
+    first, *others = done.stderr.splitlines()
+    assert re.fullmatch("vtrace: VT_SAMPLE_EVENT=task-clock: .+; cpu is used as VT_SAMPLE_CLOCK", first)
+    assert not any(("VT_SAMPLE_CLOCK" in line and line != first) or "not sampled" in line for line in others)
+    assert injected(tmp_path / "log")
+
+
+@pytest.mark.parametrize("event", ["cycles:100", "instructions:9999", "rc0:1"])
+def test_few_events_of_the_processor(build: Builder, tmp_path: Path, event: str) -> None:
+    """They are raised to 10000, so that the program makes progress. The event's descriptor is that of a file here."""
+    where, name = tmp_path / "run", event.partition(":")[0]
+    where.mkdir()
+    program = build("sampled_faults.c", flags=("-O1",), plain=True)
+    words = [*inject("perf_event_open:retval=0", tmp_path / "log"), *command("vtrace"), "run", program, "100"]
+    done = call(words, where, PERF | {"VT_SAMPLE_EVENT": event})
+    line = f"vtrace: VT_SAMPLE_EVENT={event}: a sample is taken after 10000 events, the least for this event"
+    assert done.stderr.splitlines()[0] == line
+    (found,) = items(where, "sampled_faults", "--only", "SAMPLING")
+    assert (found["fields"]["period"], found["fields"]["event"]) == (10000, name)
+
+
+@needs_events
+def test_the_event_starts_at_the_end_of_the_handler(build: Builder, tmp_path: Path) -> None:
+    """Nothing that the handler does can be an event: the program makes progress between two samples."""
+    program, log = build("sampled_faults.c", flags=("-O1",), plain=True), tmp_path / "log"
+    strace = [need("strace"), "-f", "-o", log, "-e", "trace=ioctl,rt_sigreturn,rt_sigprocmask,rt_sigpending"]
+    call([*strace, *command("vtrace"), "run", program, "2000"], tmp_path, PERF | {"VT_SAMPLE_EVENT": "page-faults:50"})
+    calls: dict[str, list[str]] = {}
+    for line in log.read_text(errors="replace").splitlines():
+        thread, what = line.split(maxsplit=1)
+        if not what.startswith(("<...", "---", "+++")):
+            calls.setdefault(thread, []).append(what.partition("(")[0] + " PERIOD" * ("IOC_PERIOD" in what))
+    after = [of[i + 2] for of in calls.values() for i, what in enumerate(of) if what == "ioctl PERIOD"]
+    assert len(after) > 20
+    assert set(after) == {"rt_sigreturn"}
+
+
+def blocks(build: Builder, where: Path, mode: str, *before: str | Path, **env: str) -> Any:
+    program = build("sampled_blocks.c", flags=("-O1",), plain=True)
+    alone = call([program, mode], where)
+    env = PERF | {"VT_SAMPLE_EVENT": "page-faults:1", "VT_BUFFER_SIZE": "16M"} | env
+    done = call([*before, *command("vtrace"), "run", program, mode], where, env)
+    assert sorted(done.stdout.splitlines()) == sorted(alone.stdout.splitlines())
+    return done
+
+
+def inside(where: Path, function: str) -> int:
+    return weights(samples(where, "sampled_blocks"))[function]  # needs no table, which may not be there yet
+
+
+@needs_events
+@pytest.mark.parametrize("mode", ["exec", "fork", "spawn"])
+def test_exec_with_blocked_signals(build: Builder, tmp_path: Path, mode: str) -> None:
+    """The signal of the event waits when the program calls exec: the new program lives on when it unblocks it."""
+    for event in ("page-faults:1", "task-clock:100000"):
+        where = tmp_path / event.partition(":")[0]
+        where.mkdir()
+        blocks(build, where, mode, VT_SAMPLE_EVENT=event)
+
+
+@needs_events
+@pytest.mark.parametrize("step", [1, 10])
+def test_a_program_waits_for_all_signals(build: Builder, tmp_path: Path, step: int) -> None:
+    """It gets its own signals only, in four ways; later each event is a sample."""
+    blocks(build, tmp_path, "waits", VT_SAMPLE_EVENT=f"page-faults:{step}")
+    assert 1000 - step <= inside(tmp_path, "after") <= 1010 + 2 * step
+
+
+@needs_events
+def test_a_signalfd_for_the_signal(build: Builder, tmp_path: Path) -> None:
+    """The program takes the signal that way: sampling stops, and the program reads its own signals only."""
+    done = blocks(build, tmp_path, "file")
+    assert "vtrace: the program uses signal 62 for itself: sampling stops" in done.stderr
+    assert inside(tmp_path, "blocked") <= 1000
+
+
+@pytest.mark.parametrize("clock", ["cpu", "wall"])
+def test_a_signalfd_for_all_signals(build: Builder, tmp_path: Path, clock: str) -> None:
+    """The timers of the other clocks do not reach the program, either."""
+    blocks(build, tmp_path, "waits", VT_SAMPLE_CLOCK=clock, VT_SAMPLE_RATE="10000", VT_SAMPLE_EVENT="")
+
+
+@needs_events
+@pytest.mark.parametrize("limited", [False, True], ids=["by itself", "from the start"])
+def test_no_signal_may_wait(build: Builder, tmp_path: Path, limited: bool) -> None:
+    """SIGIO, which the kernel sends then, neither ends the program nor comes to its handler, and is a sample."""
+    before = [need("bash"), "-c", 'ulimit -i 0; exec "$@"', "-"] if limited else []
+    blocks(build, tmp_path, "queue", *before)
+    assert 990 <= inside(tmp_path, "with_handler") <= 1010
+    assert inside(tmp_path, "by_default") >= 990
+
+
+@needs_events
+@pytest.mark.parametrize("event", ["task-clock:100000", "page-faults:1"])
+def test_a_program_with_sigio(build: Builder, tmp_path: Path, event: str) -> None:
+    """Its handler, which blocks all signals, gets each SIGIO of its own file."""
+    program = build("sampled_io.c", flags=("-O1", "-pthread"), plain=True)
+    assert call([*command("vtrace"), "run", program], tmp_path, PERF | {"VT_SAMPLE_EVENT": event}).stdout == "1000\n"
+
+
+@needs_events
+def test_sigio_of_others(build: Builder, tmp_path: Path) -> None:
+    """A SIGIO that another process or the program itself sends ends the program, as without vtrace."""
+    program = build("sampled_blocks.c", flags=("-O1",), plain=True)
+    words = shlex.join(map(str, [*command("vtrace"), "run", program, "dies"]))
+    done = call([need("bash"), "-c", f"{words}; echo $?"], tmp_path, PERF)
+    assert done.stdout.split()[-1] == str(128 + 29)
 
 
 @needs_events
