@@ -141,7 +141,8 @@ def work_on(
     """Works on this rank's items in threads, the heaviest first, while the other ranks work on theirs.
 
     weigh: returns the bytes of an item, its amount of progress. advance: gets the progress of all ranks since its last
-    call. After a failure no rank begins another item, and all ranks raise the first failure; an interrupt is raised at once.
+    call. After a failure no rank begins another item, and all ranks raise the first failure; an interrupt is raised at
+    once.
     """
     todo = _Work(sorted(items, key=weigh, reverse=True), work, weigh)
     try:
