@@ -68,7 +68,9 @@ def test_in_a_pipe(odd: Path) -> None:
     assert "size        2 processes, 2 locations, " in head
     assert head.endswith("time        2 ms on 2 locations: 65 % user, 35 % MPI")
     assert rest == TEXT.lstrip()
-    assert done.stderr.startswith("vtrace: next: vtrace view odd.trace ")
+    assert done.stderr == (
+        "vtrace: next: vtrace diagnose odd.trace   for what makes it slow; vtrace view odd.trace   for the timeline\n"
+    )
 
 
 def test_on_a_terminal(odd: Path) -> None:
@@ -76,7 +78,7 @@ def test_on_a_terminal(odd: Path) -> None:
     shown = on_terminal([*command("vtrace"), "summary", odd, "--sort", "name"], odd.parent)
     for name in viewed.NAMES.values():
         assert name in shown
-    for word in ("0.001097", "process 0", "Allreduce", "next: vtrace view"):
+    for word in ("0.001097", "process 0", "Allreduce", "next: vtrace diagnose"):
         assert word in shown
     narrow = on_terminal([*command("vtrace"), "summary", odd, "--only", "regions"], odd.parent, columns=90)
     assert "0.001097" in narrow
@@ -154,6 +156,26 @@ def test_many_locations(tmp_path: Path) -> None:
     assert len(summary(path)["classes"]) == 100
     text = vtrace(tmp_path, "summary", path, "--csv", "--only", "classes").stdout
     assert len(text.splitlines()) == 101
+
+
+@pytest.mark.parametrize(
+    ("locations", "paradigm", "command"),
+    [(1, 0, "view"), (2, 0, "diagnose"), (1, 4, "diagnose"), (1, 3, "diagnose")],
+    ids=["serial", "two-threads", "MPI", "OpenMP"],
+)
+def test_next_step(locations: int, paradigm: int, command: str, tmp_path: Path) -> None:
+    """vtrace diagnose comes first if threads or ranks may wait for each other; a serial program has no such waits."""
+    archive = Foreign(tmp_path / "a.trace")
+    for n in range(locations):
+        archive.events(n, [(0, "Enter", 0), (5, "Enter", 1), (6, "Leave", 1), (1000, "Leave", 0)])
+    archive.begin_definitions()
+    archive.machine(length=1000)
+    for n in range(locations):
+        archive.location(n)
+    archive.region(0, "main")
+    archive.region(1, "call", paradigm=paradigm)
+    archive.close()
+    assert vtrace(tmp_path, "summary", "a").stderr.startswith(f"vtrace: next: vtrace {command} a ")
 
 
 @pytest.mark.parametrize(

@@ -99,8 +99,18 @@ def command(
             _head(numbers, next(each for each in made if each.name == "samples"))
             _show_findings(_findings(trace, part), trace.processes.rows)
         sheet.show([each for each in made if _is_shown(each)])
-        word = operand(Path(archive))
-        console.note(f"next: vtrace view {word}   for the timeline; vtrace report {word}   for charts")
+        console.note(_next_step(trace, operand(Path(archive))))
+
+
+def _next_step(trace: Trace, word: str) -> str:
+    """The commands to go on with: vtrace diagnose first where threads or processes may wait for each other."""
+    from vtrace.analysis.activity import MPI, OPENMP
+
+    classes = trace.regions["class"]
+    is_parallel = trace.locations.rows - int(trace.locations["helper"].sum()) > 1
+    if is_parallel or bool(((classes == MPI) | (classes == OPENMP)).any()):
+        return f"next: vtrace diagnose {word}   for what makes it slow; vtrace view {word}   for the timeline"
+    return f"next: vtrace view {word}   for the timeline; vtrace report {word}   for charts"
 
 
 def _findings(trace: Trace, part: Selection) -> list[Finding]:
