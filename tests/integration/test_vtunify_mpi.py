@@ -83,6 +83,26 @@ def test_samples(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_findings(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
+    """--diagnose prints and stores the findings of vtunify --diagnose; ranks other than 0 print nothing."""
+    alone = unify(heat, "-k", "--diagnose", "-o", tmp_path / "alone", "heat2d")
+    shared = unify_mpi(mpich, heat, "-k", "--diagnose", "-o", tmp_path / "all", "heat2d", ranks=ranks)
+    assert_same(tmp_path / "alone.trace", tmp_path / "all.trace")
+    assert shared.stderr == ""
+    assert shared.stdout.count("parallel efficiency") == 1
+    assert findings_in(shared.stdout) == findings_in(alone.stdout) != []
+    stored = tmp_path / "all.trace" / "vtrace" / "findings"
+    stored.unlink()
+    unify_mpi(mpich, tmp_path, "--diagnose", "all", ranks=ranks)  # of an archive that exists
+    assert stored.read_bytes() == (tmp_path / "alone.trace" / "vtrace" / "findings").read_bytes()
+
+
+def findings_in(text: str) -> list[str]:
+    """The lines after the summary of the archive, without the archive's name."""
+    return [re.sub(r"\S*(alone|all)(\.trace)?", "ARCHIVE", line) for line in text.splitlines()[1:]]
+
+
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_each_mpi(name: str, build: Builder, heat: Path, tmp_path: Path) -> None:
     """The wheel of mpi4py loads the library of the mpiexec that has started it."""
