@@ -22,7 +22,7 @@ from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix, Messages
 from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
 from vtrace.analysis.questions.mpi_replay import MpiReplay, Replayed
-from vtrace.analysis.questions.mpi_waits import calls_table, critical_table, delays_table, remarks, waits_table
+from vtrace.analysis.questions.mpi_waits import calls_table, critical_table, delays_table, doubt, remarks, waits_table
 from vtrace.analysis.questions.profile import CallTree, Profile, Slices
 from vtrace.analysis.questions.rma import Rma, synchronization
 from vtrace.analysis.selection import Selection
@@ -315,6 +315,7 @@ class Trace(Source):
         self, table: Table, found: Replayed, start: int | None, stop: int | None, locations: Sequence[int] | None
     ) -> Table:
         table.notes["caveats"] = self.caveats(locations, start, stop) + remarks(found)
+        table.notes |= {"doubt": doubt(found), "counts": found.counts}
         return table
 
     @_with_caveats

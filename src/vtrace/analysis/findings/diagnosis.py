@@ -15,7 +15,7 @@ from vtrace.analysis.findings.iteration_findings import iteration_findings
 from vtrace.analysis.findings.iterations import Iterations, iterations_of
 from vtrace.analysis.findings.mpi_findings import MpiAnswers, mpi_findings
 from vtrace.analysis.findings.run_facts import RunFacts
-from vtrace.analysis.findings.run_notes import limits, oversubscribed
+from vtrace.analysis.findings.run_notes import limits, oversubscribed, without_partners
 from vtrace.analysis.findings.thread_findings import thread_findings
 from vtrace.analysis.findings.thread_waits import ThreadWaits
 from vtrace.analysis.selection import Selection
@@ -67,6 +67,10 @@ def diagnose(trace: Any, window: Selection, iteration: str | None = None) -> Dia
     found.notes = [*limits(facts)]
     for table in (mpi.waits, mpi.delays, mpi.efficiencies) if mpi else ():
         found.notes += [line for line in table.notes["caveats"] if line not in found.notes]
+    if mpi and (silent := without_partners(facts, mpi.waits)):
+        found.notes.append(silent)
+    if mpi and (silent or mpi.waits.notes["doubt"]):
+        found.mpi = None
     found.notes += [*found.thread_waits.lines, *found.io_waits.lines]
     found.findings = _chosen(found)
     return found

@@ -13,6 +13,7 @@ import numpy as np
 from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO, MPI
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, who_ranks
+from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
@@ -194,12 +195,22 @@ def _transfer(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
     if loss <= 0:
         return
     path = int(np.argmax(mpi))
+    doubts = tuple(_not_transfer(facts, answers.waits))
     text = (
         f"messages and collective operations themselves take {span(loss)}, "
         f"most MPI time is in {place_text(facts.trace, facts.paths, path)}"
     )
     yield Finding(
         "transfer", loss, loss / facts.whole, text, facts.region(path), facts.source(path), facts.names(path),
-        facts.ranks_of(facts.rows), "", ESTIMATE, (), facts.window.start, facts.window.stop,
-        ("summary", "--only", "messages", "--only", "collectives"),
+        facts.ranks_of(facts.rows), "", BOUND if doubts else ESTIMATE, doubts,
+        facts.window.start, facts.window.stop, ("summary", "--only", "messages", "--only", "collectives"),
     )  # fmt: skip
+
+
+def _not_transfer(facts: RunFacts, waits: Table) -> Iterator[str]:
+    """Lines about calls whose waits are unknown, so that they count as transfer."""
+    if unfinished := died(facts.trace):
+        yield f"{unfinished}: waits in calls that did not end count as transfer"
+    counts = waits.notes["counts"]
+    if counts["unmatched_sends"] or counts["unmatched_receives"] or counts["unmatched_collectives"]:
+        yield "waits in calls without a partner count as transfer"

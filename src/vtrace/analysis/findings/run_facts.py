@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _WAITING = ("mpi/p2p", "mpi/collective", "mpi/rma", "mpi/management", "mpi/management/init",
             "mpi/management/finalize", "openmp/sync", "threads")  # fmt: skip
 """Activities in which a thread may wait for others."""
+_MAKERS = re.compile(r"p?mpix?_(comm|intercomm|cart|graph|dist_graph)_", re.IGNORECASE)
+"""Regions that make, free and ask communicators."""
 
 
 @dataclass
@@ -109,8 +112,12 @@ class RunFacts:
 
     @cached_property
     def management(self) -> Array:
-        """(paths,) bool: calls that begin, end and manage MPI."""
-        return np.isin(self.activity, [n for n, path in enumerate(ACTIVITIES) if path.startswith("mpi/management")])
+        """(paths,) bool: calls that begin, end and manage MPI, and those that make and free communicators. Some tools
+        call the latter collective operations; archives do not tell for whom they wait."""
+        found = np.isin(self.activity, [n for n, path in enumerate(ACTIVITIES) if path.startswith("mpi/management")])
+        makers = np.array([bool(_MAKERS.match(str(name))) for name in self.trace.regions["name"]] + [False], bool)
+        result: Array = found | (makers[self.paths["region"]] & (CLASS_OF[self.activity] == MPI))
+        return result
 
     def class_time(self, number: int) -> int:
         """ns of all threads in calls of a class."""

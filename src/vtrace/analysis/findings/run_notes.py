@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.run_facts import RunFacts
-from vtrace.console import some
+from vtrace.analysis.table import Table
+from vtrace.console import ranges, some
 from vtrace.io.archive.properties import CORES
 
+_MUCH = 0.05
 _MOST = 1 << 16
 """Cores of a list to count at most, since a damaged list may name any numbers."""
 
@@ -58,6 +61,48 @@ def limits(facts: RunFacts) -> Iterator[str]:
         yield f"ranks {missing} are missing in the archive: waits for them have no cause here"
     if trace.processes.rows > 1 and np.any(trace.processes["rank"] >= 0) and not facts.has_mpi:
         yield "no calls of MPI were recorded: waits of ranks for each other are unknown"
+    if unfinished := died(trace):
+        yield f"{unfinished}: waits in calls that did not end are unknown, and count as transfer"
+    yield from _makers(facts)
     if window.start is not None or window.stop is not None:
         yield "a part of the run: waits for calls outside of --from and --to are left out"
     yield from trace.caveats(**window.of_recording())
+
+
+def _makers(facts: RunFacts) -> Iterator[str]:
+    """A line if calls that make communicators and processes take a large part of the time of all threads."""
+    ends = [ACTIVITIES.index(f"mpi/management/{end}") for end in ("init", "finalize")]
+    times = np.where(facts.management & ~np.isin(facts.activity, ends), facts.exclusive(facts.rows), 0)
+    share = int(times.sum()) / facts.whole
+    if share >= _MUCH:
+        name = facts.region(int(np.argmax(times)))
+        yield (
+            f"{share:.0%} of the time is in calls that make communicators or processes, most in {name}: waits in them "
+            "are unknown"
+        )
+
+
+def died(trace: Any) -> str:
+    """Words about ranks that ended early while they used MPI, "" if all ended well, or if this is unknown."""
+    table = trace.not_recorded().intervals
+    rows = trace.definitions.ids["locations"].rows(table["location"][table["reason"].astype(str) == "process died"])
+    ranks = np.append(trace.processes["rank"], -1)[trace.places.process[rows]]
+    early = sorted({int(rank) for rank in ranks if rank >= 0})
+    if not early:
+        return ""
+    return f"rank {early[0]} ended early" if len(early) == 1 else f"ranks {ranges(early)} ended early"
+
+
+def without_partners(facts: RunFacts, waits: Table) -> str:
+    """A line if the archive has calls that communicate, and no messages or collective operations, as other tools
+    record them on request. The replay takes MPI_Finalize for an operation by the call alone."""
+    counts, activity, n = waits.notes["counts"], facts.activity, facts.numbers
+    ends = counts["messages"] + counts["unmatched_sends"] + counts["unmatched_receives"]
+    operations = counts["collectives"] + counts["unmatched_collectives"]
+    last = activity == ACTIVITIES.index("mpi/management/finalize")
+    if ends or operations > int(n["calls"][last[n["path"]]].sum()):
+        return ""
+    calls = [ACTIVITIES.index(name) for name in ("mpi/p2p", "mpi/collective")]
+    if not np.any((np.isin(activity, calls) & ~facts.management)[n["path"]]):
+        return ""
+    return "no messages and collective operations were recorded, only calls of MPI: waits and their causes are unknown"

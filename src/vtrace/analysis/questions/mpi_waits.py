@@ -81,7 +81,27 @@ def _rows(values: Array) -> Array:
 
 def remarks(found: Replayed) -> list[str]:
     """Lines about what the replay cannot know."""
-    return [*_lost(found), *_clocks(found)]
+    return [*filter(None, [doubt(found)]), *_lost(found), *_clocks(found)]
+
+
+def doubt(found: Replayed) -> str:
+    """A line if the replay may have joined sends and receives that do not belong together, "" otherwise: the n-th send
+    belongs to the n-th receive only if no call is missing before them. Where recording was off on all processes alike
+    both ends are missing, and all others have their partners."""
+    counts, trace = found.counts, found.trace
+    if not counts["unmatched_sends"] + counts["unmatched_receives"] + counts["unmatched_collectives"]:
+        return ""
+    gaps = trace.not_recorded().intervals
+    wanted = [text == "all" or "mpi" in text for text in map(str, gaps["class"].tolist())]
+    at = trace.definitions.ids["locations"].rows(gaps["location"])
+    followed = trace.ns(gaps["to"]) < np.append(found.sums["last"], 0)[at]
+    places = np.unique(at[np.array(wanted, bool) & (gaps["count"] != 0) & followed & (at >= 0)])
+    if not len(places):
+        return ""
+    return (
+        f"events are missing before others on {_many(len(places), 'location')}: it is unknown which messages and "
+        "collective operations belong together, so waits and their causes are unknown"
+    )
 
 
 def _many(number: int, what: str) -> str:
