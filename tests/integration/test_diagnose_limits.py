@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ BESIDE = ("omp_idle_threads", "io_wait_for_one_process")
 """Waits outside of calls, and those that are parts of other waits."""
 
 
-def sums(trace: Trace, rows: list[dict[str, Any]], paths: Table, column: str) -> Counter[Place]:
+def sums(trace: Trace, rows: Iterable[dict[str, Any]], paths: Table, column: str) -> Counter[Place]:
     """The sums of a column by location and names of the call path."""
     found, names = Counter[Place](), trace.regions["name"]
     for row in rows:
@@ -159,7 +160,7 @@ def test_inter_communicators(build: Builder, tmp_path: Path, program: str, ranks
     assert "mpi_latesender" in kinds(found)
     assert ("mpi_finalize_wait" in kinds(found)) <= (program == "mpi_connect.c"), "spawned processes end on their own"
     for one in found["findings"]:
-        assert not one["kind"] == "transfer" or not one["region"].startswith(("MPI_Comm_", "MPI_Intercomm_"))
+        assert one["kind"] != "transfer" or not one["region"].startswith(("MPI_Comm_", "MPI_Intercomm_"))
     assert has(found, "make communicators or processes, most in MPI_Comm_") == (program == "mpi_spawn.c")
 
 

@@ -107,6 +107,14 @@ class Trace(Source):
             wanted = {(name, window): _PREPARED[name]() for name in each if (name, window) not in self._answers}
             self._pass(wanted, window)
 
+    def scan_with(self, names: Collection[str], questions: Sequence[AnyQuestion], window: Selection) -> None:
+        """Answers questions about a selection in one pass, together with those of prepare(): the named methods, but for
+        a part of the run not those that need all events."""
+        possible = set(names) - (_WHOLE if window != Selection() else set())
+        wanted = {(name, window): _PREPARED[name]() for name in possible if (name, window) not in self._answers}
+        self.scan([*questions, *wanted.values()], **window.arguments())
+        self._answers |= wanted
+
     def _pass(self, wanted: dict[Any, AnyQuestion], selection: Selection) -> None:
         if wanted:
             self.scan(list(wanted.values()), **selection.arguments())

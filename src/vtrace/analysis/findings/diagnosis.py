@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from vtrace.analysis.activity import MPI
 from vtrace.analysis.findings.finding import Finding, archive_word, largest_first
 from vtrace.analysis.findings.general_findings import computation, io_time, tracing_time, uneven_work
 from vtrace.analysis.findings.io_waits import IoWaits
@@ -54,7 +56,9 @@ class Diagnosis:
 def diagnose(trace: Any, window: Selection, iteration: str | None = None) -> Diagnosis:
     """Reads the events of a selection, and finds losses. trace: a Trace. iteration: see iterations_of."""
     threads, files = ThreadWaits(), IoWaits()
-    facts = RunFacts.read(trace, window, threads, files)
+    waits = trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
+    names = ("critical_path", "profile") if waits else ()
+    facts = RunFacts.read(trace, window, threads, files, scan=partial(trace.scan_with, names))
     mpi = None
     if facts.has_mpi and trace.processes.rows > 1:
         mpi = MpiAnswers(

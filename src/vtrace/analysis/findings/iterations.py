@@ -113,12 +113,11 @@ def iterations_of(facts: RunFacts, name: str | None = None) -> Iterations | None
         row = _first_path(facts, wanted)
         calls = _ask(facts, wanted, None) if row else {}
         return _made(facts, row, _BASES[0], calls) if calls else None
-    masters = {*facts.masters.values()}
+    masters = [*facts.masters.values()]
     for row, basis in _repeated(facts):
         wanted = np.zeros(trace.regions.rows, bool)
         wanted[facts.paths["region"][row]] = True
-        calls = _ask(facts, wanted, facts.names(row))
-        calls = {at: times for at, times in calls.items() if at in masters}
+        calls = _ask(facts, wanted, facts.names(row), sorted(masters))
         covered = sum(int(times[-1, 1] - times[0, 0]) for times in calls.values())
         if calls and covered >= _COVERS * facts.running(list(calls)):
             made = _made(facts, row, basis, calls)
@@ -127,9 +126,11 @@ def iterations_of(facts: RunFacts, name: str | None = None) -> Iterations | None
     return None
 
 
-def _ask(facts: RunFacts, wanted: Array, path: tuple[str, ...] | None) -> dict[int, Array]:
-    question = RepeatedCalls(wanted, path)
-    facts.trace.scan([question], **facts.window.arguments())
+def _ask(
+    facts: RunFacts, wanted: Array, path: tuple[str, ...] | None, locations: list[int] | None = None
+) -> dict[int, Array]:
+    question, window = RepeatedCalls(wanted, path), facts.window
+    facts.trace.scan([question], window.locations if locations is None else locations, window.start, window.stop)
     return question.answer()
 
 

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,11 +44,16 @@ class RunFacts:
     times: Array
 
     @classmethod
-    def read(cls, trace: Source, window: Selection, *more: AnyQuestion) -> RunFacts:
+    def read(
+        cls, trace: Source, window: Selection, *more: AnyQuestion, scan: Callable[..., Any] | None = None
+    ) -> RunFacts:
         """Reads the events of a selection once. more: questions to answer in the same pass; their call paths have the
-        rows of paths."""
+        rows of paths. scan: reads the events for questions and a selection, and may answer others meanwhile."""
         tree, extent = CallTree(), Extent()
-        trace.scan([tree, extent, *more], **window.arguments())
+        if scan:
+            scan([tree, extent, *more], window)
+        else:
+            trace.scan([tree, extent, *more], **window.arguments())
         paths, numbers = tree.answer()
         profile = Table({**numbers, "region": paths["region"][numbers["path"]]})
         times = activity_times(trace, profile, extent.answer(), window)
