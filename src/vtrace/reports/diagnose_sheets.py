@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,13 +61,19 @@ def headline(found: Diagnosis) -> str:
     return f"{size}; {100 * one['parallel'][0]:.0f} % parallel efficiency = {' x '.join(parts)}"
 
 
-def lines(findings: list[Finding], processes: int) -> Iterator[str]:
-    """The findings as text, each with its evidence. processes: their number in the trace."""
+def lines(findings: list[Finding], processes: int, known: Sequence[str] = ()) -> Iterator[str]:
+    """The findings as text, each with its evidence. processes: their number in the trace. known: caveats that the
+    reader knows; the first finding with another caveat tells it."""
+    known = [*known]
     for number, one in enumerate(findings, 1):
         share = f"{100 * one.share:.1f} %"
         first = textwrap.wrap(f"{share}  {one.text}", _WIDTH, initial_indent=f"{number:>3}  ", subsequent_indent=_BELOW)
         yield from first
         yield from textwrap.wrap(_detail(one, processes), _WIDTH, initial_indent=_BELOW, subsequent_indent=_BELOW)
+        for line in one.caveats:
+            if line not in known:
+                known.append(line)
+                yield from textwrap.wrap(line, _WIDTH, initial_indent=_BELOW, subsequent_indent=_BELOW)
         yield f"{_BELOW}$ {one.command}"
 
 

@@ -5,7 +5,7 @@ cause, and transfers."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -14,6 +14,7 @@ from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, IO, MPI
 from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, who_ranks
 from vtrace.analysis.findings.run_notes import died
+from vtrace.analysis.questions.clock_bounds import ClockBounds
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
@@ -23,6 +24,7 @@ _CULPRIT = 0.15
 """The least share of a path's delays that makes a location one of its culprits."""
 _MOST = 20
 """Causes to look at."""
+_MOSTLY = 0.5
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains so much of the waits; otherwise processes take turns."""
 
@@ -50,14 +52,16 @@ class _Cause:
 def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
     """Findings of any size."""
     told: dict[tuple[int, int], int] = {}
+    clocks = ClockBounds(facts.trace)
     d = answers.delays
     row_of = {int(path): find_path(facts, _names(facts, d.paths, int(path))) for path in np.unique(d["waiting_path"])}
     for cause in islice(_causes(d), _MOST):
-        yield _delay(facts, answers.waits, d, cause)
+        rows = np.flatnonzero(_caused(facts, answers.waits, d, cause))
+        yield _judged(_delay(facts, answers.waits, d, cause), answers.waits, rows, clocks)
         for row in cause.rows.tolist():
             key = int(d["kind"][row]), row_of[int(d["waiting_path"][row])]
             told[key] = told.get(key, 0) + int(d["direct_ns"][row] + d["indirect_ns"][row])
-    yield from _other_waits(facts, answers.waits, told)
+    yield from _other_waits(facts, answers.waits, told, clocks)
     yield from _transfer(facts, answers)
 
 
@@ -124,11 +128,25 @@ def _waiters(facts: RunFacts, waits: Table, delays: Table, cause: _Cause) -> tup
     path = int(delays["waiting_path"][largest])
     if path <= 0:
         return (), ""
+    locations = np.unique(waits["location"][_caused(facts, waits, delays, cause)])
+    return facts.ranks_of(locations[~np.isin(locations, cause.locations)]), place_text(facts.trace, delays.paths, path)
+
+
+def _caused(facts: RunFacts, waits: Table, delays: Table, cause: _Cause) -> Array:
+    """(waits,) bool: the waits in the call paths that a cause delays."""
     wanted = {_names(facts, delays.paths, int(one)) for one in np.unique(delays["waiting_path"][cause.rows])}
     of_path = {p: _names(facts, waits.paths, int(p)) in wanted for p in np.unique(waits["path"])}
-    mine = np.array([of_path[p] for p in waits["path"]], bool)
-    locations = np.unique(waits["location"][mine])
-    return facts.ranks_of(locations[~np.isin(locations, cause.locations)]), place_text(facts.trace, delays.paths, path)
+    return np.array([of_path[p] for p in waits["path"]], bool)
+
+
+def _judged(one: Finding, waits: Table, rows: Array, clocks: ClockBounds) -> Finding:
+    """A finding about some waits: with a caveat if clocks may differ by more, and an estimate if by more than most."""
+    columns = (waits[name][rows] for name in ("location", "partner", "time_ns", "count"))
+    share, line = clocks.unsure(*columns)
+    if not line:
+        return one
+    certainty = ESTIMATE if share > _MOSTLY and one.certainty == EXACT else one.certainty
+    return replace(one, certainty=certainty, caveats=(*one.caveats, line))
 
 
 def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
@@ -157,7 +175,9 @@ _WORDS = {
 }
 
 
-def _other_waits(facts: RunFacts, waits: Table, told: dict[tuple[int, int], int]) -> Iterator[Finding]:
+def _other_waits(
+    facts: RunFacts, waits: Table, told: dict[tuple[int, int], int], clocks: ClockBounds
+) -> Iterator[Finding]:
     """Waits that no delay explains, by kind and call path."""
     first, member = group([waits["kind"], waits["path"]])
     sums = add_up(member, waits["time_ns"], len(first))
@@ -171,13 +191,14 @@ def _other_waits(facts: RunFacts, waits: Table, told: dict[tuple[int, int], int]
         place = place_text(facts.trace, waits.paths, path)
         words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
         partners = sorted({int(row) for row in waits["partner"][rows] if row >= 0})
-        yield Finding(
+        found = Finding(
             "mpi_wait", left, left / facts.whole, words.format(place=place, loss=span(left)),
             names[-1] if names else "", facts.region_source(waits.paths, path), names,
             facts.ranks_of(waits["location"][rows]), who_ranks(facts.trace, partners) if partners else "",
             BOUND if kind in waits.bounds else EXACT, (), facts.window.start, facts.window.stop,
             ("diagnose", "--about", "waits"),
         )  # fmt: skip
+        yield _judged(found, waits, rows, clocks)
 
 
 def _transfer(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:

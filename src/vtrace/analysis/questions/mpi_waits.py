@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vtrace.analysis.questions.clock_bounds import ClockBounds
 from vtrace.analysis.questions.mpi_replay import Replayed
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.matcher_abi import KINDS
@@ -136,19 +137,14 @@ def _clocks(found: Replayed) -> Iterable[str]:
             f"{_many(reversed_, 'message')} arrived before the send began, by {most:.6g} us at most: clocks differ, "
             "or messages are missing"
         )
-    bound = clock_bound(found)
-    total = int(found.waits["ns"].sum())
-    calls = int(found.waits["count"].sum())
-    if bound is None:
+    bounds, rows = ClockBounds(found.trace), found.waits
+    if not np.isfinite(bounds.bound):
         yield "the clocks of the hosts were aligned by real time only: waits between hosts may be wrong"
-    elif bound and calls and bound > total / calls:
-        yield f"clocks are known within {bound / 1e3:.6g} us, more than the mean wait ({total / calls / 1e3:.6g} us)"
-
-
-def clock_bound(found: Replayed) -> int | None:
-    """The largest error bound of the clocks, ns; 0: one clock, or unknown; None: some clock was never compared."""
-    clocks: Any = found.trace.vtrace.get("CLOCKS")
-    if not isinstance(clocks, dict):
-        return 0
-    bounds = [one.get("error_ns") for one in clocks.get("bounds") or [] if isinstance(one, dict)]
-    return None if None in bounds else max([int(clocks.get("error_ns") or 0), *(int(bound or 0) for bound in bounds)])
+        return
+    between = bounds.between(rows["location"].astype(np.int64), _rows(rows["partner"]))
+    apart = between > 0
+    mean = int(rows["ns"][apart].sum()) / max(1, int(rows["count"][apart].sum()))
+    if apart.any() and (bound := float(between[apart].max())) > mean:
+        yield (
+            f"clocks are known within {bound / 1e3:.6g} us, more than the mean wait between hosts ({mean / 1e3:.6g} us)"
+        )
