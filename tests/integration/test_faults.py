@@ -108,7 +108,9 @@ def unified(where: Path, pipe: Pipe, mpi: bool, died: bool | None) -> None:
     compare(trace, pipe.read(), mpi)
     told = [marker for marker in trace.markers if "without completing" in marker.text]
     assert died is None or bool(told) == died
-    assert json.loads(trace.properties["VTRACE::COVERAGE"])["complete"] == (not told)
+    complete = json.loads(trace.properties["VTRACE::COVERAGE"])["complete"]
+    # Hydra may kill a rank that has said that it ends, and still writes: then the ledger tells what is missing.
+    assert complete == (not told) or (died is None and not complete)
     assert names(where) == {"faults.trace", "pipe"}
 
 
