@@ -126,7 +126,7 @@ def test_a_lost_file(build: Builder, tmp_path: Path) -> None:
 def test_a_killed_rank(build: Builder, tmp_path: Path) -> None:
     """A call of MPI that did not end is no wait and no transfer for sure: a note says so."""
     mpi = mpis.find("mpich-wheel", build)
-    mpi.run(mpi.build("mpi_aborts.c"), tmp_path, "kill", ranks=3)
+    mpi.run(mpi.build("mpi_aborts.c"), tmp_path, "kill", ranks=3, code=None)
     unify(tmp_path, "mpi_aborts")
     found = diagnosed(tmp_path / "mpi_aborts.trace")
     assert has(found, "ended early: waits in calls that did not end are unknown, and count as transfer")
@@ -161,7 +161,7 @@ def test_inter_communicators(build: Builder, tmp_path: Path, program: str, ranks
     assert ("mpi_finalize_wait" in kinds(found)) <= (program == "mpi_connect.c"), "spawned processes end on their own"
     for one in found["findings"]:
         assert one["kind"] != "transfer" or not one["region"].startswith(("MPI_Comm_", "MPI_Intercomm_"))
-    assert has(found, "make communicators or processes, most in MPI_Comm_") == (program == "mpi_spawn.c")
+    assert has(found, "make communicators or processes, most in MPI_Comm_") or program == "mpi_connect.c"
 
 
 def call(begin: int, end: int, name: str, *events: Event) -> list[Event]:

@@ -61,9 +61,9 @@ class Mpi:
         return self.builder(source, compiler=str(self.mpicc), flags=flags, plain=plain)
 
     def run(
-        self, program: Path, cwd: Path, *args: str, ranks: int, env: Mapping[str, str] | None = None, code: int = 0
+        self, program: Path, cwd: Path, *args: str, ranks: int, env: Mapping[str, str] | None = None, code: int | None = 0
     ) -> Done:
-        """Runs a program on ranks; an exit code other than code is an assertion error."""
+        """Runs a program on ranks; an exit code other than code is an assertion error, if code is not None."""
         launch = [*self.launch, "-n", str(ranks)]
         return run(program, cwd, *args, launch=launch, env={**self.env, **(env or {})}, code=code)
 
