@@ -63,7 +63,7 @@ class Mpi:
     def run(
         self, program: Path, cwd: Path, *args: str, ranks: int, env: Mapping[str, str] | None = None, code: int | None = 0
     ) -> Done:
-        """Runs a program on ranks; an exit code other than code is an assertion error, if code is not None."""
+        """Runs a program on ranks; an exit code other than code (None: any) is an assertion error."""
         launch = [*self.launch, "-n", str(ranks)]
         return run(program, cwd, *args, launch=launch, env={**self.env, **(env or {})}, code=code)
 
