@@ -65,13 +65,13 @@ def own(stack: Sequence[str]) -> list[str]:
 def test_shares_and_callers(tmp_path: Path, python: str) -> None:
     """Each function is called by those that call it in the source; C functions between them stay; the time of each is
     the CPU time that the program has used there."""
-    for attempt in range(5):
+    for attempt in range(8):
         place = tmp_path / str(attempt)
         place.mkdir()
         used = [int(word) for word in sampled(place, python, "sampled.py", str(UNIT)).split()]
         found: list[dict[str, Any]] = samples(place, "py")
         heaviest = max(sample["weight"] for sample in found)
-        if heaviest < 5e7:  # a machine that was away for longer says little about a function
+        if heaviest < 3e7:  # a machine that was away for longer says little about a function
             break
     assert abs(sum(weights(found).values()) - sum(used)) < 0.1 * sum(used)
     time: Counter[str] = Counter()
@@ -84,8 +84,8 @@ def test_shares_and_callers(tmp_path: Path, python: str) -> None:
             if "Solver.key" in stack and "builtin_sorted" in sample["stack"]:
                 assert sample["stack"].index("Solver.key") < sample["stack"].index("builtin_sorted")
         assert not any(name.startswith("_PyEval_EvalFrameDefault") for name in sample["stack"][3:]), sample["stack"]
-    for function, units in SHARES.items():
-        assert abs(time[function] - units * UNIT * 1e9) < 0.15 * units * UNIT * 1e9 + max(4e7, heaviest), time
+    for function, units in SHARES.items():  # a sample at the begin or end of a function may stand for another one
+        assert abs(time[function] - units * UNIT * 1e9) < 0.15 * units * UNIT * 1e9 + max(4e7, 2 * heaviest), time
 
 
 def test_profile(tmp_path: Path) -> None:

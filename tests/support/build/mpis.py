@@ -61,7 +61,13 @@ class Mpi:
         return self.builder(source, compiler=str(self.mpicc), flags=flags, plain=plain)
 
     def run(
-        self, program: Path, cwd: Path, *args: str, ranks: int, env: Mapping[str, str] | None = None, code: int | None = 0
+        self,
+        program: Path,
+        cwd: Path,
+        *args: str,
+        ranks: int,
+        env: Mapping[str, str] | None = None,
+        code: int | None = 0,
     ) -> Done:
         """Runs a program on ranks; an exit code other than code (None: any) is an assertion error."""
         launch = [*self.launch, "-n", str(ranks)]
