@@ -199,14 +199,7 @@ def test_a_failure_ends_all() -> None:
                 raise VtraceError("the disk is full")
 
         try:
-            work_on(
-                ranks,
-                1,
-                [*range(3)] if ranks.rank else [],
-                item,
-                lambda number: (3 - number) << 20,
-                lambda amount: None,
-            )
+            work_on(ranks, 1, [*range(3)] if ranks.rank else [], item, lambda number: 3 - number, lambda amount: None)
         except VtraceError as error:
             return str(error)
         return ""

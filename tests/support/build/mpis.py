@@ -61,14 +61,9 @@ class Mpi:
         return self.builder(source, compiler=str(self.mpicc), flags=flags, plain=plain)
 
     def run(
-        self,
-        program: Path,
-        cwd: Path,
-        *args: str,
-        ranks: int,
-        env: Mapping[str, str] | None = None,
+        self, program: Path, cwd: Path, *args: str, ranks: int, env: Mapping[str, str] | None = None,
         code: int | None = 0,
-    ) -> Done:
+    ) -> Done:  # fmt: skip
         """Runs a program on ranks; an exit code other than code (None: any) is an assertion error."""
         launch = [*self.launch, "-n", str(ranks)]
         return run(program, cwd, *args, launch=launch, env={**self.env, **(env or {})}, code=code)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The events of the otf2 package's reader, in a fifth of the time: most are an Enter or a Leave without attributes."""
+"""The events of the otf2 package's reader, in a third of the time: most are an Enter or a Leave without attributes."""
 
 from __future__ import annotations
 

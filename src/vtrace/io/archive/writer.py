@@ -61,8 +61,8 @@ def _umask() -> int:
 
 
 def _repeat(paths: list[str]) -> None:
-    """Makes all files equal to the first: hard links, which take neither an inode nor a fifth of a small file's time,
-    where the file system has them and a file may have one more."""
+    """Makes all files equal to the first: hard links, which need no inode, where the file system has them and a file
+    may have one more."""
     source = paths[0] if paths else ""
     for path in paths[1:]:
         try:
