@@ -3,6 +3,7 @@
    its sampling timer: these functions go on waiting then. The next sample that the thread takes stands for the time up to
    then. A signalfd for all signals leaves out this signal. */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <time.h>
@@ -66,7 +67,10 @@ VT_CALL_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const stru
     if (!vt_sample_is_on()) return real(set, info, most);
     if (!most) return wait_info(set, info);
     if (!info) info = &own;
-    long long until = monotonic() + most->tv_sec * SECOND + most->tv_nsec;
+    long long until;
+    if (__builtin_mul_overflow((long long)most->tv_sec, SECOND, &until) ||
+        __builtin_add_overflow(until, monotonic() + most->tv_nsec, &until))
+        until = LLONG_MAX;
     int number = real(set, info, most);
     while (number > 0 && vt_sample_passes(info)) {
         long long left = until - monotonic();
@@ -92,7 +96,7 @@ VT_CALL_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
     int (*real)(int, const sigset_t *, int), ours = vt_sample_signal();
     sigset_t rest;
     *(void **)&real = vt_call_next(&call);
-    if (!ours || !set || sigismember(set, ours) != 1) return real(fd, set, flags);
+    if (!ours || sigismember(set, ours) != 1) return real(fd, set, flags);
     if (!has_all(set)) {
         vt_sample_give_signal();
         return real(fd, set, flags);
