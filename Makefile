@@ -69,7 +69,7 @@ pictures: setup ## Take the pictures of the docs, from a run of examples/heat2d
 # gcc's analyzer, without leaks, since memory that a table keeps looks like a leak. csrc/mpiwrap needs a generated part.
 SHIM = $(VENV)/analyzed
 ANALYZED = $(filter-out csrc/mpiwrap/%,$(wildcard csrc/*/*.c))
-ANALYZE = gcc -std=gnu11 -O1 -fanalyzer -Wno-analyzer-malloc-leak -Werror -DVT_VERSION='""' \
+ANALYZE = gcc -std=gnu11 -O1 -Wall -Wextra -fanalyzer -Wno-analyzer-malloc-leak -Werror -DVT_VERSION='""' \
   -Icsrc -Icsrc/mpiwrap -I$(SHIM) -I$(VENV)/include -c -o /dev/null
 
 lint: setup ## Check style, types, layout and, by gcc's analyzer, C

@@ -19,7 +19,9 @@ RUNS = 20
 def prepare(work: Path) -> None:
     """Builds the program with the sources of the runtime, so that it can call the handler's work."""
     csrc = HERE.parent / "csrc"
-    sources = [path for folder in ("core", "funwrap", "sampling") for path in sorted((csrc / folder).glob("*.c"))]
+    sources = [
+        path for folder in ("core", "funwrap", "sampling", "providers") for path in sorted((csrc / folder).glob("*.c"))
+    ]
     build("gcc", "-O2", "-w", HERE / "sampling.c", *sources, "-o", "sampling", "-lpthread", "-ldl", cwd=work)
     build("vtrace-cc", "-vt:seq", "-O2", HERE / "empty.c", "-o", "empty_sampled", cwd=work)
 
