@@ -116,6 +116,7 @@ CORE_LAYERS = [
         "function_patterns",
         "region_groups",
         "limits",
+        "counter_groups",
     },
     {"process", "thread", "end", "signal", "vfork", "record"},
     {"regions"},

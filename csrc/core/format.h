@@ -99,6 +99,8 @@ enum vt_class {
     X(COMM_DESTROY, 29, 0, COLLECTIVE, comm, "")                                                                       \
     X(METRIC, 40, 1, METRIC, metric, "value") /* in the type of its definition */                                      \
     X(ATTRIBUTE, 41, 1, ATTRIBUTE, attribute, "value") /* in the type of its definition; of the next event */          \
+    X(METRIC_GROUP, 42, 7, METRIC, metric_group, "value1 value2 value3 value4 value5 value6 value7") /* of counters */ \
+    /* read at one moment; behind the values of the group 0 */                                                         \
     X(RMA_WIN_CREATE, 48, 0, RMA, window, "")                                                                          \
     X(RMA_WIN_DESTROY, 49, 0, RMA, window, "")                                                                         \
     X(RMA_COLL_BEGIN, 50, 0, RMA, NONE, "")                                                                            \
@@ -302,7 +304,10 @@ enum vt_lost {
     X(COMM_GRID, 31, "id:id lengths:u32[] periodic:u64") /* of MPI_Cart_create, written by its rank 0; bit n: */       \
     /* dimension n is periodic */                                                                                      \
     X(COMM_PEER, 32, "id:id peer:id leader:u32") /* of MPI_Intercomm_create, written by the leader of each side: */    \
-    /* peer communicator, and rank of the other leader in it */
+    /* peer communicator, and rank of the other leader in it */                                                        \
+    X(METRIC_GROUP, 33, "id:id names:list units:list descriptions:list modes:text at_calls:bool") /* of at most 7 */   \
+    /* counters with unsigned values; modes: a letter each, as of METRIC; at_calls: read at enters and leaves, */      \
+    /* else by time */
 /* clang-format on */
 enum vt_definition {
 #define VT_DEFINITION_ENUM(name, number, values) VT_D_##name = number,

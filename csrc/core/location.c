@@ -20,6 +20,7 @@ _Thread_local struct vt_location *vt_own_location __attribute__((tls_model("init
 _Thread_local int vt_closing __attribute__((tls_model("initial-exec")));
 _Thread_local struct vt_write_cursor *vt_cursor __attribute__((tls_model("initial-exec")));
 _Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
+int vt_sees_records;
 struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
 struct vt_frame vt_no_frame = {.at = UINTPTR_MAX};
 

@@ -134,6 +134,7 @@ struct vt_location {
     uint32_t filter[VT_FILTER_SLOTS];
     struct vt_scratch scratch; /* used with the lock held */
     struct vt_sample_stream samples;
+    struct vt_thread_counters *counters; /* csrc/providers/counters.c; NULL: none */
 };
 
 _Static_assert(offsetof(struct vt_location, last) == offsetof(struct vt_location, write_cursor.last),
@@ -148,6 +149,8 @@ extern struct vt_frame vt_no_frame;
 extern _Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
 /* 1: this thread ends the program and completes the stacks of other threads in the remaining room of their chunks. */
 extern _Thread_local int vt_closing __attribute__((tls_model("initial-exec")));
+/* 1: threads have no write cursor, so that vt_write sees each record. */
+extern int vt_sees_records;
 /* The location of the calling thread; NULL: none yet. */
 extern _Thread_local struct vt_location *vt_own_location __attribute__((tls_model("initial-exec")));
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 #include "clock.h"
+#include "counter_groups.h"
 #include "location.h"
 #include "module.h"
 #include "process.h"
@@ -11,15 +12,24 @@
 #include "switch.h"
 #include "thread.h"
 
+/* Counts the calls of a watched region. Writes records at which counters are read; then returns 1. */
+static int see(struct vt_location *l, const uint64_t *words, unsigned n)
+{
+    uint32_t what = (uint32_t)words[0];
+    if (what == VT_READ(vt_window_enters[0]) || what == VT_READ(vt_window_enters[1])) vt_window_enter(l, what);
+    enum vt_kind kind = vt_groups_want(words, n);
+    if (!kind) return 0;
+    vt_groups_write(l, kind, words, n);
+    if (VT_READ(vt_window_leave)) vt_window_wrote(vt_location_to_record(0), words, n);
+    return 1;
+}
+
 void vt_write(uint64_t *words, unsigned n)
 {
     struct vt_location *l = vt_own_location;
     if (VT_UNLIKELY(!l || VT_READ(l->busy)))
         if (!(l = vt_location_to_record(vt_events_in(words, n)))) return;
-    if (VT_UNLIKELY(vt_window_watches)) {
-        uint32_t what = (uint32_t)words[0];
-        if (what == VT_READ(vt_window_enters[0]) || what == VT_READ(vt_window_enters[1])) vt_window_enter(l, what);
-    }
+    if (VT_UNLIKELY(vt_sees_records) && see(l, words, n)) return;
     vt_busy_begin(l);
     uint64_t now = vt_now(), dt = now - l->last, *at = l->cursor;
     if (VT_UNLIKELY(at + n > VT_READ(l->limit) || dt >> 32)) vt_put(l, words, n, now);

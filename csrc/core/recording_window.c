@@ -50,7 +50,7 @@ static void prepare(struct moment *m, const char *text, char *name)
     m->region = name;
     m->calls = (int64_t)value;
     atomic_store(&m->left, (int64_t)value);
-    vt_window_watches = 1;
+    vt_window_watches = vt_sees_records = 1;
 }
 
 /* Reads the moments from the settings. Call this function after vt_settings_read, and before the program's own code

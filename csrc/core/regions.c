@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 #include "call.h"
+#include "counter_groups.h"
 #include "define.h"
 #include "location.h"
 #include "msgpack.h"
@@ -46,6 +47,7 @@ uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, cons
     uint32_t id = l ? new_region() : 0;
     if (!id) return 0;
     vt_size_region(id, paradigm, role);
+    vt_groups_region(id, paradigm, role);
     struct vt_mp m = begin_region(l, 7, VT_D_REGION, id, name, file ? strlen(file) : 0);
     vt_mp_uint(&m, paradigm);
     vt_mp_uint(&m, role);
@@ -61,6 +63,7 @@ uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, u
     uint32_t id = l ? new_region() : 0;
     if (!id) return 0;
     vt_size_region(id, paradigm, role);
+    vt_groups_region(id, paradigm, role);
     struct vt_mp m = begin_region(l, 6, VT_D_REGION_AT, id, name, 0);
     vt_mp_uint(&m, paradigm);
     vt_mp_uint(&m, role);

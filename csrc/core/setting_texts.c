@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of settings that are words: yes or no, a moment (VT_START_AFTER, VT_STOP_AFTER), a signal (VT_RING_SIGNAL), a
-   rate (VT_SAMPLE_RATE), an event (VT_SAMPLE_EVENT), patterns (VT_FUNCTIONS). */
+   rate (VT_SAMPLE_RATE), names (VT_SAMPLE_EVENT, VT_METRICS), patterns (VT_FUNCTIONS). */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ void vt_setting_show_rate(struct vt_text *t, uint64_t ns)
     if (!is_rate) vt_text_add(t, units[unit].name);
 }
 
-void vt_setting_read_event(int speaks, const char *name, char *into, size_t bytes)
+void vt_setting_read_words(int speaks, const char *name, char *into, size_t bytes)
 {
     const char *text = getenv(name);
     into[0] = 0;

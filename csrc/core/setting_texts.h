@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of settings that are words: yes or no, a moment (VT_START_AFTER, VT_STOP_AFTER), a signal (VT_RING_SIGNAL), a
-   rate (VT_SAMPLE_RATE), an event (VT_SAMPLE_EVENT), patterns (VT_FUNCTIONS). */
+   rate (VT_SAMPLE_RATE), names (VT_SAMPLE_EVENT, VT_METRICS), patterns (VT_FUNCTIONS). */
 #ifndef VT_SETTING_TEXTS_H
 #define VT_SETTING_TEXTS_H
 
@@ -26,7 +26,7 @@ int vt_setting_signal(const char *name);
    invalid. */
 void vt_setting_read_moment(int speaks, const char *name, char *into, size_t bytes);
 void vt_setting_read_signal(int speaks, const char *name, char *into, size_t bytes);
-void vt_setting_read_event(int speaks, const char *name, char *into, size_t bytes);
+void vt_setting_read_words(int speaks, const char *name, char *into, size_t bytes);
 void vt_setting_read_patterns(int speaks, const char *name, char *into, size_t bytes);
 /* Checks that the settings are consistent; removes a VT_STOP_AFTER that is not later than VT_START_AFTER. */
 void vt_setting_texts_check(struct vt_settings *set);

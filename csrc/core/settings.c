@@ -27,7 +27,7 @@ enum setting_type {
     PATH,
     SIGNAL,
     MOMENT,
-    EVENT,
+    WORDS,
     PATTERNS
 };
 enum leaves { NOTHING, PART, WHOLE };
@@ -208,7 +208,7 @@ static void read_text(struct vt_settings *set, const struct setting *s)
     char *into = (char *)set + s->offset;
     if (s->type == PATH) vt_place_read_path(s->name, into, s->bytes);
     else if (s->type == SIGNAL) vt_setting_read_signal(set->speaks, s->name, into, s->bytes);
-    else if (s->type == EVENT) vt_setting_read_event(set->speaks, s->name, into, s->bytes);
+    else if (s->type == WORDS) vt_setting_read_words(set->speaks, s->name, into, s->bytes);
     else if (s->type == PATTERNS) vt_setting_read_patterns(set->speaks, s->name, into, s->bytes);
     else if (s->type == MOMENT) vt_setting_read_moment(set->speaks, s->name, into, s->bytes);
 }

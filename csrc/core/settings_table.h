@@ -76,6 +76,9 @@ NUMBER(VT_SAMPLE_CLOCK, sample_clock, SAMPLECLOCK, VT_SAMPLE_CLOCK_CPU, 0, UINT6
 NUMBER(VT_SAMPLE_SECTIONS, sample_sections, YESNO, 0, 0, 1, NOTHING, "instant-profiler.md",
        "sample only between the program's calls of fipp_start and fipp_stop")
 
+NUMBER(VT_METRICS_INTERVAL, metrics_interval, RATE, 100 * 1000 * 1000, 0, UINT64_MAX, NOTHING, "counters.md",
+       "time between two readings of counters of the whole process or node (100ms, 2s), or readings per second", "100ms")
+
 TEXT(VT_FILE_PREFIX, prefix, 256, PLACE, NOTHING, "",
      "name of the files; a directory before the name is created and replaces VT_PFORM_GDIR",
      "the program's name without .out or .exe")
@@ -94,9 +97,15 @@ TEXT(VT_FUNCTIONS, functions, 4096, PATTERNS, WHOLE, "functions.md",
 TEXT(VT_GROUPS_SPEC, groups_spec, 512, PATH, NOTHING, "filter.md", "file that puts functions into groups", "none")
 TEXT(VT_RING_SIGNAL, ring_signal, 32, SIGNAL, NOTHING, "",
      "signal upon which VT_MODE=RING writes what it keeps: USR1, USR2, RTMIN+n...", "none")
-TEXT(VT_SAMPLE_EVENT, sample_event, 64, EVENT, NOTHING, "sampling.md",
+TEXT(VT_SAMPLE_EVENT, sample_event, 64, WORDS, NOTHING, "sampling.md",
      "with VT_SAMPLE_CLOCK=perf: the event of Linux, and after how many a sample is taken (page-faults:100)",
      "task-clock, with VT_SAMPLE_RATE")
+TEXT(VT_METRICS, metrics, 2048, WORDS, NOTHING, "counters.md",
+     "counters that are read at enters and leaves: names as in vtrace counters, separated by VT_METRICS_SEP", "none")
+TEXT(VT_METRICS_SEP, metrics_separator, 16, WORDS, NOTHING, "counters.md", "characters between the names of VT_METRICS",
+     ":")
+TEXT(VT_METRICS_AT, metrics_at, 64, WORDS, NOTHING, "counters.md",
+     "calls at which counters are read: mpi, openmp, user (regions), threads, io, separated by :", "mpi:openmp:user")
 TEXT(VT_START_AFTER, start_after, 256, MOMENT, PART, "recording-less.md",
      "record from here on: seconds (10, 0.5s) or a call of a region (NAME:100)", "the program's start")
 TEXT(VT_STOP_AFTER, stop_after, 256, MOMENT, PART, "",

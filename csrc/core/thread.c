@@ -71,12 +71,13 @@ const char *vt_thread_helper(void) { return helped; }
 static void (*_Atomic shim_at_end)(void);
 void vt_at_thread_end(void (*call)(void)) { atomic_store(&shim_at_end, call); }
 
-static void (*_Atomic on_begin)(struct vt_location *), (*_Atomic on_end)(struct vt_location *);
+/* The parts of the runtime that follow threads. */
+static struct vt_thread_follower *_Atomic followers;
 
-void vt_on_threads(void (*begins)(struct vt_location *l), void (*ends)(struct vt_location *l))
+void vt_on_threads(struct vt_thread_follower *follower)
 {
-    atomic_store(&on_begin, begins);
-    atomic_store(&on_end, ends);
+    follower->next = atomic_load(&followers);
+    atomic_store(&followers, follower);
 }
 
 static void (*_Atomic before_exec)(void), (*_Atomic after_exec)(void);
@@ -101,8 +102,7 @@ void vt_after_exec(void)
 
 void vt_thread_began(struct vt_location *l)
 {
-    void (*begins)(struct vt_location *) = atomic_load(&on_begin);
-    if (begins) begins(l);
+    for (struct vt_thread_follower *f = atomic_load(&followers); f; f = f->next) f->begins(l);
 }
 
 /* Destructor of a pthread key. The end is written in the second round of destructors, after the records of other
@@ -116,8 +116,8 @@ static void on_thread_end(void *location)
         l->late = 1;
         if (!pthread_setspecific(at_end, l)) return;
     }
-    void (*call)(void) = atomic_load(&shim_at_end), (*ends)(struct vt_location *) = atomic_load(&on_end);
-    if (ends) ends(l);
+    void (*call)(void) = atomic_load(&shim_at_end);
+    for (struct vt_thread_follower *f = atomic_load(&followers); f; f = f->next) f->ends(l);
     if (call) call();
     if (atomic_load(&vt_process.state) == VT_ON) tell_name(l);
     if (l->begun) vt_write_2(VT_HEAD(VT_K_THREAD_END, 1, 0), l->begun);
@@ -268,7 +268,7 @@ struct vt_location *vt_location_new(uint32_t thread)
 void vt_location_here(struct vt_location *l)
 {
     vt_own_location = l;
-    vt_cursor = l && vt_clock_is_counter && !vt_window_watches ? &l->write_cursor : NULL;
+    vt_cursor = l && vt_clock_is_counter && !vt_sees_records ? &l->write_cursor : NULL;
 }
 
 /* Handles an event that comes while its thread is recording. The event of a signal handler is lost and counted; returns

@@ -19,8 +19,12 @@ struct vt_location *vt_location_to_record(unsigned events);
 int vt_thread_start(void);
 /* Makes vtrace detect the end of the calling thread, whose location is l. */
 void vt_thread_watch(struct vt_location *l);
-/* Registers functions that run in each thread after it has got its location, and at its end. */
-void vt_on_threads(void (*begins)(struct vt_location *l), void (*ends)(struct vt_location *l));
+/* Registers functions that run in each thread after it has got its location, and at its end. Called by constructors. */
+struct vt_thread_follower {
+    void (*begins)(struct vt_location *l), (*ends)(struct vt_location *l);
+    struct vt_thread_follower *next; /* of those registered before */
+};
+void vt_on_threads(struct vt_thread_follower *follower);
 /* Registers functions that run before the calling thread calls exec, and after an exec that failed. */
 void vt_on_exec(void (*before)(void), void (*failed)(void));
 /* Call the registered functions. */

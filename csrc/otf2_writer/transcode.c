@@ -300,6 +300,18 @@ static int metric(struct pass *p, uint64_t t, uint32_t what, const uint64_t *val
     return WRITE(p, Metric, t, global, 1, type, values);
 }
 
+static int metric_group(struct pass *p, uint64_t t, uint32_t what, const uint64_t *values)
+{
+    enum { U64 = VT_OTF2_TYPE_UINT64 };
+    static const uint8_t types[] = {U64, U64, U64, U64, U64, U64, U64};
+    uint32_t global = mapped(p, p->maps->metrics, p->maps->nmetrics, VT_ID(what));
+    uint32_t size = VT_ID(what) < p->maps->nmetric_sizes ? p->maps->metric_sizes[VT_ID(what)] : 0;
+    if (global == VT_UNMAPPED) return VT_OK;
+    if (!size || size > sizeof types) return vt_fail(p->error, VT_BAD_DATA, "%u is no group of counters", VT_ID(what));
+    const void *all = values;
+    return WRITE(p, Metric, t, global, (uint8_t)size, types, all);
+}
+
 static int flush(struct pass *p, uint64_t t, uint64_t ticks)
 {
     int early = 0;
@@ -383,6 +395,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_COMM_CREATE:
     case VT_K_COMM_DESTROY: return collective(p, t, what, w);
     case VT_K_METRIC: return metric(p, t, what, w);
+    case VT_K_METRIC_GROUP: return metric_group(p, t, what, w);
     case VT_K_ENTER_ALLOC:
     case VT_K_ENTER_FREE:
     case VT_K_ENTER_REALLOC:

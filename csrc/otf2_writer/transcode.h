@@ -81,6 +81,7 @@ struct vt_maps {
     const uint32_t *comm_ranks; /* by local id: rank of the process itself */
     const uint32_t *metrics; /* by local id */
     const uint8_t *metric_types; /* OTF2_Type */
+    const uint8_t *metric_sizes; /* by local id of a group of metrics: their number; 0: not a group */
     const uint32_t *windows, *window_peer_offset; /* by local id, as of communicators */
     const uint32_t *rank_groups, *files, *handles; /* by local id */
     const uint32_t *strings; /* by local id: OTF2's strings */
@@ -94,7 +95,7 @@ struct vt_maps {
     const uint64_t *knot_ticks, *knot_ns; /* at least two, ticks ascending, ns not descending */
     const uint64_t *shift_ns, *shifts; /* from shift_ns on the clock is put forward by shifts; ascending; may be none */
     uint64_t nfunctions, naddresses, nregions, ncomms, nmetrics, nwindows, nrank_groups, nfiles, nhandles, nstrings,
-        nattributes;
+        nattributes, nmetric_sizes;
     uint64_t nuser_comms, nuser_peers, ncomm_ranks, nknots, nteams, nteam_members, nshifts;
     uint32_t unknown_region;
     uint32_t heap_attributes; /* OTF2 id of the first of enum vt_heap_attribute, VT_UNMAPPED: none */

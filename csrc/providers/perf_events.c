@@ -76,9 +76,25 @@ int vt_perf_find(const char *name, size_t length, struct vt_perf_event *found)
     return find_raw(name, length, found);
 }
 
-static long open_event(struct perf_event_attr *attributes)
+int vt_perf_is_of_kernel(const struct vt_perf_event *event) { return event->type == PERF_TYPE_SOFTWARE; }
+
+const char *vt_perf_meaning(const char *name, size_t length)
 {
-    return vt_sys(SYS_perf_event_open, (long)attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        if (strlen(events[i].name) != length || memcmp(events[i].name, name, length)) continue;
+        while (!events[i].meaning) i--;
+        return events[i].meaning;
+    }
+    return "event of the processor";
+}
+
+/* Leaves out the kernel part of the event if the kernel does not allow that part. */
+static long open_event(struct perf_event_attr *attributes, long leader)
+{
+    long fd = vt_sys(SYS_perf_event_open, (long)attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC, 0);
+    if (fd != -EACCES && fd != -EPERM) return fd;
+    attributes->exclude_kernel = 1;
+    return vt_sys(SYS_perf_event_open, (long)attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC, 0);
 }
 
 /* Programs expect the lowest free descriptors for themselves, and standard ones below 3. */
@@ -102,11 +118,20 @@ long vt_perf_open(const struct vt_perf_event *event, uint64_t period)
     attributes.disabled = period > 0;
     attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
     attributes.exclude_hv = 1;
-    long fd = open_event(&attributes);
-    if (fd == -EACCES || fd == -EPERM) {
-        attributes.exclude_kernel = 1;
-        fd = open_event(&attributes);
-    }
+    long fd = open_event(&attributes, -1);
+    return fd < 0 ? fd : move_high(fd);
+}
+
+long vt_perf_count(const struct vt_perf_event *event, long leader)
+{
+    struct perf_event_attr attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.size = sizeof attributes;
+    attributes.type = event->type;
+    attributes.config = event->config;
+    attributes.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+    attributes.exclude_hv = 1;
+    long fd = open_event(&attributes, leader);
     return fd < 0 ? fd : move_high(fd);
 }
 

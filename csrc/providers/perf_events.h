@@ -18,10 +18,18 @@ struct vt_perf_event {
 /* Finds an event: one of the software and hardware events of the kernel, or rHEX, a raw event of the processor. name
    need not end with 0. Returns 0 for an unknown name. */
 int vt_perf_find(const char *name, size_t length, struct vt_perf_event *found);
+/* Returns 1 for an event that the kernel counts, 0 for one of the processor. */
+int vt_perf_is_of_kernel(const struct vt_perf_event *event);
+/* Returns what such an event counts, in words. */
+const char *vt_perf_meaning(const char *name, size_t length);
 /* Opens an event of the calling thread, without its kernel part if the kernel does not allow that. period: 0, or the
    number of events after which the kernel sends a signal; such an event begins with PERF_EVENT_IOC_REFRESH. Returns a
    descriptor above those that the program's own opens return, with close-on-exec, or -errno. */
 long vt_perf_open(const struct vt_perf_event *event, uint64_t period);
+/* Opens an event that counts for the calling thread, in the group of the event `leader`; -1: in a group of its own. A read
+   of the leader gives the number of events, the ns that the group was enabled and running, and the values. Returns as
+   vt_perf_open. */
+long vt_perf_count(const struct vt_perf_event *event, long leader);
 /* Returns why vt_perf_open has failed. error: -errno. */
 const char *vt_perf_reason(long error);
 

@@ -198,6 +198,8 @@ static void end(struct vt_location *l)
         vt_warn("the program has closed a descriptor of vtrace: the samples of a thread end there");
 }
 
+static struct vt_thread_follower follower = {.begins = begin, .ends = end};
+
 static void stop_all(void)
 {
     uint32_t n = atomic_load(&vt_process.locations);
@@ -366,7 +368,7 @@ __attribute__((constructor)) static void start(void)
         atomic_store(&vt_process.unsampled, vt_process.set.sample_sections != 0);
         atomic_store(&on, 1);
         vt_python_look();
-        vt_on_threads(begin, end);
+        vt_on_threads(&follower);
         if (rate.clock == VT_SAMPLE_CLOCK_PERF) vt_on_exec(before_exec, exec_failed);
         pthread_atfork(before_fork, in_parent, in_child);
         vt_code_map_start();

@@ -135,7 +135,8 @@ def _write_metrics(writer: Any, strings: _Strings, d: Definitions) -> None:
         )  # fmt: skip
     for number, known in enumerate(d.metric_classes):
         kind = _otf2.RECORDER_KIND_CPU if known.threads else _otf2.RECORDER_KIND_UNKNOWN
-        _otf2.GlobalDefWriter_WriteMetricClass(writer, number, list(known.metrics), _otf2.METRIC_ASYNCHRONOUS, kind)
+        occurrence = getattr(_otf2, f"METRIC_{known.occurrence}")
+        _otf2.GlobalDefWriter_WriteMetricClass(writer, number, list(known.metrics), occurrence, kind)
 
 
 def _write_io(writer: Any, strings: _Strings, d: Definitions) -> None:

@@ -143,7 +143,7 @@ class Attribute:
     type: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class Metric:
     """A value over time. value_type: "u", "i" or "f"; mode: OTF2's name (ACCUMULATED_START, ABSOLUTE_NEXT ...)."""
 
@@ -156,10 +156,12 @@ class Metric:
 
 @dataclass
 class MetricClass:
-    """Metrics with values in one event. threads: recorded by threads, not by a location of type METRIC."""
+    """Metrics with values in one event. threads: recorded by threads, not by a location of type METRIC. occurrence: a name
+    of OTF2_MetricOccurrence."""
 
     metrics: Sequence[int]
     threads: bool = True
+    occurrence: str = "ASYNCHRONOUS"
 
 
 @dataclass

@@ -61,6 +61,8 @@ class Maps:
     metrics: U4 = field(default_factory=empty4)
     """By local id; metric_types has OTF2's types (UINT64 4, INT64 8, DOUBLE 10)."""
     metric_types: U1 = field(default_factory=empty1)
+    metric_sizes: U1 = field(default_factory=empty1)
+    """By local id of a group of metrics: their number; 0: not a group."""
     windows: U4 = field(default_factory=empty4)
     """By local id, like the next three; events of unmapped ids are left out, and counted."""
     window_peer_offset: U4 = field(default_factory=empty4)
@@ -168,6 +170,7 @@ _TABLES = (
     ("shift_ns", "nshifts", "shifts"), ("rank_groups", "nrank_groups", ""), ("files", "nfiles", ""),
     ("handles", "nhandles", ""), ("strings", "nstrings", ""), ("user_comms", "nuser_comms", ""),
     ("user_peers", "nuser_peers", ""), ("comm_ranks", "ncomm_ranks", ""),
+    ("metric_sizes", "nmetric_sizes", ""),
 )  # fmt: skip
 """An array of struct vt_maps, its length, and another array of this length."""
 _MAY_LACK = {"comm_peer_offset", "window_peer_offset", "user_regions"}

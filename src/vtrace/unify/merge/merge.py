@@ -30,7 +30,7 @@ from vtrace.unify.merge.communicators import (
 from vtrace.unify.merge.context_tree import find_contexts
 from vtrace.unify.merge.heap import HeapIds, HeapStep
 from vtrace.unify.merge.io_handles import FileStep, HandleStep, SharedPathStep
-from vtrace.unify.merge.metric_definitions import AttributeStep, MetricStep, StringStep
+from vtrace.unify.merge.metric_definitions import AttributeStep, MetricMaps, MetricStep, StringStep
 from vtrace.unify.merge.region_groups import SpecGroupStep
 from vtrace.unify.merge.regions import RegionMaps, RegionStep
 from vtrace.unify.merge.rma_windows import Windows, WindowStep
@@ -89,7 +89,7 @@ class _Tables:
     windows: Windows = field(default_factory=lambda: Windows([], [], []))
     files: list[Ids] = field(default_factory=list)
     handles: list[Ids] = field(default_factory=list)
-    metrics: list[tuple[Ids, Types]] = field(default_factory=list)
+    metrics: list[MetricMaps] = field(default_factory=list)
     attributes: list[tuple[Ids, Types]] = field(default_factory=list)
     strings: list[Ids] = field(default_factory=list)
     thread_comms: list[int] = field(default_factory=list)
@@ -123,7 +123,7 @@ def merge(run: Run, zero: int, samples: int, context: Context) -> Merged:
     tables.thread_comms = ranks.first(lambda: add_threads(system.system, definitions))
     teams = TeamStep(processes, definitions)
     tables.teams = teams.maps(agree(teams, ranks))
-    region_ids, metric_ids = [maps.regions for maps in tables.regions], [ids for ids, _ in tables.metrics]
+    region_ids, metric_ids = [maps.regions for maps in tables.regions], [maps.classes for maps in tables.metrics]
     agree(UserGroupStep(processes, region_ids, metric_ids, definitions), ranks)
     agree(SpecGroupStep(processes, definitions), ranks)
     tables.messages = _merge_messages(processes, definitions, ranks)
@@ -223,7 +223,8 @@ def _set_maps(process: Process, i: int, tables: _Tables, zero: int) -> None:
         function_offsets=region.offsets, function_regions=region.offset_regions, addresses=region.addresses,
         address_regions=region.address_regions, regions=region.regions, comms=comms.ids[i],
         comm_peer_offset=comms.peer_offsets[i], unknown_region=tables.unknown_region, knot_ticks=ticks,
-        knot_ns=ns, metrics=tables.metrics[i][0], metric_types=tables.metrics[i][1], windows=windows.ids[i],
+        knot_ns=ns, metrics=tables.metrics[i].classes, metric_types=tables.metrics[i].types,
+        metric_sizes=tables.metrics[i].sizes, windows=windows.ids[i],
         window_peer_offset=windows.peer_offsets[i], rank_groups=windows.groups[i], files=tables.files[i],
         handles=tables.handles[i], attributes=tables.attributes[i][0], attribute_types=tables.attributes[i][1],
         teams=team.ids, team_first=team.first, team_members=team.members, team_joined=team.joined,

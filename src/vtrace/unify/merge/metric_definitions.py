@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from vtrace.io.archive.writer import FIRST_STRING, Attribute, Definitions, Metric, MetricClass
 from vtrace.unify.merge.dedup import EqualStep
 from vtrace.unify.model.id_tables import Ids, Types, table, types
 from vtrace.unify.model.process import Process
-from vtrace.unify.model.process_definitions import LocalAttribute, LocalMetric
+from vtrace.unify.model.process_definitions import LocalAttribute, LocalMetric, MetricGroup
 
 _MODES = {"a": "ACCUMULATED_START", "p": "ABSOLUTE_POINT", "n": "ABSOLUTE_NEXT"}
 _TYPES = {"u": 4, "i": 8, "f": 10}  # OTF2_TYPE_UINT64, INT64, DOUBLE
@@ -17,23 +18,50 @@ _ATTRIBUTE_TYPES = {*range(1, 12), 14, 17, 19, 23, 24}
 """Numbers of OTF2_Type; references to strings, regions, communicators, windows, I/O files and I/O handles."""
 
 
-class MetricStep(EqualStep[LocalMetric]):
-    """Metrics, each with a class of its own."""
+class MetricMaps(NamedTuple):
+    """By a process's own ids: OTF2's metric classes; the types of single metrics, and the sizes of groups."""
+
+    classes: Ids
+    types: Types
+    sizes: Types
+
+
+def _classes(process: Process) -> dict[int, LocalMetric | MetricGroup]:
+    return {**process.definitions.metrics, **process.definitions.metric_groups}
+
+
+class MetricStep(EqualStep[LocalMetric | MetricGroup]):
+    """Classes of metrics: each single metric has a class of its own, and each group."""
 
     def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
-        super().__init__(processes, lambda process: process.definitions.metrics)
+        super().__init__(processes, _classes)
         self._definitions = definitions
 
-    def define(self, keys: Sequence[LocalMetric]) -> None:
-        self._definitions.metrics = [Metric(m.name, "", m.unit, m.type, _MODES[m.mode]) for m in keys]
-        self._definitions.metric_classes = [MetricClass([number]) for number in range(len(keys))]
+    def define(self, keys: Sequence[LocalMetric | MetricGroup]) -> None:
+        numbers: dict[Metric, int] = {}
+        for key in keys:
+            occurrence = "SYNCHRONOUS" if isinstance(key, MetricGroup) and key.at_calls else "ASYNCHRONOUS"
+            members = [numbers.setdefault(metric, len(numbers)) for metric in _metrics(key)]
+            self._definitions.metric_classes.append(MetricClass(members, occurrence=occurrence))
+        self._definitions.metrics = [*numbers]
 
-    def maps(self, keys: Sequence[LocalMetric]) -> list[tuple[Ids, Types]]:
-        """Returns for each of this rank's processes OTF2's ids and types, by its own ids."""
+    def maps(self, keys: Sequence[LocalMetric | MetricGroup]) -> list[MetricMaps]:
+        """Returns the maps of each of this rank's processes."""
         return [
-            (table(ids), types({local: _TYPES[metric.type] for local, metric in self.own(process).items()}))
+            MetricMaps(
+                table(ids),
+                types({local: _TYPES[getattr(key, "type", "u")] for local, key in self.own(process).items()}),
+                types({local: len(group.names) for local, group in process.definitions.metric_groups.items()}),
+            )
             for process, ids in zip(self.processes, self.ids(keys), strict=True)
         ]
+
+
+def _metrics(key: LocalMetric | MetricGroup) -> list[Metric]:
+    if isinstance(key, LocalMetric):
+        return [Metric(key.name, "", key.unit, key.type, _MODES[key.mode])]
+    members = zip(key.names, key.descriptions, key.units, key.modes, strict=True)
+    return [Metric(name, description, unit, "u", _MODES[mode]) for name, description, unit, mode in members]
 
 
 def _attributes(process: Process) -> dict[int, LocalAttribute]:

@@ -63,6 +63,10 @@ class Labels:
             return payload | self._function("address", payload["address"])
         if refers is None:
             return payload | (self._text(payload["text"]) if record.kind == "COMMENT" else {})
+        if refers == "metric_group":
+            group = self._known.metric_groups.get(record.id)
+            values = [*payload.values()][: len(group.names) if group else None]
+            return {refers: record.id, "names": [plain(name) for name in group.names] if group else [], "values": values}
         if refers in ("metric", "attribute"):
             payload = {"value": plain(self._value(refers, record.id, payload["value"]))}
         if record.kind == "MARKER":

@@ -77,6 +77,17 @@ class LocalMetric(NamedTuple):
     per_process: bool
 
 
+class MetricGroup(NamedTuple):
+    """Counters whose unsigned values are read at one moment, at most MOST_METRICS. modes: as of LocalMetric, one letter
+    each. at_calls: read at each chosen call, not by time."""
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    modes: str
+    at_calls: bool
+
+
 class Summary(NamedTuple):
     """The counts of a location when the runtime completed its files; times are ticks."""
 
@@ -213,6 +224,7 @@ class ProcessDefinitions:
     """By inter-communicator; only the leader of its own group knows the peer."""
     locations: dict[int, str | None] = field(default_factory=dict)
     metrics: dict[int, LocalMetric] = field(default_factory=dict)
+    metric_groups: dict[int, MetricGroup] = field(default_factory=dict)
     pairs: list[tuple[int, int, int]] = field(default_factory=list)
     summaries: dict[int, Summary] = field(default_factory=dict)
     attributes: dict[int, LocalAttribute] = field(default_factory=dict)
@@ -337,6 +349,10 @@ def _add_rare(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.grids[values[0]] = CommGrid(*values[1:])
         case "COMM_PEER":
             found.comm_peers[values[0]] = CommPeer(*values[1:])
+        case "METRIC_GROUP":
+            names, units, descriptions = (tuple(map(str, texts)) for texts in values[1:4])
+            if len({len(names), len(units), len(descriptions), len(values[4])}) == 1 and set(values[4]) <= set("apn"):
+                found.metric_groups[values[0]] = same(MetricGroup(names, units, descriptions, *values[4:]))
 
 
 def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: int) -> None:
@@ -353,6 +369,7 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
     child.grids = parent.grids | child.grids
     child.comm_peers = parent.comm_peers | child.comm_peers
     child.metrics = parent.metrics | child.metrics
+    child.metric_groups = parent.metric_groups | child.metric_groups
     child.attributes = parent.attributes | child.attributes
     child.files = parent.files | child.files
     child.inherited = parent.handles.keys() - child.handles.keys()

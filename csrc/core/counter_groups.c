@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The interval between the values of an enter and those of its leave has the region and nothing of vtrace: at an enter
+   values are read before the clock, at a leave behind it. */
+#define _GNU_SOURCE
+#include <string.h>
+#include "clock.h"
+#include "counter_groups.h"
+#include "slow_path.h"
+
+enum { AT_MPI = 1, AT_OPENMP = 2, AT_USER = 4, AT_THREADS = 8, AT_IO = 16 };
+
+static const struct {
+    const char *name;
+    uint32_t bit;
+} places[] = {{"mpi", AT_MPI}, {"openmp", AT_OPENMP}, {"user", AT_USER}, {"threads", AT_THREADS}, {"io", AT_IO}};
+
+static vt_read_counters *read_counters;
+static uint32_t chosen = AT_MPI | AT_OPENMP | AT_USER;
+static uint8_t regions[VT_ID_MAX / 8 + 1]; /* bit set of the chosen regions */
+
+static uint32_t bit_of(const char *word, size_t length)
+{
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strlen(places[i].name) == length && !memcmp(places[i].name, word, length)) return places[i].bit;
+    return 0;
+}
+
+size_t vt_groups_start(vt_read_counters *read, const char *where, const char **wrong)
+{
+    uint32_t bits = 0;
+    for (size_t length; *where; where += length + (where[length] != 0)) {
+        length = strcspn(where, ":,");
+        if (length && !bit_of(where, length)) {
+            *wrong = where;
+            return length;
+        }
+        bits |= bit_of(where, length);
+    }
+    if (bits) chosen = bits;
+    read_counters = read;
+    vt_sees_records = 1;
+    return 0;
+}
+
+void vt_groups_region(uint32_t id, uint8_t paradigm, uint8_t role)
+{
+    uint32_t bit = 0;
+    if (paradigm == VT_PARADIGM_MPI) bit = AT_MPI;
+    else if (paradigm == VT_PARADIGM_OPENMP) bit = AT_OPENMP;
+    else if (paradigm == VT_PARADIGM_USER) bit = AT_USER;
+    else if (paradigm == VT_PARADIGM_PTHREAD) bit = AT_THREADS;
+    else if (role == VT_ROLE_FILE_IO || role == VT_ROLE_FILE_IO_METADATA) bit = AT_IO;
+    if (bit & chosen) __atomic_fetch_or(&regions[id / 8], 1u << id % 8, __ATOMIC_RELAXED);
+}
+
+enum vt_kind vt_groups_want(const uint64_t *words, unsigned n)
+{
+    if (!read_counters) return 0;
+    for (unsigned i = 0; i < n; i += 1 + VT_WORDS((uint32_t)words[i])) {
+        uint32_t what = (uint32_t)words[i], id = VT_ID(what);
+        if (what & VT_FUNCTION || (VT_KIND(what) != VT_K_ENTER && VT_KIND(what) != VT_K_LEAVE)) continue;
+        if (VT_READ(regions[id / 8]) >> id % 8 & 1) return VT_KIND(what);
+    }
+    return 0;
+}
+
+void vt_groups_write(struct vt_location *l, enum vt_kind kind, const uint64_t *words, unsigned n)
+{
+    uint64_t values[VT_GROUP_WORDS], now = kind == VT_K_LEAVE ? vt_now() : 0;
+    int skips = l->stopped || atomic_load(&vt_process.off) || VT_READ(l->vforked);
+    unsigned of_values = skips ? 0 : read_counters(l, values);
+    if (!now) now = vt_now();
+    vt_busy_begin(l);
+    if (now < l->last) now = l->last; /* a handler has recorded */
+    if (of_values) vt_put(l, values, of_values, now);
+    if (now < l->last) now = l->last; /* a flush */
+    vt_put(l, words, n, now);
+    vt_busy_end(l);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* VT_METRICS: counters of each thread at the enters and leaves of regions. core/counter_groups.c says at which records;
+   this file owns the list of counters and their state in each thread. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../core/clock.h"
+#include "../core/counter_groups.h"
+#include "../core/define.h"
+#include "../core/msgpack.h"
+#include "../core/process.h"
+#include "../core/memory.h"
+#include "../core/text.h"
+#include "../core/thread.h"
+#include "provider.h"
+
+static const struct vt_provider *const providers[] = {&vt_perf_counters, &vt_usage_counters, &vt_kernel_counters};
+#define PROVIDERS (sizeof providers / sizeof *providers)
+
+/* Counters of one provider and scope, one after the other in `counters`, so that one call reads all of them. */
+struct set {
+    const struct vt_provider *provider;
+    int by_time; /* 1: read once in VT_METRICS_INTERVAL */
+    unsigned first, n;
+};
+static struct set sets[2 * PROVIDERS];
+static unsigned nsets;
+
+/* A group: up to VT_GROUP_MOST counters that are read at the same records. */
+struct group {
+    uint32_t id;
+    int by_time;
+    unsigned first, n;
+};
+static struct group groups[VT_GROUPS_MOST];
+static unsigned ngroups;
+
+static struct vt_counter counters[VT_COUNTERS_MOST];
+static unsigned ncounters;
+static _Atomic uint64_t due; /* ns: time of the next reading by time; UINT64_MAX: no counter is read by time */
+
+struct vt_thread_counters {
+    int opened; /* 1: the values can be read */
+    struct vt_provider_state states[PROVIDERS];
+    struct vt_thread_counters *next; /* of all threads of the process so far; they are kept */
+};
+static struct vt_thread_counters *_Atomic threads;
+
+static struct vt_provider_state *state_of(struct vt_thread_counters *t, const struct vt_provider *p)
+{
+    for (size_t i = 0; i < PROVIDERS; i++)
+        if (providers[i] == p) return &t->states[i];
+    return NULL;
+}
+
+/* ---- Threads ---- */
+
+static void close_all(struct vt_thread_counters *t)
+{
+    t->opened = 0;
+    for (size_t i = 0; i < PROVIDERS; i++)
+        if (providers[i]->close) providers[i]->close(&t->states[i]);
+}
+
+/* Returns 0, or -errno for counters[*failed]. */
+static long open_all(struct vt_thread_counters *t, unsigned *failed)
+{
+    for (unsigned i = 0; i < nsets; i++) {
+        const struct set *s = &sets[i];
+        if (!s->provider->open || s->by_time) continue;
+        long r = s->provider->open(counters + s->first, s->n, state_of(t, s->provider), failed);
+        if (r < 0) {
+            *failed += s->first;
+            close_all(t);
+            return r;
+        }
+    }
+    t->opened = 1;
+    return 0;
+}
+
+static void begin(struct vt_location *l)
+{
+    struct vt_thread_counters *t = l->counters; /* of the thread that had the location before */
+    unsigned failed = 0;
+    if (t) close_all(t);
+    else if (!(t = vt_pages(sizeof *t))) {
+        vt_warn("no memory for the counters of another thread");
+        return;
+    } else {
+        t->next = atomic_load(&threads);
+        while (!atomic_compare_exchange_weak(&threads, &t->next, t)) continue;
+    }
+    l->counters = t;
+    long r = open_all(t, &failed);
+    if (r < 0)
+        vt_warn("VT_METRICS: the counters of a thread are not recorded: %s: %s", counters[failed].name,
+                vt_perf_reason(r));
+}
+
+static void end(struct vt_location *l)
+{
+    if (l->counters) close_all(l->counters);
+}
+
+static struct vt_thread_follower follower = {.begins = begin, .ends = end};
+
+/* The descriptors count for the parent's threads. */
+static void in_child(void)
+{
+    for (struct vt_thread_counters *t = atomic_load(&threads); t; t = t->next) close_all(t);
+    atomic_store(&threads, NULL);
+}
+
+/* ---- Reading ---- */
+
+/* Returns 1 for one of all threads when VT_METRICS_INTERVAL has passed. */
+static int is_time(void)
+{
+    uint64_t at = atomic_load_explicit(&due, memory_order_relaxed), now;
+    if (at == UINT64_MAX || (now = vt_clock_ns(CLOCK_MONOTONIC_COARSE)) < at) return 0;
+    return atomic_compare_exchange_strong(&due, &at, now + vt_process.set.metrics_interval);
+}
+
+static unsigned read_counters(struct vt_location *l, uint64_t words[VT_GROUP_WORDS])
+{
+    uint64_t values[VT_COUNTERS_MOST];
+    struct vt_thread_counters *t = l->counters;
+    unsigned used = 0;
+    if (!t || !t->opened) return 0;
+    int by_time = is_time();
+    for (unsigned i = 0; i < nsets; i++) {
+        const struct set *s = &sets[i];
+        if (s->by_time && !by_time) continue;
+        long r = s->provider->read(counters + s->first, s->n, state_of(t, s->provider), values + s->first);
+        if (r >= 0) continue;
+        vt_warn("VT_METRICS: counters cannot be read any more: %s: %s; those of this thread end here",
+                counters[s->first].name, vt_reason(r));
+        close_all(t);
+        return 0;
+    }
+    for (unsigned i = 0; i < ngroups; i++) {
+        if (groups[i].by_time && !by_time) continue;
+        uint64_t *word = words + used;
+        memset(word, 0, (VT_GROUP_MOST + 1) * sizeof *word);
+        word[0] = VT_HEAD(VT_K_METRIC_GROUP, VT_GROUP_MOST, groups[i].id);
+        memcpy(word + 1, values + groups[i].first, groups[i].n * sizeof *word);
+        used += VT_GROUP_MOST + 1;
+    }
+    return used;
+}
+
+/* ---- Names ---- */
+
+static int find(const char *name, size_t length, struct vt_counter *found)
+{
+    if (length >= VT_COUNTER_NAME) return 0;
+    for (size_t i = 0; i < PROVIDERS; i++) {
+        memset(found, 0, sizeof *found);
+        if (!providers[i]->find(name, length, found)) continue;
+        found->provider = providers[i];
+        memcpy(found->name, name, length);
+        found->name[length] = 0;
+        return 1;
+    }
+    return 0;
+}
+
+static int has(const char *name, size_t length)
+{
+    for (unsigned i = 0; i < ncounters; i++)
+        if (strlen(counters[i].name) == length && !memcmp(counters[i].name, name, length)) return 1;
+    return 0;
+}
+
+/* Returns why the calling thread cannot read a counter; NULL: it can. */
+static const char *why_not(const struct vt_counter *c)
+{
+    struct vt_provider_state state;
+    uint64_t value;
+    unsigned failed;
+    memset(&state, 0, sizeof state);
+    long r = c->provider->open ? c->provider->open(c, 1, &state, &failed) : 0;
+    if (r >= 0) r = c->provider->read(c, 1, &state, &value);
+    if (c->provider->close) c->provider->close(&state);
+    return r < 0 ? vt_perf_reason(r) : NULL;
+}
+
+/* Of a node, one process records the counters of the whole node. */
+static int is_first_of_node(void)
+{
+    static const char *const names[] = {"MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_LOCAL_RANK",
+                                        "SLURM_LOCALID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]);
+        if (text && *text) return !strcmp(text, "0");
+    }
+    return 1;
+}
+
+static void add(const char *name, size_t length)
+{
+    struct vt_counter found;
+    const char *reason = "";
+    if (has(name, length)) return;
+    if (ncounters == VT_COUNTERS_MOST - 2) reason = "there is no room for more counters";
+    else if (!find(name, length, &found)) reason = "unknown counter (vtrace counters lists them)";
+    else if (found.scope == VT_SCOPE_NODE && !is_first_of_node()) return;
+    else if (!(reason = why_not(&found))) {
+        counters[ncounters++] = found;
+        return;
+    }
+    if (vt_process.set.speaks)
+        vt_say(1, "VT_METRICS: %.*s is not recorded: %s", (int)(length < 100 ? length : 100), name, reason);
+}
+
+/* The events of the processor need two more counters. */
+static void add_times(void)
+{
+    for (unsigned i = 0; i < ncounters; i++)
+        if (counters[i].provider == &vt_perf_counters && !vt_perf_is_of_kernel(&counters[i].event)) {
+            add("time-enabled", strlen("time-enabled"));
+            add("time-running", strlen("time-running"));
+            return;
+        }
+}
+
+static void read_names(void)
+{
+    const char *separators = *vt_process.set.metrics_separator ? vt_process.set.metrics_separator : ":";
+    for (const char *at = vt_process.set.metrics; *at;) {
+        size_t length = strcspn(at, separators);
+        if (length) add(at, length);
+        at += length + (at[length] != 0);
+    }
+    add_times();
+}
+
+/* ---- Start ---- */
+
+static int is_by_time(const struct vt_counter *c) { return c->scope != VT_SCOPE_THREAD; }
+
+/* Sorts the counters: those of each thread first, and by provider; the order of VT_METRICS within. */
+static void make_sets(void)
+{
+    static struct vt_counter sorted[VT_COUNTERS_MOST];
+    unsigned n = 0;
+    nsets = 0;
+    for (int by_time = 0; by_time < 2; by_time++)
+        for (size_t p = 0; p < PROVIDERS; p++) {
+            struct set *s = &sets[nsets];
+            *s = (struct set){providers[p], by_time, n, 0};
+            for (unsigned i = 0; i < ncounters; i++)
+                if (counters[i].provider == providers[p] && is_by_time(&counters[i]) == by_time)
+                    sorted[n++] = counters[i];
+            s->n = n - s->first;
+            nsets += s->n > 0;
+        }
+    memcpy(counters, sorted, sizeof counters);
+}
+
+static void make_groups(void)
+{
+    ngroups = 0;
+    for (unsigned i = 0; i < ncounters; i++) {
+        struct group *g = ngroups ? &groups[ngroups - 1] : NULL;
+        if (!g || g->n == VT_GROUP_MOST || g->by_time != is_by_time(&counters[i])) {
+            g = &groups[ngroups++];
+            *g = (struct group){0, is_by_time(&counters[i]), i, 0};
+        }
+        g->n++;
+    }
+}
+
+static void define(struct vt_location *l, struct group *g)
+{
+    const struct vt_counter *c = counters + g->first;
+    char modes[VT_GROUP_MOST];
+    struct vt_mp m = vt_define_begin(l, 64 + g->n * (VT_COUNTER_NAME + 128));
+    g->id = (uint32_t)vt_new_id(VT_ID_METRIC);
+    vt_mp_array(&m, 7);
+    vt_mp_uint(&m, VT_D_METRIC_GROUP);
+    vt_mp_uint(&m, g->id);
+    vt_mp_array(&m, g->n);
+    for (unsigned i = 0; i < g->n; i++) vt_mp_str(&m, c[i].name);
+    vt_mp_array(&m, g->n);
+    for (unsigned i = 0; i < g->n; i++) vt_mp_str(&m, c[i].unit);
+    vt_mp_array(&m, g->n);
+    for (unsigned i = 0; i < g->n; i++) vt_mp_str(&m, c[i].meaning);
+    for (unsigned i = 0; i < g->n; i++) modes[i] = c[i].mode;
+    vt_mp_strn(&m, modes, g->n);
+    vt_mp_bool(&m, !g->by_time);
+    vt_define_end(l, &m);
+}
+
+/* Opens the counters of the first thread, and leaves those out that the kernel does not count together. */
+static void fit(struct vt_location *l)
+{
+    for (unsigned failed; ncounters;) {
+        make_sets();
+        if (!l->counters && !(l->counters = vt_pages(sizeof *l->counters))) return;
+        long r = open_all(l->counters, &failed);
+        if (r >= 0) break;
+        if (vt_process.set.speaks)
+            vt_say(1, "VT_METRICS: %s is not recorded: the kernel does not count it together with the others: %s",
+                    counters[failed].name, vt_perf_reason(r));
+        memmove(counters + failed, counters + failed + 1, (--ncounters - failed) * sizeof *counters);
+    }
+    atomic_store(&threads, l->counters);
+}
+
+/* Starts recording before the program's own code runs. VTRACE_LISTS: a command of vtrace lists the settings. */
+__attribute__((constructor)) static void start(void)
+{
+    const char *text = getenv("VT_METRICS"), *wrong = NULL;
+    size_t length;
+    if (!text || !*text || getenv("VTRACE_LISTS")) return;
+    int saved = errno;
+    struct vt_location *l = vt_location_of_thread(0);
+    if (l) {
+        read_names();
+        fit(l);
+    }
+    if (l && ncounters) {
+        make_groups();
+        for (unsigned i = 0; i < ngroups; i++) define(l, &groups[i]);
+        if (!groups[ngroups - 1].by_time) atomic_store(&due, UINT64_MAX);
+        vt_on_threads(&follower);
+        pthread_atfork(NULL, NULL, in_child);
+        length = vt_groups_start(read_counters, vt_process.set.metrics_at, &wrong);
+        if (length && vt_process.set.speaks)
+            vt_warn("VT_METRICS_AT: %.*s is not mpi, openmp, user, threads or io: the default is used",
+                    (int)(length < 60 ? length : 60), wrong);
+        if (length) vt_groups_start(read_counters, "", &wrong);
+        vt_location_here(l);
+    }
+    errno = saved;
+}
+
+/* ---- The list for `vtrace counters` ---- */
+
+static void add_cell(struct vt_text *t, const char *text, const char *end)
+{
+    vt_text_add(t, text);
+    vt_text_add(t, end);
+}
+
+size_t vt_counters_list(char *into, size_t bytes)
+{
+    struct vt_text t = vt_text_into(into, bytes);
+    struct vt_counter found;
+    for (size_t p = 0; p < PROVIDERS; p++) {
+        if (!providers[p]->list) continue;
+        memset(&found, 0, sizeof found);
+        for (unsigned i = 0; providers[p]->list(i, &found); i++) {
+            found.provider = providers[p];
+            const char *reason = why_not(&found);
+            add_cell(&t, found.name, "\t");
+            add_cell(&t, found.unit, "\t");
+            add_cell(&t, found.meaning, "\t");
+            add_cell(&t, reason ? reason : "", "\n");
+        }
+    }
+    return (size_t)(t.at - into);
+}

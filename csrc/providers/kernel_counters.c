@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Counters from files of the kernel: scheduling of the thread (/proc/thread-self/schedstat), memory of the process,
+   network and power of the node (sysfs), and any other file that begins with a number, by its path. A file is opened and
+   closed at each reading, since the program could close a descriptor and reuse its number. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include "../core/sys.h"
+#include "../core/text.h"
+#include "kernel_counters.h"
+#include "provider.h"
+
+#define PATH_MOST 256
+
+/* line: text before the number, at the begin of a line; NULL: the file begins with numbers, of which `word` come
+   before. */
+static const struct {
+    const char *name, *file, *line, *unit, *meaning;
+    unsigned word;
+    enum vt_counter_scope scope;
+    char mode;
+} known[] = {
+    {"sched-run", "/proc/thread-self/schedstat", NULL, "ns", "time of the thread on a CPU", 0, VT_SCOPE_THREAD, 'a'},
+    {"sched-wait", "/proc/thread-self/schedstat", NULL, "ns", "time that the thread waited for a CPU", 1,
+     VT_SCOPE_THREAD, 'a'},
+    {"sched-slices", "/proc/thread-self/schedstat", NULL, "#", "how often the thread came to a CPU", 2, VT_SCOPE_THREAD,
+     'a'},
+    {"cpu", NULL, NULL, "#", "number of the CPU on which the thread runs", 0, VT_SCOPE_THREAD, 'p'},
+    {"numa-node", NULL, NULL, "#", "number of that CPU's NUMA node", 1, VT_SCOPE_THREAD, 'p'},
+    {"resident-memory", "/proc/self/statm", NULL, "pages", "pages of the process in memory", 1, VT_SCOPE_PROCESS, 'p'},
+    {"huge-pages", "/proc/self/smaps_rollup", "AnonHugePages:", "KiB", "memory of the process in huge pages", 0,
+     VT_SCOPE_PROCESS, 'p'},
+};
+#define KNOWN (sizeof known / sizeof *known)
+
+/* Counters NAME/DEVICE/FIELD or NAME/DEVICE: a file below sysfs. */
+static const struct {
+    const char *name, *directory, *between, *file, *unit, *meaning;
+} devices[] = {
+    {"net", "/class/net", "/statistics", NULL, "#", "of a network interface"},
+    {"power", "/class/powercap", NULL, "/energy_uj", "uJ", "energy of a part of the processor"},
+};
+enum { NET = KNOWN, POWER, A_FILE };
+
+const char *vt_sysfs = "/sys";
+
+static int list(unsigned i, struct vt_counter *found)
+{
+    if (i >= KNOWN) return 0;
+    found->number = i;
+    found->mode = known[i].mode;
+    found->scope = known[i].scope;
+    found->unit = known[i].unit;
+    found->meaning = known[i].meaning;
+    memcpy(found->name, known[i].name, strlen(known[i].name) + 1);
+    return 1;
+}
+
+/* Writes the path of a counter's file. Returns 0 for a name without one. */
+static int find_path(const struct vt_counter *c, char *path)
+{
+    struct vt_text t = vt_text_into(path, PATH_MOST);
+    if (c->number < KNOWN || c->number == A_FILE) {
+        vt_text_add(&t, c->number == A_FILE ? c->name : known[c->number].file);
+        return 1;
+    }
+    const char *device = strchr(c->name, '/') + 1, *field = strchr(device, '/');
+    char name[VT_COUNTER_NAME] = "";
+    unsigned i = c->number - NET;
+    if (!*device || strstr(device, "..") || !field != !devices[i].between) return 0;
+    memcpy(name, device, field ? (size_t)(field - device) : strlen(device));
+    vt_text_add(&t, vt_sysfs);
+    vt_text_add(&t, devices[i].directory);
+    vt_text_add(&t, "/");
+    vt_text_add(&t, name);
+    vt_text_add(&t, field ? devices[i].between : devices[i].file);
+    if (field) vt_text_add(&t, field);
+    return 1;
+}
+
+static int find(const char *name, size_t length, struct vt_counter *found)
+{
+    char path[PATH_MOST];
+    for (unsigned i = 0; list(i, found); i++)
+        if (strlen(found->name) == length && !memcmp(found->name, name, length)) return 1;
+    if (length >= sizeof found->name) return 0;
+    memcpy(found->name, name, length);
+    found->name[length] = 0;
+    for (unsigned i = 0; i < sizeof devices / sizeof *devices; i++) {
+        size_t n = strlen(devices[i].name);
+        if (length <= n || memcmp(name, devices[i].name, n) || name[n] != '/') continue;
+        found->number = NET + i;
+        found->mode = 'a';
+        found->scope = VT_SCOPE_NODE;
+        found->unit = i == 0 && strstr(found->name, "_bytes") ? "bytes" : devices[i].unit;
+        found->meaning = devices[i].meaning;
+        return find_path(found, path);
+    }
+    found->number = A_FILE;
+    found->mode = 'p';
+    found->scope = VT_SCOPE_PROCESS;
+    found->unit = "#";
+    found->meaning = "number at the begin of the file";
+    return *name == '/';
+}
+
+/* Reads the text of a file, up to its end or the end of the memory. Returns its length, or -errno. */
+static long read_text(const char *path, char *text, size_t bytes)
+{
+    long fd = VT_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0), n = 0, more = 1;
+    if (fd < 0) return fd;
+    while (more > 0 && (size_t)n < bytes - 1 && (more = VT_SYS3(read, fd, text + n, bytes - 1 - (size_t)n)) > 0)
+        n += more;
+    VT_SYS1(close, fd);
+    text[n] = 0;
+    return more < 0 ? more : n;
+}
+
+/* Finds a number in a text. Returns 0 if it is not there. */
+static int find_number(const char *text, const char *line, unsigned word, uint64_t *number)
+{
+    const char *at = text;
+    while (line && strncmp(at, line, strlen(line)))
+        if (!(at = strchr(at, '\n')) || !*++at) return 0;
+    if (line) at += strlen(line);
+    for (unsigned i = 0;; i++) {
+        at += strspn(at, " \t");
+        if (*at < '0' || *at > '9') return 0;
+        if (i == word) break;
+        at += strcspn(at, " \t\n");
+    }
+    for (*number = 0; *at >= '0' && *at <= '9'; at++) *number = *number * 10 + (uint64_t)(*at - '0');
+    return 1;
+}
+
+/* Counters of one file that follow each other are read at once. */
+static long read_all(const struct vt_counter *counters, unsigned n, struct vt_provider_state *s, uint64_t *values)
+{
+    char text[2048], path[PATH_MOST];
+    const char *last = NULL;
+    (void)s;
+    for (unsigned i = 0; i < n; i++) {
+        const struct vt_counter *c = &counters[i];
+        int is_known = c->number < KNOWN;
+        if (is_known && !known[c->number].file) {
+            unsigned at[2] = {0, 0};
+            long r = VT_SYS3(getcpu, &at[0], &at[1], NULL);
+            if (r < 0) return r;
+            values[i] = at[known[c->number].word];
+            continue;
+        }
+        if (!is_known || !last || strcmp(last, known[c->number].file)) {
+            if (!find_path(c, path)) return -ENOENT;
+            long r = read_text(path, text, sizeof text);
+            if (r < 0) return r;
+        }
+        last = is_known ? known[c->number].file : NULL;
+        if (!find_number(text, is_known ? known[c->number].line : NULL, is_known ? known[c->number].word : 0,
+                         &values[i]))
+            return -EINVAL;
+    }
+    return 0;
+}
+
+const struct vt_provider vt_kernel_counters = {.find = find, .read = read_all, .list = list};

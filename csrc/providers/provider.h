@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A provider gives the values of counters (VT_METRICS). counters.c has the list of all providers. */
+#ifndef VT_PROVIDER_H
+#define VT_PROVIDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "perf_events.h"
+
+#define VT_COUNTERS_MOST 26u /* of a process, with those that a provider adds */
+#define VT_COUNTER_NAME 128u
+
+/* scope: THREAD: the calling thread's own value, read at each enter and leave; PROCESS, NODE: of the whole process or
+   node, read at most once in VT_METRICS_INTERVAL, of a node by one process. */
+enum vt_counter_scope { VT_SCOPE_THREAD, VT_SCOPE_PROCESS, VT_SCOPE_NODE };
+
+/* A counter. mode: of METRIC in format.h. number, event: for its provider. */
+struct vt_counter {
+    const struct vt_provider *provider;
+    enum vt_counter_scope scope;
+    char mode;
+    const char *unit, *meaning;
+    uint32_t number;
+    struct vt_perf_event event;
+    char name[VT_COUNTER_NAME];
+};
+
+/* The state of a thread; zeroed at first. */
+struct vt_provider_state {
+    uint32_t opened; /* number of descriptors */
+    int descriptors[VT_COUNTERS_MOST];
+    uint64_t ids[VT_COUNTERS_MOST]; /* of the descriptors, for the kernel */
+};
+
+/* find: looks a name up, which need not end with 0; fills all members of *found but provider and name; returns 0 for an
+   unknown name.
+   open: opens n counters for the calling thread; NULL: not needed. Returns 0, or -errno for counters[*failed].
+   read: stores a value for each counter. Returns 0, or -errno.
+   close: closes what open has opened; NULL: not needed.
+   list: fills *found and its name with the i-th counter that the machine may have; returns 0 if i is too large. NULL: the
+   counters are listed elsewhere. */
+struct vt_provider {
+    int (*find)(const char *name, size_t length, struct vt_counter *found);
+    long (*open)(const struct vt_counter *counters, unsigned n, struct vt_provider_state *state, unsigned *failed);
+    long (*read)(const struct vt_counter *counters, unsigned n, struct vt_provider_state *state, uint64_t *values);
+    void (*close)(struct vt_provider_state *state);
+    int (*list)(unsigned i, struct vt_counter *found);
+};
+
+#pragma GCC visibility push(hidden)
+
+extern const struct vt_provider vt_perf_counters, vt_usage_counters, vt_kernel_counters;
+
+#pragma GCC visibility pop
+
+#pragma GCC visibility push(default)
+
+/* Lists the counters with names, besides those of vt_perf_list, for `vtrace counters`, a line each: name, unit, meaning,
+   and why this thread cannot count it, empty if it can; separated by tabs. Returns the length. */
+size_t vt_counters_list(char *into, size_t bytes);
+
+#pragma GCC visibility pop
+
+#endif
