@@ -19,21 +19,21 @@ static const struct vt_provider *const providers[] = {&vt_perf_counters, &vt_usa
 #define PROVIDERS (sizeof providers / sizeof *providers)
 
 /* Counters of one provider and scope, one after the other in `counters`, so that one call reads all of them. */
-struct set {
+struct counter_set {
     const struct vt_provider *provider;
     int by_time; /* 1: read once in VT_METRICS_INTERVAL */
     unsigned first, n;
 };
-static struct set sets[2 * PROVIDERS];
+static struct counter_set sets[2 * PROVIDERS];
 static unsigned nsets;
 
 /* A group: up to VT_GROUP_MOST counters that are read at the same records. */
-struct group {
+struct counter_group {
     uint32_t id;
     int by_time;
     unsigned first, n;
 };
-static struct group groups[VT_GROUPS_MOST];
+static struct counter_group groups[VT_GROUPS_MOST];
 static unsigned ngroups;
 
 static struct vt_counter counters[VT_COUNTERS_MOST];
@@ -67,7 +67,7 @@ static void close_all(struct vt_thread_counters *t)
 static long open_all(struct vt_thread_counters *t, unsigned *failed)
 {
     for (unsigned i = 0; i < nsets; i++) {
-        const struct set *s = &sets[i];
+        const struct counter_set *s = &sets[i];
         if (!s->provider->open || s->by_time) continue;
         long r = s->provider->open(counters + s->first, s->n, state_of(t, s->provider), failed);
         if (r < 0) {
@@ -131,7 +131,7 @@ static unsigned read_counters(struct vt_location *l, uint64_t words[VT_GROUP_WOR
     if (!t || !t->opened) return 0;
     int by_time = is_time();
     for (unsigned i = 0; i < nsets; i++) {
-        const struct set *s = &sets[i];
+        const struct counter_set *s = &sets[i];
         if (s->by_time && !by_time) continue;
         long r = s->provider->read(counters + s->first, s->n, state_of(t, s->provider), values + s->first);
         if (r >= 0) continue;
@@ -249,8 +249,8 @@ static void make_sets(void)
     nsets = 0;
     for (int by_time = 0; by_time < 2; by_time++)
         for (size_t p = 0; p < PROVIDERS; p++) {
-            struct set *s = &sets[nsets];
-            *s = (struct set){providers[p], by_time, n, 0};
+            struct counter_set *s = &sets[nsets];
+            *s = (struct counter_set){providers[p], by_time, n, 0};
             for (unsigned i = 0; i < ncounters; i++)
                 if (counters[i].provider == providers[p] && is_by_time(&counters[i]) == by_time)
                     sorted[n++] = counters[i];
@@ -264,16 +264,16 @@ static void make_groups(void)
 {
     ngroups = 0;
     for (unsigned i = 0; i < ncounters; i++) {
-        struct group *g = ngroups ? &groups[ngroups - 1] : NULL;
+        struct counter_group *g = ngroups ? &groups[ngroups - 1] : NULL;
         if (!g || g->n == VT_GROUP_MOST || g->by_time != is_by_time(&counters[i])) {
             g = &groups[ngroups++];
-            *g = (struct group){0, is_by_time(&counters[i]), i, 0};
+            *g = (struct counter_group){0, is_by_time(&counters[i]), i, 0};
         }
         g->n++;
     }
 }
 
-static void define(struct vt_location *l, struct group *g)
+static void define(struct vt_location *l, struct counter_group *g)
 {
     const struct vt_counter *c = counters + g->first;
     char modes[VT_GROUP_MOST];
@@ -304,7 +304,7 @@ static void fit(struct vt_location *l)
         if (r >= 0) break;
         if (vt_process.set.speaks)
             vt_say(1, "VT_METRICS: %s is not recorded: the kernel does not count it together with the others: %s",
-                    counters[failed].name, vt_perf_reason(r));
+                   counters[failed].name, vt_perf_reason(r));
         memmove(counters + failed, counters + failed + 1, (--ncounters - failed) * sizeof *counters);
     }
     atomic_store(&threads, l->counters);

@@ -41,14 +41,14 @@ VALUES = {
     "rows": ("2",), "depth": ("1",), "hash_size": ("7",), "threshold": ("10",), "location": ("0",), "output": ("out",),
     "directory": (".",), "executable": ("/bin/sh",), "targets": ("perfetto", "chrome", "speedscope", "csv", "parquet"),
     "only": ("REGION",), "chosen": ("region=*", "class=user,MPI", "path=*", "location=*"), "file": ("missing.c",),
-    "fail_above": ("5%",),
+    "fail_above": ("5%",), "metrics": ("page-faults",), "events": ("missing.events",),
 }  # fmt: skip
 FREE = {
     ("export", "output"): ("--to", "csv"), ("score", "output"): ("--fit", "1K"),
     ("diff", "chosen"): ("--fail-above", "5%"),
 }  # fmt: skip
 """Options that need another option."""
-MAY_REFUSE, PART = ("mpip", "score"), {"--rank", "--ranks", "--from", "--to", "--source"}
+MAY_REFUSE, PART = ("mpip", "score"), {"--rank", "--ranks", "--from", "--to", "--source", "--metrics", "--events"}
 """Commands that refuse a trace without MPI calls, or without all calls; options for parts that a trace may not have."""
 WITHOUT_TIME = ("empty", "one-event", "scorep-sampling")
 """Kinds of archives in which no call takes time: --fail-above returns 1."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from vtrace.errors import UsageError
 from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
+    from vtrace.analysis.selection import Patterns, Selection
+    from vtrace.analysis.trace import Trace
     from vtrace.reports.profile_sheets import ProfileNumbers
     from vtrace.reports.sheet import Sheet
 
@@ -36,12 +39,21 @@ _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max",
     "--source", "file", metavar="FILE", type=click.Path(path_type=Path),
     help="Print a source file with the time of each line.",
 )  # fmt: skip
+@click.option(
+    "--metrics",
+    metavar="NAME[,NAME...]",
+    help="Instead of times: increases of counters, or values derived from them; the first is sorted by.",
+)
+@click.option(
+    "--events", metavar="FILE", type=click.Path(path_type=Path), help="File of derived events [PAPI_USER_EVENTS_FILE].",
+)  # fmt: skip
 @window_options
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON; times in ns.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV; times in ns.")
 def command(
-    archive: str, by: str, sort: str, top: int, chosen: tuple[str, ...], file: Path | None, begin: str | None,
-    end: str | None, ranks: str | None, helpers: bool, as_json: bool, as_csv: bool,
+    archive: str, by: str, sort: str, top: int, chosen: tuple[str, ...], file: Path | None, metrics: str | None,
+    events: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool, as_json: bool,
+    as_csv: bool,
 ) -> None:  # fmt: skip
     """Recorded calls give exact times; samples give estimates with their standard error. ARCHIVE is a prefix, the
     directory of an OTF2 archive or its .otf2 file, written by any tool.
@@ -54,18 +66,31 @@ def command(
       vtrace profile heat --by line --select 'class=user' --csv > lines.csv
       vtrace profile heat --by loop --sort inclusive
       vtrace profile heat --source heat.c
+      vtrace profile heat --metrics page-faults,context-switches --by rank
     """
     from vtrace.analysis.selection import Patterns, Selection
-    from vtrace.reports import profile_sheets, sheet
+    from vtrace.reports import metric_sheets, profile_sheets, sheet
+    from vtrace.wrappers.launch.counter_names import split_names
 
     if as_json and as_csv:
         raise UsageError("--json and --csv exclude each other", "use one of them")
+    if events and metrics is None:
+        raise UsageError("--events belongs to --metrics", "give --metrics NAME")
     console = Console("vtrace", environment_level("vtrace"))
     patterns = Patterns.of_options(chosen)
     trace = opened(archive)
     part = patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers))
-    numbers = profile_sheets.read(trace, part, "line" if file else by, patterns)
     most = None if as_json or as_csv else top
+    if metrics is not None:
+        made = _metrics(trace, part, patterns, by, split_names(metrics), events, most)
+        if as_json:
+            click.echo(json_text({"archive": str(trace.path), "by": by, **sheet.data([made])}, indent=1))
+        elif as_csv:
+            click.echo(sheet.csv_text([made]), nl=False)
+        else:
+            sheet.show([metric_sheets.shown(made)])
+        return
+    numbers = profile_sheets.read(trace, part, "line" if file else by, patterns)
     made = profile_sheets.listing(numbers, file) if file else profile_sheets.sheet(numbers, sort, most)
     for note in numbers.notes:
         console.warn(note)
@@ -77,6 +102,29 @@ def command(
         click.echo(sheet.csv_text([made]), nl=False)
     else:
         _show(numbers, made if file else profile_sheets.shown(made), operand(Path(archive)))
+
+
+def _metrics(
+    trace: Trace, part: Selection, patterns: Patterns, by: str, wanted: list[str], events: Path | None, most: int | None
+) -> Sheet:
+    from vtrace.analysis.derived.event_file import read_events
+    from vtrace.analysis.derived.event_set import EventSet, of_names
+    from vtrace.reports import metric_sheets
+
+    console = Console("vtrace", environment_level("vtrace"))
+    if by not in metric_sheets.UNITS:
+        raise UsageError(f"--metrics has no rows by {by}", f"give --by {', '.join(metric_sheets.UNITS)}")
+    if patterns.of("class") or patterns.of("path"):
+        raise UsageError("--metrics cannot --select a class or path", "select a region or location")
+    path = events or Path(os.environ.get("PAPI_USER_EVENTS_FILE") or "")
+    file = read_events(path) if path.name else None
+    for problem in file.errors if file else ():
+        console.warn(plain(f"{path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
+    known = of_names(file, wanted) if file else EventSet([], None)
+    numbers = metric_sheets.read(trace, part, by, patterns, wanted, known)
+    for note in numbers.notes:
+        console.warn(note)
+    return metric_sheets.sheet(numbers, most)
 
 
 def _about(numbers: ProfileNumbers) -> dict[str, Any]:

@@ -156,8 +156,8 @@ class Metric:
 
 @dataclass
 class MetricClass:
-    """Metrics with values in one event. threads: recorded by threads, not by a location of type METRIC. occurrence: a name
-    of OTF2_MetricOccurrence."""
+    """Metrics with values in one event. threads: recorded by threads, not by a location of type METRIC. occurrence: a
+    name of OTF2_MetricOccurrence."""
 
     metrics: Sequence[int]
     threads: bool = True

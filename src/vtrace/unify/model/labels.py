@@ -66,7 +66,11 @@ class Labels:
         if refers == "metric_group":
             group = self._known.metric_groups.get(record.id)
             values = [*payload.values()][: len(group.names) if group else None]
-            return {refers: record.id, "names": [plain(name) for name in group.names] if group else [], "values": values}
+            return {
+                refers: record.id,
+                "names": [plain(name) for name in group.names] if group else [],
+                "values": values,
+            }
         if refers in ("metric", "attribute"):
             payload = {"value": plain(self._value(refers, record.id, payload["value"]))}
         if record.kind == "MARKER":

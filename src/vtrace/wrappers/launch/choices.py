@@ -38,6 +38,12 @@ VALUES = {
         "With --sample: cpu, wall for elapsed time, so that waiting threads are sampled, too, or perf for events of "
         "Linux (VT_SAMPLE_EVENT); sets VT_SAMPLE_CLOCK.",
     ),
+    "counters": (
+        "--counters",
+        "NAME,...",
+        "Read counters at the enter and leave of MPI, OpenMP and user regions, such as page-faults,instructions "
+        "(vtrace counters lists them); sets VT_METRICS.",
+    ),
 }
 """Key -> option, metavar, help."""
 
@@ -66,6 +72,7 @@ class Choices:
         self.max_size: str | None = None
         self.sample: str | None = None
         self.sample_clock: str | None = None
+        self.counters: str | None = None
         self.unify = False
         self.view = False
         self.force = False

@@ -16,6 +16,7 @@ from vtrace.wrappers.compile.cache import cache_directory
 from vtrace.wrappers.launch import mpi_library, uses
 from vtrace.wrappers.launch import program as programs
 from vtrace.wrappers.launch.choices import SAMPLE_CLOCKS, SWITCHES, Choices
+from vtrace.wrappers.launch.counter_names import settings_of
 from vtrace.wrappers.launch.program import Elf, Program
 from vtrace.yes_no import NO, YES
 
@@ -114,6 +115,8 @@ def _set_settings(made: Plan, chosen: Choices) -> None:
         if not rate:
             raise UsageError(f"--sample-clock={clock} needs --sample", f"vtrace run --sample --sample-clock={clock}")
         made.changes["VT_SAMPLE_CLOCK"] = clock
+    if chosen.counters:
+        made.changes |= settings_of(chosen.counters)
 
 
 def _is_rate(text: str) -> bool:

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of vtrace profile --metrics: increases of counters, and values derived from them, by function, call path,
+rank or thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from vtrace.analysis.derived.event_set import EventSet
+from vtrace.analysis.questions.increases import Increases, Path, is_count
+from vtrace.analysis.questions.timeline_data import location_names, process_names
+from vtrace.analysis.selection import Patterns, Selection
+from vtrace.errors import UsageError, VtraceError
+from vtrace.reports.sheet import Column, Row, Sheet
+
+if TYPE_CHECKING:
+    from vtrace.analysis.trace import Trace
+
+UNITS = ("function", "callpath", "rank", "thread")
+OUTSIDE = "(outside)"
+_Sums = dict[Any, dict[str, float]]
+_TITLES = {"function": "Functions", "callpath": "Call paths", "rank": "Ranks", "thread": "Threads"}
+
+
+@dataclass
+class MetricNumbers:
+    """Sums by row and metric's name: exclusive, and inclusive with the calls made from there (of functions and call
+    paths only). units: by name of the wanted metrics. notes: damage, one line each."""
+
+    by: str
+    wanted: list[str]
+    units: dict[str, str]
+    exclusive: _Sums
+    inclusive: _Sums
+    notes: list[str]
+
+
+def read(
+    trace: Trace, window: Selection, by: str, patterns: Patterns, wanted: Sequence[str], events: EventSet
+) -> MetricNumbers:
+    """Reads the events of a selection once. by: one of UNITS. wanted: names of metrics of the trace, or of derived
+    events.
+
+    Raises UsageError for a name that is neither, or that counts nothing.
+    """
+    rows = _rows(trace, wanted, events)
+    question = Increases(trace, [*rows.values()])
+    met = trace.scan([question], **window.arguments())
+    exclusive: _Sums = {}
+    inclusive: _Sums = {}
+    names = {row: name for name, row in rows.items()}
+    regions = trace.regions["name"].tolist()
+    chosen = _chosen(trace, patterns)
+    for (location, metric, path), value in sorted(question.answer().items()):
+        if not (all(chosen) or (path and chosen[path[-1]])):
+            continue
+        name = names[metric]
+        _add(exclusive, _key(trace, by, location, path, regions), name, value)
+        for end in range(len(path) + 1) if by == "callpath" else ():
+            _add(inclusive, tuple(regions[region] for region in path[:end]), name, value)
+        for region in {*path} if by == "function" else ():
+            _add(inclusive, regions[region], name, value)
+    units = {name: _unit(trace, rows, name) for name in wanted}
+    for sums in (exclusive, inclusive):
+        _derive(sums, wanted, events)
+    return MetricNumbers(by, [*wanted], units, exclusive, inclusive, met.problems)
+
+
+def _rows(trace: Trace, wanted: Sequence[str], events: EventSet) -> dict[str, int]:
+    """The rows of the metrics that the wanted names need."""
+    known = {name: row for row, name in enumerate(trace.metrics["name"].tolist())}
+    modes = trace.metrics["mode"].tolist()
+    found: dict[str, int] = {}
+    for name in wanted:
+        for native in [name] if name in known else events.natives(name):
+            if native not in known:
+                near = get_close_matches(native, [*known, *events.events], 3) or [*known][:8]
+                hint = f"the trace has {', '.join(near)}" if near else "record with vtrace run --counters NAME"
+                of = f" (of {name})" if native != name else ""
+                raise UsageError(f"--metrics: the trace has no metric {native}{of}", hint)
+            if not is_count(modes[known[native]]):
+                raise UsageError(f"--metrics: {native} counts nothing", "vtrace view shows its values over time")
+            found[native] = known[native]
+    return found
+
+
+def _chosen(trace: Trace, patterns: Patterns) -> list[bool]:
+    regions = trace.regions
+    found: list[bool] = patterns.matching("region", regions["name"]).tolist()
+    return found
+
+
+def _unit(trace: Trace, rows: dict[str, int], name: str) -> str:
+    return str(trace.metrics["unit"][rows[name]]) if name in rows else ""
+
+
+def _key(trace: Trace, by: str, location: int, path: Path, regions: list[str]) -> Any:
+    if by == "thread":
+        return location_names(trace)[location]
+    if by == "rank":
+        return [*process_names(trace), ""][trace.places.process[location]]
+    if by == "callpath":
+        return tuple(regions[region] for region in path)
+    return regions[path[-1]] if path else OUTSIDE
+
+
+def _add(sums: _Sums, key: Any, name: str, value: float) -> None:
+    row = sums.setdefault(key, {})
+    row[name] = row.get(name, 0.0) + value
+
+
+def _derive(sums: _Sums, wanted: Sequence[str], events: EventSet) -> None:
+    for row in sums.values():
+        for name in wanted:
+            if name in events.events and name not in row:
+                try:
+                    row[name] = float(events.value(name, row))
+                except VtraceError:  # a division by zero, or no reading here
+                    continue
+
+
+def sheet(numbers: MetricNumbers, most: int | None = None) -> Sheet:
+    """The rows, the largest exclusive value of the first metric first. most: number of rows, None: all."""
+    by, first = numbers.by, numbers.wanted[0]
+    keys = {**numbers.inclusive, **numbers.exclusive}
+    order = sorted(keys, key=lambda key: (-numbers.exclusive.get(key, {}).get(first, 0.0), str(key)))
+    both = by in ("function", "callpath")
+    rows: list[Row] = []
+    for key in order[:most]:
+        row: Row = {by: (list(key) or [OUTSIDE]) if by == "callpath" else key}
+        for name in numbers.wanted:
+            row[name] = _number(numbers.exclusive.get(key, {}).get(name))
+            if both:
+                row[f"{name}:inclusive"] = _number(numbers.inclusive.get(key, numbers.exclusive.get(key, {})).get(name))
+        rows.append(row)
+    columns = [Column(by, kind="path" if by == "callpath" else "text")]
+    for name in numbers.wanted:
+        unit = numbers.units[name]
+        head = f"{name} ({unit})" if unit not in ("", "#") else name
+        columns.append(Column(name, head))
+        columns += [Column(f"{name}:inclusive", "with calls")] if both else []
+    made = Sheet("metrics", f"{_TITLES[by]} by {first}", columns, rows)
+    if len(order) > len(rows):
+        made.notes.append(f"the first {len(rows):,} of {len(order):,}: --top shows more, all with --json or --csv")
+    return made
+
+
+def _number(value: float | None) -> float | int | None:
+    return int(value) if value is not None and value == int(value) else value
+
+
+def shown(made: Sheet) -> Sheet:
+    """The table for people: the name of a row, which may be long, comes last."""
+    name = made.columns[0]
+    columns = [*made.columns[1:], Column(name.key, name.key, name.kind)]
+    return Sheet(made.name, made.title, columns, made.rows, notes=made.notes)

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VT_METRICS: counters at enters and leaves, against the kernel's own counts, and their way to vtrace profile."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import otf2
+import pytest
+
+from support.build.builder import Builder
+from support.build.mpis import find
+from support.build.parallel import assert_same, unify_mpi
+from support.build.run import run, unify, vtrace
+from support.oracles.check import check
+from support.oracles.user_api import MANUAL
+from support.tools import ROOT, Done, call, command
+
+FEW = 8
+"""Page faults of vtrace itself between two readings: new pages of its buffer and code."""
+WHERE = "VT_METRICS_AT"
+
+
+@pytest.fixture
+def program(build: Builder) -> Path:
+    return build("counted.c", flags=(*MANUAL, "-O1", "-pthread"))
+
+
+def printed(done: Done) -> dict[str, list[int]]:
+    """The page faults that the program printed, by region."""
+    found = defaultdict(list)
+    for line in done.stdout.splitlines():
+        name, number = line.split()
+        found[name].append(int(number))
+    return found
+
+
+class _Reader:
+    """Events of an archive by the otf2 package: calls as (location, region, values at enter, values at leave)."""
+
+    def __init__(self, path: Path) -> None:
+        self.calls: list[tuple[str, str, dict[str, int], dict[str, int]]] = []
+        self.readings: list[tuple[str, str, int]] = []
+        """Location, name of the metric, value."""
+        with otf2.reader.open(str(path / "traces.otf2")) as trace:
+            self.classes = {
+                tuple(member.name for member in one.members): str(one.occurrence).rsplit(".")[-1]
+                for one in trace.definitions.metric_classes
+            }
+            self.units = {
+                one.name: (one.unit, str(one.metric_mode).rsplit(".")[-1]) for one in trace.definitions.metric_members
+            }
+            stacks: dict[str, list[tuple[str, dict[str, int]]]] = defaultdict(list)
+            latest: dict[str, tuple[int, dict[str, int]]] = defaultdict(lambda: (-1, {}))
+            for location, event in trace.events:
+                name = f"{location.group.name}: {location.name}"
+                if isinstance(event, otf2.events.Metric):
+                    values = dict(zip([m.name for m in event.metric.members], map(int, event.values), strict=True))
+                    self.readings += [(name, metric, value) for metric, value in values.items()]
+                    known = latest[name][1] if latest[name][0] == event.time else {}
+                    latest[name] = (event.time, known | values)
+                elif isinstance(event, otf2.events.Enter):
+                    stacks[name].append((event.region.name, self.at(latest[name], event.time)))
+                elif isinstance(event, otf2.events.Leave):
+                    region, begin = stacks[name].pop()
+                    self.calls.append((name, region, begin, self.at(latest[name], event.time)))
+
+    @staticmethod
+    def at(latest: tuple[int, dict[str, int]], time: int) -> dict[str, int]:
+        """The values at the very time of an event."""
+        return latest[1] if latest[0] == time else {}
+
+    def increases(self, region: str, metric: str = "page-faults") -> list[int]:
+        return [end[metric] - begin[metric] for _, name, begin, end in self.calls if name == region]
+
+
+def recorded(program: Path, where: Path, mode: str = "plain", **env: str) -> tuple[Done, _Reader]:
+    done = run(program, where, mode, env={"VT_METRICS": "page-faults"} | env)
+    unify(where, "counted")
+    check(where / "counted.trace")
+    return done, _Reader(where / "counted.trace")
+
+
+def about(found: list[int], exact: list[int]) -> bool:
+    return len(found) == len(exact) and all(0 <= one - other <= FEW for one, other in zip(found, exact, strict=True))
+
+
+def test_page_faults_of_regions(program: Path, tmp_path: Path) -> None:
+    done, found = recorded(program, tmp_path)
+    exact = printed(done)
+    assert min(exact["outer"]) >= 100
+    assert min(exact["inner"]) >= 50
+    assert about(found.increases("inner"), exact["inner"])
+    both = [sum(pair) for pair in zip(exact["outer"], exact["inner"], strict=True)]
+    assert about(found.increases("outer"), both)
+    assert found.classes == {("page-faults",): "SYNCHRONOUS"}
+    assert found.units == {"page-faults": ("#", "ACCUMULATED_START")}
+
+
+def test_each_thread_counts_for_itself(program: Path, tmp_path: Path) -> None:
+    done, found = recorded(program, tmp_path, "threads")
+    assert about(found.increases("worker"), printed(done)["worker"])
+    first = [begin["page-faults"] for _, region, begin, _ in found.calls if region == "worker"]
+    assert max(first) < 100, "counters of a new thread begin at 0"
+
+
+def test_a_forked_child_counts_for_itself(program: Path, tmp_path: Path) -> None:
+    done, found = recorded(program, tmp_path, "fork")
+    (increase,), (exact,) = found.increases("child"), printed(done)["child"]
+    assert 150 <= exact <= increase <= exact + 40, "the child also copies pages of its parent"
+    assert [begin["page-faults"] < 100 for _, region, begin, _ in found.calls if region == "child"] == [True]
+
+
+def test_many_counters_of_one_moment(program: Path, tmp_path: Path) -> None:
+    """More than seven counters take two records with the time of the call."""
+    names = ["page-faults", "minor-faults", "task-clock", "context-switches", "cpu-migrations", "ru_utime", "ru_minflt"]
+    names += ["sched-run", "cpu", "numa-node"]
+    done, found = recorded(program, tmp_path, VT_METRICS=":".join([*names, *names[:2]]))
+    assert [len(group) for group in found.classes] == [7, 3]
+    assert sorted(name for group in found.classes for name in group) == sorted(names)
+    exact = printed(done)
+    for _, region, begin, end in found.calls:
+        assert begin.keys() == end.keys() == {*names}, region
+        assert end["page-faults"] - begin["page-faults"] == end["minor-faults"] - begin["minor-faults"]
+        assert 0 <= end["task-clock"] - begin["task-clock"] < 10**9
+        assert begin["cpu"] < 4096
+    assert about(found.increases("inner", "ru_minflt")[1:], exact["inner"][1:])
+    assert found.units["task-clock"] == ("ns", "ACCUMULATED_START")
+    assert found.units["cpu"] == ("#", "ABSOLUTE_POINT")
+
+
+def test_usage_is_that_of_the_kernel(program: Path, tmp_path: Path) -> None:
+    """The last value is the CPU time of the process, less what comes after the last region."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(program, tmp_path, env={"VT_METRICS": "ru_utime:ru_stime"})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    unify(tmp_path, "counted")
+    last = {name: value for _, name, value in _Reader(tmp_path / "counted.trace").readings}
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert 0 < (last["ru_utime"] + last["ru_stime"]) / 1e6 <= spent + 0.02
+
+
+@pytest.mark.parametrize(("interval", "least", "most"), [("0", 12, 12), ("3600s", 1, 1)])
+def test_counters_of_the_process_are_read_by_time(
+    program: Path, tmp_path: Path, interval: str, least: int, most: int
+) -> None:
+    (tmp_path / "energy").write_text("4711\n")
+    env = {
+        "VT_METRICS_INTERVAL": interval,
+        "VT_METRICS": f"page-faults:resident-memory:{tmp_path}/energy:net/lo/rx_bytes",
+    }
+    _, found = recorded(program, tmp_path, **env)
+    read = [value for _, name, value in found.readings if name.endswith("/energy")]
+    assert least <= len(read) <= most
+    assert {*read} == {4711}
+    assert [len(group) for group in found.classes] == [1, 3]
+    assert [*found.classes.values()] == ["SYNCHRONOUS", "ASYNCHRONOUS"]
+    assert len([1 for _, name, _ in found.readings if name == "page-faults"]) == 12
+    assert found.units["net/lo/rx_bytes"] == ("bytes", "ACCUMULATED_START")
+
+
+def test_where_counters_are_read(program: Path, tmp_path: Path) -> None:
+    _, found = recorded(program, tmp_path, VT_METRICS_AT="mpi,openmp")
+    assert len(found.calls) == 6
+    assert not found.readings
+
+
+def test_what_cannot_be_recorded_is_told(program: Path, tmp_path: Path) -> None:
+    names = "page-fault:page-faults:/no/such/file:net/nowhere/rx_bytes:ru_nothing"
+    done, found = recorded(program, tmp_path, VT_METRICS=names, VT_METRICS_AT="user:nowhere")
+    lines = done.stderr.splitlines()
+    for name in names.split(":"):
+        said = [line for line in lines if f"VT_METRICS: {name} is not recorded" in line]
+        assert len(said) == (name != "page-faults"), name
+    assert "VT_METRICS_AT: nowhere is not mpi, openmp, user, threads or io: the default is used" in done.stderr
+    assert len(found.increases("inner")) == 3
+
+
+def test_only_unknown_names(program: Path, tmp_path: Path) -> None:
+    _, found = recorded(program, tmp_path, VT_METRICS=":unknown::")
+    assert not found.classes
+    assert len(found.calls) == 6
+
+
+def test_other_separators(program: Path, tmp_path: Path) -> None:
+    _, found = recorded(program, tmp_path, VT_METRICS="page-faults, task-clock", VT_METRICS_SEP=", ")
+    assert [*found.classes] == [("page-faults", "task-clock")]
+
+
+def test_the_program_closes_descriptors_of_vtrace(program: Path, tmp_path: Path) -> None:
+    """No byte of the program's pipes is taken, and the loss is told."""
+    done = run(program, tmp_path, "closes", env={"VT_METRICS": "page-faults"})
+    assert done.stdout == "500 pipes\n"
+    assert "counters cannot be read any more: page-faults" in done.stderr
+    unify(tmp_path, "counted")
+    found = _Reader(tmp_path / "counted.trace")
+    assert len(found.calls) == 2
+    assert len(found.readings) == 2
+
+
+def test_no_descriptors_are_left(program: Path, tmp_path: Path) -> None:
+    words = ["sh", "-c", f"ulimit -n 4; exec {program} plain"]
+    done = call(words, tmp_path, {"VT_METRICS": "page-faults:ru_minflt"}, check=False)
+    assert done.returncode == 0
+    assert "VT_METRICS: page-faults is not recorded: " in done.stderr
+
+
+def test_mpi_on_any_number_of_ranks(build: Builder, tmp_path: Path) -> None:
+    mpi = find("mpich-wheel", build)
+    program = mpi.build("mpi_collectives.c")
+    env = {"VT_METRICS": "page-faults:context-switches:ru_utime:resident-memory", "VT_METRICS_INTERVAL": "0"}
+    mpi.run(program, tmp_path, ranks=3, env=env)
+    unify(tmp_path, "-k", program.name)
+    found = _Reader(tmp_path / f"u_{program.name}.trace")
+    calls = [call for call in found.calls if call[1].startswith("MPI_") and call[1] not in ("MPI_Init", "MPI_Finalize")]
+    assert calls
+    for _, region, begin, end in calls:
+        assert {"page-faults", "context-switches", "ru_utime"} <= begin.keys() & end.keys(), region
+    unify_mpi(mpi, tmp_path, "-k", "-o", tmp_path / "all", program.name, ranks=2)
+    assert_same(tmp_path / f"u_{program.name}.trace", tmp_path / "all.trace")
+
+
+def profile(where: Path, *words: str) -> Any:
+    return json.loads(vtrace(where, "profile", "counted", "--json", *words).stdout)["metrics"]
+
+
+def test_profile(program: Path, tmp_path: Path) -> None:
+    done, found = recorded(program, tmp_path, VT_METRICS="page-faults:task-clock")
+    rows = {row["function"]: row for row in profile(tmp_path, "--metrics", "page-faults,task-clock")}
+    outer, inner = sum(found.increases("outer")), sum(found.increases("inner"))
+    assert rows["inner"]["page-faults"] == rows["inner"]["page-faults:inclusive"] == inner
+    assert rows["outer"]["page-faults:inclusive"] == outer
+    assert rows["outer"]["page-faults"] == outer - inner
+    assert rows["inner"]["task-clock"] == sum(found.increases("inner", "task-clock"))
+    paths = {tuple(row["callpath"]): row for row in profile(tmp_path, "--metrics", "page-faults", "--by", "callpath")}
+    assert paths["outer", "inner"]["page-faults"] == inner
+    (rank,) = profile(tmp_path, "--metrics", "page-faults", "--by", "rank")
+    assert rank["page-faults"] == sum(row["page-faults"] for row in rows.values())
+    table = vtrace(tmp_path, "profile", "counted", "--metrics", "page-faults").stdout
+    assert f"{inner:,}" in table
+    chosen = profile(tmp_path, "--metrics", "page-faults", "--select", "region=in*")
+    assert [row["function"] for row in chosen if row["page-faults"]] == ["inner"]
+    assert done.stderr.count("vtrace:") == 1
+
+
+def test_derived_values(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "my.events").write_text("EVENT,FAULTS_PER_MS,DERIVED_INFIX,N0*1000000/N1,page-faults,task-clock\n")
+    recorded(program, tmp_path, VT_METRICS="page-faults:task-clock")
+    rows = profile(tmp_path, "--metrics", "FAULTS_PER_MS,page-faults,task-clock", "--events", "my.events")
+    for row in rows:
+        if row["task-clock"]:
+            assert row["FAULTS_PER_MS"] == pytest.approx(row["page-faults"] * 1e6 / row["task-clock"])
+    done = vtrace(tmp_path, "profile", "counted", "--metrics", "FAULTS", "--events", "my.events", check=False)
+    assert done.returncode == 2
+    assert "the trace has no metric FAULTS (the trace has FAULTS_PER_MS" in done.stderr
+
+
+def test_archives_of_score_p(tmp_path: Path) -> None:
+    """A class of three metrics, recorded by Score-P: the sums over all functions are those of the readings."""
+    call(["tar", "xJf", ROOT / "tests" / "archives" / "scorep-io.tar.xz"], tmp_path)
+    archive = tmp_path / "scorep-io"
+    last: dict[tuple[str, str], tuple[int, int]] = {}
+    with otf2.reader.open(str(archive / "traces.otf2")) as trace:
+        modes = {one.name: str(one.metric_mode).rsplit(".")[-1] for one in trace.definitions.metric_members}
+        for location, event in trace.events:
+            if isinstance(event, otf2.events.Metric):
+                for member, value in zip(event.metric.members, event.values, strict=True):
+                    key = (location.name, member.name)
+                    last[key] = (last.get(key, (int(value), 0))[0], int(value))
+    counts = [name for name, mode in modes.items() if mode.startswith("ACCUMULATED")]
+    assert counts
+    done = call([*command("vtrace"), "profile", archive, "--json", "--metrics", ",".join(counts)], tmp_path)
+    rows = json.loads(done.stdout)["metrics"]
+    for name in counts:
+        exact = sum(end - begin for (_, metric), (begin, end) in last.items() if metric == name)
+        assert sum(row.get(name) or 0 for row in rows) == exact
+
+
+def test_run_takes_names(build: Builder, tmp_path: Path) -> None:
+    program = build("counted.c", flags=(*MANUAL, "-O1", "-pthread"))
+    words = [*command("vtrace"), "run", "--counters", "page-faults,cpu/event=0x3c,umask=0x0/", program, "plain"]
+    done = call(words, tmp_path, check=False)
+    assert "VT_METRICS: cpu/event=0x3c,umask=0x0/ is not recorded" in done.stderr or "not recorded" not in done.stderr
+    unify(tmp_path, "counted")
+    assert len(_Reader(tmp_path / "counted.trace").increases("inner")) == 3
