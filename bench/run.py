@@ -17,6 +17,7 @@ from pathlib import Path
 import applications
 import clocks
 import compiled
+import counters
 import flush
 import functions
 import iocalls
@@ -42,6 +43,7 @@ from rich.table import Table
 MODULES = (
     functions,
     compiled,
+    counters,
     flush,
     user,
     mpi,

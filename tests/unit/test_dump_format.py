@@ -97,6 +97,8 @@ def test_definitions(run: Path) -> None:
         {"id": 1, "name": "Solver.step", "file": "solve.py", "line": 12, "lines": "8000"},
         {"id": 3, "lengths": [1], "periodic": 1},
         {"id": 3, "peer": 1, "leader": 2},
+        {"id": 4, "names": ["page-faults", "cpu"], "units": ["#", "#"],
+         "descriptions": ["page faults", "number of the CPU"], "modes": "ap", "at_calls": True},
     ]  # fmt: skip
     assert fields[29:34] == [{"id": 1, "text": "step 3"}, {"id": 1, "name": "steps", "severity": "HINT"},
                            {"text": "made on a Monday"}, {"id": 1, "name": "queue"},

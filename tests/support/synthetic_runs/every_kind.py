@@ -54,6 +54,7 @@ DEFINITIONS: list[list[Any]] = [
     [D["PYTHON_CODE"], 1, "Solver.step", "solve.py", 12, b"\x80\0"],
     [D["COMM_GRID"], 3, struct.pack("<I", 1), 1],
     [D["COMM_PEER"], 3, 1, 2],
+    [D["METRIC_GROUP"], 4, ["page-faults", "cpu"], ["#", "#"], ["page faults", "number of the CPU"], "ap", True],
 ]
 # Kind, delta, id, payload; values of the record's item besides kind, time and id; the end of its text.
 Shown = tuple[str, int, int, list[int], dict[str, Any], str]
@@ -171,6 +172,8 @@ RECORDS: list[Shown] = [
     ("METRIC", 1, 1, struct.unpack("<Q", struct.pack("<d", -1.5)), {"metric": 1, "name": "degrees", "value": -1.5},
      "METRIC degrees <1> value=-1.5"),
     ("METRIC", 1, 2, [2**64 - 3], {"metric": 2, "name": "balance", "value": -3}, "METRIC balance <2> value=-3"),
+    ("METRIC_GROUP", 1, 4, [7, 1, 0, 0, 0, 0, 0], {"metric_group": 4, "name": "page-faults,cpu", "value1": 7},
+     "METRIC_GROUP page-faults,cpu <4> value1=7 value2=1 value3=0 value4=0 value5=0 value6=0 value7=0"),
     ("METRIC", 1, 3, [2**64 - 3], {"metric": 3, "name": "?", "value": 2**64 - 3}, f"METRIC ? <3> value={2**64 - 3}"),
     ("ATTRIBUTE", 1, 1, [2**32 - 5], {"attribute": 1, "name": "offset", "value": -5}, "ATTRIBUTE offset <1> value=-5"),
     ("ATTRIBUTE", 1, 2, struct.unpack("<Q", struct.pack("<fi", 0.5, 0)), {"name": "share", "value": 0.5},

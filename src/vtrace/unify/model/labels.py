@@ -63,14 +63,6 @@ class Labels:
             return payload | self._function("address", payload["address"])
         if refers is None:
             return payload | (self._text(payload["text"]) if record.kind == "COMMENT" else {})
-        if refers == "metric_group":
-            group = self._known.metric_groups.get(record.id)
-            values = [*payload.values()][: len(group.names) if group else None]
-            return {
-                refers: record.id,
-                "names": [plain(name) for name in group.names] if group else [],
-                "values": values,
-            }
         if refers in ("metric", "attribute"):
             payload = {"value": plain(self._value(refers, record.id, payload["value"]))}
         if record.kind == "MARKER":
@@ -133,6 +125,8 @@ class Labels:
         if what == "comm":
             kind = COMM_KINDS.get(known.comms[number].kind) if number in known.comms else None
             return known.comm_names.get(number) or (f"MPI_COMM_{kind}" if kind in ("WORLD", "SELF") else kind)
+        if what == "metric_group":
+            return ",".join(known.metric_groups[number].names) if number in known.metric_groups else None
         if what == "window":
             return known.window_names.get(number) or (f"window {number}" if number in known.windows else None)
         if what in ("file", "user_comm"):

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The cost of reading counters at the begin and end of a user region (VT_METRICS), against one read(2) of the same
+events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from measure import HERE, Row, build, run
+
+from vtrace.paths import LIB
+
+CALLS = 50_000
+SOFTWARE = (
+    "page-faults", "minor-faults", "major-faults", "context-switches", "cpu-migrations", "alignment-faults",
+    "emulation-faults", "task-clock",
+)  # fmt: skip
+"""Those of bench/perf_read.c, in the same order."""
+ROOM = {"VT_BUFFER_SIZE": "256M", "VT_MAX_SIZE": "4G"}
+
+
+def prepare(work: Path) -> None:
+    """Builds the program with vtrace-cc, and the floor."""
+    flags = ["-vt:seq", "-vt:inst", "manual", "-DVTRACE", f"-I{LIB / 'user'}"]
+    build("vtrace-cc", *flags, "-O2", HERE / "user.c", "-o", "counters_traced", cwd=work)
+    build("gcc", "-O2", HERE / "perf_read.c", "-o", "perf_read", cwd=work)
+
+
+def measure(work: Path, repetitions: int) -> list[Row]:
+    """The best of five passes, half of it for each of the two events, less the same without counters."""
+    rows = []
+    for count in (1, len(SOFTWARE)):
+        pairs = []
+        for _ in range(repetitions):
+            (floor,) = run("./perf_read", count, cwd=work)
+            without = min(run("./counters_traced", CALLS, 5, cwd=work, **ROOM))
+            names = ":".join(SOFTWARE[:count])
+            traced = min(run("./counters_traced", CALLS, 5, cwd=work, **ROOM, VT_METRICS=names))
+            pairs.append((floor, (traced - without) / 2))
+        floor, value = min(pairs, key=lambda pair: pair[1])
+        text = f"a reading of {count} software counter{'s' if count > 1 else ''}, the floor one read(2)"
+        rows.append(Row(text, "ns", floor, value, value / floor, "<= 1200 ns", value <= 1200))
+    return rows
