@@ -247,6 +247,14 @@ def test_profile(program: Path, tmp_path: Path) -> None:
     assert done.stderr.count("vtrace:") == 1
 
 
+def test_summary(program: Path, tmp_path: Path) -> None:
+    _, found = recorded(program, tmp_path, VT_METRICS="page-faults:cpu")
+    values = [value for _, name, value in found.readings if name == "page-faults"]
+    (row,) = json.loads(vtrace(tmp_path, "summary", "counted", "--json", "--only", "counters").stdout)["counters"]
+    assert (row["counter"], row["unit"], row["total"]) == ("page-faults", "#", values[-1] - values[0])
+    assert row["total"] == row["most"] == row["mean"]
+
+
 def test_derived_values(program: Path, tmp_path: Path) -> None:
     (tmp_path / "my.events").write_text("EVENT,FAULTS_PER_MS,DERIVED_INFIX,N0*1000000/N1,page-faults,task-clock\n")
     recorded(program, tmp_path, VT_METRICS="page-faults:task-clock")

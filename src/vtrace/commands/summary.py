@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _TABLES = (
     "classes", "samples", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories",
-    "layers", "heap", "coverage",
+    "layers", "heap", "counters", "coverage",
 )  # fmt: skip
 """The tables of reports/summary.py, repeated here: importing that module loads numpy."""
 _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")

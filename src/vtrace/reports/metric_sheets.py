@@ -4,13 +4,14 @@ rank or thread."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.questions.increases import Increases, Path, is_count
+from vtrace.analysis.questions.metrics import heap_metrics
 from vtrace.analysis.questions.timeline_data import location_names, process_names
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.errors import UsageError, VtraceError
@@ -157,3 +158,32 @@ def shown(made: Sheet) -> Sheet:
     name = made.columns[0]
     columns = [*made.columns[1:], Column(name.key, name.key, name.kind)]
     return Sheet(made.name, made.title, columns, made.rows, notes=made.notes)
+
+
+def counters_of(trace: Trace) -> list[int]:
+    """Rows of trace.metrics that count, without the heap."""
+    own = {*heap_metrics(trace).values()}
+    return [row for row, mode in enumerate(trace.metrics["mode"].tolist()) if is_count(mode) and row not in own]
+
+
+def counters(trace: Trace, increases: Mapping[tuple[int, int, Path], float]) -> Sheet:
+    """The increase of each counter in all functions, and on the location with the most."""
+    sums: dict[int, dict[int, float]] = {}
+    for (location, metric, _), value in increases.items():
+        of = sums.setdefault(metric, {})
+        of[location] = of.get(location, 0.0) + value
+    names, labels = trace.metrics, location_names(trace)
+    rows: list[Row] = []
+    for metric, of in sorted(sums.items()):
+        most = max(of, key=lambda location: of[location])
+        rows.append({
+            "counter": str(names["name"][metric]), "unit": str(names["unit"][metric]),
+            "total": _number(sum(of.values())), "mean": sum(of.values()) / len(of), "most": _number(of[most]),
+            "location": labels[most], "description": str(names["description"][metric]),
+        })  # fmt: skip
+    columns = [
+        Column("total", "total"), Column("unit", "unit", "text"), Column("mean", "mean of a thread", "ratio"),
+        Column("most", "most of a thread"), Column("location", "which", "text"), Column("counter", "counter", "text"),
+        Column("description", kind="text"),
+    ]  # fmt: skip
+    return Sheet("counters", "Counters: increase while they were recorded", columns, rows)

@@ -15,6 +15,7 @@ from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent, activity_times, init_and_finalize_times
 from vtrace.analysis.questions.collectives import CollectiveTotals, by_operation, operation_text
 from vtrace.analysis.questions.costs import CostQuestion, Costs
+from vtrace.analysis.questions.increases import Increases, Path
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix
 from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
@@ -26,6 +27,7 @@ from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
 from vtrace.reports import report_numbers
 from vtrace.reports.io_sheets import io
+from vtrace.reports.metric_sheets import counters, counters_of
 from vtrace.reports.rma_sheets import rma, rma_synchronization
 from vtrace.reports.sample_sheets import samples
 from vtrace.reports.sheet import Column, Row, Sheet
@@ -59,6 +61,8 @@ class SummaryNumbers:
     allocations: Table
     costs: Costs | None
     """None: the archive has no calling contexts, so no samples."""
+    increases: dict[tuple[int, int, Path], float]
+    """Of counters: Increases."""
     events: int
     """The number of events read."""
     notes: list[str]
@@ -73,11 +77,12 @@ class SummaryNumbers:
 def read(trace: Trace, window: Selection) -> SummaryNumbers:
     """Reads the events of a selection once."""
     profile, extent, matrix, totals = Profile(), Extent(), MessageMatrix(), CollectiveTotals()
-    rma, io = Rma(), Io()
+    rma, io, increases = Rma(), Io(), Increases(trace, counters_of(trace))
     heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), _FEW)
     allocations = Allocations()
     questions: list[AnyQuestion] = [profile, extent, matrix, totals, rma, io]
     questions += [heap] if len(heap_metrics(trace)) else []
+    questions += [increases] if increases.wanted else []
     questions += [allocations] if _SIZE in trace.attributes["name"].tolist() else []
     costs = CostQuestion() if len(trace.contexts) else None
     questions += [costs] if costs else []
@@ -89,7 +94,7 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
         trace, window, table, activity_times(trace, table, extent.answer(), window),
         init_and_finalize_times(trace, table), matrix.answer(), totals.answer(), rma.answer(), io.answer(),
         heap_curve(heap.answer(), trace), allocations.answer(), costs.answer() if costs else None,
-        sum(met.events.values()), notes + met.problems,
+        increases.answer(), sum(met.events.values()), notes + met.problems,
     )  # fmt: skip
 
 
@@ -133,7 +138,7 @@ def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> l
         regions(numbers, sort).cut(top, f"--top shows more, {ALL}"), messages(numbers).cut(top, ALL),
         collectives(numbers).cut(top, ALL), rma(numbers).cut(top, ALL),
         rma_synchronization(numbers), *io(numbers, top, ALL), heap(numbers).cut(top, ALL),
-        coverage(numbers, top),
+        counters(numbers.trace, numbers.increases).cut(top, ALL), coverage(numbers, top),
     )  # fmt: skip
     return list(made)
 
