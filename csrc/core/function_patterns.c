@@ -36,12 +36,22 @@ static uint32_t *slot_of(const char *text)
     return &chosen.slots[i];
 }
 
+/* Several stars match what one matches. */
+static void join_stars(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++)
+        if (*from != '*' || from[1] != '*') *to++ = *from;
+    *to = 0;
+}
+
 static void add(char *text)
 {
     uint32_t excludes = *text == '-';
     text += excludes;
     while (*text == ' ') text++;
     for (size_t n = strlen(text); n && text[n - 1] == ' '; n--) text[n - 1] = 0;
+    join_stars(text);
     if (!*text) return;
     if (!chosen.n) chosen.others = (int)excludes;
     struct pattern *p = &chosen.patterns[chosen.n++];

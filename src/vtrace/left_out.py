@@ -32,7 +32,7 @@ def selects_all(patterns: str) -> bool:
     for text in reversed(texts):
         if text.startswith("-"):
             return False
-        if text == "*":
+        if not text.strip("*"):  # one star or several
             return True
     return not texts
 

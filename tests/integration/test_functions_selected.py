@@ -16,6 +16,7 @@ import pytest
 from support.build import compilers
 from support.build.builder import Builder
 from support.build.run import record, run, unify
+from support.build.wrap import seq
 from support.damage.failing_calls import inject, injected
 from support.oracles.check import check
 from support.oracles.selected_functions import left
@@ -55,6 +56,8 @@ def selects(patterns: str, name: str) -> bool:
         "-*;ackermann",
         "main;nest;nothing_of_this_name",
         "*e*;-*d*;-l*",
+        "**;-" + "*" * 50 + "f",
+        "*" * 3000 + "n" + "*" * 50 + ";-***;" + "?*" * 4 + "*n",
     ],
 )
 def test_patterns(build: Builder, tmp_path: Path, compiler: str, patterns: str) -> None:
@@ -105,8 +108,11 @@ def test_names_of_fortran(build: Builder, tmp_path: Path) -> None:
     assert not {"mesh::smooth", "inner", "add_to", "scoped"} & calls.keys()
 
 
+STARS = [("*", True), ("-nest", True), ("-*", False), ("nest;-*;*", True), ("*" * 40, True), ("-**", False)]
+
+
 @compiler
-@pytest.mark.parametrize(("patterns", "recorded"), [("*", True), ("-nest", True), ("-*", False), ("nest;-*;*", True)])
+@pytest.mark.parametrize(("patterns", "recorded"), STARS)
 def test_functions_without_a_name(build: Builder, tmp_path: Path, compiler: str, patterns: str, recorded: bool) -> None:
     """A stripped program: * selects its functions, and -* leaves them out."""
     compilers.need_sleds()
@@ -130,6 +136,23 @@ def test_patterns_without_a_match(build: Builder, tmp_path: Path, patterns: str,
     """One line says that no function matches, since a mistyped name records nothing."""
     done = run(exact(build, "gcc"), tmp_path, env={"VT_FUNCTIONS": patterns})
     assert done.stderr.count("no function of the program matches VT_FUNCTIONS") == told
+
+
+LONG = "a" * 4000
+"""The name of a function for which a matcher that goes back to each star never ends."""
+
+
+@pytest.mark.parametrize(
+    ("patterns", "matches"), [("*a" * 2000 + "*b", False), ("*a" * 2000 + "*", True), ("a*" * 1000 + "?" * 1000, True)]
+)
+def test_hostile_patterns(tmp_path: Path, patterns: str, matches: bool) -> None:
+    (tmp_path / "long.c").write_text(f"void {LONG}(void) {{ }}\nint main(void) {{ {LONG}(); return 0; }}\n")
+    seq(tmp_path, "-O0", "long.c", "-o", "long")
+    done = call(["./long"], tmp_path, {"VT_FUNCTIONS": patterns}, timeout=20)
+    assert ("no function of the program matches" in done.stderr) != matches
+    if matches:
+        unify(tmp_path, "long")
+        assert check(tmp_path / "long.trace").calls() == {LONG: 1}
 
 
 @compiler

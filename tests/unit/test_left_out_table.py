@@ -53,6 +53,7 @@ def test_the_groups_of_mpi_functions() -> None:
         ({"VT_MEMTRACE_THRESHOLD": "1K", "VT_MEMTRACE": "no"}, {}),
         ({"VT_MEMTRACE_THRESHOLD": "1K", "VT_MEMTRACE": "yes"}, {"VT_MEMTRACE_THRESHOLD": "memory"}),
         ({"VT_FUNCTIONS": "*"}, {}),
+        ({"VT_FUNCTIONS": "-leaf;***"}, {}),
         ({"VT_FUNCTIONS": "-leaf; * ;main"}, {}),
         ({"VT_FUNCTIONS": " ;"}, {}),
         ({"VT_FUNCTIONS": "*;-leaf"}, {"VT_FUNCTIONS": "user"}),
