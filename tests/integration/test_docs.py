@@ -28,12 +28,6 @@ CALL_F = "      program p\n      double precision f(4)\n      f = 1\n      call 
 TYPES_F = "      double precision relax, field(n)\n"
 CALLS_CC = "double relax(double *, int);\nint main() { double f[4] = {1}; return relax(f, 4) > 1; }\n"
 REGION_PY = "import time\nfrom vtrace.user import region\nwith region('solve'): time.sleep(0.002)\n"
-GRID_CC = """struct Grid {
-    double field = 1;
-    __attribute__((noinline)) void step() { field = field / 2; }
-};
-int main() { Grid grid; for (int i = 0; i < 9; i++) grid.step(); return grid.field > 1; }
-"""
 SQL = "import sqlite3\nwith sqlite3.connect('my.db') as c: c.execute('create table t (x)')\n"
 
 
@@ -93,9 +87,22 @@ TYPED = {
     ("diagnose.md", "vtrace diagnose heat --about io"): Typed(
         UNIFIED + "; mv heat2d.trace heat.trace", ("no I/O was recorded",),
     ),
-    ("functions.md", "vtrace-cxx -O2 heat.cc -o heat"): Typed("cp $DOCS/grid.cc heat.cc", ("Grid::step",)),
-    ("functions.md", "g++ -g -O2 -pg -mfentry heat.cc -o heat"): Typed(
-        "cp $DOCS/grid.cc heat.cc", ("Grid::step",), after="vtrace summary heat --only regions"
+    ("functions.md", "// heat.cc"): Typed(
+        kind="heat.cc", after="g++ -Wall -Werror heat.cc; ./a.out", expect=("7.17868",)
+    ),
+    ("functions.md", "vtrace-cxx -O2 heat.cc -o heat"): Typed(
+        "cp $DOCS/heat.cc .", ("  100  ", "1,main", "1,solve(Grid&)", "1,Grid::get_sum() const"),
+        after="vtrace summary heat --only regions --csv | cut -d, -f4,11",
+    ),
+    ("functions.md", "g++ -g -O2 -pg -mfentry heat.cc -o profiled"): Typed(
+        "cp $DOCS/heat.cc .", ("Grid::step()", "Grid::get_sum() const")
+    ),
+    ("functions.md", "// phases.c"): Typed(
+        kind="phases.c", after="vtrace-cc -Wall -Werror -c phases.c; ls phases.o", expect=("phases.o",)
+    ),
+    ("functions.md", "vtrace-cc -O2 -DVTRACE phases.c -o phases && ./phases"): Typed(
+        "cp $DOCS/phases.c .", ("8,solve_one", "5,report", "1,main"),
+        after="vtrace summary phases --only regions --csv | cut -d, -f4,11",
     ),
     ("filter.md", "# at most so many calls in the process; 0: never, -1: always"): Typed(
         kind="f.filter", after="vtrace filter f.filter --explain iterate", expect=("is recorded 1000 times",)
@@ -266,8 +273,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("docs")
     for name, text in (
         ("solve.py", SOLVE_PY), ("omp.c", OMP_C), ("killed.c", KILLED_C), ("relax.F", RELAX_F), ("call.F", CALL_F),
-        ("relax.c", RELAX_C), ("call.c", CALL_C), ("calls.cc", CALLS_CC), ("grid.cc", GRID_CC),
-        ("region.py", REGION_PY),
+        ("relax.c", RELAX_C), ("call.c", CALL_C), ("calls.cc", CALLS_CC), ("region.py", REGION_PY),
+        *((block[3:], BLOCKS["functions.md", block].text) for block in ("// heat.cc", "// phases.c")),
     ):  # fmt: skip
         (where / name).write_text(text)
     shutil.copy(PROGRAMS / "docs_server.c", where / "server.c")
