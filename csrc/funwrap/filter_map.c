@@ -33,6 +33,7 @@
 #define HOOK_INSIDE "vt_inside" /* csrc/hooks refers to this symbol; its hooks are not dynamic symbols */
 #define AHEAD 8 /* symbols between a prefetch and its use */
 #define MOST_SHARED 1024u
+#define NO_PLACE UINT32_MAX
 
 struct vt_filter_map vt_filter_maps[VT_FILTER_MAPS];
 _Atomic uint32_t vt_filter_maps_known;
@@ -71,8 +72,12 @@ static void find_demangler(void)
 
 struct reading { /* one module that is being read */
     struct vt_elf elf;
+    uintptr_t bias;
+    int stays; /* 1: the module is the executable, which is never unloaded */
     int fortran, attaches; /* attaches: 1: the module itself attaches its sleds */
     struct vt_sleds *sleds; /* NULL: none, or not attached yet */
+    uint32_t *places; /* for each symbol the distance from the begin of the code to the address by which the function is
+                         recorded; NO_PLACE: the symbol is no function of this code */
     char plain[VT_NAME_BYTES], shortened[VT_NAME_BYTES];
 };
 
@@ -175,26 +180,30 @@ static uint8_t rule_of(const struct vt_names_of *f, int64_t *limit)
 
 /* Returns a symbol. Linkers order global symbols by a hash: without the prefetch of later functions, each read of a
    function's code waits for memory. */
-static const ElfW(Sym) * symbol_at(const struct reading *r, size_t i, uintptr_t bias)
+static const ElfW(Sym) * symbol_at(const struct reading *r, size_t i)
 {
     const ElfW(Sym) *s = &r->elf.symbols[i];
-    if (r->sleds && r->elf.count - i > AHEAD) __builtin_prefetch((const void *)(bias + s[AHEAD].st_value));
+    if (r->sleds && r->elf.count - i > AHEAD) __builtin_prefetch((const void *)(r->bias + s[AHEAD].st_value));
     return s;
 }
 
-/* The address by which a function of the symbol table is recorded; 0: the symbol is no function of this code. */
-static uintptr_t place_of(const struct reading *r, const struct vt_filter_map *m, const ElfW(Sym) * s, uintptr_t bias)
+static uint32_t place_of(const struct reading *r, const struct vt_filter_map *m, const ElfW(Sym) * s)
 {
-    uintptr_t function = bias + s->st_value, place = 0;
+    uintptr_t function = r->bias + s->st_value, place = 0;
     int type = s->st_info & 15;
     if ((type != STT_FUNC && type != STT_GNU_IFUNC) || !s->st_shndx || function - m->code.start >= m->code.bytes)
-        return 0;
+        return NO_PLACE;
     if (r->sleds && s->st_size <= m->code.bytes - (function - m->code.start))
         place = vt_patch_place(r->sleds, function, s->st_size);
-    return place ? place : function;
+    return (uint32_t)((place ? place : function) - m->code.start);
 }
 
-static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map, uintptr_t bias)
+static void find_places(struct reading *r, struct vt_filter_map *m)
+{
+    for (size_t i = 0; i < r->elf.count; i++) r->places[i] = place_of(r, m, symbol_at(r, i));
+}
+
+static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map)
 {
     size_t slots = m->code.bytes / 16 + 1;
     uint8_t *taken = vt_pages(slots / 8 + 1);
@@ -202,12 +211,12 @@ static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map, u
     /* second pass: adds the functions that came before their byte became VT_SHARED */
     for (int again = 0; taken && again < 2; again++)
         for (size_t i = 0; i < r->elf.count; i++) {
-            const ElfW(Sym) *s = symbol_at(r, i, bias);
-            uintptr_t place = place_of(r, m, s, bias);
-            uint32_t slot = (uint32_t)((place - m->code.start) / 16);
+            const ElfW(Sym) *s = &r->elf.symbols[i];
+            uintptr_t place = m->code.start + r->places[i];
+            uint32_t slot = r->places[i] / 16;
             int64_t limit;
-            if (!place || (again && map[slot] != VT_SHARED)) continue;
-            if (!again && s->st_size < 16 && place == bias + s->st_value) continue; /* too small to contain hooks */
+            if (r->places[i] == NO_PLACE || (again && map[slot] != VT_SHARED)) continue;
+            if (!again && s->st_size < 16 && place == r->bias + s->st_value) continue; /* too small to contain hooks */
             if (!names_of(r, vt_elf_name(&r->elf, s), &f)) continue;
             uint8_t how = rule_of(&f, &limit);
             mark(map, slot, place, how, taken);
@@ -219,62 +228,106 @@ static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map, u
 }
 
 /* Switches the sleds of the module's functions. */
-static void switch_all(const struct reading *r, struct vt_filter_map *m, uintptr_t bias)
+static void switch_all(const struct reading *r, struct vt_filter_map *m)
 {
     struct vt_patch p = {.sleds = r->sleds, .start = m->code.start, .bytes = m->code.bytes};
     for (size_t i = 0; i < r->elf.count; i++) {
-        const ElfW(Sym) *s = symbol_at(r, i, bias);
-        uintptr_t place = place_of(r, m, s, bias), function = bias + s->st_value;
-        if (place && place != function)
-            vt_patch_function(&p, function, s->st_size, m->code.map[(place - m->code.start) / 16] != VT_FILTERED);
+        const ElfW(Sym) *s = symbol_at(r, i);
+        uintptr_t function = r->bias + s->st_value;
+        if (r->places[i] != NO_PLACE && m->code.start + r->places[i] != function)
+            vt_patch_function(&p, function, s->st_size, m->code.map[r->places[i] / 16] != VT_FILTERED);
     }
     m->asks |= !vt_patch_apply(&p);
 }
 
-static void read_symbols(struct reading *r, struct vt_filter_map *m, uintptr_t bias)
+/* ---- Modules that other threads may unload ---- */
+
+struct visit {
+    struct reading *r;
+    struct vt_filter_map *m;
+    void (*use)(struct reading *, struct vt_filter_map *);
+    int done;
+};
+
+static int visit(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+    struct visit *v = data;
+    (void)bytes;
+    for (int i = 0; i < info->dlpi_phnum && !v->done; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type != PT_LOAD || info->dlpi_addr + p->p_vaddr != v->m->code.start) continue;
+        if (p->p_memsz != v->m->code.bytes) return 1;
+        v->use(v->r, v->m);
+        v->done = 1;
+    }
+    return v->done;
+}
+
+/* Calls a function that uses the module's memory. The loader unmaps no module during dl_iterate_phdr. The function must
+   neither allocate nor call the loader, since a thread that holds the loader's other lock may wait for this one.
+   Returns 0 if the module is no longer loaded. */
+static int while_loaded(struct reading *r, struct vt_filter_map *m,
+                        void (*use)(struct reading *, struct vt_filter_map *))
+{
+    struct visit v = {.r = r, .m = m, .use = use};
+    if (!r->stays) {
+        dl_iterate_phdr(visit, &v);
+        return v.done;
+    }
+    use(r, m);
+    return 1;
+}
+
+static void read_symbols(struct reading *r, struct vt_filter_map *m)
 {
     size_t slots = m->code.bytes / 16 + 1;
     if (!vt_elf_symbols(&r->elf, SHT_SYMTAB)) {
         vt_elf_symbols(&r->elf, SHT_DYNSYM);
         m->asks = 1; /* functions without a name */
     }
+    if (m->code.bytes >= NO_PLACE || !(r->places = vt_pages(r->elf.count * sizeof *r->places + 1))) return;
+    if (!while_loaded(r, m, find_places)) return;
     uint8_t *map = vt_pages(slots);
     m->left = vt_pages(slots * sizeof *m->left);
     if (!map) return;
     if (!vt_functions_select(NULL)) memset(map, VT_FILTERED, slots);
     m->code.map = map;
-    mark_all(r, m, map, bias);
-    if (r->sleds) switch_all(r, m, bias);
+    mark_all(r, m, map);
 }
 
-static void read_module(struct vt_filter_map *m, const char *path, uintptr_t bias)
+/* Maps the module's file, and reads the rules of the module's functions into m. */
+static void read_module(struct reading *r, struct vt_filter_map *m, const char *path)
 {
-    static struct reading r; /* protected by `learning` */
     struct stat s;
     long fd = vt_open(path, O_RDONLY, 0), p = -1;
-    memset(&r, 0, offsetof(struct reading, plain));
     if (fd >= 0 && VT_SYS2(fstat, fd, &s) >= 0 && s.st_size > 0) {
-        r.elf.bytes = (size_t)s.st_size;
-        p = VT_SYS6(mmap, 0, r.elf.bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+        r->elf.bytes = (size_t)s.st_size;
+        p = VT_SYS6(mmap, 0, r->elf.bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     }
     if (fd >= 0) VT_SYS1(close, fd);
     if (p < 0 && p > -4096) return;
-    r.elf.file = (const char *)p;
-    r.sleds = m->sleds = vt_sleds_in(m->code.start, m->code.bytes);
-    int reads = vt_elf_symbols(&r.elf, SHT_DYNSYM) && has_hooks(&r);
-    if (preparing && vt_functions_chosen() && !r.sleds && !r.attaches) {
-        r.sleds = m->sleds = vt_foreign_sleds(&r.elf, bias, m->code.start, m->code.bytes);
-        if (r.sleds) reads = vt_sleds_keep(r.sleds, m->code.start);
+    r->elf.file = (const char *)p;
+    r->sleds = m->sleds = vt_sleds_in(m->code.start, m->code.bytes);
+    int reads = vt_elf_symbols(&r->elf, SHT_DYNSYM) && has_hooks(r);
+    if (preparing && vt_functions_chosen() && !r->sleds && !r->attaches) {
+        r->sleds = m->sleds = vt_foreign_sleds(&r->elf, r->bias, m->code.start, m->code.bytes);
+        if (r->sleds) reads = vt_sleds_keep(r->sleds, m->code.start);
     }
-    if (reads) read_symbols(&r, m, bias);
+    if (reads) read_symbols(r, m);
     functions_read |= reads;
-    VT_SYS2(munmap, p, r.elf.bytes);
+}
+
+static void end_reading(struct reading *r)
+{
+    if (r->places) VT_SYS2(munmap, r->places, r->elf.count * sizeof *r->places + 1);
+    if (r->elf.file) VT_SYS2(munmap, r->elf.file, r->elf.bytes);
 }
 
 /* ---- Modules ---- */
 
 struct mapped_module {
     uintptr_t start, bytes, bias;
+    int is_program;
     char path[VT_PATH];
 };
 
@@ -297,6 +350,7 @@ static int note(struct dl_phdr_info *info, size_t bytes, void *data)
         m->start = start;
         m->bytes = p->p_memsz;
         m->bias = info->dlpi_addr;
+        m->is_program = !*info->dlpi_name;
         vt_text_add(&t, *info->dlpi_name ? info->dlpi_name : "/proc/self/exe");
     }
     return w->n == w->most;
@@ -330,6 +384,13 @@ static void publish(uint32_t n, const struct vt_filter_map *m)
         atomic_store_explicit(&vt_filter_maps_known, n + 1, memory_order_release);
 }
 
+static void drop(const struct vt_filter_map *m)
+{
+    size_t slots = m->code.bytes / 16 + 1;
+    VT_SYS2(munmap, m->code.map, slots);
+    if (m->left) VT_SYS2(munmap, m->left, slots * sizeof *m->left);
+}
+
 /* Copies the rules of a module that is read again into the memory of its rules, which hooks may be reading. A limit goes
    on counting. */
 static void replace(struct vt_filter_map *old, const struct vt_filter_map *m)
@@ -340,28 +401,39 @@ static void replace(struct vt_filter_map *old, const struct vt_filter_map *m)
         if (old->left && m->left && m->left[i] && !old->left[i] && map[i] != VT_FILTERED) old->left[i] = m->left[i];
         VT_SET(map[i], m->code.map[i]);
     }
-    VT_SYS2(munmap, m->code.map, slots);
-    if (m->left) VT_SYS2(munmap, m->left, slots * sizeof *m->left);
+    drop(m);
+}
+
+/* Switches the module's sleds, and publishes the rules. While the module is loaded: the next module at this address must
+   not find them. */
+static void use_rules(struct reading *r, struct vt_filter_map *m)
+{
+    uint32_t n = entry_for(m->code.start);
+    struct vt_filter_map *old = &vt_filter_maps[n];
+    if (n == VT_FILTER_MAPS) return;
+    if (r->places && r->sleds) switch_all(r, m);
+    if (VT_READ(old->code.bytes) == m->code.bytes && old->code.start == m->code.start) replace(old, m);
+    else publish(n, m);
+    if (m->sleds) vt_sleds_use(m->sleds, m->asks);
 }
 
 /* Reads the module that contains the address; 0: reads all loaded modules. Requires the lock `learning`. */
 static void learn(uintptr_t address)
 {
+    static struct reading r; /* protected by `learning` */
     struct module_walk w = {.most = address ? 1 : VT_FILTER_MAPS, .address = address};
     size_t bytes = w.most * sizeof *w.modules;
     if (!(w.modules = vt_pages(bytes))) return;
     dl_iterate_phdr(note, &w);
-    for (uint32_t i = 0; i < w.n; i++) {
-        uint32_t n = entry_for(w.modules[i].start);
+    for (uint32_t i = 0; i < w.n && entry_for(w.modules[i].start) < VT_FILTER_MAPS; i++) {
         struct vt_filter_map m = {.code = {.bytes = w.modules[i].bytes, .start = w.modules[i].start}};
-        if (n == VT_FILTER_MAPS) break;
-        read_module(&m, w.modules[i].path, w.modules[i].bias);
+        memset(&r, 0, offsetof(struct reading, plain));
+        r.bias = w.modules[i].bias;
+        r.stays = w.modules[i].is_program;
+        read_module(&r, &m, w.modules[i].path);
         if (!m.code.map && address) m.code.map = vt_pages(m.code.bytes / 16 + 1);
-        if (!m.code.map) continue;
-        struct vt_filter_map *old = &vt_filter_maps[n];
-        if (VT_READ(old->code.bytes) == m.code.bytes && old->code.start == m.code.start) replace(old, &m);
-        else publish(n, &m);
-        if (m.sleds) vt_sleds_use(m.sleds, m.asks);
+        if (m.code.map && !while_loaded(&r, &m, use_rules)) drop(&m);
+        end_reading(&r);
     }
     VT_SYS2(munmap, w.modules, bytes);
 }

@@ -99,8 +99,8 @@ void vt_sleds_forget_unloaded(void)
     uint8_t loaded[MOST] = {0};
     uint64_t mask;
     if (!atomic_load(&known)) return;
+    vt_lock(&changing, &mask); /* before looking: another thread may load a module there meanwhile */
     dl_iterate_phdr(look, loaded);
-    vt_lock(&changing, &mask);
     for (uint32_t m = 0; m < MOST; m++)
         if (!loaded[m]) atomic_store(&modules[m].code, 0);
     vt_unlock(&changing, &mask);

@@ -247,6 +247,43 @@ def test_threads_run_while_functions_are_switched(
         assert len(trace.locations) >= 4
 
 
+def reloads(build: Builder, compiler: str) -> tuple[Path, list[Path]]:
+    shared = ("-O2", "-gdwarf-4", "-fPIC", "-shared")
+    library = build("exact_lib.c", compiler=compiler, flags=shared, output="libexact.so")
+    other = build("plugin.c", compiler=compiler, flags=(*shared, "-DNAME=alpha"), output="alpha.so")
+    flags = ("-O2", "-gdwarf-4", "-DVTRACE", "-pthread", "-ldl")
+    return build("reloads.c", compiler=compiler, flags=flags), [library, other]
+
+
+@compiler
+@SWITCHES
+def test_libraries_come_and_go_while_functions_are_switched(
+    build: Builder, tmp_path: Path, compiler: str, switches: str
+) -> None:
+    """Two libraries take turns, mostly at the same addresses. What is always selected is recorded each time."""
+    program, libraries = reloads(build, compiler)
+    loaded = int(run(program, tmp_path, switches, *libraries).stdout)
+    unify(tmp_path, "reloads")
+    trace = check(tmp_path / "reloads.trace")
+    calls, edges = trace.calls(), trace.edges()
+    wanted = {"main": 1, "between": loaded, "entry": 3 * loaded, "lib_leaf": 12 * loaded}
+    assert {name: calls[name] for name in wanted} == wanted
+    assert 0 < calls["lib_step"] + calls["alpha"] < 9 * loaded
+    callers = {name: {above for above, below in edges if below == name} for name in ("entry", "alpha", "lib_leaf")}
+    assert callers["entry"] == {"main"}
+    assert callers["alpha"] <= {"entry", "main"}  # the second call is a tail call
+    assert callers["lib_leaf"] <= {"entry", "lib_step"}
+    assert {above for above, below in edges if below == "lib_step"} <= {"entry"}
+
+
+@compiler
+def test_no_use_of_an_unloaded_library(build: Builder, tmp_path: Path, compiler: str) -> None:
+    """valgrind runs one thread at a time, so that a library is often unloaded in the middle of a switch."""
+    program, libraries = reloads(build, compiler)
+    tool = [need("valgrind"), "-q", "--error-exitcode=9", "--smc-check=all"]
+    call([*tool, program, "60", *libraries], tmp_path, {"VT_BUFFER_SIZE": "4M"})
+
+
 @compiler
 def test_many_threads_and_a_small_buffer(build: Builder, tmp_path: Path, compiler: str) -> None:
     """Buffers are written while functions are switched."""
