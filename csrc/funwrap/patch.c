@@ -14,6 +14,7 @@
 
 /* Opcodes: CALL rel32 and TEST eax, imm32; CALL [rip + disp32] and TEST [rip + disp32], edx. */
 enum { CALL = 0xe8, TEST = 0xa9, CALL_SLOT = 0xff, TEST_SLOT = 0x85, SLOT = 0x15, ADDRESS_32 = 0x67 };
+enum { INT3 = 0xcc }; /* hides the opcode: a debugger's breakpoint */
 enum { CORE_SYNC = 32, REGISTER_CORE_SYNC = 64 }; /* commands of membarrier */
 
 static _Atomic uint32_t patching; /* lock: one thread changes the protection of pages */
@@ -25,12 +26,18 @@ static int32_t operand(const uint8_t *at)
     return value;
 }
 
+static int is_direct(const uint8_t *o, const void *target)
+{
+    return (*o == CALL || *o == TEST || *o == INT3) &&
+           (uintptr_t)o + 5 + (uintptr_t)operand(o + 1) == (uintptr_t)target;
+}
+
 /* Returns the opcode of the sled at this instruction; NULL: the instruction is no sled that calls `target`. */
 static uint8_t *opcode_of(const uint8_t *c, const void *target)
 {
-    const uint8_t *o = c + (*c == ADDRESS_32); /* ld puts this prefix before a call that it has shortened */
-    if (*o == CALL || *o == TEST)
-        return (uintptr_t)o + 5 + (uintptr_t)operand(o + 1) == (uintptr_t)target ? (uint8_t *)o : NULL;
+    if (is_direct(c, target)) return (uint8_t *)c;
+    /* ld puts the prefix before a call that it has shortened */
+    if ((*c == ADDRESS_32 || *c == INT3) && is_direct(c + 1, target)) return (uint8_t *)c + 1;
     if ((*c != CALL_SLOT && *c != TEST_SLOT) || c[1] != SLOT) return NULL;
     uintptr_t slot = (uintptr_t)c + 6 + (uintptr_t)operand(c + 2);
     return slot % 8 == 0 && *(const uintptr_t *)slot == (uintptr_t)target ? (uint8_t *)c : NULL;
@@ -48,15 +55,15 @@ static uint8_t *first_of(const struct vt_sleds *sleds, uintptr_t function, size_
     return end - c > 5 ? opcode_of(c, sleds->on_enter) : NULL;
 }
 
-static uintptr_t behind(const uint8_t *opcode)
+static uintptr_t behind(const uint8_t *opcode, const void *target)
 {
-    return (uintptr_t)opcode + (*opcode == CALL_SLOT || *opcode == TEST_SLOT ? 6 : 5);
+    return (uintptr_t)opcode + (is_direct(opcode, target) ? 5 : 6);
 }
 
 uintptr_t vt_patch_place(const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
 {
     const uint8_t *opcode = first_of(sleds, function, bytes);
-    return opcode ? behind(opcode) : 0;
+    return opcode ? behind(opcode, sleds->on_enter) : 0;
 }
 
 /* Returns 0 if there is no memory. */
@@ -80,14 +87,14 @@ void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int
     uint8_t *first = first_of(p->sleds, function, bytes);
     struct vt_patch_list *leaves = &p->lists[on ? VT_PATCH_LEAVES_ON : VT_PATCH_LEAVES_OFF];
     size_t before = leaves->n;
-    uintptr_t end = function + bytes, place = first ? behind(first) : 0;
+    uintptr_t end = function + bytes, place = first ? behind(first, p->sleds->on_enter) : 0;
     const uint8_t *c = (const uint8_t *)function;
     unsigned length = 0;
     for (; (uintptr_t)c < end && (length = vt_x86_length(c, end - (uintptr_t)c)); c += length) {
         uint8_t *opcode = length > 4 ? opcode_of(c, p->sleds->on_leave) : NULL;
         if (opcode && is_on(*opcode) != on && !note(leaves, opcode, place)) break;
     }
-    int whole = (uintptr_t)c == end;
+    int whole = (uintptr_t)c == end && !(first && *first == INT3); /* a breakpoint: the hook applies the rules */
     if (whole && first && is_on(*first) != on)
         whole = note(&p->lists[on ? VT_PATCH_ENTERS_ON : VT_PATCH_ENTERS_OFF], first, place);
     if (whole) return;

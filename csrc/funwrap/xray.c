@@ -37,6 +37,12 @@ static int32_t distance(const struct vt_sleds *sleds, const struct xray_sled *s,
     return (int32_t)((uintptr_t)hook - ((uintptr_t)at + 5));
 }
 
+/* Returns 1 if a breakpoint hides the first byte of a sled. The debugger puts that byte back, so the sled must stay. */
+static int is_hidden(const struct xray_sled *s, const uint8_t *at)
+{
+    return *at == INT3 && !memcmp(at + 1, (s->kind == EXIT ? returns : jump) + 1, sizeof jump - 1);
+}
+
 /* Writes the bytes behind the first instruction, if the sled is as clang has written it. */
 static void prepare(const struct vt_sleds *sleds, const struct xray_sled *s, uint8_t *at)
 {
@@ -66,12 +72,16 @@ int vt_xray_make_calls(const struct vt_sleds *sleds)
 {
     const struct xray_sled *first = sleds->xray, *end = sleds->xray_end;
     uintptr_t low = UINTPTR_MAX, high = 0;
+    int hidden = 0;
     for (const struct xray_sled *s = first; s < end; s++) {
         uintptr_t at = (uintptr_t)sled_of(s);
         if (at && at < low) low = at;
         if (at && at > high) high = at;
+        hidden |= at && is_hidden(s, (const uint8_t *)at);
     }
     if (low > high) return 1;
+    if (hidden)
+        vt_warn("a function with a breakpoint at its begin is not recorded: start the program, then set breakpoints");
     if (!vt_patch_protect(low, high + sizeof jump - low, 1)) return 0;
     for (const struct xray_sled *s = first; s < end; s++)
         if (sled_of(s)) prepare(sleds, s, sled_of(s));

@@ -227,7 +227,7 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     if chosen.functions and not functions:
         made.warnings.append(
             f"--functions: {program.words[0]} and its libraries have no functions that vtrace can record; compile with "
-            "vtrace-cc, -pg -mfentry, -fpatchable-function-entry=5 or -fxray-instrument"
+            + ", ".join(["vtrace-cc", *uses.FOREIGN_OPTIONS])
         )
     recorded = recorded or bool(functions or chosen.functions)
     if elf.go and kinds:

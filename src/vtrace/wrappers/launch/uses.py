@@ -42,6 +42,12 @@ def openmp(loaded: Loaded) -> bool:
     return any(os.path.basename(name).startswith(_OPENMP) for name in loaded.libraries)
 
 
+FOREIGN_OPTIONS = (
+    ("-pg -mfentry", "-fpatchable-function-entry=5", "-fxray-instrument") if os.uname().machine == "x86_64" else ()
+)
+"""The options besides vtrace-cc that leave room for calls of vtrace; csrc/funwrap/foreign.c is for x86-64."""
+
+
 def functions(program: Program, loaded: Loaded, foreign: bool) -> bool:
     """True if the program or one of its libraries was compiled by vtrace-cc or with -finstrument-functions. foreign: or
     with other options that leave room for calls of vtrace (csrc/funwrap/foreign.c)."""
@@ -49,7 +55,7 @@ def functions(program: Program, loaded: Loaded, foreign: bool) -> bool:
         path for name, path in loaded.libraries.items() if path and not os.path.basename(name).startswith("libc.so")
     )
     marks = [b"\0__cyg_profile_func_enter\0", b"\0vt_sleds_attach\0"]
-    if foreign:
+    if foreign and FOREIGN_OPTIONS:
         marks += [b"\0__fentry__\0", b"\0__patchable_function_entries\0", b"\0xray_instr_map\0"]
     return any(programs.holds(path, mark) for path in (program.executable, *paths) for mark in marks)
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs whose functions vtrace switches on and off, under gdb and perf."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.build import compilers
+from support.build.builder import Builder
+from support.build.run import record, unify
+from support.oracles.check import check
+from support.oracles.selected_functions import left
+from support.tools import call, environment, need
+
+compiler = pytest.mark.parametrize("compiler", compilers.C)
+
+STOPPED = "backtrace\ninfo breakpoints\ndelete\ncontinue\n"
+GDB = {
+    "early": f"break leaf\nignore 1 23\nrun\n{STOPPED}",
+    "late": f"tbreak exact.c:138\nrun\nbreak leaf\nignore 2 23\ncontinue\n{STOPPED}",
+}
+"""Breakpoints set before the program starts, and in main behind its begin."""
+CHOSEN = {"*": {"leaf", "main", "nest"}, "-leaf": {"main", "nest"}, "leaf;main": {"leaf", "main"}}
+
+
+@compiler
+@pytest.mark.parametrize("when", GDB)
+@pytest.mark.parametrize("patterns", CHOSEN)
+def test_gdb(build: Builder, tmp_path: Path, compiler: str, when: str, patterns: str) -> None:
+    """A breakpoint stops in a function at each call, whether vtrace records the function or not; gdb knows the callers,
+    and the trace is as without gdb. An early breakpoint hides the sled of a small function: gcc's hooks then leave out
+    what is not selected; clang's sled stays without call, and one line says so."""
+    flags = ("-O1", "-fno-optimize-sibling-calls", "-gdwarf-4")
+    program = build("exact.c", "exact_lib.c", compiler=compiler, flags=flags)
+    whole = record(program, tmp_path)
+    (tmp_path / "exact.trace").rename(tmp_path / "whole.trace")
+    hidden = compiler == "clang" and when == "early" and compilers.SLEDS
+    chosen = CHOSEN[patterns] - ({"leaf"} if hidden else set())
+    others = patterns != "leaf;main"
+    wanted = left(whole, lambda name: name in chosen or (others and name != "leaf"))
+    (tmp_path / "commands").write_text(GDB[when])
+    words = [need("gdb"), "-nx", "-batch", "-x", "commands", program]
+    done = call(words, tmp_path, {"VT_FUNCTIONS": patterns, "LC_ALL": "C"}, timeout=120)
+    assert "exited normally" in done.stdout, str(done)
+    assert "already hit 24 times" in done.stdout, str(done)
+    callers = [line.split()[3] for line in done.stdout.splitlines() if line.startswith("#") and " in " in line]
+    assert callers == ["nest", "main"], str(done)
+    assert done.stderr.count("a breakpoint at its begin is not recorded") == hidden
+    unify(tmp_path, "exact")
+    assert check(tmp_path / "exact.trace").edges() == wanted
+
+
+@compiler
+@pytest.mark.parametrize("patterns", ["*", "-work"])
+def test_perf(build: Builder, tmp_path: Path, compiler: str, patterns: str) -> None:
+    """perf samples the functions by their names, and the trace is complete."""
+    perf = need("perf")
+    n = 150_000 if patterns == "*" else 4_000_000
+    event = ("-e", "task-clock")
+    tried = subprocess.run([perf, "stat", *event, "true"], env=environment(), capture_output=True, text=True)
+    if tried.returncode:
+        pytest.skip(f"perf cannot count task-clock here: {tried.stderr.strip().splitlines()[:1]}")
+    program = build("threads.c", compiler=compiler, flags=("-O2", "-pthread"))
+    words = [perf, "record", "-q", *event, "-F", "10000", "-o", "perf.data", program, "together", "4", str(n)]
+    call(words, tmp_path, {"VT_FUNCTIONS": patterns})
+    said = call([perf, "report", "-i", "perf.data", "--stdio", "-s", "symbol"], tmp_path).stdout
+    assert re.search(r"\[\.\] (work|body)\b", said), said
+    unify(tmp_path, "threads")
+    calls = check(tmp_path / "threads.trace").calls()
+    assert (calls["work"], calls["body"]) == (5 * n if patterns == "*" else 0, 4)
