@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -553,8 +554,27 @@ int vt_filter_map_read(uintptr_t code)
     return 1;
 }
 
+/* A fork waits until no thread reads modules: else the child has the loader's lock of dl_iterate_phdr for good. */
+static uint64_t mask_at_fork;
+
+static void before_fork(void)
+{
+    uint64_t mask;
+    vt_lock(&learning, &mask);
+    mask_at_fork = mask;
+}
+
+static void after_fork(void)
+{
+    uint64_t mask = mask_at_fork;
+    vt_unlock(&learning, &mask);
+}
+
 static void set_patterns(const char *patterns)
 {
+    static int prepared; /* protected by `learning` */
+    if (!prepared) pthread_atfork(before_fork, after_fork, after_fork);
+    prepared = 1;
     if (!vt_functions_set(patterns)) vt_warn("no memory for the functions to select: all are recorded");
     vt_function_rules |= VT_RULES_FILTER;
 }
