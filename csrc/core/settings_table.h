@@ -97,7 +97,7 @@ TEXT(VT_FUNCTIONS, functions, 4096, PATTERNS, WHOLE, "functions.md",
 TEXT(VT_GROUPS_SPEC, groups_spec, 512, PATH, NOTHING, "filter.md", "file that puts functions into groups", "none")
 TEXT(VT_RING_SIGNAL, ring_signal, 32, SIGNAL, NOTHING, "",
      "signal upon which VT_MODE=RING writes what it keeps: USR1, USR2, RTMIN+n...", "none")
-TEXT(VT_SAMPLE_EVENT, sample_event, 64, WORDS, NOTHING, "sampling.md",
+TEXT(VT_SAMPLE_EVENT, sample_event, 256, WORDS, NOTHING, "sampling.md",
      "with VT_SAMPLE_CLOCK=perf: the event of Linux, and after how many a sample is taken (page-faults:100)",
      "task-clock, with VT_SAMPLE_RATE")
 TEXT(VT_METRICS, metrics, 2048, WORDS, NOTHING, "counters.md",

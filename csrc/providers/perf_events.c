@@ -7,7 +7,10 @@
 #include <string.h>
 #include "../core/sys.h"
 #include "../core/text.h"
+#include "kernel_pmus.h"
+#include "near_names.h"
 #include "perf_events.h"
+#include "pfm_names.h"
 
 #define HIGH_DESCRIPTOR 512
 
@@ -61,19 +64,53 @@ static int find_raw(const char *name, size_t length, struct vt_perf_event *found
         if (digit_of(name[i]) < 0) return 0;
         config = config << 4 | (uint64_t)digit_of(name[i]);
     }
-    *found = (struct vt_perf_event){PERF_TYPE_RAW, 0, config};
+    *found = (struct vt_perf_event){.type = PERF_TYPE_RAW, .config = config};
     return 1;
+}
+
+static int find_generic(const char *name, size_t length, struct vt_perf_event *found)
+{
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        if (strlen(events[i].name) != length || memcmp(events[i].name, name, length)) continue;
+        *found = (struct vt_perf_event){.type = events[i].type, .config = events[i].config};
+        return 1;
+    }
+    return 0;
 }
 
 int vt_perf_find(const char *name, size_t length, struct vt_perf_event *found)
 {
-    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
-        if (strlen(events[i].name) != length || memcmp(events[i].name, name, length)) continue;
-        int software = events[i].type == PERF_TYPE_SOFTWARE, is_clock = events[i].config <= PERF_COUNT_SW_TASK_CLOCK;
-        *found = (struct vt_perf_event){events[i].type, software && is_clock, events[i].config};
-        return 1;
-    }
-    return find_raw(name, length, found);
+    if (!find_generic(name, length, found) && !find_raw(name, length, found) &&
+        !vt_pmu_find(VT_PMU_ROOT, name, length, found) && !vt_pfm_find(name, length, found))
+        return 0;
+    found->counts_time = found->type == PERF_TYPE_SOFTWARE && found->config <= PERF_COUNT_SW_TASK_CLOCK;
+    return 1;
+}
+
+static void add_pmu_name(const char *name, const char *terms, const struct vt_perf_event *event, void *near)
+{
+    (void)terms, (void)event;
+    vt_near_add(near, name);
+}
+
+/* A user may leave out the PMU before an event of libpfm4. */
+static void add_pfm_name(const char *name, void *data)
+{
+    struct vt_near *near = data;
+    const char *separator = strstr(name, "::");
+    int has_pmu = memmem(near->wanted, near->length, "::", 2) != NULL;
+    vt_near_add(near, separator && !has_pmu ? separator + 2 : name);
+}
+
+unsigned vt_perf_near(const char *name, size_t length, char *into, size_t bytes)
+{
+    struct vt_text t = vt_text_into(into, bytes);
+    struct vt_near near;
+    vt_near_begin(&near, name, length);
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) vt_near_add(&near, events[i].name);
+    vt_pmu_each(VT_PMU_ROOT, add_pmu_name, &near);
+    vt_pfm_each(add_pfm_name, &near);
+    return vt_near_show(&near, &t);
 }
 
 int vt_perf_is_of_kernel(const struct vt_perf_event *event) { return event->type == PERF_TYPE_SOFTWARE; }
@@ -88,12 +125,8 @@ const char *vt_perf_meaning(const char *name, size_t length)
     return "event of the processor";
 }
 
-/* Leaves out the kernel part of the event if the kernel does not allow that part. */
 static long open_event(struct perf_event_attr *attributes, long leader)
 {
-    long fd = vt_sys(SYS_perf_event_open, (long)attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC, 0);
-    if (fd != -EACCES && fd != -EPERM) return fd;
-    attributes->exclude_kernel = 1;
     return vt_sys(SYS_perf_event_open, (long)attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC, 0);
 }
 
@@ -106,59 +139,117 @@ static long move_high(long fd)
     return high;
 }
 
-long vt_perf_open(const struct vt_perf_event *event, uint64_t period)
+/* Some PMUs refuse an event with parts left out. */
+static long open_as_allowed(struct perf_event_attr *attributes, long leader)
+{
+    long fd = open_event(attributes, leader);
+    if (fd == -EINVAL) {
+        attributes->exclude_hv = 0;
+        fd = open_event(attributes, leader);
+    }
+    if (fd == -EACCES || fd == -EPERM) {
+        attributes->exclude_hv = attributes->exclude_kernel = 1;
+        long without_kernel = open_event(attributes, leader);
+        if (without_kernel >= 0) return without_kernel;
+    }
+    return fd;
+}
+
+static struct perf_event_attr attributes_of(const struct vt_perf_event *event)
 {
     struct perf_event_attr attributes;
     memset(&attributes, 0, sizeof attributes);
     attributes.size = sizeof attributes;
     attributes.type = event->type;
     attributes.config = event->config;
+    attributes.config1 = event->config1;
+    attributes.config2 = event->config2;
+    attributes.exclude_hv = 1;
+    attributes.exclude_user = event->without_user & 1;
+    attributes.exclude_kernel = event->without_kernel & 1;
+    return attributes;
+}
+
+long vt_perf_open(const struct vt_perf_event *event, uint64_t period)
+{
+    struct perf_event_attr attributes = attributes_of(event);
     attributes.sample_period = period;
     attributes.wakeup_events = period > 0;
     attributes.disabled = period > 0;
     attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
-    attributes.exclude_hv = 1;
-    long fd = open_event(&attributes, -1);
+    long fd = open_as_allowed(&attributes, -1);
     return fd < 0 ? fd : move_high(fd);
 }
 
 long vt_perf_count(const struct vt_perf_event *event, long leader)
 {
-    struct perf_event_attr attributes;
-    memset(&attributes, 0, sizeof attributes);
-    attributes.size = sizeof attributes;
-    attributes.type = event->type;
-    attributes.config = event->config;
+    struct perf_event_attr attributes = attributes_of(event);
     attributes.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    attributes.exclude_hv = 1;
-    long fd = open_event(&attributes, leader);
+    long fd = open_as_allowed(&attributes, leader);
     return fd < 0 ? fd : move_high(fd);
 }
 
-static void add_cell(struct vt_text *t, const char *text, const char *end)
+const char *vt_perf_reason(long error)
 {
-    vt_text_add(t, text);
-    vt_text_add(t, end);
+    if (error == -ENOENT || error == -EOPNOTSUPP) return "this processor does not have the event";
+    if (error == -EINVAL) return "the kernel does not count the event for single threads";
+    return error == -EACCES || error == -EPERM ? "the kernel does not allow the event" : vt_reason(error);
+}
+
+const char *vt_perf_unsampled(const struct vt_perf_event *event, uint64_t period)
+{
+    long fd = vt_perf_open(event, period);
+    if (fd >= 0) {
+        VT_SYS1(close, fd);
+        return NULL;
+    }
+    long counted = period ? vt_perf_open(event, 0) : fd;
+    if (counted < 0) return vt_perf_reason(fd);
+    VT_SYS1(close, counted);
+    return "the kernel counts the event, but takes no samples by it";
+}
+
+/* ---- The list for vtrace counters ---- */
+
+#define LINE_BYTES 1024
+#define USUAL_PERIOD 1000000
+
+static void add_line(struct vt_text *t, const char *const *cells, int n)
+{
+    char line[LINE_BYTES];
+    struct vt_text l = vt_text_into(line, sizeof line);
+    for (int i = 0; i < n; i++) {
+        vt_text_add(&l, cells[i]);
+        vt_text_add(&l, i + 1 < n ? "\t" : "\n");
+    }
+    if (l.at < l.end && l.at - line <= t->end - t->at) vt_text_add(t, line);
+}
+
+static void list_one(struct vt_text *t, const char *name, const char *meaning, const struct vt_perf_event *event)
+{
+    const char *missing = vt_perf_unsampled(event, 0), *unsampled = vt_perf_unsampled(event, USUAL_PERIOD);
+    const char *counter = event->type == PERF_TYPE_SOFTWARE ? "kernel" : "processor";
+    const char *cells[] = {name, counter, meaning, missing ? missing : "", unsampled ? unsampled : ""};
+    add_line(t, cells, 5);
+}
+
+static void list_pmu_event(const char *name, const char *terms, const struct vt_perf_event *event, void *t)
+{
+    char meaning[LINE_BYTES / 2];
+    struct vt_text m = vt_text_into(meaning, sizeof meaning);
+    vt_text_add(&m, "event of a PMU of the kernel: ");
+    vt_text_add(&m, terms);
+    vt_text_plain(meaning);
+    list_one(t, name, meaning, event);
 }
 
 size_t vt_perf_list(char *into, size_t bytes)
 {
     struct vt_text t = vt_text_into(into, bytes);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
-        struct vt_perf_event event = {events[i].type, 0, events[i].config};
-        if (!events[i].meaning) continue;
-        long fd = vt_perf_open(&event, 0);
-        if (fd >= 0) VT_SYS1(close, fd);
-        add_cell(&t, events[i].name, "\t");
-        add_cell(&t, events[i].type == PERF_TYPE_SOFTWARE ? "kernel" : "processor", "\t");
-        add_cell(&t, events[i].meaning, "\t");
-        add_cell(&t, fd >= 0 ? "" : vt_perf_reason(fd), "\n");
+        struct vt_perf_event event = {.type = events[i].type, .config = events[i].config};
+        if (events[i].meaning) list_one(&t, events[i].name, events[i].meaning, &event);
     }
+    vt_pmu_each(VT_PMU_ROOT, list_pmu_event, &t);
     return (size_t)(t.at - into);
-}
-
-const char *vt_perf_reason(long error)
-{
-    if (error == -ENOENT || error == -EOPNOTSUPP) return "this processor does not have the event";
-    return error == -EACCES || error == -EPERM ? "the kernel does not allow the event" : vt_reason(error);
 }

@@ -1,27 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The performance events of Linux (perf_event_open(2)) by the names that perf(1) gives them. */
+/* The performance events of Linux (perf_event_open(2)) by the names that perf(1) and libpfm4 give them. */
 #ifndef VT_PERF_EVENTS_H
 #define VT_PERF_EVENTS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* An event. type, config: of struct perf_event_attr; counts_time: 1 if the event counts the thread's CPU time in ns. */
+/* An event. type, config, config1, config2: of struct perf_event_attr; counts_time: 1 if the event counts the thread's
+   CPU time in ns; without_user, without_kernel: 1 if the name leaves out events there (libpfm4's :k and :u). */
 struct vt_perf_event {
     uint32_t type;
     int counts_time;
-    uint64_t config;
+    uint64_t config, config1, config2;
+    int without_user, without_kernel;
 };
 
 #pragma GCC visibility push(hidden)
 
-/* Finds an event: one of the software and hardware events of the kernel, or rHEX, a raw event of the processor. name
-   need not end with 0. Returns 0 for an unknown name. */
+/* Finds an event: one of the software and hardware events of the kernel; rHEX, a raw event of the processor; an event of
+   a PMU of the kernel (kernel_pmus.h); a name of libpfm4 (pfm_names.h), for which a library is loaded. Must not run in a
+   signal handler. name need not end with 0. Returns 0 for an unknown name. */
 int vt_perf_find(const char *name, size_t length, struct vt_perf_event *found);
 /* Returns 1 for an event that the kernel counts, 0 for one of the processor. */
 int vt_perf_is_of_kernel(const struct vt_perf_event *event);
 /* Returns what such an event counts, in words. */
 const char *vt_perf_meaning(const char *name, size_t length);
+/* Writes the names that are like an unknown name: "A", "A or B", "A, B or C". Returns their number. Must not run in a
+   signal handler. */
+unsigned vt_perf_near(const char *name, size_t length, char *into, size_t bytes);
 /* Opens an event of the calling thread, without its kernel part if the kernel does not allow that. period: 0, or the
    number of events after which the kernel sends a signal; such an event begins with PERF_EVENT_IOC_REFRESH. Returns a
    descriptor above those that the program's own opens return, with close-on-exec, or -errno. */
@@ -32,13 +38,16 @@ long vt_perf_open(const struct vt_perf_event *event, uint64_t period);
 long vt_perf_count(const struct vt_perf_event *event, long leader);
 /* Returns why vt_perf_open has failed. error: -errno. */
 const char *vt_perf_reason(long error);
+/* Returns why the kernel sends the calling thread no signals after `period` events; NULL if it does. */
+const char *vt_perf_unsampled(const struct vt_perf_event *event, uint64_t period);
 
 #pragma GCC visibility pop
 
 #pragma GCC visibility push(default)
 
-/* Lists the events with names for `vtrace counters`, a line each: name, who counts it, meaning, and why this thread
-   cannot count it, empty if it can; separated by tabs. Returns the length. */
+/* Lists the events of the kernel for `vtrace counters`, a line each: name, who counts it, meaning, why this thread
+   cannot count it, and why it cannot be sampled by it, both empty if it can; separated by tabs. Leaves out lines for which
+   there is no room. Returns the length. */
 size_t vt_perf_list(char *into, size_t bytes);
 
 #pragma GCC visibility pop

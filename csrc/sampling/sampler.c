@@ -255,6 +255,20 @@ static int take_signal(void)
 
 /* ---- The event of VT_SAMPLE_CLOCK=perf ---- */
 
+static const char *unknown_event(const char *name)
+{
+    static char text[512], near[400];
+    struct vt_text t = vt_text_into(text, sizeof text);
+    vt_text_add(&t, "unknown event");
+    if (vt_perf_near(name, event_length, near, sizeof near)) {
+        vt_text_add(&t, ", did you mean ");
+        vt_text_add(&t, near);
+        vt_text_add(&t, "?");
+    }
+    vt_text_add(&t, " (vtrace counters lists them)");
+    return text;
+}
+
 /* Reads NAME or NAME:N. Returns NULL, or the reason why threads cannot be sampled by this event. */
 static const char *choose_event(void)
 {
@@ -262,16 +276,15 @@ static const char *choose_event(void)
     uint64_t count = 0;
     long length = vt_setting_moment(name, &count);
     event_length = length > 0 ? (size_t)length : strlen(name);
-    if (!vt_perf_find(name, event_length, &rate.event)) return "unknown event (vtrace counters lists them)";
+    if (!vt_perf_find(name, event_length, &rate.event)) return unknown_event(name);
     if (length <= 0 && !rate.event.counts_time)
         return "say after how many events a sample is taken, as in cycles:1000000";
     if (length > 0) rate.period = count;
     int is_raised = rate.event.type != PERF_TYPE_SOFTWARE && rate.period < LEAST_COUNT;
     if (is_raised) rate.period = LEAST_COUNT;
     if (rate.event.counts_time && rate.period < LEAST_TIME) return "this event counts ns: give at least 100000";
-    long fd = vt_perf_open(&rate.event, rate.period);
-    if (fd < 0) return vt_perf_reason(fd);
-    VT_SYS1(close, fd);
+    const char *wrong = vt_perf_unsampled(&rate.event, rate.period);
+    if (wrong) return wrong;
     if (is_raised && vt_process.set.speaks)
         vt_warn("VT_SAMPLE_EVENT=%.100s: a sample is taken after %d events, the least for this event", text,
                 LEAST_COUNT);

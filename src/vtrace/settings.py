@@ -32,7 +32,7 @@ def lines_of_runtime(function: str) -> list[list[str]]:
         del os.environ["VTRACE_LISTS"]  # programs that this process starts are sampled
     listed = getattr(runtime, function)
     listed.restype, listed.argtypes = ctypes.c_size_t, [ctypes.c_char_p, ctypes.c_size_t]
-    room = ctypes.create_string_buffer(1 << 16)
+    room = ctypes.create_string_buffer(1 << 22)  # servers have thousands of events
     sys.stderr.flush()
     listed(room, len(room))
     return [line.split("\t") for line in room.value.decode(errors="replace").split("\n") if line]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import json
 import math
 import re
@@ -86,7 +87,9 @@ def test_cpu_time_by_an_event(build: Builder, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        ("page-fault:10", "unknown event (vtrace counters lists them)"),
+        ("page-fault:10", "unknown event, did you mean page-faults? (vtrace counters lists them)"),
+        ("software/cnfig=2/:10", "unknown event (vtrace counters lists them)"),
+        ("instrutcions:1000000", "unknown event, did you mean instructions? (vtrace counters lists them)"),
         ("r:10", "unknown event (vtrace counters lists them)"),
         ("page-faults", "say after how many events a sample is taken, as in cycles:1000000"),
         ("task-clock:10", "this event counts ns: give at least 100000"),
@@ -120,14 +123,91 @@ def test_a_forked_child(build: Builder, tmp_path: Path) -> None:
 
 @needs_events
 def test_vtrace_counters_lists_the_events(tmp_path: Path) -> None:
-    """Page faults can be counted; a sample by each listed event of the kernel is accepted."""
-    rows = json.loads(call([*command("vtrace"), "counters", "--json"], tmp_path).stdout)
-    there = {row["name"] for row in rows if not row["missing"]}
-    assert {"task-clock", "page-faults", "cpu-migrations"} <= there
+    """Page faults can be counted and sampled; a listed event is accepted, or refused as the list says."""
+    done = call([*command("vtrace"), "counters", "--json"], tmp_path)
+    rows = json.loads(done.stdout)
+    there = {row["name"]: row["unsampled"] for row in rows if not row["missing"]}
+    assert {"task-clock", "page-faults", "cpu-migrations"} <= {name for name, reason in there.items() if not reason}
     assert {row["counted_by"] for row in rows} == {"kernel", "processor"}
-    for name in there:
+    assert all(row["unsampled"] for row in rows if row["missing"])
+    for name, reason in there.items():
         env = {"VT_SAMPLE_EVENT": f"{name}:1000000"} | PERF
-        assert "VT_SAMPLE_EVENT" not in call([*command("vtrace"), "run", "true"], tmp_path, env).stderr
+        said = call([*command("vtrace"), "run", "true"], tmp_path, env).stderr
+        if reason:
+            line = f"vtrace: VT_SAMPLE_EVENT={name}:1000000: {reason}; cpu is used as VT_SAMPLE_CLOCK"
+            assert said.splitlines()[0] == line
+        else:
+            assert "VT_SAMPLE_EVENT" not in said
+
+
+DEVICES = Path("/sys/bus/event_source/devices")
+
+
+def test_vtrace_counters_lists_the_kernels_pmus(tmp_path: Path) -> None:
+    """Each event of sysfs that needs no terms of the user is there, with its terms."""
+    files = [
+        path for path in DEVICES.glob("*/events/*") if path.suffix not in (".scale", ".unit", ".snapshot", ".per-pkg")
+    ]
+    wanted = {f"{path.parts[-3]}/{path.name}/": text for path in files if "?" not in (text := path.read_text().strip())}
+    if not wanted:
+        pytest.skip(f"no events in {DEVICES}")
+    rows = {row["name"]: row for row in json.loads(call([*command("vtrace"), "counters", "--json"], tmp_path).stdout)}
+    assert {name for name in rows if "/" in name} == {*wanted}
+    assert all(rows[name]["description"].endswith(text) for name, text in wanted.items())
+    listed = call([*command("vtrace"), "counters"], tmp_path).stdout
+    assert all(name in listed for name in wanted)
+
+
+def same_as_page_faults(build: Builder, where: Path, event: str) -> None:
+    """Samples by an event that counts page faults; the archive has the event's name."""
+    done = sampled(build, where, "4000", VT_SAMPLE_EVENT=f"{event}:10", VT_BUFFER_SIZE="4M")
+    assert "VT_SAMPLE_EVENT" not in done.stderr
+    found = weights(samples(where, "sampled_faults"))
+    for name, exact in zip("fg", map(int, done.stdout.split()), strict=True):
+        assert abs(found[name] - exact) <= 20 + 0.02 * exact, name  # the handler's own faults are not counted
+    unify(where, "sampled_faults")
+    with otf2.reader.open(str(where / "sampled_faults.trace/traces.otf2")) as trace:
+        (generator,) = trace.definitions.interrupt_generators
+        assert (generator.name, generator.period) == (event, 10)
+
+
+@needs_events
+@pytest.mark.skipif(not (DEVICES / "software/type").exists(), reason=f"no PMUs in {DEVICES}")
+def test_an_event_of_a_pmu(build: Builder, tmp_path: Path) -> None:
+    """The PMU of the kernel's software events has no names of its own; config 2 is page-faults."""
+    same_as_page_faults(build, tmp_path, "software/config=0x2/")
+
+
+@needs_events
+@pytest.mark.skipif(not ctypes.util.find_library("pfm"), reason="libpfm4 is not installed")
+def test_an_event_of_libpfm4(build: Builder, tmp_path: Path) -> None:
+    """The library's own allocations and files are not in the trace."""
+    same_as_page_faults(build, tmp_path, "perf::PAGE-FAULTS")
+    program = build("sampled_faults.c", flags=("-O1",), plain=True)
+    words = [*command("vtrace"), "run", "--io", "--memory", program, "10"]
+    kinds = []
+    for prefix, event in ("without", "page-faults:1000000"), ("with", "perf::PAGE-FAULTS:1000000"):
+        call(words, tmp_path, PERF | {"VT_FILE_PREFIX": prefix, "VT_SAMPLE_EVENT": event})
+        kinds.append(
+            [item["kind"] for item in items(tmp_path, prefix) if item.get("kind", "").startswith(("IO_", "ENTER_"))]
+        )
+    assert kinds[0] == kinds[1]
+    assert "ENTER_ALLOC" in kinds[0]
+
+
+def test_without_libpfm4(build: Builder, tmp_path: Path) -> None:
+    """Its names are unknown then; the kernel's work. The library that the loader finds is none."""
+    where = tmp_path / "run"
+    where.mkdir()
+    program = build("sampled_faults.c", flags=("-O1",), plain=True)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "libpfm.so.4").write_text("no library\n")
+    env = PERF | {"VT_SAMPLE_EVENT": "perf::PAGE-FAULTS:10", "LD_LIBRARY_PATH": str(tmp_path / "empty")}
+    done = call([*command("vtrace"), "run", program, "10"], where, env)
+    line = "vtrace: VT_SAMPLE_EVENT=perf::PAGE-FAULTS:10: unknown event (vtrace counters lists them); cpu is used"
+    assert done.stderr.startswith(line)
+    done = call([*command("vtrace"), "run", program, "10"], where, env | {"VT_SAMPLE_EVENT": "page-faults:10"})
+    assert "VT_SAMPLE_EVENT" not in done.stderr
 
 
 def test_the_kernel_forbids_events(build: Builder, tmp_path: Path) -> None:
@@ -276,5 +356,5 @@ def test_settings_without_effect(build: Builder, tmp_path: Path) -> None:
     """An event without the clock perf, and a name that is too long, are one line each."""
     said = sampled(build, tmp_path, "10", VT_SAMPLE_EVENT="page-faults:10", VT_SAMPLE_CLOCK="cpu").stderr
     assert said.splitlines()[0] == "vtrace: VT_SAMPLE_EVENT has no effect without VT_SAMPLE_CLOCK=perf"
-    said = sampled(build, tmp_path, "10", VT_SAMPLE_EVENT="x" * 64, VT_FILE_PREFIX="long").stderr
-    assert said.splitlines()[0] == "vtrace: VT_SAMPLE_EVENT has more than 63 bytes: it is ignored"
+    said = sampled(build, tmp_path, "10", VT_SAMPLE_EVENT="x" * 256, VT_FILE_PREFIX="long").stderr
+    assert said.splitlines()[0] == "vtrace: VT_SAMPLE_EVENT has more than 255 bytes: it is ignored"

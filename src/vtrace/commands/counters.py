@@ -92,21 +92,28 @@ def _list_machine(as_json: bool) -> None:
     """The events that Linux counts for threads, with the reasons why some cannot be counted."""
     from vtrace.settings import lines_of_runtime
 
-    names = ("name", "counted_by", "description", "missing")
-    rows = [dict(zip(names, row, strict=True)) for row in lines_of_runtime("vt_perf_list")]
+    columns = ("name", "counted_by", "description", "missing", "unsampled")
+    rows = [dict(zip(columns, row, strict=True)) for row in lines_of_runtime("vt_perf_list")]
+    rows.sort(key=lambda row: row["name"] if "/" in row["name"] else "")  # the kernel's PMUs come in no order
     if as_json:
         click.echo(json_text(rows, indent=1))
         return
     for row in rows:
-        shown = "" if row["missing"] else "yes"
-        click.echo(plain(f"{row['name']:<24} {shown:<4} {row['counted_by']:<10} {row['description']}"))
+        shown = "" if row["missing"] else "count" if row["unsampled"] else "yes"
+        click.echo(plain(f"{row['name']:<24} {shown:<5} {row['counted_by']:<10} {row['description']}"))
     console = Console("vtrace", NORMAL)
-    for reason in dict.fromkeys(row["missing"] for row in rows if row["missing"]):
-        missing = [row["name"] for row in rows if row["missing"] == reason]
-        console.note(f"{', '.join(missing)}: {reason}")
+    for reason in dict.fromkeys(row["unsampled"] for row in rows if row["unsampled"]):
+        names = [row["name"] for row in rows if row["unsampled"] == reason]
+        console.note(plain(f"{_some(names)}: {reason}"))
     if any("allow" in row["missing"] for row in rows):
         console.note("next: sudo sysctl kernel.perf_event_paranoid=1   allows them")
     console.note("next: VT_SAMPLE_EVENT=page-faults:100 vtrace run --sample --sample-clock perf PROGRAM")
+
+
+def _some(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - 24
+    return ", ".join(names[:24]) + (f" and {more} more" if more > 0 else "")
 
 
 def _base(text: str) -> tuple[str, int | float]:
