@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libpfm4 calls malloc and opens files, which must not appear in the trace as the program's own (vt_suppressed). The
-   library is loaded when a name is not one of the kernel's. The structures are those of libpfm4's header files, which a
-   machine without its development package does not have. */
+/* libpfm4 calls malloc and opens files, which must not appear in the trace as the program's own calls. The library is
+   loaded when a name is not one of the kernel's. The structures are those of libpfm4's header files, which a machine
+   without its development package does not have. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include "../core/location.h"
+#include "../core/sys.h"
 #include "../core/text.h"
 #include "pfm_names.h"
 
@@ -51,6 +52,32 @@ static struct {
     int (*next)(int);
 } pfm;
 
+/* Between these two functions the shims record no call of the thread, and no handler of the program runs. */
+struct silence {
+    int error, suppressed;
+    uintptr_t busy;
+    uint64_t mask;
+};
+
+static struct silence silence_begin(void)
+{
+    struct vt_location *l = vt_own_location;
+    struct silence s = {errno, vt_suppressed, l ? VT_READ(l->busy) : 0, 0};
+    vt_hold_signals(&s.mask);
+    vt_suppressed = 1;
+    if (l) VT_SET(l->busy, vt_stack_pointer());
+    return s;
+}
+
+static void silence_end(const struct silence *s)
+{
+    struct vt_location *l = vt_own_location;
+    if (l) VT_SET(l->busy, s->busy);
+    vt_suppressed = s->suppressed;
+    vt_release_signals(&s->mask);
+    errno = s->error;
+}
+
 static int load(void)
 {
     if (pfm.is_loaded) return pfm.is_loaded == 2;
@@ -72,16 +99,14 @@ int vt_pfm_find(const char *name, size_t length, struct vt_perf_event *found)
     struct perf_event_attr attributes;
     struct pfm_encoding encoding = {.attributes = &attributes, .size = sizeof encoding};
     char text[NAME_BYTES];
-    int saved = errno, before = vt_suppressed;
     if (!length || length >= sizeof text || memchr(name, 0, length)) return 0;
     memcpy(text, name, length);
     text[length] = 0;
     memset(&attributes, 0, sizeof attributes);
     attributes.size = sizeof attributes;
-    vt_suppressed = 1;
+    struct silence silence = silence_begin();
     int is_known = load() && pfm.encode(text, ALL_LEVELS, OS_PERF_EVENT, &encoding) == SUCCESS;
-    vt_suppressed = before;
-    errno = saved;
+    silence_end(&silence);
     if (!is_known) return 0;
     *found = (struct vt_perf_event){.type = attributes.type,
                                     .config = attributes.config,
@@ -108,12 +133,10 @@ static void visit_events(const struct pfm_pmu *pmu, void (*visit)(const char *, 
 
 void vt_pfm_each(void (*visit)(const char *name, void *data), void *data)
 {
-    int saved = errno, before = vt_suppressed;
-    vt_suppressed = 1;
+    struct silence silence = silence_begin();
     for (int i = 0; load() && i < MOST_PMUS; i++) {
         struct pfm_pmu pmu = {.size = sizeof pmu};
         if (pfm.pmu(i, &pmu) == SUCCESS && pmu.is_present && pmu.name) visit_events(&pmu, visit, data);
     }
-    vt_suppressed = before;
-    errno = saved;
+    silence_end(&silence);
 }
