@@ -110,14 +110,14 @@ void vt_samples_put(struct vt_location *l, const struct vt_sample *sample)
     uint32_t n = sample->nframes, shared = shared_frames(sample->frames, n, s->before, s->nbefore);
     const uint32_t overruns = sample->overruns < VT_SAMPLE_OVERRUNS_MOST ? sample->overruns : VT_SAMPLE_OVERRUNS_MOST;
     int stopped = l->stopped || s->closed || atomic_load_explicit(&vt_process.full, memory_order_relaxed);
-    int has = !stopped && s->chunk && vt_chunk_end(s->chunk) - s->cursor >= VT_SAMPLE_WORDS + (long)(n - shared);
-    if (!has && (stopped || !next_chunk(l))) {
+    struct vt_chunk *c = VT_READ(s->chunk); /* another thread that ends the program may take the chunk at any moment */
+    int has = !stopped && c && vt_chunk_end(c) - s->cursor >= VT_SAMPLE_WORDS + (long)(n - shared);
+    if (!has && (stopped || !next_chunk(l) || !(c = VT_READ(s->chunk)))) {
         VT_SET(s->lost, s->lost + 1);
         return;
     }
     if (!s->nbefore) shared = 0;
     uint64_t *at = s->cursor;
-    struct vt_chunk *c = s->chunk;
     at[0] = sample->ticks;
     at[1] = sample->weight;
     at[2] = VT_SAMPLE_HEAD(n - shared, shared, sample->end, overruns);

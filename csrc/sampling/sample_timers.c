@@ -46,9 +46,11 @@ static uint64_t draw_distance(struct vt_sample_timer *t, const struct vt_sample_
     return rate->period - units * unit + draw(t) % (2 * units + 1) * unit;
 }
 
-/* The period as interval keeps the timer going if a signal gets lost. */
+/* The period as interval keeps the timer going if a signal gets lost. A signal may come after another thread has deleted
+   the timer: the number may be that of a timer of the program then. */
 static long arm(const struct vt_sample_timer *t, const struct vt_sample_rate *rate)
 {
+    if (!VT_READ(t->made)) return 0;
     struct itimerspec when = {.it_interval = time_of(rate->period), .it_value = time_of(t->due)};
     return VT_SYS4(timer_settime, t->id, TIMER_ABSTIME, &when, NULL);
 }

@@ -36,6 +36,7 @@ struct vt_sampler {
     struct vt_unwinder unwinder;
     struct vt_python python;
     struct vt_sampler *next; /* of all samplers of the process */
+    _Atomic uint32_t handled; /* stored at the end of the handler, loaded by a thread that takes over the location */
     unsigned turn; /* index of the frames of the next sample */
     uint64_t frames[2][VT_SAMPLE_FRAMES];
 };
@@ -100,20 +101,24 @@ static void interrupted(const siginfo_t *info, void *context)
         vt_location_of_thread(0); /* begins to sample the thread */
         return;
     }
-    if (!l->samples.sampler || !atomic_load(&on) || VT_READ(l->vforked)) return;
+    struct vt_sampler *s = l->samples.sampler;
+    if (!s || !atomic_load(&on) || VT_READ(l->vforked)) return;
     uint32_t overruns = info->si_code == SI_TIMER && info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
-    uint64_t weight = vt_sample_timer_next(&l->samples.sampler->timer, &rate, overruns);
+    uint64_t weight = vt_sample_timer_next(&s->timer, &rate, overruns);
     if (vt_window_is_due(vt_now())) vt_window_look(NULL);
     int left_out = atomic_load(&vt_process.off) || atomic_load(&vt_process.unsampled);
     if (!left_out) vt_sample_take(l, context, weight, overruns);
     /* at the end: an event that counted here would interrupt the program again before it has made progress */
-    vt_sample_timer_renew(&l->samples.sampler->timer, &rate);
+    vt_sample_timer_renew(&s->timer, &rate);
+    atomic_store_explicit(&s->handled, 1, memory_order_release);
 }
 
 static void on_sample(int number, siginfo_t *info, void *context)
 {
+    int saved = errno;
     (void)number;
     if (is_ours(info)) interrupted(info, context);
+    errno = saved;
 }
 
 /* The kernel sends SIGIO in place of the signal of an event when too many signals wait (RLIMIT_SIGPENDING), which would
@@ -174,8 +179,11 @@ static void begin(struct vt_location *l)
     if (!atomic_load(&on)) return;
     struct vt_sampler *s = l->samples.sampler; /* of the thread that had the location before */
     vt_sample_timer_stop(&child, &rate);
-    if (s) vt_sample_timer_stop(&s->timer, &rate);
-    else if (!(s = vt_pages(sizeof *s))) {
+    if (s) {
+        /* the last signal of that thread may have come after its end: see the fields as its handler has left them */
+        (void)atomic_load_explicit(&s->handled, memory_order_acquire);
+        vt_sample_timer_stop(&s->timer, &rate);
+    } else if (!(s = vt_pages(sizeof *s))) {
         vt_warn("no memory to sample another thread");
         return;
     } else {
@@ -183,7 +191,7 @@ static void begin(struct vt_location *l)
         while (!atomic_compare_exchange_weak(&samplers, &s->next, s)) continue;
     }
     vt_unwind_begin(&s->unwinder, l->thread == vt_process.pid, (int)vt_process.set.sample_frame_pointers);
-    VT_SET(l->samples.sampler, s);
+    if (!l->samples.sampler) VT_SET(l->samples.sampler, s);
     long r = vt_sample_timer_start(&s->timer, &rate);
     if (r < 0 && rate.clock == VT_SAMPLE_CLOCK_PERF)
         vt_warn("a thread is not sampled: the kernel gives it no performance event: %s", vt_reason(r));

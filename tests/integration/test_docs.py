@@ -137,7 +137,8 @@ TYPED = {
     ("openmp.md", "vtrace-cc -fopenmp heat.c -o heat        # or vtrace-cxx, vtrace-fc; without a rebuild: vtrace run"
      " ./heat"): Typed("cp $DOCS/omp.c heat.c", ("!$omp parallel @heat.c:3",), after="vtrace timers --all heat"),
     ("profile.md", "vtrace profile heat2d"): Typed(
-        UNIFIED, ("Functions by exclusive", "main > iterate", "MPI Rank 3"), after="cat lines.csv"
+        UNIFIED + "; for n in before after; do cp -r $DOCS/heat2d.trace $n.trace; done",
+        ("Functions by exclusive", "main > iterate", "MPI Rank 3"), after="cat lines.csv"
     ),
     ("profile.md", "$ vtrace profile smp"): Typed(
         f"tar xJf {ROOT}/tests/archives/scorep-sampling.tar.xz; mv scorep-sampling smp"

@@ -105,6 +105,52 @@ def agree(archive: Path, by: str, *words: str, start: int = 0, stop: int = 2**62
 
 
 @pytest.mark.parametrize("by", UNITS)
+def test_three_runs_side_by_side(recorded: Path, score_p: Path, by: str) -> None:
+    """The numbers of each run are those of its own profile, matched by name."""
+    archives = [recorded, score_p / "scorep-heat2d", score_p / "scorep-omp"]
+    told = json.loads(vtrace(recorded.parent, "profile", *archives, "--by", by, "--json").stdout)
+    assert [run["archive"] for run in told["runs"]] == [profile(archive)["archive"] for archive in archives]
+    rows = {json.dumps(row[by]): row for row in told["comparison"]}
+    assert len(rows) == len(told["comparison"])
+    met = set()
+    for number, archive in enumerate(archives, 1):
+        alone: dict[str, dict[str, float]] = {}
+        for row in profile(archive, "--by", by)["profile"]:
+            sums = alone.setdefault(
+                json.dumps(row[by]), dict.fromkeys(("exclusive_ns", "share", "calls", "samples"), 0)
+            )
+            for key in sums:
+                sums[key] += row[key]
+        for name, sums in alone.items():
+            assert {key: rows[name][f"{key}_{number}"] for key in sums} == pytest.approx(sums, abs=2)
+        for name in rows.keys() - alone.keys():
+            assert rows[name][f"exclusive_ns_{number}"] is None
+        met |= alone.keys()
+    assert met == rows.keys()
+
+
+def test_runs_side_by_side_for_people(recorded: Path, score_p: Path) -> None:
+    """A column of each run; the same run twice has equal numbers. Wrong calls give one line."""
+    heat = score_p / "scorep-heat2d"
+    done = vtrace(recorded.parent, "profile", recorded, recorded, "--by", "function", "--top", "3")
+    assert re.search(r"exclusive s 1 .*% 1 .*exclusive s 2 .*% 2", done.stdout)
+    table = vtrace(recorded.parent, "profile", recorded, recorded, "--csv").stdout
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert rows[0].keys() >= {"function", "exclusive_ns_1", "share_1", "exclusive_ns_2", "share_2"}
+    assert next(iter(rows[0])) == "function"
+    assert all(row["exclusive_ns_1"] == row["exclusive_ns_2"] for row in rows)
+    for words, said in (
+        ([recorded, heat, heat, heat], "vtrace profile compares up to 3"),
+        ([recorded, heat, "--source", "x.c"], "--source with several archives"),
+        ([recorded, recorded.parent / "nothing"], "nothing"),
+        ([], "ARCHIVE"),
+    ):
+        wrong = call([*command("vtrace"), "profile", *words], recorded.parent, check=False)
+        assert wrong.returncode in (1, 2)
+        assert said in wrong.stderr
+
+
+@pytest.mark.parametrize("by", UNITS)
 def test_calls(recorded: Path, score_p: Path, by: str) -> None:
     """Exact calls, of vtrace and of Score-P, with MPI and with OpenMP's barriers."""
     for archive in (recorded, score_p / "scorep-heat2d", score_p / "scorep-omp"):

@@ -15,6 +15,7 @@ from support.build.run import run, unify
 from support.oracles.check import check
 from support.oracles.heap import growth
 from support.oracles.ledger import ledger
+from support.readers.sample_dump import samples
 from support.tools import ROOT, call, environment, need, need_sanitizer
 
 SMALL = {"VT_BUFFER_SIZE": "100K", "VT_THREAD_BUFFER_SIZE": "100K", "VT_MAX_FLUSHES": "0"}
@@ -123,6 +124,49 @@ def test_races_of_io(threads_checked: Path, tmp_path: Path, program: str) -> Non
     assert "ThreadSanitizer" not in done.stderr
     unify(tmp_path, program)
     check(tmp_path / f"{program}.trace")
+
+
+@pytest.fixture(scope="module")
+def sampler_checked(core: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with libvtrace.so.1 with the sampler, built with ThreadSanitizer, and a library to load. The wrapper
+    of pthread_create is left out: it would call that of libc, and the sanitizer would not know the threads."""
+    place = tmp_path_factory.mktemp("sampler")
+    script = f"-Wl,-soname,libvtrace.so.1,-z,nodelete,--version-script={ROOT / 'csrc/core/libvtrace.map'}"
+    sources = [path for folder in ("sampling", "providers") for path in (ROOT / "csrc" / folder).glob("*.c")]
+    link(core, place / "libvtrace.so.1", "-shared", "-fPIC", "-fvisibility=hidden", script, *sources)
+    plugin = ROOT / "tests/programs/sampled_plugin.c"
+    call([need("gcc"), "-g", "-O1", "-w", "-shared", "-fPIC", plugin, "-o", place / "plugin.so"], ROOT)
+    return place
+
+
+def sampled_races(sampler_checked: Path, where: Path, clock: str) -> None:
+    """The handler may interrupt ThreadSanitizer itself while it has a lock that the handler needs, too: such a run hangs,
+    and is repeated."""
+    source = ROOT / "tests/programs/sampled_races.c"
+    libraries = [f"-L{sampler_checked}", "-Wl,--no-as-needed", "-l:libvtrace.so.1", "-lpthread", "-ldl"]
+    call([need("gcc"), *RACES, "-finstrument-functions", source, "-o", "sampled_races", *libraries], where)
+    env = {"VT_SAMPLE_RATE": "2000", "VT_SAMPLE_CLOCK": clock, "LD_LIBRARY_PATH": str(sampler_checked)}
+    options = ["report_thread_leaks=0", *(f"handle_{name}=0" for name in "segv sigbus abort sigill sigfpe".split())]
+    words = [need("timeout"), "20", where / "sampled_races", sampler_checked / "plugin.so"]
+    for _ in range(4):
+        done = call(words, where, env | {"TSAN_OPTIONS": ":".join(options)}, check=False)
+        if done.returncode != 124 or "ThreadSanitizer" in done.stderr:
+            break
+    assert done.stdout == "3360\n", done.stderr
+    assert "csrc/" not in done.stderr  # interrupted, the sanitizer also reports accesses that both hold one mutex
+    assert len({sample["location"] for sample in samples(where, "sampled_races")}) > 3
+
+
+@pytest.mark.parametrize("clock", ["cpu", "perf"])
+def test_races_of_the_sampler(sampler_checked: Path, tmp_path: Path, clock: str) -> None:
+    """Samples while threads begin and end, libraries come and go, and the program forks: no data race."""
+    sampled_races(sampler_checked, tmp_path, clock)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("turn", range(10))
+def test_races_of_the_sampler_again(sampler_checked: Path, tmp_path: Path, turn: int) -> None:
+    sampled_races(sampler_checked, tmp_path, "wall")
 
 
 def test_races_of_sums(core: list[Path], tmp_path: Path) -> None:

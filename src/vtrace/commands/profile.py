@@ -27,7 +27,9 @@ _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max",
 
 
 @click.command()
-@click.argument("archive", shell_complete=complete_target)
+@click.argument(
+    "archives", nargs=-1, required=True, metavar="ARCHIVE [ARCHIVE [ARCHIVE]]", shell_complete=complete_target
+)
 @click.option("--by", type=click.Choice(_UNITS), default="function", show_default=True, help="One row for each ...")
 @click.option("--sort", type=click.Choice(_SORTS), default="exclusive", show_default=True, help="Sort rows by this.")
 @click.option("--top", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="Rows to show.")
@@ -51,12 +53,13 @@ _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max",
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON; times in ns.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV; times in ns.")
 def command(
-    archive: str, by: str, sort: str, top: int, chosen: tuple[str, ...], file: Path | None, metrics: str | None,
-    events: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool, as_json: bool,
-    as_csv: bool,
+    archives: tuple[str, ...], by: str, sort: str, top: int, chosen: tuple[str, ...], file: Path | None,
+    metrics: str | None, events: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool,
+    as_json: bool, as_csv: bool,
 ) -> None:  # fmt: skip
     """Recorded calls give exact times; samples give estimates with their standard error. ARCHIVE is a prefix, the
-    directory of an OTF2 archive or its .otf2 file, written by any tool.
+    directory of an OTF2 archive or its .otf2 file, written by any tool. Two or three archives are compared: the numbers
+    of each run stand side by side.
 
     \b
     Examples:
@@ -67,30 +70,31 @@ def command(
       vtrace profile heat --by loop --sort inclusive
       vtrace profile heat --source heat.c
       vtrace profile heat --metrics page-faults,context-switches --by rank
+      vtrace profile one two three --by function        three runs side by side
     """
     from vtrace.analysis.selection import Patterns, Selection
-    from vtrace.reports import metric_sheets, profile_sheets, sheet
-    from vtrace.wrappers.launch.counter_names import split_names
+    from vtrace.reports import profile_sheets, sheet
 
-    if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other", "use one of them")
-    if events and metrics is None:
-        raise UsageError("--events belongs to --metrics", "give --metrics NAME")
+    _check(archives, file, metrics, events, as_json and as_csv)
     console = Console("vtrace", environment_level("vtrace"))
     patterns = Patterns.of_options(chosen)
-    trace = opened(archive)
-    part = patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers))
+
+    def opened_part(archive: str) -> tuple[Trace, Selection]:
+        trace = opened(archive)
+        return trace, patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers))
+
     most = None if as_json or as_csv else top
     if metrics is not None:
-        made = _metrics(trace, part, patterns, by, split_names(metrics), events, most)
-        if as_json:
-            click.echo(json_text({"archive": str(trace.path), "by": by, **sheet.data([made])}, indent=1))
-        elif as_csv:
-            click.echo(sheet.csv_text([made]), nl=False)
-        else:
-            sheet.show([metric_sheets.shown(made)])
+        trace, part = opened_part(archives[0])
+        _print_metrics(_metrics(trace, part, patterns, by, metrics, events, most), trace, part, as_json, as_csv)
         return
-    numbers = profile_sheets.read(trace, part, "line" if file else by, patterns)
+    unit = "line" if file else by
+    every = [profile_sheets.read(*opened_part(archive), unit, patterns) for archive in archives]
+    if len(every) > 1:
+        _compare(console, every, sort, most, as_json, as_csv)
+        return
+    ((archive,), (numbers,)) = archives, every
+    trace, part = numbers.trace, numbers.window
     made = profile_sheets.listing(numbers, file) if file else profile_sheets.sheet(numbers, sort, most)
     for note in numbers.notes:
         console.warn(note)
@@ -104,14 +108,35 @@ def command(
         _show(numbers, made if file else profile_sheets.shown(made), operand(Path(archive)))
 
 
+def _check(
+    archives: tuple[str, ...], file: Path | None, metrics: str | None, events: Path | None, two_formats: bool
+) -> None:
+    """Raises UsageError for options that exclude each other."""
+    from vtrace.reports.profile_comparison import MOST_RUNS
+
+    if two_formats:
+        raise UsageError("--json and --csv exclude each other", "use one of them")
+    if events and metrics is None:
+        raise UsageError("--events belongs to --metrics", "give --metrics NAME")
+    if len(archives) > MOST_RUNS:
+        raise UsageError(f"{len(archives)} archives", f"vtrace profile compares up to {MOST_RUNS}")
+    for option, given in (("--source", file is not None), ("--metrics", metrics is not None)):
+        if given and len(archives) > 1:
+            raise UsageError(f"{option} with several archives", "give one archive")
+
+
 def _metrics(
-    trace: Trace, part: Selection, patterns: Patterns, by: str, wanted: list[str], events: Path | None, most: int | None
+    trace: Trace, part: Selection, patterns: Patterns, by: str, metrics: str, events: Path | None, most: int | None
 ) -> Sheet:
     from vtrace.analysis.derived.event_file import read_events
     from vtrace.analysis.derived.event_set import EventSet, of_names
     from vtrace.reports import metric_sheets
+    from vtrace.wrappers.launch.counter_names import split_names
 
     console = Console("vtrace", environment_level("vtrace"))
+    wanted = split_names(metrics)
+    if not wanted:
+        raise UsageError("--metrics has no name", "give --metrics NAME")
     if by not in metric_sheets.UNITS:
         raise UsageError(f"--metrics has no rows by {by}", f"give --by {', '.join(metric_sheets.UNITS)}")
     if patterns.of("class") or patterns.of("path"):
@@ -125,6 +150,50 @@ def _metrics(
     for note in numbers.notes:
         console.warn(note)
     return metric_sheets.sheet(numbers, most)
+
+
+def _print_metrics(made: Sheet, trace: Trace, part: Selection, as_json: bool, as_csv: bool) -> None:
+    from vtrace.reports import metric_sheets, sheet
+
+    caveats = trace.caveats(**part.of_recording())
+    if as_json:
+        about = {"caveats": [*stale_lines(trace), *caveats], "archive": str(trace.path), "by": made.columns[0].key}
+        click.echo(json_text({**about, **sheet.data([made])}, indent=1))
+    elif as_csv:
+        warn_of_caveats(Console("vtrace", environment_level("vtrace")), trace, part)
+        click.echo(sheet.csv_text([made]), nl=False)
+    else:
+        for line in caveats:
+            click.echo(f"  {plain(line)}")
+        sheet.show([metric_sheets.shown(made)])
+
+
+def _compare(
+    console: Console, runs: list[ProfileNumbers], sort: str, most: int | None, as_json: bool, as_csv: bool
+) -> None:
+    """Prints the profiles of several runs side by side."""
+    from vtrace.reports import profile_sheets, sheet
+    from vtrace.reports.profile_comparison import comparison
+
+    made = comparison(runs, sort, most)
+    notes = [f"{number}: {note}" for number, run in enumerate(runs, 1) for note in run.notes]
+    for note in notes:
+        console.warn(note)
+    if as_json:
+        ends = [{"caveats": [*stale_lines(run.trace), *run.caveats], **_about(run)} for run in runs]
+        click.echo(json_text({"runs": ends, **sheet.data([made]), "notes": notes}, indent=1))
+    elif as_csv:
+        for run in runs:
+            warn_of_caveats(console, run.trace, run.window)
+        click.echo(sheet.csv_text([made]), nl=False)
+    else:
+        for number, run in enumerate(runs, 1):
+            click.echo(f"{number}  {plain(title(run.trace))}")
+            for line in run.caveats:
+                click.echo(f"   {plain(line)}")
+        sheet.show([profile_sheets.shown(made)])
+        if not made.rows:
+            click.echo("no calls and no samples were recorded here")
 
 
 def _about(numbers: ProfileNumbers) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def shown(made: Sheet) -> Sheet:
     """The table for people: the name of a row, which may be long, comes last."""
     name = made.columns[0]
     bar = Column("bar", "ranks" if name.key not in ("rank", "thread") else "share", "text", minor=True)
-    one_rank = all(not row["bar"] for row in made.rows)
+    one_rank = all(not row.get("bar") for row in made.rows)
     columns = [*made.columns[1:], *([] if one_rank else [bar]), Column(name.key, name.key, name.kind)]
     return Sheet(made.name, made.title, columns, made.rows, notes=made.notes)
 

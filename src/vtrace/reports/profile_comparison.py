@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of vtrace profile for two or three runs: the numbers of each run side by side, matched by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vtrace.reports.profile_sheets import ALL, ProfileNumbers, row_name
+from vtrace.reports.sheet import Column, Row, Sheet
+
+MOST_RUNS = 3
+_NUMBERS = ("exclusive", "inclusive", "share", "calls", "samples", "mpi", "barrier", "max")
+
+
+def comparison(runs: list[ProfileNumbers], sort: str = "exclusive", most: int | None = None) -> Sheet:
+    """A row for each name of any run, first the rows with the largest number of a run.
+
+    sort: a number of the rows, or name. most: number of rows, None: all. The keys of run 1 end with _1; their values
+    are None if the run has no such row."""
+    by = runs[0].by
+    found = [_by_name(run) for run in runs]
+    names = list(dict.fromkeys(name for one in found for name in one))
+
+    def largest(name: Any) -> float:
+        return max(one[name][sort] for one in found if name in one)
+
+    names.sort(key=str) if sort == "name" else names.sort(key=lambda name: (-largest(name), str(name)))
+    rows: list[Row] = []
+    for name in names[:most]:
+        row: Row = {by: list(name) if isinstance(name, tuple) else name}
+        for number, one in enumerate(found, 1):
+            values = one.get(name)
+            row |= {
+                f"exclusive_ns_{number}": round(values["exclusive"]) if values else None,
+                f"inclusive_ns_{number}": round(values["inclusive"]) if values else None,
+                f"share_{number}": values["share"] if values else None,
+                f"calls_{number}": values["calls"] if values else None,
+                f"samples_{number}": values["samples"] if values else None,
+            }
+        rows.append(row)
+    columns = [Column(by, kind="path" if by == "callpath" else "text")]
+    for number in range(1, len(runs) + 1):
+        columns += [
+            Column(f"exclusive_ns_{number}", f"exclusive s {number}", "ns"),
+            Column(f"share_{number}", f"% {number}", "fraction"),
+            Column(f"inclusive_ns_{number}", f"inclusive s {number}", "ns", minor=True), Column(f"calls_{number}", ""),
+            Column(f"samples_{number}", ""),
+        ]  # fmt: skip
+    made = Sheet("comparison", f"Time by {by} in {len(runs)} runs, by {sort}", columns, rows)
+    if rows:
+        wholes = ", ".join(f"{run.found.whole / 1e9:,.6g} s in {number}" for number, run in enumerate(runs, 1))
+        made.notes.append(f"100 % are {wholes}")
+    if len(rows) < len(names):
+        made.notes.append(f"the first {len(rows):,} of {len(names):,}: {ALL}")
+    return made
+
+
+def _by_name(run: ProfileNumbers) -> dict[Any, dict[str, float]]:
+    """The sums of the rows of each name; a call path is a tuple of names."""
+    sums: dict[Any, dict[str, float]] = {}
+    for record in run.found.table.records():
+        name = row_name(run, record["key"])
+        one = sums.setdefault(tuple(name) if isinstance(name, list) else name, dict.fromkeys(_NUMBERS, 0))
+        for number in _NUMBERS:
+            one[number] += record[number]
+    return sums
