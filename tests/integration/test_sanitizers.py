@@ -140,7 +140,7 @@ def sampler_checked(core: list[Path], tmp_path_factory: pytest.TempPathFactory) 
 
 
 def sampled_races(sampler_checked: Path, where: Path, clock: str) -> None:
-    """The handler may interrupt ThreadSanitizer itself while it has a lock that the handler needs, too: such a run hangs,
+    """The handler may interrupt ThreadSanitizer while it has a lock that the handler needs, too: such a run hangs,
     and is repeated."""
     source = ROOT / "tests/programs/sampled_races.c"
     libraries = [f"-L{sampler_checked}", "-Wl,--no-as-needed", "-l:libvtrace.so.1", "-lpthread", "-ldl"]
