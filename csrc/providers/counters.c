@@ -199,13 +199,31 @@ static int is_first_of_node(void)
     return 1;
 }
 
+/* Writes why a name is unknown, with names like it. */
+static const char *unknown(const char *name, size_t length, char *into, size_t bytes)
+{
+    static struct vt_counter known;
+    struct vt_text t = vt_text_into(into, bytes);
+    struct vt_near near;
+    vt_near_begin(&near, name, length);
+    vt_perf_add_names(&near);
+    for (size_t p = 0; p < PROVIDERS; p++)
+        for (unsigned i = 0; providers[p]->list && providers[p]->list(i, &known); i++) vt_near_add(&near, known.name);
+    vt_text_add(&t, "unknown counter");
+    if (near.count) vt_text_add(&t, ", did you mean ");
+    if (vt_near_show(&near, &t)) vt_text_add(&t, "?");
+    vt_text_add(&t, " (vtrace counters lists them)");
+    return into;
+}
+
 static void add(const char *name, size_t length)
 {
     struct vt_counter found;
+    char text[512];
     const char *reason = "";
     if (has(name, length)) return;
     if (ncounters == VT_COUNTERS_MOST - 2) reason = "there is no room for more counters";
-    else if (!find(name, length, &found)) reason = "unknown counter (vtrace counters lists them)";
+    else if (!find(name, length, &found)) reason = unknown(name, length, text, sizeof text);
     else if (found.scope == VT_SCOPE_NODE && !is_first_of_node()) return;
     else if (!(reason = why_not(&found))) {
         counters[ncounters++] = found;

@@ -102,14 +102,19 @@ static void add_pfm_name(const char *name, void *data)
     vt_near_add(near, separator && !has_pmu ? separator + 2 : name);
 }
 
+void vt_perf_add_names(struct vt_near *near)
+{
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) vt_near_add(near, events[i].name);
+    vt_pmu_each(VT_PMU_ROOT, add_pmu_name, near);
+    vt_pfm_each(add_pfm_name, near);
+}
+
 unsigned vt_perf_near(const char *name, size_t length, char *into, size_t bytes)
 {
     struct vt_text t = vt_text_into(into, bytes);
     struct vt_near near;
     vt_near_begin(&near, name, length);
-    for (size_t i = 0; i < sizeof events / sizeof *events; i++) vt_near_add(&near, events[i].name);
-    vt_pmu_each(VT_PMU_ROOT, add_pmu_name, &near);
-    vt_pfm_each(add_pfm_name, &near);
+    vt_perf_add_names(&near);
     return vt_near_show(&near, &t);
 }
 

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "near_names.h"
 
 /* An event. type, config, config1, config2: of struct perf_event_attr; counts_time: 1 if the event counts the thread's
    CPU time in ns; without_user, without_kernel: 1 if the name leaves out events there (libpfm4's :k and :u). */
@@ -28,6 +29,8 @@ const char *vt_perf_meaning(const char *name, size_t length);
 /* Writes the names that are like an unknown name: "A", "A or B", "A, B or C". Returns their number. Must not run in a
    signal handler. */
 unsigned vt_perf_near(const char *name, size_t length, char *into, size_t bytes);
+/* Adds the names of all events to those that may be like an unknown name. */
+void vt_perf_add_names(struct vt_near *near);
 /* Opens an event of the calling thread, without its kernel part if the kernel does not allow that. period: 0, or the
    number of events after which the kernel sends a signal; such an event begins with PERF_EVENT_IOC_REFRESH. Returns a
    descriptor above those that the program's own opens return, with close-on-exec, or -errno. */

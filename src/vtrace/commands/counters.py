@@ -88,12 +88,19 @@ def command(
     return 0
 
 
+_NO_EVENT = "it is no event of Linux"
+
+
 def _list_machine(as_json: bool) -> None:
-    """The events that Linux counts for threads, with the reasons why some cannot be counted."""
+    """The events that Linux counts for threads, and other counters, with the reasons why some cannot be counted."""
     from vtrace.settings import lines_of_runtime
 
     columns = ("name", "counted_by", "description", "missing", "unsampled")
     rows = [dict(zip(columns, row, strict=True)) for row in lines_of_runtime("vt_perf_list")]
+    others = ("name", "unit", "description", "missing")
+    for line in lines_of_runtime("vt_counters_list"):
+        one = dict(zip(others, line, strict=True))
+        rows.append({key: one.get(key, "") for key in columns} | {"counted_by": "kernel", "unsampled": _NO_EVENT})
     rows.sort(key=lambda row: row["name"] if "/" in row["name"] else "")  # the kernel's PMUs come in no order
     if as_json:
         click.echo(json_text(rows, indent=1))
@@ -102,11 +109,13 @@ def _list_machine(as_json: bool) -> None:
         shown = "" if row["missing"] else "count" if row["unsampled"] else "yes"
         click.echo(plain(f"{row['name']:<24} {shown:<5} {row['counted_by']:<10} {row['description']}"))
     console = Console("vtrace", NORMAL)
-    for reason in dict.fromkeys(row["unsampled"] for row in rows if row["unsampled"]):
-        names = [row["name"] for row in rows if row["unsampled"] == reason]
+    reasons = (row["missing"] or row["unsampled"] for row in rows)
+    for reason in dict.fromkeys(reason for reason in reasons if reason and reason != _NO_EVENT):
+        names = [row["name"] for row in rows if reason in (row["missing"], row["unsampled"])]
         console.note(plain(f"{_some(names)}: {reason}"))
     if any("allow" in row["missing"] for row in rows):
         console.note("next: sudo sysctl kernel.perf_event_paranoid=1   allows them")
+    console.note("next: vtrace run --counters page-faults,ru_utime PROGRAM")
     console.note("next: VT_SAMPLE_EVENT=page-faults:100 vtrace run --sample --sample-clock perf PROGRAM")
 
 
