@@ -54,6 +54,7 @@ _GROUPS = {
     "Share": {
         "report": ("vtrace.commands.report", "command", "Write charts and tables of a trace into one HTML file."),
         "export": ("vtrace.commands.export", "command", "Convert a trace, or a part of it, for other programs."),
+        "cut": ("vtrace.commands.cut", "command", "Write a part of an archive as a smaller archive."),
     },
     "Help": {
         "info": ("vtrace.commands.info", "command", "Show who recorded a trace, when and how, and what is missing."),

@@ -47,7 +47,10 @@ GAPS = {
 }  # fmt: skip
 """Name of VT_GAP_REASONS in csrc/otf2_writer/transcode.h -> reason in the ledger."""
 
-CHOSEN = frozenset((START_AFTER, STOP_AFTER, *(name for key, name in GAPS.items() if key not in LOSSES)))
+CUT = "cut"
+"""Halves that vtrace cut leaves out because the other half is not in the part."""
+
+CHOSEN = frozenset((START_AFTER, STOP_AFTER, CUT, *(name for key, name in GAPS.items() if key not in LOSSES)))
 """Reasons that the user chose, so that nothing was lost. vtrace.left_out.WHOLE_RUN has the others."""
 
 WITHOUT_SAMPLES = "the samples of the run are left out"

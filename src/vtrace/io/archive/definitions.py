@@ -186,7 +186,8 @@ class Contexts:
 @dataclass
 class Marker:
     """A remark at a time (ns since the archive's zero, plus its offset), of one location or of all. group: vtrace, or
-    user for remarks of the program; severity: HIGH, MEDIUM, LOW or NONE."""
+    user for remarks of the program; severity: HIGH, MEDIUM, LOW or NONE. scope: OTF2's name of the kind of place if
+    this is not a location."""
 
     time: int
     category: str
@@ -194,6 +195,8 @@ class Marker:
     location: int | None = None
     group: str = "vtrace"
     severity: str = "MEDIUM"
+    duration: int = 0
+    scope: str = "LOCATION"
 
 
 @dataclass

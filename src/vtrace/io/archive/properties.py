@@ -187,6 +187,11 @@ _FORMS: dict[str, Check] = {
     "SAMPLES_OF": _text,
     "LOOPS": _list(_object(_LOOP | {"lines": _list(_count)}, {}, _any)),
     "EVENT_BYTES": _count,
+    "CUT": _object(
+        {"of": _text, "from_ns": _count, "to_ns": _count, "duration_ns": _count},
+        {"ranks": _text, "select": _list(_text), "locations": _count, "of_locations": _count, "halves": _count},
+        _any,
+    ),
 }  # fmt: skip
-"""The properties that unify/account/archive_texts.py, io/samples_archive.py and io/archive/writer.py write. Members of
-later versions are not checked; add a member here before reading it."""
+"""The properties that unify/account/archive_texts.py, io/samples_archive.py, io/archive/writer.py and transform/cut.py
+write. Members of later versions are not checked; add a member here before reading it."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -27,6 +27,8 @@ _END_OF_CHUNK, _EMPTY = b"\x02", 20
 """The record before the last one, and the size of a file with only the head of a chunk and these two records."""
 OPEN_SECONDS = 10
 ALWAYS, NEVER = -(2**63), 2**63 - 1
+_STEP = 1 << 18
+"""Events between two reports of progress."""
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
 
 
@@ -126,24 +128,64 @@ class Reader:
 
         "Members" has the members of groups and metric classes, "Text" the bytes of strings. Raises FormatError.
         """
-        found, count = self._own.vt_definitions_new(), ctypes.c_uint64()
+        found = self._own.vt_definitions_new()
         callbacks = self._own.vt_definitions_callbacks()
         if not found or not callbacks:
             raise MemoryError
         try:
-            reader = self._otf2.Reader_GetGlobalDefReader(self._handle)
-            if not reader:
-                raise self._error(self.anchor.with_suffix(".def"), 0)
-            self.check(self._otf2.Reader_RegisterGlobalDefCallbacks(self._handle, reader, callbacks, found))
-            code = self._otf2.Reader_ReadAllGlobalDefinitions(self._handle, reader, ctypes.byref(count))
+            code = self.visit_definitions(callbacks, found)
             if self._own.vt_definitions_failed(found):
                 raise MemoryError
             self.check(code, self.anchor.with_suffix(".def"))
-            self._otf2.Reader_CloseGlobalDefReader(self._handle, reader)
             return self._tables(found)
         finally:
             self._own.vt_definitions_callbacks_free(callbacks)
             self._own.vt_definitions_free(found)
+
+    def visit_definitions(self, callbacks: int, user: int) -> int:
+        """Passes all global definitions to an OTF2_GlobalDefReaderCallbacks with its user data (addresses).
+
+        Returns OTF2's error code. Raises FormatError if the file cannot be opened.
+        """
+        count = ctypes.c_uint64()
+        reader = self._otf2.Reader_GetGlobalDefReader(self._handle)
+        if not reader:
+            raise self._error(self.anchor.with_suffix(".def"), 0)
+        self.check(self._otf2.Reader_RegisterGlobalDefCallbacks(self._handle, reader, callbacks, user))
+        code = int(self._otf2.Reader_ReadAllGlobalDefinitions(self._handle, reader, ctypes.byref(count)))
+        if not code:
+            self._otf2.Reader_CloseGlobalDefReader(self._handle, reader)
+        return code
+
+    def visit_events(
+        self, location: int, callbacks: int, user: int, expected: int, advance: Callable[[int], None]
+    ) -> bool:
+        """Passes the events of a location (its OTF2 id) to an OTF2_EvtReaderCallbacks with its user data (addresses).
+
+        expected: the number of events in the definitions. advance: takes the number of events read since its last call.
+        Returns False if a callback has interrupted the reading. Raises FormatError for a file that is missing, cut or
+        damaged.
+        """
+        reader: int | None = None
+        count = ctypes.c_uint64()
+        self.events = 0
+        try:
+            reader = self._events(location, callbacks, user)
+            while True:
+                kernel.complaint()
+                code = self._otf2.Reader_ReadLocalEvents(self._handle, reader, _STEP, ctypes.byref(count))
+                self.events += count.value
+                advance(count.value)
+                if code == _INTERRUPTED:
+                    return False
+                if code:
+                    raise self._error(self.path(location), code)
+                if count.value < _STEP:
+                    self._whole(location, expected)
+                    return True
+        finally:
+            if reader:
+                self._otf2.Reader_CloseEvtReader(self._handle, reader)
 
     def _tables(self, found: int) -> dict[str, Array]:
         tables: dict[str, Array] = {}
@@ -176,7 +218,7 @@ class Reader:
         ctypes.memmove(fields.wanted, wanted, len(wanted))
         reader = None
         try:
-            reader = self._events(location, batch)
+            reader = self._events(location, self._callbacks, batch.address)
             if number > 1 and (code := self._otf2.EvtReader_Seek(reader, number)):
                 raise self._error(self.path(location), code)
             yield from self._read(reader, location, batch)
@@ -185,8 +227,8 @@ class Reader:
             if reader:
                 self._otf2.Reader_CloseEvtReader(self._handle, reader)
 
-    def _events(self, location: int, batch: BatchBuffer) -> int:
-        """An OTF2_EvtReader for a location, which has read its local definitions."""
+    def _events(self, location: int, callbacks: int | None, user: int | None) -> int:
+        """An OTF2_EvtReader for a location, which has read its local definitions; see visit_events."""
         otf2, count = self._otf2, ctypes.c_uint64()
         kernel.complaint()
         if not self._open:
@@ -205,7 +247,7 @@ class Reader:
         reader = otf2.Reader_GetEvtReader(self._handle, location)
         if not reader:
             raise self._error(self.path(location), 0)
-        self.check(otf2.Reader_RegisterEvtCallbacks(self._handle, reader, self._callbacks, batch.address))
+        self.check(otf2.Reader_RegisterEvtCallbacks(self._handle, reader, callbacks, user))
         return int(reader)
 
     def _has_definitions(self, location: int) -> bool:

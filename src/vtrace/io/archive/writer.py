@@ -217,14 +217,18 @@ class Archive:
         except OSError as error:
             raise VtraceError(f"{self.directory}: cannot write the events: {error.strerror}") from error
 
-    def _write_global(self, definitions: Definitions, markers: Sequence[Marker]) -> None:
+    def _write_definitions(self, writer: Any, definitions: Definitions) -> None:
+        """Writes the definitions to an OTF2_GlobalDefWriter. Raises _otf2.Error."""
         for number, location in enumerate(definitions.locations):
             if self._writers.size == 1 and number not in self.events:
                 raise ValueError(f"location {number} has no events file")
             location.events = location.events or self.events.get(number, 0)
+        write_definitions(writer, definitions)
+
+    def _write_global(self, definitions: Definitions, markers: Sequence[Marker]) -> None:
         with self._errors("write the definitions"):
             writer = _otf2.Archive_GetGlobalDefWriter(self._archive)
-            write_definitions(writer, definitions)
+            self._write_definitions(writer, definitions)
             _otf2.Archive_CloseGlobalDefWriter(self._archive, writer)
         if markers:
             with self._errors("write the markers"):
@@ -253,10 +257,10 @@ class Archive:
                 _otf2.MarkerWriter_WriteDefMarker(writer, number, group, category, getattr(_otf2, severity))
         for marker, kind in zip(markers, kinds, strict=True):
             one = marker.location is not None
-            scope = _otf2.MARKER_SCOPE_LOCATION if one else _otf2.MARKER_SCOPE_GLOBAL
+            scope = getattr(_otf2, f"MARKER_SCOPE_{marker.scope if one else 'GLOBAL'}")
             reference = marker.location if one else _otf2.UNDEFINED_UINT64.value
             text = plain_text(marker.text)
-            _otf2.MarkerWriter_WriteMarker(writer, marker.time, 0, numbers[kind], scope, reference, text)
+            _otf2.MarkerWriter_WriteMarker(writer, marker.time, marker.duration, numbers[kind], scope, reference, text)
         _otf2.Archive_CloseMarkerWriter(self._archive, writer)
 
     def abort(self) -> None:

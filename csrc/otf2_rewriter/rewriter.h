@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The rewriter: copies an OTF2 archive. libotf2's callbacks for definitions fill a store of records
+   (copy_definitions.c), those for events (copy_events.c) call libotf2's function that writes the same event, with other
+   numbers of definitions. Python (src/vtrace/transform) opens the reader and the writer, and decides what to leave out.
+
+   A copy of all definitions changes no number. Otherwise a first pass over the events marks the definitions that stay
+   and returns the events that have counterparts (struct vt_copied_event); vt_copy_close then gives the definitions that
+   stay new numbers. Several threads may use one vt_copy in the second pass, each with a vt_rewrite of its own. Ids in an
+   archive may be any number: an id is checked before its use as an index. */
+#ifndef VT_REWRITER_H
+#define VT_REWRITER_H
+
+#include "../otf2_reader/definitions.h"
+#include "../otf2_reader/readback.h"
+#include "copied_definitions.h"
+
+#define VT_COPY_LARGEST_ID (1u << 26)
+
+enum { VT_COPY_OK, VT_COPY_NO_MEMORY, VT_COPY_LARGE_ID, VT_COPY_INTERCOMM, VT_COPY_UNKNOWN };
+
+/* An event with a counterpart on this or another location. Values that the event lacks are 0. */
+struct vt_copied_event {
+    uint64_t time, ordinal; /* ordinal: its number in the location */
+    uint64_t id; /* request, operation, lock, second handle, end of a flush */
+    uint32_t ref; /* communicator, window or handle */
+    uint32_t peer; /* rank */
+    uint32_t tag; /* tag of a message; operation of a collective */
+    uint16_t kind;
+    uint8_t inside; /* 1: in the window, and directly inside a selected region */
+    uint8_t selected; /* 1: directly inside a selected region */
+};
+
+struct vt_copy;
+
+/* One pass over the events of a location. */
+struct vt_rewrite {
+    struct vt_copy *copy;
+    void *writer; /* OTF2_EvtWriter; NULL: the first pass */
+    const uint64_t *listed; /* ascending: events to leave out, if inside, or to move to the edge of the window */
+    const uint8_t *regions; /* selected regions by id; NULL: all */
+    const uint32_t *regions_of; /* of each calling context, if regions are selected */
+    uint64_t from, to; /* the window: from <= time < to */
+    uint64_t nlisted, nregions, ncontexts, whole; /* whole: 1: all events as they are */
+    struct vt_copied_event *events; /* of the first pass */
+    uint64_t *edges; /* of the first pass: Enter and Leave of calls across an edge of the window */
+    uint64_t nevents, events_max, nedges, edges_max;
+    void *stack; /* open calls */
+    uint64_t depth, stack_max;
+    void *attributes; /* an OTF2_AttributeList */
+    uint64_t seen, next, last, written; /* events so far; the next listed one; the latest time */
+    uint64_t unknown, early, stray, ended, code, out_of_room; /* code: the writer's OTF2_ErrorCode */
+    uint64_t counts[128]; /* written events by kind */
+};
+
+VT_EXPORT size_t vt_rewriter_schema(char *text, size_t room);
+
+/* ---- copy_definitions.c ---- */
+
+VT_EXPORT int vt_copy_find(const char *library, char *text, size_t size);
+VT_EXPORT struct vt_copy *vt_copy_new(void);
+VT_EXPORT void vt_copy_free(struct vt_copy *c);
+/* An OTF2_GlobalDefReaderCallbacks whose user data is a vt_copy. */
+VT_EXPORT void *vt_copy_callbacks(void);
+VT_EXPORT void vt_copy_callbacks_free(void *callbacks);
+VT_EXPORT int vt_copy_failed(const struct vt_copy *c);
+/* Names of kinds and records: "Comm", and "Comm:OWN u4 Comm, REF u4 String ..."; NULL beyond the last one. */
+VT_EXPORT const char *vt_copy_kind(uint32_t number);
+VT_EXPORT const char *vt_copy_record(uint32_t number);
+/* The locations that stay: ids ascending, their new ids and numbers of events. The caller keeps the arrays. */
+VT_EXPORT void vt_copy_locations(struct vt_copy *c, const uint64_t *ids, const uint64_t *now, const uint64_t *events,
+                                 uint64_t n);
+/* Properties of locations with this name (a string's id) do not stay. */
+VT_EXPORT void vt_copy_drop_property(struct vt_copy *c, uint32_t name);
+VT_EXPORT void vt_copy_mark_all(struct vt_copy *c, uint32_t kind, const uint32_t *ids, uint64_t n);
+/* Keeps what is marked, and all that these definitions refer to; gives new numbers. Returns VT_COPY_OK or an error. */
+VT_EXPORT int vt_copy_close(struct vt_copy *c);
+VT_EXPORT uint32_t vt_copy_number(const struct vt_copy *c, uint32_t kind, uint32_t id);
+/* Writes the definitions that stay, or all; the clock of four numbers first. Returns an OTF2_ErrorCode. */
+VT_EXPORT int32_t vt_copy_write(struct vt_copy *c, void *writer, const uint64_t *clock);
+
+void vt_copy_mark(struct vt_copy *c, uint32_t kind, uint64_t id);
+uint32_t vt_copy_ref(const struct vt_copy *c, uint32_t kind, uint32_t id);
+uint64_t vt_copy_value(const struct vt_copy *c, uint8_t type, uint64_t value);
+void vt_copy_mark_value(struct vt_copy *c, uint8_t type, uint64_t value);
+/* A rank of a communicator, or of a window's. */
+uint32_t vt_copy_rank(const struct vt_copy *c, uint32_t comm, uint32_t rank);
+uint32_t vt_copy_target(const struct vt_copy *c, uint32_t win, uint32_t rank);
+
+/* ---- copy_events.c ---- */
+
+VT_EXPORT int vt_rewrite_find(const char *library, char *text, size_t size);
+VT_EXPORT struct vt_rewrite *vt_rewrite_new(struct vt_copy *c);
+VT_EXPORT void vt_rewrite_free(struct vt_rewrite *r);
+VT_EXPORT void *vt_rewrite_callbacks(void);
+/* "MpiSend:PEER u4 Comm peer, ..." with a * before the name of an event that the first pass returns. */
+VT_EXPORT const char *vt_rewrite_event(uint32_t number);
+/* After the last event: the first pass lists open calls that began before the window, the second one closes calls. */
+VT_EXPORT void vt_rewrite_end(struct vt_rewrite *r);
+
+#endif

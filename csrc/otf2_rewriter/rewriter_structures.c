@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The schema of the rewriter's structures, see ../otf2_writer/schema.h. */
+#include "../otf2_writer/schema.h"
+#include "rewriter.h"
+
+/* clang-format off */
+#define EVENT(F, S)                                                                                                    \
+    F(S, time) F(S, ordinal) F(S, id) F(S, ref) F(S, peer) F(S, tag) F(S, kind) F(S, inside) F(S, selected)
+#define REWRITE(F, S)                                                                                                  \
+    F(S, copy) F(S, writer) F(S, listed) F(S, regions) F(S, regions_of) F(S, from) F(S, to) F(S, nlisted)              \
+    F(S, nregions) F(S, ncontexts) F(S, whole) F(S, events) F(S, edges) F(S, nevents) F(S, events_max) F(S, nedges)    \
+    F(S, edges_max) F(S, stack) F(S, depth) F(S, stack_max) F(S, attributes) F(S, seen) F(S, next) F(S, last)          \
+    F(S, written) F(S, unknown) F(S, early) F(S, stray) F(S, ended) F(S, code) F(S, out_of_room) F(S, counts)
+#define STRUCTURES(X) X(vt_copied_event, EVENT) X(vt_rewrite, REWRITE)
+/* clang-format on */
+
+static const struct vt_schema_number numbers[] = {
+    {NULL, "COPY_NO_MEMORY", VT_COPY_NO_MEMORY},
+    {NULL, "COPY_LARGE_ID", VT_COPY_LARGE_ID},
+    {NULL, "COPY_INTERCOMM", VT_COPY_INTERCOMM},
+    {NULL, "COPY_UNKNOWN", VT_COPY_UNKNOWN},
+};
+
+VT_SCHEMA(vt_rewriter_schema, STRUCTURES, numbers)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace cut: write a part of an archive as a smaller archive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vtrace.commands.completion import complete_target
+from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, operand
+from vtrace.console import Console, environment_level, some
+from vtrace.text import json_text, plain
+
+
+@click.command()
+@click.argument("archive", shell_complete=complete_target)
+@click.option(
+    "-o", "--output", metavar="NEW", type=click.Path(path_type=Path), required=True, help="Write the archive NEW.trace."
+)
+@click.option("--from", "begin", metavar="T", help=f"Only events from T on. {TIME}")
+@click.option("--to", "end", metavar="T", help="Only events before T.")
+@click.option("--ranks", metavar=RANKS, help=RANKS_HELP)
+@click.option(
+    "--select", "chosen", metavar="KIND=PATTERN", multiple=True,
+    help="Only calls of a region or class, or a location, whose name matches PATTERN[,PATTERN...]; may be repeated.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace an archive that exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON; times in ns.")
+def command(
+    archive: str, output: Path, begin: str | None, end: str | None, ranks: str | None, chosen: tuple[str, ...],
+    force: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """The new archive has the events of a window, of some ranks, locations or regions, and only the definitions that
+    these need. A call across an edge of the window begins or ends there. A message stays if both of its ends do.
+    ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
+
+    \b
+    Examples:
+      vtrace cut heat --from 1s --to 1.2s -o slow
+      vtrace cut heat --ranks 0-3 --to 10% -o begin
+      vtrace cut heat --select 'region=MPI_*' -o calls
+    """
+    from vtrace.analysis.selection import Patterns, Selection
+    from vtrace.transform.cut import cut
+    from vtrace.transform.new_archive import target
+
+    console = Console("vtrace", environment_level("vtrace"))
+    patterns = Patterns.of_options(chosen)
+    trace = opened(archive)
+    part = patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers=True))
+    made = cut(trace, part, patterns, target(output, force), console)
+    if made.early:
+        console.warn(f"{some(made.early, 'time')} would have gone backwards: set to the previous time")
+    if made.stray:
+        console.warn(f"{some(made.stray, 'leave without an enter', 'leaves without an enter')} left out")
+    if as_json:
+        about = {
+            "archive": str(made.path), "of": str(trace.path), "locations": made.locations, "events": made.events,
+            "halves_left_out": made.halves, "duration_ns": made.duration, "tables": list(made.tables),
+            "tables_left_out": list(made.left),
+        }  # fmt: skip
+        click.echo(json_text(about, indent=1))
+        return
+    halves = f", {some(made.halves, 'half', 'halves')} of messages and operations left out" if made.halves else ""
+    where = f"{some(made.locations, 'location')}, {some(made.events, 'event')}, {made.duration / 1e9:.6g} s"
+    click.echo(plain(f"{made.path}: {where}{halves}"))
+    if made.left:
+        console.note(f"not in the cut: {', '.join(made.left)} (tables of the whole run)")
+    word = operand(made.path.with_suffix(""))
+    console.note(f"next: vtrace summary {word}, vtrace view {word}")

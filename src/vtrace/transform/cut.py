@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes a part of an archive as an archive: window, locations, regions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import _otf2
+import numpy as np
+
+from vtrace.analysis.ledger import UNKNOWN
+from vtrace.analysis.selection import Patterns, Selection
+from vtrace.errors import UsageError
+from vtrace.io import sidecar
+from vtrace.io.archive.definitions import UNDEFINED_TIME, Marker
+from vtrace.io.archive.markers import read_markers
+from vtrace.io.archive.properties import PROPERTY, read_properties
+from vtrace.io.archive.reader import Reader
+from vtrace.io.common.arrays import Array
+from vtrace.io.samples_archive import IN, OF
+from vtrace.reasons import CUT
+from vtrace.transform.new_archive import CopiedDefinitions, new_archive
+from vtrace.transform.rewrite import NEVER, ArchivePart, Rewriter
+
+if TYPE_CHECKING:
+    from vtrace.analysis.trace import Trace
+    from vtrace.console import Console
+
+_OF_THE_RUN = ("RECORDED_NS", "OFF_NS", "FLUSHED_NS", "LOST", "CLAMPED", "STOPPED", "DROPPED")
+"""Properties of locations that count events or time of the whole run."""
+
+
+@dataclass(frozen=True)
+class CutArchive:
+    """A finished cut. tables: of the sidecar, rewritten; left: those that are not in the cut."""
+
+    path: Path
+    locations: int
+    events: int
+    halves: int
+    duration: int
+    tables: Sequence[str]
+    left: Sequence[str]
+    early: int
+    stray: int
+
+
+def part_of(trace: Trace, window: Selection, patterns: Patterns) -> ArchivePart:
+    """Raises UsageError for patterns of call paths, and for patterns that match nothing."""
+    if patterns.of("path"):
+        raise UsageError("--select path=...: a cut cannot select call paths", "select regions, classes or locations")
+    regions = None
+    if patterns.of("region") or patterns.of("class"):
+        table = trace.regions
+        matching = patterns.matching("region", table["name"]) & patterns.matching("class", table["activity"])
+        ids = table["id"][matching & (table["id"] >= 0)]
+        if not len(ids):
+            raise UsageError(f"no region matches {patterns.text}", "vtrace profile lists the regions")
+        regions = np.zeros(int(ids.max()) + 1, np.uint8)
+        regions[ids] = 1
+    rows = range(trace.locations.rows) if window.locations is None else window.locations
+    start = 0 if window.start is None else _ticks(trace, window.start)
+    stop = NEVER if window.stop is None else _ticks(trace, window.stop)
+    return ArchivePart(tuple(rows), start, stop, regions)
+
+
+def _clock(trace: Trace) -> tuple[int, int, int, int | None]:
+    return trace.definitions.clock
+
+
+def _ticks(trace: Trace, ns: int) -> int:
+    """The first tick at or after a time."""
+    resolution, offset, *_ = _clock(trace)
+    return offset - (-ns * resolution // 10**9)
+
+
+def cut(trace: Trace, window: Selection, patterns: Patterns, output: Path, console: Console) -> CutArchive:
+    """Writes a part of a trace into the new directory output. Raises VtraceError."""
+    part = part_of(trace, window, patterns)
+    total = int(trace.locations["events"][list(part.locations)].sum())
+    with Rewriter(trace, part) as copy:
+        windowed = part.start > 0 or part.stop < NEVER
+        with console.steps("events", total * copy.passes(), "events") as advance:
+            copy.prepare(advance, [PROPERTY + name for name in _OF_THE_RUN] if windowed else ())
+            with new_archive(output) as archive:
+                copy.write(archive, advance)
+                made = _definitions(copy, window, patterns)
+                archive.finish(made, _markers(copy))
+                tables = _sidecar(copy, archive.directory)
+        known = {path.name for path in (trace.path.parent / sidecar.FOLDER).glob("*")}
+        return CutArchive(
+            output, len(part.locations), sum(copy.result.events.values()), sum(copy.result.halves.values()),
+            made.length * 10**9 // made.resolution, tables, sorted(known - {*tables}), copy.result.early,
+            copy.result.stray,
+        )  # fmt: skip
+
+
+def _definitions(copy: Rewriter, window: Selection, patterns: Patterns) -> CopiedDefinitions:
+    """The clock has the times of the source; its offset and length are those of the window."""
+    trace, part = copy.trace, copy.part
+    resolution, offset, length, realtime = trace.definitions.clock
+    begin = max(offset, min(part.start, offset + length))
+    end = max(begin, min(part.stop, offset + length))
+    since = UNDEFINED_TIME if realtime is None else realtime + (begin - offset) * 10**9 // resolution
+    with Reader(trace.anchor) as reader:
+        description = _otf2.Reader_GetDescription(reader.handle) or ""
+    return CopiedDefinitions(
+        resolution, begin, end - begin, since,
+        properties=_properties(copy, window, patterns), creator=trace.creator, machine=trace.machine,
+        description=description, chunk=copy.chunk(),
+        write=lambda writer: copy.write_definitions(writer, (resolution, begin, end - begin, since)),
+    )  # fmt: skip
+
+
+def _properties(copy: Rewriter, window: Selection, patterns: Patterns) -> dict[str, str]:
+    """The properties of the source, with counts of the cut, and VTRACE::CUT."""
+    trace, own = copy.trace, copy.trace.vtrace
+    found = {
+        name: text
+        for name, text in trace.properties.items()
+        if name not in [PROPERTY + key for key in (IN, OF, "EVENT_BYTES")]
+    }
+    begin, end = window.ends(trace)
+    values: dict[str, Any] = {
+        "CUT": {
+            "of": str(trace.path), "from_ns": begin, "to_ns": min(end, trace.duration), "duration_ns": trace.duration,
+            "ranks": window.text, "select": [f"{kind}={','.join(each)}" for kind, each in patterns.all],
+            "locations": len(copy.part.locations), "of_locations": trace.locations.rows,
+            "halves": sum(copy.result.halves.values()),
+        }
+    }  # fmt: skip
+    if "EVENTS" in own:
+        values["EVENTS"] = copy.result.events
+    if isinstance(own.get("SAMPLES"), dict):
+        values["SAMPLES"] = own["SAMPLES"] | {"samples": copy.result.events.get("CallingContextSample", 0)}
+    if isinstance(own.get("LOOPS"), list) and not copy.whole:
+        values["LOOPS"] = _loops(copy, own["LOOPS"])
+    return found | {PROPERTY + name: json.dumps(value) for name, value in values.items()}
+
+
+def _loops(copy: Rewriter, loops: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The loops of regions that stay, with the numbers of regions and source lines in the cut."""
+    found = []
+    for loop in loops:
+        region = copy.number("Region", loop["region"])
+        if region is not None:
+            lines = (copy.number("SourceCodeLocation", line) for line in loop.get("lines", []))
+            found.append(loop | {"region": region, "lines": [line for line in lines if line is not None]})
+    return found
+
+
+def _markers(copy: Rewriter) -> list[Marker]:
+    """The markers in the window, of places that stay."""
+    part, found = copy.part, []
+    numbers = dict(zip(copy.ids.tolist(), copy.numbers.tolist(), strict=True))
+    kinds = {"LOCATION_GROUP": "LocationGroup", "SYSTEM_TREE_NODE": "SystemTreeNode", "GROUP": "Group", "COMM": "Comm"}
+    with Reader(copy.trace.anchor) as reader:
+        markers = read_markers(reader)
+    for marker in markers:
+        place: int | None = None
+        if marker.scope == "LOCATION":
+            place = numbers.get(marker.scope_id)
+        elif marker.scope in kinds:
+            place = copy.number(kinds[marker.scope], marker.scope_id)
+        if not part.start <= marker.time < part.stop or (place is None and marker.scope != "GLOBAL"):
+            continue
+        about = (marker.category, marker.text, place, marker.group, marker.severity, marker.duration)
+        found.append(Marker(marker.time, *about, marker.scope if place is not None else "LOCATION"))
+    return found
+
+
+def _sidecar(copy: Rewriter, directory: Path) -> list[str]:
+    """Writes the tables of the cut; returns their names."""
+    trace, part = copy.trace, copy.part
+    if not trace.ledger.has_intervals:
+        return []
+    table = trace.ledger.intervals
+    at = np.searchsorted(copy.ids, table["location"])
+    at = np.minimum(at, max(len(copy.ids) - 1, 0))
+    _, offset, length, _ = trace.definitions.clock
+    begin, end = max(part.start, offset), min(part.stop, offset + length)
+    chosen = (copy.ids[at] == table["location"]) if len(copy.ids) else np.zeros(table.rows, bool)
+    if not copy.whole:
+        chosen &= (table["from"] <= np.uint64(end)) & (table["to"] >= np.uint64(begin))
+    old = {name: table[name][chosen] for name in ("location", "from", "to", "ns", "class", "reason", "count")}
+    old["location"] = copy.numbers[at[chosen]]
+    if not copy.whole:
+        old |= _clipped(old, begin, end)
+    of_row = dict(zip(part.locations, copy.numbers.tolist(), strict=True))
+    halves = [
+        (of_row[row], begin, end, end - begin, "mpi", CUT, count) for row, count in copy.result.halves.items() if count
+    ]
+    rows = [*zip(*(old[name].tolist() for name in old), strict=True), *halves]
+    rows.sort(key=lambda row: (row[0], row[1], row[2]))
+    kinds, reasons = (sorted({str(row[n]) for row in rows}) for n in (4, 5))
+    columns = {
+        name: np.array([row[n] for row in rows], "<u8")
+        for n, name in ((0, "location"), (1, "from"), (2, "to"), (3, "ns"), (6, "count"))
+    }
+    columns["class"] = np.array([kinds.index(str(row[4])) for row in rows], "<u4")
+    columns["reason"] = np.array([reasons.index(str(row[5])) for row in rows], "<u4")
+    order = ("location", "from", "to", "ns", "class", "reason", "count")
+    made = sidecar.SidecarTable({name: columns[name] for name in order}, {"class": kinds, "reason": reasons})
+    anchor = directory / "traces.otf2"
+    with Reader(anchor) as reader:
+        identity = sidecar.identity(anchor, read_properties(reader.handle, anchor).texts)
+    sidecar.write(directory, *sidecar.COVERAGE, identity, made)
+    return [sidecar.COVERAGE[0]]
+
+
+def _clipped(rows: dict[str, Array], begin: int, end: int) -> dict[str, Array]:
+    """Intervals inside the window. The events and the time of an interval that reaches beyond are unknown, unless the
+    whole of the interval was without recording."""
+    since, until = rows["from"].astype(np.uint64), rows["to"].astype(np.uint64)
+    new_since, new_until = np.maximum(since, np.uint64(begin)), np.minimum(until, np.uint64(end))
+    new_until = np.maximum(new_since, new_until)
+    same = (since == new_since) & (until == new_until)
+    solid = rows["ns"] == until - since
+    unknown = np.uint64(UNKNOWN)
+    ns = np.where(same, rows["ns"], np.where(solid, new_until - new_since, unknown))
+    return {"from": new_since, "to": new_until, "ns": ns, "count": np.where(same, rows["count"], unknown)}

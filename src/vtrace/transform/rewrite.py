@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Copies an archive, or a part of it, event by event with csrc/otf2_rewriter."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.errors import FormatError, VtraceError
+from vtrace.io.archive.definitions import DEFINITION_CHUNK, DEFINITION_CHUNK_MAX
+from vtrace.io.archive.reader import Reader
+from vtrace.io.archive.writer import Archive
+from vtrace.io.common.arrays import Array, view
+from vtrace.io.local import kernel
+from vtrace.transform import rewriter_abi as abi
+from vtrace.transform.counterparts import PairedEvents, Verdicts
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+NEVER = 2**64 - 1
+Advance = Callable[[int], None]
+_MEMBER_BYTES = 10
+"""Most bytes of a member of a group in a file."""
+
+
+@dataclass(frozen=True)
+class ArchivePart:
+    """A part of an archive. locations: rows of trace.locations, ascending. start, stop: ticks, start <= time < stop.
+    regions: (regions,) uint8, the selected ones by OTF2's ids; None: all."""
+
+    locations: tuple[int, ...]
+    start: int = 0
+    stop: int = NEVER
+    regions: Array | None = None
+
+    def whole(self, trace: Source) -> bool:
+        """Nothing of the archive is left out."""
+        everything = len(self.locations) == trace.locations.rows and self.regions is None
+        return everything and self.start == 0 and self.stop == NEVER
+
+
+@dataclass
+class Rewritten:
+    """What a copy has: events by the name of their kind; halves: of each location (its row) the number of events that
+    are left out because their counterpart is; early, stray: events with wrong times, leaves without an enter."""
+
+    events: dict[str, int] = field(default_factory=dict)
+    by_location: dict[int, int] = field(default_factory=dict)
+    halves: dict[int, int] = field(default_factory=dict)
+    early: int = 0
+    stray: int = 0
+
+
+class Rewriter:
+    """A copy of a part of an archive: prepare(), then write() the events, then definitions()."""
+
+    def __init__(self, trace: Source, part: ArchivePart) -> None:
+        """Reads the definitions. Raises FormatError."""
+        self.trace, self.part = trace, part
+        self.whole = part.whole(trace)
+        self.result = Rewritten()
+        self._own = abi.rewriter()
+        self._listed: dict[int, Array] = {}
+        ids = trace.locations["id"].astype(np.uint64)[list(part.locations)]
+        dense = bool(np.all(trace.locations["id"] == np.arange(trace.locations.rows)))
+        self.ids: Array = ids
+        """OTF2's ids of the locations that stay, ascending."""
+        self.numbers: Array = np.arange(len(ids), dtype=np.uint64) if dense else ids.copy()
+        """Their ids in the copy."""
+        self._events = np.zeros(len(ids), np.uint64)
+        self._contexts = (
+            np.append(trace.regions["id"], -1)[trace.contexts["region"]] if part.regions is not None else None
+        )
+        self._reader = Reader(trace.anchor, ids.tolist())
+        self._callbacks = self._own.vt_rewrite_callbacks()
+        self._copy = self._own.vt_copy_new()
+        if not self._copy or not self._callbacks:
+            raise MemoryError
+        self._read_definitions()
+
+    def __enter__(self) -> Rewriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._reader.close()
+        self._own.vt_copy_free(self._copy)
+        self._own.vt_copy_callbacks_free(self._callbacks)
+
+    def _read_definitions(self) -> None:
+        callbacks = self._own.vt_copy_callbacks()
+        try:
+            code = self._reader.visit_definitions(callbacks, self._copy)
+            self._check(self._own.vt_copy_failed(self._copy))
+            self._reader.check(code, self._reader.anchor.with_suffix(".def"))
+        finally:
+            self._own.vt_copy_callbacks_free(callbacks)
+        self._own.vt_copy_locations(
+            self._copy, self.ids.ctypes.data, self.numbers.ctypes.data, self._events.ctypes.data, len(self.ids)
+        )
+
+    def _check(self, failed: int) -> None:
+        file = self._reader.anchor.with_suffix(".def")
+        if failed == abi.NO_MEMORY:
+            raise MemoryError
+        if failed == abi.LARGE_ID:
+            raise FormatError(f"{file}: a definition has a number above 2**26", "the file is damaged")
+        if failed == abi.UNKNOWN_DEFINITION:
+            raise FormatError(f"{file} has definitions that this OTF2 cannot copy", "pip install -U otf2")
+        if failed == abi.INTERCOMM:
+            raise VtraceError(
+                f"{file}: an inter-communicator would lose ranks", "select all ranks of both of its groups"
+            )
+
+    def passes(self) -> int:
+        """The number of passes over the events."""
+        return 1 if self.whole else 2
+
+    def prepare(self, advance: Advance, dropped_properties: Iterable[str] = ()) -> None:
+        """The first pass: finds what stays. dropped_properties: names of properties of locations that do not stay.
+
+        Raises FormatError for damage.
+        """
+        if self.whole:
+            return
+        strings = {text: number for number, text in self.trace.definitions.strings.items()}
+        for name in dropped_properties:
+            if name in strings:
+                self._own.vt_copy_drop_property(self._copy, strings[name])
+        found: dict[int, Array] = {}
+        edges: dict[int, Array] = {}
+        for row in self.part.locations:
+            with self._pass(row, None) as fields:
+                self._visit(row, fields, advance)
+                found[row] = view(fields.events, fields.nevents, abi.EVENT).copy()
+                edges[row] = view(fields.edges, fields.nedges, np.uint64).copy()
+        facts = PairedEvents.of(self.trace, found, (self.part.start, self.part.stop))
+        verdicts = Verdicts(facts)
+        changed = verdicts.kept != facts.rows["inside"].astype(bool)
+        for row in self.part.locations:
+            own = facts.rows["ordinal"][changed & (facts.location == row)]
+            self._listed[row] = np.sort(np.concatenate([own, edges[row]]).astype(np.uint64))
+        at, counts = np.unique(facts.location[verdicts.halves], return_counts=True)
+        self.result.halves = dict(zip(at.tolist(), counts.tolist(), strict=True))
+        self._mark(facts.rows[verdicts.kept])
+        self._check(self._own.vt_copy_close(self._copy))
+
+    def _mark(self, rows: Array) -> None:
+        """Marks the definitions that events with counterparts refer to."""
+        for kind in abi.copied_events().values():
+            for use, column in (("REF", "ref"), ("OTHER", "id")):
+                for value in kind.values:
+                    if value.use == use and kind.paired:
+                        ids = np.ascontiguousarray(rows[column][rows["kind"] == kind.number], np.uint32)
+                        number = abi.definition_kinds()[value.kind]
+                        self._own.vt_copy_mark_all(self._copy, number, ids.ctypes.data, len(ids))
+
+    @contextmanager
+    def _pass(self, row: int, writer: int | None) -> Iterator[Any]:
+        """A pass over a location: a RewriteFields. writer: address of an OTF2_EvtWriter; None: the first pass."""
+        pointer = self._own.vt_rewrite_new(self._copy)
+        if not pointer:
+            raise MemoryError
+        fields, listed = pointer.contents, self._listed.get(row, np.empty(0, np.uint64))
+        fields.from_, fields.to, fields.whole = self.part.start, self.part.stop, int(self.whole)
+        fields.writer, fields.listed, fields.nlisted = writer, listed.ctypes.data, len(listed)
+        regions, contexts = self.part.regions, self._contexts
+        if regions is not None and contexts is not None:
+            contexts = np.ascontiguousarray(contexts, np.uint32)
+            fields.regions, fields.nregions = regions.ctypes.data, len(regions)
+            fields.regions_of, fields.ncontexts = contexts.ctypes.data, len(contexts)
+        try:
+            yield fields
+        finally:
+            self._own.vt_rewrite_free(pointer)
+
+    def _visit(self, row: int, fields: Any, advance: Advance) -> None:
+        """Passes the events of a location to the callbacks."""
+        number = int(self.trace.locations["id"][row])
+        expected = int(self.trace.locations["events"][row])
+        finished = self._reader.visit_events(number, self._callbacks, ctypes.addressof(fields), expected, advance)
+        path = self._reader.path(number)
+        if fields.out_of_room:
+            raise MemoryError
+        if fields.unknown:
+            raise FormatError(f"{path} has events that this OTF2 cannot copy", "pip install -U otf2")
+        if fields.code:
+            raise kernel.otf2_error(str(path), "copy an event", fields.code, kernel.complaint()[1])
+        if not finished and not fields.ended:
+            raise FormatError(f"{path} cannot be read to its end", "is the archive whole?")
+        self._own.vt_rewrite_end(ctypes.addressof(fields))
+
+    def write(self, archive: Archive, advance: Advance) -> None:
+        """The second pass: writes the events. Raises VtraceError."""
+        kinds = {kind.number: name for name, kind in abi.copied_events().items()}
+        for at, row in enumerate(self.part.locations):
+            with archive.event_writer(int(self.numbers[at])) as writer, self._pass(row, writer) as fields:
+                self._visit(row, fields, advance)
+                self._events[at] = self.result.by_location[row] = fields.written
+                self.result.early += fields.early
+                self.result.stray += fields.stray
+                for number, count in enumerate(fields.counts):
+                    if count:
+                        name = kinds[number]
+                        self.result.events[name] = self.result.events.get(name, 0) + count
+
+    def write_definitions(self, writer: int, clock: Sequence[int]) -> int:
+        """Writes the definitions with an OTF2_GlobalDefWriter (its address). clock: ticks a second, first tick, number
+        of ticks, real time. Returns OTF2's error code; -1: no memory."""
+        return int(self._own.vt_copy_write(self._copy, writer, (ctypes.c_uint64 * 4)(*clock)))
+
+    def number(self, kind: str, number: int) -> int | None:
+        """The number of a definition in the copy; None: it does not stay."""
+        found = int(self._own.vt_copy_number(self._copy, abi.definition_kinds()[kind], number))
+        return None if found == 2**32 - 1 else found
+
+    def chunk(self) -> int:
+        """The bytes of a chunk into which the largest definition fits. Raises VtraceError."""
+        members = self.trace.comm_groups["count"].max(initial=0)
+        texts = max((len(text.encode()) for text in self.trace.definitions.strings.values()), default=0)
+        size = DEFINITION_CHUNK
+        while size < max(int(members) * _MEMBER_BYTES, texts) + 4096:
+            size *= 2
+        if size > DEFINITION_CHUNK_MAX:
+            raise VtraceError(f"{self.trace.anchor.with_suffix('.def')}: a definition is too large for OTF2")
+        return size
