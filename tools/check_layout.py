@@ -92,7 +92,7 @@ C_LAYERS = {
     "core": set(),
     "otf2_writer": {"format.h"},
     "otf2_reader": {"otf2.h", "schema.h"},
-    "otf2_rewriter": {"definitions.h", "readback.h", "schema.h"},
+    "otf2_rewriter": {"definitions.h", "pair_table.h", "readback.h", "schema.h"},
     "kernels": {"stack_replay.h", "schema.h", "pair_table.h"},
     "userwrap": {"vt_user.h"},
     "sampling": SHARED_HEADERS | {"perf_events.h"},

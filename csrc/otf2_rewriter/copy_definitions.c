@@ -386,7 +386,7 @@ VT_EXPORT int vt_copy_close(struct vt_copy *c)
 
 uint32_t vt_copy_ref(const struct vt_copy *c, uint32_t kind, uint32_t id)
 {
-    if (!c->closed || kind >= VT_COPIED_IoParadigm) return id; /* some archives define no paradigms */
+    if (!c->closed || kind == VT_COPIED_Paradigm) return id; /* an enumeration, without definitions in some archives */
     return id < c->kinds[kind].count ? c->kinds[kind].now[id] : NONE;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../otf2_writer/pair_table.h"
 #include "copied_events.h"
 #include "rewriter.h"
 
@@ -17,6 +18,7 @@ _Static_assert(VT_READ_KINDS <= sizeof((struct vt_rewrite *)0)->counts / sizeof(
 struct open_call {
     uint64_t ordinal, time;
     uint32_t ref; /* region or calling context */
+    uint32_t path; /* call path, if paths are selected */
     uint8_t kept, is_context;
 };
 
@@ -100,22 +102,43 @@ static inline int selects(const struct vt_rewrite *r, uint32_t region)
     return !r->regions || (region < r->nregions && r->regions[region]);
 }
 
-/* The innermost call is one of a selected region. */
-static inline int in_selected(const struct vt_rewrite *r) { return !r->regions || (r->depth && top(r)->kept); }
+static inline int selects_context(const struct vt_rewrite *r, uint32_t context)
+{
+    return !r->contexts || (context < r->ncontexts && r->contexts[context]);
+}
+
+/* The innermost call is a selected one. */
+static inline int in_selected(const struct vt_rewrite *r)
+{
+    return (!r->regions && !r->ask) || (r->depth && top(r)->kept);
+}
 
 static void list_edge(struct vt_rewrite *r, uint64_t ordinal)
 {
     if (room(r, (void **)&r->edges, sizeof *r->edges, r->nedges, &r->edges_max)) r->edges[r->nedges++] = ordinal;
 }
 
-static inline int enter(struct vt_rewrite *r, uint64_t *time, uint32_t ref, uint32_t region, int is_context)
+/* The call path of a region in the innermost call, times two, plus 1 if selected. */
+static uint32_t path_in(struct vt_rewrite *r, uint32_t region)
 {
-    int kept = selects(r, region);
+    uint32_t parent = r->depth ? top(r)->path : 0;
+    uint32_t answer = (uint32_t)vt_pair_table_get(r->answers, parent, region);
+    if (answer) return answer;
+    answer = r->ask(parent, region);
+    r->out_of_room |= !vt_pair_table_set(r->answers, parent, region, answer);
+    return answer;
+}
+
+static inline int enter(struct vt_rewrite *r, uint64_t *time, uint32_t ref, int is_context)
+{
+    int kept = is_context ? selects_context(r, ref) : selects(r, ref);
+    uint32_t path = r->ask && !is_context ? path_in(r, ref) : 1;
+    kept = kept && (path & 1);
     int what = decide(r, time, kept);
     if (r->whole || what == STOP) return what;
     if (!room(r, &r->stack, sizeof(struct open_call), r->depth, &r->stack_max)) return STOP;
     ((struct open_call *)r->stack)[r->depth++] =
-        (struct open_call){r->seen - 1, r->last, ref, (uint8_t)kept, (uint8_t)is_context};
+        (struct open_call){r->seen - 1, r->last, ref, path / 2, (uint8_t)kept, (uint8_t)is_context};
     return what;
 }
 
@@ -278,16 +301,11 @@ VT_PAIRED_EVENTS(ON_PAIRED)
         return written(r, VT_READ_##name, otf2.name(r->writer, ATTRIBUTES, time VT_E_##name(PASSED)));                 \
     }
 
-static inline uint32_t region_of(const struct vt_rewrite *r, uint32_t context)
-{
-    return r->regions_of && context < r->ncontexts ? r->regions_of[context] : NONE;
-}
-
-ON_CALL(Enter, enter(r, &time, region, region, 0))
+ON_CALL(Enter, enter(r, &time, region, 0))
 ON_CALL(Leave, leave(r, &time))
-ON_CALL(CallingContextEnter, enter(r, &time, context, region_of(r, context), 1))
+ON_CALL(CallingContextEnter, enter(r, &time, context, 1))
 ON_CALL(CallingContextLeave, leave(r, &time))
-ON_CALL(CallingContextSample, decide(r, &time, selects(r, region_of(r, context))))
+ON_CALL(CallingContextSample, decide(r, &time, selects_context(r, context)))
 
 static uint32_t on_Metric(VT_READ_HEAD, uint32_t metric, uint8_t count, const uint8_t *types,
                           const union OTF2_MetricValue_union *values)
@@ -395,13 +413,18 @@ VT_EXPORT struct vt_rewrite *vt_rewrite_new(struct vt_copy *c)
     r->copy = c;
     r->to = UINT64_MAX;
     r->attributes = otf2.list();
-    return r;
+    r->answers = calloc(1, sizeof(struct vt_pair_table));
+    if (r->attributes && r->answers) return r;
+    vt_rewrite_free(r);
+    return NULL;
 }
 
 VT_EXPORT void vt_rewrite_free(struct vt_rewrite *r)
 {
     if (!r) return;
-    otf2.free_list(r->attributes);
+    if (r->attributes) otf2.free_list(r->attributes);
+    if (r->answers) vt_pair_table_free(r->answers);
+    free(r->answers);
     free(r->events);
     free(r->edges);
     free(r->stack);

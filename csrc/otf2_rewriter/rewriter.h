@@ -38,7 +38,11 @@ struct vt_rewrite {
     void *writer; /* OTF2_EvtWriter; NULL: the first pass */
     const uint64_t *listed; /* ascending: events to leave out, if inside, or to move to the edge of the window */
     const uint8_t *regions; /* selected regions by id; NULL: all */
-    const uint32_t *regions_of; /* of each calling context, if regions are selected */
+    const uint8_t *contexts; /* selected calling contexts by id; NULL: all */
+    /* For a selection of call paths: takes the call path around and the region, returns the call path (from 1 on) times
+       two, plus 1 if selected; NULL: all. */
+    uint32_t (*ask)(uint32_t, uint32_t);
+    void *answers; /* a vt_pair_table */
     uint64_t from, to; /* the window: from <= time < to */
     uint64_t nlisted, nregions, ncontexts, whole; /* whole: 1: all events as they are */
     struct vt_copied_event *events; /* of the first pass */

@@ -46,6 +46,7 @@ VALUES = {
 FREE = {
     ("export", "output"): ("--to", "csv"), ("score", "output"): ("--fit", "1K"),
     ("diff", "chosen"): ("--fail-above", "5%"),
+    ("cut", "output"): ("--force",),
 }  # fmt: skip
 """Options that need another option."""
 MAY_REFUSE, PART = ("mpip", "score"), {"--rank", "--ranks", "--from", "--to", "--source", "--metrics", "--events"}
@@ -60,16 +61,16 @@ def lines(name: str) -> Iterator[tuple[str, ...]]:
     """The options of each command line: none, then each option alone."""
     command = cli.command.get_command(click.Context(cli.command), name)
     assert command is not None
-    yield () if name != "export" else ("--to", "csv")
+    always: tuple[str, ...] = {"export": ("--to", "csv"), "cut": ("-o", "out", "--force")}.get(name, ())
+    yield always
     for option in (option for option in command.params if isinstance(option, click.Option)):
         if option.is_flag:
             for word in (*option.opts[-1:], *option.secondary_opts):
-                yield (word, *(("--to", "csv") if name == "export" else ()))
+                yield (word, *always)
             continue
         choices = VALUES.get(str(option.name)) or getattr(option.type, "choices", None)
         assert choices, f"vtrace {name} {option.opts[-1]} needs a value in VALUES"
-        to = ("--to", "csv") if name == "export" and option.name != "targets" else ()
-        more = FREE.get((name, str(option.name)), to)
+        more = FREE.get((name, str(option.name)), () if option.name == "targets" else always)
         yield from ((*more, option.opts[-1], value) for value in choices)
 
 

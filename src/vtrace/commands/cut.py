@@ -23,7 +23,7 @@ from vtrace.text import json_text, plain
 @click.option("--ranks", metavar=RANKS, help=RANKS_HELP)
 @click.option(
     "--select", "chosen", metavar="KIND=PATTERN", multiple=True,
-    help="Only calls of a region or class, or a location, whose name matches PATTERN[,PATTERN...]; may be repeated.",
+    help="Only calls of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON; times in ns.")

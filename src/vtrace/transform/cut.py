@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,22 +51,41 @@ class CutArchive:
 
 
 def part_of(trace: Trace, window: Selection, patterns: Patterns) -> ArchivePart:
-    """Raises UsageError for patterns of call paths, and for patterns that match nothing."""
-    if patterns.of("path"):
-        raise UsageError("--select path=...: a cut cannot select call paths", "select regions, classes or locations")
-    regions = None
+    """Raises UsageError for patterns that match no region."""
+    regions = contexts = selects_path = None
+    table, inside = trace.regions, trace.contexts
     if patterns.of("region") or patterns.of("class"):
-        table = trace.regions
         matching = patterns.matching("region", table["name"]) & patterns.matching("class", table["activity"])
-        ids = table["id"][matching & (table["id"] >= 0)]
-        if not len(ids):
+        if not (matching & (table["id"] >= 0)).any():
             raise UsageError(f"no region matches {patterns.text}", "vtrace profile lists the regions")
-        regions = np.zeros(int(ids.max()) + 1, np.uint8)
-        regions[ids] = 1
+        regions = _by_id(table["id"], matching)
+        contexts = _by_id(inside["id"], np.append(matching, False)[inside["region"]])
+    if patterns.of("path"):
+        selects_path = functools.partial(_selects, patterns)
+        names = [str(name) for name in table["name"].tolist()]
+        texts: list[str] = []
+        for parent, region in zip(inside["parent"].tolist(), inside["region"].tolist(), strict=True):
+            around = texts[parent] if 0 <= parent < len(texts) else ""
+            texts.append(" > ".join(filter(None, (around, names[region] if region >= 0 else ""))))
+        chosen = np.array([selects_path(text) for text in texts], np.uint8)
+        by_path = _by_id(inside["id"], chosen)
+        contexts = by_path if contexts is None else contexts & by_path
     rows = range(trace.locations.rows) if window.locations is None else window.locations
     start = 0 if window.start is None else _ticks(trace, window.start)
     stop = NEVER if window.stop is None else _ticks(trace, window.stop)
-    return ArchivePart(tuple(rows), start, stop, regions)
+    return ArchivePart(tuple(rows), start, stop, regions, contexts, selects_path)
+
+
+def _selects(patterns: Patterns, path: str) -> bool:
+    return bool(patterns.matching("path", np.array([path], object))[0])
+
+
+def _by_id(ids: Array, chosen: Array) -> Array:
+    """(largest id + 1,) uint8: 1 for the ids of chosen rows."""
+    found = np.zeros(int(ids.max(initial=-1)) + 1, np.uint8)
+    defined = ids >= 0
+    found[ids[defined]] = chosen[defined]
+    return found
 
 
 def _clock(trace: Trace) -> tuple[int, int, int, int | None]:

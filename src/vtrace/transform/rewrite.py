@@ -33,16 +33,20 @@ _MEMBER_BYTES = 10
 @dataclass(frozen=True)
 class ArchivePart:
     """A part of an archive. locations: rows of trace.locations, ascending. start, stop: ticks, start <= time < stop.
-    regions: (regions,) uint8, the selected ones by OTF2's ids; None: all."""
+    regions, contexts: uint8, 1 for the selected ones, by OTF2's ids; selects_path: takes a call path such as
+    main > solve. None: all."""
 
     locations: tuple[int, ...]
     start: int = 0
     stop: int = NEVER
     regions: Array | None = None
+    contexts: Array | None = None
+    selects_path: Callable[[str], bool] | None = None
 
     def whole(self, trace: Source) -> bool:
         """Nothing of the archive is left out."""
-        everything = len(self.locations) == trace.locations.rows and self.regions is None
+        choices = (self.regions, self.contexts, self.selects_path)
+        everything = len(self.locations) == trace.locations.rows and all(choice is None for choice in choices)
         return everything and self.start == 0 and self.stop == NEVER
 
 
@@ -75,9 +79,11 @@ class Rewriter:
         self.numbers: Array = np.arange(len(ids), dtype=np.uint64) if dense else ids.copy()
         """Their ids in the copy."""
         self._events = np.zeros(len(ids), np.uint64)
-        self._contexts = (
-            np.append(trace.regions["id"], -1)[trace.contexts["region"]] if part.regions is not None else None
+        self._paths, self._names = (
+            [""],
+            dict(zip(trace.regions["id"].tolist(), trace.regions["name"].tolist(), strict=True)),
         )
+        self._ask = abi.Ask(self._path)
         self._reader = Reader(trace.anchor, ids.tolist())
         self._callbacks = self._own.vt_rewrite_callbacks()
         self._copy = self._own.vt_copy_new()
@@ -172,15 +178,23 @@ class Rewriter:
         fields, listed = pointer.contents, self._listed.get(row, np.empty(0, np.uint64))
         fields.from_, fields.to, fields.whole = self.part.start, self.part.stop, int(self.whole)
         fields.writer, fields.listed, fields.nlisted = writer, listed.ctypes.data, len(listed)
-        regions, contexts = self.part.regions, self._contexts
-        if regions is not None and contexts is not None:
-            contexts = np.ascontiguousarray(contexts, np.uint32)
-            fields.regions, fields.nregions = regions.ctypes.data, len(regions)
-            fields.regions_of, fields.ncontexts = contexts.ctypes.data, len(contexts)
+        if self.part.regions is not None:
+            fields.regions, fields.nregions = self.part.regions.ctypes.data, len(self.part.regions)
+        if self.part.contexts is not None:
+            fields.contexts, fields.ncontexts = self.part.contexts.ctypes.data, len(self.part.contexts)
+        if self.part.selects_path is not None:
+            fields.ask = ctypes.cast(self._ask, ctypes.c_void_p)
         try:
             yield fields
         finally:
             self._own.vt_rewrite_free(pointer)
+
+    def _path(self, parent: int, region: int) -> int:
+        """The number of a call path, times two, plus 1 if the path is selected."""
+        assert self.part.selects_path
+        text = " > ".join(filter(None, (self._paths[parent], str(self._names.get(region, "")))))
+        self._paths.append(text)
+        return (len(self._paths) - 1) * 2 + self.part.selects_path(text)
 
     def _visit(self, row: int, fields: Any, advance: Advance) -> None:
         """Passes the events of a location to the callbacks."""

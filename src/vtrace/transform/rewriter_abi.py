@@ -19,6 +19,8 @@ _pointer, _text, _int = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
 _SCHEMA = Schema("vt_rewriter_schema")
 EVENT = _SCHEMA.dtype("vt_copied_event")
 RewriteFields = _SCHEMA.structure("vt_rewrite")
+Ask = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)
+"""vt_rewrite.ask."""
 UNKNOWN_DEFINITION = _SCHEMA.constants["COPY_UNKNOWN"]
 NO_MEMORY, LARGE_ID, INTERCOMM = (_SCHEMA.constants[f"COPY_{name}"] for name in ("NO_MEMORY", "LARGE_ID", "INTERCOMM"))
 
