@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,20 @@ print(time.perf_counter() - begin, time.process_time() - cpu, resource.getrusage
 """
 """Prints seconds, CPU seconds and MiB. Without questions one thread only fills the columns."""
 
+
+CUT = """
+import sys, time, vtrace
+from pathlib import Path
+from vtrace.analysis.selection import Patterns, Selection
+from vtrace.console import QUIET, Console
+from vtrace.transform.cut import cut
+trace = vtrace.open(sys.argv[1])
+window = Selection.of_options(trace, *(sys.argv[2:] or (None, None)), None, helpers=True)
+cpu = time.process_time()
+made = cut(trace, window, Patterns(), Path("cut.trace"), Console("vtrace", QUIET))
+print(time.process_time() - cpu, made.events)
+"""
+"""Prints the CPU seconds and the events of a cut from a time to another, or of the whole archive."""
 
 COMMAND = """
 import resource, subprocess, sys, time
@@ -60,6 +75,22 @@ def heat(work: Path) -> tuple[Path, int]:
     return archive, int(sizes[0])
 
 
+def measure_cut(work: Path, archive: Path, floor: float, repetitions: int) -> list[Row]:
+    """The events that vtrace cut copies, in millions per second on one processor: all, which takes one pass, and those
+    of the window from 1 % to 99 %, which takes two. floor: the rate of reading alone."""
+    rates: dict[str, list[float]] = {"": [], "1% 99%": []}
+    for _ in range(repetitions):
+        for words, found in rates.items():
+            seconds, events = run(sys.executable, "-c", CUT, archive, *words.split(), cwd=work)
+            found.append(events / seconds / 1e6)
+            shutil.rmtree(work / "cut.trace")
+    whole, part = (sorted(values)[len(values) // 2] for values in rates.values())
+    return [
+        Row("vtrace cut of a whole archive, a core", "M events/s", floor, whole, whole / floor, ">= 10", whole >= 10),
+        Row("vtrace cut of a window, a core", "M events/s", floor, part, part / floor, ">= 10", part >= 10),
+    ]
+
+
 def measure(work: Path, repetitions: int) -> list[Row]:
     """Rates in millions of events per second on one processor."""
     library, floors, rates, profiles, mixed = _otf2.Config.lib_path(), [], [], [], []
@@ -76,6 +107,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         Row("reading calls into columns, a core", "M events/s", floor, rate, rate / floor, ">= 10", rate >= 10),
         Row("their profile, a core", "M events/s", floor, profile, profile / floor, ">= 10", profile >= 10),
         Row("summary of heat2d (messages), a core", "M events/s", None, mix, None, ">= 5", mix >= 5),
+        *measure_cut(work, archive, floor, repetitions),
     ]
 
 

@@ -220,6 +220,9 @@ TYPED = {
         after=f"(cat part.py; echo '{MAIN_PY}solve(1)') > solve.py; vtrace run --unify python3 solve.py;"
         " vtrace timers solve; vtrace export solve --to csv -o x.csv; cat x.csv; vtrace report solve; cat solve.html",
     ),
+    ("cut.md", "vtrace cut heat2d --from 40% --to 60% --ranks 0-1 -o middle"): Typed(
+        UNIFIED, ("cut ", "2 of 4 locations")
+    ),
     ("view.md", "vtrace view heat2d"): Typed(
         UNIFIED, ("127.0.0.1",), edits=(("heat2d", "heat2d --idle 0.02"),)  # no browser requests the page
     ),
@@ -250,6 +253,8 @@ NOT_TYPED = {
      "csrc/core, funwrap, mpiwrap"): "a drawing",
     ("clocks.md", "mpiexec -n 64 ./heat                 # on 4 nodes: their clocks are compared at MPI_Init and"
      " MPI_Finalize"): "wants four nodes",
+    ("cut.md", "cut  1.2 s to 1.8 s of 3 s of heat2d.trace, 2 of 4 locations, 12 halves of messages and operations left"
+     " out"): "output",
     ("conformance.md", "apt-get source mpich                                    # wants a deb-src entry in the sources"
      " of apt"): "takes hours; tests/integration/test_conformance.py runs a sample",
     ("run.md", "vtrace run [OPTIONS] PROGRAM [ARGUMENTS]"): "a synopsis",

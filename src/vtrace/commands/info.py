@@ -71,6 +71,7 @@ def _data(o: Overview) -> dict[str, Any]:
         "start": _when(o.start),
         "seconds": o.seconds,
         "about": o.vtrace.get("ABOUT", {}),
+        "cut": o.vtrace.get("CUT", {}),
         "complete": known.complete,
         "shortfalls": known.shortfalls,
         "programs": _programs(o),
@@ -184,6 +185,8 @@ def _table(rows: list[list[str]], left: int = 2) -> Iterator[str]:
 
 
 def _about(o: Overview, known: Ledger) -> Pairs:
+    from vtrace.analysis.cut_line import cut_line
+
     about, coverage = o.vtrace.get("ABOUT", {}), o.vtrace.get("COVERAGE", {})
     who = " by " + about["user"] if about.get("user") else ""
     pairs = [
@@ -195,6 +198,7 @@ def _about(o: Overview, known: Ledger) -> Pairs:
         ("processes", f"{o.locations.processes}, locations {len(o.locations)}, regions {o.regions}"),
         ("communicators", _some(o.communicators)),
         ("time", f"{o.seconds:.6g} s, clock {about['clock']}" if about else f"{o.seconds:.6g} s"),
+        ("cut", cut_line(o.vtrace)),
         ("clocks", _clocks(o.vtrace.get("CLOCKS", {}))),
         ("repair", _repair(o.vtrace.get("CLOCKS", {}))),
         ("MPI", about.get("shim.mpi", "")),

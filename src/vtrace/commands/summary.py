@@ -160,6 +160,7 @@ def _head(numbers: SummaryNumbers, samples: Sheet) -> None:
     pairs += [(name, known.get(name, "")) for name in ("recorded", "hosts", "written by", "MPI")]
     pairs += [
         ("size", size),
+        ("cut", known.get("cut", "")),
         ("shown", known.get("shown", "")),
         ("coverage", report_numbers.missing(trace, numbers.window)),
     ]

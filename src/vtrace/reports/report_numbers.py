@@ -13,6 +13,7 @@ import numpy as np
 
 from vtrace.analysis import programs
 from vtrace.analysis.activity import TREE
+from vtrace.analysis.cut_line import cut_line
 from vtrace.analysis.ledger import coverage_line
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import activity_bins, path_sums
@@ -226,7 +227,7 @@ def about(trace: Trace, window: Selection) -> list[tuple[str, str]]:
         ("archive", str(trace.path)), ("written by", facts.get("recorded_by") or trace.creator),
         ("MPI", facts.get("shim.mpi", "")), ("processes", f"{trace.processes.rows:,}"),
         ("locations", f"{trace.locations.rows:,}"), ("events", f"{int(trace.locations['events'].sum()):,}"),
-        ("time", f"{trace.duration / 1e9:.6g} s"),
+        ("time", f"{trace.duration / 1e9:.6g} s"), ("cut", cut_line(trace.vtrace)),
         ("shown", _shown(trace, window)),
     ]  # fmt: skip
     return [(name, text) for name, text in pairs if text]
@@ -235,7 +236,7 @@ def about(trace: Trace, window: Selection) -> list[tuple[str, str]]:
 def missing(trace: Trace, window: Selection) -> str:
     """The losses of a recording in one line; "" if the archive has no ledger."""
     found = trace.coverage().take(window.threads(trace))
-    if (found["lost"] < 0).all():
+    if (found["lost"] < 0).all() and not trace.ledger.has_intervals:
         return ""
     sums = {name: int(found[name][found[name] > 0].sum()) for name in ("lost", "dropped", "clamped")}
     sums |= {name: int((found[name] > 0).sum()) for name in ("limit", "unknown")}

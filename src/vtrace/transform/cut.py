@@ -15,7 +15,6 @@ import numpy as np
 
 from vtrace.analysis.ledger import UNKNOWN
 from vtrace.analysis.selection import Patterns, Selection
-from vtrace.errors import UsageError
 from vtrace.io import sidecar
 from vtrace.io.archive.definitions import UNDEFINED_TIME, Marker
 from vtrace.io.archive.markers import read_markers
@@ -51,15 +50,15 @@ class CutArchive:
 
 
 def part_of(trace: Trace, window: Selection, patterns: Patterns) -> ArchivePart:
-    """Raises UsageError for patterns that match no region."""
     regions = contexts = selects_path = None
     table, inside = trace.regions, trace.contexts
+    context_ids = trace.definitions.ids["contexts"].pairs[0].astype(np.int64)
     if patterns.of("region") or patterns.of("class"):
-        matching = patterns.matching("region", table["name"]) & patterns.matching("class", table["activity"])
-        if not (matching & (table["id"] >= 0)).any():
-            raise UsageError(f"no region matches {patterns.text}", "vtrace profile lists the regions")
+        classes = patterns.matching("class", np.array(table.classes, object))[table["class"]]
+        activities = patterns.matching("class", np.array(table.activities, object))[table["activity"]]
+        matching = patterns.matching("region", table["name"]) & (classes | activities)
         regions = _by_id(table["id"], matching)
-        contexts = _by_id(inside["id"], np.append(matching, False)[inside["region"]])
+        contexts = _by_id(context_ids, np.append(matching, False)[inside["region"]])
     if patterns.of("path"):
         selects_path = functools.partial(_selects, patterns)
         names = [str(name) for name in table["name"].tolist()]
@@ -68,7 +67,7 @@ def part_of(trace: Trace, window: Selection, patterns: Patterns) -> ArchivePart:
             around = texts[parent] if 0 <= parent < len(texts) else ""
             texts.append(" > ".join(filter(None, (around, names[region] if region >= 0 else ""))))
         chosen = np.array([selects_path(text) for text in texts], np.uint8)
-        by_path = _by_id(inside["id"], chosen)
+        by_path = _by_id(context_ids, chosen)
         contexts = by_path if contexts is None else contexts & by_path
     rows = range(trace.locations.rows) if window.locations is None else window.locations
     start = 0 if window.start is None else _ticks(trace, window.start)
@@ -147,8 +146,9 @@ def _properties(copy: Rewriter, window: Selection, patterns: Patterns) -> dict[s
     begin, end = window.ends(trace)
     values: dict[str, Any] = {
         "CUT": {
-            "of": str(trace.path), "from_ns": begin, "to_ns": min(end, trace.duration), "duration_ns": trace.duration,
-            "ranks": window.text, "select": [f"{kind}={','.join(each)}" for kind, each in patterns.all],
+            "of": trace.path.parent.name, "from_ns": begin, "to_ns": min(end, trace.duration),
+            "duration_ns": trace.duration, "window": window.text,
+            "select": [f"{kind}={','.join(each)}" for kind, each in patterns.all],
             "locations": len(copy.part.locations), "of_locations": trace.locations.rows,
             "halves": sum(copy.result.halves.values()),
         }

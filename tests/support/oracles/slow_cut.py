@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from typing import Any
 
 from support.oracles.check import rank_in
 from support.readers.archive import Event, Trace
 
-Step = tuple[str, int, str]
+CallStep = tuple[str, int, str]
 """Enter or Leave, time, name of the region."""
-Message = tuple[str, str, str, int, int, int, int]
+SentMessage = tuple[str, str, str, int, int, int, int]
 """Communicator, sender, receiver, tag, bytes, and the times of both events."""
 ENTERS, LEAVES = ("Enter", "CallingContextEnter"), ("Leave", "CallingContextLeave")
 
 
-def steps(trace: Trace, location: int, start: int, stop: int) -> list[Step]:
+def steps(trace: Trace, location: int, start: int, stop: int) -> list[CallStep]:
     """The begins and ends of all calls of a location, cut at the edges of a window (ticks)."""
     calls: list[tuple[int, int, str, int, int]] = []  # begin, end, region, and their places
     stack: list[tuple[int, str, int]] = []
@@ -28,8 +29,10 @@ def steps(trace: Trace, location: int, start: int, stop: int) -> list[Step]:
             begin, name, first = stack.pop()
             calls.append((begin, event.time, name, first, place))
     end = events[-1].time if events else 0
-    calls += [(begin, min(end, stop), name, first, len(events) + n) for n, (begin, name, first) in enumerate(stack[::-1])]
-    found: list[tuple[int, Step]] = []
+    calls += [
+        (begin, min(end, stop), name, first, len(events) + n) for n, (begin, name, first) in enumerate(stack[::-1])
+    ]
+    found: list[tuple[int, CallStep]] = []
     for begin, until, name, first, last in calls:
         if begin < stop and until >= start:
             found.append((first, ("Enter", max(begin, start), name)))
@@ -43,7 +46,7 @@ def name_of(trace: Trace, event: Event) -> str:
     return trace.regions[attrs["region"]].name if "region" in attrs else str(attrs["calling_context"])
 
 
-def messages(trace: Trace) -> list[Message]:
+def messages(trace: Trace) -> list[SentMessage]:
     """All messages with both ends: the n-th send meets the n-th receive that is posted on its channel."""
     names = {number: f"{one.group} {one.process}" for number, one in trace.locations.items()}
     requests: dict[tuple[int, int], Event] = {}
@@ -73,11 +76,36 @@ def messages(trace: Trace) -> list[Message]:
             receives[channel].append((order[id(post)], event, post.time))
     found = []
     for channel, list_ in sends.items():
-        for (_, send), (_, receive, posted) in zip(sorted(list_, key=_first), sorted(receives[channel], key=_first)):
+        both = zip(sorted(list_, key=_first), sorted(receives[channel], key=_first), strict=False)
+        for (_, send), (_, receive, posted) in both:
             sender, receiver = names[send.location], names[receive.location]
             about = trace.comms[channel[0]].name, sender, receiver, channel[4], receive.attrs["msg_length"]
             found.append((*about, send.time, receive.time, posted))
     return found  # type: ignore[return-value]
+
+
+_EDGED = re.compile(
+    "Enter|Leave|CallingContext(Enter|Leave)|Mpi.*|NonBlocking.*|Rma.*|Io(Create|Destroy|Duplicate|Change|Operation).*|"
+    "Thread(Fork|Join|Team.*|AcquireLock|ReleaseLock)|Program.*|BufferFlush|MeasurementOnOff"
+)
+"""Kinds of events that a cut moves or leaves out."""
+
+
+def others(trace: Trace, start: int = 0, stop: int = 2**63) -> Counter[tuple[str, int]]:
+    """Kinds and times of the events that belong to no call and have no counterpart."""
+    inside = (event for event in trace.events if start <= event.time < stop and not _EDGED.fullmatch(event.kind))
+    return Counter((event.kind, event.time) for event in inside)
+
+
+def balanced(trace: Trace, location: int) -> bool:
+    """Each call of a location ends, in the order of a stack."""
+    stack: list[str] = []
+    for event in trace.of(location):
+        if event.kind in ENTERS:
+            stack.append(name_of(trace, event))
+        elif event.kind in LEAVES and (not stack or stack.pop() != name_of(trace, event)):
+            return False
+    return not stack
 
 
 def _first(row: tuple[Any, ...]) -> int:

@@ -189,7 +189,7 @@ _FORMS: dict[str, Check] = {
     "EVENT_BYTES": _count,
     "CUT": _object(
         {"of": _text, "from_ns": _count, "to_ns": _count, "duration_ns": _count},
-        {"ranks": _text, "select": _list(_text), "locations": _count, "of_locations": _count, "halves": _count},
+        {"window": _text, "select": _list(_text), "locations": _count, "of_locations": _count, "halves": _count},
         _any,
     ),
 }  # fmt: skip
