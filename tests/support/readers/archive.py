@@ -217,7 +217,7 @@ def _read_definitions(definitions: Any, trace: Trace) -> None:
 
 def _read_io(definitions: Any, trace: Trace) -> None:
     for x in definitions.io_files:
-        trace.files[x._ref] = (x.name, x.scope.name)
+        trace.files[x._ref] = (x.name, x.scope.name if x.scope else "")
     states = {}
     for x in definitions.io_pre_created_handle_states:
         states[x.io_handle._ref] = (_plain(x.io_access_mode), _plain(x.io_status_flags))
