@@ -106,8 +106,9 @@ def test_viewing(quickstart: tuple[Path, dict[str, str]]) -> None:
         "mpip",
         "report",
         "export",
+        "cut",
     ]
-    summary, profile, diff, view, text, mpip, report, export = lines
+    summary, profile, diff, view, text, mpip, report, export, cut = lines
     assert "MPI Rank 0" in call(["sh", "-c", text], quickstart[0]).stdout
     assert "exclusive s" in call(["sh", "-c", profile], quickstart[0]).stdout
     assert "mpiP" in call(["sh", "-c", mpip], quickstart[0]).stdout
@@ -117,7 +118,8 @@ def test_viewing(quickstart: tuple[Path, dict[str, str]]) -> None:
     assert "no differences" in call(["sh", "-c", diff], quickstart[0]).stdout
     call(["sh", "-c", report], quickstart[0])
     call(["sh", "-c", export], quickstart[0])
-    assert "heat2d.html" in names(quickstart[0])
+    call(["sh", "-c", cut], quickstart[0])
+    assert {"heat2d.html", "middle.trace"} <= names(quickstart[0])
     done = call(["sh", "-c", f"{view} --idle 0.02"], quickstart[0], {"BROWSER": "true"})
     assert "http://127.0.0.1:" in done.stdout + done.stderr
 
