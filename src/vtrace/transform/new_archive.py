@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import shutil
@@ -36,8 +37,6 @@ class CopiedArchive(Archive):
         return definitions.chunk
 
     def _write_definitions(self, writer: Any, definitions: Definitions) -> None:
-        import ctypes
-
         assert isinstance(definitions, CopiedDefinitions)
         code = definitions.write(ctypes.addressof(writer.contents))
         if code < 0:
