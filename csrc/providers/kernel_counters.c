@@ -64,7 +64,7 @@ static int find_path(const struct vt_counter *c, char *path)
         vt_text_add(&t, c->number == A_FILE ? c->name : known[c->number].file);
         return 1;
     }
-    const char *device = strchr(c->name, '/') + 1, *field = strchr(device, '/');
+    const char *slash = strchr(c->name, '/'), *device = slash ? slash + 1 : "", *field = strchr(device, '/');
     char name[VT_COUNTER_NAME] = "";
     unsigned i = c->number - NET;
     if (!*device || strstr(device, "..") || !field != !devices[i].between) return 0;
