@@ -23,7 +23,7 @@ from vtrace.text import plain
 
 TABLES = (
     "classes", "samples", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories",
-    "layers", "heap", "coverage",
+    "layers", "heap", "counters", "coverage",
 )  # fmt: skip
 
 
