@@ -45,7 +45,7 @@ CASES = [
     (("vtrace", "dump", "h"), {"heat"}),
     (("vtrace", "info", "--j"), {"--json"}),
     (("vtrace", "run", "--m"), {"--mpi", "--memory", "--mpicc", "--max-size"}),
-    (("vtrace", "summary", "heat", "--only", "c"), {"classes", "collectives", "coverage"}),
+    (("vtrace", "summary", "heat", "--only", "c"), {"classes", "collectives", "counters", "coverage"}),
     (("vtrace", "nothing"), set()),
     (("vtunify", ""), {"heat", "sim"}),
     (("vtunify", "--keeplocal", "s"), {"sim"}),
