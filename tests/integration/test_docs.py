@@ -64,7 +64,17 @@ def _tutorial(name: str, program: str, finding: str, env: str = "") -> dict[tupl
     return {diagnosed: Typed(source, (finding,)), evidence: Typed(ran), mended: Typed(ran)}
 
 
+COUNTED = "VT_METRICS=page-faults:ru_utime:task-clock mpiexec -n 2 $DOCS/heat2d 64 20; vtunify heat2d"
+MY_EVENTS = "printf 'EVENT,FAULTS_PER_MS,DERIVED_INFIX,N0*1000000/N1,page-faults,task-clock\\n' > my.events"
+
 TYPED = {
+    ("counters.md", "vtrace run --counters page-faults,context-switches,ru_utime mpiexec -n 4 ./heat2d"): Typed(
+        "cp $DOCS/heat2d .", ("Counters: increase", "ru_utime", "Functions by page-faults", "MPI_Init"),
+    ),
+    ("counters.md", "vtrace profile heat2d --metrics page-faults,ru_utime"): Typed(
+        COUNTED, ("Functions by page-faults", "Call paths by page-faults", "MPI_Init"),
+    ),
+    ("counters.md", "$ cat my.events"): Typed(f"{COUNTED}; {MY_EVENTS}", ("Functions by FAULTS_PER_MS", "MPI_Init")),
     ("counters.md", "# flops.events"): Typed(
         kind="flops.events", after="vtrace counters --file flops.events --check; vtrace counters --file flops.events",
         expect=("2 events, 0 errors, 0 warnings", "operations in double"),
