@@ -27,7 +27,7 @@ WHERE = "VT_METRICS_AT"
 
 @pytest.fixture
 def program(build: Builder) -> Path:
-    return build("counted.c", flags=(*MANUAL, "-O1", "-pthread"))
+    return build("counter_regions.c", flags=(*MANUAL, "-O1", "-pthread"))
 
 
 def printed(done: Done) -> dict[str, list[int]]:
@@ -80,9 +80,9 @@ class _Reader:
 
 def recorded(program: Path, where: Path, mode: str = "plain", **env: str) -> tuple[Done, _Reader]:
     done = run(program, where, mode, env={"VT_METRICS": "page-faults"} | env)
-    unify(where, "counted")
-    check(where / "counted.trace")
-    return done, _Reader(where / "counted.trace")
+    unify(where, "counter_regions")
+    check(where / "counter_regions.trace")
+    return done, _Reader(where / "counter_regions.trace")
 
 
 def about(found: list[int], exact: list[int]) -> bool:
@@ -138,8 +138,8 @@ def test_usage_is_that_of_the_kernel(program: Path, tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run(program, tmp_path, env={"VT_METRICS": "ru_utime:ru_stime"})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    unify(tmp_path, "counted")
-    last = {name: value for _, name, value in _Reader(tmp_path / "counted.trace").readings}
+    unify(tmp_path, "counter_regions")
+    last = {name: value for _, name, value in _Reader(tmp_path / "counter_regions.trace").readings}
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert 0 < (last["ru_utime"] + last["ru_stime"]) / 1e6 <= spent + 0.02
 
@@ -197,8 +197,8 @@ def test_the_program_closes_descriptors_of_vtrace(program: Path, tmp_path: Path)
     done = run(program, tmp_path, "closes", env={"VT_METRICS": "page-faults"})
     assert done.stdout == "500 pipes\n"
     assert "counters cannot be read any more: page-faults" in done.stderr
-    unify(tmp_path, "counted")
-    found = _Reader(tmp_path / "counted.trace")
+    unify(tmp_path, "counter_regions")
+    found = _Reader(tmp_path / "counter_regions.trace")
     assert len(found.calls) == 2
     assert len(found.readings) == 2
 
@@ -226,7 +226,7 @@ def test_mpi_on_any_number_of_ranks(build: Builder, tmp_path: Path) -> None:
 
 
 def profile(where: Path, *words: str) -> Any:
-    return json.loads(vtrace(where, "profile", "counted", "--json", *words).stdout)["metrics"]
+    return json.loads(vtrace(where, "profile", "counter_regions", "--json", *words).stdout)["metrics"]
 
 
 def test_profile(program: Path, tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_profile(program: Path, tmp_path: Path) -> None:
     assert paths["outer", "inner"]["page-faults"] == inner
     (rank,) = profile(tmp_path, "--metrics", "page-faults", "--by", "rank")
     assert rank["page-faults"] == sum(row["page-faults"] for row in rows.values())
-    table = vtrace(tmp_path, "profile", "counted", "--metrics", "page-faults").stdout
+    table = vtrace(tmp_path, "profile", "counter_regions", "--metrics", "page-faults").stdout
     assert f"{inner:,}" in table
     chosen = profile(tmp_path, "--metrics", "page-faults", "--select", "region=in*")
     assert [row["function"] for row in chosen if row["page-faults"]] == ["inner"]
@@ -251,7 +251,9 @@ def test_profile(program: Path, tmp_path: Path) -> None:
 def test_summary(program: Path, tmp_path: Path) -> None:
     _, found = recorded(program, tmp_path, VT_METRICS="page-faults:cpu")
     values = [value for _, name, value in found.readings if name == "page-faults"]
-    (row,) = json.loads(vtrace(tmp_path, "summary", "counted", "--json", "--only", "counters").stdout)["counters"]
+    (row,) = json.loads(vtrace(tmp_path, "summary", "counter_regions", "--json", "--only", "counters").stdout)[
+        "counters"
+    ]
     assert (row["counter"], row["unit"], row["total"]) == ("page-faults", "#", values[-1] - values[0])
     assert row["total"] == row["most"] == row["mean"]
 
@@ -263,7 +265,7 @@ def test_derived_values(program: Path, tmp_path: Path) -> None:
     for row in rows:
         if row["task-clock"]:
             assert row["FAULTS_PER_MS"] == pytest.approx(row["page-faults"] * 1e6 / row["task-clock"])
-    done = vtrace(tmp_path, "profile", "counted", "--metrics", "FAULTS", "--events", "my.events", check=False)
+    done = vtrace(tmp_path, "profile", "counter_regions", "--metrics", "FAULTS", "--events", "my.events", check=False)
     assert done.returncode == 2
     assert "the trace has no metric FAULTS (the trace has FAULTS_PER_MS" in done.stderr
 
@@ -290,9 +292,9 @@ def test_archives_of_score_p(tmp_path: Path) -> None:
 
 
 def test_run_takes_names(build: Builder, tmp_path: Path) -> None:
-    program = build("counted.c", flags=(*MANUAL, "-O1", "-pthread"))
+    program = build("counter_regions.c", flags=(*MANUAL, "-O1", "-pthread"))
     words = [*command("vtrace"), "run", "--counters", "page-faults,cpu/event=0x3c,umask=0x0/", program, "plain"]
     done = call(words, tmp_path, check=False)
     assert "VT_METRICS: cpu/event=0x3c,umask=0x0/ is not recorded" in done.stderr or "not recorded" not in done.stderr
-    unify(tmp_path, "counted")
-    assert len(_Reader(tmp_path / "counted.trace").increases("inner")) == 3
+    unify(tmp_path, "counter_regions")
+    assert len(_Reader(tmp_path / "counter_regions.trace").increases("inner")) == 3

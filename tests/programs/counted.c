@@ -1,109 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* counted [MODE]: touches new pages in user regions and prints for each region its page faults by getrusage.
-   plain: regions "outer" (100 pages of its own) and in it "inner" (50 pages), 3 times. threads: two threads, one after
-   the other, touch 200 and 300 pages in "worker". fork: a child touches 150 pages in "child". closes: closes all
-   descriptors above 2 after the first region, and opens pipes in their places. */
-#define _GNU_SOURCE
+/* counted FILE THREADS LIMIT: each thread (at least one, besides the main thread) calls work up to LIMIT times and
+   counts each finished call in its own long of FILE. FILE is mapped, so the count outlives the process. Between two
+   calls there is a pause of about a microsecond. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include "vt_user.h"
+#include "keep.h"
 
-static long faults(void)
+static volatile long sink;
+static long limit;
+
+KEEP void work(long i)
 {
-    struct rusage usage;
-    getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_minflt + usage.ru_majflt;
+    sink = i;
 }
 
-/* Touches n new pages; returns the page faults. */
-static long touch(long n)
+static QUIET void *body(void *arg)
 {
-    const long page = sysconf(_SC_PAGESIZE), before = faults();
-    char *memory = mmap(NULL, (size_t)(n * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    madvise(memory, (size_t)(n * page), MADV_NOHUGEPAGE);
-    for (long i = 0; i < n; i++) memory[i * page] = 1;
-    const long after = faults();
-    munmap(memory, (size_t)(n * page));
-    return after - before;
-}
-
-static void *work(void *pages)
-{
-    VT_USER_START("worker");
-    printf("worker %ld\n", touch(*(long *)pages));
-    VT_USER_END("worker");
-    return NULL;
-}
-
-static void plain(void)
-{
-    for (int i = 0; i < 3; i++) {
-        VT_USER_START("outer");
-        long outer = touch(60), inner;
-        VT_USER_START("inner");
-        inner = touch(50);
-        VT_USER_END("inner");
-        outer += touch(40);
-        VT_USER_END("outer");
-        printf("outer %ld\ninner %ld\n", outer, inner);
+    _Atomic long *count = arg;
+    for (long i = 0; i < limit; i++) {
+        work(i);
+        atomic_store_explicit(count, i + 1, memory_order_release);
+        for (int k = 0; k < 2000; k++)
+            sink = k;
     }
-}
-
-static void threads(void)
-{
-    for (long pages = 200; pages <= 300; pages += 100) {
-        pthread_t thread;
-        pthread_create(&thread, NULL, work, &pages);
-        pthread_join(thread, NULL);
-    }
-}
-
-static void forks(void)
-{
-    fflush(stdout);
-    if (!fork()) {
-        VT_USER_START("child");
-        printf("child %ld\n", touch(150));
-        VT_USER_END("child");
-        exit(0);
-    }
-    wait(NULL);
-}
-
-static void closes(void)
-{
-    int pipes[600][2], n = 0;
-    VT_USER_START("outer");
-    VT_USER_END("outer");
-    for (int fd = 3; fd < 1024; fd++) close(fd);
-    while (n < 500 && !pipe(pipes[n])) {
-        (void)!write(pipes[n][1], "data", 4);
-        n++;
-    }
-    VT_USER_START("outer");
-    VT_USER_END("outer");
-    for (int i = 0; i < n; i++) {
-        char text[5] = "";
-        fcntl(pipes[i][0], F_SETFL, O_NONBLOCK);
-        if (read(pipes[i][0], text, 4) != 4 || strcmp(text, "data")) printf("lost the data of pipe %d\n", i);
-    }
-    printf("%d pipes\n", n);
+    for (;;)
+        pause();
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
-    const char *mode = argc > 1 ? argv[1] : "plain";
-    touch(10);
-    if (!strcmp(mode, "plain")) plain();
-    else if (!strcmp(mode, "threads")) threads();
-    else if (!strcmp(mode, "fork")) forks();
-    else closes();
+    if (argc != 4)
+        return 2;
+    int fd = open(argv[1], O_RDWR | O_CREAT, 0644), n = atoi(argv[2]);
+    limit = atol(argv[3]);
+    if (fd < 0 || ftruncate(fd, 4096))
+        return 1;
+    _Atomic long *counts = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (counts == MAP_FAILED)
+        return 1;
+    for (int i = 0; i < n; i++) {
+        pthread_t thread;
+        pthread_create(&thread, 0, body, (void *)(counts + i));
+    }
+    for (;;)
+        pause();
     return 0;
 }
