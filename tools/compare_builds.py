@@ -52,6 +52,7 @@ COMMANDS = (
     ("export", "ARCHIVE", "--to", "chrome", "-o", "export.json"),
     ("export", "ARCHIVE", "--to", "perfetto", "-o", "export.pftrace"), ("diff", "ARCHIVE", "ARCHIVE", "--json"),
     ("diff", "ARCHIVE", "ARCHIVE"), ("diagnose", "ARCHIVE", "--json"), ("diagnose", "ARCHIVE"),
+    ("cut", "ARCHIVE", "--to", "50%", "-o", "cut"), ("cut", "ARCHIVE", "--to", "50%", "-o", "cut", "--force", "--json"),
 )  # fmt: skip
 """Sub-commands of vtrace to run on each archive."""
 OF_FILES = (("dump", "PREFIX"), ("dump", "PREFIX", "--json"))
@@ -211,7 +212,7 @@ def _describe_one(bin: Path, out: Path, work: Path, source: Path, all_commands: 
     for anchor in anchors if all_commands else []:
         archive = str(anchor.parent.relative_to(place))
         texts += [_vtrace(bin, place, command, ARCHIVE=archive) for command in COMMANDS]
-    for anchor in anchors:
+    for anchor in sorted(place.rglob("traces.otf2")):  # those of cut, too
         shown = subprocess.run(["otf2-print", "-I", anchor], capture_output=True, text=True, check=False).stdout
         texts.append(_VARYING.sub("...", shown))
         anchor.unlink()
