@@ -16,7 +16,7 @@ static const struct {
 
 static vt_read_counters *read_counters;
 static uint32_t chosen = AT_MPI | AT_OPENMP | AT_USER;
-static uint8_t regions[VT_ID_MAX / 8 + 1]; /* bit set of the chosen regions */
+static uint8_t *regions; /* bit set of the chosen regions; NULL: no counters */
 
 static uint32_t bit_of(const char *word, size_t length)
 {
@@ -37,6 +37,7 @@ size_t vt_groups_start(vt_read_counters *read, const char *where, const char **w
         bits |= bit_of(where, length);
     }
     if (bits) chosen = bits;
+    if (!regions && !(regions = vt_pages(VT_ID_MAX / 8 + 1))) return 0;
     read_counters = read;
     vt_sees_records = 1;
     return 0;
@@ -50,7 +51,7 @@ void vt_groups_region(uint32_t id, uint8_t paradigm, uint8_t role)
     else if (paradigm == VT_PARADIGM_USER) bit = AT_USER;
     else if (paradigm == VT_PARADIGM_PTHREAD) bit = AT_THREADS;
     else if (role == VT_ROLE_FILE_IO || role == VT_ROLE_FILE_IO_METADATA) bit = AT_IO;
-    if (bit & chosen) __atomic_fetch_or(&regions[id / 8], 1u << id % 8, __ATOMIC_RELAXED);
+    if (regions && bit & chosen) __atomic_fetch_or(&regions[id / 8], 1u << id % 8, __ATOMIC_RELAXED);
 }
 
 enum vt_kind vt_groups_want(const uint64_t *words, unsigned n)

@@ -17,7 +17,8 @@
 typedef unsigned vt_read_counters(struct vt_location *l, uint64_t words[VT_GROUP_WORDS]);
 
 /* Begins to write groups. where: the value of VT_METRICS_AT. Returns the length of its first unknown word, which begins
-   at *wrong; 0: all are known. */
+   at *wrong; 0: all are known. Regions that were defined before have no
+   values. */
 size_t vt_groups_start(vt_read_counters *read, const char *where, const char **wrong);
 /* Notes if values are read at the calls of a new region. paradigm, role: as in OTF2. */
 void vt_groups_region(uint32_t id, uint8_t paradigm, uint8_t role);
