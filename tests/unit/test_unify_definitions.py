@@ -45,6 +45,7 @@ GOOD: dict[str, list[Any]] = {
     "PYTHON_CODE": [1, "Solver.step", "solve.py", 12, b"\x80\0"],
     "COMM_GRID": [1, b"\4\0\0\0\2\0\0\0", 1],
     "COMM_PEER": [1, 2, 3],
+    "METRIC_GROUP": [2, ["faults", "cpu"], ["#", "#"], ["page faults", ""], "ap", True],
 }
 
 
@@ -63,6 +64,7 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert found.comm_names == {1: "grid"}
     assert found.locations == {2: None}
     assert found.metrics[1].unit == "#"
+    assert found.metric_groups == {2: (("faults", "cpu"), ("#", "#"), ("page faults", ""), "ap", True)}
     assert found.pairs == [(1, 2, 3)]
     assert (found.summaries[0].lost, found.summaries[0].stopped) == (1, 0)
     assert found.lost == {(2, 4): 1000}
