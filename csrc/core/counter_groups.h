@@ -7,7 +7,7 @@
 #include "location.h"
 
 #define VT_GROUP_MOST 7u /* counters of a group: payload words of METRIC_GROUP */
-#define VT_GROUPS_MOST 4u /* groups of a process */
+#define VT_GROUPS_MOST 5u /* groups of a process */
 #define VT_GROUP_WORDS (VT_GROUPS_MOST * (VT_GROUP_MOST + 1)) /* of the records of all groups */
 
 #pragma GCC visibility push(hidden)
@@ -17,8 +17,7 @@
 typedef unsigned vt_read_counters(struct vt_location *l, uint64_t words[VT_GROUP_WORDS]);
 
 /* Begins to write groups. where: the value of VT_METRICS_AT. Returns the length of its first unknown word, which begins
-   at *wrong; 0: all are known. Regions that were defined before have no
-   values. */
+   at *wrong; 0: all are known. Regions that were defined before have no values. */
 size_t vt_groups_start(vt_read_counters *read, const char *where, const char **wrong);
 /* Notes if values are read at the calls of a new region. paradigm, role: as in OTF2. */
 void vt_groups_region(uint32_t id, uint8_t paradigm, uint8_t role);

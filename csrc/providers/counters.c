@@ -34,6 +34,8 @@ struct counter_group {
     unsigned first, n;
 };
 static struct counter_group groups[VT_GROUPS_MOST];
+/* Neither the groups of calls nor those by time need be full. */
+_Static_assert((VT_COUNTERS_MOST + VT_GROUP_MOST - 1) / VT_GROUP_MOST + 1 <= VT_GROUPS_MOST, "room for all groups");
 static unsigned ngroups;
 
 static struct vt_counter counters[VT_COUNTERS_MOST];
@@ -216,13 +218,14 @@ static const char *unknown(const char *name, size_t length, char *into, size_t b
     return into;
 }
 
-static void add(const char *name, size_t length)
+/* most: number of counters up to which there is room. */
+static void add(const char *name, size_t length, unsigned most)
 {
     struct vt_counter found;
     char text[512];
     const char *reason = "";
     if (has(name, length)) return;
-    if (ncounters == VT_COUNTERS_MOST - 2) reason = "there is no room for more counters";
+    if (ncounters >= most) reason = "there is no room for more counters";
     else if (!find(name, length, &found)) reason = unknown(name, length, text, sizeof text);
     else if (found.scope == VT_SCOPE_NODE && !is_first_of_node()) return;
     else if (!(reason = why_not(&found))) {
@@ -238,8 +241,8 @@ static void add_times(void)
 {
     for (unsigned i = 0; i < ncounters; i++)
         if (counters[i].provider == &vt_perf_counters && !vt_perf_is_of_kernel(&counters[i].event)) {
-            add("time-enabled", strlen("time-enabled"));
-            add("time-running", strlen("time-running"));
+            add("time-enabled", strlen("time-enabled"), VT_COUNTERS_MOST);
+            add("time-running", strlen("time-running"), VT_COUNTERS_MOST);
             return;
         }
 }
@@ -249,7 +252,7 @@ static void read_names(void)
     const char *separators = *vt_process.set.metrics_separator ? vt_process.set.metrics_separator : ":";
     for (const char *at = vt_process.set.metrics; *at;) {
         size_t length = strcspn(at, separators);
-        if (length) add(at, length);
+        if (length) add(at, length, VT_COUNTERS_MOST - VT_COUNTERS_ADDED);
         at += length + (at[length] != 0);
     }
     add_times();

@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include "perf_events.h"
 
-#define VT_COUNTERS_MOST 26u /* of a process, with those that a provider adds */
+#define VT_COUNTERS_ADDED 2u /* by a provider itself: time-enabled and time-running */
+#define VT_COUNTERS_MOST (24u + VT_COUNTERS_ADDED) /* of a process */
 #define VT_COUNTER_NAME 128u
 
 /* scope: THREAD: the calling thread's own value, read at each enter and leave; PROCESS, NODE: of the whole process or

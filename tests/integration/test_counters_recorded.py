@@ -133,6 +133,29 @@ def test_many_counters_of_one_moment(program: Path, tmp_path: Path) -> None:
     assert found.units["cpu"] == ("#", "ABSOLUTE_POINT")
 
 
+def test_no_more_room(program: Path, tmp_path: Path) -> None:
+    """8 counters of the thread and 16 of the process fill no group evenly; one more is told and left out."""
+    software = [
+        "page-faults",
+        "minor-faults",
+        "task-clock",
+        "cpu-migrations",
+        "ru_utime",
+        "ru_stime",
+        "cpu",
+        "numa-node",
+    ]
+    files = [tmp_path / f"value-{number}" for number in range(17)]
+    for number, path in enumerate(files):
+        path.write_text(f"{number}\n")
+    names = ":".join([*software, *map(str, files)])
+    done, found = recorded(program, tmp_path, VT_METRICS=names, VT_METRICS_INTERVAL="0")
+    assert f"VT_METRICS: {files[-1]} is not recorded: there is no room for more counters" in done.stderr
+    assert [len(group) for group in found.classes] == [7, 1, 7, 7, 2]
+    read = {name: value for _, name, value in found.readings}
+    assert {name: read[name] for name in map(str, files[:-1])} == {str(path): n for n, path in enumerate(files[:-1])}
+
+
 def test_usage_is_that_of_the_kernel(program: Path, tmp_path: Path) -> None:
     """The last value is the CPU time of the process, less what comes after the last region."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
