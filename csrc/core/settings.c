@@ -215,32 +215,6 @@ static void read_text(struct vt_settings *set, const struct setting *s)
 
 /* ---- Unknown names ---- */
 
-/* Returns the edit distance of two names: insertions, deletions, substitutions and swaps of neighbours (Damerau). */
-static unsigned distance(const char *a, const char *b)
-{
-    enum { MOST = 32 };
-    uint8_t rows[3][MOST + 1], *before = rows[0], *last = rows[1], *row = rows[2];
-    size_t n = strlen(a), m = strlen(b);
-    if (n > MOST || m > MOST) return MOST;
-    for (size_t j = 0; j <= m; j++) last[j] = (uint8_t)j;
-    for (size_t i = 1; i <= n; i++) {
-        row[0] = (uint8_t)i;
-        for (size_t j = 1; j <= m; j++) {
-            unsigned d = last[j - 1] + (a[i - 1] != b[j - 1]);
-            if (last[j] + 1u < d) d = last[j] + 1u;
-            if (row[j - 1] + 1u < d) d = row[j - 1] + 1u;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1u < d)
-                d = before[j - 2] + 1u;
-            row[j] = (uint8_t)d;
-        }
-        uint8_t *oldest = before;
-        before = last;
-        last = row;
-        row = oldest;
-    }
-    return last[m];
-}
-
 static const char *known_name(size_t i)
 {
     return i < SETTINGS ? table[i].name : i < SETTINGS + OTHERS ? others[i - SETTINGS] : NULL;
@@ -253,8 +227,8 @@ static void look_at_name(const char *name)
     const char *nearest = NULL, *known;
     unsigned least = NEAR;
     for (size_t i = 0; (known = known_name(i)); i++) {
-        unsigned d = distance(name, known);
-        if (!d) return;
+        if (!strcmp(name, known)) return;
+        unsigned d = vt_text_distance(name, strlen(name), known, strlen(known));
         if (d < least) {
             least = d;
             nearest = known;

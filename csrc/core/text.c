@@ -122,6 +122,31 @@ void vt_warn(const char *format, ...)
     va_end(args);
 }
 
+static char small(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+unsigned vt_text_distance(const char *a, size_t na, const char *b, size_t nb)
+{
+    uint8_t rows[3][VT_TEXT_NAME], *before = rows[0], *last = rows[1], *row = rows[2];
+    if (na >= VT_TEXT_NAME || nb >= VT_TEXT_NAME) return VT_TEXT_NAME;
+    for (size_t j = 0; j <= nb; j++) last[j] = (uint8_t)j;
+    for (size_t i = 1; i <= na; i++) {
+        row[0] = (uint8_t)i;
+        for (size_t j = 1; j <= nb; j++) {
+            int swaps = i > 1 && j > 1 && small(a[i - 1]) == small(b[j - 2]) && small(a[i - 2]) == small(b[j - 1]);
+            unsigned d = last[j - 1] + (small(a[i - 1]) != small(b[j - 1]));
+            if (last[j] + 1u < d) d = last[j] + 1u;
+            if (row[j - 1] + 1u < d) d = row[j - 1] + 1u;
+            if (swaps && before[j - 2] + 1u < d) d = before[j - 2] + 1u;
+            row[j] = (uint8_t)d;
+        }
+        uint8_t *oldest = before;
+        before = last;
+        last = row;
+        row = oldest;
+    }
+    return last[nb];
+}
+
 const char *vt_reason(long error)
 {
     switch (error) {

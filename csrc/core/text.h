@@ -11,6 +11,8 @@ struct vt_text {
     char *at, *end;
 };
 
+#define VT_TEXT_NAME 128u /* bytes; names are shorter */
+
 #pragma GCC visibility push(hidden)
 
 /* Begins an empty text in memory of the caller. */
@@ -24,6 +26,9 @@ void vt_text_plain(char *s);
 /* Append a number: hexadecimal, decimal. */
 void vt_text_hex(struct vt_text *t, uint64_t v);
 void vt_text_dec(struct vt_text *t, uint64_t v);
+/* Returns how many characters must be added, removed, replaced or swapped with a neighbour to make one name of the other,
+   upper case or not (Damerau 1964). VT_TEXT_NAME for a longer name. */
+unsigned vt_text_distance(const char *a, size_t na, const char *b, size_t nb);
 /* Returns a description of an error. error: -errno. */
 const char *vt_reason(long error);
 /* Stores the identity of standard error. Runs when the program starts. */

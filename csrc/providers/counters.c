@@ -205,17 +205,12 @@ static int is_first_of_node(void)
 static const char *unknown(const char *name, size_t length, char *into, size_t bytes)
 {
     static struct vt_counter known;
-    struct vt_text t = vt_text_into(into, bytes);
     struct vt_near near;
     vt_near_begin(&near, name, length);
     vt_perf_add_names(&near);
     for (size_t p = 0; p < PROVIDERS; p++)
         for (unsigned i = 0; providers[p]->list && providers[p]->list(i, &known); i++) vt_near_add(&near, known.name);
-    vt_text_add(&t, "unknown counter");
-    if (near.count) vt_text_add(&t, ", did you mean ");
-    if (vt_near_show(&near, &t)) vt_text_add(&t, "?");
-    vt_text_add(&t, " (vtrace counters lists them)");
-    return into;
+    return vt_near_tell(&near, "counter", into, bytes);
 }
 
 /* most: number of counters up to which there is room. */

@@ -7,14 +7,13 @@
 #include "../core/text.h"
 
 #define VT_NEAR_NAMES 3
-#define VT_NEAR_BYTES 128
 
 /* The nearest names so far. */
 struct vt_near {
     const char *wanted;
     size_t length;
     unsigned count, distance; /* all names have this distance */
-    char names[VT_NEAR_NAMES][VT_NEAR_BYTES];
+    char names[VT_NEAR_NAMES][VT_TEXT_NAME];
 };
 
 #pragma GCC visibility push(hidden)
@@ -23,8 +22,8 @@ struct vt_near {
 void vt_near_begin(struct vt_near *n, const char *wanted, size_t length);
 /* Adds a name if no name so far is nearer. */
 void vt_near_add(struct vt_near *n, const char *name);
-/* Appends the nearest names with `or` between them. Returns their number: 0 if none is like the wanted name. */
-unsigned vt_near_show(const struct vt_near *n, struct vt_text *t);
+/* Writes that `what` is unknown, with the nearest names: "unknown event, did you mean A or B? (...)". Returns into. */
+const char *vt_near_tell(const struct vt_near *n, const char *what, char *into, size_t bytes);
 
 #pragma GCC visibility pop
 

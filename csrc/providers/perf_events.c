@@ -109,15 +109,6 @@ void vt_perf_add_names(struct vt_near *near)
     vt_pfm_each(add_pfm_name, near);
 }
 
-unsigned vt_perf_near(const char *name, size_t length, char *into, size_t bytes)
-{
-    struct vt_text t = vt_text_into(into, bytes);
-    struct vt_near near;
-    vt_near_begin(&near, name, length);
-    vt_perf_add_names(&near);
-    return vt_near_show(&near, &t);
-}
-
 int vt_perf_is_of_kernel(const struct vt_perf_event *event) { return event->type == PERF_TYPE_SOFTWARE; }
 
 const char *vt_perf_meaning(const char *name, size_t length)

@@ -26,10 +26,7 @@ int vt_perf_find(const char *name, size_t length, struct vt_perf_event *found);
 int vt_perf_is_of_kernel(const struct vt_perf_event *event);
 /* Returns what such an event counts, in words. */
 const char *vt_perf_meaning(const char *name, size_t length);
-/* Writes the names that are like an unknown name: "A", "A or B", "A, B or C". Returns their number. Must not run in a
-   signal handler. */
-unsigned vt_perf_near(const char *name, size_t length, char *into, size_t bytes);
-/* Adds the names of all events to those that may be like an unknown name. */
+/* Adds the names of all events to those that may be like an unknown name. Must not run in a signal handler. */
 void vt_perf_add_names(struct vt_near *near);
 /* Opens an event of the calling thread, without its kernel part if the kernel does not allow that. period: 0, or the
    number of events after which the kernel sends a signal; such an event begins with PERF_EVENT_IOC_REFRESH. Returns a

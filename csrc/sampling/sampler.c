@@ -265,16 +265,11 @@ static int take_signal(void)
 
 static const char *unknown_event(const char *name)
 {
-    static char text[512], near[400];
-    struct vt_text t = vt_text_into(text, sizeof text);
-    vt_text_add(&t, "unknown event");
-    if (vt_perf_near(name, event_length, near, sizeof near)) {
-        vt_text_add(&t, ", did you mean ");
-        vt_text_add(&t, near);
-        vt_text_add(&t, "?");
-    }
-    vt_text_add(&t, " (vtrace counters lists them)");
-    return text;
+    static char text[512];
+    struct vt_near near;
+    vt_near_begin(&near, name, event_length);
+    vt_perf_add_names(&near);
+    return vt_near_tell(&near, "event", text, sizeof text);
 }
 
 /* Reads NAME or NAME:N. Returns NULL, or the reason why threads cannot be sampled by this event. */

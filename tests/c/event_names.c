@@ -36,7 +36,7 @@ static char *exactly(const char *name)
 int main(int argc, char **argv)
 {
     struct vt_perf_event event;
-    char near[400];
+    struct vt_near near;
     const char *what = argc > 1 ? argv[1] : "";
     int is_pmu = !strcmp(what, "pmu"), is_near = !strcmp(what, "near");
     if (!strcmp(what, "list")) vt_pmu_each(argv[2], visit, NULL);
@@ -44,8 +44,11 @@ int main(int argc, char **argv)
         for (int i = is_pmu ? 3 : 2; i < argc; i++) {
             char *name = exactly(argv[i]);
             size_t length = strlen(argv[i]);
-            if (is_near) printf("%u %s\n", vt_perf_near(name, length, near, sizeof near), near);
-            else if (is_pmu) print(argv[i], vt_pmu_find(argv[2], name, length, &event), &event);
+            if (is_near) {
+                vt_near_begin(&near, name, length);
+                vt_perf_add_names(&near);
+                printf("%u %s\n", near.count, near.count ? near.names[0] : "");
+            } else if (is_pmu) print(argv[i], vt_pmu_find(argv[2], name, length, &event), &event);
             else print(argv[i], vt_perf_find(name, length, &event), &event);
             free(name);
         }

@@ -75,7 +75,7 @@ def command(
     from vtrace.analysis.selection import Patterns, Selection
     from vtrace.reports import profile_sheets, sheet
 
-    _check(archives, file, metrics, events, as_json and as_csv)
+    _check(archives, file, metrics, events, sort, as_json and as_csv)
     console = Console("vtrace", environment_level("vtrace"))
     patterns = Patterns.of_options(chosen)
 
@@ -109,8 +109,9 @@ def command(
 
 
 def _check(
-    archives: tuple[str, ...], file: Path | None, metrics: str | None, events: Path | None, two_formats: bool
-) -> None:
+    archives: tuple[str, ...], file: Path | None, metrics: str | None, events: Path | None, sort: str,
+    two_formats: bool,
+) -> None:  # fmt: skip
     """Raises UsageError for options that exclude each other."""
     from vtrace.reports.profile_comparison import MOST_RUNS
 
@@ -118,6 +119,8 @@ def _check(
         raise UsageError("--json and --csv exclude each other", "use one of them")
     if events and metrics is None:
         raise UsageError("--events belongs to --metrics", "give --metrics NAME")
+    if metrics is not None and (file or sort != _SORTS[0]):
+        raise UsageError("--metrics takes neither --source nor --sort", "the first metric sorts the rows")
     if len(archives) > MOST_RUNS:
         raise UsageError(f"{len(archives)} archives", f"vtrace profile compares up to {MOST_RUNS}")
     for option, given in (("--source", file is not None), ("--metrics", metrics is not None)):
@@ -166,6 +169,9 @@ def _print_metrics(made: Sheet, trace: Trace, part: Selection, as_json: bool, as
         for line in caveats:
             click.echo(f"  {plain(line)}")
         sheet.show([metric_sheets.shown(made)])
+        if made.columns[0].key == "function":
+            console = Console("vtrace", environment_level("vtrace"))
+            console.note(f"next: the same with --by callpath, or vtrace view {operand(trace.path)}   for the curves")
 
 
 def _compare(

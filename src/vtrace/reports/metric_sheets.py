@@ -54,7 +54,7 @@ def read(
     inclusive: _Sums = {}
     names = {row: name for name, row in rows.items()}
     regions = trace.regions["name"].tolist()
-    chosen = _chosen(trace, patterns)
+    chosen = patterns.matching("region", trace.regions["name"]).tolist()
     for (location, metric, path), value in sorted(question.answer().items()):
         if not (all(chosen) or (path and chosen[path[-1]])):
             continue
@@ -85,12 +85,6 @@ def _rows(trace: Trace, wanted: Sequence[str], events: EventSet) -> dict[str, in
             if not is_count(modes[known[native]]):
                 raise UsageError(f"--metrics: {native} counts nothing", "vtrace view shows its values over time")
             found[native] = known[native]
-    return found
-
-
-def _chosen(trace: Trace, patterns: Patterns) -> list[bool]:
-    regions = trace.regions
-    found: list[bool] = patterns.matching("region", regions["name"]).tolist()
     return found
 
 

@@ -87,13 +87,9 @@ def _by_id(ids: Array, chosen: Array) -> Array:
     return found
 
 
-def _clock(trace: Trace) -> tuple[int, int, int, int | None]:
-    return trace.definitions.clock
-
-
 def _ticks(trace: Trace, ns: int) -> int:
     """The first tick at or after a time."""
-    resolution, offset, *_ = _clock(trace)
+    resolution, offset, *_ = trace.definitions.clock
     return offset - (-ns * resolution // 10**9)
 
 

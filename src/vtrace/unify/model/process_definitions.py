@@ -78,7 +78,7 @@ class LocalMetric(NamedTuple):
 
 
 class MetricGroup(NamedTuple):
-    """Counters whose unsigned values are read at one moment, at most MOST_METRICS. modes: as of LocalMetric, one letter
+    """Counters whose unsigned values are read at one moment, at most seven. modes: as of LocalMetric, one letter
     each. at_calls: read at each chosen call, not by time."""
 
     names: tuple[str, ...]
@@ -271,7 +271,7 @@ def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
             raise FormatError(f"{origin}: a definition ({name}) has a wrong shape", "the file is damaged")
         values = [*array[1:], None] if kind == "REGION" and len(array) == 7 else array[1:]
         _add(found, kind, values)
-    for name in ("regions", "metrics", "attributes"):  # the same in all processes of a program
+    for name in ("regions", "metrics", "metric_groups", "attributes"):  # the same in all processes of a program
         setattr(found, name, same_table(getattr(found, name)))
     share_empty(found, but="properties")
     return found
