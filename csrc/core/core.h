@@ -130,8 +130,9 @@ const struct vt_inside *vt_inside(const struct vt_inside **keep, uintptr_t code)
    memory with malloc to demangle names, so do not call this function in a signal handler. */
 void vt_select_functions(const char *patterns);
 
-/* The sleds of an executable or library (csrc/hooks/sleds.s), which may be older than the runtime: new members go to the
-   end. The four hooks take their arguments from the stack and change no register. vt_sleds_attach sets them. */
+/* The sleds of an executable or library (csrc/hooks/sleds.s, sleds_arm.c), which may be older than the runtime: new members
+   go to the end. The four hooks take their arguments from the stack or, on aarch64, from x17, and change no other
+   register. vt_sleds_attach sets them. */
 struct vt_sleds {
     uint32_t size, attached; /* sizeof(struct vt_sleds) when the sleds were compiled; 1: the runtime knows the module */
     void (*enter)(void), (*leave)(void);
@@ -144,8 +145,12 @@ struct vt_sleds {
    with that stack pointer. */
 void vt_land(uintptr_t stack_pointer);
 
+#if defined(__aarch64__)
+void vt_sleds_attach(struct vt_sleds *sleds);
+#else
 /* Takes a struct vt_sleds in the register rbx, and changes no register. */
 void vt_sleds_attach(void);
+#endif
 
 /* ---- Definitions ---- */
 enum vt_id {

@@ -10,7 +10,7 @@
 #include "write.h"
 
 /* A function that leaves vector registers alone. A hook of a sled calls it without saving them. */
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 #define VT_GENERAL_REGISTERS __attribute__((target("general-regs-only")))
 #else
 #define VT_GENERAL_REGISTERS
@@ -57,7 +57,9 @@ struct vt_sample_stream {
 
 /* An open call of a function with sleds (funwrap/frames.c). The outermost frame of a location is vt_no_frame. */
 struct vt_frame {
-    uintptr_t at; /* address of the function's return address: a frame at a lower address is a callee, or has ended */
+    /* Address of the function's return address, on aarch64 8 bytes below the stack pointer at the function's begin: a frame
+       at a lower address is a callee, or has ended. */
+    uintptr_t at;
     /* the lower half of the enter record, or the function's address with VT_FRAME_ADDRESS; with the function's rule (enum
        vt_how), if its leave has to follow the rule, too */
     uint64_t what;

@@ -2,15 +2,31 @@
 #define _GNU_SOURCE
 #include "foreign.h"
 
-#if defined(__x86_64__)
+#if VT_HAS_SLEDS
 
 #include <elf.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include "patch.h"
 #include "xray.h"
+
+static struct vt_sleds *refuse(const char *why)
+{
+    vt_warn("functions of a program compiled without vtrace-cc are not recorded: %s", why);
+    return NULL;
+}
+
+static struct vt_sleds *use_xray(struct vt_sleds *sleds, const ElfW(Shdr) * xray, uintptr_t bias)
+{
+    sleds->xray = (const void *)(bias + xray->sh_addr);
+    sleds->xray_end = (const char *)sleds->xray + xray->sh_size;
+    return vt_xray_make_calls(sleds) ? sleds : refuse("this system lets no program change its own code");
+}
+
+#if defined(__x86_64__)
 
 #define STEP 65536u /* distance of two places at which memory near a module is tried */
 #define TRIES 16384u
@@ -138,13 +154,7 @@ static void make_calls(const struct foreign_code *m, const struct vt_sleds *sled
 static int has_threads(void)
 {
     struct stat s;
-    return VT_SYS2(stat, "/proc/self/task", &s) >= 0 && s.st_nlink > 3;
-}
-
-static struct vt_sleds *refuse(const char *why)
-{
-    vt_warn("functions of a program compiled without vtrace-cc are not recorded: %s", why);
-    return NULL;
+    return VT_SYS4(newfstatat, AT_FDCWD, "/proc/self/task", &s, 0) >= 0 && s.st_nlink > 3;
 }
 
 struct vt_sleds *vt_foreign_sleds(struct vt_elf *e, uintptr_t bias, uintptr_t start, uintptr_t bytes)
@@ -155,21 +165,33 @@ struct vt_sleds *vt_foreign_sleds(struct vt_elf *e, uintptr_t bias, uintptr_t st
     m.slot = slot ? bias + slot : 0;
     m.patchable = vt_elf_section(e, "__patchable_function_entries") != NULL;
     if ((!xray && !m.slot && !m.patchable) || bytes < 16) return NULL;
-    if (has_threads()) return refuse("it has started threads");
+    if (!xray && has_threads()) return refuse("it has started threads");
     struct vt_sleds *sleds = make_near(start, !xray);
     if (!sleds) return refuse("there is no memory for code near its own");
     vt_foreign_personality(e, bias);
-    if (xray) {
-        sleds->xray = (const void *)(bias + xray->sh_addr);
-        sleds->xray_end = (const char *)sleds->xray + xray->sh_size;
-        return vt_xray_make_calls(sleds) ? sleds : refuse("this system lets no program change its own code");
-    }
+    if (xray) return use_xray(sleds, xray, bias);
     if (!vt_elf_symbols(e, SHT_SYMTAB) && !vt_elf_symbols(e, SHT_DYNSYM)) return NULL;
     if (!vt_patch_protect(start, bytes, 1)) return refuse("this system lets no program change its own code");
     make_calls(&m, sleds, bias);
     vt_patch_protect(start, bytes, 0);
     return sleds;
 }
+
+#else
+
+struct vt_sleds *vt_foreign_sleds(struct vt_elf *e, uintptr_t bias, uintptr_t start, uintptr_t bytes)
+{
+    const ElfW(Shdr) *xray = vt_elf_section(e, "xray_instr_map");
+    (void)start, (void)bytes;
+    if (!xray) return NULL;
+    struct vt_sleds *sleds = vt_pages(sizeof *sleds);
+    if (!sleds) return refuse("there is no memory");
+    *sleds = (struct vt_sleds){.size = sizeof *sleds, .on_enter = vt_sled_enter, .on_leave = vt_sled_leave};
+    vt_foreign_personality(e, bias);
+    return use_xray(sleds, xray, bias);
+}
+
+#endif
 
 #else
 

@@ -26,6 +26,8 @@ static VT_GENERAL_REGISTERS uintptr_t own_stack_end(const struct vt_location *l)
     uintptr_t end = main_stack_end;
 #if defined(__x86_64__)
     if (l->number) __asm__("movq %%fs:0, %0" : "=r"(end));
+#elif defined(__aarch64__)
+    if (l->number) __asm__("mrs %0, tpidr_el0" : "=r"(end));
 #else
     if (l->number) end = UINTPTR_MAX;
 #endif

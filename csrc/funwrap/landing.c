@@ -19,17 +19,39 @@ void vt_land(uintptr_t stack_pointer)
     errno = saved;
 }
 
-#if defined(__x86_64__)
+#if VT_HAS_SLEDS
 
-/* The stack pointer in a jmp_buf. glibc keeps it encrypted (sysdeps/x86_64/jmpbuf-offsets.h, pointer_guard.h). */
-static uintptr_t target_of(const void *buffer)
-{
-    uintptr_t sp = ((const uintptr_t *)buffer)[6];
-#ifdef __GLIBC__
-    __asm__("rorq $17, %0\n    xorq %%fs:0x30, %0" : "+r"(sp) : : "cc");
+/* Index of the stack pointer in a jmp_buf (glibc: sysdeps/x86_64/jmpbuf-offsets.h, sysdeps/aarch64/jmpbuf-offsets.h). */
+#if defined(__x86_64__)
+#define STACK_POINTER 6
+#else
+#define STACK_POINTER 13
 #endif
-    return sp;
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+/* Returns what glibc has encrypted (sysdeps/unix/sysv/linux/x86_64/pointer_guard.h). */
+static uintptr_t decrypt(uintptr_t word)
+{
+    __asm__("rorq $17, %0\n    xorq %%fs:0x30, %0" : "+r"(word) : : "cc");
+    return word;
 }
+#else
+static uintptr_t guard; /* with which the C library encrypts, by XOR */
+
+int _setjmp(void *buffer) __attribute__((returns_twice)); /* <setjmp.h> declares longjmp for a struct */
+
+/* A jmp_buf whose stack pointer is known tells the guard. */
+__attribute__((constructor, noinline)) static void find_guard(void)
+{
+    uintptr_t buffer[64];
+    if (!_setjmp(buffer)) guard = buffer[STACK_POINTER] ^ vt_stack_pointer();
+}
+
+static uintptr_t decrypt(uintptr_t word) { return word ^ guard; }
+#endif
+
+/* Returns the stack pointer in a jmp_buf. */
+static uintptr_t target_of(const void *buffer) { return decrypt(((const uintptr_t *)buffer)[STACK_POINTER]); }
 
 typedef void jump(void *buffer, int value);
 

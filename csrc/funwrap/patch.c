@@ -1,69 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds and switches the sleds of functions. A sled is a call of on_enter or on_leave of struct vt_sleds, direct or through
-   a slot of the global offset table. The functions come from the symbol table; their instructions are read one by one. */
+/* Finds and switches the sleds of functions. The functions come from the symbol table; their instructions are read one by
+   one. */
 #include "patch.h"
 
-#if defined(__x86_64__)
+#if VT_HAS_SLEDS
 
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
 #include "../core/lock.h"
 #include "../core/module.h"
-#include "x86_length.h"
+#include "sled_code.h"
 
-/* Opcodes: CALL rel32 and TEST eax, imm32; CALL [rip + disp32] and TEST [rip + disp32], edx. */
-enum { CALL = 0xe8, TEST = 0xa9, CALL_SLOT = 0xff, TEST_SLOT = 0x85, SLOT = 0x15, ADDRESS_32 = 0x67 };
-enum { INT3 = 0xcc }; /* hides the opcode: a debugger's breakpoint */
 enum { CORE_SYNC = 32, REGISTER_CORE_SYNC = 64 }; /* commands of membarrier */
 
 static _Atomic uint32_t patching; /* lock: one thread changes the protection of pages */
 
-static int32_t operand(const uint8_t *at)
-{
-    int32_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static int is_direct(const uint8_t *o, const void *target)
-{
-    return (*o == CALL || *o == TEST || *o == INT3) &&
-           (uintptr_t)o + 5 + (uintptr_t)operand(o + 1) == (uintptr_t)target;
-}
-
-/* Returns the opcode of the sled at this instruction; NULL: the instruction is no sled that calls `target`. */
-static uint8_t *opcode_of(const uint8_t *c, const void *target)
-{
-    if (is_direct(c, target)) return (uint8_t *)c;
-    /* ld puts the prefix before a call that it has shortened */
-    if ((*c == ADDRESS_32 || *c == INT3) && is_direct(c + 1, target)) return (uint8_t *)c + 1;
-    if ((*c != CALL_SLOT && *c != TEST_SLOT) || c[1] != SLOT) return NULL;
-    uintptr_t slot = (uintptr_t)c + 6 + (uintptr_t)operand(c + 2);
-    return slot % 8 == 0 && *(const uintptr_t *)slot == (uintptr_t)target ? (uint8_t *)c : NULL;
-}
-
-static int is_on(uint8_t opcode) { return opcode == CALL || opcode == CALL_SLOT; }
-
-/* Returns the opcode of the sled at the begin of a function. Before it may stand ENDBR64, and PUSH r10 in a nested
-   function, to which r10 tells where the variables of the outer function are. */
-static uint8_t *first_of(const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
-{
-    const uint8_t *c = (const uint8_t *)function, *end = c + bytes;
-    if (bytes > 9 && operand(c) == (int32_t)0xfa1e0ff3) c += 4;
-    if (bytes > 9 && c[0] == 0x41 && c[1] == 0x52) c += 2;
-    return end - c > 5 ? opcode_of(c, sleds->on_enter) : NULL;
-}
-
-static uintptr_t behind(const uint8_t *opcode, const void *target)
-{
-    return (uintptr_t)opcode + (is_direct(opcode, target) ? 5 : 6);
-}
-
 uintptr_t vt_patch_place(const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
 {
-    const uint8_t *opcode = first_of(sleds, function, bytes);
-    return opcode ? behind(opcode, sleds->on_enter) : 0;
+    const uint8_t *sled = vt_sled_first(sleds, function, bytes);
+    return sled ? vt_sled_place(sled, sleds->on_enter) : 0;
 }
 
 /* Returns 0 if there is no memory. */
@@ -84,18 +40,17 @@ static int note(struct vt_patch_list *l, const uint8_t *at, uintptr_t place)
 
 void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int on)
 {
-    uint8_t *first = first_of(p->sleds, function, bytes);
+    const void *hook = p->sleds->on_leave;
+    uint8_t *first = vt_sled_first(p->sleds, function, bytes), *sled;
     struct vt_patch_list *leaves = &p->lists[on ? VT_PATCH_LEAVES_ON : VT_PATCH_LEAVES_OFF];
     size_t before = leaves->n;
-    uintptr_t end = function + bytes, place = first ? behind(first, p->sleds->on_enter) : 0;
-    const uint8_t *c = (const uint8_t *)function;
-    unsigned length = 0;
-    for (; (uintptr_t)c < end && (length = vt_x86_length(c, end - (uintptr_t)c)); c += length) {
-        uint8_t *opcode = length > 4 ? opcode_of(c, p->sleds->on_leave) : NULL;
-        if (opcode && is_on(*opcode) != on && !note(leaves, opcode, place)) break;
-    }
-    int whole = (uintptr_t)c == end && !(first && *first == INT3); /* a breakpoint: the hook applies the rules */
-    if (whole && first && is_on(*first) != on)
+    uintptr_t place = first ? vt_sled_place(first, p->sleds->on_enter) : 0;
+    const uint8_t *code = (const uint8_t *)function, *end = code + bytes;
+    int whole = 1;
+    while (whole && (sled = vt_sled_next(&code, end, hook)))
+        if (vt_sled_is_on(sled) != on) whole = note(leaves, sled, place);
+    whole = whole && code == end && !(first && vt_sled_is_hidden(first)); /* a breakpoint: the hook applies the rules */
+    if (whole && first && vt_sled_is_on(first) != on)
         whole = note(&p->lists[on ? VT_PATCH_ENTERS_ON : VT_PATCH_ENTERS_OFF], first, place);
     if (whole) return;
     leaves->n = before;
@@ -109,13 +64,6 @@ int vt_patch_protect(uintptr_t start, uintptr_t bytes, int writable)
     uintptr_t page = vt_process.page_size ? vt_process.page_size : VT_PAGE, from = start & ~(page - 1);
     int how = PROT_READ | PROT_EXEC | (writable ? PROT_WRITE : 0);
     return VT_SYS3(mprotect, from, (start + bytes - from + page - 1) & ~(page - 1), how) >= 0;
-}
-
-/* A function with two names is noted twice. */
-static void change(uintptr_t at, int on)
-{
-    uint8_t *opcode = (uint8_t *)at, direct = *opcode == CALL || *opcode == TEST;
-    __atomic_store_n(opcode, direct ? (on ? CALL : TEST) : (on ? CALL_SLOT : TEST_SLOT), __ATOMIC_RELAXED);
 }
 
 void vt_patch_settle(void)
@@ -152,7 +100,8 @@ static void change_all(struct vt_patch *p)
         if (step == VT_PATCH_LEAVES_OFF) open = open_calls(p);
         for (size_t i = 0; i < l->n; i++) {
             uintptr_t slot = l->sites[i].place ? (l->sites[i].place - p->start) / 16 : 0;
-            if (!open || !(open[slot / 8] & 1 << slot % 8)) change(l->sites[i].at, step <= VT_PATCH_ENTERS_ON);
+            if (!open || !(open[slot / 8] & 1 << slot % 8))
+                vt_sled_switch((uint8_t *)l->sites[i].at, step <= VT_PATCH_ENTERS_ON);
         }
         if (open) VT_SYS2(munmap, open, p->bytes / 128 + 1);
         vt_patch_settle();
@@ -184,10 +133,10 @@ void vt_patch_enter_off(uintptr_t place)
 {
     uint64_t mask;
     vt_lock(&patching, &mask);
-    uintptr_t at = place - (((const uint8_t *)place)[-6] == CALL_SLOT ? 6 : 5);
-    if (is_on(*(const uint8_t *)at) && vt_patch_protect(at, 1, 1)) {
-        change(at, 0);
-        vt_patch_protect(at, 1, 0);
+    uint8_t *sled = vt_sled_of_place(place);
+    if (vt_sled_is_on(sled) && vt_patch_protect((uintptr_t)sled, 1, 1)) {
+        vt_sled_switch(sled, 0);
+        vt_patch_protect((uintptr_t)sled, 1, 0);
     }
     vt_unlock(&patching, &mask);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Switches the sleds of functions in running code. patch.c changes one byte of a sled: the opcode of its call, which
-   becomes a TEST of the same length, and back. Both instructions are whole at any moment, so no thread has to stop. TEST
-   changes only the flags, which nobody reads at the begin and end of a function. */
+/* Switches the sleds of functions in running code (sled_code.h). */
 #ifndef VT_PATCH_H
 #define VT_PATCH_H
 
@@ -9,7 +7,7 @@
 
 struct vt_patch_list {
     struct vt_patch_site {
-        uintptr_t at; /* address of the opcode */
+        uintptr_t at; /* address of the sled */
         uintptr_t place; /* vt_patch_place of the function */
     } *sites;
     size_t n, room;

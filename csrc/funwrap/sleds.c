@@ -17,7 +17,7 @@ static struct {
 static _Atomic uint32_t known; /* entries that are or were in use */
 static _Atomic uint32_t changing; /* lock: one thread changes the table */
 
-#if defined(__x86_64__)
+#if VT_HAS_SLEDS
 
 int vt_sleds_keep(struct vt_sleds *sleds, uintptr_t code)
 {
@@ -56,7 +56,13 @@ void vt_sleds_use(struct vt_sleds *sleds, int asks)
     __atomic_store_n(&sleds->leave, vt_sled_leave, __ATOMIC_RELEASE);
 }
 
+#if defined(__aarch64__)
+void vt_sleds_attach(struct vt_sleds *sleds) { vt_sleds_found(sleds); }
+#endif
+
 #else
+
+void vt_sleds_attach(void) {}
 
 int vt_sleds_keep(struct vt_sleds *sleds, uintptr_t code)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records functions by their sleds: calls at the begin of a function and before its end, which the compiler writes after
-   inlining (csrc/hooks/sleds.s). sled_hooks.c has the hooks, frames.c the open calls of each thread, sleds.c the modules.
+   inlining (csrc/hooks/sleds.s). sled_hooks_*.c has the hooks, frames.c the open calls of each thread, sleds.c the modules.
 
    In these files these rules always hold:
    - An enter adds a frame if its call is recorded. A leave records only the call of its own frame, so that a function
@@ -12,6 +12,12 @@
 #define VT_SLEDS_H
 
 #include "../core/location.h"
+
+#if defined(__x86_64__) || defined(__aarch64__)
+#define VT_HAS_SLEDS 1
+#else
+#define VT_HAS_SLEDS 0
+#endif
 
 #pragma GCC visibility push(hidden)
 
@@ -53,6 +59,9 @@ int vt_sled_judge(uintptr_t code);
 /* Return 1 if nothing is left to do for the event; 0: ask. at: address of the function's return address. */
 int vt_sled_enters(uintptr_t at, uintptr_t code);
 int vt_sled_leaves(uintptr_t at);
+/* Apply all rules. */
+void vt_sled_entered(uintptr_t at, uintptr_t code);
+void vt_sled_left(uintptr_t at, uintptr_t code);
 
 /* The sleds of the module with this code; NULL: none, or not attached yet. */
 struct vt_sleds *vt_sleds_in(uintptr_t start, uintptr_t bytes);

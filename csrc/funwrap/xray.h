@@ -3,7 +3,7 @@
 #ifndef VT_XRAY_H
 #define VT_XRAY_H
 
-#include "../core/core.h"
+#include "sleds.h"
 
 #pragma GCC visibility push(hidden)
 

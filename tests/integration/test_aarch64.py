@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libvtrace.so.1 on aarch64: cross-compiled, and run by qemu. Functions are recorded by hooks there."""
+"""libvtrace.so.1 on aarch64: cross-compiled, and run by qemu. Hooks record functions, and with clang sleds."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ import pytest
 from support.build.run import unify
 from support.build.wrap import wrap
 from support.oracles.check import check
-from support.tools import PROGRAMS, ROOT, call, need, unavailable
+from support.oracles.frames import FRAMES, UNWINDS, N, holds
+from support.readers.archive import Trace
+from support.tools import PROGRAMS, ROOT, Done, call, need, unavailable
 
 GCC = "aarch64-linux-gnu-gcc"
+TARGET = "--target=aarch64-linux-gnu"
 EXACT = {"main": 1, "nest": 8, "leaf": 24, "ackermann": 44, "begins": 1, "last": 1, "lib_step": 20, "lib_leaf": 40}
 TWICE = 83
 """Calls of an inline function of exact.c."""
@@ -39,18 +43,35 @@ def has_plugin_headers() -> bool:
     return Path(directory, "include", "gcc-plugin.h").exists()
 
 
-@pytest.mark.parametrize("way", ["hooks", "plugin", "clang"])
+def emulate(
+    program: Path, *args: str | Path, env: Mapping[str, str] | None = None, cpu: str = "max,sve=off", code: int = 0
+) -> Done:
+    qemu = [need("qemu-aarch64"), "-cpu", cpu, "-L", "/usr/aarch64-linux-gnu"]
+    done = call([*qemu, f"./{program.name}", *args], program.parent, env, check=False)
+    assert done.returncode == code, str(done)
+    return done
+
+
+def trace_of(program: Path, *args: str | Path, env: Mapping[str, str] | None = None, complete: bool = True) -> Trace:
+    emulate(program, *args, env=env)
+    unify(program.parent, program.name)
+    return check(program.with_suffix(".trace"), complete=complete)
+
+
+@pytest.mark.parametrize("way", ["hooks", "plugin", "clang, hooks", "clang"])
 def test_functions(libraries: Path, tmp_path: Path, way: str) -> None:
     """gcc's own hooks are called before inlining, those of the plug-in and of clang after it."""
-    compiler, inst = (f"{need('clang')} --target=aarch64-linux-gnu", "hooks") if way == "clang" else (need(GCC), way)
+    compiler, inst = (f"{need('clang')} {TARGET}", "hooks" if "hooks" in way else "compinst")
+    if "clang" not in way:
+        compiler, inst = need(GCC), way
     if way == "plugin" and not has_plugin_headers():
         pytest.skip(f"{GCC} has no headers for plug-ins (Debian: gcc-12-plugin-dev-aarch64-linux-gnu)")
     (libraries / "gcc_plugin.cc").write_bytes((ROOT / "csrc/hooks/gcc_plugin.cc").read_bytes())
     words = ["-vt:cc", compiler, "-vt:seq", "-vt:inst", inst, "-O2", PROGRAMS / "exact.c", PROGRAMS / "exact_lib.c"]
     wrap(tmp_path, *words, "-o", "exact", VT_PREFIX=str(libraries))
-    call([need("qemu-aarch64"), "-L", "/usr/aarch64-linux-gnu", "./exact"], tmp_path, {"VT_FUNCTIONS": "-known"})
-    unify(tmp_path, "exact")
-    calls = check(tmp_path / "exact.trace").calls()
+    sections = call([need("readelf"), "-SW", "exact"], tmp_path).stdout
+    assert ("xray_instr_map" in sections) == (way == "clang")
+    calls = trace_of(tmp_path / "exact", env={"VT_FUNCTIONS": "-known"}).calls()
     assert {name: calls[name] for name in EXACT} == EXACT
     assert calls["twice"] == (TWICE if way == "hooks" else 0)
     assert calls["known"] + calls["alias_of_known"] == 0
@@ -62,3 +83,91 @@ def test_no_sleds(tmp_path: Path) -> None:
     done = wrap(tmp_path, *words, check=False)
     assert done.returncode == 2
     assert "vtrace has sleds for x86-64, not for aarch64-linux-gnu" in done.stderr
+
+
+# ---- clang's sleds ----
+
+
+def sleds(libraries: Path, where: Path, *sources: str, flags: tuple[str, ...] = ("-O2",), output: str = "") -> Path:
+    """Compiles programs of tests/programs with sleds."""
+    cxx = sources[0].endswith(".cc")
+    if cxx:
+        need("aarch64-linux-gnu-g++")  # whose library clang++ uses
+    name, option = ("clang++", "-vt:cxx") if cxx else ("clang", "-vt:cc")
+    files = [PROGRAMS / source for source in sources]
+    program = where / (output or files[0].stem)
+    words = [option, f"{need(name)} {TARGET}", "-vt:seq", "-vt:inst", "sleds", "-I", ROOT / "csrc/include", *flags]
+    wrap(where, *words, *files, "-o", program, wrapper="vtrace-cxx" if cxx else "vtrace-cc", VT_PREFIX=str(libraries))
+    return program
+
+
+@pytest.mark.parametrize("how", [how for how in FRAMES if how not in ("above", "noreturn")])
+def test_frames(libraries: Path, tmp_path: Path, how: str) -> None:
+    holds(trace_of(sleds(libraries, tmp_path, "frames.c", flags=("-O2", "-pthread")), how, str(N)), FRAMES[how])
+
+
+@pytest.mark.parametrize("how", ["plain", "cleanup", "rethrown", "thread"])
+def test_exceptions(libraries: Path, tmp_path: Path, how: str) -> None:
+    holds(trace_of(sleds(libraries, tmp_path, "unwinds.cc", flags=("-O2", "-pthread")), how, str(N)), UNWINDS[how])
+
+
+@pytest.mark.parametrize(("source", "how"), [("frames.c", "longjmp"), ("unwinds.cc", "plain")])
+def test_left_at_the_landing(libraries: Path, tmp_path: Path, source: str, how: str) -> None:
+    """The program works for 20 ms where it has landed: the innermost function that it has left has ended before."""
+    trace = trace_of(sleds(libraries, tmp_path, source, flags=("-O2", "-pthread")), how, "1", "20000")
+    innermost = "d5" if source == "frames.c" else "f5"
+    names = {region.id: region.name.partition("(")[0] for region in trace.regions.values()}
+    times = {(e.kind, names[e.attrs["region"]]): e.time for e in trace.events if "region" in e.attrs}
+    assert times["Enter", "landed"] - times["Leave", innermost] > 19_000_000
+
+
+REGISTERS = {
+    "all": {},
+    "full": {"VT_MAX_FLUSHES": "1"},
+    "ring": {"VT_MODE": "RING"},
+    "depth": {"VT_MAX_STACK_DEPTH": "2"},
+    "none": {"VT_FUNCTIONS": "-*"},
+    "some": {"VT_FUNCTIONS": "give_*;many;double_*;-give_l*"},
+}
+
+
+@pytest.mark.parametrize("settings", REGISTERS)
+def test_registers(libraries: Path, tmp_path: Path, settings: str) -> None:
+    """Hooks change no argument and no result. The program compares them itself."""
+    env = {"VT_BUFFER_SIZE": "100K", "VT_VERBOSE": "0", **REGISTERS[settings]}
+    program = sleds(libraries, tmp_path, "registers.c", flags=("-O2", "-lm"))
+    assert "scalars 300 structs 300 mixed 300" in emulate(program, "300", env=env).stdout
+    program = sleds(libraries, tmp_path, "registers_arm.c", flags=("-O2", "-march=armv8-a+sve"))
+    for bits in (128, 256, 2048):
+        said = emulate(program, "3000", env=env, cpu=f"max,sve{bits}=on").stdout
+        assert said == "vector 3000 kept 3000 scalable 3000\n"
+
+
+def test_threads_run_while_functions_are_switched(libraries: Path, tmp_path: Path) -> None:
+    library = sleds(libraries, tmp_path, "exact_lib.c", flags=("-O2", "-fPIC", "-shared"), output="libexact.so")
+    program = sleds(libraries, tmp_path, "switched.c", flags=("-O2", "-DVTRACE", "-pthread", "-ldl"))
+    trace = trace_of(program, "301", "3", "2000", library)
+    calls = trace.calls()
+    assert (calls["main"], calls["own"], calls["kept"]) == (1, 151, 150)
+    assert trace.edges()["main", "own"] == 151
+    ring = {"VT_MODE": "RING", "VT_BUFFER_SIZE": "256K", "VT_THREAD_BUFFER_SIZE": "256K", "VT_VERBOSE": "0"}
+    assert emulate(program, "500", "3", "0", library, env=ring).stdout == "right\n"
+
+
+def test_limits_and_depth(libraries: Path, tmp_path: Path) -> None:
+    program = sleds(libraries, tmp_path, "exact.c", "exact_lib.c")
+    (tmp_path / "rules").write_text("leaf -- 5\n* -- -1\n")
+    assert trace_of(program, env={"VT_FILTER_SPEC": "rules"}).calls()["leaf"] == 5
+    (tmp_path / "exact.trace").rename(tmp_path / "first.trace")
+    assert trace_of(program, env={"VT_MAX_STACK_DEPTH": "1"}).calls()["main"] == 1
+
+
+def test_a_program_that_knows_nothing_of_vtrace(libraries: Path, tmp_path: Path) -> None:
+    flags = ("-O2", "-fxray-instrument", "-fxray-instruction-threshold=1", "-fno-xray-function-index")
+    words = [TARGET, *flags, "-c", PROGRAMS / "exact.c", PROGRAMS / "exact_lib.c"]
+    call([need("clang"), *words], tmp_path)
+    call([need("clang"), TARGET, "exact.o", "exact_lib.o", "-o", "exact"], tmp_path)  # without a library of XRay
+    env = {"QEMU_SET_ENV": f"LD_PRELOAD={libraries}/libvtrace.so.1", "VT_FUNCTIONS": "*;-known"}
+    calls = trace_of(tmp_path / "exact", env=env).calls()
+    assert {name: calls[name] for name in EXACT} == EXACT
+    assert calls["known"] == 0

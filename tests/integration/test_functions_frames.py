@@ -7,7 +7,6 @@ Each is left at the moment at which the program goes on in another function, and
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from support.build import compilers
 from support.build.builder import Builder
 from support.build.run import prefix_of, run, unify
 from support.oracles.check import check
-from support.oracles.frames import DEEP, FRAMES, MAIN, UNWINDS, Edges, N, chain
+from support.oracles.frames import DEEP, FRAMES, MAIN, UNWINDS, N, chain, holds
 from support.readers.archive import Trace, short
 from support.tools import call
 
@@ -31,13 +30,6 @@ def trace_of(
     run(program, where, *args, env=env, code=code)
     unify(where, prefix_of(program))
     return check(where / f"{prefix_of(program)}.trace", complete=complete)
-
-
-def holds(trace: Trace, edges: Edges) -> None:
-    """The calls of a trace are these and no others, without those of the C++ library, which -O0 does not inline."""
-    found = Counter({edge: n for edge, n in trace.edges().items() if not edge[1].startswith("std::")})
-    wanted = Counter(dict(edges))
-    assert found == wanted, f"too many: {found - wanted}, missing: {wanted - found}"
 
 
 def expect_late(compiler: str, request: pytest.FixtureRequest) -> None:

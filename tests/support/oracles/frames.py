@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
+
+from support.readers.archive import Trace
 
 Edges = Mapping[tuple[str | None, str], int]
 N = 6
@@ -59,3 +62,10 @@ FRAMES: dict[str, Edges] = {
     "exit": MAIN | chain("main", "catcher", *DEEP, "last", n=1),
     "noreturn": MAIN | chain("main", "catcher", *DEEP, "dies", "last", n=1),
 }
+
+
+def holds(trace: Trace, edges: Edges) -> None:
+    """The calls of a trace are these and no others, without those of the C++ library, which -O0 does not inline."""
+    found = Counter({edge: n for edge, n in trace.edges().items() if not edge[1].startswith("std::")})
+    wanted = Counter(dict(edges))
+    assert found == wanted, f"too many: {found - wanted}, missing: {wanted - found}"

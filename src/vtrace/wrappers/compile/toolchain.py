@@ -191,11 +191,18 @@ def _without_sleds(compiler: list[str], args: list[str], version: str) -> str:
     if not (is_clang(version) or is_gcc(version)) or not number or int(number[1]) < (11 if is_clang(version) else 9):
         return "only gcc 9, clang 11 and newer ones write sleds"
     machine = answer([*compiler, "-dumpmachine"]).strip()
-    if not machine.startswith("x86_64-") or machine.endswith("x32"):
-        return f"vtrace has sleds for x86-64, not for {machine or 'this machine'}"
     directory = library_directory()
+    if is_clang(version) and machine.startswith("aarch64-"):
+        return "" if _has_sleds(directory) else f"{os.path.join(directory, HOOKS)} lacks sleds"
+    if not machine.startswith("x86_64-") or machine.endswith("x32"):
+        having = "x86-64 and aarch64" if is_clang(version) else "x86-64"
+        return f"vtrace has sleds for {having}, not for {machine or 'this machine'}"
     missing = next((name for name in (SPECS, SLEDS) if not os.path.exists(os.path.join(directory, name))), None)
     return f"{directory} lacks {missing}" if missing else ""
+
+
+def _has_sleds(directory: str) -> bool:
+    return b"vt_sleds_here" in _content(os.path.join(directory, HOOKS))
 
 
 def library_directory(environ: Mapping[str, str] = os.environ) -> str:
@@ -271,7 +278,7 @@ def hooks_flags(directory: str, words: Sequence[str], inputs: Sequence[str], lan
     their uses in code generated at link time too late to load them; clang's sleds use nothing before they are on."""
     late = any(word.startswith(("-flto", f"-specs={directory}", "-fplugin=")) for word in words)
     flags = ["-Wl,-u,__cyg_profile_func_enter,-u,__cyg_profile_func_exit"] if late else []
-    if way in ("plugin", "hooks", "manual") or not os.path.exists(os.path.join(directory, SLEDS)):
+    if way in ("plugin", "hooks", "manual") or not _has_sleds(directory):
         return flags
     if late or not inputs or _XRAY[1] in words or any(b"xray_instr_map" in _content(path) for path in inputs):
         flags.append("-Wl,-u,vt_sleds_here")
