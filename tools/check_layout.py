@@ -65,7 +65,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "transform": {"io", "io.archive", "io.common", "io.local", "analysis", "analysis.trace"},
     "wrappers.compile": set(),
     "wrappers.mpi_shim": {"wrappers.compile"},
-    "wrappers.launch": {"wrappers.compile", "wrappers.mpi_shim"},
+    "wrappers.launch": {"analysis.derived", "wrappers.compile", "wrappers.mpi_shim"},
     "wrappers": {"wrappers.compile", "wrappers.mpi_shim"},
     "commands": {"io.common", "io.local", "io.archive", "parallel", "symbols", "unify", "unify.model", "unify.discover",
                  "analysis", "analysis.derived", "analysis.questions", "analysis.findings", "analysis.trace", "reports",

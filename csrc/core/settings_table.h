@@ -78,6 +78,8 @@ NUMBER(VT_SAMPLE_SECTIONS, sample_sections, YESNO, 0, 0, 1, NOTHING, "instant-pr
 
 NUMBER(VT_METRICS_INTERVAL, metrics_interval, RATE, 100 * 1000 * 1000, 0, UINT64_MAX, NOTHING, "counters.md",
        "time between two readings of counters of the whole process or node (100ms, 2s), or readings per second", "100ms")
+NUMBER(VT_RUSAGE_INTV, rusage_interval, COUNT, 100, 0, UINT32_MAX, NOTHING, "counters.md",
+       "ms between two readings of VT_RUSAGE by a thread; 0: at each enter and leave, like VT_METRICS")
 
 TEXT(VT_FILE_PREFIX, prefix, 256, PLACE, NOTHING, "",
      "name of the files; a directory before the name is created and replaces VT_PFORM_GDIR",
@@ -106,6 +108,9 @@ TEXT(VT_METRICS_SEP, metrics_separator, 16, WORDS, NOTHING, "counters.md", "char
      ":")
 TEXT(VT_METRICS_AT, metrics_at, 64, WORDS, NOTHING, "counters.md",
      "calls at which counters are read: mpi, openmp, user (regions), threads, io, separated by :", "mpi:openmp:user")
+TEXT(VT_RUSAGE, rusage, 256, WORDS, NOTHING, "counters.md",
+     "counters of getrusage that each thread reads once in VT_RUSAGE_INTV, separated by : (ru_stime:ru_majflt), or all",
+     "none")
 TEXT(VT_START_AFTER, start_after, 256, MOMENT, PART, "recording-less.md",
      "record from here on: seconds (10, 0.5s) or a call of a region (NAME:100)", "the program's start")
 TEXT(VT_STOP_AFTER, stop_after, 256, MOMENT, PART, "",

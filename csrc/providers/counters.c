@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_METRICS: counters of each thread at the enters and leaves of regions. core/counter_groups.c says at which records;
+/* VT_METRICS, VT_RUSAGE: counters of each thread at the enters and leaves of regions. core/counter_groups.c says at which records;
    this file owns the list of counters and their state in each thread. */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -18,32 +18,37 @@
 static const struct vt_provider *const providers[] = {&vt_perf_counters, &vt_usage_counters, &vt_kernel_counters};
 #define PROVIDERS (sizeof providers / sizeof *providers)
 
-/* Counters of one provider and scope, one after the other in `counters`, so that one call reads all of them. */
+/* Counters of one provider with the same readings, one after the other in `counters`, so that one call reads all of
+   them. */
 struct counter_set {
     const struct vt_provider *provider;
-    int by_time; /* 1: read once in VT_METRICS_INTERVAL */
+    enum vt_counter_reading reading;
     unsigned first, n;
 };
-static struct counter_set sets[2 * PROVIDERS];
+static struct counter_set sets[VT_READINGS * PROVIDERS];
 static unsigned nsets;
 
 /* A group: up to VT_GROUP_MOST counters that are read at the same records. */
 struct counter_group {
     uint32_t id;
-    int by_time;
+    enum vt_counter_reading reading;
     unsigned first, n;
 };
 static struct counter_group groups[VT_GROUPS_MOST];
-/* Neither the groups of calls nor those by time need be full. */
-_Static_assert((VT_COUNTERS_MOST + VT_GROUP_MOST - 1) / VT_GROUP_MOST + 1 <= VT_GROUPS_MOST, "room for all groups");
+/* The last group of each kind of reading need not be full. */
+_Static_assert((VT_COUNTERS_MOST + VT_READINGS * (VT_GROUP_MOST - 1)) / VT_GROUP_MOST <= VT_GROUPS_MOST,
+               "room for all groups");
 static unsigned ngroups;
 
 static struct vt_counter counters[VT_COUNTERS_MOST];
 static unsigned ncounters;
-static _Atomic uint64_t due; /* ns: time of the next reading by time; UINT64_MAX: no counter is read by time */
+/* ns: time of the next reading VT_READ_BY_PROCESS; UINT64_MAX: there is none */
+static _Atomic uint64_t due;
+static int has_usage; /* 1: there are counters VT_READ_BY_THREAD */
 
 struct vt_thread_counters {
     int opened; /* 1: the values can be read */
+    uint64_t due; /* ns: time of the next reading VT_READ_BY_THREAD */
     struct vt_provider_state states[PROVIDERS];
     struct vt_thread_counters *next; /* of all threads of the process so far; they are kept */
 };
@@ -70,7 +75,7 @@ static long open_all(struct vt_thread_counters *t, unsigned *failed)
 {
     for (unsigned i = 0; i < nsets; i++) {
         const struct counter_set *s = &sets[i];
-        if (!s->provider->open || s->by_time) continue;
+        if (!s->provider->open || s->reading != VT_READ_AT_CALLS) continue;
         long r = s->provider->open(counters + s->first, s->n, state_of(t, s->provider), failed);
         if (r < 0) {
             *failed += s->first;
@@ -95,6 +100,7 @@ static void begin(struct vt_location *l)
         while (!atomic_compare_exchange_weak(&threads, &t->next, t)) continue;
     }
     l->counters = t;
+    t->due = 0;
     long r = open_all(t, &failed);
     if (r < 0)
         vt_warn("VT_METRICS: the counters of a thread are not recorded: %s: %s", counters[failed].name,
@@ -117,12 +123,21 @@ static void in_child(void)
 
 /* ---- Reading ---- */
 
-/* Returns 1 for one of all threads when VT_METRICS_INTERVAL has passed. */
-static int is_time(void)
+/* Returns the bits of the readings to make now: BY_PROCESS for one of all threads when VT_METRICS_INTERVAL has passed,
+   BY_THREAD when VT_RUSAGE_INTV has. */
+static unsigned readings_now(struct vt_thread_counters *t)
 {
-    uint64_t at = atomic_load_explicit(&due, memory_order_relaxed), now;
-    if (at == UINT64_MAX || (now = vt_clock_ns(CLOCK_MONOTONIC_COARSE)) < at) return 0;
-    return atomic_compare_exchange_strong(&due, &at, now + vt_process.set.metrics_interval);
+    uint64_t at = atomic_load_explicit(&due, memory_order_relaxed);
+    unsigned found = 1u << VT_READ_AT_CALLS;
+    if (at == UINT64_MAX && !has_usage) return found;
+    uint64_t now = vt_clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (now >= at && atomic_compare_exchange_strong(&due, &at, now + vt_process.set.metrics_interval))
+        found |= 1u << VT_READ_BY_PROCESS;
+    if (has_usage && now >= t->due) {
+        t->due = now + vt_process.set.rusage_interval * 1000000;
+        found |= 1u << VT_READ_BY_THREAD;
+    }
+    return found;
 }
 
 static unsigned read_counters(struct vt_location *l, uint64_t words[VT_GROUP_WORDS])
@@ -131,10 +146,10 @@ static unsigned read_counters(struct vt_location *l, uint64_t words[VT_GROUP_WOR
     struct vt_thread_counters *t = l->counters;
     unsigned used = 0;
     if (!t || !t->opened) return 0;
-    int by_time = is_time();
+    unsigned now = readings_now(t);
     for (unsigned i = 0; i < nsets; i++) {
         const struct counter_set *s = &sets[i];
-        if (s->by_time && !by_time) continue;
+        if (!(now >> s->reading & 1)) continue;
         long r = s->provider->read(counters + s->first, s->n, state_of(t, s->provider), values + s->first);
         if (r >= 0) continue;
         vt_warn("VT_METRICS: counters cannot be read any more: %s: %s; those of this thread end here",
@@ -143,7 +158,7 @@ static unsigned read_counters(struct vt_location *l, uint64_t words[VT_GROUP_WOR
         return 0;
     }
     for (unsigned i = 0; i < ngroups; i++) {
-        if (groups[i].by_time && !by_time) continue;
+        if (!(now >> groups[i].reading & 1)) continue;
         uint64_t *word = words + used;
         memset(word, 0, (VT_GROUP_MOST + 1) * sizeof *word);
         word[0] = VT_HEAD(VT_K_METRIC_GROUP, VT_GROUP_MOST, groups[i].id);
@@ -213,22 +228,31 @@ static const char *unknown(const char *name, size_t length, char *into, size_t b
     return vt_near_tell(&near, "counter", into, bytes);
 }
 
-/* most: number of counters up to which there is room. */
-static void add(const char *name, size_t length, unsigned most)
+static enum vt_counter_reading reading_of(const struct vt_counter *c, int is_usage)
+{
+    if (c->scope != VT_SCOPE_THREAD) return VT_READ_BY_PROCESS;
+    return is_usage && vt_process.set.rusage_interval ? VT_READ_BY_THREAD : VT_READ_AT_CALLS;
+}
+
+/* setting: VT_METRICS or VT_RUSAGE, which has the name. most: number of counters up to which there is room. */
+static void add(const char *setting, const char *name, size_t length, unsigned most)
 {
     struct vt_counter found;
     char text[512];
     const char *reason = "";
+    int is_usage = !strcmp(setting, "VT_RUSAGE");
     if (has(name, length)) return;
     if (ncounters >= most) reason = "there is no room for more counters";
     else if (!find(name, length, &found)) reason = unknown(name, length, text, sizeof text);
+    else if (is_usage && found.provider != &vt_usage_counters) reason = "no counter of getrusage: set VT_METRICS";
     else if (found.scope == VT_SCOPE_NODE && !is_first_of_node()) return;
     else if (!(reason = why_not(&found))) {
+        found.reading = reading_of(&found, is_usage);
         counters[ncounters++] = found;
         return;
     }
     if (vt_process.set.speaks)
-        vt_say(1, "VT_METRICS: %.*s is not recorded: %s", (int)(length < 100 ? length : 100), name, reason);
+        vt_say(1, "%s: %.*s is not recorded: %s", setting, (int)(length < 100 ? length : 100), name, reason);
 }
 
 /* The events of the processor need two more counters. */
@@ -236,39 +260,47 @@ static void add_times(void)
 {
     for (unsigned i = 0; i < ncounters; i++)
         if (counters[i].provider == &vt_perf_counters && !vt_perf_is_of_kernel(&counters[i].event)) {
-            add("time-enabled", strlen("time-enabled"), VT_COUNTERS_MOST);
-            add("time-running", strlen("time-running"), VT_COUNTERS_MOST);
+            add("VT_METRICS", "time-enabled", strlen("time-enabled"), VT_COUNTERS_MOST);
+            add("VT_METRICS", "time-running", strlen("time-running"), VT_COUNTERS_MOST);
             return;
         }
 }
 
-static void read_names(void)
+static void read_names(const char *setting, const char *names, const char *separators)
 {
-    const char *separators = *vt_process.set.metrics_separator ? vt_process.set.metrics_separator : ":";
-    for (const char *at = vt_process.set.metrics; *at;) {
+    for (const char *at = names; *at;) {
         size_t length = strcspn(at, separators);
-        if (length) add(at, length, VT_COUNTERS_MOST - VT_COUNTERS_ADDED);
+        if (length) add(setting, at, length, VT_COUNTERS_MOST - VT_COUNTERS_ADDED);
         at += length + (at[length] != 0);
     }
+}
+
+static void read_settings(void)
+{
+    static struct vt_counter member;
+    const char *separators = *vt_process.set.metrics_separator ? vt_process.set.metrics_separator : ":";
+    read_names("VT_METRICS", vt_process.set.metrics, separators);
     add_times();
+    if (strcmp(vt_process.set.rusage, "all")) read_names("VT_RUSAGE", vt_process.set.rusage, ":");
+    else
+        for (unsigned i = 0; vt_usage_counters.list(i, &member); i++)
+            add("VT_RUSAGE", member.name, strlen(member.name), VT_COUNTERS_MOST);
 }
 
 /* ---- Start ---- */
 
-static int is_by_time(const struct vt_counter *c) { return c->scope != VT_SCOPE_THREAD; }
-
-/* Sorts the counters: those of each thread first, and by provider; the order of VT_METRICS within. */
+/* Sorts the counters by reading, those of calls first, and by provider; the order of the settings within. */
 static void make_sets(void)
 {
     static struct vt_counter sorted[VT_COUNTERS_MOST];
     unsigned n = 0;
     nsets = 0;
-    for (int by_time = 0; by_time < 2; by_time++)
+    for (int reading = 0; reading < VT_READINGS; reading++)
         for (size_t p = 0; p < PROVIDERS; p++) {
             struct counter_set *s = &sets[nsets];
-            *s = (struct counter_set){providers[p], by_time, n, 0};
+            *s = (struct counter_set){providers[p], reading, n, 0};
             for (unsigned i = 0; i < ncounters; i++)
-                if (counters[i].provider == providers[p] && is_by_time(&counters[i]) == by_time)
+                if (counters[i].provider == providers[p] && (int)counters[i].reading == reading)
                     sorted[n++] = counters[i];
             s->n = n - s->first;
             nsets += s->n > 0;
@@ -281,9 +313,9 @@ static void make_groups(void)
     ngroups = 0;
     for (unsigned i = 0; i < ncounters; i++) {
         struct counter_group *g = ngroups ? &groups[ngroups - 1] : NULL;
-        if (!g || g->n == VT_GROUP_MOST || g->by_time != is_by_time(&counters[i])) {
+        if (!g || g->n == VT_GROUP_MOST || g->reading != counters[i].reading) {
             g = &groups[ngroups++];
-            *g = (struct counter_group){0, is_by_time(&counters[i]), i, 0};
+            *g = (struct counter_group){0, counters[i].reading, i, 0};
         }
         g->n++;
     }
@@ -306,7 +338,7 @@ static void define(struct vt_location *l, struct counter_group *g)
     for (unsigned i = 0; i < g->n; i++) vt_mp_str(&m, c[i].meaning);
     for (unsigned i = 0; i < g->n; i++) modes[i] = c[i].mode;
     vt_mp_strn(&m, modes, g->n);
-    vt_mp_bool(&m, !g->by_time);
+    vt_mp_bool(&m, g->reading == VT_READ_AT_CALLS);
     vt_define_end(l, &m);
 }
 
@@ -326,22 +358,31 @@ static void fit(struct vt_location *l)
     atomic_store(&threads, l->counters);
 }
 
+static int is_set(const char *name)
+{
+    const char *text = getenv(name);
+    return text && *text;
+}
+
 /* Starts recording before the program's own code runs. VTRACE_LISTS: a command of vtrace lists the settings. */
 __attribute__((constructor)) static void start(void)
 {
-    const char *text = getenv("VT_METRICS"), *wrong = NULL;
+    const char *wrong = NULL;
     size_t length;
-    if (!text || !*text || getenv("VTRACE_LISTS")) return;
+    if ((!is_set("VT_METRICS") && !is_set("VT_RUSAGE")) || getenv("VTRACE_LISTS")) return;
     int saved = errno;
     struct vt_location *l = vt_location_of_thread(0);
     if (l) {
-        read_names();
+        read_settings();
         fit(l);
     }
     if (l && ncounters) {
         make_groups();
-        for (unsigned i = 0; i < ngroups; i++) define(l, &groups[i]);
-        if (!groups[ngroups - 1].by_time) atomic_store(&due, UINT64_MAX);
+        for (unsigned i = 0; i < ngroups; i++) {
+            define(l, &groups[i]);
+            has_usage |= groups[i].reading == VT_READ_BY_THREAD;
+        }
+        if (groups[ngroups - 1].reading != VT_READ_BY_PROCESS) atomic_store(&due, UINT64_MAX);
         vt_on_threads(&follower);
         pthread_atfork(NULL, NULL, in_child);
         length = vt_groups_start(read_counters, vt_process.set.metrics_at, &wrong);

@@ -15,10 +15,15 @@
    node, read at most once in VT_METRICS_INTERVAL, of a node by one process. */
 enum vt_counter_scope { VT_SCOPE_THREAD, VT_SCOPE_PROCESS, VT_SCOPE_NODE };
 
-/* A counter. mode: of METRIC in format.h. number, event: for its provider. */
+/* When counters are read: AT_CALLS: at each enter and leave; BY_THREAD: by each thread once in VT_RUSAGE_INTV;
+   BY_PROCESS: by one thread once in VT_METRICS_INTERVAL. */
+enum vt_counter_reading { VT_READ_AT_CALLS, VT_READ_BY_THREAD, VT_READ_BY_PROCESS, VT_READINGS };
+
+/* A counter. mode: of METRIC in format.h. number, event: for its provider. reading: by counters.c. */
 struct vt_counter {
     const struct vt_provider *provider;
     enum vt_counter_scope scope;
+    enum vt_counter_reading reading;
     char mode;
     const char *unit, *meaning;
     uint32_t number;
@@ -33,7 +38,7 @@ struct vt_provider_state {
     uint64_t ids[VT_COUNTERS_MOST]; /* of the descriptors, for the kernel */
 };
 
-/* find: looks a name up, which need not end with 0; fills all members of *found but provider and name; returns 0 for an
+/* find: looks a name up, which need not end with 0; fills all members of *found but provider, reading and name; returns 0 for an
    unknown name.
    open: opens n counters for the calling thread; NULL: not needed. Returns 0, or -errno for counters[*failed].
    read: stores a value for each counter. Returns 0, or -errno.

@@ -74,7 +74,9 @@ TYPED = {
     ("counters.md", "vtrace profile heat2d --metrics page-faults,ru_utime"): Typed(
         COUNTED, ("Functions by page-faults", "Call paths by page-faults", "MPI_Init"),
     ),
-    ("counters.md", "$ cat my.events"): Typed(f"{COUNTED}; {MY_EVENTS}", ("Functions by FAULTS_PER_MS", "MPI_Init")),
+    ("counters.md", "$ cat my.events"): Typed(
+        f"cp $DOCS/heat2d .; {MY_EVENTS}", ("Functions by FAULTS_PER_MS", "MPI_Init"),
+    ),
     ("counters.md", "# flops.events"): Typed(
         kind="flops.events", after="vtrace counters --file flops.events --check; vtrace counters --file flops.events",
         expect=("2 events, 0 errors, 0 warnings", "operations in double"),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 from pathlib import Path
@@ -36,7 +35,7 @@ Examples:
     "path",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A file of derived events in PAPI's syntax [default: the value of PAPI_USER_EVENTS_FILE].",
+    help="A file of derived events in PAPI's syntax [default: vtrace's own files and PAPI_USER_EVENTS_FILE].",
 )
 @click.option("--check", is_flag=True, help="Print each error of FILE; exit code 1 if there are errors.")
 @click.option("--eval", "evaluated", metavar="NAME", help="Print the value of event NAME for the values of its bases.")
@@ -58,33 +57,34 @@ def command(
     event, cpu_max_mhz=VALUE the clock rate in MHz. The machine need not be the PMU's.
     """
     from vtrace.analysis.derived.event_file import read_events
+    from vtrace.analysis.derived.known_events import known_files
 
     if sum((check, evaluated is not None, expanded is not None)) > 1:
         raise UsageError("--check, --eval and --expand exclude each other", "give one of them")
     if values and evaluated is None:
         raise UsageError(f"unexpected argument {values[0]}", "BASE=VALUE belongs to --eval NAME")
     wanted = check or evaluated is not None or expanded is not None or pmu is not None
-    path = path or Path(os.environ.get("PAPI_USER_EVENTS_FILE") or "")
-    if not path.name and not wanted:
+    users = os.environ.get("PAPI_USER_EVENTS_FILE") or ""
+    if not path and not users and not wanted:
         _list_machine(as_json)
         return 0
-    if not path.name:
-        raise UsageError("no file of derived events given", "give --file FILE, or set PAPI_USER_EVENTS_FILE")
-    numbers = dict(map(_base, values))
-    file = read_events(path)
     if check:
-        return _check(file)
+        if not path and not users:
+            raise UsageError("no file of derived events given", "give --file FILE, or set PAPI_USER_EVENTS_FILE")
+        return _check(read_events(path or Path(users)))
+    numbers = dict(map(_base, values))
+    files = [read_events(path)] if path else known_files(users)
     console = Console("vtrace", NORMAL)
-    for problem in file.errors:
-        console.warn(plain(f"{path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
+    for file in files:
+        for problem in file.errors:
+            console.warn(plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
     if evaluated is not None:
-        _evaluate(file, evaluated, pmu, numbers, console)
+        _evaluate(files, evaluated, pmu, numbers, console)
     elif expanded is not None:
-        events = _event_set(file, expanded, pmu)
-        for native in events.natives(expanded):
+        for native in _event_set(files, expanded, pmu).natives(expanded):
             click.echo(plain(native))
     else:
-        _list(file, pmu, as_json)
+        _list(files, pmu, as_json)
     return 0
 
 
@@ -156,37 +156,37 @@ def _check(file: EventFile) -> int:
     return 1 if errors else 0
 
 
-def _event_set(file: EventFile, name: str, pmu: str | None) -> EventSet:
+def _event_set(files: list[EventFile], name: str, pmu: str | None) -> EventSet:
     """The events for name and PMU. Raises VtraceError."""
-    from vtrace.analysis.derived.event_set import Circle, EventSet
+    from vtrace.analysis.derived.event_set import Circle
+    from vtrace.analysis.derived.known_events import chosen_events, near
 
-    pmus = {known: None for section in file.sections for known in section.pmus}
+    sections = [section for file in files for section in file.sections]
+    pmus = {known: None for section in sections for known in section.pmus}
+    path = files[0].path if len(files) == 1 else "derived events"
     if pmu is not None and pmu not in pmus:
-        raise VtraceError(f"{file.path}: no CPU line names {pmu}", _near(pmu, list(pmus)))
-    if pmu is None:
-        section = next((section for section in file.sections if name in section.events), None)
-        pmu = section.pmus[0] if section is not None and section.pmus else None
-    events = EventSet([file], pmu)
+        raise VtraceError(f"{path}: no CPU line names {pmu}", near(pmu, pmus))
+    events = chosen_events(files, [name], pmu)
     if name not in events.events:
-        names = {event: None for section in file.sections for event in section.events}
+        names = {event: None for section in sections for event in section.events}
         where = f" for {pmu}" if pmu is not None and name in names else ""
-        raise VtraceError(f"{file.path}: no event {name}{where}", _near(name, list(events.events or names)))
+        if len(files) > 1 and not os.environ.get("PAPI_USER_EVENTS_FILE"):
+            hint = near(name, names) or "give --file FILE, or set PAPI_USER_EVENTS_FILE"
+            raise UsageError(f"no derived event {name}{where}", hint)
+        raise VtraceError(f"{path}: no event {name}{where}", near(name, events.events or names))
     try:
         events.order(name)
     except Circle as circle:
-        raise VtraceError(f"{file.path}: {name} is defined by itself: {circle}") from None
+        raise VtraceError(f"{path}: {name} is defined by itself: {circle}") from None
     return events
 
 
-def _near(name: str, names: list[str]) -> str | None:
-    close = difflib.get_close_matches(name, names, 3)
-    return f"did you mean {' or '.join(close)}?" if close else None
-
-
-def _evaluate(file: EventFile, name: str, pmu: str | None, numbers: dict[str, int | float], console: Console) -> None:
+def _evaluate(
+    files: list[EventFile], name: str, pmu: str | None, numbers: dict[str, int | float], console: Console
+) -> None:
     from vtrace.analysis.derived.event_set import CLOCK_RATE
 
-    events = _event_set(file, name, pmu)
+    events = _event_set(files, name, pmu)
     used = {CLOCK_RATE, *(base for event in events.order(name) for base in event.bases)}
     for base in numbers:
         if base not in used:
@@ -197,7 +197,7 @@ def _evaluate(file: EventFile, name: str, pmu: str | None, numbers: dict[str, in
     click.echo(str(value))
 
 
-def _list(file: EventFile, pmu: str | None, as_json: bool) -> None:
+def _list(files: list[EventFile], pmu: str | None, as_json: bool) -> None:
     rows = [
         {
             "name": event.name,
@@ -207,6 +207,7 @@ def _list(file: EventFile, pmu: str | None, as_json: bool) -> None:
             "description": event.texts.get("LDESC") or event.texts.get("SDESC") or event.texts.get("NOTE") or "",
             "line": event.line,
         }
+        for file in files
         for section in file.sections
         if pmu is None or pmu in section.pmus
         for event in section.events.values()

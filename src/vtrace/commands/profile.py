@@ -131,8 +131,7 @@ def _check(
 def _metrics(
     trace: Trace, part: Selection, patterns: Patterns, by: str, metrics: str, events: Path | None, most: int | None
 ) -> Sheet:
-    from vtrace.analysis.derived.event_file import read_events
-    from vtrace.analysis.derived.event_set import EventSet, of_names
+    from vtrace.analysis.derived.known_events import chosen_events, known_files, recorded_pmu
     from vtrace.reports import metric_sheets
     from vtrace.wrappers.launch.counter_names import split_names
 
@@ -144,11 +143,11 @@ def _metrics(
         raise UsageError(f"--metrics has no rows by {by}", f"give --by {', '.join(metric_sheets.UNITS)}")
     if patterns.of("class") or patterns.of("path"):
         raise UsageError("--metrics cannot --select a class or path", "select a region or location")
-    path = events or Path(os.environ.get("PAPI_USER_EVENTS_FILE") or "")
-    file = read_events(path) if path.name else None
-    for problem in file.errors if file else ():
-        console.warn(plain(f"{path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
-    known = of_names(file, wanted) if file else EventSet([], None)
+    files = known_files(events or os.environ.get("PAPI_USER_EVENTS_FILE"))
+    for file in files:
+        for problem in file.errors:
+            console.warn(plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
+    known = chosen_events(files, wanted, recorded_pmu(trace.metrics["name"].tolist(), files))
     numbers = metric_sheets.read(trace, part, by, patterns, wanted, known)
     for note in numbers.notes:
         console.warn(note)

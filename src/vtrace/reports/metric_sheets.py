@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from vtrace.analysis.derived.event_set import EventSet
+from vtrace.analysis.derived.known_events import unqualified
 from vtrace.analysis.questions.increases import Increases, Path, is_count
 from vtrace.analysis.questions.metrics import heap_metrics
 from vtrace.analysis.questions.timeline_data import location_names, process_names
@@ -72,7 +73,8 @@ def read(
 
 def _rows(trace: Trace, wanted: Sequence[str], events: EventSet) -> dict[str, int]:
     """The rows of the metrics that the wanted names need."""
-    known = {name: row for row, name in enumerate(trace.metrics["name"].tolist())}
+    names = trace.metrics["name"].tolist()
+    known = {unqualified(name): row for row, name in enumerate(names)} | {name: row for row, name in enumerate(names)}
     modes = trace.metrics["mode"].tolist()
     found: dict[str, int] = {}
     for name in wanted:

@@ -94,13 +94,6 @@ class EventSet:
         return values[name]
 
 
-def of_names(file: EventFile, names: Sequence[str]) -> EventSet:
-    """The events for the PMU of the first section that defines one of the names."""
-    sections = (section for section in file.sections if section.events.keys() & {*names})
-    section = next(sections, None)
-    return EventSet([file], section.pmus[0] if section is not None and section.pmus else None)
-
-
 def _uses_clock(event: DerivedEvent) -> bool:
     return event.type.endswith("_PS") or (event.formula is not None and event.formula.uses_clock)
 

@@ -12,6 +12,7 @@ _LIBRARY = "libpfm.so.4"
 _SUCCESS = 0
 _MOST_PMUS = 4096
 _ALL_LEVELS = 0xF
+_CORE = 1  # PFM_PMU_TYPE_CORE
 _RAW_ENCODING = 0  # PFM_OS_NONE: the encoding without perf_event_open's structure
 
 
@@ -22,7 +23,10 @@ class _PmuInfo(ctypes.Structure):
         ("name", ctypes.c_char_p),
         ("description", ctypes.c_char_p),
         ("size", ctypes.c_size_t),
-        ("numbers", ctypes.c_int * 8),
+        ("number", ctypes.c_int),
+        ("type", ctypes.c_int),
+        ("numbers", ctypes.c_int * 5),
+        ("is_present", ctypes.c_uint, 1),
     )
 
 
@@ -39,7 +43,8 @@ class _Encoding(ctypes.Structure):
 
 
 class PfmNames:
-    """Names of PMUs and native events of libpfm4. Raises OSError if the library is not installed."""
+    """Names of PMUs and native events of libpfm4. present: the PMUs of this machine's processors. Raises OSError if the
+    library is not installed."""
 
     def __init__(self) -> None:
         # libpfm4 reads the variable when it initialises: only then it knows PMUs of other processors.
@@ -50,6 +55,7 @@ class PfmNames:
         self.library.pfm_get_os_event_encoding.argtypes = [
             ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.POINTER(_Encoding),
         ]  # fmt: skip
+        self.present: list[str] = []
         self.pmus = frozenset(self._pmus())
         self.has = cache(self._has)
 
@@ -58,7 +64,10 @@ class PfmNames:
         for number in range(_MOST_PMUS):
             info.size = ctypes.sizeof(_PmuInfo)
             if self.library.pfm_get_pmu_info(number, ctypes.byref(info)) == _SUCCESS and info.name:
-                yield info.name.decode()
+                name = info.name.decode()
+                if info.is_present and info.type == _CORE:
+                    self.present.append(name)
+                yield name
 
     def _has(self, pmu: str, event: str) -> bool:
         """Whether the PMU has the event with its masks."""

@@ -19,8 +19,7 @@ def split_names(text: str) -> list[str]:
     return [name for name in names if name]
 
 
-def settings_of(text: str) -> dict[str, str]:
-    """VT_METRICS and VT_METRICS_SEP for a list with commas."""
-    names = split_names(text)
+def settings_of(names: list[str]) -> dict[str, str]:
+    """VT_METRICS and VT_METRICS_SEP for names."""
     separator = next(one for one in _SEPARATORS if not any(one in name for name in names))
     return {"VT_METRICS": separator.join(names), "VT_METRICS_SEP": separator}

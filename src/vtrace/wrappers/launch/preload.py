@@ -16,7 +16,7 @@ from vtrace.wrappers.compile.cache import cache_directory
 from vtrace.wrappers.launch import mpi_library, uses
 from vtrace.wrappers.launch import program as programs
 from vtrace.wrappers.launch.choices import SAMPLE_CLOCKS, SWITCHES, Choices
-from vtrace.wrappers.launch.counter_names import settings_of
+from vtrace.wrappers.launch.counter_names import settings_of, split_names
 from vtrace.wrappers.launch.program import Elf, Program
 from vtrace.yes_no import NO, YES
 
@@ -65,6 +65,8 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
     program = programs.find(words, start.environ, start.directory)
     made = Plan(program.words)
     _set_settings(made, chosen)
+    if chosen.counters:
+        _set_counters(made, chosen.counters, start.environ)
     _set_names(made, program, chosen, start.environ)
     elf = programs.read_elf(program.executable)
     if elf is None and not os.access(program.executable, os.R_OK):
@@ -115,8 +117,18 @@ def _set_settings(made: Plan, chosen: Choices) -> None:
         if not rate:
             raise UsageError(f"--sample-clock={clock} needs --sample", f"vtrace run --sample --sample-clock={clock}")
         made.changes["VT_SAMPLE_CLOCK"] = clock
-    if chosen.counters:
-        made.changes |= settings_of(chosen.counters)
+
+
+def _set_counters(made: Plan, text: str, environ: Mapping[str, str]) -> None:
+    """Sets VT_METRICS to the native events of the counters, since the runtime knows no derived ones."""
+    from vtrace.analysis.derived.known_events import known_files, natives
+
+    files = known_files(environ.get("PAPI_USER_EVENTS_FILE"))
+    for file in files:
+        made.warnings += [f"{file.path}:{one.line}:{one.column}: {one.text}: line left out" for one in file.errors]
+    names, problems = natives(split_names(text), files)
+    made.warnings += [f"--counters: {problem}" for problem in problems]
+    made.changes |= settings_of(names)
 
 
 def _is_rate(text: str) -> bool:

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The derived events that all commands know: those of vtrace's own files, then those of the user's file."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+from vtrace.analysis.derived.event_file import EventFile, read_events
+from vtrace.analysis.derived.event_set import Circle, EventSet
+from vtrace.analysis.derived.pfm_names import PfmNames
+
+SHIPPED = Path(__file__).with_name("files")
+"""Directory of vtrace's own files."""
+_PMU_END = "::"
+
+
+def known_files(path: str | Path | None) -> list[EventFile]:
+    """vtrace's own files, then the user's, whose events take precedence; None or "": there is none.
+
+    Raises VtraceError."""
+    own = sorted(SHIPPED.glob("*.events"))
+    return [read_events(one) for one in ([*own, Path(path)] if path else own)]
+
+
+def pmus_of(files: Sequence[EventFile], name: str) -> list[str]:
+    """The PMUs for which the files define an event; empty: none, or all PMUs."""
+    sections = [section for file in files for section in file.sections if name in section.events]
+    return [] if not all(section.pmus for section in sections) else [pmu for one in sections for pmu in one.pmus]
+
+
+def unqualified(name: str) -> str:
+    """A native event without libpfm4's name of the PMU before it."""
+    return name.partition(_PMU_END)[2] if _PMU_END in name and not name.startswith("/") else name
+
+
+def recorded_pmu(metrics: Iterable[str], files: Sequence[EventFile]) -> str | None:
+    """The PMU of a trace: the first one of the files that stands before the name of a metric."""
+    pmus = {pmu for file in files for section in file.sections for pmu in section.pmus}
+    before = (name.partition(_PMU_END)[0] for name in metrics if _PMU_END in name)
+    return next((pmu for pmu in before if pmu in pmus), None)
+
+
+def chosen_events(files: Sequence[EventFile], names: Collection[str], pmu: str | None) -> EventSet:
+    """The events for a PMU; None: for the PMU of the first section that defines one of the names."""
+    if pmu is None:
+        sections = [section for file in files for section in file.sections if section.events.keys() & {*names}]
+        pmu = next((section.pmus[0] for section in sections if section.pmus), None)
+    return EventSet(files, pmu)
+
+
+def natives(names: Sequence[str], files: Sequence[EventFile]) -> tuple[list[str], list[str]]:
+    """The native events of counters, each once, and a line for each derived event that this machine cannot count.
+
+    Events of the processor get libpfm4's name of the PMU, so that a reader of the trace knows which formulas hold."""
+    if not any(name in section.events for name in names for file in files for section in file.sections):
+        return [*dict.fromkeys(names)], []
+    pfm = _pfm()
+    known = {pmu for file in files for section in file.sections for pmu in section.pmus}
+    pmu = next((one for one in (pfm.present if pfm else ()) if one in known), None)
+    events = EventSet(files, pmu)
+    found: dict[str, None] = {}
+    problems = []
+    for name in names:
+        if name in events.events:
+            try:
+                found |= {_qualified(native, pmu, pfm): None for native in events.natives(name)}
+            except Circle as circle:
+                problems.append(f"{name} is defined by itself: {circle}")
+        elif pmus := pmus_of(files, name):
+            problems.append(f"{name} is defined for {_some(pmus)} only, not for the processor of this machine")
+        else:
+            found[name] = None
+    return [*found], problems
+
+
+def near(name: str, names: Iterable[str]) -> str | None:
+    """A hint with names like an unknown one."""
+    close = difflib.get_close_matches(name, [*names], 3)
+    return f"did you mean {' or '.join(close)}?" if close else None
+
+
+def _pfm() -> PfmNames | None:
+    try:
+        return PfmNames()
+    except OSError:
+        return None
+
+
+def _qualified(native: str, pmu: str | None, pfm: PfmNames | None) -> str:
+    known = pmu is not None and pfm is not None and _PMU_END not in native and pfm.has(pmu, native)
+    return f"{pmu}{_PMU_END}{native}" if known else native
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
