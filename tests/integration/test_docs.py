@@ -84,6 +84,9 @@ TYPED = {
     ("counters.md", "vtrace counters --file flops.events --check"): Typed(
         f"printf '{FLOPS}' > flops.events", ("1080", "FP_ARITH:256B_PACKED_DOUBLE\nPAPI_TOT_CYC\n")
     ),
+    ("counters.md", "vtrace counters --cpu icx"): Typed(
+        "true", ("Frontend_Bound", "66.66666666666666", "IDQ_UOPS_NOT_DELIVERED:CORE"),
+    ),
     ("counters.md", "vtrace counters"): Typed("true", ("task-clock", "ref-cycles")),
     ("diagnose.md", "vtrace diagnose heat"): Typed(
         UNIFIED + "; mv heat2d.trace heat.trace", ("wait", "no I/O was recorded", '"share":'),
