@@ -268,6 +268,8 @@ NOT_TYPED = {
      "csrc/core, funwrap, mpiwrap"): "a drawing",
     ("clocks.md", "mpiexec -n 64 ./heat                 # on 4 nodes: their clocks are compared at MPI_Init and"
      " MPI_Finalize"): "wants four nodes",
+    ("counters.md", "vtrace run --counters topdown mpiexec -n 4 ./heat2d"):
+        "wants counters of the processor; tests/integration/test_topdown.py",
     ("cut.md", "cut  1.2 s to 1.8 s of 3 s of heat2d.trace, 2 of 4 locations, 12 halves of messages and operations left"
      " out"): "output",
     ("conformance.md", "apt-get source mpich                                    # wants a deb-src entry in the sources"

@@ -44,7 +44,8 @@ _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max",
 @click.option(
     "--metrics",
     metavar="NAME[,NAME...]",
-    help="Instead of times: increases of counters, or values derived from them; the first is sorted by.",
+    help="Instead of times: increases of counters, or values derived from them; the first is sorted by. topdown: where "
+    "the processor lost its slots.",
 )
 @click.option(
     "--events", metavar="FILE", type=click.Path(path_type=Path), help="File of derived events [PAPI_USER_EVENTS_FILE].",
@@ -86,7 +87,7 @@ def command(
     most = None if as_json or as_csv else top
     if metrics is not None:
         trace, part = opened_part(archives[0])
-        _print_metrics(_metrics(trace, part, patterns, by, metrics, events, most), trace, part, as_json, as_csv)
+        _print_metrics(trace, part, patterns, by, metrics, events, most, as_json, as_csv)
         return
     unit = "line" if file else by
     every = [profile_sheets.read(*opened_part(archive), unit, patterns) for archive in archives]
@@ -128,17 +129,21 @@ def _check(
             raise UsageError(f"{option} with several archives", "give one archive")
 
 
-def _metrics(
-    trace: Trace, part: Selection, patterns: Patterns, by: str, metrics: str, events: Path | None, most: int | None
-) -> Sheet:
+def _print_metrics(
+    trace: Trace, part: Selection, patterns: Patterns, by: str, metrics: str, events: Path | None, most: int | None,
+    as_json: bool, as_csv: bool,
+) -> None:  # fmt: skip
     from vtrace.analysis.derived.known_events import chosen_events, known_files, recorded_pmu
-    from vtrace.reports import metric_sheets
+    from vtrace.analysis.derived.topdown import NAME, SLOTS
+    from vtrace.reports import metric_sheets, topdown_sheets
     from vtrace.wrappers.launch.counter_names import split_names
 
     console = Console("vtrace", environment_level("vtrace"))
     wanted = split_names(metrics)
     if not wanted:
         raise UsageError("--metrics has no name", "give --metrics NAME")
+    if NAME in wanted and len(wanted) > 1:
+        raise UsageError(f"--metrics {NAME} stands alone", f"give --metrics {NAME}")
     if by not in metric_sheets.UNITS:
         raise UsageError(f"--metrics has no rows by {by}", f"give --by {', '.join(metric_sheets.UNITS)}")
     if patterns.of("class") or patterns.of("path"):
@@ -147,20 +152,28 @@ def _metrics(
     for file in files:
         for problem in file.errors:
             console.warn(plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
-    known = chosen_events(files, wanted, recorded_pmu(trace.metrics["name"].tolist(), files))
-    numbers = metric_sheets.read(trace, part, by, patterns, wanted, known)
-    for note in numbers.notes:
+    pmu = recorded_pmu(trace.metrics["name"].tolist(), files)
+    if wanted == [NAME]:
+        known = chosen_events(files, [SLOTS] if pmu else [], pmu)
+        made, findings, notes = topdown_sheets.read(trace, part, by, patterns, known, most)
+    else:
+        numbers = metric_sheets.read(trace, part, by, patterns, wanted, chosen_events(files, wanted, pmu))
+        made, findings, notes = metric_sheets.sheet(numbers, most), [], numbers.notes
+    for note in notes:
         console.warn(note)
-    return metric_sheets.sheet(numbers, most)
+    _print_sheet(made, [finding.told() for finding in findings], trace, part, as_json, as_csv)
 
 
-def _print_metrics(made: Sheet, trace: Trace, part: Selection, as_json: bool, as_csv: bool) -> None:
+def _print_sheet(
+    made: Sheet, findings: list[dict[str, Any]], trace: Trace, part: Selection, as_json: bool, as_csv: bool
+) -> None:
     from vtrace.reports import metric_sheets, sheet
 
     caveats = trace.caveats(**part.of_recording())
     if as_json:
         about = {"caveats": [*stale_lines(trace), *caveats], "archive": str(trace.path), "by": made.columns[0].key}
-        click.echo(json_text({**about, **sheet.data([made])}, indent=1))
+        more = {"findings": findings} if made.name == "topdown" else {}
+        click.echo(json_text({**about, **sheet.data([made]), **more}, indent=1))
     elif as_csv:
         warn_of_caveats(Console("vtrace", environment_level("vtrace")), trace, part)
         click.echo(sheet.csv_text([made]), nl=False)

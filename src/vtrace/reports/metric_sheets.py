@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 UNITS = ("function", "callpath", "rank", "thread")
 OUTSIDE = "(outside)"
 _Sums = dict[Any, dict[str, float]]
-_TITLES = {"function": "Functions", "callpath": "Call paths", "rank": "Ranks", "thread": "Threads"}
+TITLES = {"function": "Functions", "callpath": "Call paths", "rank": "Ranks", "thread": "Threads"}
 
 
 @dataclass
@@ -139,7 +139,7 @@ def sheet(numbers: MetricNumbers, most: int | None = None) -> Sheet:
         head = f"{name} ({unit})" if unit not in ("", "#") else name
         columns.append(Column(name, head))
         columns += [Column(f"{name}:inclusive", "with calls")] if both else []
-    made = Sheet("metrics", f"{_TITLES[by]} by {first}", columns, rows)
+    made = Sheet("metrics", f"{TITLES[by]} by {first}", columns, rows)
     if len(order) > len(rows):
         made.notes.append(f"the first {len(rows):,} of {len(order):,}: --top shows more, all with --json or --csv")
     return made
@@ -153,7 +153,7 @@ def shown(made: Sheet) -> Sheet:
     """The table for people: the name of a row, which may be long, comes last."""
     name = made.columns[0]
     columns = [*made.columns[1:], Column(name.key, name.key, name.kind)]
-    return Sheet(made.name, made.title, columns, made.rows, notes=made.notes)
+    return Sheet(made.name, made.title, columns, made.rows, made.shown, notes=made.notes)
 
 
 def counters_of(trace: Trace) -> list[int]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from vtrace.analysis.derived.event_file import EventFile, read_events
 from vtrace.analysis.derived.event_set import Circle, EventSet
 from vtrace.analysis.derived.pfm_names import PfmNames
+from vtrace.analysis.derived.topdown import NAME, SLOTS, TREE
 
 SHIPPED = Path(__file__).with_name("files")
 """Directory of vtrace's own files."""
@@ -54,7 +55,9 @@ def natives(names: Sequence[str], files: Sequence[EventFile]) -> tuple[list[str]
     """The native events of counters, each once, and a line for each derived event that this machine cannot count.
 
     Events of the processor get libpfm4's name of the PMU, so that a reader of the trace knows which formulas hold."""
-    if not any(name in section.events for name in names for file in files for section in file.sections):
+    if NAME not in names and not any(
+        name in section.events for name in names for file in files for section in file.sections
+    ):
         return [*dict.fromkeys(names)], []
     pfm = _pfm()
     known = {pmu for file in files for section in file.sections for pmu in section.pmus}
@@ -62,7 +65,7 @@ def natives(names: Sequence[str], files: Sequence[EventFile]) -> tuple[list[str]
     events = EventSet(files, pmu)
     found: dict[str, None] = {}
     problems = []
-    for name in names:
+    for name in _with_tree(names, events):
         if name in events.events:
             try:
                 found |= {_qualified(native, pmu, pfm): None for native in events.natives(name)}
@@ -70,9 +73,17 @@ def natives(names: Sequence[str], files: Sequence[EventFile]) -> tuple[list[str]
                 problems.append(f"{name} is defined by itself: {circle}")
         elif pmus := pmus_of(files, name):
             problems.append(f"{name} is defined for {_some(pmus)} only, not for the processor of this machine")
+        elif name == NAME:
+            problems.append(f"{NAME} has no formulas for the processor of this machine: vtrace counters --cpu PMU")
         else:
             found[name] = None
     return [*found], problems
+
+
+def _with_tree(names: Sequence[str], events: EventSet) -> list[str]:
+    """The names with those of the top-down tree instead of topdown, level 1 first; topdown stays if there are none."""
+    tree = [name for name in (SLOTS, *(node.name for node in TREE)) if name in events.events]
+    return [one for name in names for one in (tree if name == NAME and SLOTS in events.events else [name])]
 
 
 def near(name: str, names: Iterable[str]) -> str | None:

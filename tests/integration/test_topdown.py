@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace profile --metrics topdown on archives whose counts are known: machines for tests have no such counters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import otf2
+import pytest
+
+from support.tools import Done, call, command
+from vtrace.analysis.derived.event_file import read_events
+from vtrace.analysis.derived.known_events import SHIPPED, natives
+from vtrace.analysis.derived.pfm_names import PfmNames
+from vtrace.analysis.derived.topdown import TREE, bottleneck
+
+MEMORY = {
+    "CPU_CLK_UNHALTED:THREAD_P": 1000, "IDQ_UOPS_NOT_DELIVERED:CORE": 200, "UOPS_ISSUED:ANY": 1000,
+    "UOPS_RETIRED:RETIRE_SLOTS": 800, "INT_MISC:RECOVERY_CYCLES": 0, "CYCLE_ACTIVITY:STALLS_MEM_ANY": 500,
+    "EXE_ACTIVITY:BOUND_ON_STORES": 100, "CYCLE_ACTIVITY:STALLS_TOTAL": 600, "EXE_ACTIVITY:1_PORTS_UTIL": 60,
+    "EXE_ACTIVITY:2_PORTS_UTIL": 200, "time-enabled": 1000, "time-running": 1000,
+}  # fmt: skip
+"""Of 4000 slots: frontend 0.05, bad speculation 0.05, retiring 0.2, backend 0.7, of which memory 600/800."""
+FRONTEND = MEMORY | {"IDQ_UOPS_NOT_DELIVERED:CORE": 2400, "UOPS_RETIRED:RETIRE_SLOTS": 1000, "time-running": 500}
+
+
+def archive(where: Path, counts: dict[str, dict[str, int]], pmu: str = "skl") -> Path:
+    """An archive with a call of each region in counts, in which the counters increase by its numbers."""
+    names = [*dict.fromkeys(name for of in counts.values() for name in of)]
+    with otf2.writer.open(str(where / "down"), timer_resolution=10**9) as trace:
+        define = trace.definitions
+        group = define.location_group("process", system_tree_parent=define.system_tree_node("host", "node"))
+        thread = define.location("Master thread", group=group)
+        mode, kind = otf2.enums.MetricMode.ACCUMULATED_START, otf2.enums.MetricType.PAPI
+        members = [
+            define.metric_member(
+                name if name.startswith("time") else f"{pmu}::{name}", metric_type=kind, metric_mode=mode,
+                value_type=otf2.enums.Type.UINT64,
+            )
+            for name in names
+        ]  # fmt: skip
+        group_of = define.metric_class(members, occurrence=otf2.enums.MetricOccurrence.SYNCHRONOUS)
+        writer = trace.event_writer_from_location(thread)
+        sums = dict.fromkeys(names, 0)
+        for number, (region, of) in enumerate(counts.items()):
+            defined = define.region(region)
+            writer.metric(100 * number + 10, group_of, [*sums.values()])
+            writer.enter(100 * number + 10, defined)
+            for name, value in of.items():
+                sums[name] += value
+            writer.metric(100 * number + 50, group_of, [*sums.values()])
+            writer.leave(100 * number + 50, defined)
+    return where / "down"
+
+
+def profile(where: Path, *words: str, check: bool = True) -> Done:
+    return call([*command("vtrace"), "profile", "down", "--metrics", "topdown", *words], where, check=check)
+
+
+def test_shares_bottlenecks_and_findings(tmp_path: Path) -> None:
+    archive(tmp_path, {"copy": MEMORY, "branchy": {name: value // 2 for name, value in FRONTEND.items()}})
+    done = profile(tmp_path, "--json")
+    found: dict[str, Any] = json.loads(done.stdout)
+    copy, branchy = found["topdown"]
+    assert [copy["function"], branchy["function"]] == ["copy", "branchy"], "most slots first"
+    assert (copy["bottleneck"], branchy["bottleneck"]) == ("Memory_Bound", "Frontend_Bound")
+    expected = {
+        "share": 2 / 3, "Frontend_Bound": 0.05, "Bad_Speculation": 0.05, "Retiring": 0.2, "Backend_Bound": 0.7,
+        "Memory_Bound": 0.7 * 600 / 800, "Core_Bound": 0.7 * 200 / 800, "reliability": 1,
+    }  # fmt: skip
+    assert {name: copy[name] for name in expected} == pytest.approx(expected)
+    assert (branchy["reliability"], branchy["Frontend_Bound"]) == pytest.approx((0.5, 0.6))
+    assert "Fetch_Latency" not in copy, "its event is not in the archive"
+    first, second = found["findings"]
+    assert (first["kind"], first["region"], first["culprit"]) == ("topdown", "copy", "Memory_Bound")
+    assert first["share"] == pytest.approx(2 / 3 * 0.525)
+    assert first["command"].endswith("--metrics topdown --by function")
+    assert (len(first["caveats"]), len(second["caveats"])) == (1, 2), "low reliability"
+    text = profile(tmp_path).stdout
+    assert "copy: 52% Memory Bound: loads and stores take long" in text
+    assert "Memory Bound" in text.splitlines()[1]
+
+
+@pytest.mark.parametrize("by", ["callpath", "rank", "thread"])
+def test_other_rows(tmp_path: Path, by: str) -> None:
+    archive(tmp_path, {"copy": MEMORY})
+    (row,) = json.loads(profile(tmp_path, "--by", by, "--json").stdout)["topdown"]
+    assert row["bottleneck"] == "Memory_Bound"
+    assert "Memory_Bound" in profile(tmp_path, "--by", by, "--csv").stdout
+
+
+def test_what_is_missing_is_told(tmp_path: Path) -> None:
+    archive(tmp_path, {"copy": {name: value for name, value in MEMORY.items() if name != "UOPS_ISSUED:ANY"}})
+    done = profile(tmp_path, check=False)
+    assert done.returncode == 2
+    assert "the trace has no metric UOPS_ISSUED:ANY (record with vtrace run --counters topdown" in done.stderr
+
+
+def test_another_processor(tmp_path: Path) -> None:
+    archive(tmp_path, {"copy": MEMORY}, "no_pmu")
+    done = profile(tmp_path, check=False)
+    assert done.returncode == 2
+    assert "the trace has no events of a known processor" in done.stderr
+
+
+def test_the_tree() -> None:
+    assert bottleneck({"Backend_Bound": 0.15, "Memory_Bound": 0.9, "Retiring": 0.6}) is None, "the parent is not above"
+    deep = bottleneck({"Backend_Bound": 0.5, "Memory_Bound": 0.1, "Core_Bound": 0.4, "Frontend_Bound": 0.3})
+    assert deep is not None
+    assert deep.name == "Core_Bound"
+    good = bottleneck({"Retiring": 0.9, "Light_Operations": 0.9, "Heavy_Operations": 0.0})
+    assert good is not None
+    assert good.name == "Light_Operations"
+    known = {event for section in read_events(SHIPPED / "topdown.events").sections for event in section.events}
+    assert known == {"slots", *(node.name for node in TREE)}
+
+
+def test_run_expands_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the processor of the machine; level 1 first, as the hardware may count only some events together."""
+    files = [read_events(SHIPPED / "topdown.events")]
+    try:
+        pfm = PfmNames()
+    except OSError:
+        pytest.skip("libpfm4 is not installed")
+    pfm.present[:] = ["skl"]
+    monkeypatch.setattr("vtrace.analysis.derived.known_events.PfmNames", lambda: pfm)
+    names, problems = natives(["topdown", "page-faults"], files)
+    assert problems == []
+    assert names[:5] == [f"skl::{name}" for name in (
+        "CPU_CLK_UNHALTED:THREAD_P", "IDQ_UOPS_NOT_DELIVERED:CORE", "UOPS_ISSUED:ANY", "UOPS_RETIRED:RETIRE_SLOTS",
+        "INT_MISC:RECOVERY_CYCLES",
+    )]  # fmt: skip
+    assert names[-1] == "page-faults"
+    pfm.present[:] = []
+    names, problems = natives(["topdown", "page-faults"], files)
+    assert names == ["page-faults"]
+    assert problems == ["topdown has no formulas for the processor of this machine: vtrace counters --cpu PMU"]
