@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import _otf2
+import otf2
 import pytest
 
 from support.build.builder import Builder
@@ -122,3 +123,59 @@ def test_no_user_regions(tmp_path: Path) -> None:
     assert {row["rank"] for row in json.loads(done.stdout)["timers"]} == {1}
     labels = {row["label"] for row in json.loads(done.stdout)["timers"]}
     assert viewed.NAMES[viewed.SCRIPT] in labels
+
+
+def test_perf_hh(archive: Path) -> None:
+    """Each label has its calls by the bytes and flops that the call itself counts; the times are those of the calls."""
+    threads = json.loads(vtrace(archive.parent, "timers", archive, "--format", "perf.hh").stdout)
+    assert len(threads) == 2
+    rows = {(row["thread"], row["label"]): row for row in timers(archive)}
+    names = [*dict.fromkeys(thread for thread, _ in rows)]
+    for thread, found in zip(names, threads, strict=True):
+        sizes = {label: [(one["Bytes"], one["Flops"], one["Calls"]) for one in of] for label, of in found.items()}
+        assert sizes == {
+            "again": [(0, 7, 3)], "idle": [(0, 0, 1)], "inner": [(1, 2.5, 20)],
+            "step": [(100 + number, 0, 1) for number in range(10)],
+        }  # fmt: skip
+        for label, of in found.items():
+            assert min(one["Min"] for one in of) == pytest.approx(rows[thread, label]["min_ns"] / 1e9)
+            assert max(one["Max"] for one in of) == pytest.approx(rows[thread, label]["max_ns"] / 1e9)
+            total = sum(one["Avg"] * one["Calls"] for one in of)
+            assert total == pytest.approx(rows[thread, label]["total_ns"] / 1e9)
+        (inner,) = found["inner"]
+        assert inner["Stddev"] == pytest.approx(rows[thread, "inner"]["deviation_ns"] / 1e9)
+
+
+def test_perf_hh_of_a_part(archive: Path) -> None:
+    words = ("timers", archive, "--format", "perf.hh", "--all")
+    whole = json.loads(vtrace(archive.parent, *words).stdout)
+    assert any("work" in name for name in whole[0])
+    part = json.loads(vtrace(archive.parent, *words, "--from", "40%").stdout)
+    calls = [sum(one["Calls"] for of in thread.values() for one in of) for thread in (*whole, *part)]
+    assert 0 < sum(calls[len(whole) :]) <= sum(calls[: len(whole)])
+
+
+def test_perf_hh_of_many_calls(tmp_path: Path) -> None:
+    """The reader passes events on in batches of 65536: counts stay with their calls."""
+    calls = 30_001
+    with otf2.writer.open(str(tmp_path / "many"), timer_resolution=10**9) as trace:
+        define = trace.definitions
+        group = define.location_group("process", system_tree_parent=define.system_tree_node("host", "node"))
+        thread = define.location("Master thread", group=group)
+        member = define.metric_member("moved", unit="Bytes", value_type=otf2.enums.Type.UINT64,
+                                      metric_mode=otf2.enums.MetricMode.ABSOLUTE_POINT)  # fmt: skip
+        moved = define.metric_class([member])
+        regions = [define.region(name, paradigm=otf2.enums.Paradigm.USER) for name in ("outer", "inner")]
+        writer = trace.event_writer_from_location(thread)
+        writer.enter(0, regions[0])
+        for number in range(calls):
+            writer.enter(10 * number + 1, regions[1])
+            writer.metric(10 * number + 1, moved, [number % 3])
+            writer.leave(10 * number + 2 + number % 3, regions[1])
+        writer.metric(10 * calls, moved, [5])
+        writer.leave(10 * calls + 1, regions[0])
+    (found,) = json.loads(vtrace(tmp_path, "timers", "many", "--format", "perf.hh").stdout)
+    assert [(one["Bytes"], one["Calls"], one["Min"], one["Max"]) for one in found["inner"]] == [
+        (0, 10001, 1e-9, 1e-9), (1, 10000, 2e-9, 2e-9), (2, 10000, 3e-9, 3e-9),
+    ]  # fmt: skip
+    assert [(one["Bytes"], one["Calls"]) for one in found["outer"]] == [(5, 1)]

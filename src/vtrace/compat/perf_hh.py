@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The JSON of the user-level timers of perf.hh: for each thread, each label with its calls by bytes and flops.
+
+A timer of perf.hh has the bytes and flops of its own call, so counts of calls made from there are not added."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.question import Part, Question
+from vtrace.analysis.questions.details import present
+from vtrace.analysis.questions.timers import Counted
+from vtrace.analysis.replay import Replay
+from vtrace.analysis.selection import Selection
+from vtrace.io.archive.batches import Batch
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_Timers = dict[str, list[dict[str, Any]]]
+
+
+class _TimerPart(Part):
+    def __init__(self, owner: _Timed, location: int) -> None:
+        self.owner = owner
+        self.counter = owner.counted.part(owner.trace, location)
+        self.calls: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        """Calls of a call path, one after the other: number of the Enter event, ns."""
+        self.regions: dict[int, int] = {}
+        """Call path -> region."""
+        self.counts: list[tuple[int, int, str, float]] = []
+        """Number of the event, call path, quantity, amount."""
+        self.timers: _Timers = {}
+
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
+        assert replay is not None
+        self.take_calls(replay)
+        before = int(replay.fields.events) - len(batch) + 1
+        for _, found in present(batch, "Metric"):
+            metrics = self.owner.counted.members.rows(found["ref"], found["member"])
+            for metric, (what, factor) in self.owner.counted.wanted.items():
+                mine = np.flatnonzero(metrics == metric)
+                if len(mine):
+                    amounts = self.counter.values(metric, found["value"][mine], found["type"][mine]) * factor
+                    numbers = (found["row"][mine].astype(np.int64) + before).tolist()
+                    nodes = found["node"][mine].tolist()
+                    self.counts += [
+                        (number, node, what, amount)
+                        for number, node, amount in zip(numbers, nodes, amounts.tolist(), strict=True)
+                    ]
+
+    def take_calls(self, replay: Replay) -> None:
+        calls, more = replay.slices(), replay.slice_details()
+        mine = np.isin(calls["region"], self.owner.regions)
+        paths = calls["path"][mine].tolist()
+        self.regions |= zip(paths, calls["region"][mine].tolist(), strict=True)
+        times = (calls["end"] - calls["begin"])[mine].tolist()
+        for path, number, ns in zip(paths, more["number"][mine].tolist(), times, strict=True):
+            self.calls[path].append((number, ns))
+
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        self.take_calls(replay)
+        sums: dict[tuple[int, int], dict[str, float]] = defaultdict(lambda: {"bytes": 0, "flops": 0})
+        enters = {path: np.array([number for number, _ in of]) for path, of in self.calls.items()}
+        for number, path, what, amount in self.counts:
+            if path in enters:
+                sums[path, int(np.searchsorted(enters[path], number)) - 1][what] += amount
+        names = self.owner.names
+        times: dict[str, dict[tuple[float, float], list[int]]] = defaultdict(lambda: defaultdict(list))
+        for path, of in self.calls.items():
+            for place, (_, ns) in enumerate(of):
+                size = sums.get((path, place), {"bytes": 0, "flops": 0})
+                times[names[self.regions[path]]][size["bytes"], size["flops"]].append(ns)
+        self.timers = {label: _entries(by) for label, by in sorted(times.items())}
+
+
+def _entries(by: dict[tuple[float, float], list[int]]) -> list[dict[str, Any]]:
+    """perf.hh's entries of a label, times in seconds. Stddev: of the population."""
+    rows = []
+    for (of_bytes, flops), times in sorted(by.items()):
+        mean = sum(times) / len(times)
+        deviation = math.sqrt(sum((time - mean) ** 2 for time in times) / len(times))
+        rows.append({
+            "Bytes": _whole(of_bytes), "Flops": _whole(flops), "Calls": len(times), "Min": min(times) / 1e9,
+            "Max": max(times) / 1e9, "Avg": mean / 1e9, "Stddev": deviation / 1e9,
+        })  # fmt: skip
+    return rows
+
+
+def _whole(value: float) -> float | int:
+    return int(value) if value == int(value) else value
+
+
+class _Timed(Question[_TimerPart, list[_Timers]]):
+    kinds = frozenset({"Metric"})
+    replay = paths = True
+
+    def __init__(self, trace: Source, every: bool) -> None:
+        super().__init__()
+        self.counted = Counted(trace)
+        users = trace.regions["paradigm"] == "USER"
+        self.regions = np.flatnonzero(users | every)
+        self.names: list[str] = trace.regions["name"].tolist()
+
+    def part(self, trace: Source, location: int) -> _TimerPart:
+        return _TimerPart(self, location)
+
+    def configure(self, replay: Replay) -> None:
+        replay.fields.want_slices = replay.fields.want_slice_details = 1
+
+    def answer(self) -> list[_Timers]:
+        return [part.timers for part in self.parts.values()]
+
+
+def timers(trace: Source, window: Selection, every: bool = False) -> tuple[list[_Timers], list[str]]:
+    """A dictionary for each thread, in the order of locations, and notes about the archive.
+
+    every: all regions, not only those of the user API."""
+    question = _Timed(trace, every)
+    met = trace.scan([question], **window.arguments())
+    return question.answer(), met.problems
