@@ -48,6 +48,15 @@ static void close_all(struct vt_provider_state *s)
     s->opened = 0;
 }
 
+/* Linux 6.18 does not count an event that joins a running group of another PMU (task-clock and page-faults are of two)
+   until the thread has once left the CPU. */
+static void restart(const struct vt_provider_state *s)
+{
+    if (s->opened < 2) return;
+    VT_SYS3(ioctl, s->descriptors[0], PERF_EVENT_IOC_DISABLE, 0);
+    VT_SYS3(ioctl, s->descriptors[0], PERF_EVENT_IOC_ENABLE, 0);
+}
+
 static long open_all(const struct vt_counter *counters, unsigned n, struct vt_provider_state *s, unsigned *failed)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -62,6 +71,7 @@ static long open_all(const struct vt_counter *counters, unsigned n, struct vt_pr
         close_all(s);
         return r;
     }
+    restart(s);
     return 0;
 }
 

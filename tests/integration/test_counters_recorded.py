@@ -133,6 +133,15 @@ def test_many_counters_of_one_moment(program: Path, tmp_path: Path) -> None:
     assert found.units["cpu"] == ("#", "ABSOLUTE_POINT")
 
 
+@pytest.mark.parametrize("names", ["page-faults:task-clock:cpu-clock", "task-clock:page-faults:cpu-clock"])
+def test_events_of_several_pmus_count_at_once(program: Path, tmp_path: Path, names: str) -> None:
+    """Also in a program that is never off its CPU."""
+    done, found = recorded(program, tmp_path, VT_METRICS=names)
+    assert about(found.increases("inner"), printed(done)["inner"])
+    for clock in ("task-clock", "cpu-clock"):
+        assert min(found.increases("inner", clock)) > 0
+
+
 def test_no_more_room(program: Path, tmp_path: Path) -> None:
     """8 counters of the thread and 16 of the process fill no group evenly; one more is told and left out."""
     software = [
