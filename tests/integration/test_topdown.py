@@ -137,3 +137,17 @@ def test_run_expands_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     names, problems = natives(["topdown", "page-faults"], files)
     assert names == ["page-faults"]
     assert problems == ["topdown has no formulas for the processor of this machine: vtrace counters --cpu PMU"]
+
+
+def test_elapsed_is_the_time_of_the_calls(tmp_path: Path) -> None:
+    """MIPS of the guide: instructions / elapsed / 10^6. The calls take 40 ns each."""
+    counts = {"slow": {"effective_instruction_counts": 40}, "fast": {"effective_instruction_counts": 120}}
+    archive(tmp_path, counts)
+    words = [*command("vtrace"), "profile", "down", "--metrics", "MIPS,effective_instruction_counts", "--json"]
+    rows = {row["function"]: row for row in json.loads(call(words, tmp_path).stdout)["metrics"]}
+    assert {name: row["MIPS"] for name, row in rows.items() if name in counts} == pytest.approx(
+        {"slow": 1000, "fast": 3000}
+    )
+    assert rows["fast"]["MIPS:inclusive"] == pytest.approx(3000)
+    rows = json.loads(call([*words, "--by", "rank"], tmp_path).stdout)["metrics"]
+    assert [row["MIPS"] for row in rows] == [pytest.approx(160 / 80e-9 / 1e6)]

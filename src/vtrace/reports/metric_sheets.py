@@ -4,15 +4,17 @@ rank or thread."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.derived.known_events import unqualified
+from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.increases import Increases, Path, is_count
 from vtrace.analysis.questions.metrics import heap_metrics
+from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.questions.timeline_data import location_names, process_names
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.errors import UsageError, VtraceError
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 UNITS = ("function", "callpath", "rank", "thread")
 OUTSIDE = "(outside)"
+ELAPSED = "elapsed"
+"""A base of derived events that every trace has: the time of the calls, in s."""
 _Sums = dict[Any, dict[str, float]]
 TITLES = {"function": "Functions", "callpath": "Call paths", "rank": "Ranks", "thread": "Threads"}
 
@@ -49,26 +53,44 @@ def read(
     Raises UsageError for a name that is neither, or that counts nothing.
     """
     rows = _rows(trace, wanted, events)
-    question = Increases(trace, [*rows.values()])
-    met = trace.scan([question], **window.arguments())
+    question, tree = Increases(trace, [*rows.values()]), CallTree()
+    has_time = any(ELAPSED in events.natives(name) for name in wanted) and ELAPSED not in rows
+    questions: list[AnyQuestion] = [question, tree] if has_time else [question]
+    met = trace.scan(questions, **window.arguments())
     exclusive: _Sums = {}
     inclusive: _Sums = {}
-    names = {row: name for name, row in rows.items()}
+    names: dict[int, list[str]] = {}
+    for name, row in rows.items():
+        names.setdefault(row, []).append(name)
     regions = trace.regions["name"].tolist()
     chosen = patterns.matching("region", trace.regions["name"]).tolist()
-    for (location, metric, path), value in sorted(question.answer().items()):
+    found = [(place, names[metric], path, value) for (place, metric, path), value in sorted(question.answer().items())]
+    found += [(place, [ELAPSED], path, value) for place, path, value in _seconds(tree)] if has_time else []
+    for location, of, path, value in found:
         if not (all(chosen) or (path and chosen[path[-1]])):
             continue
-        name = names[metric]
-        _add(exclusive, _key(trace, by, location, path, regions), name, value)
-        for end in range(len(path) + 1) if by == "callpath" else ():
-            _add(inclusive, tuple(regions[region] for region in path[:end]), name, value)
-        for region in {*path} if by == "function" else ():
-            _add(inclusive, regions[region], name, value)
+        for name in of:
+            _add(exclusive, _key(trace, by, location, path, regions), name, value)
+            for end in range(len(path) + 1) if by == "callpath" else ():
+                _add(inclusive, tuple(regions[region] for region in path[:end]), name, value)
+            for region in {*path} if by == "function" else ():
+                _add(inclusive, regions[region], name, value)
     units = {name: _unit(trace, rows, name) for name in wanted}
     for sums in (exclusive, inclusive):
         _derive(sums, wanted, events)
     return MetricNumbers(by, [*wanted], units, exclusive, inclusive, met.problems)
+
+
+def _seconds(tree: CallTree) -> Iterator[tuple[int, Path, float]]:
+    """Location, call path and time of its calls without those made from there, in s."""
+    paths, numbers = tree.answer()
+    parents, regions = paths["parent"].tolist(), paths["region"].tolist()
+    for location, path, ns in zip(*(numbers[name].tolist() for name in ("location", "path", "exclusive")), strict=True):
+        found: list[int] = []
+        while path > 0:
+            found.insert(0, regions[path])
+            path = parents[path]
+        yield location, tuple(found), ns / 1e9
 
 
 def _rows(trace: Trace, wanted: Sequence[str], events: EventSet) -> dict[str, int]:
@@ -79,6 +101,8 @@ def _rows(trace: Trace, wanted: Sequence[str], events: EventSet) -> dict[str, in
     found: dict[str, int] = {}
     for name in wanted:
         for native in [name] if name in known else events.natives(name):
+            if native == ELAPSED and native not in known:
+                continue
             if native not in known:
                 near = get_close_matches(native, [*known, *events.events], 3) or [*known][:8]
                 hint = f"the trace has {', '.join(near)}" if near else "record with vtrace run --counters NAME"
