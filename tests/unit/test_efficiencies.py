@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import _otf2
 import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
@@ -78,6 +79,42 @@ def test_scaling(perfect: Trace, tmp_path: Path) -> None:
     assert table["computation_scaling"].tolist() == [1, 0.5]
     assert table["global_efficiency"].tolist() == [1, 0.5]
     assert table["basis"].tolist() == ["time", "time"]
+
+
+def counted(where: Path, instructions: int, cycles: int, names: tuple[str, ...]) -> Trace:
+    """Two ranks that work for 500 ns with these increases, then wait in a barrier and count 10^6 there."""
+
+    def read(time: int, *values: int) -> Event:
+        members = [_otf2.MetricValue(unsigned_int=value) for value in values[: len(names)]]
+        return time, "Metric", 0, [_otf2.TYPE_UINT64] * len(members), members
+
+    wait = barrier(500, 1000)
+    inside = [read(500, 7 + instructions, 9 + cycles), *wait[:-1]]
+    events = [(0, "Enter", 0), read(0, 7, 9), *inside, read(1000, 10**6, 10**6), wait[-1], (1000, "Leave", 0)]
+    return Trace(archive(where, {0: events, 1: events}, counters=names))
+
+
+@pytest.mark.parametrize("names", [("instructions", "cycles"), ("PAPI_TOT_INS", "PAPI_TOT_CYC")])
+def test_scaling_by_counters(tmp_path: Path, names: tuple[str, ...]) -> None:
+    runs = counted(tmp_path / "a", 1000, 500, names), counted(tmp_path / "b", 2000, 2000, names)
+    table = scaling(runs)
+    assert table["useful_instructions"].tolist() == [2000, 4000]
+    assert table["useful_cycles"].tolist() == [1000, 4000]
+    assert table["instruction_scaling"].tolist() == [1, 0.5]
+    assert table["ipc_scaling"].tolist() == [1, 0.5]
+    assert table["frequency_scaling"].tolist() == [1, 4]
+    assert table["computation_scaling"].tolist() == [1, 1]
+    assert table["basis"].tolist() == ["instructions, cycles"] * 2
+
+
+def test_scaling_where_only_some_runs_have_counters(tmp_path: Path, perfect: Trace) -> None:
+    one = counted(tmp_path / "a", 1000, 500, ("instructions",))
+    table = scaling([one, one])
+    assert table["basis"].tolist() == ["instructions"] * 2
+    assert table["instruction_scaling"].tolist() == [1, 1]
+    mixed = scaling([one, perfect])
+    assert mixed["basis"].tolist() == ["time", "time"]
+    assert all(value != value for value in mixed["instruction_scaling"])
 
 
 def test_one_process_without_mpi_has_none(tmp_path: Path) -> None:

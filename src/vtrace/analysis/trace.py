@@ -310,8 +310,9 @@ class Trace(Source):
         """Parallel efficiencies in one row, 1 for perfect, by docs/diagnose.md: parallel = load_balance *
         communication, communication = serialisation * transfer (POP); elapsed_ns, ideal_ns (the run's length if
         transfers took no time, by replay), processes, threads (the most in a process), useful_mean_ns, useful_max_ns
-        (time outside of MPI by process). With OpenMP's threads also hybrid_parallel = mpi_parallel * openmp_parallel,
-        and of both load_balance and communication (BSC). Unknown values are NaN; .caveats says why."""
+        (time outside of MPI by process), useful_instructions, useful_cycles (of all processes outside of MPI). With
+        OpenMP's threads also hybrid_parallel = mpi_parallel * openmp_parallel, and of both load_balance and
+        communication (BSC). Unknown values are NaN; .caveats says why."""
         known = ("critical_path", Selection()) in self._answers
         self.prepare("critical_path" if known else "waits", "profile", start=start, stop=stop, locations=locations)
         found = self._replayed(start, stop, locations)

@@ -134,7 +134,7 @@ def efficiencies(found: Diagnosis) -> Sheet:
     one = found.mpi.efficiencies if found.mpi else None
     for name in one if one is not None and one.rows else ():
         value = one[name][0].item()  # type: ignore[index]
-        if isinstance(value, float) and np.isfinite(value) and not name.endswith("_ns"):
+        if isinstance(value, float) and np.isfinite(value) and not name.startswith(("useful_", "elapsed_", "ideal_")):
             rows.append({"factor": name.replace("_", " "), "value": value})
     return Sheet(
         "efficiencies", "Efficiencies", [Column("value", "%", "fraction"), Column("factor", "factor", "text")], rows
@@ -151,11 +151,25 @@ def efficiency_values(found: Diagnosis) -> dict[str, Any] | None:
 
 
 _FACTORS = ("parallel", "load_balance", "serialisation", "transfer", "computation_scaling", "global_efficiency")
+_COUNTED = ("instruction_scaling", "ipc_scaling", "frequency_scaling")
+
+
+def _efficiencies(found: Diagnosis) -> Table | None:
+    """The efficiencies of a run, None if they are unknown. Those of a run of one process tell nothing but how others
+    compare with it."""
+    facts = found.facts
+    if found.mpi:
+        return found.mpi.efficiencies
+    if not facts.has_mpi or facts.trace.processes.rows > 1:
+        return None
+    trace: Any = facts.trace
+    table: Table = trace.efficiencies(**facts.window.arguments())
+    return table
 
 
 def scaling(names: list[str], found: list[Diagnosis]) -> Sheet:
     """The runs side by side, if the efficiencies of all are known."""
-    tables = [one.mpi.efficiencies for one in found if one.mpi]
+    tables = [table for one in found if (table := _efficiencies(one)) is not None]
     columns = [
         Column("elapsed_ns", "elapsed s", "ns"), Column("processes", "processes"),
         *(Column(name, f"{name.replace('_', ' ')} %", "fraction") for name in _FACTORS), Column("basis"),
@@ -164,8 +178,12 @@ def scaling(names: list[str], found: list[Diagnosis]) -> Sheet:
     if len(tables) < len(found) or not all(table.rows for table in tables):
         return Sheet("scaling", "Runs side by side", columns, [])
     rows = [{"run": name, **row} for name, row in zip(names, scaled(tables).records(), strict=True)]
+    known = [name for name in _COUNTED if np.isfinite(rows[0][name])]
+    columns[-2:-2] = [Column(name, f"{name.replace('_', ' ')} %", "fraction") for name in known]
     sheet = Sheet("scaling", "Runs side by side", columns, rows)
     sheet.notes.append("computation scaling: useful time of all processes of the first run by that of this run")
+    if not known:
+        sheet.notes.append("by time: not all runs have counts of instructions or cycles")
     return sheet
 
 

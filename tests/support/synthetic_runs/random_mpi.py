@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import _otf2
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 
@@ -126,8 +129,11 @@ def _collective(rng: random.Random, ranks: list[Rank], causal: bool) -> None:
             rank.call("MPI_Coll", ("MpiCollectiveBegin",), ("MpiCollectiveEnd", op, comm, root, 1, 1), ready=ready)
 
 
-def archive(where: Path, events: dict[int, list[tuple[Any, ...]]], length: int = 0) -> Path:
-    """Writes an archive of the events of ranks: communicator 0 of all, 1 of the even ones. Returns its anchor."""
+def archive(
+    where: Path, events: dict[int, list[tuple[Any, ...]]], length: int = 0, counters: Sequence[str] = ()
+) -> Path:
+    """Writes an archive of the events of ranks: communicator 0 of all, 1 of the even ones; counters: the members of
+    metric class 0, whole numbers from the start on. Returns its anchor."""
     made = Foreign(where)
     for rank, each in events.items():
         made.events(rank, each)
@@ -143,4 +149,8 @@ def archive(where: Path, events: dict[int, list[tuple[Any, ...]]], length: int =
     made.define("Group", 2, "", 5, MPI_PARADIGM, 0, everyone[::2])
     made.define("Comm", 0, "MPI_COMM_WORLD", 1, UNDEFINED, 0)
     made.define("Comm", 1, "even", 2, 0, 0)
+    for number, name in enumerate(counters):
+        made.define("MetricMember", number, name, "", 0, 0, _otf2.TYPE_UINT64.value, 0, 0, "#")
+    if counters:
+        made.define("MetricClass", 0, [*range(len(counters))], 0, 0)
     return made.close()

@@ -111,7 +111,9 @@ def iterations_of(facts: RunFacts, name: str | None = None) -> Iterations | None
         if not wanted.any():
             raise UsageError(f"--iteration {name}: no region has this name", "vtrace summary lists the regions")
         row = _first_path(facts, wanted)
-        calls = _ask(facts, wanted, None) if row else {}
+        having = np.append(wanted, False)[facts.paths["region"][facts.numbers["path"]]]
+        locations = np.unique(facts.numbers["location"][having]).tolist()
+        calls = _ask(facts, wanted, None, locations) if row else {}
         return _made(facts, row, _BASES[0], calls) if calls else None
     masters = [*facts.masters.values()]
     for row, basis in _repeated(facts):

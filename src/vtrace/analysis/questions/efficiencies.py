@@ -4,12 +4,14 @@ formulas."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vtrace.analysis.activity import MPI, TRACING
+from vtrace.analysis.questions.increases import Increases, is_count
 from vtrace.analysis.questions.mpi_replay import Replayed
 from vtrace.analysis.table import Array, Table, add_up, texts
 
@@ -22,6 +24,11 @@ _MUCH = 0.05
 _MODEL = "parallel load_balance communication serialisation transfer".split()
 _HYBRID = "hybrid_parallel mpi_parallel mpi_load_balance mpi_communication".split()
 _HYBRID += "openmp_parallel openmp_load_balance openmp_communication".split()
+_COUNTERS = {
+    "useful_instructions": re.compile(r"(perf::)?instructions(:[a-z]+)?|PAPI_TOT_INS", re.IGNORECASE),
+    "useful_cycles": re.compile(r"(perf::)?(cpu-)?cycles(:[a-z]+)?|PAPI_TOT_CYC", re.IGNORECASE),
+}
+"""Names of these events in Linux, libpfm4 and PAPI."""
 
 
 def efficiencies(trace: Source, found: Replayed, profile: Table) -> tuple[Table, list[str]]:
@@ -33,6 +40,7 @@ def efficiencies(trace: Source, found: Replayed, profile: Table) -> tuple[Table,
     ideal = int(found.places["ideal"][masters].max(initial=0))
     row |= {"elapsed_ns": elapsed, "ideal_ns": ideal, "processes": len(masters), "threads": 1}
     row |= {"useful_mean_ns": float(useful.mean()) if len(useful) else 0.0, "useful_max_ns": useful.max(initial=0.0)}
+    row |= _counted(trace, found, masters)
     if not np.any(trace.regions["class"] == MPI) or not found.sums["calls"][masters].any():
         remarks.append("no calls of MPI: efficiencies are unknown")
     elif elapsed > 0 and useful.max(initial=0.0) > 0:
@@ -45,6 +53,24 @@ def efficiencies(trace: Source, found: Replayed, profile: Table) -> tuple[Table,
             row |= _hybrid(useful, threads, elapsed, row)
             row["threads"] = int(np.bincount(trace.places.process[_workers(trace, found)]).max(initial=0)) + 1
     return Table({name: np.array([value]) for name, value in row.items()}), remarks
+
+
+def _counted(trace: Source, found: Replayed, masters: Array) -> dict[str, float]:
+    """The increases of instructions and cycles outside of MPI, on the masters; NaN where no master has the event."""
+    sums = dict.fromkeys(_COUNTERS, float("nan"))
+    rows: dict[int, str] = {}
+    for row, metric in enumerate(trace.metrics.records()):
+        for name, pattern in _COUNTERS.items():
+            if name not in rows.values() and is_count(str(metric["mode"])) and pattern.fullmatch(str(metric["name"])):
+                rows[row] = name
+    if rows:
+        question = Increases(trace, [*rows])
+        trace.scan([question], masters.tolist(), found.selection.start, found.selection.stop)
+        is_mpi = (trace.regions["class"] == MPI).tolist()
+        for (_, counter, path), value in question.answer().items():
+            if not any(is_mpi[region] for region in path if region >= 0):
+                sums[rows[counter]] = value + (0 if np.isnan(sums[rows[counter]]) else sums[rows[counter]])
+    return sums
 
 
 def _starting(trace: Source, profile: Table, total: int) -> list[str]:
@@ -123,7 +149,9 @@ def _thread_times(trace: Source, found: Replayed, profile: Table, masters: Array
 def scaling(traces: Sequence[Any]) -> Table:
     """The efficiencies of several runs of one program (Trace each), a row for each, with computation_scaling (useful
     time of all processes of the first run / of this run, as for a problem of one size), global_efficiency (parallel *
-    computation_scaling) and basis ("time": by useful time). Numbers of the first run are 1."""
+    computation_scaling) and basis: "time" or "instructions, cycles" ... Where all runs have these counters,
+    computation_scaling = instruction_scaling * ipc_scaling * frequency_scaling; else these are NaN. Numbers of the
+    first run are 1."""
     return scaled([trace.efficiencies() for trace in traces])
 
 
@@ -133,7 +161,26 @@ def scaled(tables: Sequence[Table]) -> Table:
     if not columns:
         return Table({})
     total = columns["useful_mean_ns"] * columns["processes"]
-    computation = np.divide(total[0], total, out=np.full(len(total), np.nan), where=total > 0)
+    computation = _ratio(total[0], total)
     columns |= {"computation_scaling": computation, "global_efficiency": columns["parallel"] * computation}
+    instructions, cycles = columns["useful_instructions"], columns["useful_cycles"]
+    columns["instruction_scaling"] = _of_first(instructions[0], instructions)
+    ipc, frequency = _ratio(instructions, cycles), _ratio(cycles, total)
+    columns |= {"ipc_scaling": _of_first(ipc, ipc[0]), "frequency_scaling": _of_first(frequency, frequency[0])}
+    known = [name.removeprefix("useful_") for name in _COUNTERS if np.all(columns[name] > 0)]
+    basis = ", ".join(known) or "time"
     caveats = [line for table in tables for line in table.notes["caveats"]]
-    return Table(columns | {"basis": texts(["time"] * len(total))}, caveats=list(dict.fromkeys(caveats)))
+    return Table(columns | {"basis": texts([basis] * len(total))}, caveats=list(dict.fromkeys(caveats)))
+
+
+def _ratio(above: Any, below: Any) -> Array:
+    """above / below, NaN where below is not positive or one of both is unknown."""
+    over, under = np.broadcast_arrays(np.asarray(above, np.float64), np.asarray(below, np.float64))
+    found: Array = np.divide(over, under, out=np.full(under.shape, np.nan), where=under > 0)
+    return found
+
+
+def _of_first(above: Any, below: Any) -> Array:
+    """_ratio if it is known for all runs, else NaN for all."""
+    found = _ratio(above, below)
+    return found if np.all(np.isfinite(found)) else np.full(found.shape, np.nan)
