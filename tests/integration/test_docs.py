@@ -252,7 +252,10 @@ TYPED = {
     ),  # the run is shorter
     ("view.md", "vtrace report heat2d                # heat2d.html"): Typed(
         "cp $DOCS/heat heat2d; mpiexec -n 4 ./heat2d; vtunify -k -o heat2d heat2d", ("heat2d.html\n",),
-        edits=(("vtunify", "rm -r heat2d.trace heat2d.html; vtunify"),),  # both commands write these files
+        edits=(
+            ("vtunify", "rm -r heat2d.trace heat2d.html; vtunify"),
+            ("vtrace report before after", "vtrace report heat2d heat2d -o before.html"),
+        ),  # both commands write these files
         after="ls heat2d.html",
     ),
     ("view.md", "vtrace export heat2d --to csv -o part.csv --from 1s --to 1.2s --ranks 0-3"): Typed(

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from support.build.run import vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import unify, vtrace
 from support.synthetic_runs import viewed
 from support.synthetic_runs.archives import Foreign
 from support.tools import call, need
@@ -74,3 +76,52 @@ def test_many_locations_share_rows(many: dict[str, Any]) -> None:
     mpi = many["classes"].index("MPI")
     assert sum(row[mpi] for row in line["seconds"]) == pytest.approx(sum(range(RANKS)) / 1e9, rel=1e-3)
     assert line["seconds"][0][mpi] == pytest.approx(sum(first) / 1e9, abs=2e-9)
+
+
+def test_report_compares_runs(build: Builder, tmp_path: Path) -> None:
+    """A report of two runs has the times of both as the comparison of the profile, and a function's time by rank of
+    both runs under each other on one scale, with bars and at their places in the grid. Four runs are refused."""
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build("sampled_grid.c", flags=("-g", "-O1", "-pthread"))
+    for name, work in (("short", "40"), ("long", "80")):
+        mpi.run(program, tmp_path, work, ranks=4, env={"VT_SAMPLE_RATE": "200", "VT_FILE_PREFIX": name})
+        unify(tmp_path, name)
+    vtrace(tmp_path, "report", "short", "long", "-o", "runs.html")
+    with browser(tmp_path / "browser") as page:
+        page.open(tmp_path / "runs.html")
+        page.until(lambda: page.run("return document.getElementById('spread-chart-1').data"))
+        rows = json.loads(vtrace(tmp_path, "profile", "short", "long", "--json").stdout)["comparison"]
+        expected = {row["function"]: row for row in rows}
+        bars = page.run("return document.getElementById('runs-chart').data.map((t) => [t.name, t.x])")
+        names = page.run("return document.getElementById('runs-chart').layout.yaxis.ticktext")
+        assert [name for name, _ in bars] == ["short", "long"]
+        assert {"busy", "MPI_Init"} <= set(names)
+        for number, (_, values) in enumerate(bars, 1):
+            times = [expected[name][f"exclusive_ns_{number}"] for name in names]
+            assert values == pytest.approx([ns and ns / 1e9 for ns in times])
+        rows_shown = page.run("return document.querySelectorAll('#runs-table tbody tr').length")
+        assert rows_shown == len(rows)
+
+        def chart(number: int, name: str) -> Any:
+            return page.run(f"return document.getElementById('spread-chart-{number}').{name}")
+
+        function = page.run("return document.getElementById('spread-1').selectedOptions[0].text")
+        for number, name in enumerate(("short", "long")):
+            words = ("profile", name, "--by", "rank", "--select", f"region={function}", "--json")
+            ranks = {
+                row["rank"]: row["exclusive_ns"] / 1e9 for row in json.loads(vtrace(tmp_path, *words).stdout)["profile"]
+            }
+            values = [ranks.get(f"MPI Rank {rank}", 0) for rank in range(4)]
+            assert chart(number, "data[0].x") == pytest.approx(values, abs=1e-6)
+            assert f"{function}, {name}: " in chart(number, "layout.title.text")
+        assert chart(0, "layout.xaxis.range") == chart(1, "layout.xaxis.range")
+        assert chart(2, "hidden")
+        page.run(
+            "const s = document.getElementById('spread-shape'); s.value = 'topology'; "
+            "s.dispatchEvent(new Event('change'))"
+        )
+        assert [cell for row in chart(1, "data[0].z") for cell in row] == pytest.approx(values, abs=1e-6)
+        assert chart(0, "data[0].zmax") == chart(1, "data[0].zmax") == pytest.approx(max(values), abs=1e-6)
+    done = vtrace(tmp_path, "report", *["short"] * 4, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "up to 3" in done.stderr

@@ -19,39 +19,48 @@ from vtrace.commands.window import (
     window_options,
 )
 from vtrace.console import Console, environment_level
+from vtrace.errors import UsageError
 from vtrace.io.common.outfile import refuse_unmarked
 from vtrace.text import plain
 
 
 @click.command()
-@click.argument("archive", shell_complete=complete_target)
+@click.argument(
+    "archives", nargs=-1, required=True, metavar="ARCHIVE [ARCHIVE [ARCHIVE]]", shell_complete=complete_target
+)
 @output_option("html")
 @window_options
 def command(
-    archive: str, output: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool
+    archives: tuple[str, ...], output: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool
 ) -> None:
     """The file shows time, calls, messages, collective operations, files and the heap. A browser opens the file without
-    a network. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
+    a network. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool. Of two or
+    three archives the file shows the first one, and compares it with the others.
 
     \b
     Examples:
       vtrace report heat                      writes heat.html
       vtrace report heat -o report.html --from 25% --to 75%
       vtrace report heat --ranks 0-7
+      vtrace report one two three             compares three runs
     """
-    write(archive, output, begin, end, ranks, helpers)
+    write(archives[0], output, begin, end, ranks, helpers, others=archives[1:])
 
 
 def write(
     archive: str, output: Path | None = None, begin: str | None = None, end: str | None = None,
-    ranks: str | None = None, helpers: bool = False, default: Path | None = None,
+    ranks: str | None = None, helpers: bool = False, default: Path | None = None, others: tuple[str, ...] = (),
 ) -> Path:  # fmt: skip
-    """Writes the report, prints its path and returns the path. default: the path if output is None.
+    """Writes the report, prints its path and returns the path. default: the path if output is None. others: at most two
+    archives to compare with.
 
     Raises VtraceError when the file exists and output is None, or when the file cannot be written."""
     from vtrace.analysis.selection import Selection
     from vtrace.reports import report, report_numbers
+    from vtrace.reports.profile_comparison import MOST_RUNS
 
+    if len(others) >= MOST_RUNS:
+        raise UsageError(f"{len(others) + 1} archives", f"vtrace report compares up to {MOST_RUNS}")
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
     path = output or default or Path(f"{title(trace)}.html")
@@ -60,11 +69,16 @@ def write(
         again = f"vtrace report {operand(Path(archive))} -o" if default else "-o"
         refuse_unmarked(path, f"replace it with {again} {operand(path)}, or give -o another name")
     report.plotly()
-    part = Selection.of_options(trace, begin, end, ranks, helpers)
-    warn_of_caveats(console, trace, part)
-    numbers = report_numbers.read(trace, part)
-    report.write(numbers, f"{title(trace)} {numbers.window.text}".strip(), path)
-    for note in numbers.notes:
+    runs = []
+    for one in (trace, *map(opened, others)):
+        part = Selection.of_options(one, begin, end, ranks, helpers)
+        warn_of_caveats(console, one, part)
+        runs.append(report_numbers.read(one, part, compared=bool(others)))
+    names = [title(run.trace) for run in runs]
+    if len(set(names)) < len(names):
+        names = [plain(name) for name in (archive, *others)]
+    report.write(runs[0], f"{', '.join(names)} {runs[0].window.text}".strip(), path, names, runs[1:])
+    for note in (note for run in runs for note in run.notes):
         console.warn(note)
     click.echo(plain(f"{path}: {size(path)}, open it in a browser"))
     console.note(f"next: vtrace view {operand(Path(archive))}   for the timeline")

@@ -22,7 +22,7 @@ from vtrace.analysis.selection import Patterns
 from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.common.outfile import complete
-from vtrace.reports import profile_sheets, report_numbers, sample_sheets
+from vtrace.reports import compared_runs, profile_sheets, report_numbers, sample_sheets
 from vtrace.reports.profile_sheets import ProfileNumbers
 from vtrace.reports.report_numbers import ReportNumbers
 from vtrace.text import html_text
@@ -49,15 +49,21 @@ def plotly() -> str:
     raise VtraceError("plotly is not installed", "pip install plotly")
 
 
-def write(numbers: ReportNumbers, title: str, path: Path) -> None:
-    """Writes the report. The file appears when it is complete, or not at all. Raises VtraceError without plotly."""
-    text = page(numbers, title)
+def write(
+    numbers: ReportNumbers, title: str, path: Path, names: Sequence[str] = (), others: Sequence[ReportNumbers] = ()
+) -> None:
+    """Writes the report. The file appears when it is complete, or not at all. Raises VtraceError without plotly.
+
+    names: of all runs, if others, further runs, are compared with this one."""
+    if others:
+        compared_runs.add(names, [numbers, *others])
+    text = page(numbers, title, _runs(names, [numbers, *others]) if others else "")
     with complete(path) as file:
         file.write(text)
 
 
-def page(numbers: ReportNumbers, title: str) -> str:
-    """The text of the whole file."""
+def page(numbers: ReportNumbers, title: str, runs: str = "") -> str:
+    """The text of the whole file. runs: the section that compares several runs."""
     holes = {
         "TITLE": html_text(title), "STYLE": (PAGE / "report.css").read_text(),
         "SCRIPT": (PAGE / "report.js").read_text(), "PLOTLY": plotly(),
@@ -65,7 +71,7 @@ def page(numbers: ReportNumbers, title: str) -> str:
         "NOTES": "".join(f"<p class=note>{html_text(note)}</p>" for note in numbers.notes),
         "ABOUT": _pairs(report_numbers.about(numbers.trace, numbers.window)), "COVERAGE": _coverage(numbers),
         "LEAD": _lead(numbers) + _findings(numbers), "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
-        "SAMPLES": _samples(numbers),
+        "SAMPLES": _samples(numbers), "RUNS": runs,
         "FILES": _files(numbers), "MATRIX": _matrix(numbers), "HEAP": _heap(numbers), "MARKERS": _markers(numbers),
     }  # fmt: skip
     parts = (PAGE / "report.html").read_text().split("@")
@@ -227,6 +233,29 @@ def _samples(numbers: ReportNumbers) -> str:
         text += "<h3>Loops, each without those inside</h3>"
         text += table("loops", ("loop", *head), loops[:_MOST_REGIONS], len(loops))
     return _section("samples", "Inside the program", text)
+
+
+def _runs(names: Sequence[str], runs: Sequence[ReportNumbers]) -> str:
+    """The functions of all runs side by side; report.js draws the charts above the table."""
+    found = compared_runs.of(runs, "function")
+    numbers = range(1, len(runs) + 1)
+    head = ("function", *(f"{what} {number}" for number in numbers for what in ("exclusive s", "%")))
+
+    def cells(row: dict[str, Any], number: int) -> tuple[Any, Any]:
+        ns = row[f"exclusive_ns_{number}"]
+        return ("", "") if ns is None else (Time(ns), 100 * row[f"share_{number}"])
+
+    rows = [
+        (row["function"], *(cell for number in numbers for cell in cells(row, number)))
+        for row in found.rows[:_MOST_REGIONS]
+    ]
+    hole = "".join(
+        f"<li>{html_text(name)}: {span(run.window.ends(run.trace)[1] - run.window.ends(run.trace)[0])}, "
+        f"{some(run.trace.processes.rows, 'process', 'processes')}, {some(run.trace.locations.rows, 'location')}"
+        for name, run in zip(names, runs, strict=True)
+    )
+    text = (PAGE / "runs.html").read_text().replace("@RUNS@", hole)
+    return _section("runs", "Runs", text + table("runs-table", head, rows, len(found.rows)))
 
 
 def _collectives(numbers: ReportNumbers) -> str:

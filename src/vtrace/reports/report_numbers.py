@@ -56,14 +56,14 @@ class ReportNumbers:
     collectives: Table
     io: Table
     costs: Costs | None
-    """None for an archive without calling contexts."""
+    """None for an archive without calling contexts, unless runs are compared."""
     charts: dict[str, Any]
     """The data of the charts, for report.js."""
     notes: list[str]
 
 
-def read(trace: Trace, window: Selection) -> ReportNumbers:
-    """Reads the events of a selection once."""
+def read(trace: Trace, window: Selection, compared: bool = False) -> ReportNumbers:
+    """Reads the events of a selection once. compared: keep the costs of calls also without calling contexts."""
     locations, ends = window.rows(trace), window.ends(trace)
     shared = np.full(trace.locations.rows, -1, np.int64)
     shared[locations] = activity_bins.grouped(range(len(locations)), min(_ROWS, len(locations)))
@@ -74,7 +74,7 @@ def read(trace: Trace, window: Selection) -> ReportNumbers:
     grid = topology.largest(trace)
     spans = Spans()
     heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), 4 * _POINTS)
-    inside = [CostQuestion()] if len(trace.contexts) else []
+    inside = [CostQuestion()] if len(trace.contexts) or compared else []
     questions: list[AnyQuestion] = [profile, tree, matrix, totals, io, line, sizes, heap, spans, *inside]
     met = trace.scan(questions, window.locations, *ends)
     costs = inside[0].answer() if inside else None
@@ -88,7 +88,7 @@ def read(trace: Trace, window: Selection) -> ReportNumbers:
         "matrix": _matrix(trace, matrix.answer()), "sizes": _sizes(sizes.answer()),
         "heap": _heap(trace, heap_curve(heap.answer(), trace)),
         "topology": topology.chart(trace, grid, profile.answer(), spans.answer()) if grid else None,
-        "spread": spread.chart(trace, window, costs),
+        "spread": spread.chart(trace, window, costs), "run": "", "others": [], "compared": None,
     }  # fmt: skip
     return ReportNumbers(trace, window, profile.answer(), totals.answer(), io.answer(), costs, charts, met.problems)
 

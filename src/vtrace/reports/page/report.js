@@ -128,7 +128,7 @@
   }
 
   // The heat map of values at the places of a grid: planes of equal z stand side by side. word: what the values are.
-  function drawGrid(id, grid, values, word, title) {
+  function drawGrid(id, grid, values, word, title, most = 0) {
     const [nx, ny, nz] = grid.lengths, gap = nz > 1 ? 1 : 0;
     const z = [], text = [];
     for (let x = 0; x < nx; x++) {
@@ -146,7 +146,7 @@
     }
     const wide = z[0].length, step = (n) => Math.ceil(n / 16), ticks = (n) => Array.from({length: n}, (_, i) => i).filter((i) => i % step(n) === 0);
     const columns = ticks(wide).filter((c) => c % (ny + gap) < ny);
-    draw(id, [{type: 'heatmap', z, hovertext: text, hoverinfo: 'text', colorscale: 'Viridis', zmin: 0, zmax: Math.max(...values) || 1, xgap: wide <= 64 ? 1 : 0, ygap: nx <= 64 ? 1 : 0,
+    draw(id, [{type: 'heatmap', z, hovertext: text, hoverinfo: 'text', colorscale: 'Viridis', zmin: 0, zmax: most || Math.max(...values) || 1, xgap: wide <= 64 ? 1 : 0, ygap: nx <= 64 ? 1 : 0,
       colorbar: {title: {text: 'seconds'}, thickness: 12}}],
       layout(Math.min(640, 140 + 40 * nx), {title: {text: title, font: {size: 14}}, xaxis: {title: {text: nz > 1 ? 'y, for each z' : 'y'}, showgrid: false, visible: ny > 1 || nz > 1, tickvals: columns, ticktext: columns.map((c) => c % (ny + gap))},
         yaxis: {title: {text: 'x'}, autorange: 'reversed', showgrid: false, tickvals: ticks(nx)}}));
@@ -164,8 +164,16 @@
 
   // ---- Ranks and threads inside the program ----
 
-  const spread = data.spread, spreadSeconds = spread ? unpack(spread.seconds, Float32Array) : null;
-  const ofItem = (item) => spreadSeconds.subarray(item * spread.threads.length, (item + 1) * spread.threads.length);
+  const runs = [{run: data.run, spread: data.spread, topology: data.topology}, ...data.others];
+  const sampledRuns = runs.filter((run) => run.spread);
+  for (const run of sampledRuns) {
+    const each = run.spread.threads.length, all = unpack(run.spread.seconds, Float32Array);
+    const places = new Map(run.spread.items.map((item, i) => [item.join('\n'), i]));
+    run.ofItem = (key) => (places.has(key) ? all.subarray(places.get(key) * each, (places.get(key) + 1) * each) : new Float32Array(each));
+  }
+  const spread = sampledRuns.length ? sampledRuns[0].spread : null;
+  // The rows of any run by unit and name: [unit, name].
+  const items = [...new Map(sampledRuns.flatMap((run) => run.spread.items.map((item) => [item.join('\n'), item]))).values()];
   const picked = (id) => byId(id).value;
 
   function option(parent, value, text) {
@@ -182,11 +190,17 @@
       for (const unit of ['function', 'loop', 'line']) {
         const group = document.createElement('optgroup');
         group.label = `${unit}s`;
-        spread.items.forEach(([kind, name], i) => { if (kind === unit) option(group, i, name); });
+        items.forEach(([kind, name], i) => { if (kind === unit) option(group, i, name); });
         if (group.children.length) select.append(group);
       }
+      const of = byId(`spread-run-${place}`);
+      sampledRuns.forEach((run, i) => option(of, i, run.run));
+      if (place < sampledRuns.length && sampledRuns.length > 1) { // the same row of each run
+        of.value = place;
+        select.value = 0;
+      }
     }
-    if (!data.topology) byId('spread-shape').querySelector('[value=topology]').remove();
+    if (!sampledRuns.some((run) => run.topology)) byId('spread-shape').querySelector('[value=topology]').remove();
     if (spread.ranks.length < 2) byId('spread-view').value = spread.threads.length > 1 ? 'rank' : 'thread';
     fillWhich();
   }
@@ -197,7 +211,10 @@
     (view === 'thread' ? spread.threads : spread.ranks).forEach((name, i) => option(select, i, name));
     byId('spread-one').hidden = view === 'application';
     byId('spread-form').hidden = view === 'thread';
-    for (let place = 0; place < 3; place++) byId(`spread-${place}`).parentElement.hidden = view === 'thread';
+    for (let place = 0; place < 3; place++) {
+      byId(`spread-${place}`).parentElement.hidden = view === 'thread';
+      byId(`spread-run-${place}`).parentElement.hidden = view === 'thread' || sampledRuns.length < 2;
+    }
   }
 
   const ending = (text, most) => (text.length > most ? `…${text.slice(1 - most)}` : text); // files and lines stand at the end
@@ -206,18 +223,20 @@
   function drawThread(thread) {
     ['function', 'loop', 'line'].forEach((unit, place) => {
       const id = `spread-chart-${place}`;
-      const rows = spread.items.map(([kind, name], i) => [name, ofItem(i)[thread], kind]).filter(([, s, kind]) => kind === unit && s > 0)
+      const rows = spread.items.map((item) => [item[1], sampledRuns[0].ofItem(item.join('\n'))[thread], item[0]]).filter(([, s, kind]) => kind === unit && s > 0)
         .sort((a, b) => b[1] - a[1]).slice(0, 15).reverse();
       byId(id).hidden = !rows.length;
       if (rows.length) drawBars(id, rows.map(([name]) => (unit === 'function' ? name : ending(name, 40))), rows.map(([, s]) => s), `${unit}s of ${spread.threads[thread]}`, false);
     });
   }
 
-  function drawBars(id, names, values, title, reversed) {
+  // most: the end of the scale; 0: as the values need.
+  function drawBars(id, names, values, title, reversed, most = 0) {
     const y = names.map((_, i) => i), step = Math.ceil(names.length / 20), ticks = y.filter((i) => i % step === 0);
     draw(id, [{type: 'bar', orientation: 'h', x: values, y, hovertext: names.map((name, i) => `${short(name, 120)}<br>${seconds(values[i])}`),
       hoverinfo: 'text', textposition: 'none', marker: {color: COLOURS[0]}}],
-      layout(Math.min(620, 110 + names.length * 22), {title: {text: plain(title), font: {size: 14}}, bargap: names.length > 64 ? 0 : 0.2, xaxis: {title: {text: 'seconds'}, rangemode: 'tozero'},
+      layout(Math.min(620, 110 + names.length * 22), {title: {text: plain(title), font: {size: 14}}, bargap: names.length > 64 ? 0 : 0.2,
+        xaxis: {title: {text: 'seconds'}, rangemode: 'tozero', ...(most ? {range: [0, most * 1.05]} : {})},
         yaxis: {tickvals: ticks, ticktext: ticks.map((i) => short(names[i], 40)), autorange: reversed ? 'reversed' : true}}));
   }
 
@@ -231,27 +250,66 @@
         yaxis: {visible: false, autorange: 'reversed'}}));
   }
 
+  // The chosen row of one picker: its values and names by rank, or by thread of a rank (found by name in other runs).
+  function choice(place, view, rankName) {
+    const run = sampledRuns[Number(picked(`spread-run-${place}`))], item = items[Number(picked(`spread-${place}`))];
+    if (!item) return null;
+    const known = run.spread, rank = known.ranks.indexOf(rankName), each = run.ofItem(item.join('\n'));
+    const threads = known.threads.map((_, i) => i).filter((i) => view === 'application' || known.rank[i] === rank);
+    const values = view === 'rank' ? threads.map((i) => each[i]) : known.ranks.map(() => 0);
+    if (view === 'application') threads.forEach((i) => { values[known.rank[i]] += each[i]; });
+    const names = view === 'rank' ? threads.map((i) => known.threads[i]) : known.ranks;
+    const most = Math.max(...values, 0), mean = values.reduce((a, b) => a + b, 0) / (values.length || 1);
+    const title = `${item[1]}${sampledRuns.length > 1 ? `, ${run.run}` : ''}: ${seconds(mean * values.length)}` + (mean > 0 ? `, the largest ${(most / mean).toPrecision(3)} × the mean` : '');
+    return {run, names, values, most, title};
+  }
+
   function drawSpread() {
     if (!spread) { hide('s-spread'); return; }
     const view = picked('spread-view'), which = Number(picked('spread-which'));
     if (view === 'thread') { drawThread(which); return; }
-    const threads = spread.threads.map((_, i) => i).filter((i) => view === 'application' || spread.rank[i] === which);
-    for (let place = 0; place < 3; place++) {
-      const id = `spread-chart-${place}`, item = Number(picked(`spread-${place}`));
-      byId(id).hidden = item < 0;
-      if (item < 0) continue;
-      const each = ofItem(item), values = view === 'rank' ? threads.map((i) => each[i]) : spread.ranks.map(() => 0);
-      if (view === 'application') threads.forEach((i) => { values[spread.rank[i]] += each[i]; });
-      const names = view === 'rank' ? threads.map((i) => spread.threads[i]) : spread.ranks;
-      const most = Math.max(...values), mean = values.reduce((a, b) => a + b, 0) / values.length;
-      const title = `${spread.items[item][1]}: ${seconds(mean * values.length)}` + (mean > 0 ? `, the largest ${(most / mean).toPrecision(3)} × the mean` : '');
-      const shape = picked('spread-shape');
-      if (shape === 'topology' && view === 'application') {
-        const places = data.topology.process.map((process) => (process === null ? null : values[spread.process.indexOf(process)] ?? 0));
-        drawGrid(id, data.topology, places, '', short(title, 120));
-      } else if (shape === 'bars') drawBars(id, names, values, title, true);
-      else drawPanel(id, names, values, title, most);
-    }
+    const found = [0, 1, 2].map((place) => choice(place, view, spread.ranks[which]));
+    // one scale for the same row of several runs
+    const together = sampledRuns.length > 1 ? Math.max(...found.map((one) => (one ? one.most : 0))) : 0;
+    found.forEach((one, place) => {
+      const id = `spread-chart-${place}`;
+      byId(id).hidden = !one;
+      if (!one) return;
+      const shape = picked('spread-shape'), grid = one.run.topology;
+      if (shape === 'topology' && view === 'application' && grid) {
+        const places = grid.process.map((process) => (process === null ? null : one.values[one.run.spread.process.indexOf(process)] ?? 0));
+        drawGrid(id, grid, places, '', short(one.title, 120), together);
+      } else if (shape === 'bars') drawBars(id, one.names, one.values, one.title, true, together);
+      else drawPanel(id, one.names, one.values, one.title, together || one.most);
+    });
+  }
+
+  // ---- Runs side by side ----
+
+  const dashOf = ['', '/', 'x']; // beside colours, for readers who see few of them
+  function drawRuns() {
+    const compared = data.compared;
+    if (!compared) return;
+    const used = classes.map((_, c) => c).filter((c) => compared.class_seconds.some((run) => run[c] > 0));
+    const names = runs.map((run) => short(run.run, 40));
+    draw('runs-classes', used.map((c) => ({
+      type: 'bar', orientation: 'h', name: plain(classes[c]), y: runs.map((_, i) => i), x: compared.class_seconds.map((run) => run[c]),
+      marker: {color: colour(c)}, hovertext: compared.class_seconds.map((run, i) => `${names[i]}<br>${plain(classes[c])}: ${seconds(run[c])}`), hoverinfo: 'text', textposition: 'none',
+    })), layout(130 + 34 * runs.length, {barmode: 'stack', legend: {orientation: 'h', y: 1.02, yanchor: 'bottom', traceorder: 'normal'}, margin: {l: 60, r: 10, t: 40, b: 45},
+      xaxis: {title: {text: 'seconds of all locations'}}, yaxis: {tickvals: runs.map((_, i) => i), ticktext: names, autorange: 'reversed'}}));
+    const unit = picked('runs-unit'), ratio = picked('runs-as') === 'ratio';
+    const shown = compared.units[unit].filter((row) => !ratio || row[1] > 0);
+    const value = (row, i) => (row[i + 1] === null ? null : ratio ? row[i + 1] / row[1] : row[i + 1]);
+    const label = (name) => (unit === 'function' ? short(name, 40) : plain(ending(name, 40)));
+    draw('runs-chart', runs.map((run, i) => ({
+      type: 'bar', orientation: 'h', name: names[i], y: shown.map((_, at) => at), x: shown.map((row) => value(row, i)),
+      marker: {color: COLOURS[[0, 1, 2][i]], pattern: {shape: dashOf[i], fillmode: 'overlay', size: 7, solidity: 0.25, fgcolor: '#000', fgopacity: 0.45}},
+      hovertext: shown.map((row) => `${short(row[0], 120)}<br>${names[i]}: ${row[i + 1] === null ? 'none' : seconds(row[i + 1])}` +
+        (i && row[1] > 0 && row[i + 1] !== null ? `, ${(row[i + 1] / row[1]).toPrecision(3)} × the first` : '')),
+      hoverinfo: 'text', textposition: 'none',
+    })), layout(Math.min(900, 130 + shown.length * (14 * runs.length + 8)), {barmode: 'group', bargap: 0.25, legend: {orientation: 'h', y: 1.02, yanchor: 'bottom', traceorder: 'normal'},
+      margin: {l: 60, r: 10, t: 40, b: 45}, xaxis: {title: {text: ratio ? 'exclusive time by that of the first run' : 'exclusive seconds'}, rangemode: 'tozero'},
+      yaxis: {tickvals: shown.map((_, at) => at), ticktext: shown.map((row) => label(row[0])), autorange: 'reversed'}}));
   }
 
   function drawMatrix() {
@@ -324,7 +382,7 @@
     }
   }
 
-  const all = [drawClasses, drawTopology, drawTimeline, drawFlame, drawSpread, drawMatrix, drawSizes, drawHeap];
+  const all = [drawClasses, drawRuns, drawTopology, drawTimeline, drawFlame, drawSpread, drawMatrix, drawSizes, drawHeap];
   const drawAll = () => all.forEach((one) => one());
   classes.forEach((name, c) => {
     if (!line.seconds.some((row) => row[c] > 0)) return;
@@ -342,6 +400,10 @@
       option.selected = sums[c] === Math.max(...sums);
     });
   }
+  if (data.compared) {
+    for (const unit of ['function', 'loop', 'line']) if (data.compared.units[unit].length) option(byId('runs-unit'), unit, `${unit}s`);
+    for (const id of ['runs-unit', 'runs-as']) byId(id).addEventListener('change', drawRuns);
+  }
   fillSpread();
   drawAll();
   classesTable();
@@ -350,7 +412,7 @@
   byId('timeline-what').addEventListener('change', drawTimeline);
   byId('topology-what').addEventListener('change', drawTopology);
   byId('spread-view').addEventListener('change', () => { fillWhich(); drawSpread(); });
-  for (const id of ['spread-which', 'spread-shape', 'spread-0', 'spread-1', 'spread-2']) byId(id).addEventListener('change', drawSpread);
+  for (const id of ['spread-which', 'spread-shape', ...[0, 1, 2].flatMap((i) => [`spread-${i}`, `spread-run-${i}`])]) byId(id).addEventListener('change', drawSpread);
   byId('matrix-what').addEventListener('change', drawMatrix);
   byId('find').addEventListener('input', (event) => {
     const part = event.target.value.toLowerCase();

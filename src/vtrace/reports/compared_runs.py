@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The data of a report on two or three runs: their times by class, function, loop and line side by side, and what the
+charts by rank and thread need of each run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vtrace.analysis.selection import Patterns
+from vtrace.reports.profile_comparison import comparison
+from vtrace.reports.profile_sheets import ProfileNumbers
+from vtrace.reports.sheet import Sheet
+from vtrace.reports.spread import UNITS
+
+if TYPE_CHECKING:
+    from vtrace.reports.report_numbers import ReportNumbers
+
+_MOST = 25
+"""Rows of each chart."""
+_LEAST = 1000
+"""Rows with less than 1/_LEAST of the largest row's time are not drawn."""
+
+
+def add(names: Sequence[str], runs: Sequence[ReportNumbers]) -> None:
+    """Adds the data of all runs to the charts of the first one, for report.js.
+
+    run: the name of the first run. others: name, spread and topology of the others. compared: class_seconds, for each
+    run the seconds in each class and outside of calls; units, for each unit the rows [name, s of each run (null: the
+    run has no such row)].
+    """
+    others = [
+        {"run": name, "spread": run.charts["spread"], "topology": run.charts["topology"]}
+        for name, run in zip(names[1:], runs[1:], strict=True)
+    ]
+    units = {
+        by: _large([[row[by], *_seconds(row, len(runs))] for row in found.rows])
+        for by, found in ((by, of(runs, by, _MOST)) for by in UNITS)
+    }
+    compared = {"class_seconds": [_by_class(run) for run in runs], "units": units}
+    runs[0].charts.update({"run": names[0], "others": others, "compared": compared})
+
+
+def of(runs: Sequence[ReportNumbers], by: str, most: int | None = None) -> Sheet:
+    """The rows of all runs side by side, as in `vtrace profile RUN1 RUN2 RUN3`. by: function, loop or line."""
+    every = []
+    for run in runs:
+        assert run.costs is not None
+        every.append(ProfileNumbers(run.trace, run.window, Patterns(), run.costs, by, []))
+    return comparison(every, most=most)
+
+
+def _large(rows: list[list[Any]]) -> list[list[Any]]:
+    times = [max(time or 0 for time in row[1:]) for row in rows]
+    return [row for row, time in zip(rows, times, strict=True) if time * _LEAST > max(times)]
+
+
+def _seconds(row: dict[str, Any], runs: int) -> list[float | None]:
+    times = (row[f"exclusive_ns_{number}"] for number in range(1, runs + 1))
+    return [None if ns is None else ns / 1e9 for ns in times]
+
+
+def _by_class(run: ReportNumbers) -> list[float]:
+    line = run.charts["timeline"]
+    found: list[float] = np.array(line["seconds"]).reshape(len(line["rows"]), -1).sum(axis=0).round(9).tolist()
+    return found
