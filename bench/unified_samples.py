@@ -25,7 +25,9 @@ CONTEXTS = 1_000_000
 def prepare(work: Path) -> None:
     """Records the samples: the handler's work in a loop, on a stack of 20 frames, with two stacks in turn."""
     csrc = HERE.parent / "csrc"
-    sources = [path for folder in ("core", "funwrap", "sampling") for path in sorted((csrc / folder).glob("*.c"))]
+    sources = [
+        path for folder in ("core", "funwrap", "sampling", "providers") for path in sorted((csrc / folder).glob("*.c"))
+    ]
     build("gcc", "-g", "-O2", "-w", HERE / "sampling.c", *sources, "-o", "handler", "-lpthread", "-ldl", cwd=work)
     environment = ENVIRONMENT | {"VT_SAMPLE_RATE": "3600s", "VT_VERBOSE": "0"}
     _record(work, environment | {"VT_FILE_PREFIX": "one"}, SAMPLES, 1)
