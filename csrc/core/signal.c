@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* VT_RING_SIGNAL: a signal that makes the flight recorder write its records. If the program has no handler, the signal
    has no other effect. SIGIO: sampling by performance events may cause this signal. The program's own handler runs after
-   the handler of vtrace, even if the program installs its handler later: the functions sigaction and signal of this file
-   precede those of libc. */
+   the handler of vtrace, even if the program installs its handler later: the functions sigaction, signal, bsd_signal and
+   sysv_signal of this file precede those of libc. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include "sys.h"
 
 static struct vt_call call_sigaction = {.name = "sigaction"}, call_signal = {.name = "signal"};
+static struct vt_call call_bsd_signal = {.name = "bsd_signal"}, call_sysv_signal = {.name = "sysv_signal"};
 /* A signal for which vtrace has a handler in place of the program's. */
 struct shared_signal {
     int number; /* 0: none */
@@ -166,23 +167,46 @@ VT_CALL_EXPORT int sigaction(int signal, const struct sigaction *action, struct 
     return 0;
 }
 
-VT_CALL_EXPORT __sighandler_t signal(int sig, __sighandler_t handler)
+/* flags: those with which the function installs a handler. */
+static __sighandler_t set_handler(struct vt_call *call, int sig, __sighandler_t handler, int flags)
 {
     __sighandler_t (*next)(int, __sighandler_t);
-    *(void **)&next = vt_call_next(&call_signal);
+    *(void **)&next = vt_call_next(call);
     int is_watched = sig == VT_READ(watched);
     if (is_watched && !vt_is_other_process()) take_away();
     if (!shared(sig)) {
         __sighandler_t before = next(sig, handler);
         return is_watched && before != SIG_ERR ? SIG_DFL : before;
     }
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, before;
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, before;
     return sigaction(sig, &action, &before) ? SIG_ERR : before.sa_handler;
 }
+
+VT_CALL_EXPORT __sighandler_t signal(int sig, __sighandler_t handler)
+{
+    return set_handler(&call_signal, sig, handler, SA_RESTART);
+}
+
+__sighandler_t bsd_signal(int sig, __sighandler_t handler); /* no longer in <signal.h> */
+
+VT_CALL_EXPORT __sighandler_t bsd_signal(int sig, __sighandler_t handler)
+{
+    return set_handler(&call_bsd_signal, sig, handler, SA_RESTART);
+}
+
+VT_CALL_EXPORT __sighandler_t sysv_signal(int sig, __sighandler_t handler)
+{
+    return set_handler(&call_sysv_signal, sig, handler, (int)SA_RESETHAND | SA_NODEFER);
+}
+
+/* signal of programs that are compiled for the C standard alone, as by gcc -std=c11 */
+VT_CALL_EXPORT __sighandler_t __sysv_signal(int sig, __sighandler_t handler) { return sysv_signal(sig, handler); }
 
 /* Finds the next definitions early: dlsym is not safe in a signal handler. */
 __attribute__((constructor)) static void find(void)
 {
     vt_call_next(&call_sigaction);
     vt_call_next(&call_signal);
+    vt_call_next(&call_bsd_signal);
+    vt_call_next(&call_sysv_signal);
 }

@@ -16,7 +16,7 @@
 
 #define PAGE 4096u
 #define PAGES 64u /* that a reader remembers */
-#define MOST_TEXT 1024u /* characters of a name or path */
+#define MOST_TEXT (VT_PYTHON_TEXT / 4) /* characters of a name or path */
 #define MOST_TABLE 49152u /* bytes of a table of lines: with both texts less than a chunk */
 #define MOST_STEPS (2 * VT_SAMPLE_FRAMES) /* frames, with those that only mark */
 #define C_STACK 3 /* owner of a frame that only marks where C calls the interpreter (3.12, 3.13) */
@@ -177,14 +177,13 @@ static size_t load_text(struct reader *r, uintptr_t object, char *into)
 }
 
 /* Defines a code object. Returns its id; 0 if there is no room, or if the object is damaged. */
-static uint32_t define(struct vt_location *l, struct reader *r, const struct vt_python_code *c)
+static uint32_t define(struct vt_location *l, struct vt_python *p, struct reader *r, const struct vt_python_code *c)
 {
-    char name[4 * MOST_TEXT], file[4 * MOST_TEXT];
     uintptr_t path;
     uint64_t bytes;
-    size_t length = load_text(r, c->name, name);
+    size_t length = load_text(r, c->name, p->name);
     if (!length || !load_address(r, c->code + python.at.filename, &path)) return 0;
-    size_t file_length = load_text(r, path, file);
+    size_t file_length = load_text(r, path, p->file);
     if (!is_of_type(r, c->table, python.bytes_type) || !load(r, c->table + SIZE, &bytes, 8)) return 0;
     if (bytes > MOST_TABLE || !can_read(r, c->table + BYTES, bytes)) bytes = 0;
     uint64_t id = vt_new_id(VT_ID_PYTHON_CODE);
@@ -193,8 +192,8 @@ static uint32_t define(struct vt_location *l, struct reader *r, const struct vt_
     vt_mp_array(&m, 6);
     vt_mp_uint(&m, VT_D_PYTHON_CODE);
     vt_mp_uint(&m, id);
-    vt_mp_strn(&m, name, length);
-    vt_mp_strn(&m, file, file_length);
+    vt_mp_strn(&m, p->name, length);
+    vt_mp_strn(&m, p->file, file_length);
     vt_mp_uint(&m, c->line);
     vt_mp_bin(&m, (const void *)(c->table + BYTES), (uint32_t)bytes);
     return vt_define_end(l, &m) ? (uint32_t)id : 0;
@@ -209,7 +208,7 @@ static uint32_t id_of(struct vt_location *l, struct vt_python *p, struct reader 
     if (!load_address(r, code + python.at.linetable, &now.table)) return 0;
     if (!load(r, code + python.at.firstlineno, &now.line, sizeof now.line)) return 0;
     if (c->code == code && c->name == now.name && c->table == now.table && c->line == now.line) return c->id;
-    now.id = define(l, r, &now);
+    now.id = define(l, p, r, &now);
     if (now.id) *c = now;
     return now.id;
 }

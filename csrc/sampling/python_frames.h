@@ -7,6 +7,7 @@
 #include "../core/location.h"
 #include "code_map.h"
 
+#define VT_PYTHON_TEXT 4096u /* bytes of a name or path */
 #define VT_PYTHON_KNOWN 2048u /* code objects that a thread remembers; a power of two */
 
 /* A code object that the process has defined. The address of a released one may be used again: its parts tell both
@@ -20,6 +21,7 @@ struct vt_python_code {
 struct vt_python {
     struct vt_python_code known[VT_PYTHON_KNOWN];
     uint64_t native[VT_SAMPLE_FRAMES], frames[VT_SAMPLE_FRAMES];
+    char name[VT_PYTHON_TEXT], file[VT_PYTHON_TEXT]; /* not on the handler's stack, which may be small */
 };
 
 #pragma GCC visibility push(hidden)

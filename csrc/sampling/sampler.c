@@ -173,6 +173,15 @@ static void drain(int lost)
 
 /* ---- Threads ---- */
 
+/* Starts a timer, unless another thread stops all timers meanwhile and may not have seen this one. Returns 0, or the
+   negative error. */
+static long start_timer(struct vt_sample_timer *timer)
+{
+    long r = vt_sample_timer_start(timer, &rate);
+    if (r >= 0 && !atomic_load(&on)) vt_sample_timer_stop(timer, &rate);
+    return r;
+}
+
 /* Runs in a thread that has got its location, with signals blocked. */
 static void begin(struct vt_location *l)
 {
@@ -192,7 +201,7 @@ static void begin(struct vt_location *l)
     }
     vt_unwind_begin(&s->unwinder, l->thread == vt_process.pid, (int)vt_process.set.sample_frame_pointers);
     if (!l->samples.sampler) VT_SET(l->samples.sampler, s);
-    long r = vt_sample_timer_start(&s->timer, &rate);
+    long r = start_timer(&s->timer);
     if (r < 0 && rate.clock == VT_SAMPLE_CLOCK_PERF)
         vt_warn("a thread is not sampled: the kernel gives it no performance event: %s", vt_reason(r));
     else if (r < 0)
@@ -361,8 +370,8 @@ static void exec_failed(void)
     int saved = errno, is_child = child_stopped;
     if (vt_is_other_process() || !atomic_load(&on)) return;
     child_stopped = 0;
-    if (l && l->in_use && l->samples.sampler) vt_sample_timer_start(&l->samples.sampler->timer, &rate);
-    else if (is_child) vt_sample_timer_start(&child, &rate);
+    if (l && l->in_use && l->samples.sampler) start_timer(&l->samples.sampler->timer);
+    else if (is_child) start_timer(&child);
     errno = saved;
 }
 

@@ -152,3 +152,9 @@ def _exported(python: str) -> bytes:
     """The bytes of the executable and its libpython, which name what they export."""
     libraries = Path(python).resolve().parent.parent.glob("lib/libpython3*.so*")
     return b"".join(path.read_bytes() for path in [Path(os.path.realpath(python)), *libraries])
+
+
+@pytest.mark.parametrize("python", known_interpreters())
+def test_a_small_signal_stack(tmp_path: Path, python: str) -> None:
+    """The handler needs less than the smallest alternate stack that programs have (MINSIGSTKSZ and SIGSTKSZ)."""
+    assert int(sampled(tmp_path, python, "small_stack.py", "1", VT_SAMPLE_RATE="1000")) > 100

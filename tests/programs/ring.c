@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ring HOW CALLS: main 1 -> work -> step CALLS, then HOW: end; killed (SIGKILL); again (VT_BUFFER_FLUSH, work);
-   default, sigaction, signal, once (SIGUSR1 without and with an own handler, work); fork (also work in a child);
+   default, sigaction, signal, bsd, sysv, once (SIGUSR1 without and with an own handler, work); fork (also work in a child);
    threads (also in two); flood (SIGUSR1 all the time). Prints the numbers of functions entered and signals received. */
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include "keep.h"
 #include "vt_user.h"
+
+__sighandler_t bsd_signal(int number, __sighandler_t handler); /* no longer in <signal.h> */
 
 static volatile long sink, met;
 
@@ -47,6 +49,8 @@ QUIET static void handle(const char *how)
     struct sigaction action = {.sa_sigaction = informed, .sa_flags = SA_SIGINFO}, before;
     if (!strcmp(how, "once")) action.sa_flags |= (int)SA_RESETHAND;
     if (!strcmp(how, "signal") && signal(SIGUSR1, handler) != SIG_DFL) abort();
+    if (!strcmp(how, "bsd") && bsd_signal(SIGUSR1, handler) != SIG_DFL) abort();
+    if (!strcmp(how, "sysv") && sysv_signal(SIGUSR1, handler) != SIG_DFL) abort();
     if (strcmp(how, "sigaction") && strcmp(how, "once")) return;
     if (sigaction(SIGUSR1, &action, &before) || before.sa_handler != SIG_DFL) abort();
     if (sigaction(SIGUSR1, NULL, &before) || before.sa_sigaction != informed) abort();
@@ -74,12 +78,12 @@ int main(int argc, char **argv)
         kill(getpid(), SIGKILL);
     }
     if (!strcmp(how, "again")) VT_BUFFER_FLUSH();
-    if (strstr("default sigaction signal once", how)) {
+    if (strstr("default sigaction signal bsd sysv once", how)) {
         handle(how);
         raise(SIGUSR1);
         if (!strcmp(how, "once")) raise(SIGUSR1);
     }
-    if (strstr("again default sigaction signal once", how)) {
+    if (strstr("again default sigaction signal bsd sysv once", how)) {
         work(calls);
         entered += 1 + calls;
     }
