@@ -15,7 +15,7 @@ from pathlib import Path
 from conformance.job import TIMEOUT, Ended, run
 from conformance.judge import KNOWN, OPEN_ENDS, judge_archive, listed, ours, passes, same_output
 from conformance.suite import NO_REMAKE, Compilers, Line, Trees
-from support.tools import BIN
+from support.tools import BIN, urgent
 
 PLAIN, TRACED, PRELOADED = "plain", "traced", "preloaded"
 PREFIX = "test"
@@ -163,7 +163,7 @@ def _start(setup: Setup, test: Line, way: str) -> Ended:
         limit *= setup.slow
     if way == PRELOADED:
         words = [BIN / "vtrace", "run", *words]
-    ended = run(words, where, env, limit)
+    ended = run([*urgent(), *words], where, env, limit)
     if way == PLAIN and not setup.keep:
         shutil.rmtree(where)
     return ended

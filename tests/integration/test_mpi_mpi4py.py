@@ -19,7 +19,7 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.build.mpis import Mpi
 from support.build.run import unify, vtrace
-from support.tools import call, need, unavailable
+from support.tools import call, need, unavailable, urgent
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 from vtrace.wrappers.mpi_shim.shim import shim_library
 
@@ -35,7 +35,12 @@ calls with one type after the other."""
 
 ENVIRONMENT = {
     "mpich-wheel": {},
-    "openmpi": {"MPI4PY_MPIABI": "openmpi", "MPI4PY_LIBMPI": "libmpi.so.40"},
+    # A rank that yields its processor while it waits would get it back after all tests beside it.
+    "openmpi": {
+        "MPI4PY_MPIABI": "openmpi",
+        "MPI4PY_LIBMPI": "libmpi.so.40",
+        "OMPI_MCA_mpi_yield_when_idle": "0",
+    },
 }
 FULL = pytest.mark.full
 
@@ -80,7 +85,7 @@ def run(mpi: Mpi, suite: Path, cwd: Path, ranks: int, exclude: Sequence[str], wo
     script = 'exec "$0" "$@" >rank.${PMI_RANK:-$OMPI_COMM_WORLD_RANK} 2>&1'
     choice = [word for name in exclude for word in ("-e", name)]
     env = {**mpi.env, **ENVIRONMENT[mpi.name], "VT_FILE_PREFIX": "suite", "VT_MAX_FLUSHES": "0"}
-    start = [*mpi.launch, *words, "-n", str(ranks), "sh", "-c", script, sys.executable, suite, "-v", *choice]
+    start = [*urgent(), *mpi.launch, *words, "-n", str(ranks), "sh", "-c", script, sys.executable, suite, "-v", *choice]
     before = _cpu()
     done = call(start, cwd, env, check=False, timeout=1800)
     logs = [(cwd / f"rank.{rank}").read_text(errors="replace") for rank in range(ranks)]

@@ -71,7 +71,10 @@ def test_nothing_is_dropped_where_all_fits(build: Builder, tmp_path: Path) -> No
     assert "overwritten" not in said
 
 
-@pytest.mark.parametrize(("how", "met"), [("again", 0), ("default", 0), ("sigaction", 1), ("signal", 1), ("bsd", 1), ("sysv", 1), ("once", 1)])
+@pytest.mark.parametrize(
+    ("how", "met"),
+    [("again", 0), ("default", 0), ("sigaction", 1), ("signal", 1), ("bsd", 1), ("sysv", 1), ("once", 1)],
+)
 def test_written_when_asked(build: Builder, tmp_path: Path, how: str, met: int) -> None:
     """The program requests two writes: both windows are in the trace with their ends, and the program's own handler
     runs as often as without vtrace."""

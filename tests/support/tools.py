@@ -70,6 +70,15 @@ def command(name: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
+@cache
+def urgent() -> tuple[str, ...]:
+    """Words before the launcher of an MPI program, which give the program more of the processors than the tests beside
+    it get; none if that is not permitted. Ranks wait by spinning: while a peer has no processor they waste theirs."""
+    words = ("nice", "-n", "-10")
+    tried = subprocess.run([*words, "nice"], capture_output=True, text=True)
+    return words if tried.stdout.strip() == "-10" else ()
+
+
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without VT_ variables, with the Python's directory first in PATH, and extra."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("VT_")}

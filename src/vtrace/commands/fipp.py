@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PREFIX, _NOTES = "fipp", "fipp.json"
 """Names in the directory of -d: of the archive, and of what fipp -C notes."""
 _MOST = 2**31 - 1
-_HARDWARE = "hardware monitor information is not recorded yet: -H and -Ihwm are ignored"
+_HARDWARE = "samples have no hardware monitor information: -H and -Ihwm are ignored (vtrace run --counters)"
 _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
 
 

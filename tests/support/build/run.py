@@ -8,7 +8,7 @@ from pathlib import Path
 
 from support.oracles.check import check
 from support.readers.archive import Trace
-from support.tools import Done, call, command, need
+from support.tools import Done, call, command, need, urgent
 
 
 def run(
@@ -25,7 +25,7 @@ def run(
     error; code None allows any.
     """
     if ranks:
-        launch = [need("mpiexec"), "-n", str(ranks)]
+        launch = [*urgent(), need("mpiexec"), "-n", str(ranks)]
     done = call([*launch, program, *args], cwd, env, check=False, timeout=timeout)
     assert code is None or done.returncode == code, str(done)
     return done
