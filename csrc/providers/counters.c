@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_METRICS, VT_RUSAGE: counters of each thread at the enters and leaves of regions. core/counter_groups.c says at which records;
-   this file owns the list of counters and their state in each thread. */
+/* VT_METRICS, VT_RUSAGE: counters of each thread at the enters and leaves of regions. core/counter_groups.c says at which
+   records; this file owns the list of counters and their state in each thread. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>

@@ -48,8 +48,8 @@ static void close_all(struct vt_provider_state *s)
     s->opened = 0;
 }
 
-/* Linux 6.18 does not count an event that joins a running group of another PMU (task-clock and page-faults are of two)
-   until the thread has once left the CPU. */
+/* On Linux 6.18 an event that joins a running group of another PMU (task-clock and page-faults are of two) stayed 0 in
+   short programs. */
 static void restart(const struct vt_provider_state *s)
 {
     if (s->opened < 2) return;

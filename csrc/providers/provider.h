@@ -38,8 +38,8 @@ struct vt_provider_state {
     uint64_t ids[VT_COUNTERS_MOST]; /* of the descriptors, for the kernel */
 };
 
-/* find: looks a name up, which need not end with 0; fills all members of *found but provider, reading and name; returns 0 for an
-   unknown name.
+/* find: looks a name up, which need not end with 0; fills all members of *found but provider, reading and name; returns
+   0 for an unknown name.
    open: opens n counters for the calling thread; NULL: not needed. Returns 0, or -errno for counters[*failed].
    read: stores a value for each counter. Returns 0, or -errno.
    close: closes what open has opened; NULL: not needed.

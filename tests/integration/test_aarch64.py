@@ -101,7 +101,7 @@ def sleds(libraries: Path, where: Path, *sources: str, flags: tuple[str, ...] = 
     return program
 
 
-@pytest.mark.parametrize("how", [how for how in FRAMES if how not in ("above", "noreturn")])
+@pytest.mark.parametrize("how", FRAMES)
 def test_frames(libraries: Path, tmp_path: Path, how: str) -> None:
     holds(trace_of(sleds(libraries, tmp_path, "frames.c", flags=("-O2", "-pthread")), how, str(N)), FRAMES[how])
 

@@ -286,7 +286,7 @@
 
   // ---- Runs side by side ----
 
-  const dashOf = ['', '/', 'x']; // beside colours, for readers who see few of them
+  const patternOf = ['', '/', 'x']; // beside colours, for readers who see few of them
   function drawRuns() {
     const compared = data.compared;
     if (!compared) return;
@@ -303,7 +303,7 @@
     const label = (name) => (unit === 'function' ? short(name, 40) : plain(ending(name, 40)));
     draw('runs-chart', runs.map((run, i) => ({
       type: 'bar', orientation: 'h', name: names[i], y: shown.map((_, at) => at), x: shown.map((row) => value(row, i)),
-      marker: {color: COLOURS[[0, 1, 2][i]], pattern: {shape: dashOf[i], fillmode: 'overlay', size: 7, solidity: 0.25, fgcolor: '#000', fgopacity: 0.45}},
+      marker: {color: COLOURS[i], pattern: {shape: patternOf[i], fillmode: 'overlay', size: 7, solidity: 0.25, fgcolor: '#000', fgopacity: 0.45}},
       hovertext: shown.map((row) => `${short(row[0], 120)}<br>${names[i]}: ${row[i + 1] === null ? 'none' : seconds(row[i + 1])}` +
         (i && row[1] > 0 && row[i + 1] !== null ? `, ${(row[i + 1] / row[1]).toPrecision(3)} × the first` : '')),
       hoverinfo: 'text', textposition: 'none',
