@@ -17,7 +17,10 @@
 
 __typeof__(vt_inside) vt_inside __attribute__((weak)); /* NULL without libvtrace.so.1: nothing is recorded */
 
-static void nothing(void *function, void *site)
+/* Samples in this section belong to the function around (vtrace.paths.PROGRAM_SECTION). */
+#define VT_OF_VTRACE __attribute__((section(".vtrace.text")))
+
+VT_OF_VTRACE static void nothing(void *function, void *site)
 {
     (void)function;
     (void)site;
@@ -30,14 +33,14 @@ static void nothing(void *function, void *site)
     static const struct vt_inside unknown = {.ask = first_##ask}, without = {.ask = nothing};                          \
     static const struct vt_inside *rules = &unknown;                                                                   \
                                                                                                                        \
-    static void first_##ask(void *function, void *site)                                                                \
+    VT_OF_VTRACE static void first_##ask(void *function, void *site)                                                   \
     {                                                                                                                  \
         const struct vt_inside *r = &without;                                                                          \
         if (vt_inside) r = vt_inside(&rules, (uintptr_t)name);                                                         \
         r->ask(function, site);                                                                                        \
     }                                                                                                                  \
                                                                                                                        \
-    __attribute__((aligned(64))) void name(void *function, void *site)                                                 \
+    VT_OF_VTRACE __attribute__((aligned(64))) void name(void *function, void *site)                                    \
     {                                                                                                                  \
         const struct vt_inside *r = VT_LOAD(rules, __ATOMIC_ACQUIRE);                                                  \
         uintptr_t bytes = VT_LOAD(r->bytes, __ATOMIC_ACQUIRE), at = (uintptr_t)function - r->start;                    \

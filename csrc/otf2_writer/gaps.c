@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The intervals in which a location did not record, and the reason of each, for the ledger. A location keeps at most
-   VT_GAPS_MAX intervals. Beyond that, intervals of one reason are joined: first those that are close to each other,
-   then those further apart, until half of the intervals are left. */
+   VT_GAPS_MAX intervals. Beyond that, the intervals of one reason that are closest to each other are joined, until half
+   of the intervals are left. */
 #include <stdlib.h>
+#include <string.h>
 #include "pass.h"
-
-#define NEAR 1000u /* ns between intervals that are joined first */
 
 static void join(struct vt_gap *gap, const struct vt_gap *next)
 {
@@ -16,16 +15,39 @@ static void join(struct vt_gap *gap, const struct vt_gap *next)
     gap->classes |= next->classes;
 }
 
-/* Joins intervals of one reason less than near ns apart. The open intervals, one for each reason, stay as they are. */
-static void join_near(struct vt_transcoded *r, uint64_t near)
+/* The distance of an interval from the one before with the same reason; UINT64_MAX: it cannot be joined. The open
+   intervals, one for each reason, stay as they are. ends: where the one before of each reason ends; UINT64_MAX: there is
+   none. */
+static uint64_t apart(const struct vt_gap *gap, uint64_t *ends)
 {
-    uint64_t last[VT_GAP_MOST], n = 0;
-    for (unsigned i = 0; i < VT_GAP_MOST; i++) last[i] = UINT64_MAX;
-    for (uint64_t i = 0; i < r->ngaps; i++) {
+    uint64_t *end = &ends[gap->reason], before = *end;
+    if (gap->to == VT_GAP_OPEN) return UINT64_MAX;
+    if (before == UINT64_MAX || gap->to > before) *end = gap->to;
+    if (before == UINT64_MAX) return UINT64_MAX;
+    return gap->from > before ? gap->from - before : 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Joins the intervals that are closest to each other, until half of the intervals are left. */
+static void join_closest(struct vt_transcoded *r)
+{
+    uint64_t distances[VT_GAPS_MAX], ends[VT_GAP_MOST], last[VT_GAP_MOST] = {0}, n = 0, joins = VT_GAPS_MAX / 2;
+    memset(ends, 0xff, sizeof ends);
+    for (uint64_t i = 0; i < VT_GAPS_MAX; i++) distances[i] = apart(&r->gaps[i], ends);
+    qsort(distances, VT_GAPS_MAX, sizeof *distances, compare);
+    uint64_t near = distances[joins - 1];
+    memset(ends, 0xff, sizeof ends);
+    for (uint64_t i = 0; i < VT_GAPS_MAX; i++) {
         struct vt_gap gap = r->gaps[i];
-        uint64_t at = gap.to == VT_GAP_OPEN ? UINT64_MAX : last[gap.reason];
-        if (at != UINT64_MAX && (gap.from <= r->gaps[at].to || gap.from - r->gaps[at].to < near)) {
-            join(&r->gaps[at], &gap);
+        uint64_t distance = apart(&gap, ends);
+        if (joins && distance <= near && distance != UINT64_MAX) {
+            join(&r->gaps[last[gap.reason]], &gap);
+            joins--;
             continue;
         }
         if (gap.to != VT_GAP_OPEN) last[gap.reason] = n;
@@ -57,8 +79,7 @@ int vt_gap_add(struct pass *p, uint64_t from, uint64_t to, uint64_t count, uint3
         join(last, &gap);
         return VT_OK;
     }
-    if (r->ngaps == VT_GAPS_MAX)
-        for (uint64_t near = NEAR; r->ngaps > VT_GAPS_MAX / 2 && near; near <<= 1) join_near(r, near);
+    if (r->ngaps == VT_GAPS_MAX) join_closest(r);
     if (r->ngaps >= 8 ? (r->ngaps & (r->ngaps - 1)) == 0 : !r->ngaps) { /* a power of two: full */
         struct vt_gap *larger = realloc(r->gaps, (r->ngaps ? 2 * r->ngaps : 8) * sizeof *larger);
         if (!larger) return VT_NO_MEMORY;

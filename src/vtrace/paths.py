@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Directories of the installed package."""
+"""Directories of the installed package, and the place of its code in programs."""
 
 from __future__ import annotations
 
@@ -10,3 +10,6 @@ LIB = Path(__file__).resolve().parent / "_lib"
 (vt_user.h, vt_user.inc)."""
 PYTHON_HOOK = Path(__file__).resolve().parent / "python_hook"
 """With this directory in PYTHONPATH and VT_PYTRACE=yes, Python programs record their functions."""
+PROGRAM_SECTION = ".vtrace.text"
+"""The section with the code of vtrace that is linked into a program: the MPI shim, and the hooks of csrc/hooks. Samples
+in this code belong to the function around."""

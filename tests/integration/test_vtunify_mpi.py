@@ -23,6 +23,9 @@ from support.build.run import names, run, unify, vtrace
 from support.oracles.check import check
 from support.readers.mpip_report import parse
 from support.tools import ROOT, call, command, environment
+from vtrace.symbols.modules import Place
+from vtrace.symbols.stack_frames import find_frames
+from vtrace.symbols.symbols import Symbols
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 
 RANKS = (1, 2, 3, 5, 8)
@@ -81,6 +84,17 @@ def test_samples(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
         assert not any(
             name.startswith("MPI_") for name in row["callpath"][:-1] if row["callpath"][-1] != "(buffer flush)"
         )
+
+
+def test_linked_shim(heat: Path) -> None:
+    """The code of the MPI shim and the hooks in a program is known as vtrace's."""
+    listed = call(["nm", "--defined-only", "heat2d"], heat).stdout.splitlines()
+    places = {line.split()[2]: Place((str(heat / "heat2d"), b""), int(line.split()[0], 16)) for line in listed}
+    frames = find_frames(Symbols(time.time_ns()), places.values())
+    for name in ("MPI_Waitall", "vt_mpi_first_call", "__cyg_profile_func_enter", "__cyg_profile_func_exit"):
+        assert frames[places[name]][0].own
+    for name in ("main", "exchange_halo"):
+        assert not frames[places[name]][0].own
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from vtrace import paths
 from vtrace.symbols.demangle import readable
 from vtrace.symbols.lines import Position, positions
 from vtrace.symbols.loop_source import Loop, SourceLoops
@@ -30,12 +31,14 @@ _PATIENCE = 600
 
 
 class CallFrame(NamedTuple):
-    """A function in a call stack, and the place in it (None, 0: unknown). loop: the innermost of the function there."""
+    """A function in a call stack, and the place in it (None, 0: unknown). loop: the innermost of the function there.
+    own: in paths.PROGRAM_SECTION."""
 
     function: Function
     file: str | None = None
     line: int = 0
     loop: Loop | None = None
+    own: bool = False
 
 
 PlaceFrames = dict[Place, tuple[CallFrame, ...]]
@@ -68,11 +71,15 @@ def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tup
     inlined = _addr2line(elf, path, sorted(inside | holders.keys()))
     of_source = SourceLoops(loops, begins, inlined or {})
     lines = statements(elf, sorted(holders)) if inlined is None else {}
+    of_vtrace = _own_code(elf)
     found: dict[int, tuple[CallFrame, ...]] = {}
     for address, (start, symbol) in holders.items():
         declared = begins.get(start, Position())
         name = declared.program if declared.program and symbol == "MAIN__" else readable(symbol, declared.fortran)
         function = Function(name, symbol, declared.file, declared.line)
+        if address in of_vtrace:
+            found[address] = (CallFrame(function, own=True),)
+            continue
         if inlined is None:
             at = lines.get(address, Position())
             found[address] = (CallFrame(function, at.file, at.line if at.file else 0),)
@@ -87,6 +94,11 @@ def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tup
         ]
         found[address] = (outer, *inner)
     return found
+
+
+def _own_code(elf: ELFFile) -> range:
+    section = elf.get_section_by_name(paths.PROGRAM_SECTION)
+    return range(section["sh_addr"], section["sh_addr"] + section["sh_size"]) if section else range(0)
 
 
 def _loops(elf: ELFFile, holders: dict[int, tuple[int, str]]) -> dict[int, FunctionLoops]:

@@ -8,7 +8,7 @@ there on are pairs of both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -71,7 +71,12 @@ FramePlace = Place | CallFrame
 class _MergedFrames(MergedDefinitions[FramePlace, tuple[CallFrame, ...]]):
     def combine(self, one: tuple[CallFrame, ...], other: tuple[CallFrame, ...]) -> tuple[CallFrame, ...]:
         """Takes the one with more knowledge: only ranks that see the file of a function know its name."""
-        return max(one, other, key=lambda frames: (len(frames), bool(frames[0].file), [str(f) for f in frames]))
+        return max(one, other, key=_knowledge)
+
+
+def _knowledge(frames: tuple[CallFrame, ...]) -> tuple[Any, ...]:
+    nameless = frames[0].function.name.startswith("[")
+    return len(frames), bool(frames[0].file), not nameless, [str(frame) for frame in frames]
 
 
 @dataclass
@@ -82,10 +87,12 @@ class _FrameParts:
 
 @dataclass(frozen=True)
 class FrameSteps:
-    """The steps of all frames of the run. functions: symbol of the function that has the code of each place."""
+    """The steps of all frames of the run. functions: symbol of the function that has the code of each place; own:
+    places in code of vtrace that is linked into a program."""
 
     steps: Mapping[FramePlace, tuple[int, ...]]
     functions: Mapping[FramePlace, str]
+    own: Set[FramePlace]
     generators: Mapping[Weight, int]
     unknown_region: int
     regions: int
@@ -140,7 +147,8 @@ class FrameStep:
         weights = sorted(everyone.weights)
         self._definitions.generators = [weight.generator() for weight in weights]
         symbols = {place: frames[0].function.canonical for place, frames in ordered}
-        return FrameSteps(steps, symbols, {w: n for n, w in enumerate(weights)}, count - 1, count)
+        of_vtrace = {place for place, frames in ordered if frames[0].own}
+        return FrameSteps(steps, symbols, of_vtrace, {w: n for n, w in enumerate(weights)}, count - 1, count)
 
     def maps(self, decided: FrameSteps) -> list[SampleMaps]:
         """Returns the maps of each of this rank's processes, without calling contexts."""
@@ -157,8 +165,8 @@ class FrameStep:
         names = [decided.functions[place] for place in own]
         values = _frames(process)
         kinds = np.array([_KINDS["STARTS" if _starts(name) else "PLAIN"] for name in names], np.uint8)
-        hidden = (values & np.uint64(FRAME_OWN) != 0) if len(values) else np.zeros(0, bool)
-        kinds[hidden] = _KINDS["HIDDEN"]
+        linked = np.array([place in decided.own for place in own], bool)
+        kinds[linked | (values & np.uint64(FRAME_OWN) != 0)] = _KINDS["HIDDEN"]
         steps = [decided.steps[place] for place in own]
         first = np.cumsum([0, *map(len, steps)])
         weights = _weights(process)

@@ -153,6 +153,8 @@ def _build(mpi: Mpi, directory: Path) -> None:
         console.note(f"building the MPI shim for {mpi.label}, once per MPI; this takes some seconds")
         count = write_source(mpi, place / "shim.c")
         objects = _compile_all(mpi, sorted(place.glob("*.c")), console)
+        for path in objects:
+            _call(["objcopy", f"--rename-section=.text={paths.PROGRAM_SECTION}", str(path)], mpi)
         _call(["ar", "rcs", str(place / ARCHIVE), *map(str, objects)], mpi)
         link_library(mpi, objects, place / LIBRARY)
         for path in objects:
