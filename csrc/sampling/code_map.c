@@ -28,6 +28,7 @@ static _Atomic uint32_t making; /* lock: one thread makes a map */
 static _Atomic uint32_t wanted; /* futex: number of requests */
 static _Atomic uint64_t asked; /* ticks of the last request */
 static int has_thread;
+static uint64_t whole_at; /* making.changes of the current map if it has all modules, else 0 */
 
 const struct vt_code_map *vt_code_map_enter(void)
 {
@@ -46,6 +47,8 @@ struct making {
     struct vt_code_map *map; /* NULL: only count the ranges */
     uint32_t count;
     int only_known; /* 1: leave out modules that the old map lacks */
+    int is_partial; /* 1: there are such modules, or ranges without a slot */
+    uint64_t changes; /* number of modules that were loaded or unloaded so far */
 };
 
 static int is_own(const char *path)
@@ -82,15 +85,18 @@ static void add(struct making *m, const struct dl_phdr_info *info, const ElfW(Ph
     const struct vt_code_range *known = m->old ? vt_code_range_of(m->old, range.begin) : NULL;
     if (known && known->begin == range.begin && known->bytes == range.bytes && known->key == range.key)
         range.table = known->table;
-    else if (m->only_known) return;
-    else if (range.key) vt_unwind_table_make(&range.table, &source);
+    else if (m->only_known) {
+        m->is_partial = 1;
+        return;
+    } else if (range.key) vt_unwind_table_make(&range.table, &source);
     m->map->ranges[m->map->count++] = range;
 }
 
 static int each_module(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct making *m = data;
-    (void)size;
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+        m->changes = info->dlpi_adds + info->dlpi_subs;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || !p->p_memsz || p->p_memsz > UINT32_MAX) continue;
@@ -146,6 +152,7 @@ static int renew(int only_known)
     struct vt_location *l = atomic_load(&vt_locations[0]);
     struct making m = {.old = atomic_load(&current), .only_known = only_known};
     dl_iterate_phdr(each_module, &m);
+    if (m.changes && m.changes == whole_at) return 1; /* code without tables that is in no module */
     uint32_t room = m.count + 4;
     m.map = vt_pages(bytes_of(room));
     if (!m.map) return 1;
@@ -157,6 +164,7 @@ static int renew(int only_known)
         struct vt_code_range *range = &m.map->ranges[i];
         int can = l && atomic_load(&vt_process.state) == VT_ON && range->bytes <= VT_CODE_MASK;
         range->slot = can ? vt_code_slot(l, range->begin) : VT_CODE_UNKNOWN;
+        m.is_partial |= !can;
     }
     m.map->generation = m.old ? m.old->generation + 1 : 1;
     if (is_same(m.old, m.map)) free_map(m.map);
@@ -164,6 +172,7 @@ static int renew(int only_known)
         struct vt_code_map *old = atomic_exchange(&current, m.map);
         if (old) release(old, m.map);
     }
+    whole_at = m.is_partial || m.count > room ? 0 : m.changes;
     return m.count <= room;
 }
 
