@@ -78,13 +78,34 @@ def test_many_locations_share_rows(many: dict[str, Any]) -> None:
     assert line["seconds"][0][mpi] == pytest.approx(sum(first) / 1e9, abs=2e-9)
 
 
+def assert_parts(page: Any, where: Path, name: str) -> None:
+    """The charts of time in MPI and in barriers add up to these times in the profile."""
+    profile = {row["function"]: row for row in json.loads(vtrace(where, "profile", name, "--json").stdout)["profile"]}
+    measures = page.run("return [...document.getElementById('spread-measure').options].map((o) => o.value)")
+    assert measures == ["own", "mpi", "barrier"]
+    for measure in ("mpi", "barrier", "own"):
+        function = next(n for n, row in profile.items() if row["source"] == "samples" and row.get(f"{measure}_ns", 1))
+        page.run(
+            "const [measure, name] = arguments, choose = (id, at) => { const s = document.getElementById(id); "
+            "s.value = at; s.dispatchEvent(new Event('change')); }; choose('spread-measure', measure); "
+            "choose('spread-0', [...document.getElementById('spread-0').options].find((o) => o.text === name).value);",
+            measure,
+            function,
+        )
+        values = page.run("return document.getElementById('spread-chart-0').data[0].x")
+        key = "exclusive_ns" if measure == "own" else f"{measure}_ns"
+        assert sum(values) == pytest.approx(profile[function][key] / 1e9, abs=1e-5)
+    page.run("const s = document.getElementById('spread-0'); s.selectedIndex = 0; s.dispatchEvent(new Event('change'))")
+
+
 def test_report_compares_runs(build: Builder, tmp_path: Path) -> None:
     """A report of two runs has the times of both as the comparison of the profile, and a function's time by rank of
     both runs under each other on one scale, with bars and at their places in the grid. Four runs are refused."""
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build("sampled_grid.c", flags=("-g", "-O1", "-pthread"))
     for name, work in (("short", "40"), ("long", "80")):
-        mpi.run(program, tmp_path, work, ranks=4, env={"VT_SAMPLE_RATE": "200", "VT_FILE_PREFIX": name})
+        settings = {"VT_SAMPLE_RATE": "200", "VT_PTHREAD": "locks", "VT_FILE_PREFIX": name}
+        mpi.run(program, tmp_path, work, ranks=4, env=settings)
         unify(tmp_path, name)
     vtrace(tmp_path, "report", "short", "long", "-o", "runs.html")
     with browser(tmp_path / "browser") as page:
@@ -116,12 +137,27 @@ def test_report_compares_runs(build: Builder, tmp_path: Path) -> None:
             assert f"{function}, {name}: " in chart(number, "layout.title.text")
         assert chart(0, "layout.xaxis.range") == chart(1, "layout.xaxis.range")
         assert chart(2, "hidden")
+        assert_parts(page, tmp_path, "short")
         page.run(
             "const s = document.getElementById('spread-shape'); s.value = 'topology'; "
             "s.dispatchEvent(new Event('change'))"
         )
         assert [cell for row in chart(1, "data[0].z") for cell in row] == pytest.approx(values, abs=1e-6)
         assert chart(0, "data[0].zmax") == chart(1, "data[0].zmax") == pytest.approx(max(values), abs=1e-6)
+        page.run(
+            "for (const [id, at] of [['spread-view', 'thread'], ['spread-run-0', 1], ['spread-which', 1]]) { const s = "
+            "document.getElementById(id); s.value = at; s.dispatchEvent(new Event('change')); }"
+        )
+        thread = page.run("return document.getElementById('spread-which').selectedOptions[0].text")
+        assert chart(0, "layout.title.text") == f"functions of {thread}, long"
+        (busy,) = (
+            row["exclusive_ns"] / 1e9
+            for row in json.loads(
+                vtrace(tmp_path, "profile", "long", "--by", "thread", "--select", "region=busy", "--json").stdout
+            )["profile"]
+            if row["thread"] == thread
+        )
+        assert max(chart(0, "data[0].x")) == pytest.approx(busy, abs=1e-6)
     done = vtrace(tmp_path, "report", *["short"] * 4, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "up to 3" in done.stderr

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sampled_grid MS: ranks in a grid of two columns. Each rank has two threads. The main thread of rank r is in busy for
-   (r + 1) * MS of CPU time and in quick for MS, the other thread in busy for MS. */
+   (r + 1) * MS of CPU time and in quick for MS, the other thread in busy for MS; then they meet at a barrier. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -29,9 +29,12 @@ __attribute__((noinline)) static void quick(double ms)
         for (volatile int i = 0; i < 200000; i++) continue;
 }
 
+static pthread_barrier_t end;
+
 static void *other(void *ms)
 {
     busy(*(double *)ms);
+    pthread_barrier_wait(&end);
     return NULL;
 }
 
@@ -46,9 +49,11 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     lengths[0] = size / 2;
     MPI_Cart_create(MPI_COMM_WORLD, 2, lengths, periodic, 0, &grid);
+    pthread_barrier_init(&end, NULL, 2);
     pthread_create(&thread, NULL, other, &ms);
     busy((rank + 1) * ms);
     quick(ms);
+    pthread_barrier_wait(&end);
     pthread_join(thread, NULL);
     MPI_Barrier(grid);
     MPI_Comm_free(&grid);

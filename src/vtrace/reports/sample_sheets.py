@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _COLUMNS = (
     Column("exclusive_ns", "exclusive s", "ns"), Column("inclusive_ns", "inclusive s", "ns"),
     Column("share", "%", "fraction"), Column("share_error", "± %", "fraction"), Column("samples", "samples"),
+    Column("mpi_ns", "MPI s", "ns", minor=True), Column("barrier_ns", "barriers s", "ns", minor=True),
     Column("function", "function", "text"), Column("class", kind="text"), Column("defined", kind="text"),
 )  # fmt: skip
 _FIRST = 3

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sampled times of functions, loops and lines by process and thread, for the charts of the report."""
+"""The sampled times of functions, loops and lines, and of the calls of MPI and barriers that they make, by process and
+thread, for the charts of the report."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 UNITS = ("function", "loop", "line")
+_MEASURES = ("own", "mpi", "barrier")
+"""Exclusive time, time in MPI, time in barriers."""
 _MOST, _LEAST = 40, 3
 """Rows of each unit."""
 _CELLS = 400_000
@@ -28,15 +31,15 @@ def chart(trace: Trace, window: Selection, costs: Costs | None) -> dict[str, Any
     """The data of the charts, for report.js; None without samples.
 
     items: [unit, name] of the largest rows of each unit. threads: names of the locations with time in them; rank: the
-    place of each thread's process in ranks, the processes' names; process: their rows. seconds: float32 (items,
-    threads) in base64.
+    place of each thread's process in ranks, the processes' names; process: their rows. seconds: by each of _MEASURES
+    that has any, float32 (items, threads) in base64.
     """
     if costs is None or not costs.samples.rows:
         return None
     locations = np.unique(costs.samples["location"])
     most = int(np.clip(_CELLS // len(locations), _LEAST, _MOST))
     items: list[tuple[str, str]] = []
-    parts: list[Array] = [np.zeros((0, len(locations)))]
+    parts: list[Array] = [np.zeros((len(_MEASURES), 0, len(locations)))]
     for by in UNITS:
         numbers = ProfileNumbers(trace, window, Patterns(), costs, by, [])
         rows = _largest(numbers, most)
@@ -48,27 +51,35 @@ def chart(trace: Trace, window: Selection, costs: Costs | None) -> dict[str, Any
     return {
         "items": items, "threads": [names[row] for row in locations.tolist()], "rank": rank.tolist(),
         "ranks": [known[row] for row in processes.tolist()], "process": processes.tolist(),
-        "seconds": base64.b64encode(np.concatenate(parts).astype("<f4").tobytes()).decode(),
+        "seconds": _packed(np.concatenate(parts, axis=1)),
     }  # fmt: skip
 
 
+def _packed(seconds: Array) -> dict[str, str]:
+    each = zip(_MEASURES, seconds.astype("<f4"), strict=True)
+    return {name: base64.b64encode(values.tobytes()).decode() for name, values in each if values.any()}
+
+
 def _largest(numbers: ProfileNumbers, most: int) -> Array:
-    """Rows of the table with samples, the largest exclusive time first; of loops those that are loops."""
+    """The rows of the program's code with most time, calls of MPI and barriers included; the largest exclusive time
+    first. Of loops those that are loops."""
     table = numbers.found.table
-    shown = table["estimated"] & (table["samples"] > 0) & (table["exclusive"] > 0)
+    time = table["exclusive"] + table["mpi"] + table["barrier"]
+    shown = table["estimated"] & (time > 0)
     if numbers.by == "loop":
         shown &= table["key"] >= numbers.trace.regions.rows
     rows = np.flatnonzero(shown)
-    return rows[np.lexsort((rows, -table["exclusive"][rows]))][:most]
+    rows = rows[np.lexsort((rows, -time[rows]))][:most]
+    return rows[np.lexsort((rows, -time[rows], -table["exclusive"][rows]))]
 
 
 def _seconds(numbers: ProfileNumbers, rows: Array, locations: Array) -> Array:
-    """(rows, locations) exclusive time in s."""
+    """(measures, rows, locations) s."""
     place = np.full(numbers.found.table.rows, -1)
     place[rows] = np.arange(len(rows))
-    found = np.zeros((len(rows), len(locations)))
-    cells = numbers.found.by_location
-    wanted = (place[cells["row"]] >= 0) & np.isin(cells["location"], locations)
-    at = place[cells["row"][wanted]], np.searchsorted(locations, cells["location"][wanted])
-    np.add.at(found, at, cells["ns"][wanted] / 1e9)
+    found = np.zeros((len(_MEASURES), len(rows), len(locations)))
+    for one, cells in zip(found, (numbers.found.by_location, *numbers.found.parts_by_location()), strict=True):
+        wanted = (place[cells["row"]] >= 0) & np.isin(cells["location"], locations)
+        at = place[cells["row"][wanted]], np.searchsorted(locations, cells["location"][wanted])
+        np.add.at(one, at, cells["ns"][wanted] / 1e9)
     return found

@@ -32,7 +32,7 @@ _WAIT = "pthread_barrier_wait"
 CPU_CLOCK = "CPU time"
 """Name of vtrace's interrupt generator for the CPU clocks of threads."""
 _MPI_PART, _BARRIER_PART = 1, 2
-_Add = Callable[[Array, Array, Array], None]
+_Add = Callable[[Array, Array, Array, Array], None]
 
 
 class RegionParts:
@@ -270,17 +270,12 @@ class CostRows:
     @cached_property
     def by_rank(self) -> Table:
         """Rows (row of table, process, ns): exclusive time, where it is not 0."""
-        return self._sums("process", self.trace.places.process[self._cells.location])
+        return _sums("process", self._row, self.trace.places.process[self._cells.location], self._cells.ns)
 
     @cached_property
     def by_location(self) -> Table:
         """Rows (row of table, location, ns): exclusive time, where it is not 0."""
-        return self._sums("location", self._cells.location)
-
-    def _sums(self, name: str, where: Array) -> Table:
-        first, member = group([self._row, where])
-        sums = np.bincount(member, self._cells.ns, len(first))
-        return Table({"row": self._row[first], name: where[first], "ns": sums}).take(sums > 0)
+        return _sums("location", self._row, self._cells.location, self._cells.ns)
 
     def _extremes(self, count: int) -> tuple[Array, Array]:
         sums = self.by_rank
@@ -349,26 +344,45 @@ class CostRows:
         tops = self._tops(which)
         return np.where(tops > 0, self.costs.tree["parent"][tops], 0)
 
-    def _parts(self, count: int) -> tuple[Array, Array]:
-        """(rows,) ns in MPI, and in barriers."""
+    @cached_property
+    def _part_cells(self) -> tuple[Array, Array, Array, Array]:
+        """Times in MPI and in barriers: rows of table, parts (_MPI_PART or _BARRIER_PART), locations, ns."""
         tops, callers = self._tops("part"), self._callers("part")
         mpi = self._known.mpi[self._region_of[tops]]
         part = np.where(tops > 0, np.where(mpi, _MPI_PART, _BARRIER_PART), 0)
-        found = np.zeros((_BARRIER_PART + 1, count))
+        found: list[tuple[Array, Array, Array, Array]] = []
 
-        def add(raw: Array, parts: Array, ns: Array) -> None:
+        def add(raw: Array, parts: Array, location: Array, ns: Array) -> None:
             at, there = self._rows(raw)
-            np.add.at(found, (parts[there], at[there]), ns[there])
+            there &= parts > 0
+            found.append((at[there], parts[there], location[there], ns[there]))
 
         calls = self._calls(with_paths=True)
         cells = calls.join(self._samples)
         own = self._raw(cells.location, cells.region, cells.path, cells.context)
-        add(own, part[cells.path], cells.ns)
+        add(own, part[cells.path], cells.location, cells.ns)
         if self.by not in ("rank", "thread"):
             by_line = self.by in ("line", "loop") and self._sampled  # a recorded call has no line
             self._add_callers(add, part, callers, self._samples if by_line else cells)
             self._add_callers_of_samples(add, part, callers, by_line)
+        row, parts, location, ns = (np.concatenate(each) for each in zip(*found, strict=True))
+        return row, parts, location, ns
+
+    def _parts(self, count: int) -> tuple[Array, Array]:
+        """(rows,) ns in MPI, and in barriers."""
+        row, part, _, ns = self._part_cells
+        found = np.zeros((_BARRIER_PART + 1, count))
+        np.add.at(found, (part, row), ns)
         return found[_MPI_PART], found[_BARRIER_PART]
+
+    def parts_by_location(self) -> tuple[Table, Table]:
+        """In MPI, and in barriers: rows (row of table, location, ns), where ns is not 0."""
+        row, part, location, ns = self._part_cells
+        mpi = part == _MPI_PART
+        return (
+            _sums("location", row[mpi], location[mpi], ns[mpi]),
+            _sums("location", row[~mpi], location[~mpi], ns[~mpi]),
+        )
 
     def _add_callers(self, add: _Add, part: Array, callers: Array, cells: _Cells) -> None:
         """Adds the time in MPI and in barriers to the rows that make the calls."""
@@ -377,7 +391,7 @@ class CostRows:
         raw = self._raw(cells.location, self._region_of[caller], caller, context)
         mine = self._raw(cells.location, cells.region, cells.path, cells.context)
         wanted = (caller > 0) & (raw != mine)
-        add(raw[wanted], part[cells.path][wanted], cells.ns[wanted])
+        add(raw[wanted], part[cells.path][wanted], cells.location[wanted], cells.ns[wanted])
 
     def _add_callers_of_samples(self, add: _Add, part: Array, callers: Array, by_line: bool) -> None:
         """Adds the samples inside recorded calls to the rows that make the calls, if the calls do not tell."""
@@ -388,7 +402,8 @@ class CostRows:
         context = self._context_of(samples["context"], caller)
         raw = self._raw(samples["location"], self._region_of[caller], caller, context)
         wanted = loose & (caller > 0)
-        add(raw[wanted], part[inside][wanted], (samples["count"] * samples["ns"])[wanted])
+        ns = samples["count"] * samples["ns"]
+        add(raw[wanted], part[inside][wanted], samples["location"][wanted], ns[wanted])
 
     def _context_of(self, contexts: Array, paths: Array) -> Array:
         """(n,) the context of each path among a context and those around it, -1: none."""
@@ -401,3 +416,9 @@ class CostRows:
                 break
             found[other] = parents[found[other]]
         return found
+
+
+def _sums(name: str, row: Array, where: Array, ns: Array) -> Table:
+    first, member = group([row, where])
+    sums = np.bincount(member, ns, len(first))
+    return Table({"row": row[first], name: where[first], "ns": sums}).take(sums > 0)

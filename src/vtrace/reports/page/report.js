@@ -167,9 +167,12 @@
   const runs = [{run: data.run, spread: data.spread, topology: data.topology}, ...data.others];
   const sampledRuns = runs.filter((run) => run.spread);
   for (const run of sampledRuns) {
-    const each = run.spread.threads.length, all = unpack(run.spread.seconds, Float32Array);
+    const each = run.spread.threads.length, all = Object.fromEntries(Object.entries(run.spread.seconds).map(([name, text]) => [name, unpack(text, Float32Array)]));
     const places = new Map(run.spread.items.map((item, i) => [item.join('\n'), i]));
-    run.ofItem = (key) => (places.has(key) ? all.subarray(places.get(key) * each, (places.get(key) + 1) * each) : new Float32Array(each));
+    run.ofItem = (key) => {
+      const values = all[picked('spread-measure')];
+      return values && places.has(key) ? values.subarray(places.get(key) * each, (places.get(key) + 1) * each) : new Float32Array(each);
+    };
   }
   const spread = sampledRuns.length ? sampledRuns[0].spread : null;
   // The rows of any run by unit and name: [unit, name].
@@ -184,20 +187,15 @@
 
   function fillSpread() {
     if (!spread) return;
+    for (const [measure, text] of [['own', 'exclusive time'], ['mpi', 'time in MPI'], ['barrier', 'time in barriers']])
+      if (sampledRuns.some((run) => measure in run.spread.seconds)) option(byId('spread-measure'), measure, text);
+    fillRows();
     for (let place = 0; place < 3; place++) {
-      const select = byId(`spread-${place}`);
-      if (place) option(select, -1, 'nothing');
-      for (const unit of ['function', 'loop', 'line']) {
-        const group = document.createElement('optgroup');
-        group.label = `${unit}s`;
-        items.forEach(([kind, name], i) => { if (kind === unit) option(group, i, name); });
-        if (group.children.length) select.append(group);
-      }
       const of = byId(`spread-run-${place}`);
       sampledRuns.forEach((run, i) => option(of, i, run.run));
       if (place < sampledRuns.length && sampledRuns.length > 1) { // the same row of each run
         of.value = place;
-        select.value = 0;
+        byId(`spread-${place}`).value = picked('spread-0');
       }
     }
     if (!sampledRuns.some((run) => run.topology)) byId('spread-shape').querySelector('[value=topology]').remove();
@@ -205,15 +203,35 @@
     fillWhich();
   }
 
+  // The rows with time of the chosen measure, the largest first; a chosen row without time gives way to the largest.
+  function fillRows() {
+    const sums = items.map((item) => sampledRuns.reduce((sum, run) => run.ofItem(item.join('\n')).reduce((a, b) => a + b, sum), 0));
+    const order = items.map((_, i) => i).filter((i) => sums[i] > 0).sort((a, b) => sums[b] - sums[a]);
+    for (let place = 0; place < 3; place++) {
+      const select = byId(`spread-${place}`), chosen = select.value;
+      select.replaceChildren();
+      if (place) option(select, -1, 'nothing');
+      for (const unit of ['function', 'loop', 'line']) {
+        const group = document.createElement('optgroup');
+        group.label = `${unit}s`;
+        order.forEach((i) => { if (items[i][0] === unit) option(group, i, items[i][1]); });
+        if (group.children.length) select.append(group);
+      }
+      if (chosen !== '' && Number(chosen) >= 0) select.value = sums[chosen] > 0 ? chosen : picked('spread-0');
+    }
+  }
+
+  const threadRun = () => sampledRuns[Number(picked('spread-run-0'))]; // of the thread view
+
   function fillWhich() {
     const view = picked('spread-view'), select = byId('spread-which');
     select.replaceChildren();
-    (view === 'thread' ? spread.threads : spread.ranks).forEach((name, i) => option(select, i, name));
+    (view === 'thread' ? threadRun().spread.threads : spread.ranks).forEach((name, i) => option(select, i, name));
     byId('spread-one').hidden = view === 'application';
     byId('spread-form').hidden = view === 'thread';
     for (let place = 0; place < 3; place++) {
       byId(`spread-${place}`).parentElement.hidden = view === 'thread';
-      byId(`spread-run-${place}`).parentElement.hidden = view === 'thread' || sampledRuns.length < 2;
+      byId(`spread-run-${place}`).parentElement.hidden = (view === 'thread' && place > 0) || sampledRuns.length < 2;
     }
   }
 
@@ -223,10 +241,11 @@
   function drawThread(thread) {
     ['function', 'loop', 'line'].forEach((unit, place) => {
       const id = `spread-chart-${place}`;
-      const rows = spread.items.map((item) => [item[1], sampledRuns[0].ofItem(item.join('\n'))[thread], item[0]]).filter(([, s, kind]) => kind === unit && s > 0)
+      const run = threadRun();
+      const rows = run.spread.items.map((item) => [item[1], run.ofItem(item.join('\n'))[thread], item[0]]).filter(([, s, kind]) => kind === unit && s > 0)
         .sort((a, b) => b[1] - a[1]).slice(0, 15).reverse();
       byId(id).hidden = !rows.length;
-      if (rows.length) drawBars(id, rows.map(([name]) => (unit === 'function' ? name : ending(name, 40))), rows.map(([, s]) => s), `${unit}s of ${spread.threads[thread]}`, false);
+      if (rows.length) drawBars(id, rows.map(([name]) => (unit === 'function' ? name : ending(name, 40))), rows.map(([, s]) => s), `${unit}s of ${run.spread.threads[thread]}${sampledRuns.length > 1 ? `, ${run.run}` : ''}`, false);
     });
   }
 
@@ -260,7 +279,8 @@
     if (view === 'application') threads.forEach((i) => { values[known.rank[i]] += each[i]; });
     const names = view === 'rank' ? threads.map((i) => known.threads[i]) : known.ranks;
     const most = Math.max(...values, 0), mean = values.reduce((a, b) => a + b, 0) / (values.length || 1);
-    const title = `${item[1]}${sampledRuns.length > 1 ? `, ${run.run}` : ''}: ${seconds(mean * values.length)}` + (mean > 0 ? `, the largest ${(most / mean).toPrecision(3)} × the mean` : '');
+    const measure = picked('spread-measure') === 'own' ? '' : ` ${byId('spread-measure').selectedOptions[0].text.replace('time ', '')}`;
+    const title = `${item[1]}${sampledRuns.length > 1 ? `, ${run.run}` : ''}: ${seconds(mean * values.length)}${measure}` + (mean > 0 ? `, the largest ${(most / mean).toPrecision(3)} × the mean` : '');
     return {run, names, values, most, title};
   }
 
@@ -412,7 +432,9 @@
   byId('timeline-what').addEventListener('change', drawTimeline);
   byId('topology-what').addEventListener('change', drawTopology);
   byId('spread-view').addEventListener('change', () => { fillWhich(); drawSpread(); });
-  for (const id of ['spread-which', 'spread-shape', ...[0, 1, 2].flatMap((i) => [`spread-${i}`, `spread-run-${i}`])]) byId(id).addEventListener('change', drawSpread);
+  byId('spread-run-0').addEventListener('change', () => { if (picked('spread-view') === 'thread') fillWhich(); drawSpread(); });
+  byId('spread-measure').addEventListener('change', () => { fillRows(); drawSpread(); });
+  for (const id of ['spread-which', 'spread-shape', ...[0, 1, 2].map((i) => `spread-${i}`), 'spread-run-1', 'spread-run-2']) byId(id).addEventListener('change', drawSpread);
   byId('matrix-what').addEventListener('change', drawMatrix);
   byId('find').addEventListener('input', (event) => {
     const part = event.target.value.toLowerCase();
