@@ -98,6 +98,22 @@ def assert_parts(page: Any, where: Path, name: str) -> None:
     page.run("const s = document.getElementById('spread-0'); s.selectedIndex = 0; s.dispatchEvent(new Event('change'))")
 
 
+def assert_thread(page: Any, where: Path, name: str) -> None:
+    """The view of a thread of the second run has its functions, as the profile."""
+    page.run(
+        "for (const [id, at] of [['spread-view', 'thread'], ['spread-run-0', 1], ['spread-which', 1]]) { const s = "
+        "document.getElementById(id); s.value = at; s.dispatchEvent(new Event('change')); }"
+    )
+    thread = page.run("return document.getElementById('spread-which').selectedOptions[0].text")
+    title, times = page.run(
+        "const c = document.getElementById('spread-chart-0'); return [c.layout.title.text, c.data[0].x]"
+    )
+    assert title == f"functions of {thread}, {name}"
+    words = ("profile", name, "--by", "thread", "--select", "region=busy", "--json")
+    rows = {row["thread"]: row["exclusive_ns"] / 1e9 for row in json.loads(vtrace(where, *words).stdout)["profile"]}
+    assert max(times) == pytest.approx(rows[thread], abs=1e-6)
+
+
 def test_report_compares_runs(build: Builder, tmp_path: Path) -> None:
     """A report of two runs has the times of both as the comparison of the profile, and a function's time by rank of
     both runs under each other on one scale, with bars and at their places in the grid. Four runs are refused."""
@@ -144,20 +160,7 @@ def test_report_compares_runs(build: Builder, tmp_path: Path) -> None:
         )
         assert [cell for row in chart(1, "data[0].z") for cell in row] == pytest.approx(values, abs=1e-6)
         assert chart(0, "data[0].zmax") == chart(1, "data[0].zmax") == pytest.approx(max(values), abs=1e-6)
-        page.run(
-            "for (const [id, at] of [['spread-view', 'thread'], ['spread-run-0', 1], ['spread-which', 1]]) { const s = "
-            "document.getElementById(id); s.value = at; s.dispatchEvent(new Event('change')); }"
-        )
-        thread = page.run("return document.getElementById('spread-which').selectedOptions[0].text")
-        assert chart(0, "layout.title.text") == f"functions of {thread}, long"
-        (busy,) = (
-            row["exclusive_ns"] / 1e9
-            for row in json.loads(
-                vtrace(tmp_path, "profile", "long", "--by", "thread", "--select", "region=busy", "--json").stdout
-            )["profile"]
-            if row["thread"] == thread
-        )
-        assert max(chart(0, "data[0].x")) == pytest.approx(busy, abs=1e-6)
+        assert_thread(page, tmp_path, "long")
     done = vtrace(tmp_path, "report", *["short"] * 4, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "up to 3" in done.stderr
