@@ -13,9 +13,10 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from support.tools import need
-from vtrace.symbols.demangle import readable
+from vtrace.symbols.debug_files import build_id_of
+from vtrace.symbols.demangle import construct, is_outlined, readable
 from vtrace.symbols.modules import Module, Place, places
-from vtrace.symbols.symbols import Function, Symbols, build_id_of
+from vtrace.symbols.symbols import Function, Symbols
 
 C = """
 static int leaf(int i)
@@ -155,6 +156,31 @@ def test_lambda(tmp_path: Path, compiler: str) -> None:
 )  # fmt: skip
 def test_readable(symbol: str, fortran: bool, name: str) -> None:
     assert readable(symbol, fortran) == name
+
+
+@pytest.mark.parametrize(
+    ("symbol", "fortran", "is_task", "name"),
+    [
+        ("work._omp_fn.0", False, False, "work, parallel region at w.c:3"),
+        ("_Z4workl._omp_fn.1", False, True, "work(long), task at w.c:3"),
+        ("__heat_MOD_step._omp_fn.0", True, False, "heat::step, parallel region at w.c:3"),
+        ("MAIN__._omp_fn.0", True, False, "solver, parallel region at w.c:3"),
+        (".omp_outlined.", False, False, "parallel region at w.c:3"),
+        (".omp_outlined..3", False, False, "parallel region at w.c:3"),
+        (".omp_outlined._debug__", False, False, "parallel region at w.c:3"),
+        (".omp_task_entry.", False, True, "task at w.c:3"),
+        ("work.omp_outlined", False, False, "work, parallel region at w.c:3"),
+        ("work.omp_outlined_debug__.2", False, False, "work, parallel region at w.c:3"),
+    ],
+)
+def test_constructs(symbol: str, fortran: bool, is_task: bool, name: str) -> None:
+    assert is_outlined(symbol)
+    assert construct(symbol, fortran, "solver", "w.c:3", is_task) == name
+
+
+@pytest.mark.parametrize("symbol", ["work", "omp_outlined", "work.part.0", "_omp_fn", "_Z4workl"])
+def test_other_functions_are_no_constructs(symbol: str) -> None:
+    assert not is_outlined(symbol)
 
 
 def test_names_of_a_fortran_program(tmp_path: Path) -> None:

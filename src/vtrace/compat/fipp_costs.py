@@ -40,16 +40,20 @@ _CREATED = (
 )
 """Names that compilers give to procedures they create, the guide's word for them (Table 2.25), and the number that the
 guide's numbers begin behind. clang's procedures, and those named by a line, keep their own numbers."""
+_BY_LINE = re.compile(r"(?P<name>.+?), (?P<kind>parallel region|task) at .*")
 _FORTRAN = re.compile(r"\.(f|for|ftn|f77|f90|f95|f03|f08|f18)$", re.IGNORECASE)
 
 
-def procedure_name(name: str, file: str) -> str:
+def procedure_name(name: str, symbol: str, file: str) -> str:
     """The guide's name of a procedure: those that the compiler has created for threads have its identifier."""
     for pattern, word, first in _CREATED:
-        if found := pattern.fullmatch(name):
+        if found := pattern.fullmatch(symbol) or pattern.fullmatch(name):
             number = int(found["number"] or 0) + first
             word = word or f"_{found['kind']}_"
-            return f"{found['name']}.{word}{number}{'_' if _FORTRAN.search(file) else ''}"
+            if by_line := _BY_LINE.fullmatch(name):
+                word = "_TSK_" if by_line["kind"] == "task" else word
+            function = by_line["name"] if by_line else found["name"]
+            return f"{function}.{word}{number}{'_' if _FORTRAN.search(file) else ''}"
     return name
 
 
@@ -148,8 +152,8 @@ class FippCosts:
         self.processes = self._processes(window.rows(trace))
         regions = trace.regions
         self.names = [
-            procedure_name(name, file)
-            for name, file in zip(regions["name"].tolist(), regions["file"].tolist(), strict=True)
+            procedure_name(*texts)
+            for texts in zip(*(regions[key].tolist() for key in ("name", "canonical", "file")), strict=True)
         ]
         self._userfunc = userfunc
         self._parts = self._region_parts()
@@ -186,7 +190,8 @@ class FippCosts:
         samples, tree = self.costs.samples, self.costs.tree
         region_of = tree["region"].copy()
         region_of[0] = self.trace.regions.rows - 1
-        tops = path_sums.outermost(tree["parent"], (self._parts != _OWN)[region_of])
+        tasks = RegionParts(self.trace).task[region_of]
+        tops = path_sums.outermost(tree["parent"], (self._parts != _OWN)[region_of], tasks)
         around = np.where(tops > 0, self._parts[region_of[tops]], _OWN)[samples["inside"]]
         known: dict[int, tuple[int, int, int]] = {-1: (_OWN, -1, -1)}
         owner, part = np.full(samples.rows, -1), np.zeros(samples.rows, np.int64)

@@ -12,6 +12,9 @@ _MODULE_PROCEDURE = re.compile(r"__([\w.]+?)_MOD_(\w+)")  # a submodule is paren
 _CONTAINED = re.compile(r"\.\d+$")
 _OUTLINED = re.compile(r"(?P<of>.+?)\.(_omp_fn\.|omp_outlined(_debug__)?\.?)(?P<number>\d*)")
 
+_NAMELESS = re.compile(r"\.omp_(outlined|task_entry)(\._debug__)?(\.\.?\d*)?")
+"""Of clang before 17, which leaves out the function."""
+
 
 def readable(symbol: str, fortran: bool) -> str:
     """The name in the source: C++ demangled, Fortran without the compiler's decoration, clones named as the original.
@@ -44,6 +47,21 @@ def outlined_of(symbol: str) -> str:
     """The symbol of the function whose OpenMP construct was outlined as symbol; symbol itself for other functions."""
     match = _OUTLINED.fullmatch(_CLONE.sub("", symbol))
     return match["of"] if match else symbol
+
+
+def is_outlined(symbol: str) -> bool:
+    """Whether a function is the body of a construct of OpenMP, which the compiler has taken out of its function."""
+    plain = _CLONE.sub("", symbol)
+    return _OUTLINED.fullmatch(plain) is not None or _NAMELESS.fullmatch(plain) is not None
+
+
+def construct(symbol: str, fortran: bool, program: str | None, place: str, is_task: bool) -> str:
+    """The name of such a body: foo, parallel region at foo.c:12. program: the name of a Fortran main program; place:
+    file and line of the construct."""
+    match = _OUTLINED.fullmatch(_CLONE.sub("", symbol))
+    of = match["of"] if match else ""
+    name = program if program and of == "MAIN__" else readable(of, fortran) if of else ""
+    return f"{name}{', ' if name else ''}{'task' if is_task else 'parallel region'} at {place}"
 
 
 def _demangled(symbol: str) -> str | None:

@@ -3,29 +3,33 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from vtrace import paths
-from vtrace.symbols.demangle import readable
+from vtrace.symbols.debug_files import SYSTEM, debug_file
+from vtrace.symbols.demangle import construct, is_outlined, readable
 from vtrace.symbols.lines import Position, positions
 from vtrace.symbols.loop_source import Loop, SourceLoops
 from vtrace.symbols.machine_loops import FunctionLoops
 from vtrace.symbols.modules import File, Place
 from vtrace.symbols.statements import statements
-from vtrace.symbols.symbols import Function, Symbols, build_id_of, by_file, function_holders, function_sizes
+from vtrace.symbols.symbols import Function, Symbols, by_file, function_holders, function_sizes
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
 _AT = re.compile(r"(?P<file>.*):(?P<line>\d+|\?)(?: \(discriminator \d+\))?")
 _NOWHERE = "??"
+_DIRECTIVE = re.compile(r"^\s*(#\s*pragma\s+omp|[!c*]\$omp)\b", re.IGNORECASE)
 _PATIENCE = 600
 """Seconds for addr2line."""
 
@@ -64,19 +68,20 @@ def _without_name(file: File | None) -> Function:
 
 
 def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tuple[CallFrame, ...]]:
-    holders = function_holders(elf, np.array(addresses, np.int64).astype(np.uint64))
-    begins = positions(elf, sorted({start for start, _ in holders.values()}))
-    loops = _loops(elf, holders)
+    debug_path, debug = debug_file(elf, path)
+    holders = function_holders(debug, np.array(addresses, np.int64).astype(np.uint64))
+    begins = positions(debug, sorted({start for start, _ in holders.values()}))
+    of_system = Path(debug_path).is_relative_to(SYSTEM)  # libraries of the system: their loops say nothing to the user
+    loops = {} if of_system else _loops(elf, debug, holders)
     inside = {a for function in loops.values() for loop in function.loops for a in loop.addresses}
-    inlined = _addr2line(elf, path, sorted(inside | holders.keys()))
+    inlined = _addr2line(debug, debug_path, sorted(inside | holders.keys()))
     of_source = SourceLoops(loops, begins, inlined or {})
-    lines = statements(elf, sorted(holders)) if inlined is None else {}
+    lines = statements(debug, sorted(holders)) if inlined is None else {}
     of_vtrace = _own_code(elf)
+    functions = _functions(debug, holders, begins)
     found: dict[int, tuple[CallFrame, ...]] = {}
-    for address, (start, symbol) in holders.items():
-        declared = begins.get(start, Position())
-        name = declared.program if declared.program and symbol == "MAIN__" else readable(symbol, declared.fortran)
-        function = Function(name, symbol, declared.file, declared.line)
+    for address, (start, _) in holders.items():
+        function, declared = functions[start], begins.get(start, Position())
         if address in of_vtrace:
             found[address] = (CallFrame(function, own=True),)
             continue
@@ -85,6 +90,8 @@ def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tup
             found[address] = (CallFrame(function, at.file, at.line if at.file else 0),)
             continue
         calls = inlined.get(address) or [("", None, 0)]
+        if len(calls) > 1 and is_outlined(calls[-2][0]):
+            calls = calls[:-1]  # clang's function around the body of a construct
         loop = loops[start].innermost(address) if start in loops else None
         position = calls[-1][1:] if calls[-1][1] else of_source.near(loop, address) or (None, 0)
         outer = CallFrame(function, *position, of_source.at(loop, 0))
@@ -96,17 +103,43 @@ def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tup
     return found
 
 
+def _functions(elf: ELFFile, holders: dict[int, tuple[int, str]], begins: dict[int, Position]) -> dict[int, Function]:
+    """The functions by their begins. Bodies of OpenMP's constructs are named by the construct, if its line is known."""
+    symbols = dict(holders.values())
+    main = next((begins[s].program for s, symbol in symbols.items() if symbol == "MAIN__" and s in begins), None)
+    lines = statements(elf, sorted(start for start, symbol in symbols.items() if is_outlined(symbol)))
+    found = {}
+    for start, symbol in symbols.items():
+        declared, at = begins.get(start, Position()), lines.get(start, Position())
+        if at.file and at.line:
+            place = f"{os.path.basename(at.file)}:{at.line}"
+            name = construct(symbol, declared.fortran or at.fortran, main, place, _is_task(at.file, at.line))
+        else:
+            name = declared.program if declared.program and symbol == "MAIN__" else readable(symbol, declared.fortran)
+        found[start] = Function(name, symbol, declared.file, declared.line)
+    return found
+
+
+def _is_task(file: str, line: int) -> bool:
+    """Whether a construct is a task by its directive, in its line or the line before; the symbol does not tell."""
+    text = linecache.getline(file, line)
+    if not _DIRECTIVE.search(text):
+        text = linecache.getline(file, line - 1)
+    return "task" in text.lower() and _DIRECTIVE.search(text) is not None
+
+
 def _own_code(elf: ELFFile) -> range:
     section = elf.get_section_by_name(paths.PROGRAM_SECTION)
     return range(section["sh_addr"], section["sh_addr"] + section["sh_size"]) if section else range(0)
 
 
-def _loops(elf: ELFFile, holders: dict[int, tuple[int, str]]) -> dict[int, FunctionLoops]:
-    """The loops of functions by their begins; none without debug information, since loops are told by their lines."""
-    if not (elf.has_dwarf_info() or _has_debug_file(elf)):
+def _loops(elf: ELFFile, debug: ELFFile, holders: dict[int, tuple[int, str]]) -> dict[int, FunctionLoops]:
+    """The loops of functions by their begins; none without debug information, since loops are told by their lines.
+    elf: the file with the code; debug: with the symbols."""
+    if not debug.has_dwarf_info(strict=True):
         return {}
     try:
-        sizes = function_sizes(elf, {start for start, _ in holders.values()})
+        sizes = function_sizes(debug, {start for start, _ in holders.values()})
         return {start: FunctionLoops(elf, start, size) for start, size in sorted(sizes.items())}
     except Exception:  # pyelftools and capstone may raise anything for a damaged file
         return {}
@@ -118,8 +151,8 @@ _Calls = list[tuple[str, str | None, int]]
 
 def _addr2line(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, _Calls] | None:
     """The inlined functions and lines of addresses, from addr2line of binutils; None without it. The tool knows all
-    forms of debug information, also in files of their own, and is faster than any package of Python."""
-    if not (elf.has_dwarf_info() or _has_debug_file(elf)):
+    forms of debug information, and is faster than any package of Python."""
+    if not elf.has_dwarf_info(strict=True):
         return {}
     words = ["addr2line", "--addresses", "--functions", "--inlines", f"--exe={path}"]
     asked = "".join(f"{address:#x}\n" for address in addresses)
@@ -145,8 +178,3 @@ def _parsed(lines: Sequence[str]) -> Iterator[tuple[int, _Calls]]:
         else:
             calls.append((lines[row], None, 0))
         row += 2
-
-
-def _has_debug_file(elf: ELFFile) -> bool:
-    number = build_id_of(elf).hex()
-    return bool(number) and os.path.exists(f"/usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug")

@@ -16,6 +16,7 @@ import numpy as np
 
 from vtrace.io.common.arrays import Array, distinct
 from vtrace.io.local.heads import open_file
+from vtrace.symbols.debug_files import build_id_of, debug_file
 from vtrace.symbols.demangle import inside, outlined_of, readable
 from vtrace.symbols.lines import Position, positions
 from vtrace.symbols.modules import File, Place
@@ -84,7 +85,8 @@ class Symbols:
             with suppress(Exception), open_file(Path(file[0])) as stream:  # resolve() warns
                 elf = _elf(stream)
                 if not self._changed(elf, *file):
-                    self.statements |= {Place(file, a): at for a, at in statements(elf, addresses).items()}
+                    of_debug = debug_file(elf, file[0])[1]
+                    self.statements |= {Place(file, a): at for a, at in statements(of_debug, addresses).items()}
 
     def find_insides(self, places: Iterable[Place]) -> None:
         """Names places within functions by function and offset; none for a missing or changed file."""
@@ -95,6 +97,7 @@ class Symbols:
             with suppress(Exception), open_file(Path(file[0])) as stream:
                 elf = _elf(stream)
                 if not self._changed(elf, *file):
+                    elf = debug_file(elf, file[0])[1]
                     holders = function_holders(elf, np.array(addresses, np.uint64))
                     holders = with_owners(elf, holders, partial(function_holders, elf))
                     self.insides |= {Place(file, a): inside(name, a - start) for a, (start, name) in holders.items()}
@@ -113,7 +116,8 @@ class Symbols:
         unknown = {a: nameless(Place(file, a)) for a in addresses}
         if file[0] in self.nm_files:
             return unknown | self._listed(self.nm_files[file[0]], addresses)
-        return unknown | (self.with_file(file, lambda elf: _functions(elf, addresses)) or {})
+        found = self.with_file(file, lambda elf: _functions(debug_file(elf, file[0])[1], addresses))
+        return unknown | (found or {})
 
     def with_file(self, file: File, work: Callable[[ELFFile], FromFile]) -> FromFile | None:
         """Returns the result of work on a module's ELF file; None, with a warning, for a missing or changed one."""
@@ -209,7 +213,8 @@ def function_holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64
             continue
         symbol = table[np.searchsorted(table["value"], values[i - 1])]
         if address < int(symbol["value"]) + max(int(symbol["size"]), 1):
-            found[address] = int(symbol["value"]), _text(strings, int(symbol["name"]))
+            name = _text(strings, int(symbol["name"])).split("@")[0]  # without the version, as in foo@@GLIBC_2.34
+            found[address] = int(symbol["value"]), name
     return {address: (start, name) for address, (start, name) in found.items() if name}
 
 
@@ -248,15 +253,3 @@ def function_names(path: Path, known: Collection[str]) -> set[str]:
         table, strings = _table(elf)
     symbols = {_text(strings, start) for start in distinct(table["name"]).tolist()} - {"", *known}
     return {readable(outlined_of(symbol), fortran=False) for symbol in symbols}
-
-
-def build_id_of(elf: ELFFile) -> bytes:
-    """The build id of a file; empty for none."""
-    from elftools.elf.sections import NoteSection
-
-    for section in elf.iter_sections():
-        if isinstance(section, NoteSection):
-            for note in section.iter_notes():
-                if note["n_type"] == "NT_GNU_BUILD_ID":
-                    return bytes.fromhex(note["n_desc"])
-    return b""

@@ -43,6 +43,8 @@ class RegionParts:
         kinds, sync = regions["class"], regions["activity"] == ACTIVITIES.index("openmp/sync")
         self.mpi = kinds == MPI
         self.barrier = (np.isin(regions["role"].astype(str), _BARRIERS) | (regions["name"] == _WAIT)) & ~self.mpi
+        self.task = regions["role"].astype(str) == "TASK"
+        """Regions of tasks, which a thread also runs while it is in a barrier."""
         self.exact = np.isin(kinds, [MPI, IO, MEMORY, THREADS, TRACING]) | sync | self.barrier
         """Regions whose time is that of their calls, even if there are samples."""
 
@@ -335,9 +337,11 @@ class CostRows:
 
     def _tops(self, which: str) -> Array:
         """(paths,) the outermost call of MPI or of a barrier ("part"), or of a measured region ("exact"); 0: none."""
-        known = self._known
-        marked = known.exact if which == "exact" else known.mpi | known.barrier
-        return path_sums.outermost(self.costs.tree["parent"], marked[self._region_of])
+        known, parents = self._known, self.costs.tree["parent"]
+        if which == "exact":
+            return path_sums.outermost(parents, known.exact[self._region_of])
+        marked = known.mpi | known.barrier
+        return path_sums.outermost(parents, marked[self._region_of], known.task[self._region_of])
 
     def _callers(self, which: str) -> Array:
         """(paths,) the path that made the call _tops(which), 0 for none."""

@@ -11,16 +11,18 @@ import numpy as np
 from vtrace.analysis.table import Array
 
 
-def outermost(parents: Array, marked: Array) -> Array:
+def outermost(parents: Array, marked: Array, fresh: Array | None = None) -> Array:
     """(rows,) the outermost marked row among each row and those above it, 0 for none.
 
-    parents: (rows,) each smaller than its row; row 0 is the root. marked: (rows,) bool.
+    parents: (rows,) each smaller than its row; row 0 is the root. marked: (rows,) bool. fresh: (rows,) bool, rows for
+    which those above do not count.
     """
     found = [0] * len(parents)
-    marks = marked.tolist()
+    marks, cuts = marked.tolist(), [False] * len(parents) if fresh is None else fresh.tolist()
     for row, parent in enumerate(parents.tolist()):
         if row:
-            found[row] = found[parent] or (row if marks[row] else 0)
+            above = 0 if cuts[row] else found[parent]
+            found[row] = above or (row if marks[row] else 0)
     return np.array(found, np.int64)
 
 

@@ -33,11 +33,13 @@ from vtrace.unify.model.python_frames import PythonFrames
 _KINDS = SCHEMA.enumerations["vt_frame_kind"]
 _STARTS = {
     "_start", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "start_thread", "clone",
-    "clone3", "__clone", "__clone3", "__GI___clone",
+    "clone3", "__clone", "__clone3",
 }  # fmt: skip
 """Functions of libc around main and around the first function of a thread."""
 _STARTERS = re.compile(r"\[(libc\.so\.6|libpthread\.so\.0|libc-2\.\d+\.so|ld-linux.*|ld-musl.*)\]")
 """The same code in libraries without symbols."""
+_OPENMP = re.compile(r"(.*/)?lib(gomp|omp|iomp5|guide)(-\w+)?\.so[.\d]*")
+"""Runtimes of OpenMP, whose code is around the work of their threads."""
 _FUNCTION, _COMPILER = 1, 2
 """Numbers of OTF2_RegionRole and OTF2_Paradigm."""
 _CALLS = {_otf2.PARADIGM_MPI.value, _otf2.PARADIGM_PTHREAD.value, _otf2.PARADIGM_MEASUREMENT_SYSTEM.value}
@@ -164,7 +166,9 @@ class FrameStep:
         own = self._places[process.number]
         names = [decided.functions[place] for place in own]
         values = _frames(process)
-        kinds = np.array([_KINDS["STARTS" if _starts(name) else "PLAIN"] for name in names], np.uint8)
+        kinds = np.array(
+            [_KINDS["STARTS" if _starts(*each) else "PLAIN"] for each in zip(names, own, strict=True)], np.uint8
+        )
         linked = np.array([place in decided.own for place in own], bool)
         kinds[linked | (values & np.uint64(FRAME_OWN) != 0)] = _KINDS["HIDDEN"]
         steps = [decided.steps[place] for place in own]
@@ -186,11 +190,11 @@ class _FunctionRegions:
         self._regions = definitions.regions
         unknown = self._regions.pop()
         known = [(n, r) for n, r in enumerate(self._regions) if (r.role, r.paradigm) == (_FUNCTION, _COMPILER)]
-        self._exact = {Function(r.name, r.canonical, r.file, r.line): n for n, r in reversed(known)}
+        self._exact = {(r.canonical, r.file, r.line): n for n, r in reversed(known)}
         for frames in stacks.values():
-            if frames[0].function not in self._exact:
-                self._exact[frames[0].function] = self._add(frames[0].function)
-        self._by_symbol = {function.canonical: n for function, n in sorted(self._exact.items(), key=lambda i: -i[1])}
+            if _identity(frames[0].function) not in self._exact:
+                self._exact[_identity(frames[0].function)] = self._add(frames[0].function)
+        self._by_symbol = {symbol: n for (symbol, _, _), n in sorted(self._exact.items(), key=lambda i: -i[1])}
         for frames in stacks.values():
             for frame in frames[1:]:  # an inlined function: its declaration is not known
                 if frame.function.canonical not in self._by_symbol:
@@ -204,8 +208,13 @@ class _FunctionRegions:
 
     def number(self, function: Function) -> int:
         """Returns the region of a function."""
-        found = self._exact.get(function)
+        found = self._exact.get(_identity(function))
         return self._by_symbol[function.canonical] if found is None else found
+
+
+def _identity(function: Function) -> tuple[str, str | None, int]:
+    """Calls and samples may name a function differently."""
+    return function.canonical, function.file, function.line
 
 
 def _loops(stacks: Iterable[tuple[CallFrame, ...]], regions: _FunctionRegions) -> list[dict[str, Any]]:
@@ -272,8 +281,10 @@ def _places_of(process: Process) -> list[FramePlace]:
     return [place for place in found if place is not None]
 
 
-def _starts(function: str) -> bool:
-    return function in _STARTS or _STARTERS.fullmatch(function) is not None
+def _starts(function: str, place: FramePlace) -> bool:
+    file = place.file[0] if isinstance(place, Place) and place.file else ""
+    known = function.removeprefix("__GI_") in _STARTS or _STARTERS.fullmatch(function)
+    return bool(known or _OPENMP.fullmatch(file))
 
 
 def _is_call(region: LocalRegion | RegionAt) -> bool:
