@@ -394,3 +394,20 @@ def test_off_and_ring(build: Builder, tmp_path: Path) -> None:
     run(build("sampled.c", flags=("-O0", "-pthread")), where, "2000", "1", env=wall | {"VT_MODE": "RING"})
     (of,) = sums(where, "sampled").values()
     assert len(samples(where, "sampled")) == of["samples"] - of["overwritten"]
+
+
+def test_info_tells_the_rate(build: Builder, tmp_path: Path) -> None:
+    """Samples by weight, expirations without a sample, and stacks that end early, as the local files have them."""
+    program = build("sampled.c", flags=("-O1", "-pthread"), plain=True)
+    sampled(program, tmp_path, "600", "2", VT_SAMPLE_RATE="1000")
+    found = samples(tmp_path, "sampled")
+    unify(tmp_path, "sampled")
+    known = json.loads(vtrace(tmp_path, "info", "sampled", "--json").stdout)["samples"]
+    assert known["samples"] == known["counted"] == len(found)
+    assert known["weight_ns"] == sum(s["weight"] for s in found)
+    assert known["overruns"] == sum(s["overruns"] for s in found) > 0, "at most a sample for each tick"
+    assert known["early"] == Counter(s["end"] for s in found if s["end"] != "COMPLETE")
+    (line,) = (line for line in vtrace(tmp_path, "info", "sampled").stdout.splitlines() if line.startswith("  samples"))
+    rate = known["counted"] / known["weight_ns"] * 1e9
+    assert f"{len(found):,}; {rate:.4g} per second of CPU time (VT_SAMPLE_RATE=1000)" in line
+    assert f"; {known['overruns']:,} expirations of timers passed without a sample of their own" in line

@@ -80,6 +80,7 @@ def _data(o: Overview) -> dict[str, Any]:
         "coverage": o.vtrace.get("COVERAGE", {}),
         **_not_recorded(known),
         "clocks": o.vtrace.get("CLOCKS", {}),
+        "samples": o.vtrace.get("SAMPLES", {}),
         "regions": o.regions,
         "communicators": o.communicators,
     }
@@ -206,6 +207,7 @@ def _about(o: Overview, known: Ledger) -> Pairs:
         ("missing", f"ranks {about['missing_ranks']}" if about.get("missing_ranks") else ""),
         ("complete", _complete(known)),
         ("coverage", _coverage(coverage, known)),
+        ("samples", _samples(o.vtrace.get("SAMPLES", {}), o.vtrace.get("SETTINGS", {}))),
     ]
     return [(key, value) for key, value in pairs if value]
 
@@ -241,6 +243,32 @@ def _repair(known: dict[str, Any]) -> str:
     collectives = f"{r['reversed_collectives']:,} of {r['collectives']:,} collective calls"
     ran = f"{messages} and {collectives} ran backwards"  # an end before its begin, by the clocks of two hosts
     return f"{ran}, {r['left']:,} after {r['corrections']:,} corrections of at most {r['largest_ns'] / 1000:.1f} us"
+
+
+_EARLY = {
+    "NO_TABLE": "in code without an unwind table", "NO_RULE": "where the unwind table has no rule",
+    "STACK": "at the end of the known stack", "DEPTH": "after 512 frames",
+}  # fmt: skip
+
+
+def _samples(known: dict[str, Any], settings: dict[str, Any]) -> str:
+    """The rate at which samples came, and what they lack."""
+    if not known:
+        return ""
+    parts = [f"{known['samples']:,}"]
+    if known.get("weight_ns") and known.get("counted"):
+        clock = "elapsed" if settings.get("VT_SAMPLE_CLOCK") == "wall" else "CPU"
+        rate = known["counted"] / (known["weight_ns"] / 1e9)
+        parts.append(f"{rate:.4g} per second of {clock} time (VT_SAMPLE_RATE={settings.get('VT_SAMPLE_RATE', '')})")
+    if known.get("overruns"):
+        parts.append(f"{some(known['overruns'], 'expiration')} of timers passed without a sample of their own")
+    early = {reason: count for reason, count in known.get("early", {}).items() if count}
+    if early:
+        where = ", ".join(f"{count:,} {_EARLY.get(reason, reason)}" for reason, count in early.items())
+        parts.append(f"{some(sum(early.values()), 'stack')} without outermost frames: {where}")
+    if known["lost"]:
+        parts.append(f"{known['lost']:,} lost")
+    return "; ".join(parts)
 
 
 def _coverage(coverage: dict[str, Any], known: Ledger) -> str:

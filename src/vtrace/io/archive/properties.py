@@ -182,7 +182,10 @@ _FORMS: dict[str, Check] = {
         _any,
     ),
     "CLOCKS": _clocks,
-    "SAMPLES": _object({"samples": _count, "lost": _count}, {}, _any),
+    "SAMPLES": _object(
+        {"samples": _count, "lost": _count},
+        {"counted": _count, "weight_ns": _maybe(_count), "overruns": _count, "early": _COUNTS}, _any,
+    ),
     "SAMPLES_IN": _text,
     "SAMPLES_OF": _text,
     "LOOPS": _list(_object(_LOOP | {"lines": _list(_count)}, {}, _any)),

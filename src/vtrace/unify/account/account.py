@@ -17,10 +17,11 @@ from vtrace.unify.account.archive_texts import counts, markers, properties, warn
 from vtrace.unify.account.coverage import CoverageRow, location_properties, row_of
 from vtrace.unify.account.facts import first_of, own_facts
 from vtrace.unify.account.ledger_intervals import table
+from vtrace.unify.account.sample_account import of_sums, sample_sums
 from vtrace.unify.clocks.clocks import Clocks
 from vtrace.unify.merge.merge import Merged
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.process import HEAP, Process
+from vtrace.unify.model.process import HEAP
 from vtrace.unify.model.traced_run import Run
 from vtrace.unify.reading.reading import Reading
 from vtrace.unify.writing.writing import Results
@@ -48,12 +49,14 @@ def account(
     ranks = context.ranks
     first = first_of(ranks.gather(own_facts(run.processes)))
     rows = [*ranks.gather(_rows(run, results)).values()]
-    (lost,) = ranks.total([sum(_lost_samples(process) for process in run.processes)])
+    samples = of_sums(reading.samples, ranks.total(sample_sums(run.processes)))
     if ranks.root:
         _complete(merged.definitions, rows)
         agreement = accuracy(clocks.clocks, repaired)
-        merged.definitions.properties = properties(run, first, reading, rows, agreement, lost, merged.definitions.loops)
-    return Account(rows, counts(rows), markers(rows), [*warnings(rows, reading.incomplete, lost)])
+        merged.definitions.properties = properties(
+            run, first, reading, rows, agreement, samples, merged.definitions.loops
+        )
+    return Account(rows, counts(rows), markers(rows), [*warnings(rows, reading.incomplete, samples["lost"])])
 
 
 def write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
@@ -75,12 +78,6 @@ def _rows(run: Run, results: Results) -> dict[int, CoverageRow]:
         numbers += [(process.heap, HEAP)] if process.heap is not None else []
         found |= {id: row_of(id, process, number, results[id]) for id, number in numbers}
     return found
-
-
-def _lost_samples(process: Process) -> int:
-    """Samples of a process that its files lack; 0 if the samples are left out."""
-    sums = process.definitions.samples.values() if process.samples else ()
-    return sum(one.lost + one.overwritten for one in sums)
 
 
 def _complete(definitions: Definitions, rows: Sequence[CoverageRow]) -> None:

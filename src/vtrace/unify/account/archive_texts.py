@@ -37,11 +37,11 @@ def counts(rows: Sequence[CoverageRow]) -> Counter[str]:
 
 
 def properties(
-    run: Run, first: Facts, reading: Reading, rows: Sequence[CoverageRow], clocks: dict[str, Any], lost_samples: int,
-    loops: Sequence[Mapping[str, object]],
+    run: Run, first: Facts, reading: Reading, rows: Sequence[CoverageRow], clocks: dict[str, Any],
+    samples: dict[str, Any], loops: Sequence[Mapping[str, object]],
 ) -> dict[str, str]:  # fmt: skip
     """Returns the archive's properties as JSON texts: user, command, time, settings, and sums over all locations.
-    clocks: result of accuracy; loops: of Definitions."""
+    clocks: result of accuracy; samples: of sample_account; loops: of Definitions."""
     known = first.properties
     about = {
         "command": shortened(known.get("command", [])),
@@ -71,7 +71,7 @@ def properties(
     }
     values["CLOCKS"] = clocks
     if reading.samples:
-        values["SAMPLES"] = {"samples": reading.samples, "lost": lost_samples}
+        values["SAMPLES"] = samples
     if loops:
         values["LOOPS"] = list(loops)
     if of_user := user_notes.properties(rows):
