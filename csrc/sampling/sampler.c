@@ -288,7 +288,12 @@ static const char *choose_event(void)
     uint64_t count = 0;
     long length = vt_setting_moment(name, &count);
     event_length = length > 0 ? (size_t)length : strlen(name);
-    if (!vt_perf_find(name, event_length, &rate.event)) return unknown_event(name);
+    const char *colon = strrchr(name, ':');
+    if (!vt_perf_find(name, event_length, &rate.event)) {
+        if (length <= 0 && colon && vt_perf_find(name, (size_t)(colon - name), &rate.event))
+            return "behind the colon stands no whole number of events";
+        return unknown_event(name);
+    }
     if (length <= 0 && !rate.event.counts_time)
         return "say after how many events a sample is taken, as in cycles:1000000";
     if (length > 0) rate.period = count;

@@ -177,6 +177,23 @@ def test_sections(build: Builder, tmp_path: Path, language: str) -> None:
     assert abs(total / (inside + outside) - share) < 5 * math.sqrt(share * (1 - share) / effective)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-H", "event=Statistics"), "hardware monitor"), (("-H", "mode=usr", "-i", "20"), "hardware monitor"),
+        (("-m", "2147483"), "-m 2147483: 131072 is used, the most"),
+    ],
+)  # fmt: skip
+def test_options_with_a_blank_and_the_most_memory(
+    build: Builder, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    program = build("sampled_loops.c", flags=("-g", "-O1"), plain=True)
+    done = collect(tmp_path, "-d", "prof", *words, program, "100")
+    assert said in done.stderr
+    assert "too large" not in done.stderr
+    assert costs(tmp_path / "prof")
+
+
 def test_collecting_whole_program(build: Builder, tmp_path: Path) -> None:
     """Without -S range the routines do nothing; -i is the interval, and the exit code is the program's."""
     flags = ("-O1", "-I", LIB / "compat" / "include")

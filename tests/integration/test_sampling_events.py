@@ -92,6 +92,7 @@ def test_cpu_time_by_an_event(build: Builder, tmp_path: Path) -> None:
         ("instrutcions:1000000", "unknown event, did you mean instructions? (vtrace counters lists them)"),
         ("r:10", "unknown event (vtrace counters lists them)"),
         ("page-faults", "say after how many events a sample is taken, as in cycles:1000000"),
+        ("cpu-clock:x", "behind the colon stands no whole number of events"),
         ("task-clock:10", "this event counts ns: give at least 100000"),
     ],
 )

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _PREFIX, _NOTES = "fipp", "fipp.json"
 """Names in the directory of -d: of the archive, and of what fipp -C notes."""
 _MOST = 2**31 - 1
+_MOST_MEMORY = 131_072
+"""KB for the samples of a thread: an eighth of the largest VT_BUFFER_SIZE."""
 _HARDWARE = "samples have no hardware monitor information: -H and -Ihwm are ignored (vtrace run --counters)"
 _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
 
@@ -54,15 +56,17 @@ class _Collect(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         made: list[str] = []
-        rest = iter(args)
-        for word in rest:
+        rest = [*args]
+        while rest:
+            word = rest.pop(0)
             made.append(word)
             if word == "--" or not word.startswith("-"):
                 break
             if word == "-H":
-                made[-1] = "-H-"
+                has_value = rest and rest[0].startswith(("event=", "mode="))
+                made[-1] = f"-H{rest.pop(0)}" if has_value else "-H-"
             elif len(word) == 2 and word not in ("-C", "-h"):
-                made += [value for value in (next(rest, None),) if value is not None]
+                made += [rest.pop(0)] if rest else []
         return super().parse_args(ctx, [*made, *rest])
 
 
@@ -124,7 +128,10 @@ def collect(
     chosen.unify, chosen.prefix, chosen.sample = True, str(place / _PREFIX), f"{interval}ms"
     environ = start.environment() | {"VT_SAMPLE_SECTIONS": "yes" if section == "range" else "no"}
     if memory is not None:  # samples get an eighth of the memory of events, in addition
-        environ |= dict.fromkeys(("VT_BUFFER_SIZE", "VT_THREAD_BUFFER_SIZE"), f"{8 * memory}K")
+        used = min(memory, _MOST_MEMORY)
+        if used < memory:
+            _console().warn(f"-m {memory}: {used} is used, the most; a full buffer is written out, and nothing is lost")
+        environ |= dict.fromkeys(("VT_BUFFER_SIZE", "VT_THREAD_BUFFER_SIZE"), f"{8 * used}K")
     os.environ.update(environ)
     notes: dict[str, Any] = {
         "date": time.strftime("%a %b %e %H:%M:%S %Y"), "frequency": _frequency(), "limit": limit,
