@@ -56,6 +56,10 @@ def test_guide_names_of_constructs(build: Builder, tmp_path: Path) -> None:
     costs = fipp_report.tables(text)["Application", "procedures"][0]
     (task,) = (row for row in costs.rows if row[-1] == "tasks._TSK_2")
     assert task[3:5] == ["0", "0.0000"], "a task that a thread runs in a barrier is no waiting"
+    (region,) = (row for row in costs.rows if row[-1] == "region._OMP_1")
+    begin = line_of("omp parallel")
+    assert (int(region[5]), int(region[6])) in {(begin, begin + 2), (begin, begin + 1)}
+    assert int(task[5]) in (line_of("omp task"), line_of("omp task") + 1)
 
 
 @pytest.mark.parametrize("place", ["beside", ".debug"])

@@ -54,8 +54,10 @@ class FunctionLoops:
         self.loops: list[MachineLoop] = []
         code = _code(elf, start, size) if 0 < size <= _MOST_CODE else b""
         found = _decoded(elf["e_machine"], code, start)
+        self.instructions = [one.address for one in found]
+        """Their addresses, ascending."""
         if any(one.jump is not None and one.jump <= one.address for one in found):
-            self._addresses = [one.address for one in found]
+            self._addresses = self.instructions
             self._find(found)
 
     def innermost(self, address: int) -> MachineLoop | None:

@@ -45,6 +45,8 @@ class CallFrame(NamedTuple):
     own: bool = False
 
 
+_Calls = list[tuple[str, str | None, int]]
+"""Function, file and line, innermost first."""
 PlaceFrames = dict[Place, tuple[CallFrame, ...]]
 """Of each place: the function whose code it is, then the functions that are inlined there, each into the one before."""
 
@@ -73,12 +75,14 @@ def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tup
     begins = positions(debug, sorted({start for start, _ in holders.values()}))
     of_system = Path(debug_path).is_relative_to(SYSTEM)  # libraries of the system: their loops say nothing to the user
     loops = {} if of_system else _loops(elf, debug, holders)
-    inside = {a for function in loops.values() for loop in function.loops for a in loop.addresses}
+    inside = {a for function in loops.values() for a in function.instructions}
     inlined = _addr2line(debug, debug_path, sorted(inside | holders.keys()))
     of_source = SourceLoops(loops, begins, inlined or {})
     lines = statements(debug, sorted(holders)) if inlined is None else {}
     of_vtrace = _own_code(elf)
     functions = _functions(debug, holders, begins)
+    for start, one in loops.items():
+        functions[start] = functions[start]._replace(end=_last_line(one, inlined or {}))
     found: dict[int, tuple[CallFrame, ...]] = {}
     for address, (start, _) in holders.items():
         function, declared = functions[start], begins.get(start, Position())
@@ -114,10 +118,18 @@ def _functions(elf: ELFFile, holders: dict[int, tuple[int, str]], begins: dict[i
         if at.file and at.line:
             place = f"{os.path.basename(at.file)}:{at.line}"
             name = construct(symbol, declared.fortran or at.fortran, main, place, _is_task(at.file, at.line))
-        else:
-            name = declared.program if declared.program and symbol == "MAIN__" else readable(symbol, declared.fortran)
+            found[start] = Function(name, symbol, at.file, at.line)
+            continue
+        name = declared.program if declared.program and symbol == "MAIN__" else readable(symbol, declared.fortran)
         found[start] = Function(name, symbol, declared.file, declared.line)
     return found
+
+
+def _last_line(function: FunctionLoops, calls: dict[int, _Calls]) -> int:
+    """The last line of a function's own code, not of what is inlined; 0: unknown."""
+    places = [calls[address][-1][1:] for address in function.instructions if calls.get(address)]
+    file = places[0][0] if places else None
+    return max((line for of, line in places if of == file), default=0) if file else 0
 
 
 def _is_task(file: str, line: int) -> bool:
@@ -143,10 +155,6 @@ def _loops(elf: ELFFile, debug: ELFFile, holders: dict[int, tuple[int, str]]) ->
         return {start: FunctionLoops(elf, start, size) for start, size in sorted(sizes.items())}
     except Exception:  # pyelftools and capstone may raise anything for a damaged file
         return {}
-
-
-_Calls = list[tuple[str, str | None, int]]
-"""Function, file and line, innermost first."""
 
 
 def _addr2line(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, _Calls] | None:

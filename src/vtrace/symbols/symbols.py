@@ -42,12 +42,14 @@ FromFile = TypeVar("FromFile")
 
 
 class Function(NamedTuple):
-    """A function: name in the source, symbol, file and line of its declaration (None, 0 if unknown)."""
+    """A function: name in the source, symbol, file and line of its declaration (None, 0 if unknown). end: its last line
+    with code, 0 unknown."""
 
     name: str
     canonical: str
     file: str | None = None
     line: int = 0
+    end: int = 0
 
 
 @dataclass

@@ -56,7 +56,7 @@ def write_definitions(writer: Any, definitions: Definitions) -> None:
         _otf2.GlobalDefWriter_WriteRegion(
             writer, number, strings[region.name], strings[region.canonical], strings[region.description],
             _otf2.RegionRole(region.role), _otf2.Paradigm(region.paradigm), _otf2.REGION_FLAG_NONE,
-            strings.optional(region.file), region.line, 0,
+            strings.optional(region.file), region.line, region.end_line,
         )  # fmt: skip
     for number, group in enumerate(d.comm_groups):
         _write_group(writer, strings, number, group)

@@ -55,7 +55,7 @@ class Location:
 
 @dataclass
 class Region:
-    """A function or another piece of code. role, paradigm: OTF2's numbers. line: 0 unknown."""
+    """A function or another piece of code. role, paradigm: OTF2's numbers. line, end_line: 0 unknown."""
 
     name: str
     canonical: str
@@ -64,6 +64,7 @@ class Region:
     paradigm: int = 2
     file: str | None = None
     line: int = 0
+    end_line: int = 0
 
 
 @dataclass

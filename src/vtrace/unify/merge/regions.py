@@ -155,5 +155,5 @@ def _unseen(key: own_definitions.LocalRegion | Place) -> Region:
 
 
 def _region(function: Function) -> Region:
-    name, canonical, file, line = function
+    name, canonical, file, line, _ = function
     return Region(name, canonical, "", _FUNCTION, _COMPILER, file, line)

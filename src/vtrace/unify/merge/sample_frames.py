@@ -190,11 +190,13 @@ class _FunctionRegions:
         self._regions = definitions.regions
         unknown = self._regions.pop()
         known = [(n, r) for n, r in enumerate(self._regions) if (r.role, r.paradigm) == (_FUNCTION, _COMPILER)]
-        self._exact = {(r.canonical, r.file, r.line): n for n, r in reversed(known)}
+        self._exact = {(r.canonical, r.file): n for n, r in reversed(known)}
         for frames in stacks.values():
-            if _identity(frames[0].function) not in self._exact:
-                self._exact[_identity(frames[0].function)] = self._add(frames[0].function)
-        self._by_symbol = {symbol: n for (symbol, _, _), n in sorted(self._exact.items(), key=lambda i: -i[1])}
+            function = frames[0].function
+            if _identity(function) not in self._exact:
+                self._exact[_identity(function)] = self._add(function)
+            self._regions[self._exact[_identity(function)]].end_line = function.end
+        self._by_symbol = {symbol: n for (symbol, _), n in sorted(self._exact.items(), key=lambda i: -i[1])}
         for frames in stacks.values():
             for frame in frames[1:]:  # an inlined function: its declaration is not known
                 if frame.function.canonical not in self._by_symbol:
@@ -202,7 +204,7 @@ class _FunctionRegions:
         self._regions.append(unknown)
 
     def _add(self, function: Function) -> int:
-        name, canonical, file, line = function
+        name, canonical, file, line, _ = function
         self._regions.append(Region(name, canonical, "", _FUNCTION, _COMPILER, file, line))
         return len(self._regions) - 1
 
@@ -212,9 +214,9 @@ class _FunctionRegions:
         return self._by_symbol[function.canonical] if found is None else found
 
 
-def _identity(function: Function) -> tuple[str, str | None, int]:
+def _identity(function: Function) -> tuple[str, str | None]:
     """Calls and samples may name a function differently."""
-    return function.canonical, function.file, function.line
+    return function.canonical, function.file
 
 
 def _loops(stacks: Iterable[tuple[CallFrame, ...]], regions: _FunctionRegions) -> list[dict[str, Any]]:
