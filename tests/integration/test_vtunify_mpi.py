@@ -23,6 +23,7 @@ from support.build.run import names, run, unify, vtrace
 from support.oracles.check import check
 from support.readers.mpip_report import parse
 from support.tools import ROOT, call, command, environment
+from vtrace import paths
 from vtrace.symbols.modules import Place
 from vtrace.symbols.stack_frames import find_frames
 from vtrace.symbols.symbols import Symbols
@@ -87,7 +88,7 @@ def test_samples(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
 
 
 def test_linked_shim(heat: Path) -> None:
-    """The code of the MPI shim and the hooks in a program is known as vtrace's."""
+    """The code of vtrace's libraries, and of the MPI shim and the hooks in a program, is known as vtrace's."""
     listed = call(["nm", "--defined-only", "heat2d"], heat).stdout.splitlines()
     places = {line.split()[2]: Place((str(heat / "heat2d"), b""), int(line.split()[0], 16)) for line in listed}
     frames = find_frames(Symbols(time.time_ns()), places.values())
@@ -95,6 +96,8 @@ def test_linked_shim(heat: Path) -> None:
         assert frames[places[name]][0].own
     for name in ("main", "exchange_halo"):
         assert not frames[places[name]][0].own
+    library = Place((str(paths.LIB / "libvtrace.so.1"), b""), 0x8000)
+    assert find_frames(Symbols(time.time_ns()), [library])[library][0].own
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

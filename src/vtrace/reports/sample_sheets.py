@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vtrace.analysis.activity import CLASSES, TRACING
 from vtrace.analysis.questions.costs import Costs
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.console import some
@@ -32,9 +34,19 @@ def samples(trace: Trace, window: Selection, costs: Costs | None) -> Sheet:
     if costs is None or not costs.samples.rows:
         return made
     everything = profile_sheet(ProfileNumbers(trace, window, Patterns(), costs, "function", []))
-    made.rows = [_row(row) for row in everything.rows if row["source"] == "samples" and row["samples"]]
+    made.rows = [
+        _row(row) for row in everything.rows
+        if row["source"] == "samples" and row["samples"] and row["class"] != CLASSES[TRACING]
+    ]  # fmt: skip
     made.notes = everything.notes[:1]
+    made.columns = [_shown(column, made.rows) for column in _COLUMNS]
     return made
+
+
+def _shown(column: Column, rows: list[Row]) -> Column:
+    """Text leaves out times in MPI and in barriers if there are none."""
+    is_empty = column.key in ("mpi_ns", "barrier_ns") and not any(row[column.key] for row in rows)
+    return replace(column, head="") if is_empty else column
 
 
 def _row(row: Row) -> Row:

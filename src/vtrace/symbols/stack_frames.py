@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _AT = re.compile(r"(?P<file>.*):(?P<line>\d+|\?)(?: \(discriminator \d+\))?")
 _NOWHERE = "??"
+_LIBRARIES = "libvtrace"
+"""Names of vtrace's libraries begin so."""
 _DIRECTIVE = re.compile(r"^\s*(#\s*pragma\s+omp|[!c*]\$omp)\b", re.IGNORECASE)
 _PATIENCE = 600
 """Seconds for addr2line."""
@@ -36,7 +38,7 @@ _PATIENCE = 600
 
 class CallFrame(NamedTuple):
     """A function in a call stack, and the place in it (None, 0: unknown). loop: the innermost of the function there.
-    own: in paths.PROGRAM_SECTION."""
+    own: code of vtrace, in its libraries or paths.PROGRAM_SECTION."""
 
     function: Function
     file: str | None = None
@@ -61,6 +63,8 @@ def find_frames(symbols: Symbols, places: Iterable[Place]) -> PlaceFrames:
         listed = symbols.listed(file, addresses)
         found |= {Place(file, address): (CallFrame(function),) for address, function in listed.items()}
         found |= {Place(file, address): frames for address, frames in (known or {}).items()}
+        if os.path.basename(file[0]).startswith(_LIBRARIES):
+            found |= {place: (found[place][0]._replace(own=True),) for place in (Place(file, a) for a in addresses)}
     return found
 
 

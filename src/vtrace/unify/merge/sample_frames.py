@@ -42,7 +42,8 @@ _OPENMP = re.compile(r"(.*/)?lib(gomp|omp|iomp5|guide)(-\w+)?\.so[.\d]*")
 """Runtimes of OpenMP, whose code is around the work of their threads."""
 _FUNCTION, _COMPILER = 1, 2
 """Numbers of OTF2_RegionRole and OTF2_Paradigm."""
-_CALLS = {_otf2.PARADIGM_MPI.value, _otf2.PARADIGM_PTHREAD.value, _otf2.PARADIGM_MEASUREMENT_SYSTEM.value}
+_MEASUREMENT = _otf2.PARADIGM_MEASUREMENT_SYSTEM.value
+_CALLS = {_otf2.PARADIGM_MPI.value, _otf2.PARADIGM_PTHREAD.value, _MEASUREMENT}
 _ROLES = {
     getattr(_otf2, f"REGION_ROLE_{name}").value
     for name in "FILE_IO FILE_IO_METADATA ALLOCATE DEALLOCATE REALLOCATE THREAD_CREATE THREAD_WAIT BARRIER "
@@ -90,7 +91,7 @@ class _FrameParts:
 @dataclass(frozen=True)
 class FrameSteps:
     """The steps of all frames of the run. functions: symbol of the function that has the code of each place; own:
-    places in code of vtrace that is linked into a program."""
+    places in code of vtrace."""
 
     steps: Mapping[FramePlace, tuple[int, ...]]
     functions: Mapping[FramePlace, str]
@@ -169,8 +170,8 @@ class FrameStep:
         kinds = np.array(
             [_KINDS["STARTS" if _starts(*each) else "PLAIN"] for each in zip(names, own, strict=True)], np.uint8
         )
-        linked = np.array([place in decided.own for place in own], bool)
-        kinds[linked | (values & np.uint64(FRAME_OWN) != 0)] = _KINDS["HIDDEN"]
+        of_vtrace = np.array([place in decided.own for place in own], bool)
+        kinds[of_vtrace | (values & np.uint64(FRAME_OWN) != 0)] = _KINDS["HIDDEN"]
         steps = [decided.steps[place] for place in own]
         first = np.cumsum([0, *map(len, steps)])
         weights = _weights(process)
@@ -194,7 +195,8 @@ class _FunctionRegions:
         for frames in stacks.values():
             function = frames[0].function
             if _identity(function) not in self._exact:
-                self._exact[_identity(function)] = self._add(function)
+                paradigm = _MEASUREMENT if frames[0].own else _COMPILER
+                self._exact[_identity(function)] = self._add(function, paradigm)
             self._regions[self._exact[_identity(function)]].end_line = function.end
         self._by_symbol = {symbol: n for (symbol, _), n in sorted(self._exact.items(), key=lambda i: -i[1])}
         for frames in stacks.values():
@@ -203,9 +205,9 @@ class _FunctionRegions:
                     self._by_symbol[frame.function.canonical] = self._add(frame.function)
         self._regions.append(unknown)
 
-    def _add(self, function: Function) -> int:
+    def _add(self, function: Function, paradigm: int = _COMPILER) -> int:
         name, canonical, file, line, _ = function
-        self._regions.append(Region(name, canonical, "", _FUNCTION, _COMPILER, file, line))
+        self._regions.append(Region(name, canonical, "", _FUNCTION, paradigm, file, line))
         return len(self._regions) - 1
 
     def number(self, function: Function) -> int:
