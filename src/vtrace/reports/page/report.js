@@ -195,7 +195,8 @@
       sampledRuns.forEach((run, i) => option(of, i, run.run));
       if (place < sampledRuns.length && sampledRuns.length > 1) { // the same row of each run
         of.value = place;
-        byId(`spread-${place}`).value = picked('spread-0');
+        wanted[place] = Number(picked('spread-0'));
+        byId(`spread-${place}`).value = wanted[place];
       }
     }
     if (!sampledRuns.some((run) => run.topology)) byId('spread-shape').querySelector('[value=topology]').remove();
@@ -203,12 +204,14 @@
     fillWhich();
   }
 
-  // The rows with time of the chosen measure, the largest first; a chosen row without time gives way to the largest.
+  const wanted = [-1, -1, -1]; // the chosen rows
+
+  // The rows with time of the chosen measure, the largest first. The largest stands for a chosen row without such time.
   function fillRows() {
     const sums = items.map((item) => sampledRuns.reduce((sum, run) => run.ofItem(item.join('\n')).reduce((a, b) => a + b, sum), 0));
     const order = items.map((_, i) => i).filter((i) => sums[i] > 0).sort((a, b) => sums[b] - sums[a]);
     for (let place = 0; place < 3; place++) {
-      const select = byId(`spread-${place}`), chosen = select.value;
+      const select = byId(`spread-${place}`), chosen = wanted[place];
       select.replaceChildren();
       if (place) option(select, -1, 'nothing');
       for (const unit of ['function', 'loop', 'line']) {
@@ -217,7 +220,7 @@
         order.forEach((i) => { if (items[i][0] === unit) option(group, i, items[i][1]); });
         if (group.children.length) select.append(group);
       }
-      if (chosen !== '' && Number(chosen) >= 0) select.value = sums[chosen] > 0 ? chosen : picked('spread-0');
+      if (chosen >= 0) select.value = sums[chosen] > 0 ? chosen : picked('spread-0');
     }
   }
 
@@ -434,7 +437,8 @@
   byId('spread-view').addEventListener('change', () => { fillWhich(); drawSpread(); });
   byId('spread-run-0').addEventListener('change', () => { if (picked('spread-view') === 'thread') fillWhich(); drawSpread(); });
   byId('spread-measure').addEventListener('change', () => { fillRows(); drawSpread(); });
-  for (const id of ['spread-which', 'spread-shape', ...[0, 1, 2].map((i) => `spread-${i}`), 'spread-run-1', 'spread-run-2']) byId(id).addEventListener('change', drawSpread);
+  for (const id of ['spread-which', 'spread-shape', 'spread-run-1', 'spread-run-2']) byId(id).addEventListener('change', drawSpread);
+  for (let place = 0; place < 3; place++) byId(`spread-${place}`).addEventListener('change', () => { wanted[place] = Number(picked(`spread-${place}`)); drawSpread(); });
   byId('matrix-what').addEventListener('change', drawMatrix);
   byId('find').addEventListener('input', (event) => {
     const part = event.target.value.toLowerCase();
