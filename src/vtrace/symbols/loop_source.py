@@ -161,7 +161,7 @@ def _owned(loop: MachineLoop, calls: Mapping[int, InlinedCalls], begin: Position
 
 
 @lru_cache(maxsize=64)
-def _source(file: str) -> tuple[str, ...]:
+def source_lines(file: str) -> tuple[str, ...]:
     """The begins of the lines of a file, from number 1 on. A relative name may be that of another file here."""
     if not os.path.isabs(file):
         return ()
@@ -176,7 +176,7 @@ def _source(file: str) -> tuple[str, ...]:
 def source_kind(file: str, first: int, last: int) -> tuple[int, str]:
     """The line at which a loop begins, and its kind: for, while, do, goto; DO, DO WHILE, ARRAY of Fortran; OTHER if the
     source is not there or does not tell. first, last: lines of the loop's code, which may begin behind the word."""
-    lines = _source(file)
+    lines = source_lines(file)
     if not 0 < first < len(lines):
         return first, OTHER
     fortran = _FORTRAN_FILE.search(file) is not None

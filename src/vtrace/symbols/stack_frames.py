@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import re
 import subprocess
@@ -18,7 +17,7 @@ from vtrace import paths
 from vtrace.symbols.debug_files import SYSTEM, debug_file
 from vtrace.symbols.demangle import construct, is_outlined, readable
 from vtrace.symbols.lines import Position, positions
-from vtrace.symbols.loop_source import Loop, SourceLoops
+from vtrace.symbols.loop_source import Loop, SourceLoops, source_lines
 from vtrace.symbols.machine_loops import FunctionLoops
 from vtrace.symbols.modules import File, Place
 from vtrace.symbols.statements import statements
@@ -138,10 +137,10 @@ def _last_line(function: FunctionLoops, calls: dict[int, _Calls]) -> int:
 
 def _is_task(file: str, line: int) -> bool:
     """Whether a construct is a task by its directive, in its line or the line before; the symbol does not tell."""
-    text = linecache.getline(file, line)
-    if not _DIRECTIVE.search(text):
-        text = linecache.getline(file, line - 1)
-    return "task" in text.lower() and _DIRECTIVE.search(text) is not None
+    lines = source_lines(file)
+    texts = [lines[at] for at in (line, line - 1) if 0 < at < len(lines)]
+    directive = next((text for text in texts if _DIRECTIVE.search(text)), "")
+    return "task" in directive.lower()
 
 
 def _own_code(elf: ELFFile) -> range:
