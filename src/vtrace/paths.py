@@ -11,5 +11,5 @@ LIB = Path(__file__).resolve().parent / "_lib"
 PYTHON_HOOK = Path(__file__).resolve().parent / "python_hook"
 """With this directory in PYTHONPATH and VT_PYTRACE=yes, Python programs record their functions."""
 PROGRAM_SECTION = ".vtrace.text"
-"""The section with the code of vtrace that is linked into a program: the MPI shim, and the hooks of csrc/hooks. Samples
-in this code belong to the function around."""
+"""The section with the code of vtrace that is linked into a program: the MPI shim, and the hooks of
+-finstrument-functions. Samples in this code belong to the function around."""

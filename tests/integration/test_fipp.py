@@ -16,6 +16,7 @@ from support.build.run import vtrace
 from support.readers import fipp_report
 from support.synthetic_runs import fipp_run
 from support.tools import ROOT, Done, call, need
+from vtrace.compat.fipp_costs import procedure_name
 from vtrace.paths import LIB
 
 LEVELS = ["Application", "Process 0", "Process 0 - Thread 1", "Process 0 - Thread 0", "Process 1",
@@ -70,6 +71,22 @@ def test_procedures(archive: Path) -> None:
     assert [row[-1] for row in costs.rows] == [*PROCEDURES]
     thread = found["Process 0 - Thread 1", "procedures"][0]
     assert [(row[0], row[-1]) for row in thread.rows] == [("25", "solve._OMP_1"), ("3", "memcpy")]
+
+
+@pytest.mark.parametrize(
+    ("name", "symbol", "file", "shown"),
+    [
+        ("solve._omp_fn.0", "solve._omp_fn.0", "s.c", "solve._OMP_1"),
+        ("solve, parallel region at s.f90:5", "solve_._omp_fn.1", "s.f90", "solve._OMP_2_"),
+        ("solve(long), task at s.cc:9", "_Z5solvel._omp_fn.1", "s.cc", "solve(long)._TSK_2"),
+        ("solve(long) [clone ._omp_fn.0]", "_Z5solvel._omp_fn.0", "s.cc", "solve(long) [clone ._omp_fn.0]"),
+        ("parallel region at s.c:5", ".omp_outlined.", "s.c", "parallel region at s.c:5"),
+        ("solve", "solve", "s.c", "solve"),
+    ],
+)
+def test_names_of_procedures(name: str, symbol: str, file: str, shown: str) -> None:
+    """Table 2.25; a mangled symbol is no name."""
+    assert procedure_name(name, symbol, file) == shown
 
 
 def test_lines_and_sources(archive: Path, tmp_path: Path) -> None:

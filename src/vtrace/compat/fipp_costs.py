@@ -45,13 +45,15 @@ _FORTRAN = re.compile(r"\.(f|for|ftn|f77|f90|f95|f03|f08|f18)$", re.IGNORECASE)
 
 
 def procedure_name(name: str, symbol: str, file: str) -> str:
-    """The guide's name of a procedure: those that the compiler has created for threads have its identifier."""
+    """The guide's name of a procedure: those that the compiler has created for threads have its identifier. The symbol
+    has the number of a construct that is named by its line."""
+    by_line = _BY_LINE.fullmatch(name)
     for pattern, word, first in _CREATED:
-        if found := pattern.fullmatch(symbol) or pattern.fullmatch(name):
+        if found := (by_line and pattern.fullmatch(symbol)) or pattern.fullmatch(name):
             number = int(found["number"] or 0) + first
             word = word or f"_{found['kind']}_"
-            if by_line := _BY_LINE.fullmatch(name):
-                word = "_TSK_" if by_line["kind"] == "task" else word
+            if by_line and by_line["kind"] == "task":
+                word = "_TSK_"
             function = by_line["name"] if by_line else found["name"]
             return f"{function}.{word}{number}{'_' if _FORTRAN.search(file) else ''}"
     return name

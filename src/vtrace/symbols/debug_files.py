@@ -22,13 +22,18 @@ SYSTEM = Path("/usr/lib/debug")
 def debug_file(elf: ELFFile, path: str) -> tuple[str, ELFFile]:
     """The path and the content of the file with the symbols and debug information of a module: the debug file, or the
     module itself if it has both, or there is no debug file that belongs to it."""
-    if elf.get_section_by_name(".symtab") is None or not elf.has_dwarf_info(strict=True):
+    if elf.get_section_by_name(".symtab") is None or not has_debug_info(elf):
         with suppress(Exception):  # pyelftools may raise anything for a damaged file
             for place, checksum in _places(elf, Path(path)):
                 found = _opened(place, elf, checksum)
                 if found is not None:
                     return str(place), found
     return path, elf
+
+
+def has_debug_info(elf: ELFFile) -> bool:
+    """Whether a file has DWARF's description of functions and lines; has_dwarf_info is also true for unwind tables."""
+    return any(elf.get_section_by_name(name) is not None for name in (".debug_info", ".zdebug_info"))
 
 
 def _places(elf: ELFFile, path: Path) -> Iterator[tuple[Path, int | None]]:

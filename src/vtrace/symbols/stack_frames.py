@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from vtrace import paths
-from vtrace.symbols.debug_files import SYSTEM, debug_file
+from vtrace.symbols.debug_files import SYSTEM, debug_file, has_debug_info
 from vtrace.symbols.demangle import construct, is_outlined, readable
 from vtrace.symbols.lines import Position, positions
 from vtrace.symbols.loop_source import Loop, SourceLoops, source_lines
@@ -151,7 +151,7 @@ def _own_code(elf: ELFFile) -> range:
 def _loops(elf: ELFFile, debug: ELFFile, holders: dict[int, tuple[int, str]]) -> dict[int, FunctionLoops]:
     """The loops of functions by their begins; none without debug information, since loops are told by their lines.
     elf: the file with the code; debug: with the symbols."""
-    if not debug.has_dwarf_info(strict=True):
+    if not has_debug_info(debug):
         return {}
     try:
         sizes = function_sizes(debug, {start for start, _ in holders.values()})
@@ -163,7 +163,7 @@ def _loops(elf: ELFFile, debug: ELFFile, holders: dict[int, tuple[int, str]]) ->
 def _addr2line(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, _Calls] | None:
     """The inlined functions and lines of addresses, from addr2line of binutils; None without it. The tool knows all
     forms of debug information, and is faster than any package of Python."""
-    if not elf.has_dwarf_info(strict=True):
+    if not has_debug_info(elf):
         return {}
     words = ["addr2line", "--addresses", "--functions", "--inlines", f"--exe={path}"]
     asked = "".join(f"{address:#x}\n" for address in addresses)
