@@ -120,6 +120,7 @@ CORE_LAYERS = [
         "region_groups",
         "limits",
         "counter_groups",
+        "thread_time",
     },
     {"process", "thread", "end", "signal", "vfork", "record"},
     {"regions"},

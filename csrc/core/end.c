@@ -23,6 +23,7 @@
 #include "sys.h"
 #include "text.h"
 #include "thread.h"
+#include "thread_time.h"
 
 #define BUSY_WAIT 200 /* maximum wait for another thread to finish a record, in units of 0.1 ms */
 
@@ -79,8 +80,9 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
     vt_define_clock(l);
     define_lost(l, unwritten);
     vt_samples_define(l);
+    struct vt_cpu_time cpu = vt_thread_time(l);
     m = vt_define_begin(l, 192);
-    vt_mp_array(&m, 10);
+    vt_mp_array(&m, 11);
     vt_mp_uint(&m, VT_D_SUMMARY);
     vt_mp_uint(&m, l->number);
     vt_mp_uint(&m, VT_READ(l->records));
@@ -91,6 +93,7 @@ static void define_end(struct vt_location *l, uint64_t unwritten)
     vt_mp_uint(&m, VT_READ(l->clamped));
     vt_mp_uint(&m, VT_READ(l->last));
     vt_mp_uint(&m, VT_READ(l->stopped));
+    vt_mp_bin(&m, &cpu, sizeof cpu);
     vt_define_end(l, &m);
 }
 

@@ -268,8 +268,8 @@ enum vt_lost {
     /* mode: accumulated, point, holds until the next */                                                               \
     X(CLOCK, 10, "ticks:u64 mono:u64 real:u64") /* CLOCK_MONOTONIC_RAW and CLOCK_REALTIME, ns */                       \
     X(SUMMARY, 11, "location:u32 records:u64 lost:u64 flushes:u64 flush_ticks:u64 off_ticks:u64 clamped:u64 last:u64 " \
-                   "stopped:0..7=vt_lost") /* last: ticks of the last record; stopped: why it recorded nothing more */ \
-    /* before it ended, 0: it recorded */                                                                              \
+                   "stopped:0..7=vt_lost +cpu_us:u64[]?") /* last: ticks of the last record; stopped: why it recorded */ \
+    /* nothing more before it ended, 0: it recorded; cpu_us: of its threads, in user and in kernel mode */             \
     X(ATTRIBUTE, 12, "id:id name:text description:text type:0..25=OTF2_Type")                                          \
     X(IO_FILE, 13, "id:id path:text") /* absolute; a file of this host, or a socket's or pipe's name */                \
     X(IO_HANDLE, 14, "id:id name:text file:id? paradigm:1..3=vt_io_paradigm flags:0..3&OTF2_IoHandleFlag comm:id? "    \

@@ -20,6 +20,7 @@
 #include "sys.h"
 #include "text.h"
 #include "thread.h"
+#include "thread_time.h"
 
 #define INNER_KEYS 32 /* pthread keys below this number need no allocation (glibc) */
 
@@ -122,6 +123,7 @@ static void on_thread_end(void *location)
     if (atomic_load(&vt_process.state) == VT_ON) tell_name(l);
     if (l->begun) vt_write_2(VT_HEAD(VT_K_THREAD_END, 1, 0), l->begun);
     l->begun = 0;
+    vt_thread_time_end(l);
     if (!vt_process.set.pthread_reuse && atomic_load(&vt_process.state) == VT_ON) vt_location_complete(l);
     atomic_store(&l->ended, 1);
     atomic_fetch_add(&vt_process.ended, 1);
@@ -187,6 +189,7 @@ static struct vt_location *adopt(uint32_t thread)
         atomic_fetch_sub(&vt_process.ended, 1);
         uint64_t record[2] = {VT_HEAD(VT_K_THREAD, 1, 0), thread};
         l->begun = l->late = 0;
+        VT_SET(l->is_timed, 0);
         VT_SET(l->thread, thread);
         if (l->levels) l->levels->n = l->levels->shown = 0;
         l->frame = l->frames ? l->frames : &vt_no_frame;

@@ -205,7 +205,7 @@ def test_options_with_a_blank_and_the_most_memory(
     build: Builder, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     program = build("sampled_loops.c", flags=("-g", "-O1"), plain=True)
-    done = collect(tmp_path, "-d", "prof", *words, program, "100")
+    done = collect(tmp_path, "-d", "prof", *words, program, "1000")
     assert said in done.stderr
     assert "too large" not in done.stderr
     assert costs(tmp_path / "prof")
@@ -220,7 +220,6 @@ def test_collecting_whole_program(build: Builder, tmp_path: Path) -> None:
     assert {*costs(tmp_path / "prof")} > {"inside", "outside"}
     notes = json.loads((tmp_path / "prof" / "fipp.json").read_text())
     assert (notes["limit"], notes["userfunc"], notes["sections"]) == (5, True, False)
-    assert notes["user"] > 0
     again = collect(tmp_path, "-d", "prof", program, check=False)
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
     assert "is not empty" in again.stderr

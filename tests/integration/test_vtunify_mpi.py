@@ -60,7 +60,7 @@ def test_heat2d(heat: Path, mpich: Mpi, ranks: int, tmp_path: Path) -> None:
 
 def test_samples(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
     """Calling contexts are the same for any number of ranks; a sample in a call of MPI ends with this call."""
-    mpich.run(heat / "heat2d", tmp_path, "300", "100", ranks=4, env={"VT_SAMPLE_RATE": "1000"})
+    mpich.run(heat / "heat2d", tmp_path, "1500", "40", ranks=4, env={"VT_SAMPLE_RATE": "1000"})
     unify(tmp_path, "-k", "heat2d")
     unify_mpi(mpich, tmp_path, "-k", "-o", tmp_path / "all", "heat2d", ranks=3)
     assert_same(tmp_path / "u_heat2d.trace", tmp_path / "all.trace")

@@ -23,7 +23,7 @@ GOOD: dict[str, list[Any]] = {
     "LOCATION": [2, 4711, None, 100],
     "METRIC": [1, "flops", "#", "u", "a", True],
     "CLOCK": [1, 2, 3],
-    "SUMMARY": [0, 10, 1, 2, 3, 4, 5, 6, 0],
+    "SUMMARY": [0, 10, 1, 2, 3, 4, 5, 6, 0, bytes(16)],
     "ATTRIBUTE": [1, "offset", "where", 4],
     "IO_FILE": [1, "/scratch/data"],
     "IO_HANDLE": [2, "data", 1, 3, 0, 1, None, None, None],

@@ -32,7 +32,7 @@ from vtrace.text import html_text
 _COVERAGE = {
     "RECORDED_NS": ("seconds", 1e9), "OFF_NS": ("off", 1e9), "FLUSHED_NS": ("flushing", 1e9), "LOST": ("lost", 1),
     "CLAMPED": ("clamped", 1), "STOPPED": ("limit", 1), "DIED": ("died", 1),
-    "DROPPED": ("dropped", 1), "UNKNOWN": ("unknown", 1),
+    "DROPPED": ("dropped", 1), "UNKNOWN": ("unknown", 1), "USER_NS": ("user", 1e9), "SYSTEM_NS": ("system", 1e9),
 }  # fmt: skip
 """Properties of locations, and their columns."""
 
@@ -154,14 +154,16 @@ class Source:
     def coverage(self) -> Table:
         """The completeness of each location: location, seconds (recorded), off, flushing (seconds), lost, clamped
         (events), limit (1: recording ended early), died (1: its process died), dropped (records overwritten with
-        VT_MODE=RING), unknown (1: more events may be lost than the column lost counts). Values that the archive lacks,
-        as in other tools' archives, are NaN or -1."""
+        VT_MODE=RING), unknown (1: more events may be lost than the column lost counts), user, system (seconds of CPU
+        time of its threads, from their begin to their end). Values that the archive lacks, as in other tools' archives,
+        are NaN or -1."""
         return self._coverage
 
     @cached_property
     def _coverage(self) -> Table:
         rows = self.locations.rows
-        found: dict[str, Any] = {name: np.full(rows, np.nan) for name in ("seconds", "off", "flushing")}
+        times = ("seconds", "off", "flushing", "user", "system")
+        found: dict[str, Any] = {name: np.full(rows, np.nan) for name in times}
         found |= {name: np.full(rows, -1) for name in ("lost", "clamped", "limit", "died", "dropped", "unknown")}
         owners, names, values = (self.location_properties[name] for name in ("location", "name", "value"))
         for key, (name, divisor) in _COVERAGE.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shlex
 import time
 from pathlib import Path
@@ -137,15 +136,8 @@ def collect(
         "date": time.strftime("%a %b %e %H:%M:%S %Y"), "frequency": _frequency(), "limit": limit,
         "userfunc": library == "userfunc", "sections": section == "range",
     }  # fmt: skip
-    made = start.prepare(chosen, environ)  # may build the shim of an MPI, which is not part of the program's time
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-
-    def ended() -> None:
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        notes["user"], notes["system"] = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
-        (place / _NOTES).write_text(json.dumps(notes, indent=1) + "\n")
-
-    code = run_and_unify(made, chosen, environ, ended)
+    (place / _NOTES).write_text(json.dumps(notes, indent=1) + "\n")
+    code = run_and_unify(start.prepare(chosen, environ), chosen, environ)
     _console().note(f"next: vtrace compat fipp -A -d {shlex.quote(directory)}")
     click.get_current_context().exit(code)
 

@@ -127,7 +127,7 @@ def _location_data(location: LocationLine) -> dict[str, Any]:
 
     known = location.properties
     data = {"id": location.id, "name": location.name, "process": location.process, "host": location.host}
-    times = {word: known.get(key, 0) / 1e9 for key, word in TIMES.items()} if known else {}
+    times = {word: known[key] / 1e9 if key in known else None for key, word in TIMES.items()} if known else {}
     counts: dict[str, Any] = {word: known.get(key, 0) for key, word in COUNTS.items()} if known else {}
     if known:
         by = {key.removeprefix(_LOST_BY): n for key, n in sorted(known.items()) if key.startswith(_LOST_BY)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -117,12 +117,9 @@ command = _Command(
 )
 
 
-def run_and_unify(
-    made: Plan, chosen: Choices, environ: Mapping[str, str], ended: Callable[[], None] = lambda: None
-) -> int:
+def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
     """Runs the program and unifies its local files. All messages go to standard error: standard output is the
-    program's. Calls ended when the program has ended. Returns the program's exit code, or 1 if the program ended with 0
-    but there is no archive.
+    program's. Returns the program's exit code, or 1 if the program ended with 0 but there is no archive.
     """
     after = {**environ, **made.changes}
     if not after.get("VT_FILE_PREFIX") or not after.get("VT_PFORM_GDIR"):
@@ -135,7 +132,6 @@ def run_and_unify(
     if archive.exists() and not chosen.force:
         raise VtraceError(f"{archive} exists", "remove it, or replace it with --force")
     code = start.wait_for(made, environ)
-    ended()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from vtrace.commands.vtunify import summary
     from vtrace.unify.discover.list_files import prefixes

@@ -39,7 +39,7 @@ class FippChoices:
 class FippCollected:
     """The values that fipp -C has noted beside the archive; the defaults are for archives that it has not made.
 
-    user, system: CPU seconds of all processes on the node of fipp; frequency: MHz; limit: of procedures, 0: all.
+    frequency: MHz; limit: of procedures, 0: all.
     """
 
     date: str = ""
@@ -47,8 +47,6 @@ class FippCollected:
     limit: int = 0
     userfunc: bool = False
     sections: bool = False
-    user: float | None = None
-    system: float | None = None
 
     @classmethod
     def of_json(cls, values: Any) -> FippCollected:
@@ -56,7 +54,7 @@ class FippCollected:
         found = cls()
         for name, default in values.items() if isinstance(values, dict) else ():
             mine = getattr(found, name, found)
-            if (mine is None and isinstance(default, float)) or type(mine) is type(default):
+            if type(mine) is type(default):
                 setattr(found, name, default)
         return found
 
@@ -195,17 +193,23 @@ class _Maker:
         """Table 2.16."""
         spans, sections = self._spans(), self._sections() if self.collected.sections else {}
         found = []
-        for title, name, locations, numbers in self.parts():
+        for _, name, locations, numbers in self.parts():
             if self.collected.sections:
                 elapsed = max((sections.get(number, 0) for number in numbers), default=0)
             else:
                 ends = [spans[location] for location in locations if location in spans]
                 elapsed = max((end for _, end in ends), default=0) - min((begin for begin, _ in ends), default=0)
-            cpu = self.costs.total(locations, name).operation / 1e9
-            whole = title == "Application" and self.collected.user is not None and not self.collected.sections
-            user = self.collected.user if whole and self.collected.user is not None else cpu
-            found.append(FippTimes(elapsed / 1e9, user, self.collected.system if whole else None, name))
+            sampled = self.costs.total(locations, name).operation / 1e9, None
+            user, system = self._cpu_times(locations) or sampled
+            found.append(FippTimes(elapsed / 1e9, user, system, name))
         return found
+
+    def _cpu_times(self, locations: list[int]) -> tuple[float, float] | None:
+        """Seconds of CPU time of these threads in user and in kernel mode; None: not known of all of them, or not of
+        the sections alone."""
+        coverage = self.trace.coverage()
+        user, system = (float(coverage[key][locations].sum()) for key in ("user", "system"))
+        return None if self.collected.sections or math.isnan(user + system) else (user, system)
 
     def _spans(self) -> dict[int, tuple[int, int]]:
         """By location: its begin and end in ns."""

@@ -14,7 +14,9 @@ MOST = 40
 """With more locations than this, only notable ones are shown, unless the user asks for all."""
 _FAULTY, _ALIKE = 20, 3
 """Locations with losses to show; locations to show if all are alike."""
-TIMES = {"RECORDED_NS": "seconds", "FLUSHED_NS": "flushed", "OFF_NS": "off"}
+TIMES = {
+    "RECORDED_NS": "seconds", "FLUSHED_NS": "flushed", "OFF_NS": "off", "USER_NS": "user", "SYSTEM_NS": "system",
+}  # fmt: skip
 COUNTS = {"LOST": "lost", "CLAMPED": "clamped"}
 _FAULTS = ("LOST", "CLAMPED", "STOPPED", "DIED")
 _LEFT = {1, 2, 3}

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
     from vtrace.console import Console
 
-_OF_THE_RUN = ("RECORDED_NS", "OFF_NS", "FLUSHED_NS", "LOST", "CLAMPED", "STOPPED", "DROPPED")
+_OF_THE_RUN = (
+    "RECORDED_NS", "OFF_NS", "FLUSHED_NS", "LOST", "CLAMPED", "STOPPED", "DROPPED", "USER_NS", "SYSTEM_NS",
+)  # fmt: skip
 """Properties of locations that count events or time of the whole run."""
 
 

@@ -29,7 +29,7 @@ DEFINITIONS: list[list[Any]] = [
     [D["METRIC"], 1, "degrees", "C", "f", "p", False],
     [D["METRIC"], 2, "balance", "#", "i", "a", True],
     [D["CLOCK"], 1, 2, 3],
-    [D["SUMMARY"], 0, 4, 0, 1, 2, 3, 4, 2000, 0],
+    [D["SUMMARY"], 0, 4, 0, 1, 2, 3, 4, 2000, 0, struct.pack("<QQ", 250000, 1000)],
     [D["ATTRIBUTE"], 1, "offset", "where it begins", 7],
     [D["ATTRIBUTE"], 2, "share", "of all", 9],
     [D["IO_FILE"], 1, "/scratch/data.bin"],

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +20,14 @@ from vtrace.unify.account.ledger_intervals import Gap, end_of, gaps_of
 from vtrace.unify.account.user_notes import user_markers
 from vtrace.unify.model.fates import Fate, labels, ranks_of
 from vtrace.unify.model.process import HEAP, Process
+from vtrace.unify.model.process_definitions import Summary
 
 _COVERAGE = ("RECORDED_NS", "FLUSHED_NS", "OFF_NS", "LOST", "CLAMPED", "STOPPED", "DIED", "DROPPED")
 _NAMES = [PROPERTY + key for key in _COVERAGE]
+_CPU_TIMES = PROPERTY + "USER_NS", PROPERTY + "SYSTEM_NS"
 _WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit", "died", "dropped")
+_MOST_US = 1 << 53
+"""Above all CPU times of a location; a larger value in a file is damage."""
 _WITHOUT_RECORD = "UNTOLD"
 """The reason for losses without a record of their reason."""
 _LACKS = "lacks local files", "lack local files"
@@ -61,6 +66,8 @@ class CoverageRow:
     """End of the process, in ns of the archive; 0: unknown."""
     absent: bool = False
     """The process has no files: its existence only follows from the number of ranks."""
+    cpu_ns: tuple[int, int] | None = None
+    """CPU time of its threads in user and in kernel mode; None: not known."""
 
     @property
     def coverage(self) -> dict[str, int]:
@@ -95,8 +102,15 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         _stop(result, known.properties), _without_notes(result),
         (*user_markers(location, known, result),) if result else (), known.notes if number == 0 else (),
         gaps_of(process, number, result) if number != HEAP else (), end_of(process) if number == 0 else 0,
-        process.absent,
+        process.absent, _cpu_ns(summary),
     )  # fmt: skip
+
+
+def _cpu_ns(summary: Summary | None) -> tuple[int, int] | None:
+    if summary is None or not summary.cpu_us or len(summary.cpu_us) != 16:
+        return None
+    user, system = struct.unpack("<QQ", summary.cpu_us)
+    return (user * 1000, system * 1000) if max(user, system) < _MOST_US else None
 
 
 def _stop(result: Transcoded | None, properties: Mapping[str, Any]) -> str:
@@ -183,9 +197,11 @@ def untimed(alone: str, incomplete: Sequence[Fate]) -> list[str]:
 
 
 def location_properties(row: CoverageRow) -> dict[str, int]:
-    """Returns the OTF2 properties of a thread's location. Losses by reason, and UNKNOWN, only if not 0."""
+    """Returns the OTF2 properties of a thread's location. Losses by reason, and UNKNOWN, only if not 0; CPU times only
+    if known."""
     if row.number == HEAP:
         return {}
     named = zip(_NAMES, row.coverage.values(), strict=True)
     lost = {f"{PROPERTY}LOST_{why}": n for why, n in row.lost_by.items()}
-    return dict(named) | lost | ({f"{PROPERTY}UNKNOWN": 1} if row.unknown else {})
+    times = dict(zip(_CPU_TIMES, row.cpu_ns or (), strict=False))
+    return dict(named) | lost | ({f"{PROPERTY}UNKNOWN": 1} if row.unknown else {}) | times

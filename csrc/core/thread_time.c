@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/resource.h>
+#include "process.h"
+#include "safe_files.h"
+#include "sys.h"
+#include "text.h"
+#include "thread_time.h"
+
+#define TICK_US 10000 /* a tick of /proc is 1/100 s on all machines (USER_HZ) */
+
+static struct vt_cpu_time before; /* of the main thread, when the library was loaded: of earlier programs (exec) */
+
+/* Returns the CPU time of the calling thread: getrusage(2). */
+static struct vt_cpu_time own_time(void)
+{
+    struct rusage usage;
+    struct vt_cpu_time time = {0, 0};
+    if (VT_SYS2(getrusage, RUSAGE_THREAD, &usage) < 0) return time;
+    time.user = (uint64_t)usage.ru_utime.tv_sec * 1000000 + (uint64_t)usage.ru_utime.tv_usec;
+    time.system = (uint64_t)usage.ru_stime.tv_sec * 1000000 + (uint64_t)usage.ru_stime.tv_usec;
+    return time;
+}
+
+static uint64_t number_at(const char **at)
+{
+    uint64_t value = 0;
+    while (**at == ' ') ++*at;
+    for (; **at >= '0' && **at <= '9'; ++*at) value = value * 10 + (uint64_t)(**at - '0');
+    return value;
+}
+
+/* Returns the CPU time of another thread: the members 14 and 15 of proc_pid_stat(5). The second member is the thread's
+   name in parentheses, which may have any characters. */
+static struct vt_cpu_time time_of(uint32_t thread)
+{
+    char path[64], stat[512];
+    struct vt_cpu_time time = {0, 0};
+    struct vt_text t = vt_text_into(path, sizeof path);
+    vt_text_add(&t, "/proc/self/task/");
+    vt_text_dec(&t, thread);
+    vt_text_add(&t, "/stat");
+    if (vt_read_file(path, stat, sizeof stat) <= 0) return time;
+    const char *at = strrchr(stat, ')');
+    for (int member = 2; at && member < 14; member++) at = strchr(at + 1, ' ');
+    if (!at) return time;
+    time.user = number_at(&at) * TICK_US;
+    time.system = number_at(&at) * TICK_US;
+    return time;
+}
+
+__attribute__((constructor)) static void note_start(void) { before = own_time(); }
+
+static uint64_t without(uint64_t time, uint64_t earlier) { return time < earlier ? 0 : time - earlier; }
+
+static struct vt_cpu_time current(struct vt_location *l)
+{
+    struct vt_cpu_time time = l == vt_own_location ? own_time() : time_of(VT_READ(l->thread));
+    if (l->number || vt_process.head.forked) return time; /* the kernel counts the time of a forked child from 0 */
+    return (struct vt_cpu_time){without(time.user, before.user), without(time.system, before.system)};
+}
+
+struct vt_cpu_time vt_thread_time(struct vt_location *l)
+{
+    struct vt_cpu_time sum = {VT_READ(l->user_time), VT_READ(l->system_time)};
+    if (VT_READ(l->is_timed)) return sum;
+    struct vt_cpu_time now = current(l);
+    return (struct vt_cpu_time){sum.user + now.user, sum.system + now.system};
+}
+
+void vt_thread_time_end(struct vt_location *l)
+{
+    struct vt_cpu_time time = vt_thread_time(l);
+    VT_SET(l->user_time, time.user);
+    VT_SET(l->system_time, time.system);
+    VT_SET(l->is_timed, 1);
+}
