@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/resource.h>
-#include "process.h"
 #include "safe_files.h"
 #include "sys.h"
 #include "text.h"
