@@ -30,13 +30,19 @@ def _same(kind: type, value: Any) -> Any:
     return value
 
 
-def same_table(table: Mapping[int, Hashable]) -> dict[int, Any]:
+@lru_cache(4096)
+def same_entry(key: str, text: str) -> tuple[str, str]:
+    """Like same, for a key and a text."""
+    return key, text
+
+
+def same_table(table: Mapping[Any, Hashable]) -> dict[Any, Any]:
     """Like same, for a dictionary that does not change any more. Its values are of one type."""
     return _same_table(tuple(table.items()))
 
 
 @lru_cache(1024)
-def _same_table(items: tuple[tuple[int, Any], ...]) -> dict[int, Any]:
+def _same_table(items: tuple[tuple[Any, Any], ...]) -> dict[Any, Any]:
     return dict(items)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from vtrace.unify.model.process import Process
@@ -42,7 +43,12 @@ def first_of(facts: Mapping[int, Facts]) -> Facts:
 
 def settings_of(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings of a process, from the properties of its local files."""
-    return {key.removeprefix(_SETTING): value for key, value in properties.items() if key.startswith(_SETTING)}
+    return _settings(tuple(properties.items()))
+
+
+@lru_cache(256)
+def _settings(properties: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    return {key.removeprefix(_SETTING): value for key, value in properties if key.startswith(_SETTING)}
 
 
 def _owner(process: Process) -> str:

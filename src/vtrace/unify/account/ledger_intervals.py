@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
     elif process.problems and number in process.scans and number not in process.unseen_records.keys() | process.whole:
         found.append(Gap(last, END, None, UNKNOWN, "all", _DAMAGED))
     properties = process.definitions.properties
-    return (*_windowed(found, properties), *_left_out(properties), *_selected(process))
+    return (*_windowed(found, properties), *_left_out(tuple(properties.items())), *_selected(process))
 
 
 def _gap(gap: tuple[int, int, int, int, int, int], process: Process) -> Gap:
@@ -117,13 +118,16 @@ def _windowed(found: Sequence[Gap], properties: Mapping[str, Any]) -> Iterator[G
             yield gap
 
 
-def _left_out(properties: Mapping[str, Any]) -> Iterator[Gap]:
-    """Yields intervals for the classes that settings exclude for the whole run. A process states at its end which calls
-    of libraries the filter has left out."""
-    for name, kind in left_out({name: str(value) for name, value in settings_of(properties).items()}):
+@lru_cache(256)
+def _left_out(properties: tuple[tuple[str, Any], ...]) -> list[Gap]:
+    """Returns intervals for the classes that settings exclude for the whole run. A process states at its end which
+    calls of libraries the filter has left out."""
+    known, found = dict(properties), []
+    for name, kind in left_out({name: str(value) for name, value in settings_of(known).items()}):
         if name == "VT_FILTER_SPEC":
-            kind = "+".join(sorted({kind, *str(properties.get(_FILTERED)).split("+")} & _FILTER_CLASSES))
-        yield Gap(BEGIN, END, None, UNKNOWN, kind, name)
+            kind = "+".join(sorted({kind, *str(known.get(_FILTERED)).split("+")} & _FILTER_CLASSES))
+        found.append(Gap(BEGIN, END, None, UNKNOWN, kind, name))
+    return found
 
 
 def _selected(process: Process) -> Iterator[Gap]:

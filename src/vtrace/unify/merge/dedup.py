@@ -81,8 +81,13 @@ class EqualStep(ABC, Generic[Key]):
 
     def contribute(self) -> MergedDefinitions[Key, None]:
         merged: MergedDefinitions[Key, None] = MergedDefinitions()
+        seen: dict[int, Mapping[int, Key]] = {}  # many processes share a table
         for process in self.processes:
-            for local, key in sorted(self.own(process).items()):
+            own = self.own(process)
+            if id(own) in seen:
+                continue
+            seen[id(own)] = own
+            for local, key in sorted(own.items()):
                 if key not in merged:
                     merged.add(key, (process.number, local), None)
         return merged
@@ -103,8 +108,13 @@ class EqualStep(ABC, Generic[Key]):
 
     def ids(self, keys: Sequence[Key]) -> list[dict[int, int]]:
         """Returns for each of this rank's processes the place of each definition in keys, by its own ids."""
-        numbers = numbered(keys)
-        return [{local: numbers[key] for local, key in self.own(process).items()} for process in self.processes]
+        numbers, known, found = numbered(keys), dict[int, tuple[Mapping[int, Key], dict[int, int]]](), []
+        for process in self.processes:
+            own = self.own(process)
+            if id(own) not in known:
+                known[id(own)] = own, {local: numbers[key] for local, key in own.items()}
+            found.append(known[id(own)][1])
+        return found
 
 
 class ConcatStep(ABC, Generic[Data]):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,23 @@ Types = np.ndarray[Any, np.dtype[np.uint8]]
 
 _NONE: Ids = np.empty(0, np.uint32)
 _NO_TYPES: Types = np.empty(0, np.uint8)
+_SHORT = 512
+"""Longer tables are seldom equal, and many of them would fill the memory."""
 
 
 def table(numbers: Mapping[int, int]) -> Ids:
     """Returns numbers as an array indexed by their keys; UNDEFINED for missing keys."""
     if not numbers:
         return _NONE
+    return _table(tuple(numbers.items())) if len(numbers) <= _SHORT else _made(numbers)
+
+
+@lru_cache(1024)
+def _table(items: tuple[tuple[int, int], ...]) -> Ids:
+    return _made(dict(items))
+
+
+def _made(numbers: Mapping[int, int]) -> Ids:
     found = np.full(max(numbers) + 1, UNDEFINED, np.uint32)
     found[[*numbers]] = [*numbers.values()]
     return same_array(found)
@@ -29,5 +41,16 @@ def table(numbers: Mapping[int, int]) -> Ids:
 
 def types(numbers: Mapping[int, int]) -> Types:
     """Returns numbers of types as an array indexed by their keys; 0 for missing keys."""
+    if not numbers:
+        return _NO_TYPES
+    return _types(tuple(numbers.items())) if len(numbers) <= _SHORT else _typed(numbers)
+
+
+@lru_cache(1024)
+def _types(items: tuple[tuple[int, int], ...]) -> Types:
+    return _typed(dict(items))
+
+
+def _typed(numbers: Mapping[int, int]) -> Types:
     found = table(numbers)
-    return same_array(np.where(found == UNDEFINED, 0, found).astype(np.uint8)) if len(found) else _NO_TYPES
+    return same_array(np.where(found == UNDEFINED, 0, found).astype(np.uint8))
