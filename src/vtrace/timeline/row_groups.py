@@ -36,11 +36,12 @@ def row_groups(trace: Source) -> list[RowGroup]:
         members[ALL, 0].append(location)
     order = {PROCESS: 0, NODE: 1, ALL: 2}
     rows: dict[tuple[int, ...], int] = {}
-    found = []
+    found, free = [], trace.locations.rows
     for (kind, number), each in sorted(members.items(), key=lambda item: (order[item[0][0]], item[0][1])):
         same = tuple(each)
         if same not in rows:
-            rows[same] = each[0] if len(each) == 1 else trace.locations.rows + sum(len(key) > 1 for key in rows)
+            rows[same] = each[0] if len(each) == 1 else free
+            free += len(each) > 1
         found.append(RowGroup(kind, number, same, rows[same]))
     return found
 
