@@ -15,7 +15,9 @@ struct ends_finder {
     uint32_t *call_of; /* the outermost MPI call of each call path, 0: none */
     int64_t *time_of; /* ns of each call path since the last MPI call */
     uint32_t *touched; /* the call paths with times */
-    uint64_t known, nodes_room, ntouched, ends_room, times_room;
+    uint64_t known, nodes_room, ntouched, ends_room, times_room, locks_room;
+    uint64_t locking, unlocking; /* 1 + place in locks: the open MPI call is the begin or the end of this lock */
+    struct vt_pair_table held; /* (window, target) -> 1 + place in locks */
     struct vt_pair_table requests; /* (request, what it is of) -> 1 + place in ends */
     uint32_t node, call; /* innermost call, and its outermost MPI call */
     int64_t now, enter, entered_useful, flush_stop;
@@ -117,6 +119,9 @@ static void end_call(struct ends_finder *f, int64_t t)
     if (f->out.want_times) f->out.times[f->out.ntimes - 1].ns = t - f->enter;
     for (uint64_t i = f->first_end; i < f->out.nends; i++) f->out.ends[i].leave = t;
     f->first_end = f->out.nends;
+    if (f->locking) f->out.locks[f->locking - 1].lock_leave = t;
+    if (f->unlocking) f->out.locks[f->unlocking - 1].unlock_leave = t;
+    f->locking = f->unlocking = 0;
     f->call = 0;
 }
 
@@ -334,6 +339,41 @@ static int epoch(struct ends_finder *f, const struct vt_detail *d)
     return fine;
 }
 
+/* The request of a lock, or that it is held: archives have both, or one of them. */
+static int locks(struct ends_finder *f, const struct vt_detail *d)
+{
+    enum { EXCLUSIVE }; /* OTF2_LOCK_EXCLUSIVE */
+    const struct vt_mpi_comms *c = f->out.comms;
+    struct vt_mpi_finder *o = &f->out;
+    const uint32_t win = row_of(c->window_ids, c->window_rows, c->nwindow_ids, d->ref), rank = (uint32_t)d->words[0];
+    if (win >= c->nwindows || vt_pair_table_get(&f->held, win, rank)) return 1;
+    if (!grow((void **)&o->locks, &f->locks_room, o->nlocks + 1, sizeof *o->locks)) return 0;
+    o->locks[o->nlocks++] = (struct vt_lock_epoch){.lock_enter = f->enter,
+                                                   .lock_leave = f->now,
+                                                   .unlock_enter = INT64_MAX,
+                                                   .unlock_leave = INT64_MAX,
+                                                   .lock_node = f->call ? f->call : f->node,
+                                                   .window = win,
+                                                   .target = process_of(f, (uint32_t)c->ncomms + win, rank),
+                                                   .is_exclusive = d->words[2] == EXCLUSIVE};
+    f->locking = o->nlocks;
+    return vt_pair_table_set(&f->held, win, rank, o->nlocks);
+}
+
+static void unlocks(struct ends_finder *f, const struct vt_detail *d)
+{
+    const struct vt_mpi_comms *c = f->out.comms;
+    const uint32_t win = row_of(c->window_ids, c->window_rows, c->nwindow_ids, d->ref), rank = (uint32_t)d->words[0];
+    const uint64_t place = win < c->nwindows ? vt_pair_table_get(&f->held, win, rank) : 0;
+    if (!place) return;
+    struct vt_lock_epoch *one = &f->out.locks[place - 1];
+    vt_pair_table_drop(&f->held, win, rank);
+    one->unlock_enter = f->enter;
+    one->unlock_leave = f->now;
+    one->unlock_node = f->call ? f->call : f->node;
+    f->unlocking = place;
+}
+
 static int event(struct ends_finder *f, const struct vt_detail *d)
 {
     switch (d->kind) {
@@ -349,6 +389,9 @@ static int event(struct ends_finder *f, const struct vt_detail *d)
     case VT_READ_NonBlockingCollectiveComplete: return collective(f, d);
     case VT_READ_RmaCollectiveEnd: return window(f, d);
     case VT_READ_RmaGroupSync: return epoch(f, d);
+    case VT_READ_RmaRequestLock:
+    case VT_READ_RmaAcquireLock: return locks(f, d);
+    case VT_READ_RmaReleaseLock: unlocks(f, d); return 1;
     default: return 1;
     }
 }
@@ -377,7 +420,10 @@ static int is_mpi(uint32_t kind)
     case VT_READ_NonBlockingCollectiveComplete:
     case VT_READ_MpiRequestCancelled:
     case VT_READ_RmaCollectiveEnd:
-    case VT_READ_RmaGroupSync: return 1;
+    case VT_READ_RmaGroupSync:
+    case VT_READ_RmaRequestLock:
+    case VT_READ_RmaAcquireLock:
+    case VT_READ_RmaReleaseLock: return 1;
     default: return 0;
     }
 }
@@ -438,13 +484,15 @@ VT_EXPORT int vt_mpi_ends_end(struct vt_mpi_finder *out, int64_t ns)
 VT_EXPORT void vt_mpi_ends_begin(struct vt_mpi_finder *out)
 {
     struct ends_finder *f = (struct ends_finder *)out;
-    out->nends = out->ntimes = out->events = out->calls = 0;
+    out->nends = out->ntimes = out->nlocks = out->events = out->calls = 0;
     out->first = out->last = out->useful = out->flushed = 0;
     for (uint64_t i = 0; i < f->ntouched; i++) f->time_of[f->touched[i]] = 0;
     f->ntouched = f->first_end = f->flushing = f->inter_comm = f->inter_member = 0;
     f->node = f->call = 0;
     f->now = f->enter = f->entered_useful = 0;
+    f->locking = f->unlocking = 0;
     vt_pair_table_free(&f->requests);
+    vt_pair_table_free(&f->held);
 }
 
 VT_EXPORT struct vt_mpi_finder *vt_mpi_ends_new(void)
@@ -458,7 +506,8 @@ VT_EXPORT void vt_mpi_ends_free(struct vt_mpi_finder *out)
     struct ends_finder *f = (struct ends_finder *)out;
     if (!f) return;
     vt_pair_table_free(&f->requests);
-    void *all[] = {out->ends, out->times, f->call_of, f->time_of, f->touched};
+    vt_pair_table_free(&f->held);
+    void *all[] = {out->ends, out->times, out->locks, f->call_of, f->time_of, f->touched};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(f);
 }

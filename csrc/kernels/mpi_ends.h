@@ -49,6 +49,15 @@ struct vt_path_time {
     uint32_t node, is_mpi;
 };
 
+/* A lock of a window, from its request to its release: the calls of both, each with begin and end in ns. */
+struct vt_lock_epoch {
+    int64_t lock_enter, lock_leave, unlock_enter, unlock_leave; /* unlock_enter: INT64_MAX: never released */
+    uint32_t lock_node, unlock_node; /* call paths */
+    uint32_t window, target; /* rows of the window and of a process; target: VT_NONE: all (MPI_Win_lock_all) */
+    uint32_t is_exclusive;
+    uint32_t location; /* row, for who joins the locks of all locations */
+};
+
 /* Kinds of wait states, by Scalasca's unique names; X(name). */
 #define VT_WAIT_KINDS(X)                                                                                               \
     X(mpi_latesender)                                                                                                  \
@@ -66,7 +75,8 @@ struct vt_path_time {
     X(mpi_rma_wait_at_create)                                                                                          \
     X(mpi_rma_wait_at_free)                                                                                            \
     X(mpi_rma_late_post)                                                                                               \
-    X(mpi_rma_early_wait)
+    X(mpi_rma_early_wait)                                                                                              \
+    X(mpi_rma_lock_competition)
 enum vt_wait_kind {
 #define VT_WAIT_NUMBER(name) VT_WAIT_##name,
     VT_WAIT_KINDS(VT_WAIT_NUMBER)
@@ -103,7 +113,8 @@ struct vt_mpi_finder {
     uint64_t process; /* row */
     struct vt_mpi_end *ends; /* results from here on, since vt_mpi_ends_begin */
     struct vt_path_time *times;
-    uint64_t nends, ntimes, events;
+    struct vt_lock_epoch *locks;
+    uint64_t nends, ntimes, nlocks, events;
     int64_t first, last, useful, flushed; /* flushed: ns of writing buffers outside of MPI */
     uint64_t calls; /* of MPI */
 };

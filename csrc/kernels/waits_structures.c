@@ -7,12 +7,15 @@
 #define MPI_END(F, S)                                                                                                  \
     F(S, enter) F(S, leave) F(S, useful) F(S, node) F(S, call) F(S, peer) F(S, comm) F(S, tag) F(S, what)
 #define PATH_TIME(F, S) F(S, ns) F(S, node) F(S, is_mpi)
+#define LOCK(F, S)                                                                                                     \
+    F(S, lock_enter) F(S, lock_leave) F(S, unlock_enter) F(S, unlock_leave) F(S, lock_node) F(S, unlock_node)          \
+    F(S, window) F(S, target) F(S, is_exclusive) F(S, location)
 #define COMMS(F, S)                                                                                                    \
     F(S, comm_ids) F(S, window_ids) F(S, group_ids) F(S, comm_rows) F(S, window_rows) F(S, group_rows) F(S, ncomm_ids) F(S, nwindow_ids) F(S, ngroup_ids) F(S, group_first) F(S, group_members) F(S, first)    \
     F(S, members) F(S, remote) F(S, is_self) F(S, ncomms) F(S, nwindows) F(S, nprocesses)
 #define FINDER(F, S)                                                                                                   \
-    F(S, comms) F(S, role_of) F(S, nregions) F(S, want_times) F(S, process) F(S, ends) F(S, times) F(S, nends)         \
-    F(S, ntimes) F(S, events) F(S, first) F(S, last) F(S, useful) F(S, flushed) F(S, calls)
+    F(S, comms) F(S, role_of) F(S, nregions) F(S, want_times) F(S, process) F(S, ends) F(S, times) F(S, locks)         \
+    F(S, nends) F(S, ntimes) F(S, nlocks) F(S, events) F(S, first) F(S, last) F(S, useful) F(S, flushed) F(S, calls)
 #define PLACE(F, S) F(S, ends) F(S, offset) F(S, count) F(S, joined) F(S, last) F(S, useful) F(S, in_window) F(S, ideal) F(S, times_offset) F(S, ntimes) F(S, first) F(S, modelled) F(S, process) F(S, wanted)
 #define WAIT(F, S)                                                                                                     \
     F(S, ns) F(S, count) F(S, kind) F(S, node) F(S, location) F(S, partner) F(S, partner_node) F(S, spare)
@@ -25,7 +28,7 @@
     F(S, calls) F(S, critical) F(S, delays) F(S, totals) F(S, nwaits) F(S, ncalls) F(S, ncritical) F(S, ndelays) F(S, jumps) F(S, length) F(S, shortest) F(S, messages) F(S, collectives) F(S, unmatched_sends)        \
     F(S, unmatched_receives) F(S, unmatched_collectives) F(S, reversed) F(S, most)
 #define STRUCTURES(X)                                                                                                  \
-    X(vt_mpi_end, MPI_END) X(vt_path_time, PATH_TIME) X(vt_mpi_comms, COMMS) X(vt_mpi_finder, FINDER)                  \
+    X(vt_mpi_end, MPI_END) X(vt_path_time, PATH_TIME) X(vt_lock_epoch, LOCK) X(vt_mpi_comms, COMMS) X(vt_mpi_finder, FINDER)                  \
     X(vt_location_ends, PLACE) X(vt_wait, WAIT) X(vt_call_wait, CALL_WAIT) X(vt_path_share, SHARE) X(vt_delay, DELAY) X(vt_matcher, MATCHER)
 /* clang-format on */
 

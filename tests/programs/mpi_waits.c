@@ -178,6 +178,19 @@ static void early_wait(void)
     MPI_Group_free(&one);
 }
 
+static void lock_competition(void)
+{
+    MPI_Win w;
+    MPI_Win_create(&x, sizeof x, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &w);
+    if (!rank) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w);
+    MPI_Barrier(MPI_COMM_WORLD);
+    late(0);
+    tell(__func__);
+    if (rank) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w);
+    MPI_Win_unlock(0, w);
+    MPI_Win_free(&w);
+}
+
 static void chain(void)
 {
     late(0);
@@ -189,9 +202,9 @@ static void chain(void)
 int main(int argc, char **argv)
 {
     static void (*const all[])(void) = {
-        late_sender, late_sender_waitall, persistent, sendrecv, late_receiver, wrong_order,
-        barrier,     allreduce,           broadcast,  reduce,   scan,          ibarrier,
-        fence,       late_post,           early_wait};
+        late_sender, late_sender_waitall, persistent, sendrecv,        late_receiver, wrong_order,
+        barrier,     allreduce,           broadcast,  reduce,          scan,          ibarrier,
+        fence,       late_post,           early_wait, lock_competition};
     int size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

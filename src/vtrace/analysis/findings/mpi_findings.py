@@ -171,8 +171,11 @@ _WORDS = {
     "mpi_wait_nxn": "ranks wait {loss} in {place} for the last one",
     "mpi_latebroadcast": "ranks wait {loss} in {place} for its root",
     "mpi_earlyreduce": "the root waits {loss} in {place} for the first of the others",
+    "mpi_rma_lock_competition": "{place} waits {loss} for a lock that another process holds",
     "mpi_earlyscan": "ranks wait {loss} in {place} for the ranks before them",
 }
+
+_ESTIMATES = ("mpi_rma_lock_competition",)
 
 
 def _other_waits(
@@ -191,11 +194,12 @@ def _other_waits(
         place = place_text(facts.trace, waits.paths, path)
         words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
         partners = sorted({int(row) for row in waits["partner"][rows] if row >= 0})
+        certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT
         found = Finding(
             "mpi_wait", left, left / facts.whole, words.format(place=place, loss=span(left)),
             names[-1] if names else "", facts.region_source(waits.paths, path), names,
             facts.ranks_of(waits["location"][rows]), who_ranks(facts.trace, partners) if partners else "",
-            BOUND if kind in waits.bounds else EXACT, (), facts.window.start, facts.window.stop,
+            certainty, (), facts.window.start, facts.window.stop,
             ("diagnose", "--about", "waits"),
         )  # fmt: skip
         yield _judged(found, waits, rows, clocks)

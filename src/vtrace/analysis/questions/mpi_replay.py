@@ -14,6 +14,7 @@ import numpy as np
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.mpi_comms import Comms, roles
 from vtrace.analysis.questions.profile import joined_paths
+from vtrace.analysis.questions.rma_locks import add_waits
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array
@@ -22,6 +23,7 @@ from vtrace.io.archive.batches import Batch, BatchBuffer
 from vtrace.io.archive.matcher_abi import (
     CALL_WAIT,
     DELAY,
+    LOCK_EPOCH,
     MPI_END,
     PATH_TIME,
     PLACE,
@@ -64,6 +66,7 @@ class _MpiEndsPart(Part):
         fields = self.finder.contents
         self.sums = {name: int(getattr(fields, name)) for name in _SUMMARY}
         ends, times = view(fields.ends, fields.nends, MPI_END), view(fields.times, fields.ntimes, PATH_TIME)
+        self.locks = view(fields.locks, fields.nlocks, LOCK_EPOCH).copy()
         self.kept = self.owner.keep(ends)
         self.place = {"count": len(ends), "offset": 0 if len(self.kept) else self.owner.write(ends)}
         self.place |= {"ends": self.kept.ctypes.data if len(self.kept) else 0}
@@ -83,7 +86,8 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     replay = paths = True
     kinds = frozenset(
         "MpiSend MpiIsend MpiIsendComplete MpiRecv MpiIrecv MpiIrecvRequest MpiRequestCancelled MpiCollectiveEnd "
-        "NonBlockingCollectiveRequest NonBlockingCollectiveComplete RmaCollectiveEnd RmaGroupSync".split()
+        "NonBlockingCollectiveRequest NonBlockingCollectiveComplete RmaCollectiveEnd RmaGroupSync RmaRequestLock "
+        "RmaAcquireLock RmaReleaseLock".split()
     )
 
     def __init__(self, times: bool = False) -> None:
@@ -198,18 +202,23 @@ class Replayed:
         self.places["useful"], self.places["last"] = self.sums["useful"], self.sums["last"]
         self.places["process"] = trace.places.process & 0xFFFFFFFF
         self.places["first"], self.places["wanted"] = self.sums["first"], self.wanted
+        self.bounds = (
+            ALWAYS if selection.start is None else selection.start, NEVER if selection.stop is None else selection.stop,
+        )  # fmt: skip
         self._match(owner, most, faster, saved)
+        locks = [_owned(part.locks, row, joined[id(part.replay)]) for row, part in parts.items() if len(part.locks)]
+        if locks:
+            add_waits(self, np.concatenate(locks), most)
 
     def _match(self, owner: MpiReplay, most: int, faster: Array | None, saved: float) -> None:
-        fields, selection = MatcherFields(), self.selection
+        fields = MatcherFields()
         if faster is not None:
             fields.faster, fields.saved = faster.ctypes.data, saved
         fields.comms, fields.file = owner.comms.address, owner.file
         fields.places, fields.nplaces = self.places.ctypes.data, len(self.places)
         fields.nnodes, fields.want_causes = self.paths.rows, owner.times and faster is None
         fields.want_calls, fields.calls_max = most > 0, max(most, 1)
-        fields.from_ = ALWAYS if selection.start is None else selection.start
-        fields.to = NEVER if selection.stop is None else selection.stop
+        fields.from_, fields.to = self.bounds
         with tempfile.TemporaryFile() as log:
             fields.log_file = log.fileno()
             code = matcher().vt_match(ctypes.byref(fields))
@@ -230,3 +239,11 @@ class Replayed:
         """ns from the first begin to the last end of the locations with MPI. end: "last", with faster "modelled"."""
         calls = self.places["count"] > 0
         return int(self.places[end][calls].max() - self.places["first"][calls].min()) if calls.any() else 0
+
+
+def _owned(locks: Array, location: int, joined: Array) -> Array:
+    """The locks of a location, with its row and joined call paths."""
+    found = locks.copy()
+    found["lock_node"], found["unlock_node"] = joined[locks["lock_node"]], joined[locks["unlock_node"]]
+    found["location"] = location
+    return found
