@@ -19,6 +19,8 @@ from vtrace.io.archive.reader import ALWAYS, NEVER, Reader
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+_FEW = 4000
+"""With fewer events a location, threads would mostly wait for each other in the interpreter."""
 _CALLS = frozenset({"Enter", "Leave", "CallingContextEnter", "CallingContextLeave", "BufferFlush"})
 
 
@@ -52,9 +54,11 @@ def scan(
     each question has its parts, and can answer.
     """
     order = list(range(trace.locations.rows) if locations is None else locations)
-    if not in_order:
-        order.sort(key=lambda row: -trace.bytes_of(row))
     jobs = max(1, min(jobs or len(os.sched_getaffinity(0)), len(order), 16))
+    if int(trace.locations["events"][order].sum()) < _FEW * len(order):
+        jobs = 1
+    if not in_order and jobs > 1:
+        order.sort(key=lambda row: -trace.bytes_of(row))
     job = _Job(
         trace, questions, ALWAYS if start is None else start, NEVER if stop is None else stop, strict, iter(order)
     )
