@@ -304,7 +304,8 @@ static const char *force_for(const char *prefix)
 
 static void say_what_was_written(int all)
 {
-    uint64_t records = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0, overwritten = 0, sized = 0;
+    uint64_t records = 0, samples = 0, lost = atomic_load(&vt_process.lost), bytes = 0, limited = 0, overwritten = 0,
+             sized = 0;
     static char operand[1024], word[1400], here[PATH_MAX];
     uint32_t n = atomic_load(&vt_process.locations);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
@@ -312,6 +313,7 @@ static void say_what_was_written(int all)
         if (!l) continue;
         uint64_t wrote = VT_READ(l->written_bytes), gone = lost_of(l);
         records += VT_READ(l->records);
+        samples += VT_READ(l->samples.samples);
         bytes += wrote;
         overwritten += VT_READ(l->overwritten);
         if (VT_READ(l->stopped) == VT_LOST_LIMIT) limited += gone;
@@ -344,8 +346,15 @@ static void say_what_was_written(int all)
     if (overwritten)
         vt_say(1, "VT_MODE=RING kept the last records of each thread; %llu older records of rank 0 were overwritten",
                (unsigned long long)overwritten);
-    vt_say(1, "rank 0 of %u wrote %llu records, %llu bytes; next: vtunify %s%s", vt_process.head.world_size,
-           (unsigned long long)records, (unsigned long long)bytes, force_for(operand), word);
+    char sampled[48] = "";
+    t = vt_text_into(sampled, sizeof sampled);
+    if (samples) {
+        vt_text_add(&t, ", ");
+        vt_text_dec(&t, samples);
+        vt_text_add(&t, samples == 1 ? " sample" : " samples");
+    }
+    vt_say(1, "rank 0 of %u wrote %llu records%s, %llu bytes; next: vtunify %s%s", vt_process.head.world_size,
+           (unsigned long long)records, sampled, (unsigned long long)bytes, force_for(operand), word);
 }
 
 /* A forked child that has recorded nothing returns early: it has no files, and the parent's files belong to the

@@ -51,6 +51,7 @@ struct vt_sample_stream {
     uint64_t *cursor; /* position of the next sample */
     const uint64_t *before; /* frames of the previous sample in the chunk, innermost first */
     uint32_t nbefore, sequence, chunks, closed; /* closed: 1 while no sample may be written */
+    uint32_t unsampled; /* 1: the local files tell that samples are missing */
     uint64_t last, samples, weight, overruns, lost, dropped, overwritten, ends[VT_SAMPLE_END_MOST];
     struct vt_sampler *sampler; /* csrc/sampling/sampler.c; NULL: the thread is not sampled */
 };

@@ -16,6 +16,7 @@
 #include "module.h"
 #include "msgpack.h"
 #include "sys.h"
+#include "text.h"
 
 #define MAX_MODULES 4096u
 #define BUILD_ID 32
@@ -85,8 +86,14 @@ static int define(struct vt_location *l, const struct module *m, const char *pat
 {
     static char own[PATH_MAX];
     if (!path || !*path) {
-        long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", own, sizeof own - 1);
+        /* /proc/self is empty when the main thread has ended */
+        long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/thread-self/exe", own, sizeof own - 1);
         own[n > 0 ? n : 0] = 0;
+        path = own;
+    } else if (*path != '/' && strchr(path, '/') && VT_SYS2(getcwd, own, sizeof own) > 0) {
+        struct vt_text t = {own + strlen(own), own + sizeof own - 1};
+        vt_text_add(&t, "/");
+        vt_text_add(&t, path);
         path = own;
     }
     struct vt_mp p = vt_define_begin(l, strlen(path) + BUILD_ID + 96);

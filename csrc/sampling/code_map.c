@@ -27,6 +27,7 @@ static _Atomic uint32_t inside; /* number of handlers that use a map */
 static _Atomic uint32_t making; /* lock: one thread makes a map */
 static _Atomic uint32_t wanted; /* futex: number of requests */
 static _Atomic uint64_t asked; /* ticks of the last request */
+static _Atomic int dismissed; /* 1: the thread ends */
 static int has_thread;
 static uint64_t whole_at; /* making.changes of the current map if it has all modules, else 0 */
 
@@ -209,9 +210,21 @@ static void *serve(void *unused)
         uint32_t seen = atomic_load(&wanted);
         vt_python_look(); /* an interpreter that was loaded later */
         renew_locked(0);
+        if (atomic_load(&dismissed)) break;
         VT_SYS4(futex, &wanted, FUTEX_WAIT_PRIVATE, seen, NULL);
     }
     return NULL;
+}
+
+/* The main thread has called pthread_exit. libc ends the process when no thread is left, so this one ends now. */
+static void dismiss(void *unused)
+{
+    (void)unused;
+    if (!has_thread) return;
+    has_thread = 0;
+    atomic_store(&dismissed, 1);
+    atomic_fetch_add(&wanted, 1);
+    VT_SYS4(futex, &wanted, FUTEX_WAKE_PRIVATE, 1, NULL);
 }
 
 void vt_code_map_start(void)
@@ -221,13 +234,15 @@ void vt_code_map_start(void)
     uint64_t mask;
     pthread_t thread;
     pthread_attr_t attributes;
+    pthread_key_t at_end;
     vt_on_unload(forget_unloaded_code);
     *(void **)&real = vt_call_next(&create);
     if (pthread_attr_init(&attributes)) return;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK);
     vt_hold_signals(&mask);
-    has_thread = !real(&thread, &attributes, serve, NULL);
+    has_thread = !pthread_key_create(&at_end, dismiss) && !pthread_setspecific(at_end, "") &&
+                 !real(&thread, &attributes, serve, NULL);
     vt_release_signals(&mask);
     pthread_attr_destroy(&attributes);
     if (!has_thread) renew_locked(0);

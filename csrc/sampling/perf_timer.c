@@ -42,7 +42,7 @@ long vt_perf_timer_start(struct vt_sample_timer *t, const struct vt_sample_rate 
         return r;
     }
     /* the first sample stands for a whole period, as those of other clocks do */
-    t->due = cpu_time() + first - rate->period;
+    t->due = (int64_t)(cpu_time() + first - rate->period);
     t->distance = 0;
     t->waits = 0;
     t->made = 1;
@@ -55,8 +55,8 @@ uint64_t vt_perf_timer_weight(struct vt_sample_timer *t, const struct vt_sample_
     t->distance = 0;
     if (rate->event.counts_time) {
         uint64_t now = cpu_time();
-        weight = now - t->due;
-        t->due = now;
+        weight = now - (uint64_t)t->due;
+        t->due = (int64_t)now;
     }
     return weight;
 }

@@ -105,9 +105,11 @@ void vt_python_look(void)
         python.interpreter = (uintptr_t)interpreter;
         python.interpreter_bytes = symbol->st_size;
         atomic_store(&known, 1);
-    } else if (!atomic_exchange(&told, 1))
-        vt_warn("samples of this Python (%.8s) have the frames of its interpreter, not those of Python functions",
-                version ? version() : "unknown version");
+    } else if (!atomic_exchange(&told, 1)) {
+        const char *text = version ? version() : "unknown"; /* 3.10.13 (main, ... */
+        vt_warn("samples of Python %.*s have the frames of its interpreter, not those of Python functions",
+                (int)strcspn(text, " "), text);
+    }
 }
 
 /* ---- Checked loads ---- */

@@ -14,6 +14,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 #define SECOND UINT64_C(1000000000)
+#define SOON 50000 /* ns: longer than the start of a timer, shorter than a tick */
 
 static struct timespec time_of(uint64_t ns) { return (struct timespec){(time_t)(ns / SECOND), (long)(ns % SECOND)}; }
 
@@ -48,22 +49,34 @@ static uint64_t draw_distance(struct vt_sample_timer *t, const struct vt_sample_
 
 /* The period as interval keeps the timer going if a signal gets lost. A signal may come after another thread has deleted
    the timer: the number may be that of a timer of the program then. */
-static long arm(const struct vt_sample_timer *t, const struct vt_sample_rate *rate)
+static long arm(const struct vt_sample_timer *t, const struct vt_sample_rate *rate, int64_t at)
 {
     if (!VT_READ(t->made)) return 0;
-    struct itimerspec when = {.it_interval = time_of(rate->period), .it_value = time_of(t->due)};
+    struct itimerspec when = {.it_interval = time_of(rate->period), .it_value = time_of((uint64_t)at)};
     return VT_SYS4(timer_settime, t->id, TIMER_ABSTIME, &when, NULL);
 }
 
 /* Plans the first expiration anywhere within a period, standing for a whole period: else the end of each thread, up to
    its last period, would be missing in the sums, and threads shorter than a period altogether. The kernel notices an
-   expiration of CPU time at its next tick, on average half a tick later. */
-static void start_anywhere(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
+   expiration of CPU time at its next tick, on average half a tick later, so plans are half a tick early. An expiration
+   before the begin of the thread comes at the first tick, too: the kernel would send a timer that has expired already
+   at once, always within this function. */
+static long start_anywhere(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
 {
-    uint64_t late = rate->clock == VT_SAMPLE_CLOCK_CPU ? rate->tick / 2 : 0;
-    uint64_t due = vt_clock_ns(clock_of(rate)) + draw(t) % rate->period;
-    t->due = due > late ? due - late : 1;
+    int64_t late = rate->clock == VT_SAMPLE_CLOCK_CPU ? (int64_t)rate->tick / 2 : 0;
+    int64_t now = (int64_t)vt_clock_ns(clock_of(rate)), soon = now + SOON;
+    t->due = now + (int64_t)(draw(t) % rate->period) - late;
     t->distance = rate->period;
+    t->is_first = 1;
+    return arm(t, rate, t->due < soon ? soon : t->due);
+}
+
+/* Returns the number of expirations since the first one, which may have been planned before the timer began. */
+static uint64_t overruns_of_first(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
+{
+    int64_t passed = (int64_t)vt_clock_ns(clock_of(rate)) - t->due;
+    t->is_first = 0;
+    return passed > 0 ? (uint64_t)passed / rate->period : 0;
 }
 
 long vt_sample_timer_start(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
@@ -76,8 +89,7 @@ long vt_sample_timer_start(struct vt_sample_timer *t, const struct vt_sample_rat
     long r = VT_SYS3(timer_create, clock_of(rate), &event, &t->id);
     if (r < 0) return r;
     t->made = 1;
-    start_anywhere(t, rate);
-    return arm(t, rate);
+    return start_anywhere(t, rate);
 }
 
 uint64_t vt_sample_timer_next(struct vt_sample_timer *t, const struct vt_sample_rate *rate, uint32_t overruns)
@@ -86,10 +98,11 @@ uint64_t vt_sample_timer_next(struct vt_sample_timer *t, const struct vt_sample_
         VT_SET(t->waits, 1);
         return vt_perf_timer_weight(t, rate);
     }
-    uint64_t missed = overruns * rate->period, weight = t->distance + missed;
+    uint64_t missed = (t->is_first ? overruns_of_first(t, rate) : overruns) * rate->period;
+    uint64_t weight = t->distance + missed;
     t->distance = draw_distance(t, rate);
-    t->due += missed + t->distance;
-    arm(t, rate);
+    t->due += (int64_t)(missed + t->distance);
+    arm(t, rate, t->due);
     return weight;
 }
 

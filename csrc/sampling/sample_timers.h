@@ -16,7 +16,9 @@ struct vt_sample_timer {
     uint64_t event; /* the kernel's id of a performance event */
     /* ns on the clock: next expiration, and the time before it that it stands for. Of a performance event: time of the
        last sample, and number of events since then whose signal came to no handler */
-    uint64_t due, distance;
+    int64_t due; /* the first one may be before the begin of the thread, and below 0 */
+    uint64_t distance;
+    int is_first; /* 1: nothing has expired yet */
     int waits; /* 1: the performance event has sent its signal and is not started again yet */
     uint64_t random;
 };

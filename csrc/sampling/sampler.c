@@ -46,6 +46,7 @@ struct vt_sampler {
 
 static struct vt_sample_rate rate;
 static _Atomic int on; /* 1: threads are sampled */
+static _Atomic int is_taken; /* 1: the program uses the signal for itself */
 static size_t event_length; /* of the name in VT_SAMPLE_EVENT */
 static struct vt_sampler *_Atomic samplers; /* of all threads so far; they are kept */
 /* In a forked child, before its first record: begins recording when the child has run for a period. */
@@ -182,10 +183,29 @@ static long start_timer(struct vt_sample_timer *timer)
     return r;
 }
 
+/* Defines that the location has no samples from now on. why: a word for unify/account/ledger_intervals.py. */
+static void tell_unsampled(struct vt_location *l, const char *why)
+{
+    char key[32], text[48];
+    if (VT_READ(l->samples.unsampled)) return;
+    VT_SET(l->samples.unsampled, 1);
+    struct vt_text t = vt_text_into(key, sizeof key);
+    vt_text_add(&t, "unsampled.");
+    vt_text_dec(&t, l->number);
+    t = vt_text_into(text, sizeof text);
+    vt_text_dec(&t, vt_now());
+    vt_text_add(&t, " ");
+    vt_text_add(&t, why);
+    vt_define_property(l, key, text);
+}
+
 /* Runs in a thread that has got its location, with signals blocked. */
 static void begin(struct vt_location *l)
 {
-    if (!atomic_load(&on)) return;
+    if (!atomic_load(&on)) {
+        if (atomic_load(&is_taken)) tell_unsampled(l, "signal");
+        return;
+    }
     struct vt_sampler *s = l->samples.sampler; /* of the thread that had the location before */
     vt_sample_timer_stop(&child, &rate);
     if (s) {
@@ -202,6 +222,7 @@ static void begin(struct vt_location *l)
     vt_unwind_begin(&s->unwinder, l->thread == vt_process.pid, (int)vt_process.set.sample_frame_pointers);
     if (!l->samples.sampler) VT_SET(l->samples.sampler, s);
     long r = start_timer(&s->timer);
+    if (r < 0) tell_unsampled(l, "timer");
     if (r < 0 && rate.clock == VT_SAMPLE_CLOCK_PERF)
         vt_warn("a thread is not sampled: the kernel gives it no performance event: %s", vt_reason(r));
     else if (r < 0)
@@ -223,7 +244,9 @@ static void stop_all(void)
     atomic_store(&on, 0);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
-        if (l && VT_READ(l->samples.sampler)) end(l);
+        if (!l || !VT_READ(l->samples.sampler)) continue;
+        if (atomic_load(&is_taken) && VT_READ(l->samples.sampler->timer.made)) tell_unsampled(l, "signal");
+        end(l);
     }
 }
 
@@ -233,6 +256,7 @@ static void stop_all(void)
 static void taken(void)
 {
     if (!atomic_load(&on)) return;
+    atomic_store(&is_taken, 1);
     stop_all();
     drain(0);
     vt_warn("the program uses signal %d for itself: sampling stops", rate.signal);

@@ -47,6 +47,11 @@ GAPS = {
 }  # fmt: skip
 """Name of VT_GAP_REASONS in csrc/otf2_writer/transcode.h -> reason in the ledger."""
 
+UNSAMPLED = {"signal": "the program uses the signal", "timer": "no timer"}
+"""Reasons for a location without samples; the word is that of csrc/sampling/sampler.c."""
+SAMPLES = "samples"
+"""The class of the ledger's intervals without samples."""
+
 CUT = "cut"
 """Halves that vtrace cut leaves out because the other half is not in the part."""
 

@@ -14,7 +14,7 @@ from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Marker
 from vtrace.io.local.kernel import Transcoded
 from vtrace.io.local.records import LOST_REASONS
-from vtrace.reasons import LOSSES
+from vtrace.reasons import LOSSES, SAMPLES
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.account.ledger_intervals import Gap, end_of, gaps_of
 from vtrace.unify.account.user_notes import user_markers
@@ -182,6 +182,8 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
         found.append(f"an unknown number of {'further ' if lost else ''}events lost on {some(unknown, 'location')}")
     stops = Counter(row.setting.partition("=")[0] for row in rows if row.setting)
     found += [f"{some(n, 'location')} stopped at {why}" for why, n in sorted(stops.items())]
+    unsampled = Counter(gap.reason for row in rows for gap in row.gaps if gap.kind == SAMPLES)
+    found += [f"samples missing on {some(n, 'location')} ({why})" for why, n in sorted(unsampled.items())]
     return found
 
 

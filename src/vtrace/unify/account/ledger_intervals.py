@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vtrace import reasons
 from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Transcoded
 from vtrace.io.sidecar import SidecarTable
 from vtrace.left_out import left_out, selects_all
-from vtrace.reasons import FLUSH, GAPS, LOSSES, OFF, START_AFTER, STOP_AFTER
+from vtrace.reasons import FLUSH, GAPS, LOSSES, OFF, SAMPLES, START_AFTER, STOP_AFTER
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.absent import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
+from vtrace.unify.model.process_definitions import UNSAMPLED
 
 if TYPE_CHECKING:
     from vtrace.io.archive.writer import Definitions
@@ -80,7 +82,12 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
     elif process.problems and number in process.scans and number not in process.unseen_records.keys() | process.whole:
         found.append(Gap(last, END, None, UNKNOWN, "all", _DAMAGED))
     properties = process.definitions.properties
-    return (*_windowed(found, properties), *_left_out(tuple(properties.items())), *_selected(process))
+    return (
+        *_windowed(found, properties),
+        *_left_out(tuple(properties.items())),
+        *_selected(process),
+        *_unsampled(process, number),
+    )
 
 
 def _gap(gap: tuple[int, int, int, int, int, int], process: Process) -> Gap:
@@ -142,6 +149,15 @@ def _selected(process: Process) -> Iterator[Gap]:
         if not selects_all(patterns):
             end = changes[i + 1][0] if i + 1 < len(changes) else END
             yield Gap(begin, end, None, UNKNOWN, "user", f"VT_FUNCTIONS={patterns}")
+
+
+def _unsampled(process: Process, number: int) -> Iterator[Gap]:
+    """Yields the interval in which the location is no longer sampled."""
+    text = process.definitions.properties.get(f"{UNSAMPLED}{number}")
+    if text is not None and process.curve is not None and process.maps is not None:
+        ticks, _, why = str(text).partition(" ")
+        begin = _archive_ns(process, int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
+        yield Gap(begin, END, None, UNKNOWN, SAMPLES, reasons.UNSAMPLED.get(why, "another reason"))
 
 
 def _archive_ns(process: Process, ticks: int) -> int:

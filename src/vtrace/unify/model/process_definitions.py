@@ -17,6 +17,8 @@ from vtrace.unify.model.shapes import fits, fits_plain
 
 HELPER = "helper."
 """Prefix of properties with the library that made a thread for itself; the location's number follows."""
+UNSAMPLED = "unsampled."
+"""Prefix of properties of locations that have no samples any more: ticks since when, and why."""
 
 
 class LocalRegion(NamedTuple):
@@ -369,7 +371,7 @@ _INHERITED = (
 
 @lru_cache(256)
 def _without_helpers(properties: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    return {key: value for key, value in properties if not key.startswith(HELPER)}
+    return {key: value for key, value in properties if not key.startswith((HELPER, UNSAMPLED))}
 
 
 def _joined(own: dict[Any, Any], inherited: dict[Any, Any]) -> dict[Any, Any]:
