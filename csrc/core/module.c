@@ -86,8 +86,9 @@ static int define(struct vt_location *l, const struct module *m, const char *pat
 {
     static char own[PATH_MAX];
     if (!path || !*path) {
-        /* /proc/self is empty when the main thread has ended */
-        long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/thread-self/exe", own, sizeof own - 1);
+        long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", own, sizeof own - 1);
+        if (n <= 0) /* the main thread has ended */
+            n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/thread-self/exe", own, sizeof own - 1);
         own[n > 0 ? n : 0] = 0;
         path = own;
     } else if (*path != '/' && strchr(path, '/') && VT_SYS2(getcwd, own, sizeof own) > 0) {

@@ -83,7 +83,8 @@ def test_another_thread_closes_all_descriptors(build: Builder, tmp_path: Path) -
     done = run(build("descriptors.c", flags=FLAGS), tmp_path, "loop", str(calls), env={**SMALL, "VT_COMPRESSION": "no"})
     found = ledger(tmp_path, "descriptors")
     assert found.kinds["FLUSH"] > 5
-    assert found.functions + found.lost == 2 * calls or "vtunify reads the other records" in done.stderr
+    joined = 3  # events of pthread_join, which are lost, too, if recording has ended before
+    assert 0 <= found.functions + found.lost - 2 * calls <= joined or "vtunify reads the other records" in done.stderr
 
 
 @pytest.mark.parametrize("how", ["full", "freed"])
