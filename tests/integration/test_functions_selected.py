@@ -268,9 +268,7 @@ def test_libraries_come_and_go_while_functions_are_switched(
     calls, edges = trace.calls(), trace.edges()
     wanted = {"main": 1, "between": loaded, "entry": 3 * loaded, "lib_leaf": 12 * loaded}
     assert {name: calls[name] for name in wanted} == wanted
-    others = calls["lib_step"] + calls["alpha"]
-    assert others < 9 * loaded
-    assert others or loaded < 20, "a few calls may all be while these are not selected"
+    assert 0 < calls["lib_step"] + calls["alpha"] < 9 * loaded
     callers = {name: {above for above, below in edges if below == name} for name in ("entry", "alpha", "lib_leaf")}
     assert callers["entry"] == {"main"}
     assert callers["alpha"] <= {"entry", "main"}  # the second call is a tail call

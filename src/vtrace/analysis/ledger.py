@@ -161,7 +161,7 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
 
     zero (ticks), resolution (ticks a second): of the archive's clock.
     """
-    lines = []
+    lines, unsampled = [], []
     rows = ledger.sums.records()
     for row in rows:
         if row["reason"] == FLUSH:
@@ -173,7 +173,7 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
         count = f"{row['count']:,}" if known else "an unknown number of"
         events, are = ("event", "is") if known and row["count"] == 1 else ("events", "are")
         if row["class"] == SAMPLES:
-            lines.append(f"incomplete ({row['reason']}): samples are missing on {where}, {since}")
+            unsampled.append(f"incomplete ({row['reason']}): samples are missing on {where}, {since}")
         elif row["reason"] in _LEFT_OUT:
             time = f"{row['ns'] / resolution:.6g} s" if row["ns"] >= 0 else "an unknown time"
             lines.append(f"left out ({row['reason']}): events{what} on {where}, {time} altogether")
@@ -184,7 +184,7 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
     lines += [f"incomplete: {text}" for text in [*ledger.damage, *_untimed(ledger)]]
     if any(line.startswith("incomplete") for line in lines):
         lines.append(LOWER_BOUNDS)
-    return ledger.notes + lines
+    return ledger.notes + unsampled + lines
 
 
 def _listed(kind: str) -> str:
@@ -211,7 +211,8 @@ def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
     table = ledger.intervals
     reasons = table["reason"].astype(str)
     known = np.logical_or.reduce([reasons == reason for reason in _LEFT_OUT])
-    missing, uncounted = ~known, table["count"] == UNKNOWN
+    unsampled = table["class"].astype(str) == SAMPLES
+    missing, uncounted = ~known & ~unsampled, table["count"] == UNKNOWN
     lost = max(int(sums["lost"]), int(table["count"][missing & ~uncounted].sum()))
     parts = [f"{some(lost, 'event')} lost"] if lost else []
     unknown, why = int(sums["unknown"]), ""
@@ -219,6 +220,9 @@ def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
         unknown = len(distinct(table["location"][missing & uncounted]))
         why = f" ({', '.join(sorted(set(reasons[missing & uncounted].tolist())))})"
     parts += [f"an unknown number of events missing on {some(unknown, 'location')}{why}"] if unknown else []
+    if unsampled.any():
+        where = some(len(distinct(table["location"][unsampled])), "location")
+        parts.append(f"samples missing on {where} ({', '.join(sorted(set(reasons[unsampled].tolist())))})")
     parts += [f"incomplete: {text}" for text in ledger.damage]
     parts += [f"incomplete: {text}" for text in _untimed(ledger)] if not parts else []
     settings = left_out_by(ledger)

@@ -176,6 +176,7 @@ _WORDS = {
 }
 
 _ESTIMATES = ("mpi_rma_lock_competition",)
+"""Kinds whose times are lower bounds."""
 
 
 def _other_waits(

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vtrace import reasons
 from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Transcoded
 from vtrace.io.sidecar import SidecarTable
 from vtrace.left_out import left_out, selects_all
-from vtrace.reasons import FLUSH, GAPS, LOSSES, OFF, SAMPLES, START_AFTER, STOP_AFTER
+from vtrace.reasons import FLUSH, GAPS, LOSSES, NO_SAMPLES, OFF, SAMPLES, START_AFTER, STOP_AFTER
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.absent import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
@@ -157,7 +156,7 @@ def _unsampled(process: Process, number: int) -> Iterator[Gap]:
     if text is not None and process.curve is not None and process.maps is not None:
         ticks, _, why = str(text).partition(" ")
         begin = _archive_ns(process, int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
-        yield Gap(begin, END, None, UNKNOWN, SAMPLES, reasons.UNSAMPLED.get(why, "another reason"))
+        yield Gap(begin, END, None, UNKNOWN, SAMPLES, NO_SAMPLES.get(why, "another reason"))
 
 
 def _archive_ns(process: Process, ticks: int) -> int:

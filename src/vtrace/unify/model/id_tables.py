@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from vtrace.io.common.interning import same_array
 
 Ids = np.ndarray[Any, np.dtype[np.uint32]]
 Types = np.ndarray[Any, np.dtype[np.uint8]]
+Made = TypeVar("Made", Ids, Types)
 
 _NONE: Ids = np.empty(0, np.uint32)
 _NO_TYPES: Types = np.empty(0, np.uint8)
@@ -23,34 +24,30 @@ _SHORT = 512
 
 def table(numbers: Mapping[int, int]) -> Ids:
     """Returns numbers as an array indexed by their keys; UNDEFINED for missing keys."""
-    if not numbers:
-        return _NONE
-    return _table(tuple(numbers.items())) if len(numbers) <= _SHORT else _made(numbers)
+    return _kept(_table, numbers) if numbers else _NONE
 
 
-@lru_cache(1024)
-def _table(items: tuple[tuple[int, int], ...]) -> Ids:
-    return _made(dict(items))
+def types(numbers: Mapping[int, int]) -> Types:
+    """Returns numbers of types as an array indexed by their keys; 0 for missing keys."""
+    return _kept(_types, numbers) if numbers else _NO_TYPES
 
 
-def _made(numbers: Mapping[int, int]) -> Ids:
+def _kept(make: Callable[[Mapping[int, int]], Made], numbers: Mapping[int, int]) -> Made:
+    """The result of make, which many processes have in common."""
+    return _short(make, tuple(numbers.items())) if len(numbers) <= _SHORT else make(numbers)
+
+
+@lru_cache(2048)
+def _short(make: Callable[[Mapping[int, int]], Any], items: tuple[tuple[int, int], ...]) -> Any:
+    return make(dict(items))
+
+
+def _table(numbers: Mapping[int, int]) -> Ids:
     found = np.full(max(numbers) + 1, UNDEFINED, np.uint32)
     found[[*numbers]] = [*numbers.values()]
     return same_array(found)
 
 
-def types(numbers: Mapping[int, int]) -> Types:
-    """Returns numbers of types as an array indexed by their keys; 0 for missing keys."""
-    if not numbers:
-        return _NO_TYPES
-    return _types(tuple(numbers.items())) if len(numbers) <= _SHORT else _typed(numbers)
-
-
-@lru_cache(1024)
-def _types(items: tuple[tuple[int, int], ...]) -> Types:
-    return _typed(dict(items))
-
-
-def _typed(numbers: Mapping[int, int]) -> Types:
+def _types(numbers: Mapping[int, int]) -> Types:
     found = table(numbers)
     return same_array(np.where(found == UNDEFINED, 0, found).astype(np.uint8))

@@ -370,7 +370,7 @@ _INHERITED = (
 
 
 @lru_cache(256)
-def _without_helpers(properties: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+def _of_no_location(properties: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     return {key: value for key, value in properties if not key.startswith((HELPER, UNSAMPLED))}
 
 
@@ -385,7 +385,7 @@ def inherit(child: ProcessDefinitions, parent: ProcessDefinitions, fork_ticks: i
 
     fork_ticks: the first moment of the child, which does not have the modules that the parent loaded later.
     """
-    common = _without_helpers(tuple(parent.properties.items()))
+    common = _of_no_location(tuple(parent.properties.items()))
     child.properties = same_table(_joined(child.properties, common))
     child.inherited = parent.handles.keys() - child.handles.keys()
     for name in _INHERITED:
