@@ -117,10 +117,14 @@ static __attribute__((noinline)) int look_up(struct vt_unwind_known *k, const st
     uint32_t offset = (uint32_t)(place - range->begin);
     struct vt_unwind_row row = {0};
     if (range->table.rows) row = vt_unwind_table_row(&range->table, offset);
-    /* a coroutine returns to the first byte of a function of libc that nothing has called */
-    if (row.rule == VT_RULE_NONE && range->table.rows && offset + 1 < range->bytes &&
-        vt_unwind_table_row(&range->table, offset + 1).rule == VT_RULE_END)
-        row.rule = VT_RULE_END;
+    if (row.rule == VT_RULE_NONE && range->table.rows && offset + 1 < range->bytes) {
+        /* makecontext lets a coroutine return to the first byte of a function of libc that nothing has called */
+        const struct vt_unwind_row next = vt_unwind_table_row(&range->table, offset + 1);
+        if (next.rule == VT_RULE_END || (next.pc == offset + 1 && next.rule == VT_RULE_SP && next.cfa == 1)) {
+            row = (struct vt_unwind_row){.rule = VT_RULE_END};
+            offset++;
+        }
+    }
     k->place = place;
     k->code = range->slot == VT_CODE_UNKNOWN ? VT_CODE_UNKNOWN : range->slot + offset;
     k->rule = (uint8_t)(row.rule | (range->own ? OWN : 0));

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import threading
 import time
@@ -25,6 +26,8 @@ QUIET, NORMAL, VERBOSE, DEBUG = 0, 1, 2, 3
 CLICK_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _LINE_SECONDS, _BATCH_SECONDS = 10.0, 60.0
 """Seconds between two lines of progress: with --progress, and without."""
+_LATER = 0.001
+"""Seconds after which an interrupt is repeated that was lost in a callback."""
 _BAR_DELAY = 2.0
 """Seconds until a terminal shows a bar without --progress."""
 
@@ -175,6 +178,23 @@ def environment_level(name: str) -> int:
     return min(int(text), DEBUG)
 
 
+def catch_in_callbacks(act: Callable[[KeyboardInterrupt], object]) -> None:
+    """Calls act after an interrupt in a function that C code has called, from where it cannot reach the command."""
+
+    def hook(unraisable: Any) -> None:
+        if isinstance(unraisable.exc_value, KeyboardInterrupt):
+            act(unraisable.exc_value)
+        else:
+            sys.__unraisablehook__(unraisable)
+
+    sys.unraisablehook = hook
+
+
+def _interrupt_again(_: KeyboardInterrupt) -> None:
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, _LATER)
+
+
 def run(command: click.Command, name: str, speaks: bool = True) -> int:
     """Runs a click command on sys.argv and returns its exit code. Only this function catches VtraceError.
 
@@ -183,6 +203,7 @@ def run(command: click.Command, name: str, speaks: bool = True) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # the locale's encoding may lack letters of names
             stream.reconfigure(errors="backslashreplace")
+    catch_in_callbacks(_interrupt_again)
     try:
         code = command.main(prog_name=name, standalone_mode=False)
         sys.stdout.flush()

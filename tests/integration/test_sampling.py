@@ -343,6 +343,19 @@ def test_bad_moments(build: Builder, tmp_path: Path, clock: str) -> None:
     assert ends["NO_RULE"] + ends["STACK"] + ends["DEPTH"] <= 1 + 0.05 * len(found)
 
 
+def test_a_coroutine(build: Builder, tmp_path: Path) -> None:
+    """The stack of a coroutine is complete; its outermost frame is the function of libc to which it returns."""
+    program = build("frames.c", flags=("-O2", "-pthread"), plain=True)
+    call([*command("vtrace"), "run", "--sample=200", program, "context", "1000000"], tmp_path)
+    found = [item for item in samples(tmp_path, "frames") if "second_stack" in item["stack"]]
+    assert len(found) > 5
+    for item in found:
+        outermost = item["stack"][item["stack"].index("second_stack") + 1 :]
+        assert item["end"] == "COMPLETE"
+        assert len(outermost) == 1
+        assert outermost[0] == "__start_context" or outermost[0].startswith("libc.so.6+"), item
+
+
 def test_loaded_and_unloaded_libraries(build: Builder, tmp_path: Path) -> None:
     """Each library gets a table soon after it is loaded. The next one may lie where the last one was."""
     words: list[str | Path] = []

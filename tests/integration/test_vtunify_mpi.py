@@ -343,6 +343,32 @@ def test_interrupted(heat: Path, build: Builder, name: str, number: signal.Signa
     assert_same(heat / "u_heat2d.trace", place / "heat2d.trace")
 
 
+IN_A_CALLBACK = """
+import os, signal
+from vtrace.parallel.mpi import MpiRanks
+quick = MpiRanks.broadcast_bytes
+def broadcast_bytes(ranks, *arguments):
+    if ranks.rank == {}:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return quick(ranks, *arguments)
+MpiRanks.broadcast_bytes = broadcast_bytes
+"""
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_interrupted_in_a_callback(heat: Path, mpich: Mpi, tmp_path: Path, rank: int) -> None:
+    """An interrupt while libotf2 waits for other ranks ends all ranks, too."""
+    (place,) = copied(heat, tmp_path, "1234")
+    files = names(place)
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "sitecustomize.py").write_text(IN_A_CALLBACK.format(rank))
+    done = unify_mpi(mpich, place, "heat2d", ranks=2, check=False, PYTHONPATH=str(tmp_path / "slow"))
+    assert done.returncode not in (0, 2)
+    assert "vtunify-mpi: interrupted" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {name for name in names(place) if not name.startswith(".")} == files
+
+
 LAUNCHER = re.compile(rb"mpiexec|prterun|orted|prted")
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import click
@@ -33,6 +34,24 @@ def test_ends(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == "tool: error: a\\x1b[2Jb \\udcff é\n"
     with pytest.raises(ZeroDivisionError):
         ended(ZeroDivisionError())
+
+
+IN_A_CALLBACK = """
+import click, ctypes, os, signal, sys, time
+from vtrace import console
+@click.command()
+def command():
+    function = ctypes.CFUNCTYPE(ctypes.c_int)
+    function(lambda: os.kill(os.getpid(), signal.SIGINT) or sum(range(1000)))()
+    time.sleep(60)
+sys.exit(console.run(command, "tool"))
+"""
+
+
+def test_interrupt_in_a_callback() -> None:
+    """An exception cannot leave a function that C has called: the interrupt comes again when the function is left."""
+    done = subprocess.run([sys.executable, "-c", IN_A_CALLBACK], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "tool: interrupted")
 
 
 def test_a_name_does_nothing_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,8 @@ def command(
     from vtrace.unify.run import Request, unify
 
     ranks = _ranks()
+    if ranks.size > 1:
+        talk.catch_in_callbacks(lambda error: _abort(ranks, error))
     try:
         level = vtunify.level(levels, talk.environment_level(_NAME)) if ranks.root else QUIET
         console = Console(_NAME, level, progress)
