@@ -108,6 +108,18 @@ static int begins_in_order(struct vt_replayed *r, struct vt_instance *i, const s
     return 1;
 }
 
+/* Of equal times the first location counts, in whatever order the
+   locations are replayed. */
+static int enters_later(const struct vt_who *one, const struct vt_who *other)
+{
+    return one->enter > other->enter || (one->enter == other->enter && one->location < other->location);
+}
+
+static int enters_earlier(const struct vt_who *one, const struct vt_who *other)
+{
+    return one->enter < other->enter || (one->enter == other->enter && one->location < other->location);
+}
+
 int vt_collective_begins(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e,
                          struct vt_instance **instance)
 {
@@ -118,7 +130,7 @@ int vt_collective_begins(struct vt_replayed *r, uint32_t process, struct vt_read
     const int64_t ideal = vt_ideal_at(r, c, e);
     i->begun++;
     if (flow == VT_CALL_PREFIX && !begins_in_order(r, i, c, e, ideal)) return -1;
-    if (e->enter > i->last.enter) i->last = who;
+    if (enters_later(&who, &i->last)) i->last = who;
     if (ideal > i->ideal) i->ideal = ideal;
     if (who.model > i->model) i->model = who.model;
     if (e->leave < i->leave) i->leave = e->leave;
@@ -127,7 +139,7 @@ int vt_collective_begins(struct vt_replayed *r, uint32_t process, struct vt_read
         i->root = who;
         i->root_ideal = ideal;
         vt_wake_list(r, &i->waiter);
-    } else if (e->enter < i->other.enter && e->peer != VT_NONE) i->other = who;
+    } else if (e->peer != VT_NONE && enters_earlier(&who, &i->other)) i->other = who;
     if (is_complete(r, i)) vt_wake_list(r, &i->waiter);
     return 1;
 }
@@ -144,18 +156,16 @@ static void drop(struct vt_replayed *r, struct vt_instance *i)
 }
 
 /* The call waits for a partner. */
-static void wait_for(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e,
-                     const struct vt_who *partner)
+static void wait_for(struct vt_reader *c, const struct vt_mpi_end *e, const struct vt_who *partner)
 {
     vt_model_waits(c, partner->model);
-    if (vt_call_waits(c->call, VT_CALL_WAIT(e->what), partner) && r->heads) vt_call_met(r, c, process, 0);
+    vt_call_waits(c->call, VT_CALL_WAIT(e->what), partner);
 }
 
-static void takes_all(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e,
-                      const struct vt_instance *i)
+static void takes_all(struct vt_reader *c, const struct vt_mpi_end *e, const struct vt_instance *i)
 {
     const uint32_t kind = VT_CALL_WAIT(e->what);
-    wait_for(r, process, c, e, &i->last);
+    wait_for(c, e, &i->last);
     vt_ideal_after(c, i->ideal);
     vt_model_waits(c, i->model);
     if (e->what & VT_CALL_ASIDE || (kind != VT_WAIT_mpi_barrier_wait && kind != VT_WAIT_mpi_wait_nxn)) return;
@@ -170,23 +180,23 @@ static int takes(struct vt_replayed *r, uint32_t process, struct vt_reader *c, c
     switch (VT_CALL_FLOW(e->what)) {
     case VT_CALL_ALL:
         if (!is_complete(r, i)) return 0;
-        if (!i->released) takes_all(r, process, c, e, i);
+        if (!i->released) takes_all(c, e, i);
         return 1;
     case VT_CALL_FROM_ROOT:
         if (e->peer == process || e->peer == VT_NONE) return 1;
         if (!i->has_root && !is_complete(r, i)) return 0;
-        if (i->has_root) wait_for(r, process, c, e, &i->root), vt_ideal_after(c, i->root_ideal);
+        if (i->has_root) wait_for(c, e, &i->root), vt_ideal_after(c, i->root_ideal);
         return 1;
     case VT_CALL_TO_ROOT:
         if (e->peer != process) return 1;
         if (!is_complete(r, i)) return 0;
-        if (i->other.enter < INT64_MAX) wait_for(r, process, c, e, &i->other);
+        if (i->other.enter < INT64_MAX) wait_for(c, e, &i->other);
         vt_ideal_after(c, i->ideal);
         return 1;
     case VT_CALL_PREFIX: {
         if (!i->ranks || e->peer >= i->known) return e->peer == VT_NONE || is_complete(r, i);
         const struct vt_rank *k = &i->ranks[e->peer];
-        wait_for(r, process, c, e, &k->who);
+        wait_for(c, e, &k->who);
         vt_ideal_after(c, k->ideal);
         return 1;
     }
@@ -200,11 +210,7 @@ int vt_collective_ends(struct vt_replayed *r, uint32_t actor, struct vt_reader *
     if (!vt_call_enter(r, c, e)) return -1;
     vt_ideal_at(r, c, e);
     if (!takes(r, actor, c, e, i)) return vt_sleep_in(r, actor, &i->waiter, i, VT_NONE);
-    if (VT_CALL_FLOW(e->what) == VT_CALL_ALL) {
-        c->all_call = e->call;
-        c->all_turn = (uint32_t)i->key[1];
-        c->all_comm = (uint32_t)i->key[0] + 1;
-    }
+    if (r->heads && VT_CALL_FLOW(e->what) == VT_CALL_ALL && !vt_meet_all(r, c, i, e->call)) return -1;
     r->out->collectives++;
     /* in a damaged archive processes may take part that are no members: each that has begun still refers to it */
     if (++i->ended >= i->expected && i->ended >= i->begun) drop(r, i);

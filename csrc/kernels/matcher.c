@@ -118,8 +118,7 @@ void vt_ideal_after(struct vt_reader *c, int64_t ideal)
 
 struct vt_who vt_who_calls(const struct vt_reader *c, const struct vt_mpi_end *e)
 {
-    return (struct vt_who){e->enter, c->modelled.enter, c->location, c->joined[e->node],
-                           e->call,  c->all_call,       c->all_turn, c->all_comm};
+    return (struct vt_who){e->enter, c->modelled.enter, c->location, c->joined[e->node], e->call};
 }
 
 /* ---- Actors ---- */
@@ -255,7 +254,6 @@ static int send(struct vt_replayed *r, uint32_t process, struct vt_reader *c, co
     m->from = vt_who_calls(c, e);
     m->ideal = vt_ideal_at(r, c, e);
     m->is_sent = 1;
-    if (r->heads) m->met = vt_pair_table_get(&r->met, e->peer, process);
     if (!is_posted) append(q, m);
     m->is_completed = !(e->what & (VT_CALL_BLOCKS | VT_CALL_COMPLETES));
     if (e->what & VT_CALL_BLOCKS && !waits_for_receiver(r, c, m)) return -1;
@@ -311,9 +309,8 @@ static int receive(struct vt_replayed *r, uint32_t actor, struct vt_reader *c, c
     }
     const uint32_t kind = VT_CALL_WAIT(e->what);
     if (kind == VT_WAIT_mpi_latesender && !count_message(r, c, e, m->from.enter)) return -1;
-    if (vt_call_waits(c->call, kind, &m->from) && r->heads) vt_call_met(r, c, actor, m->met);
-    const uint64_t calls = ((uint64_t)m->from.call + 1) << 32 | (e->call + 1);
-    if (r->heads && !vt_pair_table_set(&r->met, e->peer, actor, calls)) return -1;
+    vt_call_waits(c->call, kind, &m->from);
+    if (r->heads && !vt_meet_by_message(r, &m->from, c->location, e->call)) return -1;
     vt_ideal_after(c, m->ideal);
     vt_model_waits(c, m->from.model);
     drop_message(r, m);
@@ -549,6 +546,7 @@ static void free_all(struct vt_replayed *r)
     FREE_ALL(vt_message, r->messages)
     FREE_ALL(vt_instance, r->made_instances)
     FREE_ALL(vt_open_call, r->calls)
+    FREE_ALL(vt_meetings, r->meetings)
     struct vt_pair_table *tables[] = {&r->channels, &r->open, &r->instances, &r->counts, &r->sums, &r->sizes, &r->met};
     for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) vt_pair_table_free(tables[i]);
     free(r->heads);

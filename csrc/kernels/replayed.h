@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state of the replay of matcher.h. matcher.c has processes and messages, match_collectives.c collectives,
-   wait_sums.c the waits of calls. */
+   wait_sums.c the waits of calls, meetings.c the calls in which processes met. */
 #ifndef VT_REPLAYED_H
 #define VT_REPLAYED_H
 
@@ -12,8 +12,6 @@
 struct vt_who {
     int64_t enter, model; /* model: the same in the modelled run, see modelled_run.c */
     uint32_t location, node, call;
-    uint32_t all_call, all_turn; /* the location's latest operation of all with all: call and number */
-    uint32_t all_comm;
 };
 
 /* An MPI call under way, until all that it may wait for is known. */
@@ -32,7 +30,6 @@ struct vt_open_call {
 /* A message, made at the end that is seen first. */
 struct vt_message {
     int64_t ideal; /* of the send */
-    uint64_t met; /* the latest message from the receiver to the sender before: its calls, see met in vt_replayed */
     struct vt_who from, to; /* the call that sends, and the one that posts the receive */
     struct vt_open_call *sender; /* waits for the receiver, maybe */
     uint32_t waiter; /* actor that waits for the message */
@@ -76,6 +73,16 @@ struct vt_modelled {
     uint32_t n;
 };
 
+#define VT_MEETINGS 8u
+#define VT_COMMS 8u
+
+/* The latest meetings of two locations by messages: the calls of sender and receiver. Of a location and a communicator:
+   numbers of operations, and their calls. */
+struct vt_meetings {
+    uint32_t count, one[VT_MEETINGS], other[VT_MEETINGS];
+    struct vt_meetings *made;
+};
+
 /* The position of the replay in the ends of one location. */
 struct vt_reader {
     const struct vt_location_ends *place;
@@ -87,7 +94,8 @@ struct vt_reader {
     struct vt_instance *instance;
     struct vt_open_call *call;
     uint32_t call_number;
-    uint32_t all_call, all_turn, all_comm; /* latest operation of all with all: call, number and communicator */
+    uint64_t comms[VT_COMMS]; /* of its latest operations of all with all, the latest one first; see meetings.c */
+    uint32_t ncomms;
     int64_t ideal, ideal_useful; /* the ideal clock, and the useful time in the window that it has seen */
     int64_t useful, base, top; /* useful time before the latest call, the begin and the end of the window */
     uint8_t has_base, has_top;
@@ -116,7 +124,8 @@ struct vt_replayed {
     struct vt_actor *actors; /* by process */
     uint32_t nreaders, ready, batch, nended;
     struct vt_pair_table channels, open, instances, counts, sums, sizes;
-    struct vt_pair_table met; /* (sender, receiver) -> calls of the latest message, each + 1: << 32 of the send */
+    struct vt_pair_table met; /* (sender, receiver), or (location, communicator) -> vt_meetings; if causes are wanted */
+    struct vt_meetings *meetings;
     struct vt_wait_log log;
     uint32_t *heads; /* by location: number of its latest wait in the log, + 1 */
     uint64_t many; /* number of channels from which on empty ones are removed */
@@ -156,14 +165,22 @@ void vt_collectives_gone(struct vt_replayed *r);
 int vt_call_enter(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_end *e);
 /* Leaves the call of a reader, if there is one. */
 int vt_call_leave(struct vt_replayed *r, struct vt_reader *c);
-/* The call waits until a partner enters its call. Returns 0 if it waits longer for another one. */
-int vt_call_waits(struct vt_open_call *o, uint32_t kind, const struct vt_who *partner);
-/* Finds where a call and its partner met last. message: value of met of a message from the call to the partner, or 0. */
-void vt_call_met(struct vt_replayed *r, const struct vt_reader *c, uint32_t process, uint64_t message);
+/* The call waits until a partner enters its call, unless it waits longer for another one. */
+void vt_call_waits(struct vt_open_call *o, uint32_t kind, const struct vt_who *partner);
 /* One thing that the call waited for is known. */
 int vt_call_known(struct vt_replayed *r, struct vt_open_call *o);
 /* A message was received that was sent at a time: waits for later messages were in the wrong order. */
 int vt_call_order(struct vt_replayed *r, struct vt_reader *c, int64_t sent);
+
+/* ---- meetings.c ---- */
+
+/* A message was received in a call of a location. Returns 0 without memory. */
+int vt_meet_by_message(struct vt_replayed *r, const struct vt_who *sender, uint32_t receiver, uint32_t call);
+/* An operation of all with all was left in a call of a reader. Returns 0 without memory. */
+int vt_meet_all(struct vt_replayed *r, struct vt_reader *c, const struct vt_instance *i, uint32_t call);
+/* Finds the calls in which a waiting call and its partner met last before, for `meet` and `partner_meet`. */
+void vt_find_meeting(const struct vt_replayed *r, const struct vt_reader *c, struct vt_open_call *o);
+
 /* ---- modelled_run.c ---- */
 
 /* The call of an end begins, and ends. Returns 0 if the times cannot be read. */

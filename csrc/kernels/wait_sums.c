@@ -153,37 +153,13 @@ int vt_call_enter(struct vt_replayed *r, struct vt_reader *c, const struct vt_mp
     return vt_model_enters(r, c, e);
 }
 
-int vt_call_waits(struct vt_open_call *o, uint32_t kind, const struct vt_who *partner)
+void vt_call_waits(struct vt_open_call *o, uint32_t kind, const struct vt_who *partner)
 {
     const int64_t until = partner->enter < o->leave ? partner->enter : o->leave;
-    if (until <= o->sure) return 0;
+    if (until <= o->sure) return;
     o->sure = until;
     o->kind = kind;
-    if (o->partner.location != partner->location) o->meet = o->partner_meet = VT_NONE;
     o->partner = *partner;
-    return 1;
-}
-
-/* Takes a meeting if it is later than the one so far. */
-static void take_meet(struct vt_open_call *o, uint32_t call, uint32_t partner_call)
-{
-    if (call > o->call || partner_call >= o->partner.call) return;
-    if (o->meet != VT_NONE && (call < o->meet || (call == o->meet && partner_call < o->partner_meet))) return;
-    o->meet = call;
-    o->partner_meet = partner_call;
-}
-
-void vt_call_met(struct vt_replayed *r, const struct vt_reader *c, uint32_t process, uint64_t message)
-{
-    struct vt_open_call *o = c->call;
-    const uint32_t partner = r->out->places[o->partner.location].process;
-    if (c->all_comm && o->partner.all_comm == c->all_comm && o->partner.all_turn == c->all_turn)
-        take_meet(o, c->all_call, o->partner.all_call);
-    if (r->actors[process].count != 1 || r->actors[partner].count != 1) return;
-    const uint64_t to = vt_pair_table_get(&r->met, partner, process);
-    if (to && (uint32_t)to - 1 < o->call) take_meet(o, (uint32_t)to - 1, (uint32_t)(to >> 32) - 1);
-    const uint64_t from = message ? message : vt_pair_table_get(&r->met, process, partner);
-    if (from) take_meet(o, (uint32_t)(from >> 32) - 1, (uint32_t)from - 1);
 }
 
 static struct vt_part part_of(const struct vt_open_call *o, int64_t begin, int64_t end, uint32_t kind)
@@ -209,8 +185,9 @@ int vt_call_known(struct vt_replayed *r, struct vt_open_call *o)
     return fine;
 }
 
-static int keep_cause(struct vt_replayed *r, const struct vt_open_call *o)
+static int keep_cause(struct vt_replayed *r, const struct vt_reader *c, struct vt_open_call *o)
 {
+    vt_find_meeting(r, c, o);
     const struct vt_logged one = {o->enter,
                                   o->sure,
                                   o->leave,
@@ -240,7 +217,7 @@ int vt_call_leave(struct vt_replayed *r, struct vt_reader *c)
         p.wait.partner = o->partner.location;
         p.wait.partner_node = o->partner.node;
         fine = o->kind == VT_WAIT_mpi_latesender ? keep_late(r, c, &p) : add(r, &p);
-        if (fine && r->heads) fine = keep_cause(r, o);
+        if (fine && r->heads) fine = keep_cause(r, c, o);
     }
     const int64_t tail = o->tail > o->sure ? o->tail : o->sure;
     if (fine && tail < o->leave) {

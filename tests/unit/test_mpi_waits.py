@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support.oracles.slow_delays import Cause, Delays
 from support.oracles.slow_waits import Key, Waits
 from support.readers.archive import read
 from support.synthetic_runs.archives import UNDEFINED
@@ -41,6 +42,27 @@ def test_random_programs(seed: int, batch: int, tmp_path: Path, monkeypatch: pyt
     assert found(trace, start=half // 2, stop=half) == oracle.waits(half // 2, half)
     ideal = trace._replayed(None, None, None).places["ideal"].tolist()
     assert ideal == [ns for _, ns in sorted(oracle.ideal().items())]
+
+
+def causes(trace: Trace) -> dict[Cause, tuple[float, float, int, int]]:
+    """The causes of Trace.delays as the oracle gives them."""
+    table, names = trace.delays(), trace.regions["name"]
+    sums: dict[Cause, tuple[float, float, int, int]] = {}
+    for row in table.records():
+        cause, waiting = (tuple(path_names(table.paths, names, row[name])) for name in ("path", "waiting_path"))
+        values = row["direct_ns"], row["indirect_ns"], row["excess_ns"], row["count"]
+        sums[row["location"], cause, table.kinds[row["kind"]], waiting] = values
+    return sums
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["any times", "causal"])
+@pytest.mark.parametrize("seed", range(8))
+def test_root_causes_of_random_programs(seed: int, causal: bool, tmp_path: Path) -> None:
+    anchor = archive(tmp_path / "a", program(seed, 2 + seed % 4, causal=causal))
+    got, expected = causes(Trace(anchor)), Delays(Waits(read(anchor.parent))).causes()
+    assert got.keys() == expected.keys()
+    for cause, values in expected.items():
+        assert got[cause] == pytest.approx(values)
 
 
 def test_processes_that_are_no_members(tmp_path: Path) -> None:

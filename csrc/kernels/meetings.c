@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where two processes met: in a message, or in an operation of all with all. The latest meetings are kept, since the
+   replay of a process may be far ahead of one that waits for the process. */
+#include "replayed.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define OF_COLLECTIVES                                                                                                 \
+    (1ull << 63) /* in the second number of a pair: the first one is a location, this is a communicator */
+
+/* The meetings of a pair, made if they are the first ones. NULL without memory. */
+static struct vt_meetings *meetings_of(struct vt_replayed *r, uint64_t a, uint64_t b)
+{
+    struct vt_meetings *m = (struct vt_meetings *)(uintptr_t)vt_pair_table_get(&r->met, a, b);
+    if (m) return m;
+    if (!(m = malloc(sizeof *m))) return NULL;
+    *m = (struct vt_meetings){.made = r->meetings};
+    r->meetings = m;
+    return vt_pair_table_set(&r->met, a, b, (uintptr_t)m) ? m : NULL;
+}
+
+static const struct vt_meetings *known_meetings(const struct vt_replayed *r, uint64_t a, uint64_t b)
+{
+    return (const struct vt_meetings *)(uintptr_t)vt_pair_table_get(&r->met, a, b);
+}
+
+static void add(struct vt_meetings *m, uint32_t one, uint32_t other)
+{
+    const uint32_t at = m->count++ % VT_MEETINGS;
+    m->one[at] = one;
+    m->other[at] = other;
+}
+
+int vt_meet_by_message(struct vt_replayed *r, const struct vt_who *sender, uint32_t receiver, uint32_t call)
+{
+    struct vt_meetings *m = meetings_of(r, sender->location, receiver);
+    if (!m) return 0;
+    const uint32_t last = (m->count - 1) % VT_MEETINGS;
+    if (!m->count || m->other[last] != call) add(m, sender->call, call);
+    else if (m->one[last] < sender->call) m->one[last] = sender->call; /* another message of the same MPI_Waitall */
+    return 1;
+}
+
+int vt_meet_all(struct vt_replayed *r, struct vt_reader *c, const struct vt_instance *i, uint32_t call)
+{
+    const uint64_t comm = OF_COLLECTIVES | i->key[0] << 1 | i->key[1] >> 63;
+    uint32_t at = 0;
+    while (at < c->ncomms && c->comms[at] != comm) at++;
+    if (at == c->ncomms) at = c->ncomms < VT_COMMS ? c->ncomms++ : VT_COMMS - 1;
+    memmove(c->comms + 1, c->comms, at * sizeof *c->comms);
+    c->comms[0] = comm;
+    struct vt_meetings *m = meetings_of(r, c->location, comm);
+    if (m) add(m, (uint32_t)i->key[1], call);
+    return m != NULL;
+}
+
+/* Takes a meeting if it is the latest one so far. own: the call of the one that waits; bound: the last one that counts. */
+static void take(struct vt_open_call *o, uint32_t own, uint32_t bound, uint32_t partner)
+{
+    if (own > bound || partner >= o->partner.call) return;
+    if (o->meet != VT_NONE && (own < o->meet || (own == o->meet && partner < o->partner_meet))) return;
+    o->meet = own;
+    o->partner_meet = partner;
+}
+
+/* Takes the latest operation of a communicator that both have left. */
+static void take_collective(struct vt_open_call *o, const struct vt_meetings *own, const struct vt_meetings *other)
+{
+    for (uint32_t i = 0; i < VT_MEETINGS && i < own->count; i++)
+        for (uint32_t k = 0; k < VT_MEETINGS && k < other->count; k++)
+            if (own->one[i] == other->one[k] && own->other[i] < o->call)
+                take(o, own->other[i], o->call, other->other[k]);
+}
+
+void vt_find_meeting(const struct vt_replayed *r, const struct vt_reader *c, struct vt_open_call *o)
+{
+    const uint32_t partner = o->partner.location;
+    const struct vt_meetings *m = known_meetings(r, o->location, partner);
+    for (uint32_t i = 0; m && i < VT_MEETINGS && i < m->count; i++) take(o, m->one[i], o->call, m->other[i]);
+    m = known_meetings(r, partner, o->location);
+    for (uint32_t i = 0; m && i < VT_MEETINGS && i < m->count; i++)
+        if (m->other[i] < o->call) take(o, m->other[i], o->call, m->one[i]);
+    for (uint32_t i = 0; i < c->ncomms; i++) {
+        const struct vt_meetings *own = known_meetings(r, o->location, c->comms[i]);
+        const struct vt_meetings *other = known_meetings(r, partner, c->comms[i]);
+        if (own && other) take_collective(o, own, other);
+    }
+}
