@@ -44,16 +44,11 @@ static int spend(struct path *p, uint32_t location, uint32_t node, int64_t ns)
 /* The path was on a location for the times from first to before last. */
 static int spend_times(struct path *p, uint32_t location, uint64_t first, uint64_t last)
 {
-    const struct vt_matcher *o = p->r->out;
-    const struct vt_location_ends *place = &o->places[location];
-    const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
-    while (last > first) {
-        const uint64_t n = last - first < CHUNK ? last - first : CHUNK;
-        const uint64_t from = place->times_offset + (last - n) * sizeof *p->chunk;
-        if (!vt_read_all((int)o->file, p->chunk, n * sizeof *p->chunk, from)) return VT_MATCH_NO_FILE;
-        for (uint64_t i = n; i--;)
-            if (!spend(p, location, joined[p->chunk[i].node], p->chunk[i].ns)) return VT_MATCH_NO_MEMORY;
-        last -= n;
+    const uint32_t *joined = (const uint32_t *)(uintptr_t)p->r->out->places[location].joined;
+    for (uint64_t n; last-- > first;) {
+        const struct vt_path_time *one = vt_times_at(p->r, location, last, &n);
+        if (!one) return VT_MATCH_NO_FILE;
+        if (!spend(p, location, joined[one->node], one->ns)) return VT_MATCH_NO_MEMORY;
     }
     return VT_MATCH_OK;
 }

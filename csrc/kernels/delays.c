@@ -6,7 +6,6 @@
 #include "replayed.h"
 #include <stdlib.h>
 
-#define CHUNK 1024u
 #define LOOK_BACK 4096u /* times of a location, and waits, to compare at most */
 
 struct delays {
@@ -23,7 +22,6 @@ struct delays {
     uint32_t waits[LOOK_BACK]; /* of the partner, numbers in the log */
     int64_t lasted[LOOK_BACK];
     uint32_t nwaits;
-    struct vt_path_time chunk[CHUNK];
 };
 
 static void touch(struct delays *d, uint32_t node, int64_t ns)
@@ -42,10 +40,10 @@ static int compare(struct delays *d, uint32_t location, uint32_t meet, uint32_t 
     uint64_t first = meet == VT_NONE ? 0 : (uint64_t)meet + 1;
     if (call > LOOK_BACK && first < call - LOOK_BACK) first = call - LOOK_BACK;
     for (uint64_t n; first < call; first += n) {
-        n = call - first < CHUNK ? call - first : CHUNK;
-        if (!vt_read_all((int)o->file, d->chunk, n * sizeof *d->chunk, place->times_offset + first * sizeof *d->chunk))
-            return VT_MATCH_NO_FILE;
-        for (uint64_t i = 0; i < n; i++) touch(d, joined[d->chunk[i].node], sign * d->chunk[i].ns);
+        const struct vt_path_time *times = vt_times_at(d->r, location, first, &n);
+        if (!times) return VT_MATCH_NO_FILE;
+        if (n > call - first) n = call - first;
+        for (uint64_t i = 0; i < n; i++) touch(d, joined[times[i].node], sign * times[i].ns);
     }
     return VT_MATCH_OK;
 }

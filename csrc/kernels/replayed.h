@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state of the replay of matcher.h. matcher.c has processes and messages, match_collectives.c collectives,
-   wait_sums.c the waits of calls, meetings.c the calls in which processes met. */
+   wait_sums.c the waits of calls, meetings.c the calls in which processes met, path_times.c
+   the times of call paths. */
 #ifndef VT_REPLAYED_H
 #define VT_REPLAYED_H
 
@@ -118,6 +119,12 @@ struct vt_queue {
     struct vt_message *first, *last; /* sent and not posted, or posted and not sent */
 };
 
+/* Blocks of the times of call paths. */
+struct vt_times {
+    struct vt_path_time *blocks;
+    uint64_t *kept; /* location << 32 | number + 1 of each block in memory; 0: none */
+};
+
 struct vt_replayed {
     struct vt_matcher *out;
     struct vt_reader *readers;
@@ -127,6 +134,7 @@ struct vt_replayed {
     struct vt_pair_table met; /* (sender, receiver), or (location, communicator) -> vt_meetings; if causes are wanted */
     struct vt_meetings *meetings;
     struct vt_wait_log log;
+    struct vt_times times; /* if causes are wanted */
     uint32_t *heads; /* by location: number of its latest wait in the log, + 1 */
     uint64_t many; /* number of channels from which on empty ones are removed */
     struct vt_message *spare_messages, *messages;
@@ -190,6 +198,15 @@ void vt_model_leaves(struct vt_reader *c, const struct vt_open_call *o);
 void vt_model_waits(struct vt_reader *c, int64_t model);
 /* The location ends. */
 int vt_model_ends(struct vt_replayed *r, struct vt_reader *c);
+
+/* ---- path_times.c ---- */
+
+/* Returns 0 without memory. */
+int vt_times_open(struct vt_times *t);
+void vt_times_close(struct vt_times *t);
+/* The times of a location from number `at` on, which must be below ntimes; *n: how many there are, valid until the next
+   call. NULL if they cannot be read. */
+const struct vt_path_time *vt_times_at(struct vt_replayed *r, uint32_t location, uint64_t at, uint64_t *n);
 
 /* ---- causes.c, delays.c ---- */
 
