@@ -7,14 +7,14 @@
 #define BLOCK 64u /* times in a block */
 #define BLOCKS (1u << 14) /* blocks in memory: one of each location, and more */
 
-int vt_times_open(struct vt_times *t)
+int vt_times_open(struct vt_time_blocks *t)
 {
     t->blocks = malloc((size_t)BLOCKS * BLOCK * sizeof *t->blocks);
     t->kept = calloc(BLOCKS, sizeof *t->kept);
     return t->blocks && t->kept;
 }
 
-void vt_times_close(struct vt_times *t)
+void vt_times_close(struct vt_time_blocks *t)
 {
     free(t->blocks);
     free(t->kept);
@@ -22,7 +22,7 @@ void vt_times_close(struct vt_times *t)
 
 const struct vt_path_time *vt_times_at(struct vt_replayed *r, uint32_t location, uint64_t at, uint64_t *n)
 {
-    struct vt_times *t = &r->times;
+    struct vt_time_blocks *t = &r->times;
     const struct vt_location_ends *place = &r->out->places[location];
     const uint64_t block = at / BLOCK, first = block * BLOCK, left = place->ntimes - first;
     const uint64_t slot = (location * 0x9e3779b1ull + block) % BLOCKS, key = (uint64_t)location << 32 | (block + 1);

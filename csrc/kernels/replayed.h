@@ -120,7 +120,7 @@ struct vt_queue {
 };
 
 /* Blocks of the times of call paths. */
-struct vt_times {
+struct vt_time_blocks {
     struct vt_path_time *blocks;
     uint64_t *kept; /* location << 32 | number + 1 of each block in memory; 0: none */
 };
@@ -134,7 +134,7 @@ struct vt_replayed {
     struct vt_pair_table met; /* (sender, receiver), or (location, communicator) -> vt_meetings; if causes are wanted */
     struct vt_meetings *meetings;
     struct vt_wait_log log;
-    struct vt_times times; /* if causes are wanted */
+    struct vt_time_blocks times; /* if causes are wanted */
     uint32_t *heads; /* by location: number of its latest wait in the log, + 1 */
     uint64_t many; /* number of channels from which on empty ones are removed */
     struct vt_message *spare_messages, *messages;
@@ -202,8 +202,8 @@ int vt_model_ends(struct vt_replayed *r, struct vt_reader *c);
 /* ---- path_times.c ---- */
 
 /* Returns 0 without memory. */
-int vt_times_open(struct vt_times *t);
-void vt_times_close(struct vt_times *t);
+int vt_times_open(struct vt_time_blocks *t);
+void vt_times_close(struct vt_time_blocks *t);
 /* The times of a location from number `at` on, which must be below ntimes; *n: how many there are, valid until the next
    call. NULL if they cannot be read. */
 const struct vt_path_time *vt_times_at(struct vt_replayed *r, uint32_t location, uint64_t at, uint64_t *n);
