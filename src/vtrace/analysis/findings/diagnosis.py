@@ -14,12 +14,13 @@ from vtrace.analysis.findings.finding import Finding, archive_word, largest_firs
 from vtrace.analysis.findings.general_findings import computation, io_time, tracing_time, uneven_work
 from vtrace.analysis.findings.io_waits import IoWaits
 from vtrace.analysis.findings.iteration_findings import iteration_findings
-from vtrace.analysis.findings.iterations import Iterations, iterations_of
+from vtrace.analysis.findings.iterations import Iterations, expected_calls, iterations_of
 from vtrace.analysis.findings.mpi_findings import MpiAnswers, mpi_findings
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.findings.run_notes import limits, oversubscribed, without_partners
 from vtrace.analysis.findings.thread_findings import thread_findings
 from vtrace.analysis.findings.thread_waits import ThreadWaits
+from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 
@@ -54,11 +55,13 @@ class Diagnosis:
 
 
 def diagnose(trace: Any, window: Selection, iteration: str | None = None) -> Diagnosis:
-    """Reads the events of a selection, and finds losses. trace: a Trace. iteration: see iterations_of."""
+    """Reads the events of a selection, and finds losses. trace: a Trace. iteration: see expected_calls."""
     threads, files = ThreadWaits(), IoWaits()
     waits = trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
     names = ("critical_path", "profile") if waits else ()
-    facts = RunFacts.read(trace, window, threads, files, scan=partial(trace.scan_with, names))
+    calls = expected_calls(trace, window, iteration)
+    more: list[AnyQuestion] = [threads, files, *([calls] if calls else [])]
+    facts = RunFacts.read(trace, window, *more, scan=partial(trace.scan_with, names))
     mpi = None
     if facts.has_mpi and trace.processes.rows > 1:
         mpi = MpiAnswers(
@@ -67,7 +70,8 @@ def diagnose(trace: Any, window: Selection, iteration: str | None = None) -> Dia
                 for name in ("critical_path", "waits", "delays", "efficiencies")
             )
         )
-    found = Diagnosis(facts, threads.with_idle_threads(facts), files.answer(), mpi, iterations_of(facts, iteration))
+    iterations = iterations_of(facts, iteration, calls)
+    found = Diagnosis(facts, threads.with_idle_threads(facts), files.answer(), mpi, iterations)
     found.notes = [*limits(facts)]
     for table in (mpi.waits, mpi.delays, mpi.efficiencies) if mpi else ():
         found.notes += [line for line in table.notes["caveats"] if line not in found.notes]

@@ -11,6 +11,7 @@ import numpy as np
 from vtrace.analysis.activity import CLASS_OF, MPI, OPENMP, USER
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.findings.sync_calls import SyncCalls, outermost_calls
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.errors import UsageError
 
@@ -73,6 +74,10 @@ class RepeatedCalls(SyncCalls[dict[int, Array]]):
         super().__init__()
         self.wanted, self.path = wanted, path
 
+    def same(self, other: RepeatedCalls) -> bool:
+        """True if both ask for the same calls."""
+        return self.path == other.path and np.array_equal(self.wanted, other.wanted)
+
     def region_kinds_of(self, trace: Source) -> Array:
         """The calls to keep."""
         return np.where(self.wanted, 0, -1)
@@ -101,39 +106,53 @@ class RepeatedCalls(SyncCalls[dict[int, Array]]):
         return found
 
 
-def iterations_of(facts: RunFacts, name: str | None = None) -> Iterations | None:
-    """The iterations of a run. name: of the region whose calls are the iterations; None: the outermost call path that
-    repeats on all processes. None: there are none. Raises UsageError: no region has this name."""
-    trace = facts.trace
-    names = trace.regions["name"]
+def expected_calls(trace: Source, window: Selection, name: str | None) -> RepeatedCalls | None:
+    """The calls that iterations_of will need, to be read in one pass with other questions. Without a name the first
+    process tells: the others mostly repeat the same. None: it repeats nothing. Raises UsageError: no region has this
+    name."""
     if name is not None:
-        wanted = np.array([str(each) == name for each in names.tolist()], bool)
+        wanted = np.array([str(each) == name for each in trace.regions["name"].tolist()], bool)
         if not wanted.any():
             raise UsageError(f"--iteration {name}: no region has this name", "vtrace summary lists the regions")
-        row = _first_path(facts, wanted)
-        having = np.append(wanted, False)[facts.paths["region"][facts.numbers["path"]]]
-        locations = np.unique(facts.numbers["location"][having]).tolist()
-        calls = _ask(facts, wanted, None, locations) if row else {}
+        return RepeatedCalls(wanted, None)
+    helper = trace.locations["helper"]
+    first = [row for row in window.rows(trace) if trace.locations["events"][row] and not helper[row]][:1]
+    facts = RunFacts.read(trace, Selection(window.start, window.stop, tuple(first)))
+    found = _repeated(facts)
+    return _calls_of(facts, found[0][0]) if found else None
+
+
+def _calls_of(facts: RunFacts, row: int) -> RepeatedCalls:
+    """The question for the calls of a call path."""
+    wanted = np.zeros(facts.trace.regions.rows, bool)
+    wanted[facts.paths["region"][row]] = True
+    return RepeatedCalls(wanted, facts.names(row))
+
+
+def iterations_of(facts: RunFacts, name: str | None, expected: RepeatedCalls | None) -> Iterations | None:
+    """The iterations of a run. name: of the region whose calls are the iterations; None: the outermost call path that
+    repeats on all processes. expected: of expected_calls, after the pass. None: there are none."""
+    if name is not None:
+        assert expected is not None
+        row = _first_path(facts, expected.wanted)
+        calls = expected.answer() if row else {}
         return _made(facts, row, _BASES[0], calls) if calls else None
-    masters = [*facts.masters.values()]
-    for row, basis in _repeated(facts):
-        wanted = np.zeros(trace.regions.rows, bool)
-        wanted[facts.paths["region"][row]] = True
-        calls = _ask(facts, wanted, facts.names(row), sorted(masters))
+    masters = {*facts.masters.values()}
+    tried = _repeated(facts)
+    questions = [_calls_of(facts, row) for row, _ in tried]
+    known = expected is not None and bool(questions) and questions[0].same(expected)
+    for number, (row, basis) in enumerate(tried):
+        if number == known:
+            facts.trace.scan(questions[number:], sorted(masters), facts.window.start, facts.window.stop)
+        question = expected if known and not number else questions[number]
+        assert question is not None
+        calls = {at: found for at, found in question.answer().items() if at in masters}
         covered = sum(int(times[-1, 1] - times[0, 0]) for times in calls.values())
         if calls and covered >= _COVERS * facts.running(list(calls)):
             made = _made(facts, row, basis, calls)
             if made.median * made.table.rows >= _EVEN * covered / len(calls):
                 return made
     return None
-
-
-def _ask(
-    facts: RunFacts, wanted: Array, path: tuple[str, ...] | None, locations: list[int] | None = None
-) -> dict[int, Array]:
-    question, window = RepeatedCalls(wanted, path), facts.window
-    facts.trace.scan([question], window.locations if locations is None else locations, window.start, window.stop)
-    return question.answer()
 
 
 def _made(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Iterations:
@@ -225,7 +244,7 @@ def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> tupl
     others counts only if nothing else took longer."""
     begin, end = int(found.table["begin"][first]), int(found.table["end"][last])
     rows = found.locations
-    part = RunFacts.read(facts.trace, type(facts.window)(begin, end, tuple(rows)))
+    part = RunFacts.read(facts.trace, Selection(begin, end, tuple(rows)))
     inside = 1.0 * (last - first + 1) / max(1, found.table.rows - (last - first + 1))
     whole = _by_name(facts, rows)
     best: tuple[bool, float, int, int, tuple[str, ...]] = (False, 0.0, rows[0], 0, ())
