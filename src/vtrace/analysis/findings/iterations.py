@@ -108,8 +108,8 @@ class RepeatedCalls(SyncCalls[dict[int, Array]]):
 
 def expected_calls(trace: Source, window: Selection, name: str | None) -> RepeatedCalls | None:
     """The calls that iterations_of will need, to be read in one pass with other questions. Without a name the first
-    process tells: the others mostly repeat the same. None: it repeats nothing. Raises UsageError: no region has this
-    name."""
+    process tells: if a call contains its iterations, those of the others mostly are the same. None: there is no such
+    call. Raises UsageError: no region has this name."""
     if name is not None:
         wanted = np.array([str(each) == name for each in trace.regions["name"].tolist()], bool)
         if not wanted.any():
@@ -119,7 +119,7 @@ def expected_calls(trace: Source, window: Selection, name: str | None) -> Repeat
     first = [row for row in window.rows(trace) if trace.locations["events"][row] and not helper[row]][:1]
     facts = RunFacts.read(trace, Selection(window.start, window.stop, tuple(first)))
     found = _repeated(facts)
-    return _calls_of(facts, found[0][0]) if found else None
+    return _calls_of(facts, found[0][0]) if found and found[0][1] == _BASES[0] else None
 
 
 def _calls_of(facts: RunFacts, row: int) -> RepeatedCalls:
@@ -140,13 +140,13 @@ def iterations_of(facts: RunFacts, name: str | None, expected: RepeatedCalls | N
     masters = {*facts.masters.values()}
     tried = _repeated(facts)
     questions = [_calls_of(facts, row) for row, _ in tried]
-    known = expected is not None and bool(questions) and questions[0].same(expected)
     for number, (row, basis) in enumerate(tried):
-        if number == known:
-            facts.trace.scan(questions[number:], sorted(masters), facts.window.start, facts.window.stop)
-        question = expected if known and not number else questions[number]
-        assert question is not None
-        calls = {at: found for at, found in question.answer().items() if at in masters}
+        if not number and expected and expected.same(questions[0]):
+            questions[0] = expected
+        elif number < 2:  # the first one mostly is right; else the others share a pass
+            asked = questions[1:] if number else questions[:1]
+            facts.trace.scan(asked, sorted(masters), facts.window.start, facts.window.stop)
+        calls = {at: found for at, found in questions[number].answer().items() if at in masters}
         covered = sum(int(times[-1, 1] - times[0, 0]) for times in calls.values())
         if calls and covered >= _COVERS * facts.running(list(calls)):
             made = _made(facts, row, basis, calls)
