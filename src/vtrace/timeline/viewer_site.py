@@ -24,6 +24,7 @@ from vtrace.timeline.call_store import CallStore
 from vtrace.timeline.columns import pack, plain_json
 from vtrace.timeline.large_data import LargeData
 from vtrace.timeline.panel_data import PanelData
+from vtrace.timeline.rare_calls import RareCalls
 from vtrace.timeline.row_tiles import RowTiles
 from vtrace.timeline.rows import PageRows
 from vtrace.timeline.sample_data import SampleData
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).with_name("page")
 VERSION = "data/1/"
-_SLOW = {"messages", "collectives", "counters", "panel", "search", "nth", "samples", "leaves", "sample"}
+_SLOW = {"messages", "collectives", "counters", "panel", "search", "nth", "samples", "leaves", "sample", "rare"}
 """Questions that may read the whole trace: two at the same time, so that the others need not wait."""
 _CALLS = 20_000
 """Calls of a row in a window from which on short ones are left out."""
@@ -63,6 +64,7 @@ class ShownTrace:
         self.store = CallStore(self.trace, self.tiles)
         is_large = int(self.trace.locations["events"].sum()) > large_data.LARGE
         self.data = LargeData(self.trace, self.part, self.tiles) if is_large else WindowData(self.trace, self.part)
+        self.rare = RareCalls(self.trace, self.part, is_large)
         self.calls = CallData(self.trace, self.store, self.data)
         self.samples = SampleData(self.trace)
         self.panels = PanelData(self.trace, self.trace.findings, self.samples.known)
@@ -84,6 +86,7 @@ class ViewerSite:
             "regions": _regions, "tiles": _tiles, "calls": _calls, "messages": _messages, "collectives": _collectives,
             "counters": _counters, "marks": lambda shown, _: shown.data.marks(), "call": _call, "at": _at, "go": _go,
             "nth": _nth, "search": _search, "panel": _panel, "samples": _samples, "leaves": _leaves, "sample": _sample,
+            "rare": _rare,
         }  # fmt: skip
 
     def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
@@ -201,6 +204,11 @@ def _samples(shown: ShownTrace, words: _Words) -> Content:
 
 def _leaves(shown: ShownTrace, words: _Words) -> Content:
     return shown.samples.leaves(shown.rows.each(words.text("rows")), words.window(), words.number("bins", 1, 4096))
+
+
+def _rare(shown: ShownTrace, words: _Words) -> Content:
+    rows, every = shown.rows.each(words.text("rows")), words.number("every", 0, 1) == 1
+    return shown.rare.answer(rows, words.window(), words.number("bins", 1, 4096), every)
 
 
 def _sample(shown: ShownTrace, words: _Words) -> Content:

@@ -27,6 +27,8 @@ import {TileStore} from './net/tile_store.js';
  * @property {import('./net/tile_store.js').Calls} [sampled] stacks of samples of the row sampledOf
  * @property {string} [sampledOf]
  * @property {import('./model/samples.js').Leaves} [leaves]
+ * @property {import('./model/rare.js').Rare} [rare]
+ * @property {string[]} [rareLines] what of the marks is left out
  * @property {Table} [found]
  * @property {{rows: string, bins: number, begin: number, end: number}} [foundAt]
  */
@@ -160,6 +162,8 @@ export class App {
       trace.tiles.want(shown, begin, end, levelOf((window.end - window.begin) / l.width, trace.meta.top), trace.meta.top);
       this.askLinks(number, part.rows, rowKeys(l, number), begin, end);
       if (trace.meta.samples && state.samples) this.askLeaves(number, shown.map((row) => row.key), begin, end);
+      if (state.rare !== 'none') this.askRare(number, shown.map((row) => row.key), begin, end);
+      else [trace.rare, trace.rareLines] = [undefined, []];
       if (state.search) this.askFound(number, part.rows, rowKeys(l, number), begin, end);
       else trace.found = undefined;
     }
@@ -188,6 +192,18 @@ export class App {
     const {state} = this.store, bins = Math.max(1, Math.min(2048, Math.round((this.width * (end - begin)) / (state.end - state.begin))));
     const found = await this.client.table('leaves', {trace: number, rows: keys.join(','), from: begin, to: end, bins}, `leaves ${number}`);
     if (found) this.traces[number].leaves = {index: new Map(keys.map((key, at) => [key, at])), region: found.columns.region, bins, begin, end};
+    this.redraw();
+  }
+
+  /** Outliers and waits. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
+  async askRare(number, keys, begin, end) {
+    const {state} = this.store, bins = Math.max(1, Math.min(4096, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
+    const words = {trace: number, rows: keys.join(','), from: begin, to: end, bins, every: state.rare === 'all' ? 1 : 0};
+    const found = await this.client.table('rare', words, `rare ${number}`);
+    if (!found || this.store.state.rare === 'none') return;
+    const trace = this.traces[number];
+    trace.rare = {index: new Map(keys.map((key, at) => [key, at])), columns: found.columns};
+    trace.rareLines = found.notes.lines;
     this.redraw();
   }
 

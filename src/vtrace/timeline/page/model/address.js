@@ -22,6 +22,7 @@ const WORDS = {
   collectives: ['collectives', bit, (text) => text === '1'],
   counters: ['counters', bit, (text) => text === '1'],
   samples: ['samples', bit, (text) => text === '1'],
+  rare: ['rare', String, (text) => oneOf(text, ['auto', 'all', 'none'])],
   smallest: ['smallest', String, whole],
   tag: ['tag', String, (text) => matched(text, /^-?\d+$/)],
   comm: ['comm', String, whole],

@@ -21,12 +21,14 @@ export function installBar(app) {
   });
   const fold = choice('rows', 'Rows', [['thread', 'threads'], ['process', 'processes'], ['node', 'nodes']], state.fold, (value) => store.set({fold: /** @type {any} */ (value), scroll: 0}));
   const colour = choice('colour', 'Colour', [['class', 'class'], ['region', 'region'], ['heat', 'duration']], state.colour, (value) => store.set({colour: /** @type {any} */ (value)}));
+  const rare = choice('rare', 'Marks', [['auto', 'auto'], ['all', 'all'], ['none', 'none']], state.rare, (value) => store.set({rare: /** @type {any} */ (value)}));
+  rare.title = 'Outliers: calls of at least 10 times the mean of their region; waits of MPI of at least a thousandth of the trace';
   const sampled = traces.some((one) => one.meta.samples);
   const toggles = /** @type {const} */ (['messages', 'collectives', 'counters', 'samples']).filter((name) => sampled || name !== 'samples').map((name) => {
     const box = element('input', {type: 'checkbox', checked: state[name], onchange: () => store.set({[name]: box.checked}), 'data-state': name});
     return element('label', {}, box, name);
   });
-  fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, colour, ...toggles,
+  fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, colour, rare, ...toggles,
     filters(app), ...(traces.length > 1 ? [alignment(app)] : []),
     button('Whole', () => app.show({begin: 0, end: app.length}), {title: 'Show the whole trace (0)'}),
     button('Command', () => copyCommand(app), {title: 'Copy the command that shows this window'}),
@@ -36,7 +38,7 @@ export function installBar(app) {
     const swatch = element('i', {});
     swatch.style.background = one.colour;
     return element('span', {}, swatch, one.name);
-  }), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'));
+  }), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'), key('outlier', 'outlier, error'), key('wait', 'wait'));
   const status = () => {
     const place = app.hover && app.placeText(app.hover);
     if (place) return void fill(byId('status'), place);
@@ -44,6 +46,7 @@ export function installBar(app) {
     const parts = [`window ${duration(end - begin)} from ${duration(begin, 6)}`];
     if (selection) parts.push(`selected ${duration(selection.end - selection.begin)}`);
     for (const one of traces) if (store.state.messages && one.messages) parts.push(`${count(one.messages.notes.messages)} messages, ${bytes(one.messages.notes.bytes)}`);
+    parts.push(...traces.flatMap((one) => one.rareLines ?? []));
     fill(byId('status'), parts.join(' \u00b7 '));
     return undefined;
   };
@@ -52,6 +55,7 @@ export function installBar(app) {
     if (document.activeElement !== search) search.value = now.search;
     fold.querySelector('select').value = now.fold;
     colour.querySelector('select').value = now.colour;
+    rare.querySelector('select').value = now.rare;
     for (const label of toggles) label.firstChild.checked = /** @type {any} */ (now)[label.firstChild.dataset.state];
   });
 }
