@@ -88,7 +88,7 @@ class RareCalls:
             notes += [line for line in known[1] if "outliers" in line]
         if every or self._trace.has_stored_findings():
             tables.append(self._waits())
-        elif self._trace.comms.rows:
+        elif self._trace.processes.rows > 1:
             notes.append("Waits are marked with Marks: all, or after vtunify --diagnose.")
         return Table({name: np.concatenate([each[name] for each in tables]) for name in tables[0]}), notes
 

@@ -22,6 +22,7 @@ from vtrace.timeline import large_data
 from vtrace.timeline.call_data import CallData
 from vtrace.timeline.call_store import CallStore
 from vtrace.timeline.columns import pack, plain_json
+from vtrace.timeline.curves import Curves
 from vtrace.timeline.large_data import LargeData
 from vtrace.timeline.panel_data import PanelData
 from vtrace.timeline.rare_calls import RareCalls
@@ -38,7 +39,19 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).with_name("page")
 VERSION = "data/1/"
-_SLOW = {"messages", "collectives", "counters", "panel", "search", "nth", "samples", "leaves", "sample", "rare"}
+_SLOW = {
+    "messages",
+    "collectives",
+    "counters",
+    "panel",
+    "search",
+    "nth",
+    "samples",
+    "leaves",
+    "sample",
+    "rare",
+    "curves",
+}
 """Questions that may read the whole trace: two at the same time, so that the others need not wait."""
 _CALLS = 20_000
 """Calls of a row in a window from which on short ones are left out."""
@@ -65,6 +78,7 @@ class ShownTrace:
         is_large = int(self.trace.locations["events"].sum()) > large_data.LARGE
         self.data = LargeData(self.trace, self.part, self.tiles) if is_large else WindowData(self.trace, self.part)
         self.rare = RareCalls(self.trace, self.part, is_large)
+        self.curves = Curves(self.trace, self.tiles, is_large)
         self.calls = CallData(self.trace, self.store, self.data)
         self.samples = SampleData(self.trace)
         self.panels = PanelData(self.trace, self.trace.findings, self.samples.known)
@@ -86,7 +100,7 @@ class ViewerSite:
             "regions": _regions, "tiles": _tiles, "calls": _calls, "messages": _messages, "collectives": _collectives,
             "counters": _counters, "marks": lambda shown, _: shown.data.marks(), "call": _call, "at": _at, "go": _go,
             "nth": _nth, "search": _search, "panel": _panel, "samples": _samples, "leaves": _leaves, "sample": _sample,
-            "rare": _rare,
+            "rare": _rare, "curves": _curves,
         }  # fmt: skip
 
     def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
@@ -139,7 +153,8 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
         "caveats": [plain(line) for line in lines], "classes": [each._asdict() for each in TREE],
         "regions": trace.regions.rows, "events": int(trace.locations["events"].sum()), "top": shown.row_tiles.top,
         "rows": shown.rows.described(), "finest": shown.row_tiles.finest[shown.rows.order].tolist(),
-        "samples": shown.samples.known, "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()],
+        "samples": shown.samples.known, "counters": shown.curves.described(),
+        "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()],
     }  # fmt: skip
 
 
@@ -209,6 +224,11 @@ def _leaves(shown: ShownTrace, words: _Words) -> Content:
 def _rare(shown: ShownTrace, words: _Words) -> Content:
     rows, every = shown.rows.each(words.text("rows")), words.number("every", 0, 1) == 1
     return shown.rare.answer(rows, words.window(), words.number("bins", 1, 4096), every)
+
+
+def _curves(shown: ShownTrace, words: _Words) -> Content:
+    rows, counter = shown.rows.each(words.text("rows")), words.number("counter", 0)
+    return shown.curves.answer(counter, rows, words.window(), words.number("bins", 1, 4096))
 
 
 def _sample(shown: ShownTrace, words: _Words) -> Content:

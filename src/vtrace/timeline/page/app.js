@@ -4,6 +4,7 @@
 import {paneOf, rowKeys, windowOf} from './draw/chart.js';
 import {STACK_ROW, layout, visible} from './draw/layout.js';
 import {CURVE, deepest} from './draw/stack_layer.js';
+import {scaleOf} from './model/curves.js';
 import {fullName} from './model/rows.js';
 import {clamped} from './model/window.js';
 import {levelOf} from './model/tiles.js';
@@ -28,6 +29,8 @@ import {TileStore} from './net/tile_store.js';
  * @property {string} [sampledOf]
  * @property {import('./model/samples.js').Leaves} [leaves]
  * @property {import('./model/rare.js').Rare} [rare]
+ * @property {import('./model/curves.js').Curves} [curves]
+ * @property {string[]} [curveLines]
  * @property {string[]} [rareLines] what of the marks is left out
  * @property {Table} [found]
  * @property {{rows: string, bins: number, begin: number, end: number}} [foundAt]
@@ -164,6 +167,8 @@ export class App {
       if (trace.meta.samples && state.samples) this.askLeaves(number, shown.map((row) => row.key), begin, end);
       if (state.rare !== 'none') this.askRare(number, shown.map((row) => row.key), begin, end);
       else [trace.rare, trace.rareLines] = [undefined, []];
+      if (state.curve) this.askCurves(number, shown.map((row) => row.key), begin, end);
+      else [trace.curves, trace.curveLines] = [undefined, []];
       if (state.search) this.askFound(number, part.rows, rowKeys(l, number), begin, end);
       else trace.found = undefined;
     }
@@ -205,6 +210,26 @@ export class App {
     trace.rare = {index: new Map(keys.map((key, at) => [key, at])), columns: found.columns};
     trace.rareLines = found.notes.lines;
     this.redraw();
+  }
+
+  /** The counter below rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
+  async askCurves(number, keys, begin, end) {
+    const {state} = this.store, trace = this.traces[number], name = state.curve;
+    const counter = trace.meta.counters.findIndex((/** @type {any} */ one) => one.name === name);
+    if (counter < 0) return void ([trace.curves, trace.curveLines] = [undefined, []]);
+    const bins = Math.max(1, Math.min(2048, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
+    const found = await this.client.table('curves', {trace: number, rows: keys.join(','), from: begin, to: end, bins, counter}, `curves ${number}`);
+    if (!found || this.store.state.curve !== name) return;
+    const {low, mean, high} = found.columns, {unit} = trace.meta.counters[counter];
+    trace.curves = {index: new Map(keys.map((key, at) => [key, at])), low, mean, high, bins: found.notes.bins, begin, end, name, unit, scale: scaleOf(low, high)};
+    trace.curveLines = found.notes.lines;
+    this.redraw();
+  }
+
+  /** Shows the next counter below rows, after the last one none. */
+  nextCurve() {
+    const names = ['', ...new Set(this.traces.flatMap(({meta}) => meta.counters.map((/** @type {any} */ one) => one.name)))];
+    this.store.set({curve: names[(names.indexOf(this.store.state.curve) + 1) % names.length]});
   }
 
   /** The calls that a search finds. @param {number} number @param {{key: string}[]} rows @param {string} keys

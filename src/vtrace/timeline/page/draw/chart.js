@@ -7,6 +7,7 @@ import {ticks} from '../model/time.js';
 import {paneHeights} from '../model/samples.js';
 import {AXIS, GAP, STACK_ROW, rowTop, visible} from './layout.js';
 import {drawCollectives, drawMarks, drawMessages} from './links_layer.js';
+import {callsPart, drawCurve} from './curves_layer.js';
 import {drawRare} from './rare_layer.js';
 import {drawLeaves, samplePane} from './samples_layer.js';
 import {callColour, drawCalls, drawTile, labelCalls} from './rows_layer.js';
@@ -68,13 +69,14 @@ function drawRows(app, s, l, trace, paper) {
   const window = windowOf(app, trace), paint = paintOf(app, trace, paper);
   const level = levelOf((window.end - window.begin) / l.width, of.meta.top);
   const {first, last} = visible(l, state.scroll, part);
+  const {curves} = of;
   /** @param {number} number */
   const placeOf = (number) => {
     const y = rowTop(l, state.scroll, part, number) + (part.high > 8 ? 1 : 0);
     return {y, h: part.high - (part.high > 8 ? 2 : part.high >= 4 ? 1 : 0), left: l.left, width: l.width, ...window};
   };
   for (let number = first; number < last; number += 1) {
-    const row = part.rows[number], place = placeOf(number);
+    const row = part.rows[number], place = curves ? callsPart(placeOf(number)) : placeOf(number);
     const end = Math.min(window.end, of.meta.duration), begin = Math.max(window.begin, 0);
     const x0 = l.left + ((begin - window.begin) / (window.end - window.begin)) * l.width;
     const x1 = l.left + ((end - window.begin) / (window.end - window.begin)) * l.width;
@@ -82,6 +84,7 @@ function drawRows(app, s, l, trace, paper) {
     const leaves = state.samples ? of.leaves : undefined;
     drawLeaves(s, paint, leaves, row.key, place, begin, end);
     drawTimes(app, s, paint, trace, row, {place, begin, end, level, leaves});
+    if (curves) drawCurve(s, paper, curves, row.key, placeOf(number));
   }
   for (let number = first; number < last; number += 1) drawRare(s, paper, of.rare, part.rows[number].key, placeOf(number));
 }
@@ -138,7 +141,8 @@ function drawLabels(app, s, l, trace, paper) {
   for (let number = first; number < last; number += 1) {
     const row = part.rows[number];
     if (row.finest <= level || row.location < 0) continue;
-    const place = {y: rowTop(l, state.scroll, part, number) + 1, h: part.high - 2, left: l.left, width: l.width, ...window};
+    const whole = {y: rowTop(l, state.scroll, part, number) + 1, h: part.high - 2, left: l.left, width: l.width, ...window};
+    const place = of.curves ? callsPart(whole) : whole;
     const pieces = covering((at, n) => (at === level ? of.tiles.callsOf(row.key, at, n) : undefined), window.begin, window.end, level, level);
     labelCalls(s, pieces, place, (region) => of.regions.name(region), ink);
   }
