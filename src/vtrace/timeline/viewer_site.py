@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vtrace.analysis.activity import TREE
 from vtrace.analysis.table import Array
+from vtrace.console import QUIET, Console
+from vtrace.errors import FormatError
 from vtrace.text import plain
 from vtrace.timeline import large_data
 from vtrace.timeline.call_data import CallData
@@ -30,6 +32,7 @@ from vtrace.timeline.row_tiles import RowTiles
 from vtrace.timeline.rows import PageRows
 from vtrace.timeline.sample_data import SampleData
 from vtrace.timeline.server import Content, Wrong
+from vtrace.timeline.tile_cache import is_damage, remade
 from vtrace.timeline.window_data import WindowData
 
 if TYPE_CHECKING:
@@ -85,15 +88,16 @@ class ShownTrace:
 
 
 class ViewerSite:
-    """Answers the page's requests."""
+    """Answers the page's requests. console: gets a line when tiles are made anew."""
 
     policy = (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
         "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
     )
 
-    def __init__(self, shown: list[ShownTrace]) -> None:
-        self._shown, self._turns = shown, BoundedSemaphore(2)
+    def __init__(self, shown: list[ShownTrace], console: Console | None = None) -> None:
+        self._shown, self._turns, self._console = shown, BoundedSemaphore(2), console or Console("vtrace", QUIET)
+        self._remaking = Lock()
         self._files = {p.relative_to(PAGE).as_posix(): p for p in PAGE.rglob("*") if p.suffix in (".js", ".css")}
         self._files[""] = PAGE / "index.html"
         self._answers: dict[str, Callable[[ShownTrace, _Words], Content]] = {
@@ -111,9 +115,24 @@ class ViewerSite:
             return plain_json([_described(each) for each in self._shown])
         if name not in self._answers:
             return None
-        shown = self._shown[words.number("trace", 0, len(self._shown) - 1)]
+        number = words.number("trace", 0, len(self._shown) - 1)
+        shown = self._shown[number]
         with self._turns if name in _SLOW else nullcontext():
-            return self._answers[name](shown, words) if wanted() else Content(".bin", b"")
+            if not wanted():
+                return Content(".bin", b"")
+            try:
+                return self._answers[name](shown, words)
+            except FormatError as error:
+                if not is_damage(error):
+                    raise
+                return self._answers[name](self._mended(number, shown, error), words)
+
+    def _mended(self, number: int, shown: ShownTrace, error: FormatError) -> ShownTrace:
+        """The trace with new tiles, which another thread may have made meanwhile."""
+        with self._remaking:
+            if self._shown[number] is shown:
+                self._shown[number] = replace(shown, tiles=remade(shown.trace, self._console, error))
+            return self._shown[number]
 
 
 class _Words:
