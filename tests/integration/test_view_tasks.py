@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.synthetic_runs import uneven
+from support.synthetic_runs import stepping, uneven
 from support.synthetic_runs.viewed import served
 from support.users.browser import Browser, browser
 from support.users.viewer import NAMES, Viewer
@@ -53,4 +53,74 @@ def test_an_outlier(page: Browser, tmp_path: Path, threads: int, calls: int) -> 
         view.run("const s = document.getElementById('rare'); s.value = 'none'; s.dispatchEvent(new Event('change'))")
         view.settled()
         assert places(view, OUTLIER) == []
+        assert page.complaints() == []
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("runs")
+    stepping.write(where / "before.trace")
+    stepping.write(where / "after.trace", 700)
+    return where
+
+
+def first_row(view: Viewer, table: str) -> list[str]:
+    """The cells of the first row of a table of the panel."""
+    found = view.page.until(
+        lambda: view.run(
+            "return [...document.querySelector(arguments[0] + ' tbody tr').cells].map((cell) => cell.innerText)", table
+        )
+    )
+    return [str(cell) for cell in found]
+
+
+def click_in(view: Viewer, which: str) -> None:
+    """A click on an element of the panel."""
+    view.actions += 1
+    view.run("document.querySelector(arguments[0]).click()", which)
+    view.settled()
+
+
+def test_the_slowest_iteration(page: Browser, runs: Path, tmp_path: Path) -> None:
+    """The panel of findings names it, and shows it at a click."""
+    begin, end = stepping.write(tmp_path / "steps.trace")
+    with served(tmp_path, tmp_path / "steps") as (address, _):
+        view = Viewer(page, address)
+        view.press("Findings")  # 1
+        texts = view.page.until(
+            lambda: view.run("return [...document.querySelectorAll('#findings tbody tr')].map((row) => row.innerText)")
+        )
+        (place,) = (n for n, text in enumerate(texts) if f"iteration {stepping.SLOW_STEP} of" in text)
+        assert "process 1" in texts[place] or "rank 1" in texts[place]
+        click_in(view, f"#findings tbody tr:nth-child({place + 1})")  # 2
+        assert view.window == (begin, end)
+        assert view.actions <= 3
+
+
+def test_the_rank_that_does_the_io(page: Browser, runs: Path, tmp_path: Path) -> None:
+    """The panel of ranks, sorted by the time of I/O."""
+    with served(tmp_path, runs / "before") as (address, _):
+        view = Viewer(page, address)
+        view.press("Ranks")  # 1
+        heads = view.run("return [...document.querySelectorAll('#ranks-table th')].map((head) => head.innerText)")
+        place = [head.strip("\u25be\u25b4 ") for head in heads].index("I/O")
+        click_in(view, f"#ranks-table th:nth-child({place + 1}) button")  # 2
+        row = first_row(view, "#ranks-table")
+        assert (row[0], row[place]) == (f"process {stepping.WRITER}", "4 ms")
+        assert view.actions <= 3
+
+
+def test_what_differs(page: Browser, runs: Path, tmp_path: Path) -> None:
+    """The panel of two traces begins with the region whose time differs most; a click finds its calls in both."""
+    with served(tmp_path, runs / "before", runs / "after") as (address, _):
+        view = Viewer(page, address)
+        view.press("Compare")  # 1
+        row = first_row(view, "#compare")
+        ns = stepping.US * (stepping.RANKS * stepping.STEPS + 4)  # of a us more for each step, one of them five times
+        assert row[0] == "work"
+        assert row[1] == f"+{100 * ns / 1e6:.3g} ms"
+        assert [cell.split()[0] for cell in row[2:]] == [f"{600 * ns / 1e6:.4g}", f"{700 * ns / 1e6:.4g}", "80", "80"]
+        click_in(view, "#compare tbody tr")  # 2
+        assert view.page.until(lambda: view.panel().count("80 calls in the window")) == 2
+        assert view.actions <= 3
         assert page.complaints() == []

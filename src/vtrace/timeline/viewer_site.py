@@ -24,6 +24,7 @@ from vtrace.timeline import large_data
 from vtrace.timeline.call_data import CallData
 from vtrace.timeline.call_store import CallStore
 from vtrace.timeline.columns import pack, plain_json
+from vtrace.timeline.compare_data import compared
 from vtrace.timeline.curves import Curves
 from vtrace.timeline.large_data import LargeData
 from vtrace.timeline.panel_data import PanelData
@@ -113,6 +114,9 @@ class ViewerSite:
         name, words = path.removeprefix(VERSION), _Words(query, wanted)
         if name == "traces":
             return plain_json([_described(each) for each in self._shown])
+        if name == "compare":
+            with self._turns:
+                return _compare(self._shown, words)
         if name not in self._answers:
             return None
         number = words.number("trace", 0, len(self._shown) - 1)
@@ -157,8 +161,9 @@ class _Words:
             raise Wrong(f"{name} is not from {least} to {most}")
         return found
 
-    def window(self) -> tuple[int, int]:
-        begin, end = self.number("from"), self.number("to")
+    def window(self, of: str = "") -> tuple[int, int]:
+        """of: what follows the words' names."""
+        begin, end = self.number(f"from{of}"), self.number(f"to{of}")
         return begin, max(end, begin + 1)
 
 
@@ -284,6 +289,17 @@ def _search(shown: ShownTrace, words: _Words) -> Content:
     rows = shown.rows.each(words.text("rows"))
     bins, exact = words.number("bins", 1, 4096), words.text("exact", "0") == "1"
     return shown.calls.search(words.text("text"), rows, words.window(), bins, exact)
+
+
+def _compare(both: list[ShownTrace], words: _Words) -> Content:
+    """The differences of two traces, each with a window (from0, to0, from1, to1) and rows (rows0, rows1)."""
+    if len(both) != 2:
+        raise Wrong("there are no two traces")
+    first, second = (
+        shown.panels.regions(words.window(str(n)), shown.rows.of(words.text(f"rows{n}")) or [])
+        for n, shown in enumerate(both)
+    )
+    return compared((first, second))
 
 
 def _panel(shown: ShownTrace, words: _Words) -> Content:
