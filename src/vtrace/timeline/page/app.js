@@ -38,6 +38,10 @@ import {TileStore} from './net/tile_store.js';
 
 const MOST_LINKED = 512;
 const SEARCH_BINS = 1024;
+/** ms without a change of the window after which data other than tiles is asked for. */
+const REST = 150;
+/** ms in which answers with tiles join in one picture. */
+const JOIN = 50;
 
 export class App {
   /** @param {import('./model/store.js').Store} store @param {import('./net/client.js').Client} client @param {any[]} metas */
@@ -59,12 +63,12 @@ export class App {
     /** @type {(() => void)[]} */
     this.onSettled = [];
     this.frame = this.overFrame = 0;
-    this.timer = 0;
+    this.timer = this.restTimer = this.later = 0;
     /** ns, of the selected call. @type {number | undefined} */
     this.callEnd = undefined;
     /** @type {TraceData[]} */
     this.traces = metas.map((meta, number) => ({
-      meta, regions: new Regions(client, number, () => this.redraw()), tiles: new TileStore(client, number, () => this.redraw()),
+      meta, regions: new Regions(client, number, () => this.redraw()), tiles: new TileStore(client, number, () => this.redrawLater()),
     }));
     store.subscribe((state, before) => {
       this.redraw();
@@ -142,6 +146,14 @@ export class App {
     });
   }
 
+  /** Draws soon: several answers follow one another. */
+  redrawLater() {
+    if (!this.frame && !this.later) this.later = window.setTimeout(() => {
+      this.later = 0;
+      this.redraw();
+    }, JOIN);
+  }
+
   /** Asks for missing data after a pause. @param {number} ms */
   refreshSoon(ms) {
     const now = performance.now();
@@ -163,6 +175,19 @@ export class App {
       const begin = Math.max(0, window.begin), end = Math.min(trace.meta.duration, window.end);
       if (end <= begin) continue;
       trace.tiles.want(shown, begin, end, levelOf((window.end - window.begin) / l.width, trace.meta.top), trace.meta.top);
+    }
+    clearTimeout(this.restTimer);
+    this.restTimer = window.setTimeout(() => this.refreshRest(), REST);
+  }
+
+  /** Asks for all data but tiles and calls, once the window rests. */
+  refreshRest() {
+    const {state} = this.store, l = this.layout;
+    for (const [number, trace] of this.traces.entries()) {
+      const part = l.parts[number], {first, last} = visible(l, state.scroll, part);
+      const shown = part.rows.slice(first, last), window = windowOf(this, number);
+      const begin = Math.max(0, window.begin), end = Math.min(trace.meta.duration, window.end);
+      if (end <= begin) continue;
       this.askLinks(number, part.rows, rowKeys(l, number), begin, end);
       if (trace.meta.samples && state.samples) this.askLeaves(number, shown.map((row) => row.key), begin, end);
       if (state.rare !== 'none') this.askRare(number, shown.map((row) => row.key), begin, end);

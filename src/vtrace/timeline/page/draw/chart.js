@@ -31,8 +31,22 @@ export function paperOf(app, dark) {
   return dark ? PAPER.dark : PAPER.light;
 }
 
+/** The paint of each trace, which keeps colours from frame to frame. @type {WeakMap<object, {key: string, paper: any, paint: import('./rows_layer.js').Paint}>} */
+const paints = new WeakMap();
+
 /** @param {App} app @param {number} trace @param {any} paper @returns {import('./rows_layer.js').Paint} */
 export function paintOf(app, trace, paper) {
+  const {state} = app.store, {regions, meta} = app.traces[trace];
+  if (state.search) return freshPaint(app, trace, paper); // colours change when names arrive
+  const key = `${state.colour} ${regions.classes.length} ${state.colour === 'heat' ? state.end - state.begin : ''}`, known = paints.get(meta);
+  if (known?.key === key && known.paper === paper) return known.paint;
+  const paint = freshPaint(app, trace, paper);
+  paints.set(meta, {key, paper, paint});
+  return paint;
+}
+
+/** @param {App} app @param {number} trace @param {any} paper @returns {import('./rows_layer.js').Paint} */
+function freshPaint(app, trace, paper) {
   const {state} = app.store;
   const regions = app.traces[trace].regions;
   const text = state.search.toLocaleLowerCase();
