@@ -69,8 +69,8 @@ export class CanvasSurface {
     const x0 = Math.max(0, Math.round(low * s)), x1 = Math.min(width, Math.round(high * s));
     const y0 = Math.max(0, Math.round(y * s)), y1 = Math.min(height, Math.max(y0 + 1, Math.round((y + h) * s)));
     const step = 1 / (wide * s);
-    for (let x = x0, at = (x0 + 0.5 - zero * s) * step; x < x1; x += 1, at += step) {
-      const colour = colours[Math.max(first, Math.min(last - 1, Math.floor(at)))];
+    for (let x = x0; x < x1; x += 1) {
+      const colour = colours[Math.max(first, Math.min(last - 1, Math.floor((x + 0.5 - zero * s) * step)))];
       if (colour < 0) continue;
       const value = pixel(colour);
       for (let line = y0; line < y1; line += 1) pixels[line * width + x] = value;
