@@ -33,9 +33,17 @@ def archive(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with browser(tmp_path_factory.mktemp("browser")) as found:
         yield found
+
+
+@pytest.fixture
+def page(window: Browser) -> Browser:
+    """The browser without the page of the test before, which complains that its server has ended."""
+    window.open("about:blank")
+    window.complaints()
+    return window
 
 
 def table(address: str, name: str, **words: object) -> PageTable:
