@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace report of 10 M events; vtrace view of 1 M calls until a browser shows them, and its frames; tiles of 20 M
-events, and the text picture made from them."""
+"""vtrace report of 10 M events; vtrace view of 1 M calls until a browser shows them; frames of these and of 1000 ranks;
+tiles of 20 M events, and the text picture made from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unify import prepare, record, unified
 
 __all__ = ["measure", "prepare"]
 
-EVENTS, CALLS, TILED = 10_000_000, 1_000_000, 20_000_000
+EVENTS, CALLS, TILED, RANKS = 10_000_000, 1_000_000, 20_000_000, 1000
 TILES = """
 import sys, tempfile, time, vtrace
 from vtrace.timeline.tiles import TileBuilder
@@ -53,11 +53,16 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     reports = [_report(work) for _ in range(repetitions)]
     record(work, 2 * CALLS, 2)
     unified(work, "traced")
-    pages = [_view(work) for _ in range(repetitions)]
+    pages = [_view(work, "traced") for _ in range(repetitions)]
+    synthetic = [sys.executable, HERE / "synthetic.py", "ranks", "--ranks", RANKS, "--events", EVENTS]
+    subprocess.run([str(word) for word in synthetic], cwd=work, check=True, capture_output=True)
+    unified(work, "ranks")
+    ranks = [_view(work, "ranks")[1] for _ in range(repetitions)]
     return [
         at_most("report of 10 M events", "s", reports, 10),
         at_most("view of 1 M calls", "s", [seconds for seconds, _ in pages], 15),
         at_most("view: input to painted frame, p95 of 120", "ms", [ms for _, ms in pages], 150),
+        at_most("the same of 1000 ranks and 10 M events", "ms", ranks, 150),
         *_tiles(work, repetitions),
     ]  # fmt: skip
 
@@ -88,7 +93,7 @@ def _report(work: Path) -> float:
     return time.perf_counter() - begin
 
 
-def _view(work: Path) -> tuple[float, float]:
+def _view(work: Path, archive: str) -> tuple[float, float]:
     """Seconds until the page shows the whole trace, without the start of the browser; the 95th percentile of the time
     from an input (wheel: zoom, move, scroll) to the painted frame, ms."""
     sys.path.insert(0, str(HERE.parent / "tests"))
@@ -96,7 +101,7 @@ def _view(work: Path) -> tuple[float, float]:
 
     with browser(work / f"browser{time.monotonic_ns()}") as page:
         begin = time.perf_counter()
-        words = [BIN / "vtrace", "view", "traced", "--no-browser"]
+        words = [BIN / "vtrace", "view", archive, "--no-browser"]
         process = subprocess.Popen(
             words, cwd=work, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )

@@ -373,6 +373,10 @@ class Trace(Source):
             return stored
         return self._diagnosis(start, stop, locations).findings
 
+    def has_stored_findings(self) -> bool:
+        """True if the sidecar has findings of the whole run (vtunify --diagnose)."""
+        return stored_findings(self) is not None
+
     def iterations(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
         region: str | None = None,

@@ -19,7 +19,7 @@ from click.core import ParameterSource
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level, some
-from vtrace.errors import UsageError
+from vtrace.errors import FormatError, UsageError
 from vtrace.text import plain
 from vtrace.timeline.server import Server
 
@@ -103,14 +103,19 @@ def _draw(archive: str, window: WindowOptions, width: int | None, rows: int) -> 
     """Prints the timeline as text. Raises VtraceError."""
     from vtrace.analysis.selection import Selection
     from vtrace.timeline.text_picture import draw, duration_text, picture
-    from vtrace.timeline.tile_cache import tiles_of
+    from vtrace.timeline.tile_cache import is_damage, remade, tiles_of
 
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
     part = Selection.of_options(trace, *window)
     warn_of_caveats(console, trace, part)
     width = width or shutil.get_terminal_size((120, 40)).columns
-    shown = picture(trace, tiles_of(trace, console), part, width, rows)
+    try:
+        shown = picture(trace, tiles_of(trace, console), part, width, rows)
+    except FormatError as error:
+        if not is_damage(error):
+            raise
+        shown = picture(trace, remade(trace, console, error), part, width, rows)
     for line in trace.problems:
         console.warn(line)
     step = (shown.end - shown.begin) / shown.ns.shape[2]
@@ -149,7 +154,7 @@ def show(
         shown.append(ShownTrace(trace, part, tiles, title(trace), f"vtrace view {operand(trace.path)}", caveats))
     events = sum(int(each.trace.locations["events"].sum()) for each in shown)
     what = f"{some(events, 'event')} of {some(sum(len(each.rows.order) for each in shown), 'location')}"
-    _serve(console, Server(ViewerSite(shown), port), what, browser, idle, err)
+    _serve(console, Server(ViewerSite(shown, console), port), what, browser, idle, err)
 
 
 def _show_perfetto(archive: str, window: WindowOptions, most: int, browser: bool, port: int, idle: float) -> None:

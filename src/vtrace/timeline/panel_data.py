@@ -20,6 +20,7 @@ from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.table import Array, Table
 from vtrace.text import plain
 from vtrace.timeline.columns import pack
+from vtrace.timeline.compare_data import ComparedSide
 from vtrace.timeline.server import Content, Wrong
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class PanelData:
     the times of the program's own code in profile and flame graph then come (cost_rows)."""
 
     def __init__(self, trace: Source, findings: Callable[..., Sequence[Any]], sampled: bool) -> None:
-        self._trace, self._findings = trace, findings
+        self._trace, self._findings, self._sampled = trace, findings, sampled
         self._panels: dict[str, Callable[[dict[str, Any]], Content]] = {
             "findings": self._coverage, "profile": self._profile, "flame": self._flame, "matrix": self._matrix,
             "collectives": self._collectives, "files": self._files, "ranks": self._ranks,
@@ -78,6 +79,16 @@ class PanelData:
         for name, column in columns.items():
             column[sums["path"]] = sums[name]
         return pack({name: tree[name] for name in ("parent", "region", "depth")} | columns)
+
+    def regions(self, window: tuple[int, int], locations: Sequence[int]) -> ComparedSide:
+        """Calls and exclusive time of each region, as the profile shows them."""
+        part = {"start": window[0], "stop": window[1], "locations": list(locations)}
+        if self._sampled:
+            table = self._costs(part, "function")[0].table
+        else:
+            found = reduce(self._ask(Profile(), part), "region")
+            table = Table({"key": found["region"], "calls": found["calls"], "exclusive": found["exclusive"]})
+        return ComparedSide(table, self._trace.regions["name"], self._trace.regions["class"])
 
     def _costs(self, part: dict[str, Any], by: str) -> tuple[CostRows, dict[str, Any]]:
         """The rows of calls and samples, and notes: the number of samples, and what they were taken by."""

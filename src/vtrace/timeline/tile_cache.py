@@ -34,6 +34,17 @@ def tiles_of(trace: Source, console: Console) -> TileFile:
     return _built(trace, of, console)
 
 
+def is_damage(error: FormatError) -> bool:
+    """True if an error is about the file of tiles, which remade() mends, and not about the archive."""
+    return tile_file.DATA in str(error)
+
+
+def remade(trace: Source, console: Console, error: FormatError) -> TileFile:
+    """New tiles in place of those in which an error was found. Raises VtraceError."""
+    console.note(f"{error}: made anew")
+    return _built(trace, sidecar.identity(trace.anchor, trace.properties), console)
+
+
 def _folders(trace: Source, of: str) -> tuple[Path, Path]:
     """The archive's directory, and the place for archives in directories that cannot be written."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")

@@ -8,26 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vtrace.analysis.activity import TREE
 from vtrace.analysis.table import Array
+from vtrace.console import QUIET, Console
+from vtrace.errors import FormatError
 from vtrace.text import plain
 from vtrace.timeline import large_data
 from vtrace.timeline.call_data import CallData
 from vtrace.timeline.call_store import CallStore
 from vtrace.timeline.columns import pack, plain_json
+from vtrace.timeline.compare_data import compared
+from vtrace.timeline.curves import Curves
 from vtrace.timeline.large_data import LargeData
 from vtrace.timeline.panel_data import PanelData
+from vtrace.timeline.rare_calls import RareCalls
 from vtrace.timeline.row_tiles import RowTiles
 from vtrace.timeline.rows import PageRows
 from vtrace.timeline.sample_data import SampleData
 from vtrace.timeline.server import Content, Wrong
+from vtrace.timeline.tile_cache import is_damage, remade
 from vtrace.timeline.window_data import WindowData
 
 if TYPE_CHECKING:
@@ -37,7 +43,19 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).with_name("page")
 VERSION = "data/1/"
-_SLOW = {"messages", "collectives", "counters", "panel", "search", "nth", "samples", "leaves", "sample"}
+_SLOW = {
+    "messages",
+    "collectives",
+    "counters",
+    "panel",
+    "search",
+    "nth",
+    "samples",
+    "leaves",
+    "sample",
+    "rare",
+    "curves",
+}
 """Questions that may read the whole trace: two at the same time, so that the others need not wait."""
 _CALLS = 20_000
 """Calls of a row in a window from which on short ones are left out."""
@@ -63,27 +81,31 @@ class ShownTrace:
         self.store = CallStore(self.trace, self.tiles)
         is_large = int(self.trace.locations["events"].sum()) > large_data.LARGE
         self.data = LargeData(self.trace, self.part, self.tiles) if is_large else WindowData(self.trace, self.part)
+        self.rare = RareCalls(self.trace, self.part, is_large)
+        self.curves = Curves(self.trace, self.tiles, is_large)
         self.calls = CallData(self.trace, self.store, self.data)
         self.samples = SampleData(self.trace)
         self.panels = PanelData(self.trace, self.trace.findings, self.samples.known)
 
 
 class ViewerSite:
-    """Answers the page's requests."""
+    """Answers the page's requests. console: gets a line when tiles are made anew."""
 
     policy = (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
         "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
     )
 
-    def __init__(self, shown: list[ShownTrace]) -> None:
-        self._shown, self._turns = shown, BoundedSemaphore(2)
+    def __init__(self, shown: list[ShownTrace], console: Console | None = None) -> None:
+        self._shown, self._turns, self._console = shown, BoundedSemaphore(2), console or Console("vtrace", QUIET)
+        self._remaking = Lock()
         self._files = {p.relative_to(PAGE).as_posix(): p for p in PAGE.rglob("*") if p.suffix in (".js", ".css")}
         self._files[""] = PAGE / "index.html"
         self._answers: dict[str, Callable[[ShownTrace, _Words], Content]] = {
             "regions": _regions, "tiles": _tiles, "calls": _calls, "messages": _messages, "collectives": _collectives,
             "counters": _counters, "marks": lambda shown, _: shown.data.marks(), "call": _call, "at": _at, "go": _go,
             "nth": _nth, "search": _search, "panel": _panel, "samples": _samples, "leaves": _leaves, "sample": _sample,
+            "rare": _rare, "curves": _curves,
         }  # fmt: skip
 
     def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
@@ -92,11 +114,29 @@ class ViewerSite:
         name, words = path.removeprefix(VERSION), _Words(query, wanted)
         if name == "traces":
             return plain_json([_described(each) for each in self._shown])
+        if name == "compare":
+            with self._turns:
+                return _compare(self._shown, words)
         if name not in self._answers:
             return None
-        shown = self._shown[words.number("trace", 0, len(self._shown) - 1)]
+        number = words.number("trace", 0, len(self._shown) - 1)
+        shown = self._shown[number]
         with self._turns if name in _SLOW else nullcontext():
-            return self._answers[name](shown, words) if wanted() else Content(".bin", b"")
+            if not wanted():
+                return Content(".bin", b"")
+            try:
+                return self._answers[name](shown, words)
+            except FormatError as error:
+                if not is_damage(error):
+                    raise
+                return self._answers[name](self._mended(number, shown, error), words)
+
+    def _mended(self, number: int, shown: ShownTrace, error: FormatError) -> ShownTrace:
+        """The trace with new tiles, which another thread may have made meanwhile."""
+        with self._remaking:
+            if self._shown[number] is shown:
+                self._shown[number] = replace(shown, tiles=remade(shown.trace, self._console, error))
+            return self._shown[number]
 
 
 class _Words:
@@ -121,8 +161,9 @@ class _Words:
             raise Wrong(f"{name} is not from {least} to {most}")
         return found
 
-    def window(self) -> tuple[int, int]:
-        begin, end = self.number("from"), self.number("to")
+    def window(self, of: str = "") -> tuple[int, int]:
+        """of: what follows the words' names."""
+        begin, end = self.number(f"from{of}"), self.number(f"to{of}")
         return begin, max(end, begin + 1)
 
 
@@ -136,7 +177,8 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
         "caveats": [plain(line) for line in lines], "classes": [each._asdict() for each in TREE],
         "regions": trace.regions.rows, "events": int(trace.locations["events"].sum()), "top": shown.row_tiles.top,
         "rows": shown.rows.described(), "finest": shown.row_tiles.finest[shown.rows.order].tolist(),
-        "samples": shown.samples.known, "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()],
+        "samples": shown.samples.known, "counters": shown.curves.described(),
+        "comms": [plain(str(name)) for name in trace.comms["name"][:_COMMS].tolist()],
     }  # fmt: skip
 
 
@@ -203,6 +245,16 @@ def _leaves(shown: ShownTrace, words: _Words) -> Content:
     return shown.samples.leaves(shown.rows.each(words.text("rows")), words.window(), words.number("bins", 1, 4096))
 
 
+def _rare(shown: ShownTrace, words: _Words) -> Content:
+    rows, every = shown.rows.each(words.text("rows")), words.number("every", 0, 1) == 1
+    return shown.rare.answer(rows, words.window(), words.number("bins", 1, 4096), every)
+
+
+def _curves(shown: ShownTrace, words: _Words) -> Content:
+    rows, counter = shown.rows.each(words.text("rows")), words.number("counter", 0)
+    return shown.curves.answer(counter, rows, words.window(), words.number("bins", 1, 4096))
+
+
 def _sample(shown: ShownTrace, words: _Words) -> Content:
     time, slack, step = words.number("time"), words.number("slack", 0), words.number("step", -1, 1)
     return plain_json(shown.samples.sample(_location(words, shown), time, slack, step))
@@ -237,6 +289,17 @@ def _search(shown: ShownTrace, words: _Words) -> Content:
     rows = shown.rows.each(words.text("rows"))
     bins, exact = words.number("bins", 1, 4096), words.text("exact", "0") == "1"
     return shown.calls.search(words.text("text"), rows, words.window(), bins, exact)
+
+
+def _compare(both: list[ShownTrace], words: _Words) -> Content:
+    """The differences of two traces, each with a window (from0, to0, from1, to1) and rows (rows0, rows1)."""
+    if len(both) != 2:
+        raise Wrong("there are no two traces")
+    first, second = (
+        shown.panels.regions(words.window(str(n)), shown.rows.of(words.text(f"rows{n}")) or [])
+        for n, shown in enumerate(both)
+    )
+    return compared((first, second))
 
 
 def _panel(shown: ShownTrace, words: _Words) -> Content:

@@ -28,8 +28,12 @@ MOST = 4_000_000
 """Messages and operations of collectives in memory; of more messages a sample."""
 _BUNDLES, _BANDS, _VALUES = 600, 400, 20_000
 """Bundles of messages, collective operations, values of a location's counters: at most."""
+_ERROR = "HIGH"
+"""The severity of markers that tell of an error."""
 BANDS = ("begin", "last_begin", "first_end", "end", "op", "comm", "locations", "sent", "received", "root")
 """The columns of collective operations that the page gets."""
+_MARKERS = 100_000
+"""Markers that the page gets at most; errors first."""
 _STEPS = 24
 """Steps of time in a window; bundles join messages that are sent in one step."""
 
@@ -171,6 +175,10 @@ class WindowData:
     def marks(self) -> Content:
         """The markers of the trace, and the intervals in which locations did not record (see timeline_data.missing)."""
         markers, notes = self._trace.markers(), list[str]()
+        if markers.rows > _MARKERS:
+            notes.append(f"only {_MARKERS:,} of {markers.rows:,} markers are shown, errors first")
+            order = np.argsort(markers["severity"] != _ERROR, kind="stable")[:_MARKERS]
+            markers = markers.take(np.sort(order))
         lost = missing(self._trace, self._part, notes)
         columns = {"time": markers["time"], "duration": markers["duration"]}
         scopes = {"LOCATION": "locations", "LOCATION_GROUP": "groups"}

@@ -80,6 +80,7 @@ class _MetricPart(Part):
             self.thin()
 
     def thin(self) -> None:
+        self.owner.thinned = True
         table = thinned(stack(self.found, _COLUMNS), self.owner.most)
         self.found, self.rows = [dict(table)], table.rows
 
@@ -92,6 +93,8 @@ class Metrics(Question[_MetricPart, Table]):
     def __init__(self, wanted: Array | None, most: int) -> None:
         super().__init__()
         self.wanted, self.most = wanted, most
+        self.thinned = False
+        """Whether values are left out."""
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)

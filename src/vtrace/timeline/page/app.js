@@ -4,6 +4,7 @@
 import {paneOf, rowKeys, windowOf} from './draw/chart.js';
 import {STACK_ROW, layout, visible} from './draw/layout.js';
 import {CURVE, deepest} from './draw/stack_layer.js';
+import {scaleOf} from './model/curves.js';
 import {fullName} from './model/rows.js';
 import {clamped} from './model/window.js';
 import {levelOf} from './model/tiles.js';
@@ -27,12 +28,20 @@ import {TileStore} from './net/tile_store.js';
  * @property {import('./net/tile_store.js').Calls} [sampled] stacks of samples of the row sampledOf
  * @property {string} [sampledOf]
  * @property {import('./model/samples.js').Leaves} [leaves]
+ * @property {import('./model/rare.js').Rare} [rare]
+ * @property {import('./model/curves.js').Curves} [curves]
+ * @property {string[]} [curveLines]
+ * @property {string[]} [rareLines] what of the marks is left out
  * @property {Table} [found]
  * @property {{rows: string, bins: number, begin: number, end: number}} [foundAt]
  */
 
 const MOST_LINKED = 512;
 const SEARCH_BINS = 1024;
+/** ms without a change of the window after which data other than tiles is asked for. */
+const REST = 150;
+/** ms in which answers with tiles join in one picture. */
+const JOIN = 50;
 
 export class App {
   /** @param {import('./model/store.js').Store} store @param {import('./net/client.js').Client} client @param {any[]} metas */
@@ -54,12 +63,12 @@ export class App {
     /** @type {(() => void)[]} */
     this.onSettled = [];
     this.frame = this.overFrame = 0;
-    this.timer = 0;
+    this.timer = this.restTimer = this.later = 0;
     /** ns, of the selected call. @type {number | undefined} */
     this.callEnd = undefined;
     /** @type {TraceData[]} */
     this.traces = metas.map((meta, number) => ({
-      meta, regions: new Regions(client, number, () => this.redraw()), tiles: new TileStore(client, number, () => this.redraw()),
+      meta, regions: new Regions(client, number, () => this.redraw()), tiles: new TileStore(client, number, () => this.redrawLater()),
     }));
     store.subscribe((state, before) => {
       this.redraw();
@@ -137,6 +146,14 @@ export class App {
     });
   }
 
+  /** Draws soon: several answers follow one another. */
+  redrawLater() {
+    if (!this.frame && !this.later) this.later = window.setTimeout(() => {
+      this.later = 0;
+      this.redraw();
+    }, JOIN);
+  }
+
   /** Asks for missing data after a pause. @param {number} ms */
   refreshSoon(ms) {
     const now = performance.now();
@@ -158,8 +175,25 @@ export class App {
       const begin = Math.max(0, window.begin), end = Math.min(trace.meta.duration, window.end);
       if (end <= begin) continue;
       trace.tiles.want(shown, begin, end, levelOf((window.end - window.begin) / l.width, trace.meta.top), trace.meta.top);
+    }
+    clearTimeout(this.restTimer);
+    this.restTimer = window.setTimeout(() => this.refreshRest(), REST);
+  }
+
+  /** Asks for all data but tiles and calls, once the window rests. */
+  refreshRest() {
+    const {state} = this.store, l = this.layout;
+    for (const [number, trace] of this.traces.entries()) {
+      const part = l.parts[number], {first, last} = visible(l, state.scroll, part);
+      const shown = part.rows.slice(first, last), window = windowOf(this, number);
+      const begin = Math.max(0, window.begin), end = Math.min(trace.meta.duration, window.end);
+      if (end <= begin) continue;
       this.askLinks(number, part.rows, rowKeys(l, number), begin, end);
       if (trace.meta.samples && state.samples) this.askLeaves(number, shown.map((row) => row.key), begin, end);
+      if (state.rare !== 'none') this.askRare(number, shown.map((row) => row.key), begin, end);
+      else [trace.rare, trace.rareLines] = [undefined, []];
+      if (state.curve) this.askCurves(number, shown.map((row) => row.key), begin, end);
+      else [trace.curves, trace.curveLines] = [undefined, []];
       if (state.search) this.askFound(number, part.rows, rowKeys(l, number), begin, end);
       else trace.found = undefined;
     }
@@ -189,6 +223,38 @@ export class App {
     const found = await this.client.table('leaves', {trace: number, rows: keys.join(','), from: begin, to: end, bins}, `leaves ${number}`);
     if (found) this.traces[number].leaves = {index: new Map(keys.map((key, at) => [key, at])), region: found.columns.region, bins, begin, end};
     this.redraw();
+  }
+
+  /** Outliers and waits. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
+  async askRare(number, keys, begin, end) {
+    const {state} = this.store, bins = Math.max(1, Math.min(4096, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
+    const words = {trace: number, rows: keys.join(','), from: begin, to: end, bins, every: state.rare === 'all' ? 1 : 0};
+    const found = await this.client.table('rare', words, `rare ${number}`);
+    if (!found || this.store.state.rare === 'none') return;
+    const trace = this.traces[number];
+    trace.rare = {index: new Map(keys.map((key, at) => [key, at])), columns: found.columns};
+    trace.rareLines = found.notes.lines;
+    this.redraw();
+  }
+
+  /** The counter below rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
+  async askCurves(number, keys, begin, end) {
+    const {state} = this.store, trace = this.traces[number], name = state.curve;
+    const counter = trace.meta.counters.findIndex((/** @type {any} */ one) => one.name === name);
+    if (counter < 0) return void ([trace.curves, trace.curveLines] = [undefined, []]);
+    const bins = Math.max(1, Math.min(2048, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
+    const found = await this.client.table('curves', {trace: number, rows: keys.join(','), from: begin, to: end, bins, counter}, `curves ${number}`);
+    if (!found || this.store.state.curve !== name) return;
+    const {low, mean, high} = found.columns, {unit} = trace.meta.counters[counter];
+    trace.curves = {index: new Map(keys.map((key, at) => [key, at])), low, mean, high, bins: found.notes.bins, begin, end, name, unit, scale: scaleOf(low, high)};
+    trace.curveLines = found.notes.lines;
+    this.redraw();
+  }
+
+  /** Shows the next counter below rows, after the last one none. */
+  nextCurve() {
+    const names = ['', ...new Set(this.traces.flatMap(({meta}) => meta.counters.map((/** @type {any} */ one) => one.name)))];
+    this.store.set({curve: names[(names.indexOf(this.store.state.curve) + 1) % names.length]});
   }
 
   /** The calls that a search finds. @param {number} number @param {{key: string}[]} rows @param {string} keys

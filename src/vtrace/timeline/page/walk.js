@@ -4,6 +4,8 @@
 import {windowOf} from './draw/chart.js';
 import {rowAtPoint, rowTop} from './draw/layout.js';
 import {placesOf} from './model/rows.js';
+import {valueText} from './model/curves.js';
+import {OUTLIER, rareAt} from './model/rare.js';
 import {leafAt} from './model/samples.js';
 import {BINS, covering, levelOf, span} from './model/tiles.js';
 import {count, duration} from './model/time.js';
@@ -133,7 +135,7 @@ export function placeText(app, at) {
   if (!row || at.x < l.left) return '';
   const of = app.traces[row.trace], window = windowOf(app, row.trace), perPixel = (window.end - window.begin) / l.width;
   const time = window.begin + (at.x - l.left) * perPixel, level = levelOf(perPixel, of.meta.top);
-  const head = `${row.name.trim()} at ${duration(time, 7)}`;
+  const head = `${row.name.trim()} at ${duration(time, 7)}${valueText(of.curves, row.key, time)}${rareText(app, row, time, perPixel)}`;
   const calls = row.finest > level && row.location >= 0 ? of.tiles.callsOf(row.key, level, Math.floor(time / span(level))) : undefined;
   if (calls) {
     let found = -1;
@@ -144,6 +146,26 @@ export function placeText(app, at) {
   if (!piece) return `${head}: ${nothing(app, row, time)}`;
   const bin = Math.floor(time / 2 ** piece.level) % BINS, {region, share, events} = piece.tile;
   return region[bin] ? `${head}: about ${Math.round((100 * share[bin]) / 255)} % ${of.regions.name(region[bin] - 1)}, ${count(events[bin])} events in ${duration(2 ** piece.level)}` : `${head}: ${nothing(app, row, time)}`;
+}
+
+/** The rare call of a row at a time, as text. @param {App} app @param {import('./model/rows.js').Row} row
+ * @param {number} time @param {number} perPixel */
+function rareText(app, row, time, perPixel) {
+  const of = app.traces[row.trace], found = rareAt(of.rare, row.key, time, 2 * perPixel);
+  if (!of.rare || found < 0) return '';
+  const {kind, size, begin, end, region} = of.rare.columns, name = of.regions.name(region[found]);
+  return kind[found] === OUTLIER ? `, outlier: ${name}, ${duration(end[found] - begin[found])}, ${Number(size[found].toPrecision(3))} times the mean`
+    : `, ${name} waits ${duration(size[found])}`;
+}
+
+/** Selects the rare call of a row at a time; false: there is none. @param {App} app @param {import('./model/rows.js').Row} row
+ * @param {number} time @param {number} slack ns */
+export async function chooseRare(app, row, time, slack) {
+  const {rare} = app.traces[row.trace], found = rareAt(rare, row.key, time, slack);
+  if (!rare || found < 0) return false;
+  const [location, begin, end, depth] = ['location', 'begin', 'end', 'depth'].map((name) => rare.columns[name][found]);
+  await chooseCall(app, row.trace, {location, begin, end, depth});
+  return true;
 }
 
 /** @param {App} app @param {import('./model/rows.js').Row} row @param {number} time */

@@ -7,6 +7,8 @@ import {ticks} from '../model/time.js';
 import {paneHeights} from '../model/samples.js';
 import {AXIS, GAP, STACK_ROW, rowTop, visible} from './layout.js';
 import {drawCollectives, drawMarks, drawMessages} from './links_layer.js';
+import {callsPart, drawCurve} from './curves_layer.js';
+import {drawRare} from './rare_layer.js';
 import {drawLeaves, samplePane} from './samples_layer.js';
 import {callColour, drawCalls, drawTile, labelCalls} from './rows_layer.js';
 import {deepest, drawCounters, fillStack, labelStack} from './stack_layer.js';
@@ -29,8 +31,22 @@ export function paperOf(app, dark) {
   return dark ? PAPER.dark : PAPER.light;
 }
 
+/** The paint of each trace, which keeps colours from frame to frame. @type {WeakMap<object, {key: string, paper: any, paint: import('./rows_layer.js').Paint}>} */
+const paints = new WeakMap();
+
 /** @param {App} app @param {number} trace @param {any} paper @returns {import('./rows_layer.js').Paint} */
 export function paintOf(app, trace, paper) {
+  const {state} = app.store, {regions, meta} = app.traces[trace];
+  if (state.search) return freshPaint(app, trace, paper); // colours change when names arrive
+  const key = `${state.colour} ${regions.classes.length} ${state.colour === 'heat' ? state.end - state.begin : ''}`, known = paints.get(meta);
+  if (known?.key === key && known.paper === paper) return known.paint;
+  const paint = freshPaint(app, trace, paper);
+  paints.set(meta, {key, paper, paint});
+  return paint;
+}
+
+/** @param {App} app @param {number} trace @param {any} paper @returns {import('./rows_layer.js').Paint} */
+function freshPaint(app, trace, paper) {
   const {state} = app.store;
   const regions = app.traces[trace].regions;
   const text = state.search.toLocaleLowerCase();
@@ -67,24 +83,38 @@ function drawRows(app, s, l, trace, paper) {
   const window = windowOf(app, trace), paint = paintOf(app, trace, paper);
   const level = levelOf((window.end - window.begin) / l.width, of.meta.top);
   const {first, last} = visible(l, state.scroll, part);
+  const {curves} = of;
+  /** @param {number} number */
+  const placeOf = (number) => {
+    const y = rowTop(l, state.scroll, part, number) + (part.high > 8 ? 1 : 0);
+    return {y, h: part.high - (part.high > 8 ? 2 : part.high >= 4 ? 1 : 0), left: l.left, width: l.width, ...window};
+  };
   for (let number = first; number < last; number += 1) {
-    const row = part.rows[number], y = rowTop(l, state.scroll, part, number);
-    const place = {y: y + (part.high > 8 ? 1 : 0), h: part.high - (part.high > 8 ? 2 : part.high >= 4 ? 1 : 0), left: l.left, width: l.width, ...window};
+    const row = part.rows[number], place = curves ? callsPart(placeOf(number)) : placeOf(number);
     const end = Math.min(window.end, of.meta.duration), begin = Math.max(window.begin, 0);
     const x0 = l.left + ((begin - window.begin) / (window.end - window.begin)) * l.width;
     const x1 = l.left + ((end - window.begin) / (window.end - window.begin)) * l.width;
     if (x1 > x0) s.fill(x0, place.y, x1 - x0, place.h, paint.idle);
     const leaves = state.samples ? of.leaves : undefined;
     drawLeaves(s, paint, leaves, row.key, place, begin, end);
-    const coarse = Math.min(of.meta.top, Math.max(level, row.finest));
-    for (const piece of covering((at, n) => of.tiles.tile(row.key, at, n), begin, end, coarse, of.meta.top)) drawTile(s, paint, piece, place);
-    if (row.finest <= level || row.location < 0) continue;
-    for (const piece of covering((at, n) => (at === level ? of.tiles.callsOf(row.key, at, n) : undefined), begin, end, level, level)) {
-      const from = Math.max(piece.from, window.begin), to = Math.min(piece.to, window.end), scale = l.width / (window.end - window.begin);
-      s.fill(l.left + (from - window.begin) * scale, place.y, (to - from) * scale, place.h, paint.idle);
-      drawLeaves(s, paint, leaves, row.key, place, from, to);
-      drawCalls(s, paint, piece.tile, place, from, to);
-    }
+    drawTimes(app, s, paint, trace, row, {place, begin, end, level, leaves});
+    if (curves) drawCurve(s, paper, curves, row.key, placeOf(number));
+  }
+  for (let number = first; number < last; number += 1) drawRare(s, paper, of.rare, part.rows[number].key, placeOf(number));
+}
+
+/** The tiles of a row, and its calls where tiles are too coarse.
+ * @param {App} app @param {Surface} s @param {import('./rows_layer.js').Paint} paint @param {number} trace
+ * @param {import('../model/rows.js').Row} row @param {{place: any, begin: number, end: number, level: number, leaves: any}} at */
+function drawTimes(app, s, paint, trace, row, {place, begin, end, level, leaves}) {
+  const of = app.traces[trace], coarse = Math.min(of.meta.top, Math.max(level, row.finest));
+  for (const piece of covering((at, n) => of.tiles.tile(row.key, at, n), begin, end, coarse, of.meta.top)) drawTile(s, paint, piece, place);
+  if (row.finest <= level || row.location < 0) return;
+  for (const piece of covering((at, n) => (at === level ? of.tiles.callsOf(row.key, at, n) : undefined), begin, end, level, level)) {
+    const from = Math.max(piece.from, place.begin), to = Math.min(piece.to, place.end), scale = place.width / (place.end - place.begin);
+    s.fill(place.left + (from - place.begin) * scale, place.y, (to - from) * scale, place.h, paint.idle);
+    drawLeaves(s, paint, leaves, row.key, place, from, to);
+    drawCalls(s, paint, piece.tile, place, from, to);
   }
 }
 
@@ -125,7 +155,8 @@ function drawLabels(app, s, l, trace, paper) {
   for (let number = first; number < last; number += 1) {
     const row = part.rows[number];
     if (row.finest <= level || row.location < 0) continue;
-    const place = {y: rowTop(l, state.scroll, part, number) + 1, h: part.high - 2, left: l.left, width: l.width, ...window};
+    const whole = {y: rowTop(l, state.scroll, part, number) + 1, h: part.high - 2, left: l.left, width: l.width, ...window};
+    const place = of.curves ? callsPart(whole) : whole;
     const pieces = covering((at, n) => (at === level ? of.tiles.callsOf(row.key, at, n) : undefined), window.begin, window.end, level, level);
     labelCalls(s, pieces, place, (region) => of.regions.name(region), ink);
   }

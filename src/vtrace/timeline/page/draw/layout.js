@@ -28,19 +28,29 @@ export function layout(state, traces, width, height, wanted) {
   const pane = state.row ? Math.min(Math.round(height * 0.34), 260, GAP + wanted) : 0;
   const bottom = Math.max(AXIS + 20, height - pane);
   const room = (bottom - AXIS) / traces.length - (traces.length > 1 ? GAP : 0);
-  const open = new Set(state.open);
   const parts = [];
   let begin = 0;
   for (const [number, trace] of traces.entries()) {
     if (traces.length > 1) begin += GAP;
-    const all = rowsOf(trace.rows, trace.finest, state.fold, open, number);
-    const rows = state.zoom <= 1 ? fitted(all, Math.max(1, Math.floor(room))) : all;
+    const rows = shownRows(state, trace, number, state.zoom <= 1 ? Math.max(1, Math.floor(room)) : Infinity);
     const high = rowHeight(rows.length, room, state.zoom);
     parts.push({rows, begin, high, top: AXIS, height: rows.length * high});
     begin += rows.length * high;
   }
   const low = pane ? Math.min(bottom, AXIS + begin + 8) : bottom; // few rows: the pane begins below them
   return {width: width - left, left, top: AXIS, bottom: low, height, parts, most: Math.max(0, begin - (low - AXIS))};
+}
+
+/** The rows of each trace that were asked for last: a frame asks several times. @type {WeakMap<object, {key: string, rows: Row[]}>} */
+const kept = new WeakMap();
+
+/** @param {import('../model/store.js').State} state @param {any} trace @param {number} number @param {number} most */
+function shownRows(state, trace, number, most) {
+  const key = `${state.fold} ${state.open} ${number} ${most}`, known = kept.get(trace.rows);
+  if (known?.key === key) return known.rows;
+  const rows = fitted(rowsOf(trace.rows, trace.finest, state.fold, new Set(state.open), number), most);
+  kept.set(trace.rows, {key, rows});
+  return rows;
 }
 
 /** The y of a row. @param {Layout} l @param {number} scroll @param {Part} part @param {number} row */

@@ -2,6 +2,7 @@
 // What connects rows: messages as lines or bundles, collective operations as bands; markers and losses.
 
 import {bytes} from '../model/time.js';
+import {isFirst} from '../model/rare.js';
 import {middle, rowTop} from './layout.js';
 
 /** @typedef {import('./surface.js').Surface} Surface */
@@ -74,24 +75,26 @@ export function drawCollectives(s, v, table) {
   }
 }
 
-/** Markers on the axis and losses in rows: each at least a pixel. @param {Surface} s @param {View} v @param {Table} table */
+/** Markers and losses in rows, each at least a pixel, and of those of a kind that begin at one pixel of a row the first. @param {Surface} s @param {View} v @param {Table} table */
 export function drawMarks(s, v, table) {
-  const c = table.columns, part = v.l.parts[v.trace];
+  const c = table.columns, part = v.l.parts[v.trace], seen = new Set();
   for (let at = 0; at < c.lost_begin.length; at += 1) {
     const row = v.rowOf.get(c.lost_location[at]);
     if (row === undefined) continue;
     const y = rowTop(v.l, v.scroll, part, row);
     const x0 = Math.max(v.l.left, v.x(c.lost_begin[at])), x1 = Math.min(v.l.left + v.l.width, v.x(c.lost_end[at]));
     if (x1 < v.l.left || x0 > v.l.left + v.l.width) continue;
+    if (x1 - x0 < 1 && !isFirst(seen, row, x0, 0)) continue;
     hatched(s, x0, y, Math.max(1, x1 - x0), part.high, v.paper);
   }
   for (let at = 0; at < c.time.length; at += 1) {
     const x = v.x(c.time[at]);
     if (x < v.l.left || x > v.l.left + v.l.width) continue;
-    const row = v.rowOf.get(c.location[at]);
+    const row = v.rowOf.get(c.location[at]), error = table.notes.severities[at] === 'HIGH';
+    if (!isFirst(seen, row ?? -1, x, error ? 2 : 1)) continue;
     const y0 = row === undefined ? v.l.top : rowTop(v.l, v.scroll, part, row);
-    s.line(x, y0, x, row === undefined ? v.l.bottom : y0 + part.high, v.paper.pick, 1.5, 0.9);
-    s.veil(x - 3, y0, 7, 4, v.paper.pick, 1);
+    s.line(x, y0, x, row === undefined ? v.l.bottom : y0 + part.high, error ? v.paper.outlier : v.paper.pick, 1.5, 0.9);
+    s.veil(x - 3, y0, 7, error ? 7 : 4, error ? v.paper.outlier : v.paper.pick, 1);
   }
 }
 

@@ -53,24 +53,22 @@ export function drawTile(s, paint, part, row) {
     first, last, wide: wide * scale, zero: row.left + (base * wide - row.begin) * scale,
     low: row.left + (part.from - row.begin) * scale, high: row.left + (part.to - row.begin) * scale,
   };
-  if (row.h < STACKED && place.wide > 0.6) thinTile(s, paint, part.tile, place, row);
+  if (row.h < STACKED && place.wide > 0.6) s.strip({...place, y: row.y, h: row.h, colours: thinColours(paint, part.tile)});
   else thickTile(s, paint, part.tile, place, row);
 }
 
 /** @typedef {{first: number, last: number, wide: number, zero: number, low: number, high: number}} Place bins, and px */
 
-/** Bins of a thin row: equal neighbours are one rectangle. @param {import('./surface.js').Surface} s
- * @param {Paint} paint @param {Tile} tile @param {Place} place @param {{y: number, h: number}} row */
-function thinTile(s, paint, tile, place, row) {
-  const {first, last, wide, zero, low, high} = place;
-  let run = first, colour = -1;
-  for (let bin = first; bin <= last; bin += 1) {
-    const next = bin < last ? thinColour(paint, tile, bin) : -2;
-    if (next === colour) continue;
-    const x0 = Math.max(low, zero + run * wide);
-    if (colour >= 0) s.fill(x0, row.y, Math.min(high, zero + bin * wide) - x0, row.h, colour);
-    [run, colour] = [bin, next];
-  }
+/** The colours of all bins, kept for later frames. @type {WeakMap<Tile, {paint: Paint, colours: Int32Array}>} */
+const thin = new WeakMap();
+
+/** @param {Paint} paint @param {Tile} tile */
+function thinColours(paint, tile) {
+  const known = thin.get(tile);
+  if (known?.paint === paint) return known.colours;
+  const colours = Int32Array.from({length: BINS}, (_, bin) => thinColour(paint, tile, bin));
+  thin.set(tile, {paint, colours});
+  return colours;
 }
 
 /** The colour of the class with the most time in a bin, paler where much of it is outside of calls; -1: no call.

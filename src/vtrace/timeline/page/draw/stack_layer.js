@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The pane of the selected row: its call stack over time, and its counters.
 
+import {shown} from '../model/curves.js';
 import {needsLight} from '../model/colours.js';
 import {STACK_ROW} from './layout.js';
 import {callColour} from './rows_layer.js';
@@ -91,9 +92,3 @@ export function drawCounters(s, table, pane, paper) {
     s.text(`${shown(low)} to ${shown(high)} ${one.unit}`, 6, y + 27, paper.faint, pane.left - 12, 10);
   });
 }
-
-/** @param {number} value */
-function shown(value) {
-  return Number(value.toPrecision(4)).toLocaleString('en-US');
-}
-

@@ -4,11 +4,15 @@
 
 import {css} from '../model/colours.js';
 
+/** @typedef {{y: number, h: number, zero: number, wide: number, first: number, last: number, low: number, high: number, colours: Int32Array}} Strip
+ *   the colours from first on, before last: each is wide px, the first of all begins at zero; drawn from low to high;
+ *   colours below 0 are left out */
 /**
  * @typedef {object} Surface
  * @property {number} width
  * @property {number} height
  * @property {(x: number, y: number, w: number, h: number, colour: number) => void} fill opaque, at least a pixel
+ * @property {(strip: Strip) => void} strip rectangles of one width side by side
  * @property {() => void} flush ends the pixels: what follows is drawn above them
  * @property {(x0: number, y0: number, x1: number, y1: number, colour: number, width?: number, alpha?: number) => void} line
  * @property {(x: number, y: number, w: number, h: number, colour: number, alpha: number) => void} veil
@@ -16,6 +20,8 @@ import {css} from '../model/colours.js';
  * @property {(points: number[], colour: number) => void} curve x, y, x, y ...
  * @property {(text: string, x: number, y: number, colour: number, room?: number, size?: number) => void} text
  */
+
+const WIDTHS = 5000;
 
 /** A canvas of the screen. @implements {Surface} */
 export class CanvasSurface {
@@ -25,6 +31,8 @@ export class CanvasSurface {
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d', {alpha: true}));
     this.scale = 1;
     this.width = this.height = 0;
+    /** @type {Map<string, number>} */
+    this.widths = new Map();
     this.image = new ImageData(1, 1);
     this.pixels = new Uint32Array(this.image.data.buffer);
   }
@@ -47,8 +55,26 @@ export class CanvasSurface {
     const {width, height} = this.image, s = this.scale;
     const x0 = Math.max(0, Math.round(x * s)), x1 = Math.min(width, Math.max(x0 + 1, Math.round((x + w) * s)));
     const y0 = Math.max(0, Math.round(y * s)), y1 = Math.min(height, Math.max(y0 + 1, Math.round((y + h) * s)));
-    const value = pixel(colour);
-    for (let line = y0; line < y1; line += 1) this.pixels.fill(value, line * width + x0, line * width + x1);
+    const value = pixel(colour), {pixels} = this, wide = x1 - x0;
+    for (let line = y0; line < y1; line += 1) {
+      const first = line * width + x0;
+      if (wide > 12) pixels.fill(value, first, first + wide);
+      else for (let at = first; at < first + wide; at += 1) pixels[at] = value; // a call of fill costs more
+    }
+  }
+
+  /** Of rectangles that share a pixel the one in its middle. @type {Surface['strip']} */
+  strip({y, h, zero, wide, first, last, low, high, colours}) {
+    const {width, height} = this.image, s = this.scale, {pixels} = this;
+    const x0 = Math.max(0, Math.round(low * s)), x1 = Math.min(width, Math.round(high * s));
+    const y0 = Math.max(0, Math.round(y * s)), y1 = Math.min(height, Math.max(y0 + 1, Math.round((y + h) * s)));
+    const step = 1 / (wide * s);
+    for (let x = x0; x < x1; x += 1) {
+      const colour = colours[Math.max(first, Math.min(last - 1, Math.floor((x + 0.5 - zero * s) * step)))];
+      if (colour < 0) continue;
+      const value = pixel(colour);
+      for (let line = y0; line < y1; line += 1) pixels[line * width + x] = value;
+    }
   }
 
   flush() {
@@ -105,11 +131,21 @@ export class CanvasSurface {
     c.stroke();
   }
 
+  /** The width of a text; names come again in each frame. @param {string} text @param {number} size */
+  widthOf(text, size) {
+    const key = `${size} ${text}`, known = this.widths.get(key);
+    if (known !== undefined) return known;
+    if (this.widths.size > WIDTHS) this.widths.clear();
+    const {width} = this.context.measureText(text);
+    this.widths.set(key, width);
+    return width;
+  }
+
   /** @type {Surface['text']} */
   text(text, x, y, colour, room = Infinity, size = 11) {
     const c = this.context;
     c.font = `${size}px system-ui, sans-serif`;
-    const shown = fitting(text, room, (part) => c.measureText(part).width);
+    const shown = fitting(text, room, (part) => this.widthOf(part, size));
     c.fillStyle = css(colour);
     if (shown) c.fillText(shown, x, y);
   }
@@ -134,6 +170,14 @@ export class SvgSurface {
     }
     this.flush();
     this.last = {x, y, w, h, colour};
+  }
+
+  /** @type {Surface['strip']} */
+  strip({y, h, zero, wide, first, last, low, high, colours}) {
+    for (let at = first; at < last; at += 1) {
+      const x = Math.max(low, zero + at * wide), end = Math.min(high, zero + (at + 1) * wide);
+      if (colours[at] >= 0 && end > x) this.fill(x, y, end - x, h, colours[at]);
+    }
   }
 
   flush() {

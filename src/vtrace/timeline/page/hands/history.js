@@ -5,6 +5,8 @@ import {INITIAL, STEPS, same} from '../model/store.js';
 import {clamped} from '../model/window.js';
 
 const PAUSE = 600;
+/** ms after the last change until the address has it: browsers take milliseconds for that. */
+const WRITE = 150;
 
 /**
  * @param {import('../app.js').App} app @param {(state: import('../model/store.js').State) => string} fragment
@@ -13,18 +15,22 @@ const PAUSE = 600;
 export function installHistory(app, fragment, values) {
   const {store} = app;
   const whole = {begin: store.state.begin, end: store.state.end, row: store.state.row};
-  let last = 0, restoring = false;
+  let last = 0, restoring = false, timer = 0;
   history.replaceState(null, '', fragment(store.state));
   store.subscribe((state, before) => {
     if (restoring) return;
     const isStep = STEPS.some((key) => !same(state[key], before[key]));
     const now = performance.now();
-    if (isStep && now - last > PAUSE) history.pushState(null, '', fragment(state));
-    else history.replaceState(null, '', fragment(state));
+    clearTimeout(timer);
+    if (isStep && now - last > PAUSE) {
+      history.replaceState(null, '', fragment(before));
+      history.pushState(null, '', fragment(state));
+    } else timer = window.setTimeout(() => history.replaceState(null, '', fragment(store.state)), WRITE);
     if (isStep) last = now;
   });
   window.addEventListener('popstate', () => {
     restoring = true;
+    clearTimeout(timer);
     const found = {...INITIAL, ...whole, ...values(location.hash)};
     store.set({...found, ...clamped(found, app.length)});
     restoring = false;

@@ -31,6 +31,7 @@ const KEYS = [
     app.store.set({fold: fold === 'thread' ? 'process' : fold === 'process' ? 'node' : 'thread', scroll: 0});
   }],
   [['o'], 'fold or unfold the process of the selected row', (app) => app.foldProcess()],
+  [['v'], 'next counter below rows', (app) => app.nextCurve()],
   [['p'], 'next panel', (app) => app.nextPanel()],
   [['/'], 'search a region', () => byId('search').focus()],
   [['Escape'], 'clear the selection, then the search', (app) => app.clear()],

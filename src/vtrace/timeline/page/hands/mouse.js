@@ -2,11 +2,11 @@
 // The mouse: wheel scrolls, Ctrl and wheel zooms, drag selects, a click chooses a call, a double click zooms in.
 
 import {paneOf, paneParts, windowOf} from '../draw/chart.js';
-import {AXIS, STACK_ROW, rowAtPoint} from '../draw/layout.js';
+import {AXIS, STACK_ROW, rowAtPoint, rowTop} from '../draw/layout.js';
 import {stackCall} from '../draw/stack_layer.js';
 import {moved, zoomed} from '../model/window.js';
 import {byId} from '../panels/dom.js';
-import {chooseAt} from '../walk.js';
+import {chooseAt, chooseRare} from '../walk.js';
 
 const DRAG = 4;
 
@@ -94,6 +94,8 @@ async function click(app, at) {
   const window = windowOf(app, row.trace);
   const time = Math.floor(window.begin + ((at.x - l.left) / l.width) * (window.end - window.begin));
   app.store.set({row: `${row.trace}:${row.key}`, selection: null});
+  const part = l.parts[row.trace], below = at.y - rowTop(l, state.scroll, part, part.rows.indexOf(row));
+  if ((part.high < 14 || below < 8) && await chooseRare(app, row, time, (2 * (window.end - window.begin)) / l.width)) return;
   if (row.location < 0) return;
   await chooseAt(app, row.trace, row.location, time);
 }

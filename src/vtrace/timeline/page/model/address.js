@@ -22,6 +22,8 @@ const WORDS = {
   collectives: ['collectives', bit, (text) => text === '1'],
   counters: ['counters', bit, (text) => text === '1'],
   samples: ['samples', bit, (text) => text === '1'],
+  rare: ['rare', String, (text) => oneOf(text, ['auto', 'all', 'none'])],
+  curve: ['curve', String, String],
   smallest: ['smallest', String, whole],
   tag: ['tag', String, (text) => matched(text, /^-?\d+$/)],
   comm: ['comm', String, whole],

@@ -42,6 +42,6 @@ export function needsLight(colour) {
 
 /** The colours of the page itself. */
 export const PAPER = {
-  light: {back: 0xffffff, idle: 0xf1f1ee, line: 0xdcdcd8, text: 0x202124, faint: 0x6a6d70, mark: 0x000000, other: 0xd9d9d6, pick: 0xc00060},
-  dark: {back: 0x16181c, idle: 0x22252a, line: 0x3a3e44, text: 0xe6e6e6, faint: 0x9a9ea4, mark: 0xffffff, other: 0x3a3e44, pick: 0xff5fa8},
+  light: {back: 0xffffff, idle: 0xf1f1ee, line: 0xdcdcd8, text: 0x202124, faint: 0x6a6d70, mark: 0x000000, other: 0xd9d9d6, pick: 0xc00060, outlier: 0xe00000, wait: 0x6a00c8},
+  dark: {back: 0x16181c, idle: 0x22252a, line: 0x3a3e44, text: 0xe6e6e6, faint: 0x9a9ea4, mark: 0xffffff, other: 0x3a3e44, pick: 0xff5fa8, outlier: 0xff4040, wait: 0xb98cff},
 };

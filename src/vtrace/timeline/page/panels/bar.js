@@ -4,6 +4,7 @@
 import {exportPicture} from './export.js';
 import {button, byId, element, fill} from './dom.js';
 import {showKeys} from '../hands/keys.js';
+import {shown} from '../model/curves.js';
 import {options} from '../model/choice.js';
 import {bytes, count, duration} from '../model/time.js';
 
@@ -21,12 +22,17 @@ export function installBar(app) {
   });
   const fold = choice('rows', 'Rows', [['thread', 'threads'], ['process', 'processes'], ['node', 'nodes']], state.fold, (value) => store.set({fold: /** @type {any} */ (value), scroll: 0}));
   const colour = choice('colour', 'Colour', [['class', 'class'], ['region', 'region'], ['heat', 'duration']], state.colour, (value) => store.set({colour: /** @type {any} */ (value)}));
+  const rare = choice('rare', 'Marks', [['auto', 'auto'], ['all', 'all'], ['none', 'none']], state.rare, (value) => store.set({rare: /** @type {any} */ (value)}));
+  rare.title = 'Outliers: calls of at least 10 times the mean of their region; waits of MPI of at least a thousandth of the trace';
+  const counters = [...new Set(traces.flatMap((one) => one.meta.counters.map((/** @type {any} */ each) => each.name)))];
+  const curve = choice('curve', 'Counter', [['', 'none'], ...counters.map((name) => /** @type {[string, string]} */ ([name, name]))], state.curve, (value) => store.set({curve: value}));
+  curve.title = 'A counter below all rows (v: the next one)';
   const sampled = traces.some((one) => one.meta.samples);
   const toggles = /** @type {const} */ (['messages', 'collectives', 'counters', 'samples']).filter((name) => sampled || name !== 'samples').map((name) => {
     const box = element('input', {type: 'checkbox', checked: state[name], onchange: () => store.set({[name]: box.checked}), 'data-state': name});
     return element('label', {}, box, name);
   });
-  fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, colour, ...toggles,
+  fill(byId('bar'), element('h1', {title: about(traces[0].meta)}, traces.map((one) => one.meta.title).join(' / ')), search, fold, colour, rare, counters.length > 0 && curve, ...toggles,
     filters(app), ...(traces.length > 1 ? [alignment(app)] : []),
     button('Whole', () => app.show({begin: 0, end: app.length}), {title: 'Show the whole trace (0)'}),
     button('Command', () => copyCommand(app), {title: 'Copy the command that shows this window'}),
@@ -36,7 +42,7 @@ export function installBar(app) {
     const swatch = element('i', {});
     swatch.style.background = one.colour;
     return element('span', {}, swatch, one.name);
-  }), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'));
+  }), key('none', 'no call'), sampled && key('sampled', 'samples, no call'), key('lost', 'not recorded'), key('pick', 'marker, found'), key('outlier', 'outlier, error'), key('wait', 'wait'));
   const status = () => {
     const place = app.hover && app.placeText(app.hover);
     if (place) return void fill(byId('status'), place);
@@ -44,6 +50,8 @@ export function installBar(app) {
     const parts = [`window ${duration(end - begin)} from ${duration(begin, 6)}`];
     if (selection) parts.push(`selected ${duration(selection.end - selection.begin)}`);
     for (const one of traces) if (store.state.messages && one.messages) parts.push(`${count(one.messages.notes.messages)} messages, ${bytes(one.messages.notes.bytes)}`);
+    for (const one of traces) if (one.curves) parts.push(scaleText(one.curves));
+    parts.push(...traces.flatMap((one) => [...(one.curveLines ?? []), ...(one.rareLines ?? [])]));
     fill(byId('status'), parts.join(' \u00b7 '));
     return undefined;
   };
@@ -52,8 +60,16 @@ export function installBar(app) {
     if (document.activeElement !== search) search.value = now.search;
     fold.querySelector('select').value = now.fold;
     colour.querySelector('select').value = now.colour;
+    rare.querySelector('select').value = now.rare;
+    curve.querySelector('select').value = now.curve;
     for (const label of toggles) label.firstChild.checked = /** @type {any} */ (now)[label.firstChild.dataset.state];
   });
+}
+
+/** @param {import('../model/curves.js').Curves} curves */
+function scaleText(curves) {
+  const {least, most} = curves.scale;
+  return least <= most ? `${curves.name}: ${shown(least)} to ${shown(most)} ${curves.unit}` : `${curves.name}: no values here`;
 }
 
 /** @param {string} kind @param {string} text */

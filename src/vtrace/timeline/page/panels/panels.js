@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tabs beside the chart. A panel is about the selection, else the window; its data is asked for when it is shown.
 
+import {compare} from './compare.js';
 import {chosen} from '../model/choice.js';
 import {same} from '../model/store.js';
 import {duration} from '../model/time.js';
@@ -20,7 +21,7 @@ import {collectives, files, findings, profile} from './tables.js';
 const PANELS = {
   call: ['Call', null], profile: ['Profile', profile], flame: ['Flame', flame], matrix: ['Messages', matrix],
   collectives: ['Collectives', collectives], files: ['Files', files], histogram: ['Search', null], ranks: ['Ranks', ranks],
-  findings: ['Findings', findings],
+  findings: ['Findings', findings], compare: ['Compare', null],
 };
 const PAUSE = 250;
 const FOLLOWED = /** @type {const} */ (['begin', 'end', 'selection', 'fold']);
@@ -29,7 +30,8 @@ const FOLLOWED = /** @type {const} */ (['begin', 'end', 'selection', 'fold']);
 export function installPanels(app) {
   const {store} = app;
   let timer = 0;
-  const tabs = Object.entries(PANELS).map(([name, [text]]) => button(text, () => store.set({panel: name}), {role: 'tab', 'data-panel': name}));
+  const shown = Object.entries(PANELS).filter(([name]) => name !== 'compare' || app.traces.length > 1);
+  const tabs = shown.map(([name, [text]]) => button(text, () => store.set({panel: name}), {role: 'tab', 'data-panel': name}));
   fill(byId('tabs'), ...tabs);
   const soon = () => {
     clearTimeout(timer);
@@ -47,7 +49,7 @@ export function installPanels(app) {
     if (store.state.panel === 'histogram' || store.state.selection) soon();
   });
   app.nextPanel = () => {
-    const names = Object.keys(PANELS);
+    const names = shown.map(([name]) => name);
     store.set({panel: names[(names.indexOf(store.state.panel) + 1) % names.length]});
   };
   mark();
@@ -81,10 +83,23 @@ function facts(app) {
 }
 
 /** @param {App} app */
+async function showDifferences(app) {
+  const {state} = app.store, panel = byId('panel');
+  panel.classList.add('waits');
+  const parts = app.traces.map((trace, number) => chosen(state, app.layout.parts[number]?.rows ?? [], number, trace.meta.duration));
+  const words = Object.fromEntries(parts.flatMap((part, number) => Object.entries(part).map(([name, value]) => [`${name}${number}`, value])));
+  const found = await app.client.table('compare', words, 'compare');
+  if (!found || app.store.state.panel !== 'compare') return;
+  panel.classList.remove('waits');
+  fill(panel, element('p', {className: 'hint'}, `${state.selection ? 'selection' : 'window'}: ${parts.map((part) => duration(part.to - part.from)).join(' and ')}`), compare(app, found));
+}
+
+/** @param {App} app */
 async function show(app) {
   const {state} = app.store, panel = byId('panel'), make = PANELS[state.panel]?.[1];
   if (state.panel === 'call') return void fill(panel, facts(app));
   if (state.panel === 'histogram') return void fill(panel, ...app.traces.map((_, trace) => histogram(app, trace)));
+  if (state.panel === 'compare') return showDifferences(app);
   if (!make) return;
   panel.classList.add('waits');
   const parts = await Promise.all(app.traces.map(async (trace, number) => {

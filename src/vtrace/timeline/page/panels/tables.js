@@ -67,7 +67,7 @@ export function fromSamples(found) {
 }
 
 /** @param {string} name @param {string} [colour] */
-function named(name, colour) {
+export function named(name, colour) {
   const swatch = element('i', {className: 'swatch'});
   if (colour) swatch.style.background = colour;
   return element('span', {title: name}, swatch, name);

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A counter of all rows over time.
+
+/**
+ * Lowest, mean and highest value by row and column of a window, as the server sends them; NaN: no value so far.
+ * @typedef {object} Curves
+ * @property {Map<string, number>} index number of each row by its key
+ * @property {ArrayLike<number>} low
+ * @property {ArrayLike<number>} mean
+ * @property {ArrayLike<number>} high
+ * @property {number} bins
+ * @property {number} begin ns
+ * @property {number} end
+ * @property {string} name
+ * @property {string} unit
+ * @property {{least: number, most: number}} scale of all rows
+ */
+
+/** The lowest and the highest value of all rows: all curves have one scale.
+ * @param {ArrayLike<number>} low @param {ArrayLike<number>} high */
+export function scaleOf(low, high) {
+  let least = Infinity, most = -Infinity;
+  for (let at = 0; at < low.length; at += 1) {
+    if (low[at] < least) least = low[at];
+    if (high[at] > most) most = high[at];
+  }
+  return {least, most};
+}
+
+/** The values of a row at a time. @param {Curves | undefined} curves @param {string} key @param {number} time
+ * @returns {{low: number, mean: number, high: number} | undefined} undefined: there are none */
+export function valueAt(curves, key, time) {
+  const row = curves?.index.get(key);
+  if (!curves || row === undefined || time < curves.begin || time >= curves.end) return undefined;
+  const at = row * curves.bins + Math.floor(((time - curves.begin) / (curves.end - curves.begin)) * curves.bins);
+  return Number.isNaN(curves.mean[at]) ? undefined : {low: curves.low[at], mean: curves.mean[at], high: curves.high[at]};
+}
+
+/** The values at a time as text. @param {Curves | undefined} curves @param {string} key @param {number} time */
+export function valueText(curves, key, time) {
+  const found = valueAt(curves, key, time);
+  if (!curves || !found) return '';
+  const range = found.low < found.high ? ` (${shown(found.low)} to ${shown(found.high)})` : '';
+  return `, ${curves.name} ${shown(found.mean)}${range}${curves.unit && ` ${curves.unit}`}`;
+}
+
+/** A value with at most 9 digits. @param {number} value */
+export function shown(value) {
+  return Number(value.toPrecision(9)).toLocaleString('en-US', {maximumFractionDigits: 9});
+}

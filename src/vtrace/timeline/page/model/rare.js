@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rare calls of rows, such as outliers: they keep a mark at any zoom.
+
+export const OUTLIER = 0, WAIT = 1;
+
+/**
+ * The rare calls of rows, as the server sends them, ascending by row and time.
+ * @typedef {object} Rare
+ * @property {Map<string, number>} index number of each row by its key
+ * @property {Record<string, ArrayLike<number>>} columns row, kind, location, begin, end, depth, region, size
+ */
+
+/** The first mark of a row, and that behind its last one. @param {Rare} rare @param {string} key */
+export function ofRow(rare, key) {
+  const number = rare.index.get(key), {row} = rare.columns;
+  if (number === undefined) return {first: 0, last: 0};
+  return {first: firstOf(row, number), last: firstOf(row, number + 1)};
+}
+
+/** @param {ArrayLike<number>} sorted @param {number} value */
+function firstOf(sorted, value) {
+  let low = 0, high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The rare call of a row around a time, or that begins at most slack ns away: of several the one of the largest size,
+ * outliers first; -1: none. @param {Rare | undefined} rare @param {string} key @param {number} time @param {number} slack */
+export function rareAt(rare, key, time, slack) {
+  if (!rare) return -1;
+  const {first, last} = ofRow(rare, key), {begin, end, kind, size} = rare.columns;
+  let best = -1;
+  for (let at = first; at < last; at += 1) {
+    if (begin[at] - slack > time || Math.max(begin[at] + slack, end[at]) < time) continue;
+    if (best < 0 || kind[at] < kind[best] || (kind[at] === kind[best] && size[at] > size[best])) best = at;
+  }
+  return best;
+}
+
+/** Whether something is the first of its kind on a pixel: `seen` keeps what came before.
+ * @param {Set<number>} seen @param {number} row @param {number} x @param {number} kind below 4 */
+export function isFirst(seen, row, x, kind) {
+  const key = ((row + 1) * 65536 + Math.round(x)) * 4 + kind;
+  if (seen.has(key)) return false;
+  seen.add(key);
+  return true;
+}

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace view with damaged or foreign tiles, without a place for them, with two pages; browsers that go away."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import pytest
+
+from support.synthetic_runs import uneven, viewed
+from support.synthetic_runs.viewed import served
+from support.users.browser import Browser, browser
+from support.users.page_site import PageTable, decoded
+from support.users.viewer import Viewer
+from vtrace.io import sidecar
+from vtrace.io.tile_file import DATA
+
+HEAD = 40
+"""Bytes at the begin of tiles.data: its magic number, and the identity of the archive."""
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    return viewed.write(tmp_path / "odd.trace").parent
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture
+def page(window: Browser) -> Browser:
+    """The browser without the page of the test before, which complains that its server has ended."""
+    window.open("about:blank")
+    window.complaints()
+    return window
+
+
+def table(address: str, name: str, **words: object) -> PageTable:
+    query = "&".join(f"{key}={value}" for key, value in ({"trace": 0} | words).items())
+    with urlopen(f"{address}data/1/{name}?{query}", timeout=60) as answer:
+        return decoded(answer.read())
+
+
+def whole(address: str) -> PageTable:
+    """The tiles of both rows at the level of the whole trace."""
+    with urlopen(f"{address}data/1/traces", timeout=60) as answer:
+        (about,) = json.loads(answer.read())
+    return table(address, "tiles", rows="l0,l1", level=about["top"], number=0)
+
+
+def said(process: subprocess.Popen[str]) -> list[str]:
+    """The lines on standard error of a server, which ends."""
+    process.terminate()
+    return process.communicate(timeout=60)[1].splitlines()
+
+
+def spoilt(folder: Path, how: str, other: Path) -> None:
+    """Damages the files of tiles."""
+    for path in [folder / DATA] if "data" in how else sorted(folder.glob("tiles*")):
+        data = bytearray(path.read_bytes())
+        if "cut" in how:
+            del data[len(data) // 2 :]
+        elif "random" in how:
+            begin = HEAD if "behind" in how else 0
+            data[begin:] = random.Random(1).randbytes(len(data) - begin)
+        elif "empty" in how:
+            data.clear()
+        else:
+            data = bytearray((other / sidecar.FOLDER / path.name).read_bytes())
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "how", ["cut", "random", "empty", "foreign", "cut data", "random data", "random data behind the head", "empty data"]
+)
+def test_damaged_tiles(archive: Path, tmp_path: Path, how: str) -> None:
+    """They are made anew, after one line, and the page gets the same numbers as before."""
+    other = tmp_path / "other.trace"
+    uneven.write(other, 2, 30)
+    for each in (other, archive):
+        with served(tmp_path, each) as (address, process):
+            right = whole(address)
+            said(process)
+    spoilt(archive / sidecar.FOLDER, how, other)
+    for times in (1, 0):
+        with served(tmp_path, archive) as (address, process):
+            for _ in range(2):
+                assert whole(address) == right
+            lines = said(process)
+        assert sum("made anew" in line for line in lines) == times, lines
+        assert not any("Traceback" in line for line in lines)
+
+
+@pytest.mark.parametrize("cache_too", [False, True])
+def test_no_place_for_tiles(archive: Path, tmp_path: Path, page: Browser, cache_too: bool) -> None:
+    """The tiles go to the user's cache; without a place for them there is one line, and no page."""
+    shutil.rmtree(archive / sidecar.FOLDER, ignore_errors=True)
+    (archive / sidecar.FOLDER).write_text("a file where the folder would be")
+    cache = tmp_path / "cache"
+    if cache_too:
+        cache.write_text("a file where the folder would be")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        with served(tmp_path, archive) as (address, process):
+            if not cache_too:
+                assert Viewer(page, address).window == (0, viewed.LENGTH)
+                assert page.complaints() == []
+            else:
+                assert (address, process.wait(60)) == ("", 1)
+            lines = said(process)
+    assert sum("cannot be written" in line for line in lines) == 1, lines
+    assert not any("Traceback" in line for line in lines)
+    assert len([*tmp_path.glob(f"cache/vtrace/*/{sidecar.FOLDER}/{DATA}")]) == (0 if cache_too else 1)
+
+
+def test_two_pages(archive: Path, tmp_path: Path, page: Browser) -> None:
+    """Two pages of one server at once: each keeps its own view, and gets the same answers."""
+    with served(tmp_path, archive) as (address, process):
+        first = Viewer(page, address + "#w=100000-120000")
+        line = first.pixels(60)
+        page.driver.switch_to.new_window("tab")
+        second = Viewer(page, address + "#w=600000-700000&row=0:l1")
+        second.click(second.x(650_000), 40)
+        assert second.facts()["region"] == "MPI_Allreduce"
+        one, two = page.driver.window_handles
+        page.driver.switch_to.window(one)
+        assert (first.window, first.pixels(60)) == ((100_000, 120_000), line)
+        first.key("w")
+        page.driver.switch_to.window(two)
+        assert second.window == (600_000, 700_000)
+        page.driver.close()  # this page goes away; the other one goes on
+        page.driver.switch_to.window(one)
+        first.click(first.x(106_500), 24 + 45)
+        assert first.facts()["region"] == "MPI_Recv"
+        assert page.complaints() == []
+        assert not any("Traceback" in line for line in said(process))
+
+
+def test_browsers_that_go_away(archive: Path, tmp_path: Path) -> None:
+    """Connections that end in the middle of a request, before the answer, or that never ask: others get answers."""
+    with served(tmp_path, archive) as (address, process):
+        right, parts = whole(address), urlsplit(address)
+        place = parts.hostname, parts.port
+        words = {"rows": "l0,l1", "lines": 100, "smallest": 0, "comm": -1, "from": 0, "to": 10**6}
+        query = "&".join(f"{key}={value}" for key, value in words.items())
+        ask = f"GET {parts.path}data/1/messages?trace=0&{query} HTTP/1.1\r\n"
+        silent = [socket.create_connection(place) for _ in range(20)]
+        for size in (0, 5, len(ask)):
+            for _ in range(10):
+                with socket.create_connection(place) as gone:
+                    gone.sendall(ask[:size].encode())
+        for _ in range(10):
+            gone = socket.create_connection(place)
+            gone.sendall(f"{ask}Host: 127.0.0.1\r\n\r\n".encode())
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # close() resets the connection
+            gone.close()
+        assert whole(address) == right
+        assert len(table(address, "messages", **words).columns["send"]) == 100
+        for each in silent:
+            each.close()
+        lines = said(process)
+        assert process.returncode == 0
+    assert not any("Traceback" in line or "Exception" in line for line in lines)

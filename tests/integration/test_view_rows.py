@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What rows of vtrace view show besides calls, in a real browser: counters."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.readers import archive as reader
+from support.synthetic_runs.viewed import served
+from support.tools import ROOT
+from support.users.browser import Browser, browser
+from support.users.viewer import NAMES, Viewer
+
+TOP, ROW = 24, 30
+MINFLT = 2
+"""The place of ru_minflt in the values of scorep-io."""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+def status(view: Viewer, x: float, y: float) -> str:
+    """What the page says about the place of the mouse."""
+    view.mouse([("mousemove", x, y)])
+    return str(view.run("return document.getElementById('status').innerText"))
+
+
+def test_a_counter(page: Browser, tmp_path: Path) -> None:
+    """The curve of page faults below the calls, at the heights of the values, and the value at the mouse."""
+    with tarfile.open(ROOT / "tests" / "archives" / "scorep-io.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    trace = reader.read(tmp_path / "scorep-io")
+    values = [
+        ((event.time - trace.offset) * 10**9 // trace.resolution, event.attrs["values"][MINFLT])
+        for event in trace.of(0)
+        if event.kind == "Metric"
+    ]
+    with served(tmp_path, tmp_path / "scorep-io") as (address, _):
+        view = Viewer(page, address)
+        choices = view.run("return [...document.querySelectorAll('#curve option')].map((one) => one.value)")
+        for _ in range(choices.index("ru_minflt")):
+            view.key("v")
+        assert "curve=ru_minflt" in view.state
+        low, high = values[0][1], values[-1][1]
+        assert f"ru_minflt: {low:,} to {high:,}" in view.run("return document.getElementById('status').innerText")
+        height, top = ROW - 2, TOP + 1
+        begin, tall = top + height // 2 + 1, height - height // 2 - 1
+        checked = 0
+        for x in range(NAMES + 5, int(view.width) - 5, 40):
+            first, last = (view.window[1] * (x - NAMES + n) / (view.width - NAMES) for n in (-2, 3))
+            near = {value for time, value in values if first <= time <= last}
+            before = [value for time, value in values if time < first]
+            if near - {before[-1] if before else None} or not before:
+                continue  # the value changes there
+            assert f"ru_minflt {before[-1]:,}" in status(view, x, TOP + 5)
+            line = round(begin + tall - 1 - (before[-1] - low) * (tall - 1) / (high - low))
+            assert view.pixels(line)[x - NAMES] == (0x20, 0x21, 0x24), x
+            checked += 1
+        assert checked > 5
+        view.key(*"v" * (len(choices) - choices.index("ru_minflt")))
+        assert "curve" not in view.state
+        assert page.complaints() == []
