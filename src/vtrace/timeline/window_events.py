@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import _otf2
 import numpy as np
 
-from vtrace.analysis.questions.details import known_bytes, number, region_rows
+from vtrace.analysis.questions.details import are, known_bytes, number, region_rows
 from vtrace.analysis.questions.messages import RECEIVES, SENDS
 from vtrace.analysis.questions.metrics import MetricMembers
 from vtrace.analysis.table import Array, Table, joined
@@ -134,7 +134,7 @@ def tables(trace: Source, start: int, found: list[tuple[Array, Array]], skipped:
 
 
 def _of(events: Array, *kinds: str) -> Array:
-    found: Array = events[np.isin(events["kind"], [number(kind) for kind in kinds])]
+    found: Array = events[are(events["kind"], *kinds)]
     return found
 
 
@@ -154,7 +154,7 @@ def _complete_begins(events: Array, calls: Table) -> None:
 def _requested(events: Array) -> None:
     """Sets the begins of nonblocking operations: the times of their requests."""
     started: dict[tuple[int, int], int] = {}
-    rows = np.flatnonzero(np.isin(events["kind"], [number(_REQUEST), number(_COMPLETE)]))
+    rows = np.flatnonzero(are(events["kind"], _REQUEST, _COMPLETE))
     for row in rows.tolist():
         location, words = int(events["location"][row]), events["words"][row]
         if events["kind"][row] == number(_REQUEST):
@@ -166,11 +166,11 @@ def _requested(events: Array) -> None:
 def _messages(trace: Source, events: Array) -> Table:
     found = _of(events, *SENDS, *RECEIVES)
     comm, words = trace.definitions.ids["comms"].rows(found["ref"]), found["words"]
-    immediate = np.isin(found["kind"], [number("MpiIsend"), number("MpiIrecv")])
+    immediate = are(found["kind"], "MpiIsend", "MpiIrecv")
     head = _head(found)
     return Table(
         head | {
-            "sent": np.isin(found["kind"], [number(kind) for kind in SENDS]).astype(np.int64),
+            "sent": are(found["kind"], *SENDS).astype(np.int64),
             "peer": trace.places.locate(comm, words[:, 0], head["location"]), "comm": comm,
             "tag": words[:, 1].astype(np.int64), "bytes": known_bytes(words[:, 2])[0],
             "region": region_rows(found["region"]), "request": np.where(immediate, words[:, 3].astype(np.int64), -1),
