@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Windows of a timeline of 100 locations and 20 M events: pictures from tiles, and the events themselves; the tiles
-with all that belongs to them, and those of 10 000 locations."""
+with all that belongs to them, those of 10 000 locations, and those of vtunify --tiles."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from measure import HERE, Row, at_least, at_most, run
-from unify import unified
+from measure import BIN, ENVIRONMENT, HERE, Row, at_least, at_most, run
+from unify import children_cpu, unified
 
 __all__ = ["measure", "prepare"]
 
@@ -67,6 +67,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     size = sum(file.stat().st_size for file in archive.rglob("*.evt"))
     tiles = sum(file.stat().st_size for file in (archive / "vtrace").glob("tiles*"))
     far, near = zip(*(_look(work, archive) for _ in range(repetitions)), strict=True)
+    added = [_added(work) for _ in range(repetitions)]
     many = _archive(work, "many", 36 * MANY, MANY)
     first = [_built(work, many)[0] for _ in range(repetitions)]
     return [
@@ -75,14 +76,31 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         at_most("memory meanwhile", "MiB", [memory for _, memory in built], 500),
         at_most("window of 2000 px x 100 rows from tiles, CPU, p95", "ms", far, 10),
         at_most("the same of 2000 events a row, CPU, p95", "ms", near, 50),
+        at_most("what --tiles adds to vtunify of these events, CPU", "ns/event", added, 12),
         at_most("tiles of 10 000 ranks of 36 events, CPU", "s", first, 1),
     ]  # fmt: skip
 
 
-def _archive(work: Path, name: str, events: int, ranks: int) -> Path:
+def _recorded(work: Path, name: str, events: int, ranks: int) -> None:
     words = [sys.executable, HERE / "synthetic.py", name, "--ranks", ranks, "--events", events]
     subprocess.run([str(word) for word in words], cwd=work, check=True, capture_output=True)
+
+
+def _archive(work: Path, name: str, events: int, ranks: int) -> Path:
+    _recorded(work, name, events, ranks)
     return unified(work, name)
+
+
+def _added(work: Path) -> float:
+    """ns an event."""
+    _recorded(work, "added", EVENTS, RANKS)
+    cpu = []
+    for options in (["-k"], ["--tiles"]):
+        begin = children_cpu()
+        words = [BIN / "vtunify", "-q", "-j", "2", "--force", "-o", "both", *options, "added"]
+        subprocess.run(words, cwd=work, env=ENVIRONMENT, check=True)
+        cpu.append(children_cpu() - begin)
+    return (cpu[1] - cpu[0]) / EVENTS * 1e9
 
 
 def _built(work: Path, archive: Path) -> tuple[float, float]:

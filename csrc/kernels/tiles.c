@@ -266,7 +266,16 @@ VT_EXPORT int vt_tiles_end(struct vt_pyramid *out, const struct vt_replay *repla
     return p->failed ? VT_READ_NO_MEMORY : VT_READ_OK;
 }
 
-VT_EXPORT void vt_tiles_clear(struct vt_pyramid *out) { out->nbytes = out->ntiles = 0; }
+VT_EXPORT void vt_tiles_drop(struct vt_pyramid *out, uint64_t n)
+{
+    if (!n) return;
+    const uint64_t bytes = out->tiles[n - 1].offset + out->tiles[n - 1].bytes;
+    out->ntiles -= n;
+    out->nbytes -= bytes;
+    memmove(out->tiles, out->tiles + n, out->ntiles * sizeof *out->tiles);
+    memmove(out->bytes, out->bytes + bytes, out->nbytes);
+    for (uint64_t i = 0; i < out->ntiles; i++) out->tiles[i].offset -= bytes;
+}
 
 uint64_t vt_tiles_level(uint64_t events, int64_t *end)
 {
@@ -316,7 +325,7 @@ VT_EXPORT void vt_tiles_begin(struct vt_pyramid *out, uint64_t events, int64_t e
     p->now = 0;
     p->border = INT64_C(1) << out->level;
     p->failed = 0;
-    vt_tiles_clear(out);
+    out->nbytes = out->ntiles = 0;
 }
 
 VT_EXPORT struct vt_pyramid *vt_tiles_new(uint64_t nregions, uint64_t nclasses)

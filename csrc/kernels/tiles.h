@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of the analysis and the timeline: tiles.c sums a location's times, matcher.c finds who waits for whom. This
-   header, mpi_ends.h and matcher.h are the interface for Python (timeline/tiles.py, io/archive/matcher_abi.py); the files
-   ..._structures.c serve their structures.
+/* The kernels of the analysis and the timeline: tiles.c sums a location's times, window_rows.c has the calls of a
+   window, matcher.c finds who waits for whom. This header, window_rows.h, mpi_ends.h and matcher.h are the interface for
+   Python (timeline/tiles.py and window_events.py, io/archive/matcher_abi.py); the files ..._structures.c serve their
+   structures.
 
    The caller owns the batches and replays that a kernel reads, and frees what a kernel makes by the function ..._free of
    its kind. In this folder these rules always hold:
@@ -66,7 +67,7 @@ struct vt_pyramid {
     uint64_t want_overview;
     uint64_t level; /* the finest one, set by vt_tiles_begin */
     uint64_t bins; /* of the finest level */
-    uint8_t *bytes; /* results of this location so far, until vt_tiles_clear */
+    uint8_t *bytes; /* results of this location so far, until vt_tiles_drop */
     struct vt_tile *tiles;
     uint64_t nbytes, ntiles;
     struct vt_bin_sums *overview; /* the bins of the level that a location with no events has, for groups.h */
@@ -86,8 +87,8 @@ VT_EXPORT void vt_tiles_begin(struct vt_pyramid *p, uint64_t events, int64_t end
 VT_EXPORT int vt_tiles_batch(struct vt_pyramid *p, const struct vt_replay *replay, const struct vt_batch *batch);
 /* Ends the location: adds the last spans of the replay, and fills the rest of the pyramid. */
 VT_EXPORT int vt_tiles_end(struct vt_pyramid *p, const struct vt_replay *replay);
-/* Forgets the bytes and tiles so far, which the caller has copied. */
-VT_EXPORT void vt_tiles_clear(struct vt_pyramid *p);
+/* Forgets the first n tiles with their bytes, which the caller has copied. */
+VT_EXPORT void vt_tiles_drop(struct vt_pyramid *p, uint64_t n);
 /* Reads a tile with that many columns: values is [columns][VT_TILE_BINS]. Returns the number of bins, 0 for damage. */
 VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t columns, uint64_t *values);
 /* The finest level of a location with so many events that lasts `end` ns; limits end. */

@@ -2,8 +2,9 @@
 """The tiles of an archive in its folder vtrace/: a table `tiles` (sidecar.py) with a row for each tile, and a file
 tiles.data with the tiles.
 
-tiles.data is: MAGIC; the archive's identity (32 characters); the tiles, each a frame of zstd with a checksum, in the
-order of the table. csrc/kernels/tiles.h describes the bytes of a tile.
+tiles.data is: MAGIC; the archive's identity (32 characters); frames of zstd with checksums. The text of a frame has
+tiles of one row, one behind the other: those that were finished one after the other, up to about FRAME bytes.
+csrc/kernels/tiles.h describes the bytes of a tile.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from vtrace.io.common.arrays import Array
 from vtrace.io.local.heads import open_file
 from vtrace.io.local.schema import Prototypes, Schema, declare, library
 
-TILES = "tiles", 2
+TILES = "tiles", 3
 """Name and version of the table."""
 BUNDLES, BANDS = ("tiles.bundles", 1), ("tiles.bands", 1)
 """Names and versions of the tables of messages (timeline/bundles.py) and collective operations (timeline/bands.py)."""
@@ -41,7 +42,10 @@ first checkpoint of each block (int64, ns)."""
 _OWN: Prototypes = {
     "vt_tiles_unpack": (ctypes.c_uint64, [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p]),
 }
-_PER_LEVEL, _KEPT_BLOCKS = 1 << 40, 512
+_PER_LEVEL, _KEPT_BLOCKS, _KEPT_FRAMES = 1 << 40, 512, 512
+FRAME = 1 << 15
+"""Bytes of tiles from which on the next one begins a frame."""
+Kept = TypeVar("Kept")
 Found = TypeVar("Found")
 _LARGEST = 3 + 256 + 256 * 8 * BINS
 """Bytes of a tile, at most."""
@@ -49,13 +53,15 @@ _LARGEST = 3 + 256 + 256 * 8 * BINS
 
 class TileIndex(NamedTuple):
     """Columns with an item for each tile, ascending by row (of trace.locations), level and number; offset and bytes: of
-    its frame."""
+    its frame; at and size: the place of the tile in the frame's text."""
 
     row: Array
     level: Array
     number: Array
     offset: Array
     bytes: Array
+    at: Array
+    size: Array
 
 
 def write(
@@ -69,13 +75,16 @@ def write(
     """
     path = archive / sidecar.FOLDER / DATA
     part = path.with_name(f"{DATA}.{os.getpid()}")
-    start = len(MAGIC) + len(of)
+    _, first, frame = np.unique(index.offset, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # by the first tile in the index, so that the order does not depend on threads
+    sizes, begins = index.bytes[first], np.empty(len(first), np.uint64)
+    begins[order] = len(MAGIC) + len(of) + np.cumsum(sizes[order], dtype=np.uint64) - sizes[order]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(part, "wb") as file:
             file.write(MAGIC + of.encode())
             scratch.flush()
-            for offset, size in zip(index.offset.tolist(), index.bytes.tolist(), strict=True):
+            for offset, size in zip(index.offset[first][order].tolist(), sizes[order].tolist(), strict=True):
                 file.write(os.pread(scratch.fileno(), size, offset))
         part.rename(path)
     except OSError as error:
@@ -85,9 +94,10 @@ def write(
             part.unlink()
     sidecar.write(archive, *BUNDLES, of, bundles)
     sidecar.write(archive, *BANDS, of, bands)
-    columns = {"row": np.uint32, "level": np.uint8, "number": np.uint32, "bytes": np.uint32}
+    columns = {"row": np.uint32, "level": np.uint8, "number": np.uint32}
+    columns |= dict.fromkeys(("bytes", "at", "size"), np.uint32)
     table = {name: getattr(index, name).astype(kind) for name, kind in columns.items()}
-    table["offset"] = start + np.cumsum(index.bytes, dtype=np.uint64) - index.bytes
+    table["offset"] = begins[frame]
     sidecar.write(
         archive, *TILES, of, sidecar.SidecarTable(table, {"classes": list(classes), "problems": list(problems)})
     )
@@ -103,7 +113,8 @@ class TileFile:
         self.bundles = self.bands = sidecar.SidecarTable({})
         self._keys = index.level * _PER_LEVEL + index.number
         self._times: dict[int, Array] = {}
-        self._blocks: dict[int, tuple[Array, Array]] = {}
+        self._blocks: dict[tuple[int, int], tuple[Array, Array]] = {}
+        self._frames: dict[int, bytes] = {}
         self._lock = Lock()
         self._thread = local()
         self._first = np.searchsorted(index.row, np.arange(int(index.row.max(initial=0)) + 2))
@@ -164,12 +175,23 @@ class TileFile:
         return np.concatenate([np.empty((self._columns, 0), np.uint64), *parts], axis=1)
 
     def _tile(self, tile: int, first: int, stop: int) -> Array:
-        columns = self._read(tile, _LARGEST, lambda text: _columns(text, self._columns))
+        offset = int(self._index.offset[tile])
+        with self._lock:
+            frame = self._frames.get(offset)
+        if frame is None:
+            frame = self._frame(tile, FRAME + _LARGEST)
+            with self._lock:
+                _put(self._frames, offset, frame, _KEPT_FRAMES)
+        columns = self._unpacked(tile, frame, lambda text: _columns(text, self._columns))
         base = int(self._index.number[tile]) * BINS
         return columns[:, max(0, first - base) : max(0, stop - base)]
 
-    def _read(self, place: int, most: int, unpack: Callable[[bytes], Found]) -> Found:
-        """Unpacks a frame, of most bytes at most. Raises FormatError."""
+    def _read(self, place: int, unpack: Callable[[bytes], Found]) -> Found:
+        """Unpacks a frame of checkpoints. Raises FormatError."""
+        return self._unpacked(place, self._frame(place, checkpoints.LARGEST), unpack)
+
+    def _frame(self, place: int, most: int) -> bytes:
+        """The text, of most bytes at most, of the frame of a place of the index. Raises FormatError."""
         import zstandard
 
         if (unpacker := getattr(self._thread, "unpacker", None)) is None:
@@ -177,9 +199,17 @@ class TileFile:
         size, offset = int(self._index.bytes[place]), int(self._index.offset[place])
         found = os.pread(self._data.fileno(), min(size, 2 * most), offset)
         try:
-            return unpack(unpacker.decompress(found, max_output_size=most))
-        except (zstandard.ZstdError, ValueError, IndexError) as error:
-            raise FormatError(f"a tile of {DATA} is damaged", "remove the file: it is made anew") from error
+            text: bytes = unpacker.decompress(found, max_output_size=most)
+        except zstandard.ZstdError as error:
+            raise _damage() from error
+        return text
+
+    def _unpacked(self, place: int, frame: bytes, unpack: Callable[[bytes], Found]) -> Found:
+        at, size = int(self._index.at[place]), int(self._index.size[place])
+        try:
+            return unpack(frame[at : at + size])
+        except (ValueError, IndexError) as error:
+            raise _damage() from error
 
     def _find(self, row: int, level: int, number: int) -> int | None:
         """The place in the index."""
@@ -195,24 +225,33 @@ class TileFile:
             place = self._find(row, BLOCK_TIMES, 0)
             self._times[row] = (
                 np.empty(0, np.int64) if place is None
-                else self._read(place, checkpoints.LARGEST, lambda text: np.frombuffer(text, "<i8"))
+                else self._read(place, lambda text: np.frombuffer(text, "<i8"))
             )  # fmt: skip
         return self._times[row]
 
     def block(self, row: int, number: int) -> tuple[Array, Array]:
         """The checkpoints of a block of a location, and their calls; see checkpoints.unpack. Raises FormatError."""
-        place = self._find(row, BLOCKS, number)
-        if place is None:
-            raise FormatError(f"a block of checkpoints is missing in {DATA}", "remove the file: it is made anew")
         with self._lock:
-            found = self._blocks.get(place)
+            found = self._blocks.get((row, number))
         if found is None:
-            found = self._read(place, checkpoints.LARGEST, checkpoints.unpack)
+            place = self._find(row, BLOCKS, number)
+            if place is None:
+                raise FormatError(f"a block of checkpoints is missing in {DATA}", "remove the file: it is made anew")
+            found = self._read(place, checkpoints.unpack)
             with self._lock:
-                self._blocks[place] = found
-                if len(self._blocks) > _KEPT_BLOCKS:
-                    del self._blocks[next(iter(self._blocks))]
+                _put(self._blocks, (row, number), found, _KEPT_BLOCKS)
         return found
+
+
+def _put(kept: dict[Kept, Found], key: Kept, value: Found, most: int) -> None:
+    """Keeps a value, and forgets the one that was kept first if there are too many."""
+    kept[key] = value
+    if len(kept) > most:
+        del kept[next(iter(kept))]
+
+
+def _damage() -> FormatError:
+    return FormatError(f"a tile of {DATA} is damaged", "remove the file: it is made anew")
 
 
 def _beside(archive: Path, of: str, what: tuple[str, int]) -> sidecar.SidecarTable:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.question import Question
-from vtrace.analysis.questions.collectives import CollectiveEnds, end_columns
+from vtrace.analysis.questions.collectives import CollectiveEnds, Piece, end_columns
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import Batch
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 COLUMNS = ("comm", "location", "op", "root", "begin", "last_begin", "first_end", "end", "locations", "sent", "received")
 MOST = 1_000_000
 """Bands to keep."""
+_TOGETHER = 1 << 16
+"""Operations of ended locations from which on they are joined."""
 _LATE = np.iinfo(np.int64).max
 _FIRST = {"op": _LATE, "root": _LATE, "begin": _LATE, "first_end": _LATE, "last_begin": -_LATE, "end": -_LATE}
 """The values of a row before its first location; 0 for sums."""
@@ -57,38 +59,29 @@ class _Bands:
                 self.columns[name] = np.concatenate([column, np.full(new - room, _FIRST.get(name, 0), np.int64)])
         self.rows = max(self.rows, rows)
 
-    def add(self, ends: dict[str, Array]) -> None:
-        """Adds the operations of a location, in their order."""
-        rows = len(ends["op"])
-        self.grow(rows)
+    def add(self, ends: dict[str, Array], turns: Array) -> None:
+        """Adds operations of locations, each with its turn there."""
+        self.grow(int(turns.max()) + 1)
         for name, source, join in (
             ("op", "op", np.minimum), ("root", "root", np.minimum), ("begin", "begin", np.minimum),
             ("last_begin", "begin", np.maximum), ("first_end", "end", np.minimum), ("end", "end", np.maximum),
             ("sent", "sent", np.add), ("received", "received", np.add),
         ):  # fmt: skip
-            column = self.columns[name][:rows]
-            join(column, ends[source], out=column)
-        self.columns["locations"][:rows] += 1
+            join.at(self.columns[name], turns, ends[source])
+        np.add.at(self.columns["locations"], turns, 1)
 
 
 class _BandPart(CollectiveEnds):
     def __init__(self, owner: Bands, location: int) -> None:
         super().__init__(location)
         self._owner = owner
-        self._found: list[dict[str, Array]] = []
+        self._found: list[Piece] = []
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        if pieces := self.ends(batch):
-            columns = end_columns(self._owner.trace, pieces)
-            self._found.append(
-                {name: columns[name] for name in ("comm", "op", "root", "begin", "end", "sent", "received")}
-            )
+        self._found += self.ends(batch)
 
     def end(self, replay: Replay | None) -> None:
-        if self._found:
-            self._owner.add(
-                self.location, {name: np.concatenate([each[name] for each in self._found]) for name in self._found[0]}
-            )
+        self._owner.add(self._found)
         self._found = []
 
 
@@ -103,6 +96,8 @@ class Bands(Question[_BandPart, Table]):
         super().__init__()
         self._bands: dict[tuple[int, int], _Bands] = {}
         self._lock = Lock()
+        self._waiting: list[Piece] = []
+        self._rows = 0
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)
@@ -111,19 +106,34 @@ class Bands(Question[_BandPart, Table]):
     def part(self, trace: Source, location: int) -> _BandPart:
         return _BandPart(self, location)
 
-    def add(self, location: int, ends: dict[str, Array]) -> None:
+    def add(self, pieces: list[Piece]) -> None:
         """Adds all operations of a location."""
-        order = np.lexsort((ends["end"], ends["begin"], ends["comm"]))
-        comms = ends["comm"][order]
-        borders = np.flatnonzero(np.diff(comms, prepend=-2, append=np.iinfo(np.int64).max))
-        for first, last in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
-            rows, comm = order[first:last], int(comms[first])
-            key = comm, location if comm in self._alone or comm < 0 else -1
-            with self._lock:
-                bands = self._bands.setdefault(key, _Bands())
-                bands.add({name: column[rows] for name, column in ends.items()})
+        with self._lock:
+            self._waiting += pieces
+            self._rows += sum(len(piece[1]) for piece in pieces)
+            if self._rows > _TOGETHER:
+                self._join()
+
+    def _join(self) -> None:
+        """Joins the operations of the locations that wait."""
+        pieces, self._waiting, self._rows = self._waiting, [], 0
+        if not pieces:
+            return
+        ends = end_columns(self.trace, pieces)
+        order = np.lexsort((ends["end"], ends["begin"], ends["location"], ends["comm"]))
+        ends = {name: column[order] for name, column in ends.items()}
+        comm, location = ends["comm"], ends["location"]
+        first = np.flatnonzero((np.diff(comm, prepend=-2) != 0) | (np.diff(location, prepend=-2) != 0))
+        turns = np.arange(len(comm)) - np.repeat(first, np.diff(first, append=len(comm)))
+        alone = np.isin(comm, list(self._alone)) | (comm < 0)
+        own = np.where(alone, location, -1)
+        borders = np.flatnonzero((np.diff(comm, prepend=-2) != 0) | (np.diff(own, prepend=-2) != 0))
+        for begin, stop in zip(borders.tolist(), [*borders[1:].tolist(), len(comm)], strict=True):
+            bands = self._bands.setdefault((int(comm[begin]), int(own[begin])), _Bands())
+            bands.add({name: column[begin:stop] for name, column in ends.items()}, turns[begin:stop])
 
     def answer(self) -> Table:
+        self._join()
         total = sum(bands.rows for bands in self._bands.values())
         kept = sorted(self._bands.items()) if total <= MOST else []
         parts = [

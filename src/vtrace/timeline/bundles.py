@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import known_bytes, number
+from vtrace.analysis.questions.details import are, known_bytes, number
 from vtrace.analysis.questions.messages import SENDS
 from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.replay import Replay
@@ -58,7 +58,7 @@ class _BundlePart(Part):
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         kinds = batch.detailed()
         if any(kinds[number(kind)] for kind in SENDS):
-            found = batch.details[np.isin(batch.details["kind"], [number(kind) for kind in SENDS])]
+            found = batch.details[are(batch.details["kind"], *SENDS)]
             self._owner.sums.add(len(found), (self._location, found, batch.time[found["row"]]))
 
 

@@ -4,22 +4,22 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
-from threading import Lock
+from threading import Lock, local
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.replay import Replay
-from vtrace.analysis.table import Array
+from vtrace.analysis.table import Array, joined
 from vtrace.io.archive.batches import Batch, BatchBuffer
 from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK, BatchFields, ReplayFields, event_kinds, readback
 from vtrace.io.checkpoints import pack
 from vtrace.io.common.arrays import view
 from vtrace.io.local.schema import Prototypes, Schema, declare
-from vtrace.io.tile_file import BLOCK_TIMES, BLOCKS, TileIndex
+from vtrace.io.tile_file import BLOCK_TIMES, BLOCKS, FRAME, TileIndex
 from vtrace.timeline.group_tiles import GroupTiles, fill
 
 if TYPE_CHECKING:
@@ -35,10 +35,12 @@ _OWN: Prototypes = {
     "vt_tiles_begin": (None, [_pointer, _u64, _i64]),
     "vt_tiles_batch": (ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields)]),
     "vt_tiles_end": (ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields)]),
-    "vt_tiles_clear": (None, [_pointer]),
+    "vt_tiles_drop": (None, [_pointer, _u64]),
 }
 _ENOUGH = 1 << 20
 """Bytes of finished tiles that a location keeps before it packs them."""
+_TEXT = np.dtype([(name, np.uint64) for name in ("level", "number", "at", "size")])
+"""The place of a tile, or of checkpoints, in the text of a frame."""
 
 
 @cache
@@ -58,7 +60,7 @@ class _LocationTiles(Part):
         if _library().vt_tiles_batch(self._pyramid, replay.fields, batch.fields):
             raise MemoryError
         if self._pyramid.contents.nbytes > _ENOUGH:
-            self._owner.pack(self._location, self._pyramid)
+            self._owner.pack(self._location, self._pyramid, whole=False)
         self._keep_checkpoints(replay, whole=True)
 
     def end(self, replay: Replay | None) -> None:
@@ -68,7 +70,7 @@ class _LocationTiles(Part):
         self._owner.pack(self._location, self._pyramid)
         self._keep_checkpoints(replay, whole=False)
         if self._times:
-            self._owner.keep(self._location, BLOCK_TIMES, [0], [np.array(self._times, "<i8").tobytes()])
+            self._owner.keep_block(self._location, BLOCK_TIMES, 0, np.array(self._times, "<i8").tobytes())
         self._owner.groups.add(self._location, self._pyramid)
         self._owner.give_back(self._location, self._pyramid)
 
@@ -81,7 +83,7 @@ class _LocationTiles(Part):
             checkpoints, calls = replay.checkpoints()
             checkpoints = checkpoints[:count]
             calls = calls[: int((checkpoints["depth"] - checkpoints["common"]).sum())]
-            self._owner.keep(self._location, BLOCKS, [len(self._times)], [pack(checkpoints, calls)])
+            self._owner.keep_block(self._location, BLOCKS, len(self._times), pack(checkpoints, calls))
             self._times.append(int(checkpoints["time"][0]))
             replay.drop_checkpoints(count, len(calls))
 
@@ -101,7 +103,9 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         self.kinds = frozenset(event_kinds())  # tiles count all events
         self._scratch, self._progress, self._classes = scratch, progress, len(trace.regions.classes)
         self._class_of = np.ascontiguousarray(trace.regions["class"], np.uint8)
-        self._lock, self._spare, self._rows = Lock(), list[Any](), list[Array]()
+        self._lock, self._spare, self._local = Lock(), list[Any](), local()
+        self._frames: list[tuple[int, int, int, Array]] = []
+        """Row, offset, bytes and texts (_TEXT) of each frame."""
         self._source, self._used = trace, 0
         self.groups = GroupTiles(trace, self._keep_group)
 
@@ -146,34 +150,48 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
             self._spare.append(pyramid)
             self._progress(int(self._source.locations["events"][location]))
 
-    def pack(self, location: int, pyramid: Any) -> None:
-        """Stores the finished tiles of a location."""
+    def pack(self, location: int, pyramid: Any, whole: bool = True) -> None:
+        """Stores the finished tiles of a location as frames of about FRAME bytes. whole: False leaves those that do not
+        fill a frame to the next call, so that frames do not depend on the calls."""
         fields = pyramid.contents
         tiles = view(fields.tiles, fields.ntiles, _TILE)
-        data = view(fields.bytes, fields.nbytes, np.uint8).data
-        ends = zip(tiles["offset"].tolist(), tiles["bytes"].tolist(), strict=True)
-        self.keep(location, tiles["level"], tiles["number"], [data[offset : offset + size] for offset, size in ends])
-        _library().vt_tiles_clear(pyramid)
+        data, ends = view(fields.bytes, fields.nbytes, np.uint8).data, tiles["offset"] + tiles["bytes"]
+        first = begin = 0
+        while first < len(tiles):
+            last = int(np.searchsorted(ends, begin + FRAME)) + 1
+            if last > len(tiles) and not whole:
+                break
+            texts, end = np.empty(len(tiles[first:last]), _TEXT), int(ends[min(last, len(tiles)) - 1])
+            for name, column in (("level", "level"), ("number", "number"), ("at", "offset"), ("size", "bytes")):
+                texts[name] = tiles[column][first:last]
+            texts["at"] -= np.uint64(begin)
+            self._keep(location, texts, data[begin:end])
+            first, begin = last, end
+        _library().vt_tiles_drop(pyramid, min(first, len(tiles)))
 
-    def keep(self, location: int, levels: Any, numbers: Any, texts: Sequence[Any]) -> None:
-        """Compresses texts (bytes) into the file, each with its level and number."""
+    def keep_block(self, location: int, level: int, number: int, text: bytes) -> None:
+        """Stores a frame of one text."""
+        self._keep(location, np.array([(level, number, 0, len(text))], _TEXT), text)
+
+    def _keep(self, location: int, texts: Array, data: Any) -> None:
         import zstandard
 
-        packer = zstandard.ZstdCompressor(level=1, write_checksum=True)
-        frames = [packer.compress(text) for text in texts]
-        rows = np.empty((len(frames), 5), np.uint64)
-        rows[:, 0] = location
-        rows[:, 1], rows[:, 2] = levels, numbers
-        rows[:, 4] = [len(frame) for frame in frames]
+        if (packer := getattr(self._local, "packer", None)) is None:
+            packer = self._local.packer = zstandard.ZstdCompressor(level=1, write_checksum=True)
+        frame = packer.compress(data)
         with self._lock:
-            rows[:, 3] = self._used + np.cumsum(rows[:, 4]) - rows[:, 4]
-            self._used += int(rows[:, 4].sum())
-            self._scratch.write(b"".join(frames))
-            self._rows.append(rows)
+            self._scratch.write(frame)
+            self._frames.append((location, self._used, len(frame), texts))
+            self._used += len(frame)
 
     def answer(self) -> TileIndex:
         for pyramid in self._spare:
             _library().vt_tiles_free(pyramid)
         self._spare.clear()
-        rows = np.concatenate(self._rows) if self._rows else np.empty((0, 5), np.uint64)
-        return TileIndex(*rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))].T)
+        counts = [len(texts) for _, _, _, texts in self._frames]
+        frames = np.array([frame[:3] for frame in self._frames], np.uint64).reshape(-1, 3)
+        row, offset, size = np.repeat(frames, counts, axis=0).T
+        texts = joined([texts for _, _, _, texts in self._frames], _TEXT)
+        order = np.lexsort((texts["number"], texts["level"], row))
+        columns = (row, texts["level"], texts["number"], offset, size, texts["at"], texts["size"])
+        return TileIndex(*(column[order] for column in columns))

@@ -20,7 +20,7 @@ from vtrace.io.archive.batches import BatchBuffer
 from vtrace.io.archive.reader import ALWAYS, NEVER
 from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK, CHECKPOINT_CALL
 from vtrace.io.checkpoints import stack_of
-from vtrace.timeline.window_events import LocationEvents, WindowEvents, tables
+from vtrace.timeline.window_events import WindowEvents, WindowRows, tables
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -49,6 +49,7 @@ class _Replaying(NamedTuple):
     reader: Reader
     batch: BatchBuffer
     replay: Replay
+    rows: WindowRows
 
 
 class WindowReader:
@@ -75,7 +76,7 @@ class WindowReader:
         if tools is None:
             replay = Replay(self._trace, False, ALWAYS, NEVER)
             replay.fields.want_slices = replay.fields.want_slice_details = 1
-            tools = _Replaying(self._trace.reader(), BatchBuffer(), replay)
+            tools = _Replaying(self._trace.reader(), BatchBuffer(), replay, WindowRows())
         yield tools
         with self._lock:
             self._spare.append(tools)
@@ -84,7 +85,7 @@ class WindowReader:
         """The events of locations (rows) in [start, stop), ns. limit: number of events to read at most; the locations
         with more are in skipped. Raises FormatError."""
         chosen, skipped, left = [], [], limit
-        for location in locations:
+        for location in sorted(set(locations)):
             checkpoint = self.before(location, start)
             events = self._events_between(location, checkpoint, stop)
             if events > left:
@@ -92,9 +93,10 @@ class WindowReader:
                 continue
             left -= events
             chosen.append((location, checkpoint))
-        parts = [chosen[n :: self._jobs] for n in range(min(self._jobs, len(chosen)))]
-        found = [each for rows in self._pool.map(lambda part: self._read(part, start, stop), parts) for each in rows]
-        return tables(self._trace, sorted(found, key=lambda each: each.location), skipped)
+        size = -(-len(chosen) // self._jobs)
+        parts = [chosen[n : n + size] for n in range(0, len(chosen), max(size, 1))]
+        found = list(self._pool.map(lambda part: self._read(part, start, stop), parts))
+        return tables(self._trace, start, found, skipped)
 
     def before(self, location: int, start: int) -> Checkpoint:
         """The last checkpoint whose events before are earlier than start."""
@@ -117,6 +119,11 @@ class WindowReader:
         number, time = int(checkpoints["number"][place]), int(checkpoints["time"][place])
         return Checkpoint(number, time, stack_of(checkpoints, calls, place))
 
+    def _number(self, location: int, place: int) -> int:
+        """The number of a checkpoint's event; place: from 0 on."""
+        assert self._tiles is not None
+        return int(self._tiles.block(location, place // CHECKPOINT_BLOCK)[0]["number"][place % CHECKPOINT_BLOCK])
+
     def _count(self, location: int) -> int:
         """The number of checkpoints of a location."""
         blocks = 0 if self._tiles is None else len(self._tiles.block_times(location))
@@ -128,39 +135,37 @@ class WindowReader:
         """About the number of events from a checkpoint to a time: too many by those between two checkpoints at most."""
         place = self._places(location, stop)
         if place < self._count(location):
-            return self._checkpoint(location, place).number - first.number
+            return self._number(location, place) - first.number
         size = self._trace.bytes_of(location)  # other tools may write no number of events, or a wrong one
         total = min(int(self._trace.locations["events"][location]) or size // 10, size)
         return max(0, total + 1 - first.number)
 
-    def _read(self, chosen: Sequence[tuple[int, Checkpoint]], start: int, stop: int) -> list[LocationEvents]:
+    def _read(self, chosen: Sequence[tuple[int, Checkpoint]], start: int, stop: int) -> tuple[Array, Array]:
         with self._tools() as tools:
-            return [self._read_location(tools, *each, start, stop) for each in chosen]
+            tools.rows.begin(start, stop)
+            for location, checkpoint in chosen:
+                self._resume(tools, checkpoint)
+                tools.rows.location(location, tools.replay, checkpoint.number)
+                for batch in self._replayed(tools, location, checkpoint, stop):
+                    tools.rows.batch(batch, tools.replay)
+                tools.rows.end(tools.replay)
+            return tools.rows.found()
 
-    def _read_location(
-        self, tools: _Replaying, location: int, first: Checkpoint, start: int, stop: int
-    ) -> LocationEvents:
-        found = LocationEvents(location, start, stop)
-        for batch, number in self._replayed(tools, location, first, stop):
-            found.add(batch, tools.replay, number)
-        found.end(tools.replay)
-        return found
+    def _resume(self, tools: _Replaying, first: Checkpoint) -> None:
+        if first.number > 1:
+            tools.replay.resume(*first)
+        else:
+            tools.replay.begin()
 
     def _replayed(
         self, tools: _Replaying, location: int, first: Checkpoint, stop: int = NEVER
-    ) -> Iterator[tuple[BatchBuffer, int]]:
-        """The batches of a location from a checkpoint on, before stop, each with the number of its first event."""
-        reader, batch, replay = tools
-        if first.number > 1:
-            replay.resume(*first)
-        else:
-            replay.begin()
-        number = first.number
+    ) -> Iterator[BatchBuffer]:
+        """The batches of a location from a checkpoint on, before stop, after the replay has followed each."""
+        reader, batch, replay, _ = tools
         place = int(self._trace.locations["id"][location])
         for _ in reader.batches(place, batch, stop=stop - 1, first=(first.number, first.time)):
             replay.batch(batch)
-            yield batch, number
-            number += len(batch)
+            yield batch
 
     def whole(self, location: int, number: int) -> dict[str, int] | None:
         """The call whose Enter is event `number` of a location: location, begin, end, region, depth (0: outermost),
@@ -170,7 +175,9 @@ class WindowReader:
         later = range(first + 1, len(places))
         open_ = bisect_left(later, True, key=lambda place: not self._is_open(location, place, number))
         with self._tools() as tools:
-            for _ in self._replayed(tools, location, self._checkpoint(location, first + open_)):
+            checkpoint = self._checkpoint(location, first + open_)
+            self._resume(tools, checkpoint)
+            for _ in self._replayed(tools, location, checkpoint):
                 details = tools.replay.slice_details()
                 at = np.flatnonzero(details["number"] == number)
                 if len(at):

@@ -3,27 +3,45 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING
 
 import _otf2
 import numpy as np
 
-from vtrace.analysis.questions.details import known_bytes, number, region_rows
+from vtrace.analysis.questions.details import are, known_bytes, number, region_rows
 from vtrace.analysis.questions.messages import RECEIVES, SENDS
 from vtrace.analysis.questions.metrics import MetricMembers
 from vtrace.analysis.table import Array, Table, joined
-from vtrace.io.archive.reader_abi import CHECKPOINT_CALL, DETAIL, SLICE, SLICE_DETAIL
+from vtrace.io.archive.batches import wanted_kinds
+from vtrace.io.archive.reader_abi import BatchFields, ReplayFields, readback
+from vtrace.io.common.arrays import view
+from vtrace.io.local.schema import Prototypes, Schema, declare
 
 if TYPE_CHECKING:
     from vtrace.analysis.replay import Replay
     from vtrace.analysis.source import Source
-    from vtrace.io.archive.batches import Batch
+    from vtrace.io.archive.batches import BatchBuffer
 
-OPEN = 1
+_SCHEMA = Schema("vt_window_schema")
+_EVENT = _SCHEMA.dtype("vt_window_event")
+_Window = _SCHEMA.structure("vt_window")
+_CALLS = [name.lower() for name in _SCHEMA.enumerations["vt_call_column"] if name != "COLUMNS"]
+OPEN = _SCHEMA.constants["CALL_OPEN"]
 """Flag of a call that does not end before the end of the window."""
-_BEGIN, _END, _REQUEST, _COMPLETE = (
-    "MpiCollectiveBegin", "MpiCollectiveEnd", "NonBlockingCollectiveRequest", "NonBlockingCollectiveComplete"
+_pointer, _code = ctypes.c_void_p, ctypes.c_int
+_OWN: Prototypes = {
+    "vt_window_new": (ctypes.POINTER(_Window), []),
+    "vt_window_free": (None, [_pointer]),
+    "vt_window_begin": (None, [_pointer, ctypes.c_int64, ctypes.c_int64]),
+    "vt_window_location": (_code, [_pointer, ctypes.POINTER(ReplayFields), ctypes.c_uint64, ctypes.c_uint64]),
+    "vt_window_batch": (_code, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields)]),
+    "vt_window_end": (_code, [_pointer, ctypes.POINTER(ReplayFields)]),
+}
+_END, _REQUEST, _COMPLETE = (
+    "MpiCollectiveEnd", "NonBlockingCollectiveRequest", "NonBlockingCollectiveComplete"
 )  # fmt: skip
 _METRIC, _SAMPLE = "Metric", "CallingContextSample"
 _DETAILS = (*SENDS, *RECEIVES, _END, _REQUEST, _COMPLETE, _METRIC, _SAMPLE)
@@ -31,9 +49,15 @@ _ANY_ROOT = 0xFFFFFFFD
 """Roots from here on are no ranks: THIS_GROUP, SELF, UNDEFINED."""
 
 
+@cache
+def _library() -> ctypes.CDLL:
+    declare(readback(), _OWN)
+    return readback()
+
+
 @dataclass
 class WindowEvents:
-    """Tables sorted by location and time. Times in ns; location, region, comm, metric: rows of the trace's tables, -1
+    """Tables sorted by location and number. Times in ns; location, region, comm, metric: rows of the trace's tables, -1
     for unknown; number: of the event in its location, from 1.
 
     calls: location, begin, end, region, depth (0: outermost), exclusive, number (of the Enter), flags. The calls that
@@ -52,177 +76,118 @@ class WindowEvents:
     skipped: list[int]
 
 
-class LocationEvents:
-    """The events of one location in a window, as they are read."""
+class WindowRows:
+    """Collects the calls and events of a window in C (csrc/kernels/window_rows.h), location by location."""
 
-    def __init__(self, location: int, start: int, stop: int) -> None:
-        self.location, self.start, self.stop = location, start, stop
-        self.slices: list[Array] = []
-        self.more: list[Array] = []
-        self.details: list[tuple[Array, Array, Array]] = []
-        """Details, their times and the numbers of their events."""
-        self.begins: list[Array] = []
-        """Times of MpiCollectiveBegin and MpiCollectiveEnd (the latter as -1 - time), in their order."""
-        self.stack = np.empty(0, CHECKPOINT_CALL)
+    def __init__(self) -> None:
+        self._library = _library()
+        self._pointer = self._library.vt_window_new()
+        if not self._pointer:
+            raise MemoryError
+        self._fields = self._pointer.contents
+        wanted = wanted_kinds(frozenset(_DETAILS))
+        ctypes.memmove(self._fields.wanted, wanted, len(wanted))
 
-    def add(self, batch: Batch, replay: Replay, number_of_first: int) -> None:
+    def __del__(self) -> None:
+        if getattr(self, "_pointer", None):
+            self._library.vt_window_free(self._pointer)
+            self._pointer = None
+
+    def begin(self, start: int, stop: int) -> None:
+        """Forgets all, for a window [start, stop), ns."""
+        self._library.vt_window_begin(self._pointer, start, stop)
+
+    def location(self, location: int, replay: Replay, first: int) -> None:
+        """Begins a location, of which the replay has just begun or resumed before the event `first`."""
+        self._checked(self._library.vt_window_location(self._pointer, replay.fields, location, first))
+
+    def batch(self, batch: BatchBuffer, replay: Replay) -> None:
         """Adds a batch that the replay has followed."""
-        self._add_calls(replay)
-        details = batch.details
-        wanted = details[_wanted()[details["kind"]]]
-        if len(wanted):
-            rows = wanted["row"].astype(np.int64)
-            self.details.append((wanted.copy(), batch.time[rows], number_of_first + rows))
-        kinds = batch.kind
-        rows = np.flatnonzero((kinds == number(_BEGIN)) | (kinds == number(_END)))
-        if len(rows):
-            self.begins.append(np.where(kinds[rows] == number(_BEGIN), batch.time[rows], -1 - batch.time[rows]))
+        self._checked(self._library.vt_window_batch(self._pointer, replay.fields, batch.fields))
 
     def end(self, replay: Replay) -> None:
-        """Ends the window: keeps the calls that are still open."""
-        replay.until(self.stop)
-        self._add_calls(replay)
-        stack = replay.stack()
-        self.stack = stack[stack["enter"] < self.stop].copy()
+        """Ends the location."""
+        self._checked(self._library.vt_window_end(self._pointer, replay.fields))
 
-    def _add_calls(self, replay: Replay) -> None:
-        slices = replay.slices()
-        inside = (slices["end"] > self.start) | (slices["begin"] >= self.start)
-        self.slices.append(slices[inside])
-        self.more.append(replay.slice_details()[inside])
+    def _checked(self, code: int) -> None:
+        if code:
+            raise MemoryError
 
-
-_WANTED = np.zeros(256, bool)
+    def found(self) -> tuple[Array, Array]:
+        """Copies of the calls, (columns, n) int64, and of the events."""
+        fields, columns = self._fields, len(_CALLS)
+        calls = view(fields.calls, columns * fields.calls_room, np.int64).reshape(columns, -1)[:, : fields.ncalls]
+        return calls.copy(), view(fields.events, fields.nevents, _EVENT).copy()
 
 
-def _wanted() -> Array:
-    if not _WANTED.any():
-        _WANTED[[number(kind) for kind in _DETAILS]] = True
-    return _WANTED
-
-
-class _Details(NamedTuple):
-    rows: Array
-    time: Array
-    numbers: Array
-    location: Array
-
-    def of(self, *kinds: str) -> _Details:
-        chosen = np.isin(self.rows["kind"], [number(kind) for kind in kinds])
-        return _Details(*(column[chosen] for column in self))
-
-    def head(self) -> dict[str, Array]:
-        return {"location": self.location, "time": self.time, "number": self.numbers}
-
-
-def tables(trace: Source, found: list[LocationEvents], skipped: list[int]) -> WindowEvents:
-    """The tables of a window. found: ascending by location."""
-    calls = _calls(found)
-    pieces = [(each.location, *part) for each in found for part in each.details]
-    sizes = [len(rows) for _, rows, _, _ in pieces]
-    everything = _Details(
-        joined([rows for _, rows, _, _ in pieces], DETAIL), joined([time for _, _, time, _ in pieces], np.int64),
-        joined([numbers for _, _, _, numbers in pieces], np.int64),
-        np.repeat(np.array([piece[0] for piece in pieces], np.int64), sizes),
-    )  # fmt: skip
-    starts = dict(zip((each.location for each in found), (each.start for each in found), strict=True))
-    begins = _collective_begins(found, everything, calls)
-    start = next(iter(starts.values()), 0)
-    inside = everything.time >= start
-    details, begins = _Details(*(column[inside] for column in everything)), begins[inside]
+def tables(trace: Source, start: int, found: list[tuple[Array, Array]], skipped: list[int]) -> WindowEvents:
+    """The tables of a window from `start` on. found: of WindowRows, ascending by location."""
+    columns = np.concatenate([np.empty((len(_CALLS), 0), np.int64), *(calls for calls, _ in found)], axis=1)
+    calls = Table(dict(zip(_CALLS, columns, strict=True)))
+    events = joined([each for _, each in found], _EVENT)
+    _complete_begins(events, calls)
+    events = events[events["time"] >= start]
     return WindowEvents(
-        calls, _messages(trace, details), _collectives(trace, details, begins), _metrics(trace, details),
-        _samples(trace, details), skipped,
+        calls, _messages(trace, events), _collectives(trace, events), _metrics(trace, events), _samples(trace, events),
+        skipped,
     )  # fmt: skip
 
 
-def _calls(found: list[LocationEvents]) -> Table:
-    ended, more = (
-        joined([part for each in found for part in each.slices], SLICE),
-        joined([part for each in found for part in each.more], SLICE_DETAIL),
-    )
-    sizes = [sum(map(len, each.slices)) for each in found]
-    here = np.array([each.location for each in found], np.int64)
-    open_ = joined([each.stack for each in found], CHECKPOINT_CALL)
-    depths = [len(each.stack) for each in found]
-    stop = np.repeat(np.array([each.stop for each in found], np.int64), depths)
-    depth = np.concatenate([np.empty(0, np.int64), *(np.arange(n) for n in depths)])
-    # The time of an open call until the window's end, without the calls made from it: the call inside it is open, too.
-    inner = np.where(np.append(depth[1:], 0) > 0, np.append(open_["enter"][1:], 0), stop) if len(stop) else stop
-    columns = {
-        "location": (np.repeat(here, sizes), np.repeat(here, depths)), "begin": (ended["begin"], open_["enter"]),
-        "end": (ended["end"], stop), "region": (ended["region"], open_["region"]), "depth": (ended["depth"], depth),
-        "exclusive": (more["exclusive"], np.maximum(0, inner - open_["enter"] - open_["inside"])),
-        "number": (more["number"], open_["number"]),
-        "flags": (np.zeros(len(ended), np.int64), np.full(len(open_), OPEN)),
-    }  # fmt: skip
-    table = Table({name: np.concatenate(parts).astype(np.int64) for name, parts in columns.items()})
-    return table.take(np.lexsort((table["depth"], table["begin"], table["location"])))
+def _of(events: Array, *kinds: str) -> Array:
+    found: Array = events[are(events["kind"], *kinds)]
+    return found
 
 
-def _messages(trace: Source, details: _Details) -> Table:
-    found = details.of(*SENDS, *RECEIVES)
-    comm, words = trace.definitions.ids["comms"].rows(found.rows["ref"]), found.rows["words"]
-    immediate = np.isin(found.rows["kind"], [number("MpiIsend"), number("MpiIrecv")])
+def _head(found: Array) -> dict[str, Array]:
+    return {name: found[name].astype(np.int64) for name in ("location", "time", "number")}
+
+
+def _complete_begins(events: Array, calls: Table) -> None:
+    """Sets the begins that C leaves open: those of nonblocking operations, and of blocking ones without a begin."""
+    kinds = events["kind"]
+    if np.any(kinds == number(_COMPLETE)):
+        _requested(events)
+    for row in np.flatnonzero((kinds == number(_END)) & (events["begin"] < 0)).tolist():
+        events["begin"][row] = _call_around(calls, *(int(events[name][row]) for name in ("location", "time", "region")))
+
+
+def _requested(events: Array) -> None:
+    """Sets the begins of nonblocking operations: the times of their requests."""
+    started: dict[tuple[int, int], int] = {}
+    rows = np.flatnonzero(are(events["kind"], _REQUEST, _COMPLETE))
+    for row in rows.tolist():
+        location, words = int(events["location"][row]), events["words"][row]
+        if events["kind"][row] == number(_REQUEST):
+            started[location, int(words[0])] = int(events["time"][row])
+        else:
+            events["begin"][row] = started.pop((location, int(words[4])), -1)
+
+
+def _messages(trace: Source, events: Array) -> Table:
+    found = _of(events, *SENDS, *RECEIVES)
+    comm, words = trace.definitions.ids["comms"].rows(found["ref"]), found["words"]
+    immediate = are(found["kind"], "MpiIsend", "MpiIrecv")
+    head = _head(found)
     return Table(
-        found.head() | {
-            "sent": np.isin(found.rows["kind"], [number(kind) for kind in SENDS]).astype(np.int64),
-            "peer": trace.places.locate(comm, words[:, 0], found.location), "comm": comm,
+        head | {
+            "sent": are(found["kind"], *SENDS).astype(np.int64),
+            "peer": trace.places.locate(comm, words[:, 0], head["location"]), "comm": comm,
             "tag": words[:, 1].astype(np.int64), "bytes": known_bytes(words[:, 2])[0],
-            "region": region_rows(found.rows["region"]), "request": np.where(immediate, words[:, 3].view(np.int64), -1),
+            "region": region_rows(found["region"]), "request": np.where(immediate, words[:, 3].astype(np.int64), -1),
         }
     )  # fmt: skip
 
 
-def _collectives(trace: Source, details: _Details, begins: Array) -> Table:
-    chosen = np.isin(details.rows["kind"], [number(_END), number(_COMPLETE)])
-    found, words = details.of(_END, _COMPLETE), details.rows["words"][chosen]
+def _collectives(trace: Source, events: Array) -> Table:
+    found = _of(events, _END, _COMPLETE)
+    words, head = found["words"], _head(found)
     root = words[:, 1].astype(np.int64)
     return Table({
-        "location": found.location, "begin": begins[chosen], "end": found.time, "number": found.numbers,
-        "op": words[:, 0].astype(np.int64), "comm": trace.definitions.ids["comms"].rows(found.rows["ref"]),
+        "location": head["location"], "begin": found["begin"].copy(), "end": head["time"], "number": head["number"],
+        "op": words[:, 0].astype(np.int64), "comm": trace.definitions.ids["comms"].rows(found["ref"]),
         "root": np.where(root >= _ANY_ROOT, -1, root), "sent": known_bytes(words[:, 2])[0],
-        "received": known_bytes(words[:, 3])[0], "region": region_rows(found.rows["region"]),
+        "received": known_bytes(words[:, 3])[0], "region": region_rows(found["region"]),
     })  # fmt: skip
-
-
-def _collective_begins(found: list[LocationEvents], details: _Details, calls: Table) -> Array:
-    """(details,) the begin of each collective operation, ns; -1 for other details and where it is unknown."""
-    begins = np.full(len(details.time), -1, np.int64)
-    kinds = details.rows["kind"]
-    for each in found:
-        first, last = np.searchsorted(details.location, [each.location, each.location + 1])
-        blocking = first + np.flatnonzero(kinds[first:last] == number(_END))
-        if len(blocking):
-            begins[blocking] = _nested(joined(each.begins, np.int64))
-        if np.any(kinds[first:last] == number(_COMPLETE)):
-            _requested(begins, details, range(first, last))
-    for row in np.flatnonzero((kinds == number(_END)) & (begins < 0)).tolist():
-        place = int(details.location[row]), int(details.time[row]), int(details.rows["region"][row])
-        begins[row] = _call_around(calls, *place)
-    return begins
-
-
-def _nested(steps: Array) -> Array:
-    """The begin of each end of blocking operations, which nest; -1: before the first event that was read."""
-    open_: list[int] = []
-    found = []
-    for step in steps.tolist():
-        if step >= 0:
-            open_.append(step)
-        else:
-            found.append(open_.pop() if open_ else -1)
-    return np.array(found, np.int64)
-
-
-def _requested(begins: Array, details: _Details, rows: range) -> None:
-    started: dict[int, int] = {}
-    for row in rows:
-        kind, words = details.rows["kind"][row], details.rows["words"][row]
-        if kind == number(_REQUEST):
-            started[int(words[0])] = int(details.time[row])
-        elif kind == number(_COMPLETE):
-            begins[row] = started.pop(int(words[4]), -1)
 
 
 def _call_around(calls: Table, location: int, time: int, region: int) -> int:
@@ -232,18 +197,18 @@ def _call_around(calls: Table, location: int, time: int, region: int) -> int:
     return int(calls["begin"][here].max(initial=-1))
 
 
-def _metrics(trace: Source, details: _Details) -> Table:
-    found = details.of(_METRIC)
-    member, kinds, bits = (found.rows["words"][:, n] for n in range(3))
+def _metrics(trace: Source, events: Array) -> Table:
+    found = _of(events, _METRIC)
+    member, kinds, bits = (found["words"][:, n] for n in range(3))
     bits = np.ascontiguousarray(bits)
     values = np.where(
         kinds == _otf2.TYPE_DOUBLE.value, bits.view(np.float64),
         np.where(kinds == _otf2.TYPE_INT64.value, bits.view(np.int64).astype(np.float64), bits.astype(np.float64)),
     )  # fmt: skip
-    return Table(found.head() | {"metric": MetricMembers(trace).rows(found.rows["ref"], member), "value": values})
+    return Table(_head(found) | {"metric": MetricMembers(trace).rows(found["ref"], member), "value": values})
 
 
-def _samples(trace: Source, details: _Details) -> Table:
-    found = details.of(_SAMPLE)
-    contexts = trace.definitions.ids["contexts"].rows(found.rows["ref"])
-    return Table(found.head() | {"region": np.append(trace.contexts["region"], -1)[contexts]})
+def _samples(trace: Source, events: Array) -> Table:
+    found = _of(events, _SAMPLE)
+    contexts = trace.definitions.ids["contexts"].rows(found["ref"])
+    return Table(_head(found) | {"region": np.append(trace.contexts["region"], -1)[contexts]})

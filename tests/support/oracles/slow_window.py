@@ -65,8 +65,8 @@ def whole_calls(trace: Trace, location: int) -> list[WholeCall]:
 
 
 def rows(calls: list[WholeCall], start: int, stop: int) -> list[tuple[int, ...]]:
-    """begin, end, region, depth, exclusive, number, open (0, 1) of the calls that touch [start, stop), by begin and
-    depth."""
+    """begin, end, region, depth, exclusive, number, open (0, 1) of the calls that touch [start, stop), in the
+    order of their Enters."""
     found = []
     for call in calls:
         if call.begin < stop and (call.end > start or call.begin >= start):
@@ -75,4 +75,4 @@ def rows(calls: list[WholeCall], start: int, stop: int) -> list[tuple[int, ...]]
             found.append(
                 (call.begin, min(call.end, stop), call.region, call.depth, exclusive, call.number, int(is_open))
             )
-    return sorted(found, key=lambda row: (row[0], row[3]))
+    return sorted(found, key=lambda row: row[5])

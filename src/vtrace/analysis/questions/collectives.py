@@ -56,7 +56,7 @@ class Begins:
         return found
 
 
-_Piece = tuple[int, Array, Array, Array]
+Piece = tuple[int, Array, Array, Array]
 """Location, details, begin and end (ns) of the ends of operations."""
 
 
@@ -69,7 +69,7 @@ class CollectiveEnds(Part):
         self.location, self.begins = location, Begins()
         self.started: dict[int, int] = {}
 
-    def ends(self, batch: Batch) -> list[_Piece]:
+    def ends(self, batch: Batch) -> list[Piece]:
         """The ends in a batch. Ends of both kinds begin with op, root, sent, received; the non-blocking kind has a
         request next."""
         kinds, there = batch.details["kind"], batch.detailed()
@@ -89,7 +89,7 @@ class CollectiveEnds(Part):
         return result
 
 
-def end_columns(trace: Source, pieces: Sequence[_Piece]) -> dict[str, Array]:
+def end_columns(trace: Source, pieces: Sequence[Piece]) -> dict[str, Array]:
     """Columns of CollectiveEnds.ends: op, root (-1: none), sent, received, location, comm, region, begin, end."""
     rows = joined([found for _, found, _, _ in pieces], DETAIL)
     columns = {name: rows["words"][:, place].astype(np.int64) for place, name in enumerate(_WORDS)}
@@ -128,7 +128,7 @@ class CollectiveTotals(Question[_TotalsPart, Table]):
     def part(self, trace: Source, location: int) -> _TotalsPart:
         return _TotalsPart(self._sums, location)
 
-    def _columns(self, pieces: list[_Piece]) -> dict[str, Array]:
+    def _columns(self, pieces: list[Piece]) -> dict[str, Array]:
         found = end_columns(self.trace, pieces)
         return found | {"calls": np.ones_like(found["op"]), "ns": found["end"] - found["begin"]}
 
@@ -139,7 +139,7 @@ class CollectiveTotals(Question[_TotalsPart, Table]):
 class _InstancePart(CollectiveEnds):
     def __init__(self, location: int) -> None:
         super().__init__(location)
-        self.found: list[_Piece] = []
+        self.found: list[Piece] = []
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         self.found += self.ends(batch)

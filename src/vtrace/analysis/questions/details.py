@@ -20,6 +20,19 @@ def number(kind: str) -> int:
     return event_kinds()[kind][0]
 
 
+@cache
+def _mask(kinds: tuple[str, ...]) -> Array:
+    mask = np.zeros(len(event_kinds()), bool)
+    mask[[number(kind) for kind in kinds]] = True
+    return mask
+
+
+def are(kinds: Array, *names: str) -> Array:
+    """A mask of numbers of kinds: True for those with these names. numpy.isin takes ten times as long for few rows."""
+    found: Array = _mask(names)[kinds]
+    return found
+
+
 def chosen(batch: Batch, kind: str) -> dict[str, Array]:
     """The events of a kind with details, as copies of columns of one length.
 

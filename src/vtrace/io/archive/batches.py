@@ -14,6 +14,7 @@ from vtrace.io.common.arrays import Array, view
 BATCH = 1 << 16
 """Events in a batch: few enough for the processor's cache."""
 _KINDS = BatchFields.wanted.size
+_NO_DETAILS, _NO_ATTRIBUTES = np.empty(0, DETAIL), np.empty(0, ATTRIBUTE)
 
 
 @cache
@@ -85,8 +86,8 @@ class BatchBuffer(Batch):
         n = int(f.count)
         self._counts = None
         self.time, self.kind, self.ref = (column[:n] for column in self._all)
-        self.details = view(f.details, f.ndetails, DETAIL)
-        self.attributes = view(f.attributes, f.nattributes, ATTRIBUTE)
+        self.details = view(f.details, f.ndetails, DETAIL) if f.ndetails else _NO_DETAILS
+        self.attributes = view(f.attributes, f.nattributes, ATTRIBUTE) if f.nattributes else _NO_ATTRIBUTES
 
     def clear(self) -> None:
         """Makes room for the next events."""

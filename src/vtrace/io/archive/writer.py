@@ -49,7 +49,8 @@ __all__ = [
 NAME = "traces"
 ArchiveHandle = Any
 """OTF2_Archive."""
-EVENT_CHUNK = 1024 * 1024
+EVENT_CHUNK = 256 * 1024
+"""Bytes, the least that OTF2 allows: to seek, libotf2 reads a chunk and skips events (timeline/window.py)."""
 AT_ONCE = 8192
 """Locations of one handle: libotf2 searches all of them to open the next one."""
 

@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+_WRITABLE = 0x200
+"""PyBUF_WRITE."""
+# A ctypes array would need a new type for each size.
+_memory = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)(
+    ("PyMemoryView_FromMemory", ctypes.pythonapi)
+)
 
 
 def view(address: int | None, count: int, dtype: Any) -> Array:
     """count items at an address of foreign memory, without a copy."""
     if not count or not address:
         return np.empty(0, dtype)
-    size = count * np.dtype(dtype).itemsize
-    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
+    return np.frombuffer(_memory(address, count * np.dtype(dtype).itemsize, _WRITABLE), dtype)
 
 
 def distinct(values: Array) -> Array:
