@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-BASE = {"", "errors", "console", "left_out", "light_numpy", "reasons", "settings", "paths", "python_command", "text",
-        "yes_no"}  # fmt: skip
+BASE = {"", "errors", "console", "left_out", "light_numpy", "reasons", "settings", "settings_file", "paths",
+        "python_command", "text", "yes_no"}  # fmt: skip
 """Modules that every folder may use; "" is the package itself, for its version."""
 
 PYTHON_LAYERS: dict[str, set[str]] = {
@@ -31,6 +31,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "reasons": set(),
     "yes_no": set(),
     "settings": set(),
+    "settings_file": set(),
     "console": set(),
     "python_command": set(),
     "python_functions": set(),
@@ -105,7 +106,7 @@ C_LAYERS = {
 RUNTIME may include all headers of core."""
 
 CORE_LAYERS = [
-    {"sys", "lock", "memory", "text", "state", "settings_table", "safe_files", "call"},
+    {"sys", "lock", "memory", "text", "state", "settings_table", "safe_files", "call", "settings_file"},
     {"settings", "setting_texts", "clock", "file_locations", "lineage", "launcher", "prefix_claim"},
     {"buffer", "columns", "codec"},
     {"location", "define", "file", "replay", "ring", "sample_stream", "stop"},

@@ -63,6 +63,9 @@ int vt_attach(const struct vt_shim *shim);
    name. */
 uint64_t vt_setting(const char *name);
 
+/* Returns the text of a setting: from the environment, else from a settings file (settings_file.h). NULL: it is unset. */
+const char *vt_setting_text(const char *name);
+
 /* For `vtrace settings`: writes the settings of a program that would start now, one line for each setting. Tabs
    separate the fields of a line:
    - name,

@@ -123,7 +123,7 @@ static void standard_prefix(char *into, size_t bytes)
    none. */
 static void read_prefix(struct vt_settings *set, char *asked, size_t bytes)
 {
-    const char *text = getenv("VT_FILE_PREFIX");
+    const char *text = vt_setting_text("VT_FILE_PREFIX");
     standard_prefix(set->prefix, sizeof set->prefix);
     *asked = 0;
     if (!text || !*text) return;
@@ -167,7 +167,7 @@ void vt_place_add_process(struct vt_text *t)
 /* Reads VT_FILE_UNIQUE: yes, no or a positive number. 1 is a number, not yes, as in the guide. */
 static void read_unique(struct vt_settings *set)
 {
-    const char *text = getenv("VT_FILE_UNIQUE");
+    const char *text = vt_setting_text("VT_FILE_UNIQUE");
     char *end = NULL;
     strcpy(set->unique_text, "no");
     set->unique = set->count = 0;
@@ -227,7 +227,7 @@ static int is_writable(const char *path) { return !VT_SYS4(faccessat, AT_FDCWD, 
    directory. */
 static int read_directory(const char *name, char *into, size_t bytes)
 {
-    const char *text = getenv(name), *missing = NULL;
+    const char *text = vt_setting_text(name), *missing = NULL;
     int refused = -1;
     struct vt_text t;
     if (text && *text) {
@@ -263,7 +263,7 @@ static void take_directory(const char *asked, struct vt_settings *set)
     int made_by_other = t.at < t.end && vt_is_strangers_directory(path);
     if (t.at < t.end && is_writable(path) && !made_by_other) strcpy(set->gdir, path);
     else
-        vt_say(1, "VT_FILE_PREFIX=%.200s is %s: %s is used", getenv("VT_FILE_PREFIX"),
+        vt_say(1, "VT_FILE_PREFIX=%.200s is %s: %s is used", vt_setting_text("VT_FILE_PREFIX"),
                made_by_other ? "in a directory that another user has created" : "not in a writable directory",
                set->gdir);
 }
@@ -279,10 +279,10 @@ static void say_unusable(int global, int local)
     const char *then = is_told ? "is not writable either, and nothing is recorded" : "is used";
     if (gdir && ldir)
         vt_say(1, "VT_PFORM_GDIR=%.200s and VT_PFORM_LDIR=%.200s are not writable directories: %s %s",
-               getenv("VT_PFORM_GDIR"), getenv("VT_PFORM_LDIR"), instead, then);
+               vt_setting_text("VT_PFORM_GDIR"), vt_setting_text("VT_PFORM_LDIR"), instead, then);
     else
         vt_say(1, "VT_PFORM_%s=%.200s is %s: %s %s", gdir ? "GDIR" : "LDIR",
-               getenv(gdir ? "VT_PFORM_GDIR" : "VT_PFORM_LDIR"),
+               vt_setting_text(gdir ? "VT_PFORM_GDIR" : "VT_PFORM_LDIR"),
                (gdir ? global : local) == -2 ? "a directory that another user has created" : "not a writable directory",
                instead, then);
 }
@@ -346,7 +346,7 @@ static void leave_network(struct vt_settings *set)
 
 void vt_place_read_path(const char *name, char *into, size_t bytes)
 {
-    const char *text = getenv(name), *missing;
+    const char *text = vt_setting_text(name), *missing;
     into[0] = 0;
     if (!text || !*text || read_path(text, into, bytes, &missing)) return;
     if (missing) vt_say(1, "%s=%.200s contains $%s, which is not set: no file is used", name, text, missing);

@@ -43,7 +43,7 @@ long vt_setting_moment(const char *text, uint64_t *value)
 
 void vt_setting_read_moment(int speaks, const char *name, char *into, size_t bytes)
 {
-    const char *text = getenv(name);
+    const char *text = vt_setting_text(name);
     uint64_t value;
     into[0] = 0;
     if (!text || !*text) return;
@@ -86,7 +86,7 @@ void vt_setting_show_rate(struct vt_text *t, uint64_t ns)
 
 void vt_setting_read_words(int speaks, const char *name, char *into, size_t bytes)
 {
-    const char *text = getenv(name);
+    const char *text = vt_setting_text(name);
     into[0] = 0;
     if (!text || !*text) return;
     struct vt_text t = vt_text_into(into, bytes);
@@ -96,7 +96,7 @@ void vt_setting_read_words(int speaks, const char *name, char *into, size_t byte
 
 void vt_setting_read_patterns(int speaks, const char *name, char *into, size_t bytes)
 {
-    const char *text = getenv(name);
+    const char *text = vt_setting_text(name);
     into[0] = 0;
     if (!text || !*text) return;
     struct vt_text t = vt_text_into(into, bytes);
@@ -126,7 +126,7 @@ int vt_setting_signal(const char *name)
 
 void vt_setting_read_signal(int speaks, const char *name, char *into, size_t bytes)
 {
-    const char *text = getenv(name);
+    const char *text = vt_setting_text(name);
     into[0] = 0;
     if (!text || !*text) return;
     if (!vt_setting_signal(text)) {

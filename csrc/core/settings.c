@@ -8,6 +8,7 @@
 #include "file_locations.h"
 #include "setting_texts.h"
 #include "settings.h"
+#include "settings_file.h"
 #include "text.h"
 
 #define KIB 1024u
@@ -181,7 +182,7 @@ static void read_one(struct vt_settings *set, const struct setting *s)
                                           "before, after, both or no",
                                           "a rate of 1 to 10000 per second, or a time of 100us to 3600s",
                                           "cpu, wall or perf"};
-    const char *text = getenv(s->name);
+    const char *text = vt_setting_text(s->name);
     uint64_t v = s->standard;
     char used[32], range[64] = "";
     *field(set, s) = v;
@@ -248,6 +249,9 @@ static void look_at_names(void)
         vt_text_add(&t, *e);
         look_at_name(name);
     }
+    const char *name;
+    for (unsigned i = 0; (name = vt_settings_file_name(i)); i++)
+        if (!getenv(name)) look_at_name(name);
 }
 
 /* Returns 1 if this process prints messages about invalid settings. One process of a run prints them: not the other
@@ -276,7 +280,9 @@ void vt_settings_read(struct vt_settings *set)
             vt_say(1, "VT_SYNC_FLUSH has no effect with VT_MODE=RING: no buffer is written when it is full");
         set->sync_flush = 0;
     }
-    if (set->speaks) look_at_names();
+    if (!set->speaks) return;
+    vt_settings_file_check();
+    look_at_names();
 }
 
 /* Returns the value of a setting: a number, a size in bytes, or 1 for yes and 0 for no. Returns 0 for an unknown
@@ -305,7 +311,7 @@ int vt_settings_want(uint32_t kind)
 {
     if (kind != VT_SHIM_IO && kind != VT_SHIM_MEMORY) return 1;
     uint64_t wanted = 1;
-    const char *text = getenv(switches[kind]);
+    const char *text = vt_setting_text(switches[kind]);
     return text && *text && (!parse_yesno(text, &wanted) || wanted);
 }
 
@@ -313,7 +319,7 @@ int vt_settings_want(uint32_t kind)
 enum vt_pthread vt_settings_pthread(void)
 {
     uint64_t value = VT_PTHREAD_YES;
-    const char *text = getenv("VT_PTHREAD");
+    const char *text = vt_setting_text("VT_PTHREAD");
     if (text && *text) parse_pthread(text, &value);
     return (enum vt_pthread)value;
 }
@@ -321,7 +327,7 @@ enum vt_pthread vt_settings_pthread(void)
 int vt_exec_is_traced(void)
 {
     uint64_t value = 1;
-    const char *text = getenv("VT_EXECTRACE");
+    const char *text = vt_setting_text("VT_EXECTRACE");
     if (text && *text) parse_yesno(text, &value);
     return (int)value;
 }
@@ -355,7 +361,7 @@ static void list(struct vt_text *t, struct vt_settings *set, const struct settin
 {
     static const char *const leaves[] = {"", "part", "whole"};
     char value[32], standard[32] = "";
-    const char *given = getenv(s->name);
+    const char *given = vt_setting_text(s->name);
     if (!s->bytes) show(standard, sizeof standard, s, s->standard);
     add_cell(t, s->name);
     add_cell(t, value_of(set, s, value, sizeof value));

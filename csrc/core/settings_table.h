@@ -117,6 +117,7 @@ TEXT(VT_STOP_AFTER, stop_after, 256, MOMENT, PART, "",
      "record up to here: seconds (10, 0.5s) or the end of a call of a region (NAME:200)", "the program's end")
 
 OTHER(VT_MPI_GROUPS, WHOLE)
+OTHER(VT_CONFIG, NOTHING)
 OTHER(VT_SHIM_CACHE, NOTHING)
 OTHER(VT_GNU_NM, NOTHING)
 OTHER(VT_MAX_MPI_COMMS, NOTHING)

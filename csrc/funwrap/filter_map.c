@@ -585,9 +585,9 @@ void vt_filter_map_select(const char *patterns) { learn_unheard(0, 1, set_patter
    interrupts. */
 __attribute__((constructor)) static void prepare(void)
 {
-    const char *spec = getenv("VT_FILTER_SPEC"), *groups = getenv("VT_GROUPS_SPEC"),
-               *depth = getenv("VT_MAX_STACK_DEPTH"), *functions = getenv("VT_FUNCTIONS");
-    const char *from = getenv("VT_START_AFTER"), *to = getenv("VT_STOP_AFTER");
+    const char *spec = vt_setting_text("VT_FILTER_SPEC"), *groups = vt_setting_text("VT_GROUPS_SPEC"),
+               *depth = vt_setting_text("VT_MAX_STACK_DEPTH"), *functions = vt_setting_text("VT_FUNCTIONS");
+    const char *from = vt_setting_text("VT_START_AFTER"), *to = vt_setting_text("VT_STOP_AFTER");
     int windows = (from && strchr(from, ':')) || (to && strchr(to, ':'));
     vt_filter_map_prepared = 1;
     VT_SYS4(rt_sigprocmask, SIG_BLOCK, NULL, &blocked_at_start, 8);

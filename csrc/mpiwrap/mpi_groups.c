@@ -41,7 +41,7 @@ static void vt_define_groups(void)
 void vt_mpi_read_groups(void)
 {
     static const char separators[] = ", \t|";
-    const char *at = getenv("VT_MPI_GROUPS");
+    const char *at = vt_setting_text("VT_MPI_GROUPS");
     bool any = false;
     for (; at && *(at += strspn(at, separators)); at += strcspn(at, separators)) {
         const size_t length = strcspn(at, separators);

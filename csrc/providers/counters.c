@@ -360,7 +360,7 @@ static void fit(struct vt_location *l)
 
 static int is_set(const char *name)
 {
-    const char *text = getenv(name);
+    const char *text = vt_setting_text(name);
     return text && *text;
 }
 

@@ -408,7 +408,7 @@ static void exec_failed(void)
    settings. */
 __attribute__((constructor)) static void start(void)
 {
-    const char *text = getenv("VT_SAMPLE_RATE");
+    const char *text = vt_setting_text("VT_SAMPLE_RATE");
     uint64_t period;
     if (!text || !*text || (vt_setting_rate(text, &period) && !period) || getenv("VTRACE_LISTS")) return;
     int saved = errno;

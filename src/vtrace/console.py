@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from vtrace import settings_file
 from vtrace.errors import VtraceError
 from vtrace.text import plain
 
@@ -204,6 +205,7 @@ def run(command: click.Command, name: str, speaks: bool = True) -> int:
         if isinstance(stream, io.TextIOWrapper):  # the locale's encoding may lack letters of names
             stream.reconfigure(errors="backslashreplace")
     catch_in_callbacks(_interrupt_again)
+    settings_file.apply(os.environ)
     try:
         code = command.main(prog_name=name, standalone_mode=False)
         sys.stdout.flush()

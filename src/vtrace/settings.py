@@ -8,12 +8,14 @@ import os
 import sys
 from dataclasses import dataclass
 
+from vtrace import settings_file
 from vtrace.paths import LIB
 
 
 @dataclass(frozen=True)
 class Setting:
-    """value: for a program started now; origin: default, environment, or environment with the given text."""
+    """value: for a program started now; origin: default, environment, or FILE:LINE of a settings file; with the given
+    text if the value is another one."""
 
     name: str
     value: str
@@ -53,5 +55,7 @@ def _setting(name: str, value: str, number: str, given: str, meaning: str, words
     if not given:
         shown = standard if name == "VT_FILE_PREFIX" or not value else value
         return Setting(name, shown, "default", meaning, standard)
-    origin = "environment" if value.casefold() == given.casefold() else f"environment: {given}"
+    origin = settings_file.origins.get(name, "environment")
+    if value.casefold() != given.casefold():
+        origin += f": {given}"
     return Setting(name, value or standard, origin, meaning, standard)

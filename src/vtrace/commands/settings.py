@@ -14,6 +14,7 @@ _EXAMPLES = """\b
 Examples:
   vtrace settings
   VT_BUFFER_SIZE=1G VT_IOTRACE=yes vtrace settings
+  VT_CONFIG=site.conf vtrace settings
   vtrace settings --json
 """
 
@@ -21,7 +22,8 @@ Examples:
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a list of objects.")
 def command(as_json: bool) -> None:
-    """The value is the one in effect. The runtime reads the environment and reports errors on standard error.
+    """The value is the one in effect, and where it comes from: the environment, a settings file (VT_CONFIG=FILE, or
+    ~/.config/vtrace/settings and /etc/vtrace.conf) or the default. The runtime reports errors on standard error.
     docs/settings.md describes each setting.
     """
     from vtrace.settings import in_force

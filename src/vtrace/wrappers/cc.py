@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from vtrace import __version__
+from vtrace import __version__, settings_file
 from vtrace.errors import VtraceError
 from vtrace.text import plain
 from vtrace.wrappers.compile import options as opt
@@ -44,6 +44,7 @@ def _main(language: Language) -> int:
 
 
 def _run(argv: list[str], language: Language) -> int:
+    settings_file.apply(os.environ)
     options = opt.parse(argv, language)
     if options.action == "version":
         print(f"{language.wrapper} (vtrace) {__version__}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
+from vtrace import settings_file
 from vtrace.errors import VtraceError
 from vtrace.text import plain
 from vtrace.wrappers.launch import launchers, preload
@@ -25,7 +26,8 @@ _ENOEXEC = 8
 
 
 def environment() -> dict[str, str]:
-    """The environment with which vtrace was started, without the LC_CTYPE that Python sets in a C locale."""
+    """The environment with which vtrace was started, without the LC_CTYPE that Python sets in a C locale; with the
+    settings of the settings files."""
     now = dict(os.environ)
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -33,6 +35,7 @@ def environment() -> dict[str, str]:
                 now.pop("LC_CTYPE", None)
     except OSError:
         pass
+    settings_file.apply(now)
     return now
 
 

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The settings files, for vtrace's own commands. The runtime reads them too, and reports what is wrong with them
+(csrc/core/settings_file.h states their form)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, MutableMapping
+
+_MOST = 16383
+"""Bytes of a file that count."""
+
+origins: dict[str, str] = {}
+"""FILE:LINE of each variable that `apply` has set."""
+
+
+def files(environ: Mapping[str, str]) -> list[str]:
+    """The settings files that may exist, the weakest first."""
+    if (only := environ.get("VT_CONFIG")) is not None:
+        return [only] if only else []
+    config, home = environ.get("XDG_CONFIG_HOME", ""), environ.get("HOME", "")
+    user = config if config.startswith("/") else f"{home}/.config" if home.startswith("/") else ""
+    return ["/etc/vtrace.conf", *([f"{user}/vtrace/settings"] if user else [])]
+
+
+def apply(environ: MutableMapping[str, str]) -> None:
+    """Gives environ the settings of the files that it lacks, so that programs that are started have them, too."""
+    if os.getuid() != os.geteuid():
+        return
+    found: dict[str, tuple[str, str]] = {}
+    for path in files(environ):
+        for number, line in enumerate(_lines(path), 1):
+            name, equals, value = line.partition("=")
+            if equals and line.lstrip(" \t").startswith("VT_"):
+                found[name.strip()] = value.strip(), f"{path}:{number}"
+    for name, (value, origin) in found.items():
+        if name not in environ:
+            environ[name] = value
+            origins[name] = origin
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, "rb") as file:
+            content = file.read(_MOST + 1)
+    except OSError:
+        return []
+    if b"\0" in content:
+        return []
+    if len(content) > _MOST:
+        content = content[: content.rfind(b"\n", 0, _MOST) + 1]
+    return content.decode(errors="surrogateescape").split("\n")
