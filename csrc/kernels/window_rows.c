@@ -165,7 +165,10 @@ VT_EXPORT int vt_window_end(struct vt_window *out, struct vt_replay *r)
     if (!make_room(&w->places, sizeof *w->places, n, &w->places_room) || !make_columns(out, out->ncalls + w->nfound))
         return VT_READ_NO_MEMORY;
     if (n) memset(w->places, 0, n * sizeof *w->places);
-    for (uint64_t i = 0; i < w->nfound; i++) w->places[place_of(w, &w->found[i])] = (uint32_t)(i + 1);
+    for (uint64_t i = 0; i < w->nfound; i++) {
+        const uint64_t place = place_of(w, &w->found[i]);
+        if (place < n) w->places[place] = (uint32_t)(i + 1);
+    }
     for (uint64_t i = 0; i < n; i++)
         if (w->places[i]) put(out, &w->found[w->places[i] - 1]);
     return VT_READ_OK;

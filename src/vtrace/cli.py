@@ -58,6 +58,7 @@ _GROUPS = {
     },
     "Help": {
         "info": ("vtrace.commands.info", "command", "Show who recorded a trace, when and how, and what is missing."),
+        "help": ("vtrace.commands.help", "command", "Show a page of the documentation in the terminal."),
         "compat": ("vtrace.commands.compat", "command", "Run commands of other tools, with their options and layouts."),
         "completion": ("vtrace.commands.completion", "command", "Print shell completion for all commands of vtrace."),
     },

@@ -8,6 +8,8 @@ from pathlib import Path
 LIB = Path(__file__).resolve().parent / "_lib"
 """C libraries; with subdirectories include/ (core.h, format.h, msgpack.h), mpiwrap/ (sources of the MPI shim), user/
 (vt_user.h, vt_user.inc)."""
+DOCS = Path(__file__).resolve().parent / "_docs"
+"""The pages of docs/."""
 PYTHON_HOOK = Path(__file__).resolve().parent / "python_hook"
 """With this directory in PYTHONPATH and VT_PYTRACE=yes, Python programs record their functions."""
 PROGRAM_SECTION = ".vtrace.text"

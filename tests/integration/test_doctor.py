@@ -149,4 +149,4 @@ def test_no_mpi4py(tmp_path: Path) -> None:
     (hidden / "sitecustomize.py").write_text(HIDE)
     found = look(tmp_path, PYTHONPATH=str(hidden))
     assert found["mpi4py"]["value"] == "missing"
-    assert found["mpi4py"]["problem"] == "vtunify-mpi needs mpi4py, vtunify does not: pip install mpi4py"
+    assert found["mpi4py"]["problem"] == "vtunify-mpi needs mpi4py, vtunify does not: pip install 'vtrace-otf2[mpi]'"

@@ -96,7 +96,7 @@ def pandas() -> Any:
     except ImportError as error:
         from vtrace.errors import VtraceError
 
-        raise VtraceError("pandas is not installed", "pip install 'vtrace[pandas]'") from error
+        raise VtraceError("pandas is not installed", "pip install 'vtrace-otf2[pandas]'") from error
     return module
 
 

@@ -114,7 +114,7 @@ def _checked(name: str, hint: str, check: Callable[[], str], needed: bool = True
 
 def _own() -> Iterator[_Finding]:
     yield _Finding("vtrace", f"{__version__}, Python {platform.python_version()} {sys.prefix}")
-    again = "install vtrace again: pip install vtrace"
+    again = "install vtrace again: pip install vtrace-otf2"
     yield _checked("runtime", again, lambda: str(_loaded(paths.LIB / "libvtrace.so.1")))
     yield _checked("hooks", again, _hooks, needed=False)
     yield _checked("libotf2", "pip install otf2", _otf2)
@@ -207,7 +207,9 @@ def _mpi4py() -> _Finding:
     try:
         release = metadata.version("mpi4py")
     except metadata.PackageNotFoundError:
-        return _Finding("mpi4py", "missing", "vtunify-mpi needs mpi4py, vtunify does not: pip install mpi4py")
+        return _Finding(
+            "mpi4py", "missing", "vtunify-mpi needs mpi4py, vtunify does not: pip install 'vtrace-otf2[mpi]'"
+        )
     mpiexec = shutil.which("mpiexec") or shutil.which("mpiexec", path=str(Path(sys.executable).parent))
     if mpiexec is None:
         return _Finding("mpi4py", f"{release}, no mpiexec in PATH", "vtunify-mpi needs mpiexec: pip install mpich")

@@ -73,7 +73,7 @@ def command(
     chrome      the timeline as JSON, for chrome://tracing
     speedscope  the calls and the samples of each thread as JSON, for www.speedscope.app
     csv         all events, one per line; times in ns
-    parquet     all events, for pandas, DuckDB and others (pip install pyarrow)
+    parquet     all events, for pandas, DuckDB and others (vtrace-otf2[parquet])
 
     \b
     Examples:

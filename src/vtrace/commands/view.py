@@ -41,7 +41,7 @@ _NOT_WITH_TEXT = ("perfetto", "no_browser", "port", "idle")
 @click.command()
 @click.argument("archives", metavar="ARCHIVE [SECOND]", nargs=-1, required=True, shell_complete=complete_target)
 @window_options
-@click.option("--perfetto", is_flag=True, help="Show Perfetto's page; needs pip install 'vtrace[perfetto]'.")
+@click.option("--perfetto", is_flag=True, help="Show Perfetto's page; needs pip install 'vtrace-otf2[perfetto]'.")
 @click.option(
     "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
     help="With --perfetto: show at most N calls, the longest ones.",

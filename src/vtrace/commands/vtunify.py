@@ -106,6 +106,7 @@ def command(
     path = resolve_prefix(prefix)
     if path != Path(prefix):
         console.note(f"the prefix of {prefix} is {path}")
+    check_report(report)
     try:
         written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair, samples), console)
     except NoFilesError as error:
@@ -120,6 +121,14 @@ class Further(NamedTuple):
     report: bool
     tiles: bool
     diagnose: bool
+
+
+def check_report(report: bool) -> None:
+    """Raises VtraceError if a report is wanted and cannot be made: before long work, not behind it."""
+    if report:
+        from vtrace.reports.report import plotly
+
+        plotly()
 
 
 def report_unified(

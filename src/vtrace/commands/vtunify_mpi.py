@@ -59,6 +59,7 @@ def command(
         level = vtunify.level(levels, talk.environment_level(_NAME)) if ranks.root else QUIET
         console = Console(_NAME, level, progress)
         path = ranks.first(lambda: _prefix(prefix, console))
+        ranks.first(lambda: vtunify.check_report(report))
         local = Path(os.path.abspath(path)) if ranks.size > 1 else path
         request = Request(local, name, keep, force, salvage, jobs, partial, not no_repair, samples)
         written = unify(request, console, ranks)
@@ -98,7 +99,7 @@ def _ranks() -> MpiRanks:
             warnings.simplefilter("ignore", RuntimeWarning)  # each rank would print the message below
             ranks = MpiRanks()
     except ImportError as error:
-        hint = "pip install mpi4py; or vtunify PREFIX, which unifies with threads"
+        hint = "pip install 'vtrace-otf2[mpi]'; or vtunify PREFIX, which unifies with threads"
         raise VtraceError(f"mpi4py is missing or cannot be loaded: {error}", hint) from error
     except RuntimeError as error:
         hint = "MPI4PY_LIBMPI names the libmpi.so of your mpiexec; or pip install mpich"

@@ -188,7 +188,9 @@ def parquet() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise VtraceError("Parquet needs pyarrow, which is not installed", "pip install pyarrow") from error
+        raise VtraceError(
+            "Parquet needs pyarrow, which is not installed", "pip install 'vtrace-otf2[parquet]'"
+        ) from error
     return pyarrow
 
 

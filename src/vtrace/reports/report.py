@@ -46,7 +46,7 @@ def plotly() -> str:
         script = Path(place) / "package_data" / "plotly.min.js"
         if script.is_file():
             return script.read_text(encoding="utf-8")
-    raise VtraceError("plotly is not installed", "pip install plotly")
+    raise VtraceError("plotly is not installed", "pip install 'vtrace-otf2[report]'")
 
 
 def write(

