@@ -12,6 +12,7 @@
 #define ROUNDS 8
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t all_run; /* else a thread may end before the next one begins, and give it its location */
 static long total;
 
 __attribute__((noinline)) long calculate(long n)
@@ -33,12 +34,14 @@ __attribute__((noinline)) void step(void)
 
 static void *work(void *unused)
 {
+    pthread_barrier_wait(&all_run);
     for (int i = 0; i < 60; i++) step();
     return unused;
 }
 
 int main(int argc, char **argv)
 {
+    pthread_barrier_init(&all_run, NULL, THREADS + 1);
     for (int round = 0; round < ROUNDS; round++) {
         pthread_t threads[THREADS];
         for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, work, NULL);
