@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FormatError", "NoFilesError", "UsageError", "VtraceError"]
+__all__ = ["FormatError", "NoFilesError", "TileDamageError", "UsageError", "VtraceError"]
 
 
 class VtraceError(Exception):
@@ -32,3 +32,7 @@ class NoFilesError(VtraceError):
 
 class FormatError(VtraceError):
     """A file is truncated, damaged, of another format or of another version."""
+
+
+class TileDamageError(FormatError):
+    """The file of tiles, not the archive, is damaged: the tiles can be made anew."""

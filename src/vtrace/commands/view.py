@@ -19,7 +19,7 @@ from click.core import ParameterSource
 from vtrace.commands.completion import complete_target
 from vtrace.commands.window import opened, operand, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level, some
-from vtrace.errors import FormatError, UsageError
+from vtrace.errors import TileDamageError, UsageError
 from vtrace.text import plain
 from vtrace.timeline.server import Server
 
@@ -103,7 +103,7 @@ def _draw(archive: str, window: WindowOptions, width: int | None, rows: int) -> 
     """Prints the timeline as text. Raises VtraceError."""
     from vtrace.analysis.selection import Selection
     from vtrace.timeline.text_picture import draw, duration_text, picture
-    from vtrace.timeline.tile_cache import is_damage, remade, tiles_of
+    from vtrace.timeline.tile_cache import remade, tiles_of
 
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
@@ -112,9 +112,7 @@ def _draw(archive: str, window: WindowOptions, width: int | None, rows: int) -> 
     width = width or shutil.get_terminal_size((120, 40)).columns
     try:
         shown = picture(trace, tiles_of(trace, console), part, width, rows)
-    except FormatError as error:
-        if not is_damage(error):
-            raise
+    except TileDamageError as error:
         shown = picture(trace, remade(trace, console, error), part, width, rows)
     for line in trace.problems:
         console.warn(line)

@@ -74,7 +74,11 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             default="archive",
             help="Write samples as events of the archive [default], of a second archive inside it, or not at all.",
         ),
-        click.option("--report", is_flag=True, help="Also write PREFIX.html, like vtrace report."),
+        click.option(
+            "--report",
+            is_flag=True,
+            help="Also write PREFIX.html, like vtrace report.",
+        ),
         click.option("--tiles", is_flag=True, help="Also make the tiles of vtrace view, which then starts at once."),
         click.option("--diagnose", is_flag=True, help="Also show why the run takes its time, and keep the findings."),
         click.option("--nocompress", is_flag=True, help="No effect: OTF2 archives are never compressed."),

@@ -20,7 +20,7 @@ from typing import BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
-from vtrace.errors import FormatError, VtraceError
+from vtrace.errors import FormatError, TileDamageError, VtraceError
 from vtrace.io import checkpoints, sidecar
 from vtrace.io.common.arrays import Array
 from vtrace.io.local.heads import open_file
@@ -47,6 +47,7 @@ FRAME = 1 << 15
 """Bytes of tiles from which on the next one begins a frame."""
 Kept = TypeVar("Kept")
 Found = TypeVar("Found")
+_REMEDY = "remove the file: it is made anew"
 _LARGEST = 3 + 256 + 256 * 8 * BINS
 """Bytes of a tile, at most."""
 
@@ -236,7 +237,7 @@ class TileFile:
         if found is None:
             place = self._find(row, BLOCKS, number)
             if place is None:
-                raise FormatError(f"a block of checkpoints is missing in {DATA}", "remove the file: it is made anew")
+                raise TileDamageError(f"a block of checkpoints is missing in {DATA}", _REMEDY)
             found = self._read(place, checkpoints.unpack)
             with self._lock:
                 _put(self._blocks, (row, number), found, _KEPT_BLOCKS)
@@ -250,8 +251,8 @@ def _put(kept: dict[Kept, Found], key: Kept, value: Found, most: int) -> None:
         del kept[next(iter(kept))]
 
 
-def _damage() -> FormatError:
-    return FormatError(f"a tile of {DATA} is damaged", "remove the file: it is made anew")
+def _damage() -> TileDamageError:
+    return TileDamageError(f"a tile of {DATA} is damaged", _REMEDY)
 
 
 def _beside(archive: Path, of: str, what: tuple[str, int]) -> sidecar.SidecarTable:

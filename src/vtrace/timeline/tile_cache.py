@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vtrace.console import Console
-from vtrace.errors import FormatError, VtraceError
+from vtrace.errors import FormatError, TileDamageError, VtraceError
 from vtrace.io import sidecar, tile_file
 from vtrace.io.tile_file import TileFile
 from vtrace.timeline.bands import Bands, band_table
@@ -34,12 +34,7 @@ def tiles_of(trace: Source, console: Console) -> TileFile:
     return _built(trace, of, console)
 
 
-def is_damage(error: FormatError) -> bool:
-    """True if an error is about the file of tiles, which remade() mends, and not about the archive."""
-    return tile_file.DATA in str(error)
-
-
-def remade(trace: Source, console: Console, error: FormatError) -> TileFile:
+def remade(trace: Source, console: Console, error: TileDamageError) -> TileFile:
     """New tiles in place of those in which an error was found. Raises VtraceError."""
     console.note(f"{error}: made anew")
     return _built(trace, sidecar.identity(trace.anchor, trace.properties), console)

@@ -18,7 +18,7 @@ import numpy as np
 from vtrace.analysis.activity import TREE
 from vtrace.analysis.table import Array
 from vtrace.console import QUIET, Console
-from vtrace.errors import FormatError
+from vtrace.errors import TileDamageError
 from vtrace.text import plain
 from vtrace.timeline import large_data
 from vtrace.timeline.call_data import CallData
@@ -33,7 +33,7 @@ from vtrace.timeline.row_tiles import RowTiles
 from vtrace.timeline.rows import PageRows
 from vtrace.timeline.sample_data import SampleData
 from vtrace.timeline.server import Content, Wrong
-from vtrace.timeline.tile_cache import is_damage, remade
+from vtrace.timeline.tile_cache import remade
 from vtrace.timeline.window_data import WindowData
 
 if TYPE_CHECKING:
@@ -126,12 +126,10 @@ class ViewerSite:
                 return Content(".bin", b"")
             try:
                 return self._answers[name](shown, words)
-            except FormatError as error:
-                if not is_damage(error):
-                    raise
+            except TileDamageError as error:
                 return self._answers[name](self._mended(number, shown, error), words)
 
-    def _mended(self, number: int, shown: ShownTrace, error: FormatError) -> ShownTrace:
+    def _mended(self, number: int, shown: ShownTrace, error: TileDamageError) -> ShownTrace:
         """The trace with new tiles, which another thread may have made meanwhile."""
         with self._remaking:
             if self._shown[number] is shown:

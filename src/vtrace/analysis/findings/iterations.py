@@ -109,15 +109,17 @@ class RepeatedCalls(SyncCalls[dict[int, Array]]):
 def expected_calls(trace: Source, window: Selection, name: str | None) -> RepeatedCalls | None:
     """The calls that iterations_of will need, to be read in one pass with other questions. Without a name the first
     process tells: if a call contains its iterations, those of the others mostly are the same. None: there is no such
-    call. Raises UsageError: no region has this name."""
+    call, or few processes. Raises UsageError: no region has this name."""
     if name is not None:
         wanted = np.array([str(each) == name for each in trace.regions["name"].tolist()], bool)
         if not wanted.any():
             raise UsageError(f"--iteration {name}: no region has this name", "vtrace summary lists the regions")
         return RepeatedCalls(wanted, None)
-    helper = trace.locations["helper"]
-    first = [row for row in window.rows(trace) if trace.locations["events"][row] and not helper[row]][:1]
-    facts = RunFacts.read(trace, Selection(window.start, window.stop, tuple(first)))
+    helper, events = trace.locations["helper"], trace.locations["events"]
+    rows = [row for row in window.rows(trace) if events[row] and not helper[row]]
+    if not rows or 2 * events[rows[0]] > events[rows].sum():
+        return None  # to read the first one twice would cost more than a second pass
+    facts = RunFacts.read(trace, Selection(window.start, window.stop, (rows[0],)))
     found = _repeated(facts)
     return _calls_of(facts, found[0][0]) if found and found[0][1] == _BASES[0] else None
 

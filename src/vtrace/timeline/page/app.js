@@ -166,14 +166,21 @@ export class App {
     }, wait);
   }
 
-  refresh() {
-    if (!this.width) return;
-    const {state} = this.store, l = this.layout;
+  /** The traces that the window touches, each with its rows on the screen and its part of the window. */
+  * tracesInWindow() {
+    const l = this.layout;
     for (const [number, trace] of this.traces.entries()) {
-      const part = l.parts[number], {first, last} = visible(l, state.scroll, part);
+      const part = l.parts[number], {first, last} = visible(l, this.store.state.scroll, part);
       const shown = part.rows.slice(first, last), window = windowOf(this, number);
       const begin = Math.max(0, window.begin), end = Math.min(trace.meta.duration, window.end);
-      if (end <= begin) continue;
+      if (end > begin) yield {number, trace, part, shown, window, begin, end};
+    }
+  }
+
+  refresh() {
+    if (!this.width) return;
+    const l = this.layout;
+    for (const {trace, shown, window, begin, end} of this.tracesInWindow()) {
       trace.tiles.want(shown, begin, end, levelOf((window.end - window.begin) / l.width, trace.meta.top), trace.meta.top);
     }
     clearTimeout(this.restTimer);
@@ -183,11 +190,7 @@ export class App {
   /** Asks for all data but tiles and calls, once the window rests. */
   refreshRest() {
     const {state} = this.store, l = this.layout;
-    for (const [number, trace] of this.traces.entries()) {
-      const part = l.parts[number], {first, last} = visible(l, state.scroll, part);
-      const shown = part.rows.slice(first, last), window = windowOf(this, number);
-      const begin = Math.max(0, window.begin), end = Math.min(trace.meta.duration, window.end);
-      if (end <= begin) continue;
+    for (const {number, trace, part, shown, begin, end} of this.tracesInWindow()) {
       this.askLinks(number, part.rows, rowKeys(l, number), begin, end);
       if (trace.meta.samples && state.samples) this.askLeaves(number, shown.map((row) => row.key), begin, end);
       if (state.rare !== 'none') this.askRare(number, shown.map((row) => row.key), begin, end);
