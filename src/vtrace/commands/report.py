@@ -34,8 +34,8 @@ def command(
     archives: tuple[str, ...], output: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool
 ) -> None:
     """The file shows time, calls, messages, collective operations, files and the heap. A browser opens the file without
-    a network. Needs pip install 'vtrace-otf2[report]'. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool. Of two or
-    three archives the file shows the first one, and compares it with the others.
+    a network. Needs pip install 'vtrace-otf2[report]'. ARCHIVE is a prefix, the directory of an OTF2 archive or its
+    .otf2 file, written by any tool. Of two or three archives the file shows the first one, and compares it with the others.
 
     \b
     Examples:
