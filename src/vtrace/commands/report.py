@@ -36,7 +36,8 @@ def command(
     """The file shows time, calls, messages, collective operations, files and the heap. A browser opens the file without
     a network. Needs pip install 'vtrace-otf2[report]'. ARCHIVE is a prefix, the directory of an OTF2 archive or its
     .otf2 file, written by any tool. Of two or three archives the file shows the first one, and compares it with the
-    others. 
+    others.
+
     \b
     Examples:
       vtrace report heat                      writes heat.html
