@@ -232,7 +232,11 @@ def _describe_build(bin: Path, out: Path, work: Path) -> None:
     (empty / "rules").write_text(RULES)
     texts = [_vtrace(bin, empty, command) for command in OF_BUILD]
     (out / "build.txt").write_text("\n".join(texts) + "\n")
-    ask = "from importlib.metadata import files; print(*sorted(map(str, files('vtrace'))), sep='\\n')"
+    # The distribution's name is looked up: the two builds may bear different ones.
+    ask = (
+        "from importlib.metadata import files, packages_distributions as named; "
+        "print(*sorted(map(str, files(named()['vtrace'][0]))), sep='\\n')"
+    )
     (out / "installed.txt").write_text(_python(bin, ask))
     where = _python(bin, "import vtrace.paths; print(vtrace.paths.LIB)").strip()
     (out / "libraries").mkdir()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FormatError", "NoFilesError", "TileDamageError", "UsageError", "VtraceError"]
+__all__ = ["FormatError", "NoFilesError", "UsageError", "VtraceError"]
 
 
 class VtraceError(Exception):

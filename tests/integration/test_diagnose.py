@@ -34,12 +34,28 @@ def diagnose(archive: Path, *words: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def threads(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("threads")
+    """An archive, and what the program measured. Recorded again, at most twice, where the machine took the processor
+    away between a measurement of the program and the recorded call beside it."""
     program = build("thread_waits.c", flags=("-g", "-O1", "-fopenmp", "-pthread"))
-    done = run(program, where, env={"VT_PTHREAD": "locks", "OMP_NUM_THREADS": "2"})
-    (where / "measured").write_text(done.stdout)
-    unify(where, "thread_waits")
-    return where / "thread_waits.trace"
+    for _ in range(3):
+        where = tmp_path_factory.mktemp("threads")
+        done = run(program, where, env={"VT_PTHREAD": "locks", "OMP_NUM_THREADS": "2"})
+        (where / "measured").write_text(done.stdout)
+        unify(where, "thread_waits")
+        archive = where / "thread_waits.trace"
+        if all(found["time_ns"] == pytest.approx(ns, rel=0.05) for ns, found in planted(archive).values()):
+            break
+    return archive
+
+
+def planted(archive: Path) -> dict[str, tuple[int, dict[str, Any]]]:
+    """By kind of wait, its length as the program measured it, and the longest one that vtrace diagnose tells."""
+    waits = diagnose(archive)["waits"]
+    measured = dict(line.split() for line in (archive.parent / "measured").read_text().splitlines())
+    return {
+        kind: (int(ns), max((row for row in waits if row["kind"] == kind), key=lambda row: row["time_ns"]))
+        for kind, ns in measured.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +69,14 @@ def steps(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_planted_waits_of_threads(threads: Path) -> None:
     """The longest wait of each kind is the one that the program itself measures."""
-    waits = diagnose(threads)["waits"]
-    measured = dict(line.split() for line in (threads.parent / "measured").read_text().splitlines())
+    measured = planted(threads)
     assert set(measured) == set(KINDS)
-    for kind, ns in measured.items():
-        assert int(ns) >= 190 * MS
-        longest = max((row for row in waits if row["kind"] == kind), key=lambda row: row["time_ns"])
-        assert longest["time_ns"] == pytest.approx(int(ns), rel=0.05), (kind, longest)
+    for kind, (ns, longest) in measured.items():
+        assert ns >= 190 * MS
+        assert longest["time_ns"] == pytest.approx(ns, rel=0.05), (kind, longest)
         assert longest["partner"] not in (None, longest["location"])
         assert longest["callpath"], longest
+    waits = diagnose(threads)["waits"]
     idle = [row for row in waits if row["kind"] == "omp_idle_threads"]
     assert {row["location"] for row in idle} == {"Thread 1"}
     assert sum(row["time_ns"] for row in idle) >= 550 * MS, "while the first thread is outside of parallel regions"

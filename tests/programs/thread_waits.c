@@ -8,6 +8,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long at[2], ended[2], got;
+static int begun[2];
 
 static long now(void)
 {
@@ -54,6 +55,8 @@ static void together(void)
 #pragma omp barrier
 #pragma omp for schedule(dynamic, 1)
         for (int i = 0; i < 2; i++) {
+            __atomic_store_n(&begun[i], 1, __ATOMIC_RELEASE);
+            while (!__atomic_load_n(&begun[!i], __ATOMIC_ACQUIRE)) work(1); /* so that each thread takes one */
             work(i ? 400 : 100);
             at[omp_get_thread_num()] = now();
         }
