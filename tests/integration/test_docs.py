@@ -197,6 +197,9 @@ TYPED = {
         "cp -r $DOCS/region.trace heat2d.trace", ("slept",),
         after="test $(vtrace timers heat2d | jq '.timers[0].mean_ns | floor') -ge 2000000; echo slept",
     ),
+    ("summary.md", "vtrace compat --install tools"): Typed(
+        f"cp {PROGRAMS}/lorenz.cc .", ('"integrate"', '"Flops": 140000'),
+    ),
     ("summary.md", "vtrace diff before after"): Typed(
         "for n in before after four eight; do cp -r $DOCS/heat2d.trace $n.trace; done", ("no differences",)
     ),

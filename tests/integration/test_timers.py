@@ -14,7 +14,7 @@ import otf2
 import pytest
 
 from support.build.builder import Builder
-from support.build.run import record, vtrace
+from support.build.run import record, run, unify, vtrace
 from support.oracles import slow
 from support.oracles.user_api import MANUAL
 from support.readers.archive import read
@@ -179,3 +179,40 @@ def test_perf_hh_of_many_calls(tmp_path: Path) -> None:
         (0, 10001, 1e-9, 1e-9), (1, 10000, 2e-9, 2e-9), (2, 10000, 3e-9, 3e-9),
     ]  # fmt: skip
     assert [(one["Bytes"], one["Calls"]) for one in found["outer"]] == [(5, 1)]
+
+
+def test_the_header_of_perf_hh(build: Builder, tmp_path: Path) -> None:
+    """The recipe's example, with the header of vtrace compat --install: a plain program prints its own timers, and a
+    traced one has the same in its trace. A timer of the trace encloses the program's own."""
+    vtrace(tmp_path, "compat", "--install", "tools")
+    flags = ("-std=c++11", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-I", tmp_path / "tools" / "include")
+    two = {"OMP_NUM_THREADS": "2"}
+    plain = json.loads(run(build("lorenz.cc", compiler="g++", flags=flags, plain=True), tmp_path, env=two).stdout)
+    program = build("lorenz.cc", compiler="g++", flags=("-DVTRACE", *flags), output="traced")
+    own = json.loads(run(program, tmp_path, env=two).stdout)
+    unify(tmp_path, "traced")
+    found = json.loads(vtrace(tmp_path, "timers", "traced", "--format", "perf.hh").stdout)
+    read = {'read "in"\t': [(4096, 0, 1)]}
+    sizes = [(0, 140_000, 2), (0, 280_000, 1)]
+    for threads in (plain, own, found):
+        assert [
+            {label: [(one["Bytes"], one["Flops"], one["Calls"]) for one in of] for label, of in thread.items()}
+            for thread in threads
+        ] == [{"integrate": sizes} | read, {"integrate": sizes}]
+    for thread, traced in zip(own, found, strict=True):
+        for inner, outer in zip(thread["integrate"], traced["integrate"], strict=True):
+            for name in ("Min", "Avg", "Max"):
+                assert outer[name] >= 0.999 * inner[name], "the two clocks differ by 500 ppm at most"
+
+
+def test_the_header_of_perf_hh_without_openmp(build: Builder, tmp_path: Path) -> None:
+    """One thread; nothing was timed while the timers were off; the numbers are those of the formulas."""
+    vtrace(tmp_path, "compat", "--install", "tools")
+    flags = ("-std=c++11", "-Wno-unknown-pragmas", "-I", tmp_path / "tools" / "include")
+    (found,) = json.loads(run(build("lorenz.cc", compiler="g++", flags=flags, plain=True), tmp_path).stdout)
+    assert set(found) == {"integrate", 'read "in"\t'}
+    for one in found["integrate"]:
+        spread = one["Max"] - one["Min"]
+        assert one["Min"] <= one["Avg"] <= one["Max"]
+        # Two calls lie half their difference from their mean, one call does not.
+        assert one["Stddev"] == pytest.approx(spread / 2, abs=1e-12)
