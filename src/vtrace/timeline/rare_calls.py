@@ -42,6 +42,7 @@ class RareCalls:
     def __init__(self, trace: Trace, part: Selection, is_large: bool) -> None:
         self._trace, self._part, self._is_large = trace, part, is_large
         self._lock, self._found = Lock(), dict[bool, tuple[Table, list[str]]]()
+        self._outliers: tuple[Table, bool] | None = None
 
     def answer(self, rows: Sequence[Array], window: tuple[int, int], bins: int, every: bool) -> Content:
         """The marks of rows (the locations of each) in a window: row, kind (OUTLIER, WAIT), location, begin, end, depth
@@ -77,15 +78,10 @@ class RareCalls:
         """All rare calls, and lines about what is left out."""
         if self._is_large and not every:
             return _table([], OUTLIER), ["Outliers and waits of a large trace are marked with Marks: all."]
-        known = self._found.get(False)
-        tables, notes = [], list[str]()
-        if known is None or self._is_large:
-            found, dropped = outliers(self._trace, self._part.rows(self._trace))
-            tables.append(found)
-            notes += [f"Only the {_MOST:,} largest outliers are marked."] * dropped
-        else:
-            tables.append(known[0].take(known[0]["kind"] == OUTLIER))
-            notes += [line for line in known[1] if "outliers" in line]
+        if self._outliers is None:
+            self._outliers = outliers(self._trace, self._part.rows(self._trace))
+        found, dropped = self._outliers
+        tables, notes = [found], [f"Only the {_MOST:,} largest outliers are marked."] * dropped
         if every or self._trace.has_stored_findings():
             tables.append(self._waits())
         elif self._trace.processes.rows > 1:

@@ -25,11 +25,12 @@ class Viewer:
         self.settled()
 
     def settled(self) -> None:
-        """Waits until no frame was drawn for 0.4 s."""
+        """Waits until all requests are answered and no frame was drawn for 0.4 s."""
         self.page.driver.set_script_timeout(60)
         self.page.driver.execute_async_script(
-            "const done = arguments[0]; let last = ''; const look = () => { const now = document.body.dataset.frames;"
-            " if (now === last) done(); else { last = now; setTimeout(look, 400); } }; setTimeout(look, 400);"
+            "const done = arguments[0]; let last = ''; const look = () => { const {frames: now, requests} ="
+            " document.body.dataset; if (now === last && requests === '0') done();"
+            " else { last = now; setTimeout(look, 400); } }; setTimeout(look, 400);"
         )
 
     @property

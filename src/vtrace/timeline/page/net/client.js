@@ -41,6 +41,7 @@ export class Client {
       this.open.get(purpose)?.abort();
       this.open.set(purpose, control);
     }
+    this.count(1);
     const query = new URLSearchParams(Object.entries(words).map(([key, value]) => [key, String(value)]));
     try {
       const answer = await fetch(`${DATA}${name}?${query}`, {signal: control.signal});
@@ -48,8 +49,15 @@ export class Client {
       this.complain(`${name}: ${await answer.text()}`);
     } catch (error) {
       if (!control.signal.aborted) this.complain('the server does not answer: start vtrace view again');
+    } finally {
+      this.count(-1);
     }
     return undefined;
+  }
+
+  /** Keeps the number of requests without an answer in the page, where a test finds the number. @param {number} change */
+  count(change) {
+    document.body.dataset.requests = String(Number(document.body.dataset.requests ?? 0) + change);
   }
 
   /** Keeps the server running while the page is open. */

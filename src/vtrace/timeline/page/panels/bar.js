@@ -14,7 +14,7 @@ import {bytes, count, duration} from '../model/time.js';
 export function installBar(app) {
   const {store, traces} = app, {state} = store;
   const search = element('input', {
-    id: 'search', type: 'search', placeholder: 'Search region  ( / )', value: state.search, size: 20, spellcheck: false,
+    id: 'search', type: 'search', placeholder: 'Search ( / )', value: state.search, size: 20, spellcheck: false,
     oninput: () => store.set({search: search.value, exact: false, ...(search.value ? {panel: 'histogram'} : {})}),
     onkeydown: (/** @type {KeyboardEvent} */ event) => {
       if (event.key === 'Enter') byId('chart').focus();
@@ -51,7 +51,7 @@ export function installBar(app) {
     if (selection) parts.push(`selected ${duration(selection.end - selection.begin)}`);
     for (const one of traces) if (store.state.messages && one.messages) parts.push(`${count(one.messages.notes.messages)} messages, ${bytes(one.messages.notes.bytes)}`);
     for (const one of traces) if (one.curves) parts.push(scaleText(one.curves));
-    parts.push(...traces.flatMap((one) => [...(one.curveLines ?? []), ...(one.rareLines ?? [])]));
+    parts.push(...new Set(traces.flatMap((one) => [...(one.curveLines ?? []), ...(one.rareLines ?? [])])));
     fill(byId('status'), parts.join(' \u00b7 '));
     return undefined;
   };
