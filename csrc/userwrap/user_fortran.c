@@ -145,6 +145,19 @@ FORTRAN(vt_user_marker__, VT_USER_MARKER__, (const int *id, const char *text, in
     WITH(VT_User_marker__, (unsigned int)*id, c_string(&s, text, n));
 }
 
+FORTRAN(vt_user_section_start__, VT_USER_SECTION_START__,
+        (const char *name, const int *number, const int *level, int n))
+{
+    struct name s;
+    WITH(VT_User_section_start__, c_string(&s, name, n), *number, *level);
+}
+
+FORTRAN(vt_user_section_stop__, VT_USER_SECTION_STOP__, (const char *name, const int *number, const int *level, int n))
+{
+    struct name s;
+    WITH(VT_User_section_stop__, c_string(&s, name, n), *number, *level);
+}
+
 FORTRAN(vt_user_msg_comm_def__, VT_USER_MSG_COMM_DEF__, (const char *name, int *id, int n))
 {
     struct name s;

@@ -45,6 +45,7 @@ static inline uint32_t vt_user_limited(uint32_t region, int64_t limit)
 enum vt_user_kind {
     /* clang-format off */
     VT_USER_REGION, VT_USER_DEFINED, VT_USER_GROUP, VT_USER_COUNTER, VT_USER_MARKER, VT_USER_COMM, VT_USER_TEXT,
+    VT_USER_SECTION,
     /* clang-format on */
 };
 
