@@ -72,6 +72,11 @@ def _tutorial(name: str, program: str, finding: str, env: str = "") -> dict[tupl
 COUNTED = "VT_METRICS=page-faults:ru_utime:task-clock mpiexec -n 2 $DOCS/heat2d 64 20; vtunify heat2d"
 MY_EVENTS = "printf 'EVENT,FAULTS_PER_MS,DERIVED_INFIX,N0*1000000/N1,page-faults,task-clock\\n' > my.events"
 
+STEP = (
+    f"(echo '{STEP_H}'; cat << 'END'\n{BLOCKS['sections.md', 'void step(double *field, int n)'].text}\n{STEP_C}END\n"
+    ") > step.c; vtrace-cc -DVTRACE step.c -o step"
+)
+
 TYPED = {
     ("counters.md", "vtrace run --counters page-faults,context-switches,ru_utime mpiexec -n 4 ./heat2d"): Typed(
         "cp $DOCS/heat2d .", ("Counters: increase", "ru_utime", "Functions by page-faults", "MPI_Init"),
@@ -245,6 +250,12 @@ TYPED = {
         edits=(('#include "vt_user.h"', f'#include "vt_user.h"\n{STEP_H}'),),  # the functions of the user's program
         after=f"echo '{STEP_C}' >> step.c; vtrace-cc -DVTRACE step.c -o step; ./step; vtunify step;"
         " vtrace export step --to csv -o x.csv; cat x.csv",
+    ),
+    ("sections.md", "vtrace profile step --by section"): Typed(
+        f"{STEP}; ./step; vtunify step", ("Sections of the application", "relax/1", "all/0", '"sections_by_thread"'),
+    ),
+    ("sections.md", "vtrace run --counters page-faults,ru_utime ./step"): Typed(
+        STEP, ("Sections by page-faults", "exchange/1"),
     ),
     ("sections.md", "from vtrace.user import section, section_start, section_stop"): Typed(
         "", ("relax/1", "exchange/1"), kind="part.py",
