@@ -254,6 +254,10 @@ TYPED = {
     ("sections.md", "vtrace profile step --by section"): Typed(
         f"{STEP}; ./step; vtunify step", ("Sections of the application", "relax/1", "all/0", '"sections_by_thread"'),
     ),
+    ("sections.md", "vtrace compat --install tools"): Typed(
+        f"cp {PROGRAMS}/sections_fapp.c solve.c; cp {PROGRAMS}/sections_fapp.f90 steps.f90",
+        ("include/fj_tool/fapp.h", "lib/libfapp.a", "hidden/1", "cross/0"),
+    ),
     ("sections.md", "vtrace run --counters page-faults,ru_utime ./step"): Typed(
         STEP, ("Sections by page-faults", "exchange/1"),
     ),
