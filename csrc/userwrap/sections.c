@@ -60,38 +60,55 @@ static struct vt_open_sections *open_sections(void)
     return l ? l->sections : NULL;
 }
 
-static void start(const char *name, int number)
+/* Returns the number of a section in this process; 0: it is not recorded. */
+static uint32_t section_of(const char *name, int number)
 {
     const struct vt_user_key key = {.kind = VT_USER_SECTION, .number = (uint32_t)number, .text = {name}};
+    return open_sections() ? vt_user_id(&key, define_section) : 0;
+}
+
+static void start(uint32_t section)
+{
     struct vt_open_sections *open = open_sections();
-    uint32_t section = open ? vt_user_id(&key, define_section) : 0;
-    if (!section || open->times[section]++) return;
+    if (!section || section >= SECTIONS || !open || open->times[section]++) return;
     vt_write_few(VT_HEAD(VT_K_SECTION, 1, metrics[section]), 1, 0, 0, 0, 2);
 }
 
-static void stop(const char *name, int number)
+static void stop(uint32_t section)
 {
-    const struct vt_user_key key = {.kind = VT_USER_SECTION, .number = (uint32_t)number, .text = {name}};
     struct vt_open_sections *open = open_sections();
-    uint32_t section = open ? vt_user_id(&key, define_section) : 0;
-    if (!section || !open->times[section] || --open->times[section]) return;
+    if (!section || section >= SECTIONS || !open || !open->times[section] || --open->times[section]) return;
     vt_write_few(VT_HEAD(VT_K_SECTION, 1, metrics[section]), 0, 0, 0, 0, 2);
 }
 
 /* The settings are known when the thread has its open sections. */
-static int is_measured(const char *name, int level)
+static int is_measured(int level) { return open_sections() && level <= (int64_t)vt_process.set.section_level; }
+
+VT_PUBLIC unsigned int VT_User_section__(const char *name, int number, int level, unsigned int *site)
 {
-    return name && open_sections() && level <= (int64_t)vt_process.set.section_level;
+    uint32_t section = name && is_measured(level) ? section_of(name, number) : 0;
+    if (site && section) VT_SET(*site, section);
+    return section;
+}
+
+VT_PUBLIC void VT_User_section_start2__(unsigned int section, int level)
+{
+    if (is_measured(level)) start(section);
+}
+
+VT_PUBLIC void VT_User_section_stop2__(unsigned int section, int level)
+{
+    if (is_measured(level)) stop(section);
 }
 
 VT_PUBLIC void VT_User_section_start__(const char *name, int number, int level)
 {
-    if (is_measured(name, level)) start(name, number);
+    start(VT_User_section__(name, number, level, NULL));
 }
 
 VT_PUBLIC void VT_User_section_stop__(const char *name, int number, int level)
 {
-    if (is_measured(name, level)) stop(name, number);
+    stop(VT_User_section__(name, number, level, NULL));
 }
 
 /* A program may have sections of Tofu PA and others, so Tofu PA's level is a variable of its own. */
@@ -111,8 +128,8 @@ static int tofu_level(void)
 VT_PUBLIC void VT_User_tofu_section__(int region, int level, int begins)
 {
     if (region < 1 || region > TOFU_MOST || level >= tofu_level()) return;
-    if (begins) start("tofupa", region);
-    else stop("tofupa", region);
+    if (begins) start(section_of("tofupa", region));
+    else stop(section_of("tofupa", region));
 }
 
 /* ---- Threads ---- */
