@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* user CALLS PASSES: calls a tiny function that contains a region of the user API. Prints the ns per call of each pass.
-   With -DVTRACE and vtrace-cc the region is recorded, with the hooks of floor.c the function, else nothing. */
+   With -DVTRACE and vtrace-cc the region is recorded, with the hooks of floor.c the function, else nothing. -DSECTION:
+   a section instead of the region. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include "vt_user.h"
 
+#ifdef SECTION
+#define BEGIN VT_SECTION_START("tiny", 1, 0)
+#define END VT_SECTION_STOP("tiny", 1, 0)
+#else
+#define BEGIN VT_USER_START("tiny")
+#define END VT_USER_END("tiny")
+#endif
 #define PLAIN __attribute__((no_instrument_function))
 
 __attribute__((noinline)) long tiny(long x)
 {
-    VT_USER_START("tiny");
+    BEGIN;
     __asm__ volatile("" : "+r"(x));
-    VT_USER_END("tiny");
+    END;
     return x + 1;
 }
 

@@ -97,6 +97,7 @@ C_LAYERS = {
     "kernels": {"stack_replay.h", "schema.h", "pair_table.h"},
     "userwrap": {"vt_user.h"},
     "sampling": SHARED_HEADERS | {"perf_events.h"},
+    "fapp": {"fortran_names.h"},
     "fipp": set(),
     "iowrap": _SHIM,
     "memwrap": _SHIM,

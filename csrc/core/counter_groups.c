@@ -59,7 +59,9 @@ enum vt_kind vt_groups_want(const uint64_t *words, unsigned n)
     if (!read_counters) return 0;
     for (unsigned i = 0; i < n; i += 1 + VT_WORDS((uint32_t)words[i])) {
         uint32_t what = (uint32_t)words[i], id = VT_ID(what);
-        if (what & VT_FUNCTION || (VT_KIND(what) != VT_K_ENTER && VT_KIND(what) != VT_K_LEAVE)) continue;
+        if (what & VT_FUNCTION) continue;
+        if (VT_KIND(what) == VT_K_SECTION && chosen & AT_USER) return words[i + 1] ? VT_K_ENTER : VT_K_LEAVE;
+        if (VT_KIND(what) != VT_K_ENTER && VT_KIND(what) != VT_K_LEAVE) continue;
         if (VT_READ(regions[id / 8]) >> id % 8 & 1) return VT_KIND(what);
     }
     return 0;

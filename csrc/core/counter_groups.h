@@ -21,7 +21,8 @@ typedef unsigned vt_read_counters(struct vt_location *l, uint64_t words[VT_GROUP
 size_t vt_groups_start(vt_read_counters *read, const char *where, const char **wrong);
 /* Notes if values are read at the calls of a new region. paradigm, role: as in OTF2. */
 void vt_groups_region(uint32_t id, uint8_t paradigm, uint8_t role);
-/* Returns the VT_K_ENTER or VT_K_LEAVE of a region at which values are read, if there is such a record; else 0. */
+/* Returns the VT_K_ENTER or VT_K_LEAVE of a region at which values are read, if there is such a record; else 0. The begin
+   of a section counts as VT_K_ENTER, its end as VT_K_LEAVE. */
 enum vt_kind vt_groups_want(const uint64_t *words, unsigned n);
 /* Writes records with the values of the counters before them. l: result of vt_location_to_record. kind: result of
    vt_groups_want. */

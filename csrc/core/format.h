@@ -163,8 +163,12 @@ enum vt_class {
     X(MARKER, 118, 1, USER, marker, "text")                                                                            \
     X(COMMENT, 119, 1, USER, NONE, "text")                                                                             \
     X(USER_SEND, 120, 2, USER, user_comm, "tag bytes:size")                                                            \
-    X(USER_RECV, 121, 2, USER, user_comm, "tag bytes:size")
+    X(USER_RECV, 121, 2, USER, user_comm, "tag bytes:size")                                                            \
+    X(SECTION, 122, 1, USER, metric, "value") /* 1: a section of the thread begins, 0: it ends; its metric has the unit */ \
+    /* VT_SECTION_UNIT */
 /* clang-format on */
+
+#define VT_SECTION_UNIT "section"
 
 /* ---- Samples: words of 8 bytes, in chunks and blocks of the content VT_SAMPLES ----------------
    word 0   ticks

@@ -140,6 +140,7 @@ struct vt_location {
     struct vt_scratch scratch; /* used with the lock held */
     struct vt_sample_stream samples;
     struct vt_thread_counters *counters; /* csrc/providers/counters.c; NULL: none */
+    struct vt_open_sections *sections; /* csrc/userwrap/sections.c; NULL: none yet */
 };
 
 _Static_assert(offsetof(struct vt_location, last) == offsetof(struct vt_location, write_cursor.last),

@@ -75,6 +75,8 @@ NUMBER(VT_SAMPLE_CLOCK, sample_clock, SAMPLECLOCK, VT_SAMPLE_CLOCK_CPU, 0, UINT6
        "cpu: sample a thread by its CPU time; wall: by elapsed time, also while it waits; perf: by VT_SAMPLE_EVENT")
 NUMBER(VT_SAMPLE_SECTIONS, sample_sections, YESNO, 0, 0, 1, NOTHING, "instant-profiler.md",
        "sample only between the program's calls of fipp_start and fipp_stop")
+NUMBER(VT_SECTION_LEVEL, section_level, COUNT, 0, 0, INT32_MAX, NOTHING, "sections.md",
+       "sections with this priority level or a lower one are recorded")
 
 NUMBER(VT_METRICS_INTERVAL, metrics_interval, RATE, 100 * 1000 * 1000, 0, UINT64_MAX, NOTHING, "counters.md",
        "time between two readings of counters of the whole process or node (100ms, 2s), or readings per second", "100ms")

@@ -3,7 +3,7 @@
 
    - With -DVTRACE the macros record.
    - Without -DVTRACE the macros are empty. Macros that return an id are 0, and VT_IS_ON() is 1.
-   - -DVTRACE_NO_REGION (_CONTROL, _COUNT, _MARKER, _COMMENT, _MSG) disables one family of macros.
+   - -DVTRACE_NO_REGION (_CONTROL, _COUNT, _MARKER, _COMMENT, _MSG, _SECTION) disables one family of macros.
    - In a program that is linked without vtrace the macros do nothing.
    - With -DVTRACE the compiler must know GNU attributes, as gcc and clang do.
 
@@ -70,6 +70,13 @@ void VT_User_marker__(unsigned int id, const char *text) VT_USER_WEAK_;
 unsigned int VT_User_msg_comm_def__(const char *name) VT_USER_WEAK_;
 void VT_User_msg_send__(unsigned int comm, unsigned int tag, unsigned int bytes) VT_USER_WEAK_;
 void VT_User_msg_recv__(unsigned int comm, unsigned int tag, unsigned int bytes) VT_USER_WEAK_;
+/* A section is measured if its level is at most VT_SECTION_LEVEL. The first function returns the id of a section, 0 if it
+   is not measured. *site: as of VT_User_region__. */
+unsigned int VT_User_section__(const char *name, int number, int level, unsigned int *site) VT_USER_WEAK_;
+void VT_User_section_start2__(unsigned int id, int level) VT_USER_WEAK_;
+void VT_User_section_stop2__(unsigned int id, int level) VT_USER_WEAK_;
+void VT_User_section_start__(const char *name, int number, int level) VT_USER_WEAK_;
+void VT_User_section_stop__(const char *name, int number, int level) VT_USER_WEAK_;
 #ifdef __cplusplus
 }
 #endif
@@ -209,6 +216,26 @@ static inline VT_USER_INLINE_ unsigned int VT_User_tracer_id__(unsigned int &, u
 #else
 #define VT_MARKER_DEF(name, type) 0
 #define VT_MARKER(id, text)
+#endif
+
+/* ---- Sections: a name and a number; they may nest and overlap ---- */
+#if defined(VTRACE) && !defined(VTRACE_NO_SECTION)
+/* A name and a number that are constants are looked up once for each place in the source code. */
+#define VT_USER_SECTION_AT_(function, name, number, level)                                                             \
+    do {                                                                                                               \
+        static unsigned int vt_user_site_;                                                                             \
+        int vt_user_fixed_ = __builtin_constant_p(name) && __builtin_constant_p(number), vt_user_level_ = (level);     \
+        unsigned int vt_user_id_ = vt_user_fixed_ ? VT_USER_KNOWN_(vt_user_site_) : 0;                                 \
+        if (!(function)) break;                                                                                        \
+        if (!vt_user_id_)                                                                                              \
+            vt_user_id_ = VT_User_section__(name, number, vt_user_level_, vt_user_fixed_ ? &vt_user_site_ : 0);        \
+        function(vt_user_id_, vt_user_level_);                                                                         \
+    } while (0)
+#define VT_SECTION_START(name, number, level) VT_USER_SECTION_AT_(VT_User_section_start2__, name, number, level)
+#define VT_SECTION_STOP(name, number, level) VT_USER_SECTION_AT_(VT_User_section_stop2__, name, number, level)
+#else
+#define VT_SECTION_START(name, number, level)
+#define VT_SECTION_STOP(name, number, level)
 #endif
 
 /* ---- User-defined messages: VT_MSG_SEND and VT_MSG_RECV have the same tag, unique in the communicator ---- */

@@ -412,7 +412,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_ACQUIRE_LOCK:
     case VT_K_RELEASE_LOCK: return vt_thread(p, t, what, w);
     default:
-        if (kind >= VT_K_REWIND_MARK) return vt_user(p, t, what, w);
+        if (kind >= VT_K_REWIND_MARK) return (kind == VT_K_SECTION ? metric : vt_user)(p, t, what, w);
         return kind < VT_K_IO_CREATE ? vt_rma(p, t, what, w) : vt_io(p, t, what, w);
     }
 }

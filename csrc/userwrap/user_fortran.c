@@ -1,41 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Entry points of include/vt_user.inc. Character arguments are padded with blanks; their lengths follow all other
-   arguments. The names are those that compilers make of VT_User_start__. This file is part of libvtrace.so.1. It is
-   also the only file in libvtrace-user.a, for programs that are linked without vtrace: Fortran has no weak references,
-   so these functions use them. */
+/* Entry points of include/vt_user.inc. The names are those that compilers make of VT_User_start__. This file is part of
+   libvtrace.so.1. It is also the only file in libvtrace-user.a, for programs that are linked without vtrace: Fortran has
+   no weak references, so these functions use them. */
 #define VTRACE
-#include <string.h>
 #include "../include/vt_user.h"
+#include "fortran_names.h"
 
 #define PUBLIC __attribute__((visibility("default")))
-#define NAME_MOST 1024
 
 /* Fortran macros have no room for file and line, so vtunify finds both by the address of the call. See userwrap.h. */
 unsigned int VT_User_region_at__(const char *name, const char *group, const void *code) VT_USER_WEAK_;
 #define HERE __builtin_return_address(0)
 
-struct name {
-    char text[NAME_MOST];
-};
-
-/* Compilers pass lengths as int or as size_t; no name is long enough for the difference to matter. */
-static const char *c_string(struct name *into, const char *text, int bytes)
-{
-    size_t n = bytes > 0 ? (size_t)bytes : 0;
-    while (n && text[n - 1] == ' ') n--;
-    if (n >= NAME_MOST) n = NAME_MOST - 1;
-    memcpy(into->text, text, n);
-    into->text[n] = 0;
-    return into->text;
-}
-
-/* lower: without the underscore that gfortran, ifx and flang append. With -fsecond-underscore they append two. */
+/* All spellings, and the plain one. */
 #define FORTRAN(lower, upper, parameters)                                                                              \
-    PUBLIC void lower##_ parameters;                                                                                   \
     PUBLIC void lower parameters __attribute__((alias(#lower "_")));                                                   \
-    PUBLIC void lower##__ parameters __attribute__((alias(#lower "_")));                                               \
-    PUBLIC void upper parameters __attribute__((alias(#lower "_")));                                                   \
-    PUBLIC void lower##_ parameters
+    VT_FORTRAN_TAILED(lower, upper, parameters)
 
 #define WITH(function, ...)                                                                                            \
     do {                                                                                                               \
@@ -45,20 +25,20 @@ static const char *c_string(struct name *into, const char *text, int bytes)
 
 FORTRAN(vt_user_start__, VT_USER_START__, (const char *name, int n))
 {
-    struct name s;
-    if (VT_User_region_at__) VT_User_start2__(VT_User_region_at__(c_string(&s, name, n), 0, HERE));
+    struct vt_fortran_name s;
+    if (VT_User_region_at__) VT_User_start2__(VT_User_region_at__(vt_c_string(&s, name, n), 0, HERE));
 }
 
 FORTRAN(vt_user_end__, VT_USER_END__, (const char *name, int n))
 {
-    struct name s;
-    WITH(VT_User_end__, c_string(&s, name, n));
+    struct vt_fortran_name s;
+    WITH(VT_User_end__, vt_c_string(&s, name, n));
 }
 
 FORTRAN(vt_user_def__, VT_USER_DEF__, (const char *name, const char *group, int *id, int n, int ngroup))
 {
-    struct name s, g;
-    *id = VALUE(VT_User_region_at__, c_string(&s, name, n), c_string(&g, group, ngroup), HERE);
+    struct vt_fortran_name s, g;
+    *id = VALUE(VT_User_region_at__, vt_c_string(&s, name, n), vt_c_string(&g, group, ngroup), HERE);
 }
 
 FORTRAN(vt_user_start2__, VT_USER_START2__, (const int *id)) { WITH(VT_User_start2__, (unsigned int)*id); }
@@ -84,33 +64,34 @@ FORTRAN(vt_user_is_trace_on__, VT_USER_IS_TRACE_ON__, (int *on))
 
 FORTRAN(vt_user_functions__, VT_USER_FUNCTIONS__, (const char *patterns, int n))
 {
-    struct name s;
-    WITH(VT_User_functions__, c_string(&s, patterns, n));
+    struct vt_fortran_name s;
+    WITH(VT_User_functions__, vt_c_string(&s, patterns, n));
 }
 
 FORTRAN(vt_user_comment_def__, VT_USER_COMMENT_DEF__, (const char *text, int n))
 {
-    struct name s;
-    WITH(VT_User_comment_def__, c_string(&s, text, n));
+    struct vt_fortran_name s;
+    WITH(VT_User_comment_def__, vt_c_string(&s, text, n));
 }
 
 FORTRAN(vt_user_comment__, VT_USER_COMMENT__, (const char *text, int n))
 {
-    struct name s;
-    WITH(VT_User_comment__, c_string(&s, text, n));
+    struct vt_fortran_name s;
+    WITH(VT_User_comment__, vt_c_string(&s, text, n));
 }
 
 FORTRAN(vt_user_count_group_def__, VT_USER_COUNT_GROUP_DEF__, (const char *name, int *id, int n))
 {
-    struct name s;
-    *id = VALUE(VT_User_count_group_def__, c_string(&s, name, n));
+    struct vt_fortran_name s;
+    *id = VALUE(VT_User_count_group_def__, vt_c_string(&s, name, n));
 }
 
 FORTRAN(vt_user_count_def__, VT_USER_COUNT_DEF__,
         (const char *name, const char *unit, const int *type, const int *group, int *id, int n, int nunit))
 {
-    struct name s, u;
-    *id = VALUE(VT_User_count_def__, c_string(&s, name, n), c_string(&u, unit, nunit), *type, (unsigned int)*group);
+    struct vt_fortran_name s, u;
+    *id =
+        VALUE(VT_User_count_def__, vt_c_string(&s, name, n), vt_c_string(&u, unit, nunit), *type, (unsigned int)*group);
 }
 
 FORTRAN(vt_user_count_integer_val__, VT_USER_COUNT_INTEGER_VAL__, (const int *id, const int *value))
@@ -135,20 +116,33 @@ FORTRAN(vt_user_count_double_val__, VT_USER_COUNT_DOUBLE_VAL__, (const int *id, 
 
 FORTRAN(vt_user_marker_def__, VT_USER_MARKER_DEF__, (const char *name, const int *type, int *id, int n))
 {
-    struct name s;
-    *id = VALUE(VT_User_marker_def__, c_string(&s, name, n), *type);
+    struct vt_fortran_name s;
+    *id = VALUE(VT_User_marker_def__, vt_c_string(&s, name, n), *type);
 }
 
 FORTRAN(vt_user_marker__, VT_USER_MARKER__, (const int *id, const char *text, int n))
 {
-    struct name s;
-    WITH(VT_User_marker__, (unsigned int)*id, c_string(&s, text, n));
+    struct vt_fortran_name s;
+    WITH(VT_User_marker__, (unsigned int)*id, vt_c_string(&s, text, n));
+}
+
+FORTRAN(vt_user_section_start__, VT_USER_SECTION_START__,
+        (const char *name, const int *number, const int *level, int n))
+{
+    struct vt_fortran_name s;
+    WITH(VT_User_section_start__, vt_c_string(&s, name, n), *number, *level);
+}
+
+FORTRAN(vt_user_section_stop__, VT_USER_SECTION_STOP__, (const char *name, const int *number, const int *level, int n))
+{
+    struct vt_fortran_name s;
+    WITH(VT_User_section_stop__, vt_c_string(&s, name, n), *number, *level);
 }
 
 FORTRAN(vt_user_msg_comm_def__, VT_USER_MSG_COMM_DEF__, (const char *name, int *id, int n))
 {
-    struct name s;
-    *id = VALUE(VT_User_msg_comm_def__, c_string(&s, name, n));
+    struct vt_fortran_name s;
+    *id = VALUE(VT_User_msg_comm_def__, vt_c_string(&s, name, n));
 }
 
 FORTRAN(vt_user_msg_send__, VT_USER_MSG_SEND__, (const int *comm, const int *tag, const int *bytes))

@@ -45,6 +45,7 @@ static inline uint32_t vt_user_limited(uint32_t region, int64_t limit)
 enum vt_user_kind {
     /* clang-format off */
     VT_USER_REGION, VT_USER_DEFINED, VT_USER_GROUP, VT_USER_COUNTER, VT_USER_MARKER, VT_USER_COMM, VT_USER_TEXT,
+    VT_USER_SECTION,
     /* clang-format on */
 };
 
@@ -72,6 +73,7 @@ unsigned int VT_User_marker_def__(const char *name, int type);
 void VT_User_marker__(unsigned int id, const char *text);
 void VT_User_start2__(unsigned int id);
 void VT_User_end2__(unsigned int id);
+unsigned int VT_User_section__(const char *name, int number, int level, unsigned int *site);
 void VT_User_count_signed_val__(unsigned int id, int64_t value);
 void VT_User_count_double_val__(unsigned int id, double value);
 

@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
 __all__ = [
-    "comment", "counter", "flush", "is_on", "marker", "note", "off", "on", "receive", "region", "rewind", "send",
-    "set_rewind_mark", "timesync", "traced",
+    "comment", "counter", "flush", "is_on", "marker", "note", "off", "on", "receive", "region", "rewind", "section",
+    "section_start", "section_stop", "send", "set_rewind_mark", "timesync", "traced",
 ]  # fmt: skip
 
 _SEVERITIES = ("error", "warning", "hint")
@@ -82,6 +83,8 @@ def _prepare(library: Any) -> None:
         "msg_comm_def": (c_uint, [c_char_p]),
         "msg_send": (None, [c_uint, c_uint, c_uint]),
         "msg_recv": (None, [c_uint, c_uint, c_uint]),
+        "section_start": (None, [c_char_p, c_int, c_int]),
+        "section_stop": (None, [c_char_p, c_int, c_int]),
     }
     for name, (result, arguments) in prototypes.items():
         function = getattr(library, f"VT_User_{name}__")
@@ -204,6 +207,29 @@ def marker(name: str, text: str = "", severity: str = "hint") -> None:
     if _library is not None:
         kind = _numbers[f"MARKER_TYPE_{severity.upper()}"]
         _library.VT_User_marker__(_library.VT_User_marker_def__(_bytes(name), kind), _bytes(text))
+
+
+def section_start(name: str, number: int = 0, level: int = 0) -> None:
+    """Starts a section of this thread. Sections may nest and overlap. Without effect if level is above
+    VT_SECTION_LEVEL."""
+    if _library is not None:
+        _library.VT_User_section_start__(_bytes(name), number, level)
+
+
+def section_stop(name: str, number: int = 0, level: int = 0) -> None:
+    """Ends the section that section_start() with the same arguments has started."""
+    if _library is not None:
+        _library.VT_User_section_stop__(_bytes(name), number, level)
+
+
+@contextmanager
+def section(name: str, number: int = 0, level: int = 0) -> Iterator[None]:
+    """A section, for `with` and as a decorator, also of a function that calls itself."""
+    section_start(name, number, level)
+    try:
+        yield
+    finally:
+        section_stop(name, number, level)
 
 
 def comment(text: str) -> None:

@@ -87,6 +87,7 @@ def seeds(directory: Path) -> Path:
     every.record("ENTER_FREE", 1, 2, 7, 100, 0, 0).record("LEAVE", 1, 2)
     every.record("REWIND_MARK", 1).record("REWOUND", 1, 0, 40).record("MARKER", 1, 1, 2).record("COMMENT", 1, 0, 1)
     every.record("USER_SEND", 1, 1, 7, 80).record("USER_RECV", 1, 1, 7, 80)
+    every.record("SECTION", 1, 1, 1).record("SECTION", 1, 1, 0)
     early = Chunk(ticks=10).enter(1).leave(1, 3)
     one = piece(every, r.CODEC_RAW)
     found = {

@@ -27,6 +27,11 @@ CALL_C = "void solve(double *, int);\nint main(void)\n{\n    double f[4] = {1};\
 CALL_F = "      program p\n      double precision f(4)\n      f = 1\n      call solve(f, 4)\n      end\n"
 TYPES_F = "      double precision relax, field(n)\n"
 CALLS_CC = "double relax(double *, int);\nint main() { double f[4] = {1}; return relax(f, 4) > 1; }\n"
+STEP_H = "void relax(double *, int);\nvoid exchange(double *, int);"
+STEP_C = (
+    "void relax(double *f, int n) { f[0] /= n; }\nvoid exchange(double *f, int n) { f[0] *= n; }\n"
+    "int main(void) { double f[4] = {1}; step(f, 4); return 0; }\n"
+)
 REGION_PY = "import time\nfrom vtrace.user import region\nwith region('solve'): time.sleep(0.002)\n"
 SQL = "import sqlite3\nwith sqlite3.connect('my.db') as c: c.execute('create table t (x)')\n"
 
@@ -66,6 +71,11 @@ def _tutorial(name: str, program: str, finding: str, env: str = "") -> dict[tupl
 
 COUNTED = "VT_METRICS=page-faults:ru_utime:task-clock mpiexec -n 2 $DOCS/heat2d 64 20; vtunify heat2d"
 MY_EVENTS = "printf 'EVENT,FAULTS_PER_MS,DERIVED_INFIX,N0*1000000/N1,page-faults,task-clock\\n' > my.events"
+
+STEP = (
+    f"(echo '{STEP_H}'; cat << 'END'\n{BLOCKS['sections.md', 'void step(double *field, int n)'].text}\n{STEP_C}END\n"
+    ") > step.c; vtrace-cc -DVTRACE step.c -o step"
+)
 
 TYPED = {
     ("counters.md", "vtrace run --counters page-faults,context-switches,ru_utime mpiexec -n 4 ./heat2d"): Typed(
@@ -237,6 +247,27 @@ TYPED = {
         "", ('"solve"', '"relax"', "residual", "solved"), kind="part.py",
         after=f"(cat part.py; echo '{MAIN_PY}solve(1)') > solve.py; vtrace run --unify python3 solve.py;"
         " vtrace timers solve; vtrace export solve --to csv -o x.csv; cat x.csv; vtrace report solve; cat solve.html",
+    ),
+    ("sections.md", "void step(double *field, int n)"): Typed(
+        "", ("relax/1", "exchange/1"), kind="step.c",
+        edits=(('#include "vt_user.h"', f'#include "vt_user.h"\n{STEP_H}'),),  # the functions of the user's program
+        after=f"echo '{STEP_C}' >> step.c; vtrace-cc -DVTRACE step.c -o step; ./step; vtunify step;"
+        " vtrace export step --to csv -o x.csv; cat x.csv",
+    ),
+    ("sections.md", "vtrace profile step --by section"): Typed(
+        f"{STEP}; ./step; vtunify step", ("Sections of the application", "relax/1", "all/0", '"sections_by_thread"'),
+    ),
+    ("sections.md", "vtrace compat --install tools"): Typed(
+        f"cp {PROGRAMS}/sections_fapp.c solve.c; cp {PROGRAMS}/sections_fapp.f90 steps.f90",
+        ("include/fj_tool/fapp.h", "lib/libfapp.a", "hidden/1", "cross/0"),
+    ),
+    ("sections.md", "vtrace run --counters page-faults,ru_utime ./step"): Typed(
+        STEP, ("Sections by page-faults", "exchange/1"),
+    ),
+    ("sections.md", "from vtrace.user import section, section_start, section_stop"): Typed(
+        "", ("relax/1", "exchange/1"), kind="part.py",
+        after="(echo 'def relax(): pass'; echo 'exchange = relax'; cat part.py) > step.py;"
+        " vtrace run --unify python3 step.py; vtrace export step --to csv -o x.csv; cat x.csv",
     ),
     ("cut.md", "vtrace cut heat2d --from 40% --to 60% --ranks 0-1 -o middle"): Typed(
         UNIFIED, ("cut ", "2 of 4 locations")

@@ -27,7 +27,8 @@ FRONTEND = MEMORY | {"IDQ_UOPS_NOT_DELIVERED:CORE": 2400, "UOPS_RETIRED:RETIRE_S
 
 
 def archive(where: Path, counts: dict[str, dict[str, int]], pmu: str = "skl") -> Path:
-    """An archive with a call of each region in counts, in which the counters increase by its numbers."""
+    """An archive with a call of each region in counts, in which the counters increase by its numbers, and a section
+    NAME/0 around each call."""
     names = [*dict.fromkeys(name for of in counts.values() for name in of)]
     with otf2.writer.open(str(where / "down"), timer_resolution=10**9) as trace:
         define = trace.definitions
@@ -45,14 +46,23 @@ def archive(where: Path, counts: dict[str, dict[str, int]], pmu: str = "skl") ->
         writer = trace.event_writer_from_location(thread)
         sums = dict.fromkeys(names, 0)
         for number, (region, of) in enumerate(counts.items()):
-            defined = define.region(region)
+            defined, section = define.region(region), section_of(define, region)
             writer.metric(100 * number + 10, group_of, [*sums.values()])
+            writer.metric(100 * number + 10, section, 1)
             writer.enter(100 * number + 10, defined)
             for name, value in of.items():
                 sums[name] += value
             writer.metric(100 * number + 50, group_of, [*sums.values()])
+            writer.metric(100 * number + 50, section, 0)
             writer.leave(100 * number + 50, defined)
     return where / "down"
+
+
+def section_of(define: Any, name: str) -> Any:
+    member = define.metric_member(
+        f"{name}/0", unit="section", metric_mode=otf2.enums.MetricMode.ABSOLUTE_NEXT, value_type=otf2.enums.Type.UINT64
+    )
+    return define.metric_class([member])
 
 
 def profile(where: Path, *words: str, check: bool = True) -> Done:
@@ -89,6 +99,17 @@ def test_other_rows(tmp_path: Path, by: str) -> None:
     (row,) = json.loads(profile(tmp_path, "--by", by, "--json").stdout)["topdown"]
     assert row["bottleneck"] == "Memory_Bound"
     assert "Memory_Bound" in profile(tmp_path, "--by", by, "--csv").stdout
+
+
+def test_sections(tmp_path: Path) -> None:
+    """Sections overlap the whole run, all/0: its slots are 100 %."""
+    archive(tmp_path, {"copy": MEMORY, "branchy": {name: value // 2 for name, value in FRONTEND.items()}})
+    rows = json.loads(profile(tmp_path, "--by", "section", "--json").stdout)["topdown"]
+    found = [(row["section"], row["bottleneck"], row["share"]) for row in rows]
+    assert found == [
+        ("all/0", "Memory_Bound", 1), ("copy/0", "Memory_Bound", pytest.approx(2 / 3)),
+        ("branchy/0", "Frontend_Bound", pytest.approx(1 / 3)),
+    ]  # fmt: skip
 
 
 def test_what_is_missing_is_told(tmp_path: Path) -> None:

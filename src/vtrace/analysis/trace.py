@@ -18,6 +18,7 @@ from vtrace.analysis.questions.activity_bins import Timeline
 from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals
 from vtrace.analysis.questions.efficiencies import efficiencies
 from vtrace.analysis.questions.events import Events, frame
+from vtrace.analysis.questions.increases import is_count
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix, Messages
 from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
@@ -25,11 +26,13 @@ from vtrace.analysis.questions.mpi_replay import MpiReplay, Replayed
 from vtrace.analysis.questions.mpi_waits import calls_table, critical_table, delays_table, doubt, remarks, waits_table
 from vtrace.analysis.questions.profile import CallTree, Profile, Slices
 from vtrace.analysis.questions.rma import Rma, synchronization
+from vtrace.analysis.questions.sections import Sections
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.source import Source
 from vtrace.analysis.table import Array, Table
 from vtrace.errors import VtraceError
 from vtrace.io.archive.overview import find_anchor
+from vtrace.io.archive.reader import ALWAYS, NEVER
 
 __all__ = ["Trace", "open_trace"]
 
@@ -398,6 +401,29 @@ class Trace(Source):
         if self._diagnosed is None or self._diagnosed[:2] != (window, iteration):
             self._diagnosed = window, iteration, diagnose(self, window, iteration)
         return self._diagnosed[2]
+
+    @_with_caveats
+    def sections(
+        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
+        metrics: Sequence[int] | None = None,
+    ) -> Table:  # fmt: skip
+        """The sections that the program has marked, each time that they were open, by location and begin: location,
+        section (place in .sections: NAME/NUMBER), begin, end (ns), mpi_ns (time in calls of MPI of this thread),
+        mpi_calls (begun in the section). all/0 is the whole run of the location, tofupa/0 the time from MPI_Init to
+        MPI_Finalize if the program has sections of Tofu PA.
+
+        metrics: rows of metrics that count, None: all; each has a column "@name" with its increase, NaN where it was
+        not read at both ends. .unpaired: starts without a stop and stops without a start, which have no row: location,
+        section, starts, stops.
+        """
+        counters = [row for row, mode in enumerate(self.metrics["mode"].tolist()) if is_count(mode)]
+        question = Sections(
+            self,
+            counters if metrics is None else metrics,
+            (ALWAYS if start is None else start, NEVER if stop is None else stop),
+        )
+        self.scan([question], Selection.of(None, None, locations).rows(self))
+        return question.answer()
 
     @_with_caveats
     def memory(

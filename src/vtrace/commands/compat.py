@@ -45,8 +45,9 @@ class _Tools(click.Group):
 @click.pass_context
 def command(context: click.Context, directory: Path | None) -> None:
     """fipp and fipppx are those of the Instant Profiler. The names of other tools appear only where --install puts
-    them, since a machine may have the originals. --install also writes perf.hh, the C++ header of user-level timers
-    (vtrace timers --format perf.hh).
+    them, since a machine may have the originals. --install also writes the headers and libraries for the section
+    routines of the Instant and the Advanced Profiler and of Tofu PA (vtrace help sections), and perf.hh, the C++ header
+    of user-level timers (vtrace timers --format perf.hh).
 
     \b
     Examples:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from vtrace.reports.profile_sheets import ProfileNumbers
     from vtrace.reports.sheet import Sheet
 
-_UNITS = ("function", "loop", "line", "callpath", "rank", "thread")
-"""Those of analysis/questions/cost_rows.py, repeated here: importing that module loads numpy."""
+_UNITS = ("function", "loop", "line", "callpath", "section", "rank", "thread")
+"""section, and those of analysis/questions/cost_rows.py, repeated here: importing that module loads numpy."""
 _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max", "name")
 
 
@@ -71,12 +71,13 @@ def command(
       vtrace profile heat --by loop --sort inclusive
       vtrace profile heat --source heat.c
       vtrace profile heat --metrics page-faults,context-switches --by rank
+      vtrace profile heat --by section                  sections that the program marks
       vtrace profile one two three --by function        three runs side by side
     """
     from vtrace.analysis.selection import Patterns, Selection
     from vtrace.reports import profile_sheets, sheet
 
-    _check(archives, file, metrics, events, sort, as_json and as_csv)
+    _check(archives, by, file, metrics, events, sort, as_json and as_csv)
     console = Console("vtrace", environment_level("vtrace"))
     patterns = Patterns.of_options(chosen)
 
@@ -88,6 +89,9 @@ def command(
     if metrics is not None:
         trace, part = opened_part(archives[0])
         _print_metrics(trace, part, patterns, by, metrics, events, most, as_json, as_csv)
+        return
+    if by == "section":
+        _print_sections(*opened_part(archives[0]), patterns, most, as_json, as_csv)
         return
     unit = "line" if file else by
     every = [profile_sheets.read(*opened_part(archive), unit, patterns) for archive in archives]
@@ -110,7 +114,7 @@ def command(
 
 
 def _check(
-    archives: tuple[str, ...], file: Path | None, metrics: str | None, events: Path | None, sort: str,
+    archives: tuple[str, ...], by: str, file: Path | None, metrics: str | None, events: Path | None, sort: str,
     two_formats: bool,
 ) -> None:  # fmt: skip
     """Raises UsageError for options that exclude each other."""
@@ -122,9 +126,13 @@ def _check(
         raise UsageError("--events belongs to --metrics", "give --metrics NAME")
     if metrics is not None and (file or sort != _SORTS[0]):
         raise UsageError("--metrics takes neither --source nor --sort", "the first metric sorts the rows")
+    if by == "section" and (file or sort != _SORTS[0]):
+        raise UsageError("--by section takes neither --source nor --sort", "the sections that take longest come first")
     if len(archives) > MOST_RUNS:
         raise UsageError(f"{len(archives)} archives", f"vtrace profile compares up to {MOST_RUNS}")
-    for option, given in (("--source", file is not None), ("--metrics", metrics is not None)):
+    for option, given in (
+        ("--source", file is not None), ("--metrics", metrics is not None), ("--by section", by == "section")
+    ):  # fmt: skip
         if given and len(archives) > 1:
             raise UsageError(f"{option} with several archives", "give one archive")
 
@@ -146,6 +154,8 @@ def _print_metrics(
         raise UsageError(f"--metrics {NAME} stands alone", f"give --metrics {NAME}")
     if by not in metric_sheets.UNITS:
         raise UsageError(f"--metrics has no rows by {by}", f"give --by {', '.join(metric_sheets.UNITS)}")
+    if by == "section":
+        _check_patterns("--by section", patterns, ("region", "class", "path"))
     if patterns.of("class") or patterns.of("path"):
         raise UsageError("--metrics cannot --select a class or path", "select a region or location")
     files = known_files(events or os.environ.get("PAPI_USER_EVENTS_FILE"))
@@ -162,6 +172,37 @@ def _print_metrics(
     for note in notes:
         console.warn(note)
     _print_sheet(made, [finding.told() for finding in findings], trace, part, as_json, as_csv)
+
+
+def _print_sections(
+    trace: Trace, part: Selection, patterns: Patterns, most: int | None, as_json: bool, as_csv: bool
+) -> None:
+    from vtrace.reports import section_sheets, sheet
+
+    console = Console("vtrace", environment_level("vtrace"))
+    _check_patterns("--by section", patterns, ("region", "class", "path"))
+    numbers = section_sheets.read(trace, part)
+    made = section_sheets.sheets(trace, numbers, most)
+    caveats = trace.caveats(**part.of_recording())
+    for note in numbers.notes:
+        console.warn(plain(note))
+    if as_json:
+        about = {"caveats": [*stale_lines(trace), *caveats], "archive": str(trace.path), "by": "section"}
+        click.echo(json_text({**about, **sheet.data(made), "notes": numbers.notes}, indent=1))
+    elif as_csv:
+        warn_of_caveats(console, trace, part)
+        click.echo(sheet.csv_text(made), nl=False)
+    else:
+        click.echo(click.style(plain(title(trace)), bold=True))
+        for line in caveats:
+            click.echo(f"  {plain(line)}")
+        sheet.show([each for each in made if each.rows])
+
+
+def _check_patterns(option: str, patterns: Patterns, kinds: tuple[str, ...]) -> None:
+    """Raises UsageError for a --select of these kinds."""
+    if any(patterns.of(kind) for kind in kinds):
+        raise UsageError(f"{option} cannot --select a {', '.join(kinds[:-1])} or {kinds[-1]}", "select a location")
 
 
 def _print_sheet(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The table of vtrace profile --metrics: increases of counters, and values derived from them, by function, call path,
-rank or thread."""
+section, rank or thread."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.questions.timeline_data import location_names, process_names
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.errors import UsageError, VtraceError
+from vtrace.reports import section_sheets
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
-UNITS = ("function", "callpath", "rank", "thread")
+UNITS = ("function", "callpath", "rank", "thread", "section")
 OUTSIDE = "(outside)"
 ELAPSED = "elapsed"
 """A base of derived events that every trace has: the time of the calls, in s."""
 _Sums = dict[Any, dict[str, float]]
-TITLES = {"function": "Functions", "callpath": "Call paths", "rank": "Ranks", "thread": "Threads"}
+TITLES = {"function": "Functions", "callpath": "Call paths", "rank": "Ranks", "thread": "Threads",
+          "section": "Sections"}  # fmt: skip
 
 
 @dataclass
@@ -53,6 +55,8 @@ def read(
     Raises UsageError for a name that is neither, or that counts nothing.
     """
     rows = _rows(trace, wanted, events)
+    if by == "section":
+        return _of_sections(trace, window, wanted, rows, events)
     question, tree = Increases(trace, [*rows.values()]), CallTree()
     has_time = any(ELAPSED in events.natives(name) for name in wanted) and ELAPSED not in rows
     questions: list[AnyQuestion] = [question, tree] if has_time else [question]
@@ -79,6 +83,22 @@ def read(
     for sums in (exclusive, inclusive):
         _derive(sums, wanted, events)
     return MetricNumbers(by, [*wanted], units, exclusive, inclusive, met.problems)
+
+
+def _of_sections(
+    trace: Trace, window: Selection, wanted: Sequence[str], rows: dict[str, int], events: EventSet
+) -> MetricNumbers:
+    found = section_sheets.read(trace, window, [*rows.values()])
+    names, notes = trace.metrics["name"].tolist(), found.notes
+    sums: _Sums = {}
+    for section, numbers in found.counters.items():
+        values = {name: numbers[names[row]] for name, row in rows.items()}
+        sums[section] = {name: value for name, value in values.items() if value is not None}
+        sums[section][ELAPSED] = (numbers["elapsed_ns"] or 0) / 1e9
+        if len(sums[section]) <= len(values) - (ELAPSED in values):
+            notes.append(f"section {section}: the counters were not read at each start and stop: no values")
+    _derive(sums, wanted, events)
+    return MetricNumbers("section", [*wanted], {name: _unit(trace, rows, name) for name in wanted}, sums, {}, notes)
 
 
 def _seconds(tree: CallTree) -> Iterator[tuple[int, Path, float]]:

@@ -9,6 +9,7 @@ from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.derived.known_events import unqualified
 from vtrace.analysis.derived.topdown import SLOTS, TREE, bottleneck
 from vtrace.analysis.findings.finding import ESTIMATE, Finding
+from vtrace.analysis.questions.sections import ALL
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.errors import UsageError
 from vtrace.reports import metric_sheets
@@ -37,7 +38,8 @@ def read(
     """
     wanted = _available(trace, events)
     numbers = metric_sheets.read(trace, window, by, patterns, wanted, events)
-    whole = sum(row.get(SLOTS, 0.0) for row in numbers.exclusive.values())
+    every = [ALL] if by == "section" else [*numbers.exclusive]  # sections overlap
+    whole = sum(numbers.exclusive.get(key, {}).get(SLOTS, 0.0) for key in every)
     rows: list[Row] = [_row(by, key, row, whole) for key, row in numbers.exclusive.items() if row.get(SLOTS)]
     rows.sort(key=lambda row: (-row["share"], str(row[by])))
     findings = [_finding(row, by) for row in rows if row["share"] >= _LARGE and row["bottleneck"]][:_MOST]

@@ -188,6 +188,7 @@ RECORDS: list[Shown] = [
      "USER_SEND queue <1> tag=7 bytes=80"),
     ("USER_RECV", 1, 2, [7, 80], {"user_comm": 2, "name": "?", "tag": 7, "bytes": 80},
      "USER_RECV ? <2> tag=7 bytes=80"),
+    ("SECTION", 1, 3, [1], {"metric": 3, "name": "?", "value": 1}, "SECTION ? <3> value=1"),
     ("REWIND_MARK", 1, 0, [], {}, "REWIND_MARK"),
     ("REWOUND", 1, 0, [300], {"duration": 300}, "REWOUND duration=300"),
     ("LOST", 1, 1, [12], {"reason": 1, "name": "SIGNAL", "events": 12}, "LOST SIGNAL <1> events=12"),

@@ -44,6 +44,11 @@ VALUES = {
         "Read counters at the enter and leave of MPI, OpenMP and user regions, such as page-faults,instructions "
         "(vtrace counters lists them); sets VT_METRICS.",
     ),
+    "section_level": (
+        "--section-level",
+        "LEVEL",
+        "Record sections of this priority level or a lower one [default: 0]; sets VT_SECTION_LEVEL.",
+    ),
 }
 """Key -> option, metavar, help."""
 
@@ -73,6 +78,7 @@ class Choices:
         self.sample: str | None = None
         self.sample_clock: str | None = None
         self.counters: str | None = None
+        self.section_level: str | None = None
         self.unify = False
         self.view = False
         self.force = False

@@ -101,6 +101,10 @@ def _set_settings(made: Plan, chosen: Choices) -> None:
         if not (number.isascii() and number.isdigit() and number.strip("0")):
             raise UsageError(f"--max-size {size} is not a size", "give bytes, or a number that ends in K, M or G: 4G")
         made.changes["VT_MAX_SIZE"] = size
+    if level := chosen.section_level:
+        if not (level.isascii() and level.isdigit()):
+            raise UsageError(f"--section-level {level} is not a level", "give a number from 0 on")
+        made.changes["VT_SECTION_LEVEL"] = level
     if rate := chosen.sample:
         if not _is_rate(rate):
             raise UsageError(

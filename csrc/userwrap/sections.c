@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sections: parts of the program that nest and overlap freely, so that they are no regions. A section belongs to the
+   thread that starts it. Each has a metric of its own, whose value is 1 while the section is open and 0 afterwards.
+
+   A start inside of an open section of the same name and number is counted and not recorded: the section that began
+   first lasts until its own stop. The count goes on while recording is off, so that a stop finds its start. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../core/define.h"
+#include "../core/memory.h"
+#include "../core/msgpack.h"
+#include "../core/thread.h"
+#include "userwrap.h"
+
+#define SECTIONS 8192u
+#define NAME_MOST 1024u
+#define TOFU_MOST 4095
+
+/* By the number that a section has in this process, from 1 on. */
+static uint32_t metrics[SECTIONS];
+static _Atomic uint32_t sections;
+
+/* The sections of a thread: how often each is open. */
+struct vt_open_sections {
+    uint32_t times[SECTIONS];
+};
+
+static uint32_t define_section(const struct vt_user_key *key)
+{
+    char name[NAME_MOST + sizeof "/-2147483648"];
+    struct vt_location *l = vt_location_of_thread(0);
+    uint32_t number = atomic_fetch_add(&sections, 1) + 1;
+    if (number >= SECTIONS) vt_warn("more than %u sections: further sections are not recorded", SECTIONS - 1);
+    uint64_t id = l && number < SECTIONS ? vt_new_id(VT_ID_METRIC) : 0;
+    if (!id) return 0;
+    snprintf(name, sizeof name, "%.*s/%d", (int)NAME_MOST, key->text[0], (int)key->number);
+    struct vt_mp m = vt_define_begin(l, strlen(name) + 64);
+    vt_mp_array(&m, 7);
+    vt_mp_uint(&m, VT_D_METRIC);
+    vt_mp_uint(&m, id);
+    vt_mp_str(&m, name);
+    vt_mp_str(&m, VT_SECTION_UNIT);
+    vt_mp_str(&m, "u");
+    vt_mp_str(&m, "n");
+    vt_mp_bool(&m, 0);
+    if (!vt_define_end(l, &m)) return 0;
+    metrics[number] = (uint32_t)id;
+    return number;
+}
+
+static struct vt_open_sections *open_sections(void)
+{
+    struct vt_location *l = vt_own_location;
+    if (VT_LIKELY(l && l->sections)) return l->sections;
+    l = vt_location_of_thread(0);
+    if (l && !l->sections) l->sections = vt_pages(sizeof *l->sections);
+    return l ? l->sections : NULL;
+}
+
+/* Returns the number of a section in this process; 0: it is not recorded. */
+static uint32_t section_of(const char *name, int number)
+{
+    const struct vt_user_key key = {.kind = VT_USER_SECTION, .number = (uint32_t)number, .text = {name}};
+    return open_sections() ? vt_user_id(&key, define_section) : 0;
+}
+
+static void start(uint32_t section)
+{
+    struct vt_open_sections *open = open_sections();
+    if (!section || section >= SECTIONS || !open || open->times[section]++) return;
+    vt_write_few(VT_HEAD(VT_K_SECTION, 1, metrics[section]), 1, 0, 0, 0, 2);
+}
+
+static void stop(uint32_t section)
+{
+    struct vt_open_sections *open = open_sections();
+    if (!section || section >= SECTIONS || !open || !open->times[section] || --open->times[section]) return;
+    vt_write_few(VT_HEAD(VT_K_SECTION, 1, metrics[section]), 0, 0, 0, 0, 2);
+}
+
+/* The settings are known when the thread has its open sections. */
+static int is_measured(int level) { return open_sections() && level <= (int64_t)vt_process.set.section_level; }
+
+VT_PUBLIC unsigned int VT_User_section__(const char *name, int number, int level, unsigned int *site)
+{
+    uint32_t section = name && is_measured(level) ? section_of(name, number) : 0;
+    if (site && section) VT_SET(*site, section);
+    return section;
+}
+
+VT_PUBLIC void VT_User_section_start2__(unsigned int section, int level)
+{
+    if (is_measured(level)) start(section);
+}
+
+VT_PUBLIC void VT_User_section_stop2__(unsigned int section, int level)
+{
+    if (is_measured(level)) stop(section);
+}
+
+VT_PUBLIC void VT_User_section_start__(const char *name, int number, int level)
+{
+    start(VT_User_section__(name, number, level, NULL));
+}
+
+VT_PUBLIC void VT_User_section_stop__(const char *name, int number, int level)
+{
+    stop(VT_User_section__(name, number, level, NULL));
+}
+
+/* A program may have sections of Tofu PA and others, so Tofu PA's level is a variable of its own. */
+static int tofu_level(void)
+{
+    static _Atomic int known = INT_MIN;
+    int level = atomic_load_explicit(&known, memory_order_relaxed);
+    if (level == INT_MIN) {
+        const char *text = getenv("FJ_TOFUPA_LEVEL");
+        level = text && *text ? atoi(text) : -1;
+        atomic_store_explicit(&known, level, memory_order_relaxed);
+    }
+    return level;
+}
+
+/* begins: 1 for fj_tofupa_start, 0 for fj_tofupa_stop. */
+VT_PUBLIC void VT_User_tofu_section__(int region, int level, int begins)
+{
+    if (region < 1 || region > TOFU_MOST || level >= tofu_level()) return;
+    if (begins) start(section_of("tofupa", region));
+    else stop(section_of("tofupa", region));
+}
+
+/* ---- Threads ---- */
+
+static void thread_begins(struct vt_location *l)
+{
+    if (l->sections) memset(l->sections, 0, sizeof *l->sections); /* of the thread that had the location before */
+}
+
+static void thread_ends(struct vt_location *l) { (void)l; }
+
+static struct vt_thread_follower follower = {.begins = thread_begins, .ends = thread_ends};
+
+__attribute__((constructor)) static void follow_threads(void) { vt_on_threads(&follower); }

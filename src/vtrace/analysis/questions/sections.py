@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sections of the program: parts with a name and a number, which nest and overlap freely."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import _otf2
+import numpy as np
+
+from vtrace.analysis.activity import ACTIVITIES, MPI
+from vtrace.analysis.question import Part, Question
+from vtrace.analysis.questions.details import number, present
+from vtrace.analysis.questions.metrics import MetricMembers
+from vtrace.analysis.replay import Replay
+from vtrace.analysis.table import Array, Table
+from vtrace.io.archive.batches import Batch
+from vtrace.io.archive.reader import ALWAYS, NEVER
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+UNIT = "section"
+"""The unit of the metric of a section; csrc/core/format.h has the same word."""
+ALL = "all/0"
+"""The name of the whole run."""
+_TOFU, TOFU_ALL = "tofupa/", "tofupa/0"
+"""The sections of Tofu PA; number 0 is the time from MPI_Init to MPI_Finalize."""
+RESERVED = (ALL, TOFU_ALL)
+_DOUBLE = _otf2.TYPE_DOUBLE.value
+_INIT, _FINALIZE = (ACTIVITIES.index(f"mpi/management/{end}") for end in ("init", "finalize"))
+_FIRST, _LAST, _FROM, _UNTIL, _AFTER_INIT, _BEFORE_FINALIZE = range(-6, 0)
+"""Points that are no start or stop of a section: they stand in place of the section's metric."""
+_ALL, _TOFU_ALL = -1, -2
+"""Sections without a metric, in place of a row of metrics."""
+_COLUMNS = ("location", "section", "begin", "end", "mpi_ns", "mpi_calls")
+_ODD = ("location", "section", "starts", "stops")
+
+
+def section_metrics(trace: Source) -> list[int]:
+    """Rows of trace.metrics that are sections. A section of the program with a reserved name is none."""
+    names = trace.metrics["name"]
+    found: list[int] = np.flatnonzero((trace.metrics["unit"] == UNIT) & ~np.isin(names, RESERVED)).tolist()
+    return found
+
+
+class _MpiClock:
+    """The time in MPI, and the number of outermost calls of MPI that have begun, along a location."""
+
+    def __init__(self, is_mpi: Array) -> None:
+        self.is_mpi = is_mpi
+        self.level = self.lowest = 0
+        self.times = self.spent = self.calls = np.zeros(1, np.int64)
+        self.inside = np.zeros(1, bool)
+        """After the last event of the batch before, and after each event of the batch."""
+
+    def read(self, batch: Batch, is_first: bool) -> None:
+        """A leave without an enter does not count."""
+        enters, leaves = batch.kind == number("Enter"), batch.kind == number("Leave")
+        mpi = enters | leaves
+        mpi[mpi] = self.is_mpi[batch.ref[mpi]]
+        level = self.level + np.cumsum((enters & mpi).astype(np.int64) - (leaves & mpi))
+        lowest = np.minimum.accumulate(np.minimum(level, self.lowest))
+        last = batch.time[:1] if is_first else self.times[-1:]
+        self.times = np.concatenate([last, batch.time])
+        self.inside = np.concatenate([self.inside[-1:], level > lowest])
+        began = self.inside[1:] & ~self.inside[:-1]
+        self.spent = np.cumsum(np.append(self.spent[-1], np.diff(self.times) * self.inside[:-1]))
+        self.calls = np.cumsum(np.append(self.calls[-1], began))
+        self.level, self.lowest = int(level[-1]), int(lowest[-1])
+
+    def at(self, ns: int) -> tuple[int, int]:
+        """The time in MPI and the calls up to a moment of the batch."""
+        place = int(np.searchsorted(self.times, ns, "right")) - 1
+        return int(self.spent[place] + self.inside[place] * (ns - self.times[place])), int(self.calls[place])
+
+
+class _SectionPart(Part):
+    def __init__(self, owner: Sections) -> None:
+        self.owner, self.clock = owner, _MpiClock(owner.is_mpi)
+        self.points: list[Array] = []
+        """(n, 5) int64: metric of the section or kind of point, value, time, time in MPI, calls of MPI."""
+        self.readings: list[Array] = []
+        """(n, counters) float64: the values that were read at the points; NaN: none."""
+        self.latest = dict.fromkeys(owner.counters, (ALWAYS, np.nan))
+        """Time and value of the last reading."""
+        self.earliest = dict.fromkeys(owner.counters, np.nan)
+        self.count = 0
+
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
+        if not len(batch):
+            return
+        self.clock.read(batch, not self.count)
+        if not self.count:
+            self.add(_FIRST, int(batch.time[0]), 0, 0)
+        for kind, ns in ((_FROM, self.owner.window[0]), (_UNTIL, self.owner.window[1])):
+            if self.clock.times[0] <= ns < self.clock.times[-1]:
+                self.add(kind, ns, *self.clock.at(ns))
+        self.ends_of_mpi(batch)
+        for _, found in present(batch, "Metric"):
+            self.sections(found)
+        self.count += len(batch)
+
+    def add(self, kind: int, ns: int, spent: int, calls: int, values: Array | None = None) -> None:
+        self.points.append(np.array([[kind, 1, ns, spent, calls]], np.int64))
+        self.readings.append(np.full((1, len(self.owner.counters)), np.nan) if values is None else values)
+
+    def ends_of_mpi(self, batch: Batch) -> None:
+        """Keeps the leave of MPI_Init and the enter of MPI_Finalize."""
+        if not self.owner.has_tofu:
+            return
+        for kind, event, activity in ((_AFTER_INIT, "Leave", _INIT), (_BEFORE_FINALIZE, "Enter", _FINALIZE)):
+            rows = np.flatnonzero(batch.kind == number(event))
+            rows = rows[self.owner.activity[batch.ref[rows]] == activity]
+            if len(rows):
+                row = int(rows[0])
+                before = self.clock.calls[row + (event == "Leave")]
+                self.add(kind, int(batch.time[row]), int(self.clock.spent[row + 1]), int(before))
+
+    def sections(self, found: dict[str, Array]) -> None:
+        metrics = self.owner.members.rows(found["ref"], found["member"])
+        mine = np.flatnonzero(np.isin(metrics, self.owner.metrics))
+        rows, times = found["row"][mine].astype(np.int64), found["time"][mine]
+        readings = [self.at_sections(counter, metrics == counter, found, mine) for counter in self.owner.counters]
+        if not len(mine):
+            return
+        values = found["value"][mine].astype(np.int64)
+        clock = self.clock
+        self.points.append(
+            np.stack([metrics[mine], values, times, clock.spent[rows + 1], clock.calls[rows + 1]], axis=1)
+        )
+        self.readings.append(np.stack(readings, axis=1) if readings else np.empty((len(mine), 0)))
+
+    def at_sections(self, counter: int, of: Array, found: dict[str, Array], sections: Array) -> Array:
+        """The values of a counter that were read directly before the events of sections, at the same time."""
+        places = np.flatnonzero(of)
+        bits, kinds = found["value"][places], found["type"][places]
+        read = np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
+        time, value = self.latest[counter]
+        times, values = np.append(time, found["time"][places]), np.append(value, read)
+        if len(places):
+            self.latest[counter] = int(times[-1]), float(values[-1])
+            if np.isnan(self.earliest[counter]):
+                self.earliest[counter] = float(read[0])
+        at = np.searchsorted(places, sections)
+        return np.where(times[at] == found["time"][sections], values[at], np.nan)
+
+    def end(self, replay: Replay | None) -> None:
+        if not self.count:
+            return
+        clock, counters = self.clock, self.owner.counters
+        values = [self.latest[counter][1] - self.earliest[counter] for counter in counters]
+        last = int(clock.times[-1]), int(clock.spent[-1]), int(clock.calls[-1])
+        self.add(_LAST, *last, np.array([values]).reshape(1, len(counters)))
+
+    def rows(self, location: int) -> tuple[Array, Array, Array]:
+        """Rows of _COLUMNS, the increases of the counters, and rows of _ODD."""
+        points, readings = np.concatenate(self.points), np.concatenate(self.readings)
+        special = {kind: row for row, kind in enumerate(points[:, 0].tolist()) if kind < 0}
+        order = np.flatnonzero(points[:, 0] >= 0)
+        order = order[np.argsort(points[order, 0], kind="stable")]
+        metrics, opens = points[order, 0], points[order, 1] > 0
+        paired = (metrics[:-1] == metrics[1:]) & opens[:-1] & ~opens[1:]
+        begins, ends = order[:-1][paired], order[1:][paired]
+        alone = np.ones(len(order), bool)
+        alone[:-1] &= ~paired
+        alone[1:] &= ~paired
+        odd = [
+            (location, metric, *(int(np.sum(metrics[alone & one] == metric)) for one in (opens, ~opens)))
+            for metric in np.unique(metrics[alone]).tolist()
+        ]
+        kinds = [*points[begins, 0].tolist(), _ALL]
+        begins, ends = np.append(begins, special[_FIRST]), np.append(ends, special[_LAST])
+        readings[special[_FIRST]] = 0
+        if {_AFTER_INIT, _BEFORE_FINALIZE} <= {*special}:
+            begins, ends = np.append(begins, special[_AFTER_INIT]), np.append(ends, special[_BEFORE_FINALIZE])
+            kinds.append(_TOFU_ALL)
+        kept, begins, ends = self.cut(points, special, begins, ends)
+        numbers = np.stack([np.array(kinds)[kept], points[begins, 2], points[ends, 2]], axis=1)
+        differences = points[ends, 3:] - points[begins, 3:]
+        located = np.column_stack([np.full(len(begins), location), numbers, differences])
+        return located, readings[ends] - readings[begins], np.array(odd, np.int64).reshape(len(odd), len(_ODD))
+
+    def cut(self, points: Array, special: dict[int, int], begins: Array, ends: Array) -> tuple[Array, Array, Array]:
+        """The sections that have a part in the window, and the points of that part."""
+        start, stop = special.get(_FROM, special[_FIRST]), special.get(_UNTIL, special[_LAST])
+        first, last, times = points[special[_FIRST], 2], points[special[_LAST], 2], points[:, 2]
+        after = (times[ends] > times[start]) | (times[begins] >= times[start])
+        kept = after & ((times[begins] < times[stop]) | (times[ends] <= times[stop]))
+        kept &= self.owner.window[0] <= last and first < self.owner.window[1]
+        begins, ends = begins[kept], ends[kept]
+        begins = np.where(times[begins] < times[start], start, begins)
+        return kept, begins, np.where(times[ends] > times[stop], stop, ends)
+
+
+class Sections(Question[_SectionPart, Table]):
+    """Answers Trace.sections. Reads the whole run: a section may have begun before the window."""
+
+    kinds = frozenset({"Metric"})
+    replay = True
+
+    def __init__(self, trace: Source, counters: Sequence[int] = (), window: tuple[int, int] = (ALWAYS, NEVER)) -> None:
+        """counters: rows of trace.metrics, whose increases the answer has. window: ns."""
+        super().__init__()
+        self.members, self.metrics, self.counters = MetricMembers(trace), section_metrics(trace), [*counters]
+        self.names: list[str] = trace.metrics["name"].tolist()
+        self.window = window
+        self.activity = trace.regions["activity"]
+        self.is_mpi = trace.regions["class"] == MPI
+        self.has_tofu = any(self.names[metric].startswith(_TOFU) for metric in self.metrics)
+
+    def part(self, trace: Source, location: int) -> _SectionPart:
+        return _SectionPart(self)
+
+    def answer(self) -> Table:
+        found = [part.rows(location) for location, part in self.parts.items() if part.count]
+        numbers = np.concatenate([np.empty((0, len(_COLUMNS)), np.int64), *(each[0] for each in found)])
+        increases = np.concatenate([np.empty((0, len(self.counters))), *(each[1] for each in found)])
+        odd = np.concatenate([np.empty((0, len(_ODD)), np.int64), *(each[2] for each in found)])
+        place = {metric: row for row, metric in enumerate([_ALL, _TOFU_ALL, *self.metrics])}
+        for rows in (numbers, odd):
+            rows[:, 1] = [place[metric] for metric in rows[:, 1].tolist()]
+        columns = dict(zip(_COLUMNS, numbers.T, strict=True))
+        for counter, column in zip(self.counters, increases.T, strict=True):
+            columns[f"@{self.names[counter]}"] = column
+        table = Table(columns).take(np.lexsort((numbers[:, 1], numbers[:, 2], numbers[:, 0])))
+        table.notes["sections"] = [*RESERVED, *(self.names[metric] for metric in self.metrics)]
+        table.notes["unpaired"] = Table(dict(zip(_ODD, odd.T, strict=True)))
+        return table
