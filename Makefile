@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 3600
 KILLS ?= 10000
 WORKERS ?= 3
 SAFETY := sanitizers signals safety limits disk
-SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py \
+SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/*) \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
 help: ## List the targets (default)

@@ -26,6 +26,8 @@ RELAX_F = "      double precision function relax(f, n)\n      real*8 f(n)\n     
 CALL_C = "void solve(double *, int);\nint main(void)\n{\n    double f[4] = {1};\n    solve(f, 4);\n    return 0;\n}\n"
 CALL_F = "      program p\n      double precision f(4)\n      f = 1\n      call solve(f, 4)\n      end\n"
 TYPES_F = "      double precision relax, field(n)\n"
+STEP_C = "static int step(int i) { return i; }\\nint main(void) { return step(0); }\\n"
+SOLVE_C = '#include "vt_user.h"\\nint main(void) { VT_USER_START("solve"); VT_USER_END("solve"); return 0; }\\n'
 CALLS_CC = "double relax(double *, int);\nint main() { double f[4] = {1}; return relax(f, 4) > 1; }\n"
 REGION_PY = "import time\nfrom vtrace.user import region\nwith region('solve'): time.sleep(0.002)\n"
 SQL = "import sqlite3\nwith sqlite3.connect('my.db') as c: c.execute('create table t (x)')\n"
@@ -68,6 +70,14 @@ COUNTED = "VT_METRICS=page-faults:ru_utime:task-clock mpiexec -n 2 $DOCS/heat2d 
 MY_EVENTS = "printf 'EVENT,FAULTS_PER_MS,DERIVED_INFIX,N0*1000000/N1,page-faults,task-clock\\n' > my.events"
 
 TYPED = {
+    ("build-systems.md", "# CMakeLists.txt"): Typed(
+        f"printf '{STEP_C}' > heat.c", ("user,main,", "user,step,"), kind="CMakeLists.txt",
+        after="cmake -S . -B build; cmake --build build; build/heat; vtunify heat;"
+        " vtrace summary heat --only regions --csv",
+    ),
+    ("build-systems.md", "export PKG_CONFIG_PATH=$(vtrace --pkgconfig-dir)"): Typed(
+        f"printf '{SOLVE_C}' > solve.c", ('"solve"',), after="./solve; vtunify solve; vtrace timers solve",
+    ),
     ("counters.md", "vtrace run --counters page-faults,context-switches,ru_utime mpiexec -n 4 ./heat2d"): Typed(
         "cp $DOCS/heat2d .", ("Counters: increase", "ru_utime", "Functions by page-faults", "MPI_Init"),
     ),
