@@ -287,6 +287,11 @@ NOT_TYPED = {
      " out"): "output",
     ("conformance.md", "apt-get source mpich                                    # wants a deb-src entry in the sources"
      " of apt"): "takes hours; tests/integration/test_conformance.py runs a sample",
+    ("install.md", "make wheels          # in the sources; writes dist/vtrace_otf2-*.whl and the sdist"):
+        "takes minutes; tests/integration/test_wheel.py",
+    ("install.md", "make wheelhouse      # dist/wheelhouse.tar: the wheel and all packages that it needs"):
+        "takes minutes; tests/integration/test_wheel.py",
+    ("install.md", "tar xf wheelhouse.tar"): "tests/integration/test_wheel.py",
     ("run.md", "vtrace run [OPTIONS] PROGRAM [ARGUMENTS]"): "a synopsis",
     ("run.md", "#!/bin/bash"): "wants Slurm",
     ("scaling.md", "python bench/synthetic.py /dev/shm/wide --ranks 12500 --events 1500e3 --calls 20"
