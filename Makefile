@@ -5,9 +5,10 @@ BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/installed
 FUZZ_SECONDS ?= 3600
 KILLS ?= 10000
+DIST ?= dist
 WORKERS ?= 3
 SAFETY := sanitizers signals safety limits disk
-SOURCES := pyproject.toml CMakeLists.txt README.md \
+SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/* docs/*.md) \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
 help: ## List the targets (default)
@@ -33,6 +34,17 @@ demo: setup ## Trace examples/heat2d on 4 ranks and show a summary of the archiv
 	@echo "  $(VENV)/bin/vtrace view demo/heat2d.trace"
 	@echo "  $(VENV)/bin/vtrace report demo/heat2d.trace"
 	@echo "  $(VENV)/bin/vtrace info --json demo/heat2d.trace"
+
+# auditwheel gives the wheel the tag of the oldest glibc that has all symbols of its libraries.
+wheels: setup ## Write to dist/ an sdist, and from it a wheel that needs no compiler; DIST=DIR
+	mkdir -p $(DIST) && rm -rf $(DIST)/untagged $(DIST)/wheelhouse $(DIST)/vtrace_otf2-*
+	$(BIN)/python -m build --outdir $(DIST)/untagged .
+	PATH="$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir $(DIST) $(DIST)/untagged/*.whl
+	mv $(DIST)/untagged/*.tar.gz $(DIST) && rm -r $(DIST)/untagged
+
+wheelhouse: wheels ## Write to dist/ wheelhouse.tar: the wheel and all that it needs; EXTRAS=mpich,report: with these
+	$(BIN)/python -m pip wheel --disable-pip-version-check --wheel-dir $(DIST)/wheelhouse $(DIST)/*.whl$(EXTRAS:%=[%])
+	tar -C $(DIST) -cf $(DIST)/wheelhouse.tar wheelhouse && rm -r $(DIST)/wheelhouse
 
 test: setup ## Run the tests; TESTS="tests/unit -k name": some tests; WORKERS=N: N files at a time
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
@@ -84,4 +96,4 @@ lint: setup ## Check style, types, layout and, by gcc's analyzer, C
 clean: ## Remove all files that make created
 	rm -rf $(VENV) demo build dist
 
-.PHONY: help setup demo test test-full test-mpi4py test-mpich sanitize torture fuzz bench pictures lint clean
+.PHONY: help setup demo wheels wheelhouse test test-full test-mpi4py test-mpich sanitize torture fuzz bench pictures lint clean

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import click
 
-from vtrace import __version__, console
+from vtrace import __version__, console, paths
 from vtrace.errors import UsageError
 
 _GROUPS = {
@@ -111,8 +111,18 @@ _HELP = """Trace parallel programs: record events and write OTF2 archives.
   vtrace summary heat               show where the time went"""
 
 
+def _print_pkgconfig(context: click.Context, _: object, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        click.echo(paths.LIB / "pkgconfig")
+        context.exit()
+
+
 @click.group(cls=_Commands, help=_HELP, context_settings=console.CLICK_SETTINGS, invoke_without_command=True)
 @click.version_option(__version__, "-V", "--version", prog_name="vtrace", message="%(prog)s %(version)s")
+@click.option(
+    "--pkgconfig-dir", is_flag=True, is_eager=True, expose_value=False, callback=_print_pkgconfig,
+    help="Show the directory of vtrace-user.pc, for PKG_CONFIG_PATH, and exit.",
+)  # fmt: skip
 @click.pass_context
 def command(context: click.Context) -> None:
     if context.invoked_subcommand is None:

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One project, built by make, CMake, autoconf and Meson with the wrappers as compilers. The programs that configure
-compiles and runs are not traced, and leave no local files."""
+"""One project, built by make, CMake, autoconf and Meson with the wrappers as compilers; vtrace's package for CMake, and
+pkg-config. The programs that configure compiles and runs are not traced, and leave no local files."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from support.build.run import record, run
+from support.build.run import record, run, unify, vtrace
 from support.build.wrap import asks_for_functions, has_shim, is_linked
-from support.tools import PROGRAMS, call, command, environment, need
+from support.oracles.check import check
+from support.tools import BIN, PROGRAMS, call, command, environment, need, unavailable
+from vtrace import __version__
 
 SOURCES = ("two_a.c", "two_b.c", "two_lib.c", "shapes.cc", "solver.f90", "keep.h")
 TWO = {"main": 1, "near": 3, "helper": 8, "far": 5, "lib_work": 10, "lib_inner": 10}
@@ -49,6 +52,25 @@ add_executable(two two_a.c two_b.c)
 target_link_libraries(two lib2)
 add_executable(shapes shapes.cc)
 add_executable(solver solver.f90)
+"""
+
+PACKAGE = """\
+cmake_minimum_required(VERSION 3.10)
+project(p C CXX Fortran)
+find_package(vtrace 0.1 REQUIRED)
+add_library(lib2 SHARED two_lib.c)
+add_library(near STATIC two_b.c)
+add_executable(two two_a.c)
+target_link_libraries(two near lib2)
+add_executable(shapes shapes.cc)
+add_executable(solver)
+foreach(target lib2 near two shapes solver)
+  vtrace_target(${target})
+endforeach()
+target_sources(solver PRIVATE solver.f90)
+add_executable(manual shapes.cc)
+vtrace_target(manual -vt:inst manual)
+add_executable(untraced shapes.cc)
 """
 
 CONFIGURE_AC = """\
@@ -262,3 +284,88 @@ def test_trials_get_mpi_but_nothing_of_vtrace(project: Project) -> None:
     run(project.here / "conftest", project.here)
     assert not project.left()
     assert has_shim(project.here / "uses")
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A prefix with blanks in its name, through which CMake reaches the installed wheel."""
+    if not (Path(sys.prefix) / "share" / "cmake" / "vtrace").exists():
+        unavailable("vtrace is not installed from a wheel, which brings the CMake package")
+    prefix = tmp_path / "moved pre fix"
+    prefix.mkdir()
+    (prefix / "bin").symlink_to(BIN)
+    shutil.copytree(Path(sys.prefix) / "share" / "cmake", prefix / "share" / "cmake")
+    return prefix
+
+
+@pytest.mark.parametrize("generator", ["Unix Makefiles", "Ninja"])
+def test_cmake_package(project: Project, installed: Path, generator: str) -> None:
+    """The wrappers compile and link the targets of vtrace_target with CMake's own compilers. Other targets have nothing
+    of vtrace."""
+    need("ninja")
+    (project.here / "CMakeLists.txt").write_text(PACKAGE)
+    compilers = {variable: project.env[f"VT_{variable}"] for variable in ("CC", "CXX", "FC")}
+    project.env |= compilers | {"PATH": f"{installed}/bin:{environment()['PATH']}"}
+    project.call(need("cmake"), "-G", generator, "-S", ".", "-B", "build")
+    only_tried(project)
+    assert str(installed) in (project.here / "build" / "CMakeCache.txt").read_text()
+    project.call(need("cmake"), "--build", "build")
+    built = project.here / "build"
+    assert [asks_for_functions(line) for line in project.log if " -c " in line and "two_b.c" in line] == [True]
+    untraced = [line for line in project.log if "untraced" in line]
+    assert untraced
+    assert not [line for line in untraced if asks_for_functions(line) or "libvtrace" in line]
+    assert not is_linked(built / "untraced")
+    assert not [line for line in project.log if "manual.dir" in line and asks_for_functions(line)]
+    assert is_linked(built / "manual")
+    assert record(built / "two", project.here).calls() == TWO
+    assert record(built / "shapes", project.here).calls()["geometry::area"] == 11
+    assert record(built / "solver", project.here).calls()["solver_mod::fib"] == 67
+
+
+def test_cmake_package_with_mpi(project: Project, installed: Path) -> None:
+    """Ranks of a program that CMake links with the MPI it finds are recorded with their MPI calls, in C and Fortran."""
+    mpicc = need("mpicc.mpich")
+    (project.here / "ring.c").write_text(
+        "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); MPI_Barrier(MPI_COMM_WORLD); return MPI_Finalize(); }\n"
+    )
+    (project.here / "bell.f90").write_text(
+        "program bell\nuse mpi\ninteger :: e\ncall MPI_Init(e)\ncall MPI_Barrier(MPI_COMM_WORLD, e)\n"
+        "call MPI_Finalize(e)\nend program\n"
+    )
+    (project.here / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.10)\nproject(p C Fortran)\nfind_package(MPI REQUIRED)\n"
+        "find_package(vtrace REQUIRED)\nadd_executable(ring ring.c)\nadd_executable(bell bell.f90)\n"
+        "target_link_libraries(ring MPI::MPI_C)\ntarget_link_libraries(bell MPI::MPI_Fortran)\n"
+        "vtrace_target(ring)\nvtrace_target(bell)\n"
+    )
+    compilers = [f"-DMPI_C_COMPILER={mpicc}", f"-DMPI_Fortran_COMPILER={need('mpifort.mpich')}"]
+    project.call(
+        need("cmake"), "-S", ".", "-B", "build", f"-Dvtrace_ROOT={installed}", *compilers, CC="gcc", FC="gfortran"
+    )
+    project.call(need("cmake"), "--build", "build", CC="gcc", FC="gfortran")
+    for name in ("ring", "bell"):
+        run(project.here / "build" / name, project.here, launch=[need("mpiexec.mpich"), "-n", "2"])
+        unify(project.here, name)
+        calls = check(project.here / f"{name}.trace").calls()
+        assert (calls["MPI_Init"], calls["MPI_Barrier"], calls["MPI_Finalize"]) == (2, 2, 2), calls
+
+
+@pytest.mark.parametrize(
+    ("compiler", "source"), [("gcc", "user_pairs.c"), ("g++", "user_tracer.cc"), ("gfortran", "user_free.F90")]
+)
+def test_pkg_config(compiler: str, source: str, tmp_path: Path) -> None:
+    """A program that a plain compiler builds with the flags of pkg-config records as much as one that vtrace-cc builds
+    without functions."""
+    wrapper = {"gcc": "vtrace-cc", "g++": "vtrace-cxx", "gfortran": "vtrace-fc"}[compiler]
+    directory = vtrace(tmp_path, "--pkgconfig-dir").stdout.strip()
+    env = {"PKG_CONFIG_PATH": directory}
+    flags = call([need("pkg-config"), "--cflags", "--libs", "vtrace-user"], tmp_path, env).stdout.split()
+    assert call([need("pkg-config"), "--modversion", "vtrace-user"], tmp_path, env).stdout.strip() == __version__
+    call([need(compiler), "-g", PROGRAMS / source, "-o", "plain", *flags], tmp_path)
+    manual = ["-vt:seq", "-vt:inst", "manual", "-DVTRACE", "-g"]
+    call([*command(wrapper), *manual, PROGRAMS / source, "-o", "wrapped"], tmp_path)
+    plain, wrapped = (record(tmp_path / name, tmp_path, complete=False) for name in ("plain", "wrapped"))
+    assert plain.kinds() == wrapped.kinds()
+    assert plain.calls() == wrapped.calls()
+    assert len(plain.calls()) > 2

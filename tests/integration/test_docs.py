@@ -26,6 +26,8 @@ RELAX_F = "      double precision function relax(f, n)\n      real*8 f(n)\n     
 CALL_C = "void solve(double *, int);\nint main(void)\n{\n    double f[4] = {1};\n    solve(f, 4);\n    return 0;\n}\n"
 CALL_F = "      program p\n      double precision f(4)\n      f = 1\n      call solve(f, 4)\n      end\n"
 TYPES_F = "      double precision relax, field(n)\n"
+STEP_C = "static int step(int i) { return i; }\\nint main(void) { return step(0); }\\n"
+SOLVE_C = '#include "vt_user.h"\\nint main(void) { VT_USER_START("solve"); VT_USER_END("solve"); return 0; }\\n'
 CALLS_CC = "double relax(double *, int);\nint main() { double f[4] = {1}; return relax(f, 4) > 1; }\n"
 STEP_H = "void relax(double *, int);\nvoid exchange(double *, int);"
 STEP_C = (
@@ -78,6 +80,14 @@ STEP = (
 )
 
 TYPED = {
+    ("build-systems.md", "# CMakeLists.txt"): Typed(
+        f"printf '{STEP_C}' > heat.c", ("user,main,", "user,step,"), kind="CMakeLists.txt",
+        after="cmake -S . -B build; cmake --build build; build/heat; vtunify heat;"
+        " vtrace summary heat --only regions --csv",
+    ),
+    ("build-systems.md", "export PKG_CONFIG_PATH=$(vtrace --pkgconfig-dir)"): Typed(
+        f"printf '{SOLVE_C}' > solve.c", ('"solve"',), after="./solve; vtunify solve; vtrace timers solve",
+    ),
     ("counters.md", "vtrace run --counters page-faults,context-switches,ru_utime mpiexec -n 4 ./heat2d"): Typed(
         "cp $DOCS/heat2d .", ("Counters: increase", "ru_utime", "Functions by page-faults", "MPI_Init"),
     ),
@@ -311,6 +321,11 @@ NOT_TYPED = {
      " out"): "output",
     ("conformance.md", "apt-get source mpich                                    # wants a deb-src entry in the sources"
      " of apt"): "takes hours; tests/integration/test_conformance.py runs a sample",
+    ("install.md", "make wheels          # in the sources; writes dist/vtrace_otf2-*.whl and the sdist"):
+        "takes minutes; tests/integration/test_wheel.py",
+    ("install.md", "make wheelhouse      # dist/wheelhouse.tar: the wheel and all packages that it needs"):
+        "takes minutes; tests/integration/test_wheel.py",
+    ("install.md", "tar xf wheelhouse.tar"): "tests/integration/test_wheel.py",
     ("run.md", "vtrace run [OPTIONS] PROGRAM [ARGUMENTS]"): "a synopsis",
     ("run.md", "#!/bin/bash"): "wants Slurm",
     ("scaling.md", "python bench/synthetic.py /dev/shm/wide --ranks 12500 --events 1500e3 --calls 20"

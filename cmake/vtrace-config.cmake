@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# vtrace_target(NAME [-vt:OPTION ...]) compiles and links the target NAME as vtrace-cc, vtrace-cxx and vtrace-fc do, with
+# their options.
+get_filename_component(VTRACE_BIN "${CMAKE_CURRENT_LIST_DIR}/../../../bin" ABSOLUTE)
+if(CMAKE_VERSION VERSION_LESS 3.21)
+  set(vtrace_FOUND FALSE)
+  set(vtrace_NOT_FOUND_MESSAGE "vtrace_target needs CMake 3.21 or newer; older ones: CC=vtrace-cc cmake ...")
+  return()
+endif()
+
+function(vtrace_target target)
+  foreach(tool C:cc CXX:cxx Fortran:fc)
+    string(REGEX MATCH "(.*):(.*)" tool ${tool})
+    # CMake puts the words before the compiler's command, which becomes the value of -vt:cc.
+    set(wrapper_${CMAKE_MATCH_1} "${VTRACE_BIN}/vtrace-${CMAKE_MATCH_2}" ${ARGN} -vt:${CMAKE_MATCH_2})
+    set_property(TARGET ${target} APPEND PROPERTY ${CMAKE_MATCH_1}_COMPILER_LAUNCHER ${wrapper_${CMAKE_MATCH_1}})
+    set_property(TARGET ${target} PROPERTY VTRACE_${CMAKE_MATCH_1} "${wrapper_${CMAKE_MATCH_1}}")
+  endforeach()
+  # The language that links is known when the directory has named all sources.
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL _vtrace_link [==[${target}]==])")
+endfunction()
+
+function(_vtrace_link target)
+  get_target_property(type ${target} TYPE)
+  get_target_property(language ${target} LINKER_LANGUAGE)
+  if(NOT language)
+    get_target_property(sources ${target} SOURCES)
+    foreach(source ${sources})
+      string(REGEX MATCH "[^.]*$" extension "${source}")
+      foreach(known CXX Fortran)
+        if(extension IN_LIST CMAKE_${known}_SOURCE_FILE_EXTENSIONS)
+          list(APPEND language ${known})
+        endif()
+      endforeach()
+    endforeach()
+  endif()
+  if(NOT "Fortran" IN_LIST language OR "CXX" IN_LIST language)
+    foreach(language C CXX)
+      get_target_property(wrapper ${target} VTRACE_${language})
+      set_property(TARGET ${target} APPEND PROPERTY ${language}_LINKER_LAUNCHER ${wrapper})
+    endforeach()
+  elseif(type MATCHES "EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY")
+    # CMake has no LINKER_LAUNCHER for Fortran, and would use this one for archives, too.
+    get_target_property(wrapper ${target} VTRACE_Fortran)
+    list(JOIN wrapper "\" \"" wrapper)
+    set_property(TARGET ${target} PROPERTY RULE_LAUNCH_LINK "\"${wrapper}\"")
+  endif()
+endfunction()
