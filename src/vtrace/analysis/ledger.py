@@ -20,7 +20,7 @@ from vtrace.io.archive.event_files import damage
 from vtrace.io.archive.properties import PROPERTY, parsed
 from vtrace.io.common.arrays import distinct
 from vtrace.left_out import WHOLE_RUN, left_out
-from vtrace.reasons import CHOSEN, FLUSH, LOSSES, SAMPLES
+from vtrace.reasons import CHOSEN, FLUSH, LOSSES, OVERWRITTEN, SAMPLES
 
 __all__ = ["UNKNOWN", "Ledger"]
 
@@ -174,6 +174,9 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
         events, are = ("event", "is") if known and row["count"] == 1 else ("events", "are")
         if row["class"] == SAMPLES:
             unsampled.append(f"incomplete ({row['reason']}): samples are missing on {where}, {since}")
+        elif row["reason"] == OVERWRITTEN:
+            records = f"{count} records" if count != "1" else "1 record"
+            lines.append(f"left out ({OVERWRITTEN}): {records}{what} before the last ones on {where}")
         elif row["reason"] in _LEFT_OUT:
             time = f"{row['ns'] / resolution:.6g} s" if row["ns"] >= 0 else "an unknown time"
             lines.append(f"left out ({row['reason']}): events{what} on {where}, {time} altogether")

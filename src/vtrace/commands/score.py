@@ -109,11 +109,11 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
 def _refuse_incomplete(target: str, trace: Trace) -> None:
     """Raises VtraceError for a trace without some of the calls: the filter would not fit the size."""
     problems = [line for line in trace.problems if not line.startswith(WITHOUT_SAMPLES)]
-    lines = [*problems, *(line for line in trace.caveats() if line.startswith("incomplete"))]
+    lines = [*problems, *(line for line in trace.caveats() if line.startswith(("incomplete", _OVERWRITTEN)))]
     if lines:
         raise VtraceError(
             f"--fit: {target} does not have all calls: {lines[0]}",
-            "record a shorter run, or one with VT_MAX_FLUSHES=0 and a larger VT_MAX_SIZE",
+            "record a shorter run, or one with VT_MODE=TRACE, VT_MAX_FLUSHES=0 and a larger VT_MAX_SIZE",
         )
 
 

@@ -33,7 +33,7 @@ def warn_if_stale(anchor: Path, about: Any) -> None:
 def stale(anchor: Path, about: Any) -> str | None:
     """Returns the line of warn_if_stale; None if the archive has all local files beside it."""
     about = about if isinstance(about, dict) else {}
-    archive = anchor.parent
+    archive = anchor.parent if anchor.parent.name else Path(os.path.abspath(anchor.parent))
     name = archive.name.removesuffix(".trace")
     if name == archive.name or not about:
         return None

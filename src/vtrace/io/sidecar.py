@@ -10,18 +10,19 @@ stored bytes) and names (lists of texts that columns refer to by number). All nu
 from __future__ import annotations
 
 import json
-import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.arrays import Array
 from vtrace.io.common.hashing import blake2b
+from vtrace.io.common.outfile import complete
 from vtrace.io.local.heads import open_file
 from vtrace.io.local.records import checksum
 
@@ -36,6 +37,9 @@ _HEAD = struct.Struct("<8sQQ")
 _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")
 _MOST = 1 << 30
 """Most bytes of a file, and of its unpacked columns."""
+_PACKED, _SMALL = 1000, 1 << 20
+"""Most unpacked bytes of a file: so many for each of its bytes, and so many more. Tables have never been packed as
+tightly."""
 
 
 @dataclass
@@ -76,12 +80,21 @@ def write(archive: Path, name: str, version: int, of: str, table: SidecarTable) 
         {"name": name, "version": version, "identity": of, "rows": rows, "columns": about, "names": table.names}
     ).encode()
     body = head + b"".join(stored)
+    with new_file(archive, name) as file:
+        file.write(_HEAD.pack(MAGIC, len(head), checksum(0, body)) + body)
+
+
+@contextmanager
+def new_file(archive: Path, name: str) -> Iterator[IO[Any]]:
+    """A new file in the folder of an archive's directory, which gets its name when the block ends. Raises VtraceError,
+    also if the folder is a symbolic link: the archive may be another user's."""
     path = archive / FOLDER / name
-    part = path.with_name(f"{name}.{os.getpid()}")
     try:
-        path.parent.mkdir(exist_ok=True)
-        part.write_bytes(_HEAD.pack(MAGIC, len(head), checksum(0, body)) + body)
-        part.rename(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.parent.is_symlink():
+            raise VtraceError(f"{path.parent} is a symbolic link: no table is written there")
+        with complete(path, "wb") as file:
+            yield file
     except OSError as error:
         raise VtraceError(f"{path} cannot be written: {error.strerror}") from error
 
@@ -126,7 +139,7 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 def _unpacked(data: bytes, head: Mapping[str, Any]) -> SidecarTable:
     """Raises ValueError, KeyError or TypeError for a head that does not fit the data."""
-    rows, left = head["rows"], _MOST
+    rows, left = head["rows"], min(_MOST, _PACKED * len(data) + _SMALL)
     if not isinstance(rows, int) or not 0 <= rows <= _MOST:
         raise ValueError("rows")
     columns: dict[str, Array] = {}

@@ -9,7 +9,6 @@ csrc/kernels/tiles.h describes the bytes of a tile.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from typing import BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
-from vtrace.errors import FormatError, TileDamageError, VtraceError
+from vtrace.errors import FormatError, TileDamageError
 from vtrace.io import checkpoints, sidecar
 from vtrace.io.common.arrays import Array
 from vtrace.io.local.heads import open_file
@@ -74,25 +73,15 @@ def write(
     archive: the archive's directory; of: its identity; scratch: a file with the frames at their offsets; classes: names
     of the classes in their order; problems: lines about damaged locations. Raises VtraceError.
     """
-    path = archive / sidecar.FOLDER / DATA
-    part = path.with_name(f"{DATA}.{os.getpid()}")
     _, first, frame = np.unique(index.offset, return_index=True, return_inverse=True)
     order = np.argsort(first)  # by the first tile in the index, so that the order does not depend on threads
     sizes, begins = index.bytes[first], np.empty(len(first), np.uint64)
     begins[order] = len(MAGIC) + len(of) + np.cumsum(sizes[order], dtype=np.uint64) - sizes[order]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(part, "wb") as file:
-            file.write(MAGIC + of.encode())
-            scratch.flush()
-            for offset, size in zip(index.offset[first][order].tolist(), sizes[order].tolist(), strict=True):
-                file.write(os.pread(scratch.fileno(), size, offset))
-        part.rename(path)
-    except OSError as error:
-        raise VtraceError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
+    with sidecar.new_file(archive, DATA) as file:
+        file.write(MAGIC + of.encode())
+        scratch.flush()
+        for offset, size in zip(index.offset[first][order].tolist(), sizes[order].tolist(), strict=True):
+            file.write(os.pread(scratch.fileno(), size, offset))
     sidecar.write(archive, *BUNDLES, of, bundles)
     sidecar.write(archive, *BANDS, of, bands)
     columns = {"row": np.uint32, "level": np.uint8, "number": np.uint32}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import stat
+import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from threading import Thread
@@ -21,10 +22,11 @@ from vtrace.io.archive.reader_abi import libotf2, readback
 from vtrace.io.common.arrays import Array, view
 from vtrace.io.local import kernel
 
-_END_OF_FILE = b"\x01"
-"""The record that OTF2 closes each file with."""
-_END_OF_CHUNK, _EMPTY = b"\x02", 20
-"""The record before the last one, and the size of a file with only the head of a chunk and these two records."""
+_CHUNK = {b"\x03B": struct.Struct("<2xQQ"), b"\x03#": struct.Struct(">2xQQ")}
+"""The first bytes of a chunk of little or big endian, and its head: the numbers of its first and its last event."""
+_END, _EMPTY = b"\x02\x01", 20
+"""The records at the end of each file, of its last chunk and of the file, and the size of a file with only the head of
+a chunk and these two records."""
 OPEN_SECONDS = 10
 ALWAYS, NEVER = -(2**63), 2**63 - 1
 _STEP = 1 << 18
@@ -169,11 +171,13 @@ class Reader:
         reader: int | None = None
         count = ctypes.c_uint64()
         self.events = 0
+        most, cut = self._extent(location)
         try:
             reader = self._events(location, callbacks, user)
             while True:
                 kernel.complaint()
-                code = self._otf2.Reader_ReadLocalEvents(self._handle, reader, _STEP, ctypes.byref(count))
+                step = min(_STEP, most - self.events)
+                code = self._otf2.Reader_ReadLocalEvents(self._handle, reader, step, ctypes.byref(count))
                 self.events += count.value
                 advance(count.value)
                 if code == _INTERRUPTED:
@@ -181,7 +185,7 @@ class Reader:
                 if code:
                     raise self._error(self.path(location), code)
                 if count.value < _STEP:
-                    self._whole(location, expected)
+                    self._check_whole(location, cut, expected)
                     return True
         finally:
             if reader:
@@ -214,6 +218,7 @@ class Reader:
         fields.clock_offset, fields.resolution = self.offset, self.resolution
         fields.unknown = fields.ended = fields.early = fields.out_of_room = 0
         number, fields.last = first
+        most, cut = self._extent(location)
         wanted = wanted_kinds(None if kinds is None else frozenset(kinds))
         ctypes.memmove(fields.wanted, wanted, len(wanted))
         reader = None
@@ -221,8 +226,8 @@ class Reader:
             reader = self._events(location, self._callbacks, batch.address)
             if number > 1 and (code := self._otf2.EvtReader_Seek(reader, number)):
                 raise self._error(self.path(location), code)
-            yield from self._read(reader, location, batch)
-            self._whole(location, 0 if fields.ended else expected)
+            yield from self._read(reader, location, batch, max(0, most + 1 - number))
+            self._check_whole(location, cut, 0 if fields.ended else expected)
         finally:
             if reader:
                 self._otf2.Reader_CloseEvtReader(self._handle, reader)
@@ -261,15 +266,17 @@ class Reader:
             head = os.read(file, _EMPTY + 1)
         finally:
             os.close(file)
-        return len(head) != _EMPTY or not head.endswith(_END_OF_CHUNK + _END_OF_FILE)
+        return len(head) != _EMPTY or not head.endswith(_END)
 
-    def _read(self, reader: int, location: int, batch: BatchBuffer) -> Iterator[BatchBuffer]:
-        count, most = ctypes.c_uint64(), batch.fields.capacity
+    def _read(self, reader: int, location: int, batch: BatchBuffer, most: int) -> Iterator[BatchBuffer]:
+        """most: the number of events to read at most."""
+        count, capacity = ctypes.c_uint64(), batch.fields.capacity
         self.events = 0
         while True:
             batch.clear()
             kernel.complaint()
-            code = self._otf2.Reader_ReadLocalEvents(self._handle, reader, most, ctypes.byref(count))
+            step = min(capacity, most - self.events)
+            code = self._otf2.Reader_ReadLocalEvents(self._handle, reader, step, ctypes.byref(count))
             self.events += count.value
             batch.refresh()
             if len(batch):
@@ -278,16 +285,34 @@ class Reader:
                 raise MemoryError
             if code and not (code == _INTERRUPTED and batch.fields.ended):
                 raise self._error(self.path(location), code)
-            if code or count.value < most:
+            if code or count.value < capacity:
                 return
 
-    def _whole(self, location: int, expected: int) -> None:
-        """Raises FormatError for a cut file, since libotf2 would treat its end as the end of the events."""
-        file = os.open(f"{self._folder}/{location}.evt", os.O_RDONLY | os.O_CLOEXEC)
+    def _extent(self, location: int) -> tuple[int, bool]:
+        """The most events of a location that can be read, and whether its file is cut.
+
+        libotf2 takes the rest of an earlier chunk for the missing part of a cut one, and reads the last chunk again and
+        again. So of a cut file only the events of its whole chunks are read. No event takes less than a byte.
+        """
         try:
-            cut = os.pread(file, 1, max(0, os.fstat(file).st_size - 1)) != _END_OF_FILE
+            file = os.open(f"{self._folder}/{location}.evt", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return 0, False  # opening the reader tells the reason
+        try:
+            size = os.fstat(file).st_size
+            if os.pread(file, 2, max(0, size - 2)) == _END:
+                return size, False
+            events, definitions = ctypes.c_uint64(), ctypes.c_uint64()
+            self.check(self._otf2.Reader_GetChunkSize(self._handle, ctypes.byref(events), ctypes.byref(definitions)))
+            whole = size // events.value if events.value else 0
+            head = os.pread(file, 18, (whole - 1) * events.value) if whole else b""
+            layout = _CHUNK.get(head[:2])
+            return min(size, layout.unpack(head)[1] if layout and len(head) == layout.size else size), True
         finally:
             os.close(file)
+
+    def _check_whole(self, location: int, cut: bool, expected: int) -> None:
+        """Raises FormatError for a cut file, since libotf2 would treat its end as the end of the events."""
         if cut or self.events < expected:
             raise FormatError(
                 f"{self.path(location)}: the file is cut: only its first {self.events:,} events are there"

@@ -40,6 +40,7 @@ _OTF2: Prototypes = {
     "Reader_Close": (_u32, [_pointer]),
     "Reader_SetSerialCollectiveCallbacks": (_u32, [_pointer]),
     "Reader_SelectLocation": (_u32, [_pointer, _u64]),
+    "Reader_GetChunkSize": (_u32, [_pointer] * 3),
     "Reader_OpenDefFiles": (_u32, [_pointer]),
     "Reader_CloseDefFiles": (_u32, [_pointer]),
     "Reader_GetDefReader": (_pointer, [_pointer, _u64]),

@@ -39,6 +39,7 @@ from vtrace.io.archive.definitions import (
 from vtrace.io.archive.event_files import EVENT_BYTES
 from vtrace.io.archive.otf2_callbacks import ALONE, CollectiveCallbacks, Writers
 from vtrace.io.archive.properties import PROPERTY
+from vtrace.io.common.held_directory import HeldDirectory
 from vtrace.io.local import kernel
 
 __all__ = [
@@ -91,25 +92,34 @@ class Archive:
         """Creates directory, which must not exist, with an archive named "traces". Raises VtraceError."""
         self.directory = directory
         self._writers = writers
-        writers.first(self._make_directory)
+        self._held: HeldDirectory | None = None
+        inode = writers.first(self._make_directory)
+        self._held = writers.together(lambda: self._held or HeldDirectory(directory, inode))
+        self.identity = self._held.identity
+        """Device and inode of the directory."""
+        self._inside = self._held.inside
+        """The directory, under a name that no other user can take."""
         self.events: dict[int, int] = {}
         """Events written so far, by location id."""
         self._lock = Lock()
         self._opened = 0
         self._callbacks, self._alone = CollectiveCallbacks(writers), CollectiveCallbacks(ALONE)
-        self._archive = writers.together(lambda: self._open(directory))
+        self._archive = writers.together(lambda: self._open(self._inside))
         writers.together(lambda: self._join(self._archive, self._callbacks))
         self._parts: list[tuple[Path, ArchiveHandle]] = []
         """Further archives with the events of more locations, whose files move to this one."""
 
-    def _make_directory(self) -> None:
-        """No other user may enter the directory until the archive is finished: libotf2 follows symbolic links."""
+    def _make_directory(self) -> int:
+        """No other user may enter the directory until the archive is finished: libotf2 follows symbolic links. Returns
+        the inode."""
         try:
             self.directory.mkdir(0o700)
         except FileExistsError:
             raise VtraceError(f"{self.directory} exists already", "rm -r removes it") from None
         except OSError as error:
             raise VtraceError(f"cannot create the archive {self.directory}: {error.strerror}") from error
+        self._held = HeldDirectory(self.directory)
+        return self._held.identity[1]
 
     def _open(self, directory: Path) -> ArchiveHandle:
         with self._errors("create the archive"):
@@ -132,7 +142,7 @@ class Archive:
         """The archive for the events of the next location."""
         with self._lock:
             if self._opened and self._opened % AT_ONCE == 0:
-                directory = self.directory / f"part{self._writers.rank}.{len(self._parts)}"
+                directory = self._inside / f"part{self._writers.rank}.{len(self._parts)}"
                 archive = self._open(directory)
                 self._join(archive, self._alone)
                 self._parts.append((directory, archive))
@@ -170,7 +180,7 @@ class Archive:
             definitions.properties[PROPERTY + EVENT_BYTES] = str(event_bytes)
             self._writers.first(lambda: self._write_global(definitions, markers))
             self._writers.together(self._close)
-            self._writers.first(lambda: self.directory.chmod(0o777 & ~_umask()))
+            self._writers.first(lambda: self._inside.chmod(0o777 & ~_umask()))
         except BaseException:
             self.abort()
             raise
@@ -183,7 +193,7 @@ class Archive:
                 _otf2.Archive_Close(archive)
             try:
                 for path in (directory / NAME).iterdir():
-                    path.rename(self.directory / NAME / path.name)
+                    path.rename(self._inside / NAME / path.name)
                 shutil.rmtree(directory)
             except OSError as error:
                 raise VtraceError(f"{self.directory}: cannot write the events: {error.strerror}") from error
@@ -205,16 +215,15 @@ class Archive:
             for number in numbers[:1]:
                 _otf2.Archive_CloseDefWriter(self._archive, _otf2.Archive_GetDefWriter(self._archive, number))
             _otf2.Archive_CloseDefFiles(self._archive)
-        place = self.directory / NAME
         try:
-            _repeat([f"{place}/{number}.def" for number in numbers])
+            _repeat([f"{self._inside / NAME}/{number}.def" for number in numbers])
         except OSError as error:
-            raise VtraceError(f"{place}: cannot write the definitions: {error.strerror}") from error
+            raise VtraceError(f"{self.directory / NAME}: cannot write the definitions: {error.strerror}") from error
 
     def _bytes_of_events(self) -> int:
         """Bytes of the files that this process has written. Readers detect a missing or cut file by the sum."""
         try:
-            return sum(os.stat(self._path(number)).st_size for number in self.events)
+            return sum(os.stat(self._inside / NAME / f"{number}.evt").st_size for number in self.events)
         except OSError as error:
             raise VtraceError(f"{self.directory}: cannot write the events: {error.strerror}") from error
 
@@ -269,7 +278,7 @@ class Archive:
         # libotf2 can only complete an archive, and crashes if it closes a file that it could not write. Its memory is
         # left to the end of the process.
         self._archive = None
-        (self.directory / f"{NAME}.otf2").unlink(missing_ok=True)
+        (self._inside / f"{NAME}.otf2").unlink(missing_ok=True)
 
     def _path(self, location: int | None) -> Path:
         return self.directory if location is None else self.directory / NAME / f"{location}.evt"
@@ -284,4 +293,5 @@ class Archive:
             returned, cause = error.code.value, error
         code, text = kernel.complaint()
         if code or returned:
+            text = text.replace(str(self._inside), str(self.directory))
             raise kernel.otf2_error(str(self._path(location)), action, code or returned, text) from cause

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vtrace.console import some
 from vtrace.parallel.crew import Crew
 from vtrace.parallel.ranks import work_on
 from vtrace.unify.model.absent import report_absent
@@ -51,7 +52,7 @@ def read_definitions(run: Run, crew: Crew, context: Context) -> Reading:
 def _load(run: Run, context: Context) -> None:
     """Loads this rank's processes in threads; forked processes then inherit their parents' definitions."""
     request, kernel = context.request, context.kernel
-    context.console.detail(f"reading the definitions of {run.count} processes")
+    context.console.detail(f"reading the definitions of {some(run.count, 'process', 'processes')}")
     with context.console.steps("definitions", run.count, "processes") as advance:
         work_on(
             context.ranks, request.threads, run.processes,

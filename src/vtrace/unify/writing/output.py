@@ -50,7 +50,6 @@ class Output:
         check_seen(self.path, self._ranks)
         self._ranks.first(self._make_way)
         self.archive = Archive(self._temporary, self._ranks)
-        self._made = self._ranks.first(self._identity)
         if self._ranks.root:
             self._beat = Beat(self._temporary)
         self.others = self._ranks.first(lambda: remove_left(self.path, self._temporary))
@@ -87,7 +86,7 @@ class Output:
         refuse_foreign(old)
         replaced = os.path.lexists(self.path)
         try:
-            if self._identity() != self._made:
+            if self._identity() != self.archive.identity:
                 raise VtraceError(f"{self._temporary} is not the directory that vtunify has made")
             if replaced:
                 self.path.rename(old)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
+from vtrace.console import some
 from vtrace.io.archive.writer import Archive
 from vtrace.io.local.kernel import Transcoded
 from vtrace.parallel.crew import Crew
@@ -64,10 +65,12 @@ def write_events(
 
     with context.salvageable():
         locations, stored = ranks.total([len(own), sum(task.bytes for task in own)])
-        console.detail(f"writing the events of {locations} locations with {ranks.size * threads} threads")
+        console.detail(
+            f"writing the events of {some(locations, 'location')} with {some(ranks.size * threads, 'thread')}"
+        )
         tasks = lend_tasks(own, crew, ranks)
         if moved := ranks.total([sum(task.process.owner is not None for task in tasks)])[0]:
-            console.detail(f"{moved} locations are written by another rank than the one that read their process")
+            console.detail(f"{some(moved, 'location')} written by another rank than the one that read their process")
         with console.steps("events", stored, "bytes") as advance:
             work_on(ranks, threads, tasks, write, lambda task: task.bytes, advance)
         lent = [task for task in tasks if task.process.owner is not None]
