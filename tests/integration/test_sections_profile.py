@@ -7,18 +7,21 @@ import csv
 import io
 import json
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import vtrace as api
+from support.build import mpis
 from support.build.builder import Builder
-from support.build.run import record, run, unify, vtrace
+from support.build.parallel import assert_same, unify_mpi
+from support.build.run import record, unify, vtrace
 from support.oracles import sections
 from support.oracles.sections import ADDED
 from support.oracles.user_api import MANUAL
-from support.tools import call
+from support.tools import ROOT, call
 from vtrace.paths import LIB
 
 COUNTERS = ("page-faults", "ru_stime", "ru_utime")
@@ -30,10 +33,14 @@ Places = dict[tuple[str, str], sections.Thread]
 
 @pytest.fixture(scope="module")
 def archive(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """vtunify and vtunify-mpi write the same archive."""
     where = tmp_path_factory.mktemp("sections")
-    program = build("sections_mpi.c", mode="mpi", flags=(*MANUAL, "-pthread"))
-    run(program, where, ranks=2, env={"VT_METRICS": ":".join(COUNTERS)})
-    unify(where, "sections_mpi")
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build("sections_mpi.c", flags=(*MANUAL, "-pthread"))
+    mpi.run(program, where, ranks=2, env={"VT_METRICS": ":".join(COUNTERS)})
+    unify(where, "-k", "-o", "sections_mpi", program.name)
+    unify_mpi(mpi, where, "-o", "same", program.name, ranks=2)
+    assert_same(where / "sections_mpi.trace", where / "same.trace")
     return where / "sections_mpi.trace"
 
 
@@ -207,3 +214,20 @@ def test_reserved_name(tmp_path: Path) -> None:
     found = table(tmp_path / "py.trace")
     assert [row["calls"] for row in found["sections_by_thread"]] == [1]
     assert found["notes"] == ["the program's own section all/0 is left out: the name means the whole run"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("scorep-io", "user s"),
+        ("scorep-heat2d", "MPI s"),
+        ("scorep-sampling", "no calls and no sections"),
+    ],
+)
+def test_other_tools(tmp_path: Path, name: str, said: str) -> None:
+    """Their archives have the whole run only; Score-P's ru_utime has the unit s and the exponent -6."""
+    with tarfile.open(ROOT / "tests" / "archives" / f"{name}.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    shown = vtrace(tmp_path, "profile", name, "--by", "section").stdout
+    assert said in shown
+    assert {row["section"] for row in table(tmp_path / name)["sections"]} == ({"all/0"} if "all/0" in shown else set())

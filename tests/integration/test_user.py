@@ -142,6 +142,7 @@ int f(int x)
     VT_COUNT_SIGNED_VAL(c, x);
     VT_MARKER(VT_MARKER_DEF("m", VT_MARKER_TYPE_HINT), "t");
     VT_SEND(VT_COMM_WORLD, 1, 2);
+    if (x) { VT_SECTION_START("s", x, 0); } else { VT_SECTION_STOP("s", 1, x); }
     VT_OFF();
     return VT_IS_ON();
 }

@@ -197,6 +197,8 @@ def _print_sections(
         for line in caveats:
             click.echo(f"  {plain(line)}")
         sheet.show([each for each in made if each.rows])
+        if not made[0].rows:
+            click.echo("no calls and no sections were recorded here")
 
 
 def _check_patterns(option: str, patterns: Patterns, kinds: tuple[str, ...]) -> None:

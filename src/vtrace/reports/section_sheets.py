@@ -44,8 +44,7 @@ class SectionNumbers:
 
 def read(trace: Trace, window: Selection, counters: list[int] | None = None) -> SectionNumbers:
     """Reads the events of a selection once. counters: rows of trace.metrics to sum up."""
-    names = trace.metrics["name"].tolist()
-    every = [*dict.fromkeys([*(row for row, name in enumerate(names) if name in _CPU), *(counters or [])])]
+    every = [*dict.fromkeys([*_of_cpu(trace), *(counters or [])])]
     ends = ALWAYS if window.start is None else window.start, NEVER if window.stop is None else window.stop
     question = Sections(trace, every, ends)
     met = trace.scan([question], window.rows(trace))
@@ -65,6 +64,13 @@ def read(trace: Trace, window: Selection, counters: list[int] | None = None) -> 
     return made
 
 
+def _of_cpu(trace: Trace) -> Iterator[int]:
+    """Rows of trace.metrics. vtrace has the unit us, Score-P s with the exponent -6."""
+    for row, metric in enumerate(trace.metrics.records()):
+        if metric["name"] in _CPU and (metric["unit"], metric["exponent"]) in (("us", 0), ("s", -6)):
+            yield row
+
+
 def _sums(table: Table, places: Array) -> Iterator[tuple[tuple[int, str], _Numbers]]:
     """The sums of each place and section, with the columns of _VALUES and the counters. The time of the whole run of a
     process is that from its first to its last event."""
@@ -78,7 +84,7 @@ def _sums(table: Table, places: Array) -> Iterator[tuple[tuple[int, str], _Numbe
     columns = {"calls": np.where(whole, 1, calls), "elapsed_ns": np.where(whole, highest - lowest, elapsed)}
     columns |= {name: add_up(member, table[name], count) for name in ("mpi_ns", "mpi_calls")}
     columns |= {name[1:]: np.bincount(member, table[name], count) for name in table if name.startswith("@")}
-    columns |= {of: columns.get(name, np.full(count, np.nan)) * 1000 for name, of in _CPU.items()}
+    columns |= {of: columns.get(name, np.full(count, np.nan)) * 1000 for name, of in _CPU.items()}  # us
     lists = {name: column.tolist() for name, column in columns.items()}
     for row, place in enumerate(first.tolist()):
         numbers = {name: None if np.isnan(column[row]) else column[row] for name, column in lists.items()}
