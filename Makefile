@@ -8,7 +8,7 @@ KILLS ?= 10000
 DIST ?= dist
 WORKERS ?= 3
 SAFETY := sanitizers signals safety limits disk
-SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/* docs/*.md) \
+SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/* docs/*.md examples/heat2d/* examples/threads/*) \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
 help: ## List the targets (default)
@@ -23,17 +23,9 @@ $(STAMP): $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[mpich,test]'
 	@touch $@
 
-demo: setup ## Trace examples/heat2d on 4 ranks and show a summary of the archive
-	@rm -rf demo && mkdir demo
-	PATH="$(BIN):$$PATH" $(MAKE) --no-print-directory -C demo -f ../examples/heat2d/Makefile CC=$(BIN)/vtrace-cc
-	cd demo && $(BIN)/mpiexec -n 4 ./heat2d
-	cd demo && $(BIN)/vtunify heat2d
-	cd demo && $(BIN)/vtrace summary heat2d
-	@echo
-	@echo "Next: the timeline in a browser; charts in one file; all facts about the run:"
-	@echo "  $(VENV)/bin/vtrace view demo/heat2d.trace"
-	@echo "  $(VENV)/bin/vtrace report demo/heat2d.trace"
-	@echo "  $(VENV)/bin/vtrace info --json demo/heat2d.trace"
+demo: setup ## Run vtrace demo: trace examples/heat2d and show a summary of the archive
+	@rm -rf demo
+	$(VENV)/bin/vtrace demo demo
 
 # auditwheel gives the wheel the tag of the oldest glibc that has all symbols of its libraries.
 wheels: setup ## Write to dist/ an sdist, and from it a wheel that needs no compiler; DIST=DIR

@@ -14,6 +14,7 @@ from vtrace.errors import UsageError
 
 _GROUPS = {
     "Prepare": {
+        "demo": ("vtrace.commands.demo", "command", "Build, run and unify an example, and show a summary."),
         "run": ("vtrace.commands.run", "command", "Run a program and record it, without rebuilding."),
         "doctor": (
             "vtrace.commands.doctor",

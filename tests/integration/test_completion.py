@@ -37,7 +37,7 @@ COMMANDS = {
 """The commands of vtrace, from the modules of vtrace.commands."""
 CASES = [
     (("vtrace", ""), COMMANDS),
-    (("vtrace", "d"), {"diagnose", "diff", "doctor", "dump"}),
+    (("vtrace", "d"), {"demo", "diagnose", "diff", "doctor", "dump"}),
     (("vtrace", "shim", ""), {"build", "list", "clean"}),
     (("vtrace", "completion", "b"), {"bash"}),
     (("vtrace", "dump", "--no-"), {"--no-records", "--no-names"}),

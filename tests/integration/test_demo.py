@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The example heat2d from its Makefile to its archive: all counts follow from the ranks, cells and steps."""
+"""The example heat2d from its Makefile to its archive: all counts follow from the ranks, cells and steps. vtrace demo,
+which runs the examples of the installed package."""
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
+import sys
+import sysconfig
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +17,7 @@ import pytest
 from support.build.run import names, run, unify, vtrace
 from support.oracles.check import check, rank_in
 from support.readers.archive import Trace
-from support.tools import ROOT, call, command, need
+from support.tools import BIN, ROOT, Done, call, command, environment, need, unavailable
 
 CELLS, STEPS, REPORTS = 26, 50, 2
 MAKEFILE = ROOT / "examples" / "heat2d" / "Makefile"
@@ -122,3 +127,71 @@ def test_untraced_it_computes_the_same(built: Path, tmp_path: Path) -> None:
     plain = run(tmp_path / "heat2d", tmp_path, str(CELLS), str(STEPS), ranks=2)
     recorded = run(built / "heat2d", tmp_path, str(CELLS), str(STEPS), ranks=2)
     assert plain.stdout == recorded.stdout
+
+
+@pytest.fixture
+def without_mpi(tmp_path: Path) -> Path:
+    """A virtual environment with vtrace, and nothing else, in its bin."""
+    fresh = tmp_path / "fresh"
+    call([sys.executable, "-m", "venv", "--without-pip", fresh], tmp_path)
+    site = next(fresh.glob("lib/python3*/site-packages"))
+    (site / "tested.pth").write_text(sysconfig.get_path("purelib"))
+    for name in ("vtrace", "vtunify"):
+        shutil.copy(BIN / name, fresh / "bin")
+        script = (fresh / "bin" / name).read_text()
+        (fresh / "bin" / name).write_text(f"#!{fresh}/bin/python\n{script.partition(chr(10))[2]}")
+    (fresh / "bin" / "sh").symlink_to(need("sh"))
+    return fresh
+
+
+def demo(words: list[str | Path], cwd: Path, path: str) -> tuple[Done, list[str]]:
+    """Runs vtrace demo. Returns the command and the lines it says to type next."""
+    if not (BIN / "vtrace").exists():
+        unavailable("vtrace is not installed beside this Python")
+    done = call(words, cwd, {"PATH": path}, check=False)
+    return done, [line.strip() for line in done.stdout.partition("\nNext: ")[2].splitlines()[1:]]
+
+
+def test_vtrace_demo_with_mpi(tmp_path: Path) -> None:
+    """The demo shows each command before its output, and the commands to type next work in the same directory."""
+    need("mpicc")
+    done, following = demo([*command("vtrace"), "demo", "my demo"], tmp_path, environment()["PATH"])
+    assert done.returncode == 0, str(done)
+    ranks = min(4, max(2, len(os.sched_getaffinity(0))))
+    typed = [line for line in done.stdout.splitlines() if line.startswith("$ ")]
+    assert typed == [
+        "$ cd 'my demo'", "$ vtrace-cc -O2 -fno-inline heat.c halo.c -lm -o heat2d", f"$ mpiexec -n {ranks} ./heat2d",
+        "$ vtunify heat2d", "$ vtrace summary heat2d",
+    ]  # fmt: skip
+    at = [
+        done.stdout.index(text)
+        for text in (*typed[1:3], ": ok\n", typed[3], "heat2d.trace: ", typed[4], "Time by class")
+    ]
+    assert at == sorted(at)
+    trace = check(tmp_path / "my demo" / "heat2d.trace")
+    assert (trace.calls()["MPI_Init"], trace.calls()["solve"]) == (ranks, ranks)
+    assert [line.partition(" ")[0] for line in following] == ["vtrace"] * 3
+    assert [shlex.split(line)[1] for line in following] == ["view", "diagnose", "profile"]
+    for line in following[1:]:
+        call(["sh", "-c", line], tmp_path)
+
+
+def test_vtrace_demo_without_mpi(without_mpi: Path, tmp_path: Path) -> None:
+    """Without MPI and compilers the demo says so, and runs the threads: 1, 2, 4 and 8 hashes. vtrace is not in PATH, so
+    that the next commands have its path."""
+    tools = str(without_mpi / "bin")
+    done, following = demo([without_mpi / "bin" / "vtrace", "demo", "out"], tmp_path, "/nonexistent")
+    assert done.returncode == 0, str(done)
+    assert done.stdout.startswith("no mpicc in PATH (pip install mpich): this example uses threads instead\n$ cd out\n")
+    calls = check(tmp_path / "out" / "hashes.trace").calls()
+    assert (calls["__main__.work"], calls["__main__.compute"]) == (4, 15), calls
+    assert shlex.split(following[2]) == [f"{os.path.relpath(tools, tmp_path)}/vtrace", "profile", "out/hashes.trace"]
+    assert "__main__.compute" in call(["sh", "-c", following[2]], tmp_path).stdout
+
+
+def test_vtrace_demo_replaces_nothing(tmp_path: Path) -> None:
+    (tmp_path / "vtrace-demo").mkdir()
+    done, _ = demo([*command("vtrace"), "demo"], tmp_path, environment()["PATH"])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "vtrace: error: vtrace-demo exists (name a new directory: vtrace demo DIR)\n"
+    assert not list((tmp_path / "vtrace-demo").iterdir())

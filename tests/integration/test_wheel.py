@@ -94,7 +94,9 @@ def test_the_sdist_builds_what_the_sources_build(dist: Path, wheel: Path, tmp_pa
     assert [path.name for path in dist.glob("*.tar.gz")] == [f"vtrace_otf2-{__version__}.tar.gz"]
     built = tmp_path / "direct"
     shutil.copytree(
-        ROOT / "src" / "vtrace", built / "vtrace", ignore=shutil.ignore_patterns("__pycache__", "_lib", "_docs")
+        ROOT / "src" / "vtrace",
+        built / "vtrace",
+        ignore=shutil.ignore_patterns("__pycache__", "_lib", "_docs", "_examples"),
     )
     call([need("cmake"), "-S", ROOT, "-B", tmp_path / "build"], tmp_path)
     call([need("cmake"), "--build", tmp_path / "build", "--parallel", "2"], tmp_path, timeout=900)
