@@ -40,10 +40,10 @@ LOSSES = {
 SMALL_DISK = _limit("VT_MAX_SIZE", "VT_PFORM_GDIR on a larger disk, a set VT_MAX_SIZE or VT_FILTER_SPEC")
 """SIZE, if the runtime derived the limit from the free space."""
 
-OFF, FLUSH = "switched off", "flush"
+OFF, FLUSH, OVERWRITTEN = "switched off", "flush", "overwritten"
 START_AFTER, STOP_AFTER = "VT_START_AFTER", "VT_STOP_AFTER"
 GAPS = {
-    "OFF": OFF, "REWOUND": "rewound", "RING": "overwritten", "FLUSH": FLUSH, "DAMAGE": LOSSES["DAMAGE"].name,
+    "OFF": OFF, "REWOUND": "rewound", "RING": OVERWRITTEN, "FLUSH": FLUSH, "DAMAGE": LOSSES["DAMAGE"].name,
 }  # fmt: skip
 """Name of VT_GAP_REASONS in csrc/otf2_writer/transcode.h -> reason in the ledger."""
 

@@ -42,6 +42,17 @@ def reopened(trace: Trace, location: int = 0) -> int:
     return sum(e.time == first and trace.region_of(e).name in ("main", "work") for e in trace.of(location))
 
 
+def test_a_filter_needs_all_calls(build: Builder, tmp_path: Path) -> None:
+    """The overwritten records are told as a number, and no filter is fitted to what is left."""
+    ring(build, tmp_path, "end")
+    (location,) = locations(tmp_path)
+    left_out = f"left out (overwritten): {location['dropped']:,} records before the last ones on 1 location"
+    assert left_out in vtrace(tmp_path, "summary", "ring").stdout
+    done = vtrace(tmp_path, "score", "--fit", "1M", "ring", check=False)
+    assert (done.returncode, done.stdout) == (1, ""), str(done)
+    assert f"ring does not have all calls: {left_out} (" in done.stderr
+
+
 @pytest.mark.parametrize(("how", "code"), [("end", 0), ("killed", -9)])
 def test_the_last_records_are_kept(build: Builder, tmp_path: Path, how: str, code: int) -> None:
     trace, (entered, _), said = ring(build, tmp_path, how, code)

@@ -42,6 +42,12 @@ def test_every_command_first_warns_of_a_later_run(ran: Path, words: tuple[str, .
     assert "not the last run" not in vtrace(ran / "alone", words[0], "heat", *words[1:], check=False).stderr
 
 
+def test_inside_the_archive(ran: Path) -> None:
+    """The anchor's name says nothing of the archive's directory."""
+    done = vtrace(ran / "heat.trace", "summary", "traces.otf2")
+    assert "heat.trace is not the last run" in done.stderr.splitlines()[0], str(done)
+
+
 def test_diff_warns_of_a_later_run_for_both_archives(ran: Path) -> None:
     done = vtrace(ran, "diff", "alone/heat.trace", "heat")
     assert done.stderr.splitlines()[0].startswith("vtrace: warning: heat.trace is not the last run")

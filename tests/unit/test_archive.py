@@ -284,3 +284,24 @@ def test_roles_and_paradigms_are_numbers_of_otf2(tmp_path: Path) -> None:
     archive.finish(d)
     region = read(tmp_path / "t.trace").regions[1]
     assert (region.role, region.paradigm) == ("BARRIER", "MPI")
+
+
+def test_another_user_takes_the_name_of_the_directory(tmp_path: Path) -> None:
+    """In a directory in which all may rename, the archive goes where it began, and nothing behind a link changes."""
+    victim, name = tmp_path / "victim", tmp_path / "t.trace"
+    (victim / "traces").mkdir(parents=True)
+    precious = [victim / "traces.otf2", victim / "traces/0.evt", victim / "traces/0.def", victim / "traces.def"]
+    for path in precious:
+        path.write_text("precious")
+    archive = Archive(name)
+    name.rename(tmp_path / "renamed")
+    name.symlink_to(victim)
+    fill(archive, 4)
+    archive.finish(machine(2))
+    assert [path.read_text() for path in precious] == ["precious"] * 4
+    assert len(read(tmp_path / "renamed").locations) == 4
+    aborted = Archive(tmp_path / "second.trace")
+    (tmp_path / "second.trace").rename(tmp_path / "gone")
+    (tmp_path / "second.trace").symlink_to(victim)
+    aborted.abort()
+    assert (victim / "traces.otf2").read_text() == "precious"

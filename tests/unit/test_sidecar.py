@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import struct
 import tracemalloc
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 import zstandard
 
-from vtrace.errors import FormatError
+from vtrace.errors import FormatError, VtraceError
 from vtrace.io import sidecar
 from vtrace.io.local.records import checksum
 
@@ -132,3 +133,41 @@ def test_no_file(written: Path) -> None:
     written.mkdir()
     with pytest.raises(FormatError, match="cannot be read"):
         read(written)
+
+
+def test_no_table_is_written_through_a_link(tmp_path: Path) -> None:
+    """Another user who owns the archive's directory knows the names of new files, and the number of the process."""
+    (tmp_path / sidecar.FOLDER).mkdir()
+    private = tmp_path / "private"
+    private.write_text("precious")
+    for name in (f"some.{os.getpid()}", f".some.{os.getpid()}.part", "some"):
+        (tmp_path / sidecar.FOLDER / name).symlink_to(private)
+    sidecar.write(tmp_path, "some", 1, OF, TABLE)
+    assert private.read_text() == "precious"
+    assert not (tmp_path / sidecar.FOLDER / "some").is_symlink()
+    assert read(tmp_path / sidecar.FOLDER / "some") is not None
+
+
+def test_no_table_is_written_into_a_linked_folder(tmp_path: Path) -> None:
+    private, archive = tmp_path / "private", tmp_path / "a.trace"
+    private.mkdir()
+    archive.mkdir()
+    (archive / sidecar.FOLDER).symlink_to(private)
+    with pytest.raises(VtraceError, match="is a symbolic link"):
+        sidecar.write(archive, "some", 1, OF, TABLE)
+    assert not [*private.iterdir()]
+
+
+def test_a_small_file_with_many_rows(tmp_path: Path) -> None:
+    """Zeros that a few bytes unpack to are refused before memory is taken for them."""
+    zeros = sidecar.SidecarTable({name: np.zeros(5_000_000, "<u8") for name in ("from", "to")})
+    sidecar.write(tmp_path, "some", 1, OF, zeros)
+    path = tmp_path / sidecar.FOLDER / "some"
+    assert path.stat().st_size < 20_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match="is damaged"):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()

@@ -15,7 +15,7 @@ from vtrace.commands.completion import complete_target
 from vtrace.console import CLICK_SETTINGS, NORMAL, QUIET, Console, few, some
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.common.outfile import complete
-from vtrace.reasons import WITHOUT_SAMPLES
+from vtrace.reasons import OVERWRITTEN, WITHOUT_SAMPLES
 from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
@@ -109,7 +109,10 @@ def command(target: str, fit: int | None, output: Path | None, rows: int, as_jso
 def _refuse_incomplete(target: str, trace: Trace) -> None:
     """Raises VtraceError for a trace without some of the calls: the filter would not fit the size."""
     problems = [line for line in trace.problems if not line.startswith(WITHOUT_SAMPLES)]
-    lines = [*problems, *(line for line in trace.caveats() if line.startswith(("incomplete", _OVERWRITTEN)))]
+    lines = [
+        *problems,
+        *(line for line in trace.caveats() if line.startswith(("incomplete", f"left out ({OVERWRITTEN})"))),
+    ]
     if lines:
         raise VtraceError(
             f"--fit: {target} does not have all calls: {lines[0]}",
