@@ -26,7 +26,7 @@ RELAX_F = "      double precision function relax(f, n)\n      real*8 f(n)\n     
 CALL_C = "void solve(double *, int);\nint main(void)\n{\n    double f[4] = {1};\n    solve(f, 4);\n    return 0;\n}\n"
 CALL_F = "      program p\n      double precision f(4)\n      f = 1\n      call solve(f, 4)\n      end\n"
 TYPES_F = "      double precision relax, field(n)\n"
-STEP_C = "static int step(int i) { return i; }\\nint main(void) { return step(0); }\\n"
+ONE_STEP_C = "static int step(int i) { return i; }\\nint main(void) { return step(0); }\\n"
 SOLVE_C = '#include "vt_user.h"\\nint main(void) { VT_USER_START("solve"); VT_USER_END("solve"); return 0; }\\n'
 CALLS_CC = "double relax(double *, int);\nint main() { double f[4] = {1}; return relax(f, 4) > 1; }\n"
 STEP_H = "void relax(double *, int);\nvoid exchange(double *, int);"
@@ -81,7 +81,7 @@ STEP = (
 
 TYPED = {
     ("build-systems.md", "# CMakeLists.txt"): Typed(
-        f"printf '{STEP_C}' > heat.c", ("user,main,", "user,step,"), kind="CMakeLists.txt",
+        f"printf '{ONE_STEP_C}' > heat.c", ("user,main,", "user,step,"), kind="CMakeLists.txt",
         after="cmake -S . -B build; cmake --build build; build/heat; vtunify heat;"
         " vtrace summary heat --only regions --csv",
     ),
