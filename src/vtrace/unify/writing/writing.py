@@ -70,7 +70,8 @@ def write_events(
         )
         tasks = lend_tasks(own, crew, ranks)
         if moved := ranks.total([sum(task.process.owner is not None for task in tasks)])[0]:
-            console.detail(f"{some(moved, 'location is', 'locations are')} written by another rank than the one that read their process")
+            are = some(moved, "location is", "locations are")
+            console.detail(f"{are} written by another rank than the one that read their process")
         with console.steps("events", stored, "bytes") as advance:
             work_on(ranks, threads, tasks, write, lambda task: task.bytes, advance)
         lent = [task for task in tasks if task.process.owner is not None]
