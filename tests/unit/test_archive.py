@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import resource
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ from vtrace.io.archive.writer import (
     Region,
     SystemNode,
 )
+from vtrace.io.common.held_directory import HeldDirectory
 from vtrace.io.local.kernel import Kernel, Transcoded
 
 
@@ -305,3 +307,15 @@ def test_another_user_takes_the_name_of_the_directory(tmp_path: Path) -> None:
     (tmp_path / "second.trace").symlink_to(victim)
     aborted.abort()
     assert (victim / "traces.otf2").read_text() == "precious"
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_directory_that_cannot_be_held(tmp_path: Path) -> None:
+    """One error, also when the object of the failed attempt is deleted."""
+    (tmp_path / "link").symlink_to(tmp_path)
+    for name in ("missing", "link"):
+        with pytest.raises(VtraceError, match=f"cannot open the directory .*{name}"):
+            HeldDirectory(tmp_path / name)
+    with pytest.raises(VtraceError, match="is not the directory that vtrace has made"):
+        HeldDirectory(tmp_path, tmp_path.stat().st_ino + 1)
+    gc.collect()

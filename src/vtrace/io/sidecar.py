@@ -38,8 +38,8 @@ _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")
 _MOST = 1 << 30
 """Most bytes of a file, and of its unpacked columns."""
 _PACKED, _SMALL = 1000, 1 << 20
-"""Most unpacked bytes of a file: so many for each of its bytes, and so many more. Tables have never been packed as
-tightly."""
+"""Most unpacked bytes of a file: so many for each of its bytes, and so many more. A million rows that differ in the
+location alone have 46 for each."""
 
 
 @dataclass

@@ -18,6 +18,7 @@ class HeldDirectory:
     def __init__(self, path: Path, inode: int | None = None) -> None:
         """inode: of the directory that another process has made; None: this process has. Raises VtraceError for another
         directory than that one, and for another user's."""
+        self._descriptor = -1
         try:
             self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
