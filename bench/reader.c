@@ -1,34 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reader LIBRARY ANCHOR LOCATION: the floor of reading. libotf2 reads all events of a location with callbacks that
-   count Enter and Leave. Prints the ns per event. Prototypes: OTF2 3.x manual, "OTF2 reader", "event reader
+   count Enter and Leave. Prints the ns of processor time per event. Prototypes: OTF2 3.x manual, "OTF2 reader", "event reader
    callbacks". */
-#include <dlfcn.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "otf2_library.h"
 
 typedef int (*of_pointer)(void *), (*of_two)(void *, void *);
-
-static void *lib;
-
-static void *find(const char *name)
-{
-    void *p = dlsym(lib, name);
-    if (!p) {
-        fprintf(stderr, "%s\n", dlerror());
-        exit(1);
-    }
-    return p;
-}
-
-/* Processor time of this process in ns. */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static int count(uint64_t location, uint64_t time, uint64_t position, void *user, void *attributes, uint32_t region)
 {
@@ -56,8 +33,8 @@ int main(int argc, char **argv)
     if (select(archive, location) || ((of_pointer)find("OTF2_Reader_OpenEvtFiles"))(archive)) return 1;
     void *reader = get(archive, location);
     if (!reader || use(archive, reader, callbacks, &counted)) return 1;
-    double begin = now();
+    double begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (read(archive, reader, &events) || !counted) return 1;
-    printf("%.3f\n", (now() - begin) / (double)events);
+    printf("%.3f\n", (now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / (double)events);
     return 0;
 }

@@ -2,11 +2,8 @@
 /* writer LIBRARY DIRECTORY EVENTS: the floor of unifying. libotf2 writes Enter and Leave in a loop, called by
    prototypes of this file, as in the kernel of vtunify. Prints the ns per event. Prototypes: OTF2 3.x manual, "OTF2
    archive", "event writer". */
-#include <dlfcn.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "otf2_library.h"
 
 typedef int (*enter_function)(void *writer, void *attributes, uint64_t time, uint32_t region);
 
@@ -14,25 +11,6 @@ static uint8_t flush(void *user, uint8_t type, uint64_t location, void *caller, 
 {
     (void)user, (void)type, (void)location, (void)caller, (void) final;
     return 1; /* OTF2_FLUSH */
-}
-
-static void *lib;
-
-static void *find(const char *name)
-{
-    void *p = dlsym(lib, name);
-    if (!p) {
-        fprintf(stderr, "%s\n", dlerror());
-        exit(1);
-    }
-    return p;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
 int main(int argc, char **argv)
@@ -54,11 +32,11 @@ int main(int argc, char **argv)
     void *archive = open(argv[2], "traces", 0, 1 << 20, 256 << 10, 1, 1);
     if (!archive || set_flush(archive, &callbacks, NULL) || serial(archive) || open_events(archive)) return 1;
     void *writer = get(archive, 0);
-    double begin = now();
+    double begin = now_ns(CLOCK_MONOTONIC);
     for (long i = 0; i < events; i += 2)
         if (enter(writer, NULL, (uint64_t)i, 3) || leave(writer, NULL, (uint64_t)i + 1, 3)) return 1;
     close_writer(archive, writer);
-    printf("%.3f\n", (now() - begin) / (double)events);
+    printf("%.3f\n", (now_ns(CLOCK_MONOTONIC) - begin) / (double)events);
     close(archive);
     return 0;
 }

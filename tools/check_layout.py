@@ -94,7 +94,7 @@ C_LAYERS = {
     "otf2_writer": {"format.h"},
     "otf2_reader": {"otf2.h", "schema.h"},
     "otf2_rewriter": {"definitions.h", "pair_table.h", "readback.h", "schema.h"},
-    "kernels": {"stack_replay.h", "schema.h", "pair_table.h"},
+    "kernels": {"stack_replay.h", "schema.h", "channels.h", "pair_table.h"},
     "userwrap": {"vt_user.h"},
     "sampling": SHARED_HEADERS | {"perf_events.h"},
     "fapp": {"fortran_names.h"},

@@ -7,7 +7,6 @@
 #define BATCH 64u /* least number of ends of a location in memory */
 #define BATCH_MAX 1024u
 #define BATCHES (1u << 17) /* ends of all locations in memory, if there are few locations */
-#define CHANNELS 4096u /* number of channels that may stay without messages */
 
 enum { OF_MESSAGE, OF_INSTANCE }; /* what is known by its place in a location: SENT, DONE and END refer to it */
 
@@ -150,12 +149,12 @@ int vt_sleep_in(struct vt_replayed *r, uint32_t actor, uint32_t *list, void *wai
     return 0;
 }
 
-/* ---- Channels ---- */
+/* ---- Messages ---- */
 
 static struct vt_message *new_message(struct vt_replayed *r)
 {
-    struct vt_message *m = r->spare_messages;
-    if (m) r->spare_messages = m->next;
+    struct vt_message *m = (struct vt_message *)r->spare_messages;
+    if (m) r->spare_messages = r->spare_messages->next;
     else {
         if (!(m = malloc(sizeof *m))) return NULL;
         m->made = r->messages;
@@ -168,60 +167,9 @@ static struct vt_message *new_message(struct vt_replayed *r)
 static void drop_message(struct vt_replayed *r, struct vt_message *m)
 {
     if (!m->is_received || !m->is_completed || !m->is_sent) return;
-    m->next = r->spare_messages;
-    r->spare_messages = m;
+    m->link.next = r->spare_messages;
+    r->spare_messages = &m->link;
 }
-
-/* Removes channels without messages, so that tags that are used once take no memory. */
-static int sweep(struct vt_replayed *r)
-{
-    struct vt_pair_table kept = {NULL, 0, 0};
-    for (uint64_t k = 0; k < r->channels.size; k++) {
-        const struct vt_entry *entry = &r->channels.entries[k];
-        const struct vt_queue *q = (const struct vt_queue *)(uintptr_t)entry->value;
-        if (q && q->first && !vt_pair_table_set(&kept, entry->a, entry->b, entry->value)) {
-            vt_pair_table_free(&kept);
-            return 0;
-        }
-    }
-    for (uint64_t k = 0; k < r->channels.size; k++) {
-        struct vt_queue *q = (struct vt_queue *)(uintptr_t)r->channels.entries[k].value;
-        if (q && !q->first) free(q);
-    }
-    vt_pair_table_free(&r->channels);
-    r->channels = kept;
-    r->many = 2 * kept.count + CHANNELS;
-    return 1;
-}
-
-static struct vt_queue *channel(struct vt_replayed *r, uint32_t from, uint32_t to, const struct vt_mpi_end *e)
-{
-    const uint64_t a = (uint64_t)from << 32 | to, b = (uint64_t)e->comm << 32 | e->tag;
-    struct vt_queue *q = (struct vt_queue *)(uintptr_t)vt_pair_table_get(&r->channels, a, b);
-    if (q) return q;
-    if (r->channels.count >= r->many && !sweep(r)) return NULL;
-    if (!(q = calloc(1, sizeof *q))) return NULL;
-    if (vt_pair_table_set(&r->channels, a, b, (uintptr_t)q)) return q;
-    free(q);
-    return NULL;
-}
-
-static void append(struct vt_queue *q, struct vt_message *m)
-{
-    if (q->first) q->last->next = m;
-    else q->first = m;
-    q->last = m;
-    m->next = NULL;
-}
-
-static struct vt_message *take(struct vt_queue *q)
-{
-    struct vt_message *m = q->first;
-    q->first = m->next;
-    return m;
-}
-
-/* ---- Messages ---- */
 
 /* Both the call of the sender and the begin of the receive are known. */
 static int late_receiver(struct vt_replayed *r, struct vt_message *m)
@@ -246,15 +194,15 @@ static int waits_for_receiver(struct vt_replayed *r, struct vt_reader *c, struct
 
 static int send(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e)
 {
-    struct vt_queue *q = channel(r, process, e->peer, e);
+    struct vt_queue *q = vt_channels_get(&r->channels, process, e->peer, e->comm, e->tag);
     if (!q || !vt_call_enter(r, c, e)) return -1;
-    const int is_posted = q->first && !q->first->is_sent;
-    struct vt_message *m = is_posted ? take(q) : new_message(r);
+    const int is_posted = q->first && !((const struct vt_message *)q->first)->is_sent;
+    struct vt_message *m = is_posted ? (struct vt_message *)vt_queue_take(q) : new_message(r);
     if (!m) return -1;
     m->from = vt_who_calls(c, e);
     m->ideal = vt_ideal_at(r, c, e);
     m->is_sent = 1;
-    if (!is_posted) append(q, m);
+    if (!is_posted) vt_queue_append(q, &m->link);
     m->is_completed = !(e->what & (VT_CALL_BLOCKS | VT_CALL_COMPLETES));
     if (e->what & VT_CALL_BLOCKS && !waits_for_receiver(r, c, m)) return -1;
     if (e->what & VT_CALL_COMPLETES &&
@@ -268,14 +216,14 @@ static int send(struct vt_replayed *r, uint32_t process, struct vt_reader *c, co
 /* Puts a receive into the queue. */
 static struct vt_message *post(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e)
 {
-    struct vt_queue *q = channel(r, e->peer, process, e);
+    struct vt_queue *q = vt_channels_get(&r->channels, e->peer, process, e->comm, e->tag);
     if (!q) return NULL;
-    const int is_sent = q->first && q->first->is_sent;
-    struct vt_message *m = is_sent ? take(q) : new_message(r);
+    const int is_sent = q->first && ((const struct vt_message *)q->first)->is_sent;
+    struct vt_message *m = is_sent ? (struct vt_message *)vt_queue_take(q) : new_message(r);
     if (!m) return NULL;
     m->to = vt_who_calls(c, e);
     m->is_posted = 1;
-    if (!is_sent) append(q, m);
+    if (!is_sent) vt_queue_append(q, &m->link);
     return !m->sender || late_receiver(r, m) ? m : NULL;
 }
 
@@ -504,7 +452,6 @@ static int prepare(struct vt_replayed *r)
     const uint32_t share = r->nreaders ? BATCHES / r->nreaders : BATCH;
     r->batch = share < BATCH ? BATCH : share > BATCH_MAX ? BATCH_MAX : share;
     r->ready = VT_NONE;
-    r->many = CHANNELS;
     for (uint64_t i = processes; i--;) {
         r->actors[i].state = VT_ACTOR_ENDED;
         if (r->actors[i].count) make_ready(r, (uint32_t)i);
@@ -515,9 +462,10 @@ static int prepare(struct vt_replayed *r)
 /* Counts what is left. */
 static void count_left(struct vt_replayed *r)
 {
-    for (uint64_t k = 0; k < r->channels.size; k++) {
-        const struct vt_queue *q = (const struct vt_queue *)(uintptr_t)r->channels.entries[k].value;
-        for (const struct vt_message *m = q ? q->first : NULL; m; m = m->next) {
+    for (uint64_t k = 0; k < r->channels.queues.size; k++) {
+        const struct vt_queue *q = vt_channels_at(&r->channels, k);
+        for (const struct vt_link *one = q ? q->first : NULL; one; one = one->next) {
+            const struct vt_message *m = (const struct vt_message *)one;
             r->out->unmatched_sends += m->is_sent;
             r->out->unmatched_receives += !m->is_sent && !m->is_received;
         }
@@ -536,7 +484,7 @@ static void count_left(struct vt_replayed *r)
 
 static void free_all(struct vt_replayed *r)
 {
-    for (uint64_t k = 0; k < r->channels.size; k++) free((void *)(uintptr_t)r->channels.entries[k].value);
+    vt_channels_free(&r->channels);
     for (struct vt_instance *i = r->made_instances; i; i = i->made) free(i->ranks);
     for (uint32_t k = 0; r->readers && k < r->nreaders; k++) {
         drop_ends(&r->readers[k]);
@@ -547,7 +495,7 @@ static void free_all(struct vt_replayed *r)
     FREE_ALL(vt_instance, r->made_instances)
     FREE_ALL(vt_open_call, r->calls)
     FREE_ALL(vt_meetings, r->meetings)
-    struct vt_pair_table *tables[] = {&r->channels, &r->open, &r->instances, &r->counts, &r->sums, &r->sizes, &r->met};
+    struct vt_pair_table *tables[] = {&r->open, &r->instances, &r->counts, &r->sums, &r->sizes, &r->met};
     for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) vt_pair_table_free(tables[i]);
     free(r->heads);
     free(r->actors);

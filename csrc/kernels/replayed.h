@@ -5,7 +5,7 @@
 #ifndef VT_REPLAYED_H
 #define VT_REPLAYED_H
 
-#include "../otf2_writer/pair_table.h"
+#include "../otf2_writer/channels.h"
 #include "matcher.h"
 #include "wait_log.h"
 
@@ -30,12 +30,13 @@ struct vt_open_call {
 
 /* A message, made at the end that is seen first. */
 struct vt_message {
+    struct vt_link link; /* in its channel, or in the list of spare messages */
     int64_t ideal; /* of the send */
     struct vt_who from, to; /* the call that sends, and the one that posts the receive */
     struct vt_open_call *sender; /* waits for the receiver, maybe */
     uint32_t waiter; /* actor that waits for the message */
     uint8_t is_sent, is_posted, is_received, is_completed; /* is_completed: the sender does not need it any more */
-    struct vt_message *next, *made;
+    struct vt_message *made;
 };
 
 /* One collective operation. */
@@ -115,10 +116,6 @@ struct vt_actor {
     void *waits; /* for: a vt_message or a vt_instance */
 };
 
-struct vt_queue {
-    struct vt_message *first, *last; /* sent and not posted, or posted and not sent */
-};
-
 /* Blocks of the times of call paths. */
 struct vt_time_blocks {
     struct vt_path_time *blocks;
@@ -130,14 +127,15 @@ struct vt_replayed {
     struct vt_reader *readers;
     struct vt_actor *actors; /* by process */
     uint32_t nreaders, ready, batch, nended;
-    struct vt_pair_table channels, open, instances, counts, sums, sizes;
+    struct vt_channels channels; /* messages: sent and not posted, or posted and not sent */
+    struct vt_pair_table open, instances, counts, sums, sizes;
     struct vt_pair_table met; /* (sender, receiver), or (location, communicator) -> vt_meetings; if causes are wanted */
     struct vt_meetings *meetings;
     struct vt_wait_log log;
     struct vt_time_blocks times; /* if causes are wanted */
     uint32_t *heads; /* by location: number of its latest wait in the log, + 1 */
-    uint64_t many; /* number of channels from which on empty ones are removed */
-    struct vt_message *spare_messages, *messages;
+    struct vt_link *spare_messages;
+    struct vt_message *messages;
     struct vt_instance *spare_instances, *made_instances;
     struct vt_open_call *spare_calls, *calls;
     uint64_t waits_room, calls_room;

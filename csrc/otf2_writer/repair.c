@@ -6,14 +6,13 @@
    for another one. The result does not depend on the order of the turns. */
 #define _GNU_SOURCE
 #include <stdlib.h>
+#include "channels.h"
 #include "cursor.h"
 #include "repair.h"
-#include "pair_table.h"
 
 #define BATCH 64u /* least number of ends of a location in memory */
 #define BATCH_MAX 1024u
 #define BATCHES (1u << 17) /* ends of all locations in memory, if there are few locations */
-#define CHANNELS 4096u /* number of channels that may stay without messages */
 #define NONE UINT32_MAX
 
 /* Order of the next ends of cursors. Ends of one moment: first those that may put the clock forward, then those that
@@ -37,13 +36,14 @@ struct clock {
 
 /* A message, made at the end that is seen first; or a collective. */
 struct vt_item {
+    struct vt_link link; /* of a message in its channel, or of a spare item */
     uint64_t sent, sent_base; /* times; of a collective: when the last process, and the root, gave */
     uint64_t key[2]; /* of a collective */
     uint64_t root, root_base;
     uint32_t bytes, members, begun, ended; /* of a collective: numbers of processes */
     uint32_t waiter; /* first clock that waits for the item */
     uint8_t given, root_given, released, doubtful, op;
-    struct vt_item *next, *made; /* made: the item that was made before this one */
+    struct vt_item *made; /* the item that was made before this one */
     struct begin *begins; /* of a prefix, by rank; the first `known` ones: the latest of this rank and all before */
     uint32_t known, held; /* held: clocks that wait in begins */
 };
@@ -51,11 +51,6 @@ struct vt_item {
 struct begin {
     uint64_t shown, base; /* shown: + 1 while the entry stands in an item */
     uint32_t waiter; /* clock that waits for this rank and all before, + 1 */
-};
-
-/* Messages from one process to another, in a communicator with a tag. */
-struct queue {
-    struct vt_item *first, *last; /* sent and not received, or posted and not sent */
 };
 
 struct repair {
@@ -66,9 +61,10 @@ struct repair {
     struct next *heaps;
     uint32_t ncursors, ready, batch; /* ready: list of clocks; batch: ends of a location in memory */
     uint32_t first; /* all clocks before this one have ended */
-    struct vt_item *spare, *made; /* made: all items, the latest first, to free them */
-    struct vt_pair_table channels, collectives, open, counts, broken;
-    uint64_t many; /* number of channels from which on empty ones are removed */
+    struct vt_link *spare;
+    struct vt_item *made; /* all items, the latest first, to free them */
+    struct vt_channels channels; /* sent and not received, or posted and not sent */
+    struct vt_pair_table collectives, open, counts, broken;
     int failed; /* error of reading ends */
 };
 
@@ -108,8 +104,8 @@ static void sink(struct clock *c, uint32_t at, struct next one)
 
 static struct vt_item *new_item(struct repair *r)
 {
-    struct vt_item *i = r->spare;
-    if (i) r->spare = i->next;
+    struct vt_item *i = (struct vt_item *)r->spare;
+    if (i) r->spare = r->spare->next;
     else {
         if (!(i = malloc(sizeof *i))) return NULL;
         i->made = r->made;
@@ -121,8 +117,8 @@ static struct vt_item *new_item(struct repair *r)
 
 static void drop_item(struct repair *r, struct vt_item *i)
 {
-    i->next = r->spare;
-    r->spare = i;
+    i->link.next = r->spare;
+    r->spare = &i->link;
 }
 
 static void make_ready(struct repair *r, uint32_t clock)
@@ -161,53 +157,11 @@ static int wait_for(struct repair *r, uint32_t clock, struct vt_item *i)
     return 0;
 }
 
-/* Removes channels without messages, so that tags that are used once take no memory. */
-static int sweep(struct repair *r)
+/* A message of a channel whose partner was seen first; else a new one. given: the partner gave, or waits. */
+static struct vt_item *partner_or_new(struct repair *r, struct vt_queue *q, int given)
 {
-    struct vt_pair_table kept = {NULL, 0, 0};
-    for (uint64_t k = 0; k < r->channels.size; k++) {
-        const struct vt_entry *entry = &r->channels.entries[k];
-        struct queue *q = (struct queue *)(uintptr_t)entry->value;
-        if (q && q->first && !vt_pair_table_set(&kept, entry->a, entry->b, entry->value)) {
-            vt_pair_table_free(&kept);
-            return 0;
-        }
-    }
-    for (uint64_t k = 0; k < r->channels.size; k++) {
-        struct queue *q = (struct queue *)(uintptr_t)r->channels.entries[k].value;
-        if (q && !q->first) free(q);
-    }
-    vt_pair_table_free(&r->channels);
-    r->channels = kept;
-    r->many = 2 * kept.count + CHANNELS;
-    return 1;
-}
-
-/* Finds the queue of a channel, or makes one. */
-static struct queue *channel(struct repair *r, uint32_t from, uint32_t to, const struct vt_end *e)
-{
-    const uint64_t a = (uint64_t)from << 32 | to, b = (uint64_t)e->comm << 32 | e->tag;
-    struct queue *q = (struct queue *)(uintptr_t)vt_pair_table_get(&r->channels, a, b);
-    if (q) return q;
-    if (r->channels.count >= r->many && !sweep(r)) return NULL;
-    if (!(q = calloc(1, sizeof *q))) return NULL;
-    if (vt_pair_table_set(&r->channels, a, b, (uintptr_t)q)) return q;
-    free(q);
-    return NULL;
-}
-
-static void append(struct queue *q, struct vt_item *i)
-{
-    if (q->first) q->last->next = i;
-    else q->first = i;
-    q->last = i;
-}
-
-static struct vt_item *take(struct queue *q)
-{
-    struct vt_item *i = q->first;
-    q->first = i->next;
-    return i;
+    const struct vt_item *first = (const struct vt_item *)q->first;
+    return first && first->given == given ? (struct vt_item *)vt_queue_take(q) : new_item(r);
 }
 
 /* ---- What a clock shows ---- */
@@ -258,9 +212,9 @@ static int arrive(struct repair *r, struct clock *c, uint64_t ns, uint64_t sent,
 
 static int sent(struct repair *r, struct clock *c, const struct vt_end *e, uint32_t process)
 {
-    struct queue *q = channel(r, process, e->peer, e);
+    struct vt_queue *q = vt_channels_get(&r->channels, process, e->peer, e->comm, e->tag);
     if (!q) return 0;
-    struct vt_item *i = q->first && !q->first->given ? take(q) : new_item(r);
+    struct vt_item *i = partner_or_new(r, q, 0);
     if (!i) return 0;
     int posted = i->begun != 0;
     i->sent = show(c, e->ns);
@@ -270,20 +224,19 @@ static int sent(struct repair *r, struct clock *c, const struct vt_end *e, uint3
     i->doubtful = r->parts->doubtful[process];
     if (i->released) drop_item(r, i);
     else if (posted) wake(r, i);
-    else append(q, i);
+    else vt_queue_append(q, &i->link);
     return 1;
 }
 
 /* Puts a receive into the queue. */
 static struct vt_item *post(struct repair *r, const struct vt_end *e, uint32_t process)
 {
-    struct queue *q = channel(r, e->peer, process, e);
+    struct vt_queue *q = vt_channels_get(&r->channels, e->peer, process, e->comm, e->tag);
     if (!q) return NULL;
-    struct vt_item *i = q->first && q->first->given ? take(q) : new_item(r);
+    struct vt_item *i = partner_or_new(r, q, 1);
     if (!i) return NULL;
     i->begun = 1;
-    i->next = NULL;
-    if (!i->given) append(q, i);
+    if (!i->given) vt_queue_append(q, &i->link);
     return i;
 }
 
@@ -570,14 +523,13 @@ static void give_back(struct repair *r)
 {
     for (uint32_t k = 0; k < r->ncursors; k++) free(r->cursors[k].ends);
     for (uint64_t k = 0; r->clocks && k < r->parts->nclocks; k++) free(r->clocks[k].knots);
-    for (uint64_t k = 0; k < r->channels.size; k++) free((struct queue *)(uintptr_t)r->channels.entries[k].value);
+    vt_channels_free(&r->channels);
     /* Some items stand only in queues, or with requests that never ended. */
     for (struct vt_item *i = r->made, *next; i; i = next) {
         next = i->made;
         free(i->begins);
         free(i);
     }
-    vt_pair_table_free(&r->channels);
     vt_pair_table_free(&r->collectives);
     vt_pair_table_free(&r->open);
     vt_pair_table_free(&r->counts);
@@ -590,7 +542,7 @@ static void give_back(struct repair *r)
 VT_EXPORT int vt_kernel_repair(const struct vt_parts *parts, const struct vt_piece *pieces, uint64_t npieces,
                                struct vt_repaired *result)
 {
-    struct repair r = {.parts = parts, .result = result, .many = CHANNELS};
+    struct repair r = {.parts = parts, .result = result};
     memset(result, 0, sizeof *result);
     int good = prepare(&r, pieces, npieces) && replay(&r) && !r.failed && collect(&r);
     give_back(&r);

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
 
@@ -29,3 +30,15 @@ def html_text(text: str) -> str:
     from html import escape
 
     return escape(plain(text))
+
+
+def shell_word(path: Path) -> str:
+    """A path as a user would type the path in a shell: relative if below the current directory, and quoted."""
+    import os
+    import shlex
+
+    try:
+        near = os.path.relpath(path)
+    except ValueError:
+        near = str(path)
+    return shlex.quote(str(path) if near.startswith("..") else near)

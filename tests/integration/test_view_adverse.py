@@ -8,7 +8,6 @@ import random
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -17,7 +16,7 @@ import pytest
 
 from support.synthetic_runs import uneven, viewed
 from support.synthetic_runs.viewed import served
-from support.users.browser import Browser, browser
+from support.users.browser import Browser
 from support.users.page_site import PageTable, decoded
 from support.users.viewer import Viewer
 from vtrace.io import sidecar
@@ -30,20 +29,6 @@ HEAD = 40
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     return viewed.write(tmp_path / "odd.trace").parent
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
-
-
-@pytest.fixture
-def page(window: Browser) -> Browser:
-    """The browser without the page of the test before, which complains that its server has ended."""
-    window.open("about:blank")
-    window.complaints()
-    return window
 
 
 def table(address: str, name: str, **words: object) -> PageTable:

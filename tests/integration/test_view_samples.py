@@ -39,7 +39,7 @@ def run(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest
         archive = path = where / "scorep-sampling"
     else:
         program = build("sampled.c", flags=("-O1", "-g", "-pthread"), plain=True)
-        call([*command("vtrace"), "run", "--sample=200", program, "1200", "2"], where)
+        call([*command("vtrace"), "run", "--sample=200", program, "2400", "2"], where)
         unify(where, *(["--samples=sidecar"] if request.param == "sidecar" else []), "sampled")
         archive = where / "sampled.trace"
         path = archive / "vtrace" / "samples" if request.param == "sidecar" else archive

@@ -3,31 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.synthetic_runs import stepping, uneven
 from support.synthetic_runs.viewed import served
-from support.users.browser import Browser, browser
+from support.users.browser import Browser
 from support.users.viewer import NAMES, Viewer
 
 OUTLIER = (0xE0, 0, 0)
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
-
-
-@pytest.fixture
-def page(window: Browser) -> Browser:
-    """The browser without the page of the test before, which complains that its server has ended."""
-    window.open("about:blank")
-    window.complaints()
-    return window
 
 
 def places(view: Viewer, colour: tuple[int, int, int]) -> list[tuple[float, float]]:

@@ -28,6 +28,22 @@ class Part:
         """Called after the last event of the location."""
 
 
+class ReplayPart(Part):
+    """A part that takes its values from the stack of its location only."""
+
+    def batch(self, batch: Batch, replay: Replay | None) -> None:
+        assert replay is not None
+        self.add(replay)
+
+    def end(self, replay: Replay | None) -> None:
+        assert replay is not None
+        self.add(replay)
+
+    def add(self, replay: Replay) -> None:
+        """Takes what the stack has gathered since the last call."""
+        raise NotImplementedError
+
+
 PartType = TypeVar("PartType", bound=Part)
 Answer = TypeVar("Answer")
 

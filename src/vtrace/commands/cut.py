@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened, operand
+from vtrace.commands.window import RANKS, RANKS_HELP, TIME, opened
 from vtrace.console import Console, environment_level, some
-from vtrace.text import json_text, plain
+from vtrace.text import json_text, plain, shell_word
 
 
 @click.command()
@@ -67,5 +67,5 @@ def command(
     click.echo(plain(f"{made.path}: {where}{halves}"))
     if made.left:
         console.note(f"not in the cut: {', '.join(made.left)} (tables of the whole run)")
-    word = operand(made.path.with_suffix(""))
+    word = shell_word(made.path.with_suffix(""))
     console.note(f"next: vtrace summary {word}, vtrace view {word}")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, operand, stale_lines, window_options
+from vtrace.commands.window import opened, stale_lines, window_options
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import UsageError, VtraceError
-from vtrace.text import json_text, plain
+from vtrace.text import json_text, plain, shell_word
 
 if TYPE_CHECKING:
     from vtrace.analysis.selection import Patterns
@@ -80,7 +80,7 @@ def command(
     sheet.show([each.cut(top, "--top shows more, all with --json") for each in made if each.rows])
     if not any(each.rows for each in made):
         click.echo("no differences")
-    where = operand(Path(other))
+    where = shell_word(Path(other))
     if runs[0].processes != runs[1].processes and not per_rank:
         console.note("the runs have different numbers of ranks: --per-rank compares averages of one rank")
     console.note(f"next: vtrace summary {where}   for all numbers of the second run")

@@ -16,7 +16,6 @@ from vtrace.commands.window import (
     TIME,
     check_output,
     opened,
-    operand,
     output_option,
     size,
     title,
@@ -25,7 +24,7 @@ from vtrace.commands.window import (
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import UsageError
 from vtrace.io.common.outfile import refuse_unmarked
-from vtrace.text import plain
+from vtrace.text import plain, shell_word
 
 _SUFFIXES = {
     "perfetto": "pftrace",
@@ -90,7 +89,7 @@ def command(
     path = output or Path(f"{title(trace)}.{_SUFFIXES[kind]}")
     check_output(path)
     if not output:
-        refuse_unmarked(path, f"replace it with -o {operand(path)}, or give -o another name")
+        refuse_unmarked(path, f"replace it with -o {shell_word(path)}, or give -o another name")
     part = Selection.of_options(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
     warn_of_caveats(console, trace, part)
     if kind in ("csv", "parquet"):

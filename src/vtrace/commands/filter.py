@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from vtrace.commands.score import command as score
-from vtrace.commands.score import size_option
+from vtrace.commands.score import fit_options
 from vtrace.console import CLICK_SETTINGS
 from vtrace.errors import UsageError, VtraceError
 from vtrace.paths import LIB
@@ -33,19 +33,7 @@ _GROUPS = (("MPI_", "MPI"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_",
 
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--fit",
-    metavar="SIZE",
-    callback=size_option,
-    help="Write a filter with which a process needs at most SIZE bytes; FILE is a prefix or an archive, as of score.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILTER",
-    help="Write the filter of --fit to FILTER [default: standard output].",
-)
+@fit_options
 @click.option(
     "--explain", "names", multiple=True, metavar="NAME", help="Show which rule matches this function or call."
 )
@@ -69,7 +57,8 @@ def command(
     as_json: bool,
 ) -> int:
     """The default FILE is the value of VT_FILTER_SPEC. The runtime reads the file and reports rejected lines on
-    standard error; the exit code of a check is then 1. docs/filter.md describes both grammars.
+    standard error; the exit code of a check is then 1. With --fit, FILE is a prefix of local files or an archive, as of
+    vtrace score. docs/filter.md describes both grammars.
     """
     if fit is not None:
         if file is None:

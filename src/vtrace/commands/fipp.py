@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vtrace.commands.window import opened, operand, warn_of_caveats
+from vtrace.commands.window import opened, warn_of_caveats
 from vtrace.console import CLICK_SETTINGS, Console, environment_level
 from vtrace.errors import UsageError, VtraceError
+from vtrace.text import shell_word
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
@@ -252,7 +253,7 @@ def fipppx(
         sources = _sources(console, report, asked.get("src", ""))
         made = "\n".join(map(_printable, fipp_layout.text(report, __version__, sources))) + "\n"
     _write(output, made)
-    console.note(f"next: vtrace profile {operand(_archive_of(trace))}   for standard errors and exact events")
+    console.note(f"next: vtrace profile {shell_word(_archive_of(trace))}   for standard errors and exact events")
 
 
 def _archive_of(trace: Trace) -> Path:

@@ -13,11 +13,11 @@ import click
 
 from vtrace import __version__
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, operand, title, warn_of_caveats
+from vtrace.commands.window import opened, title, warn_of_caveats
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.common.outfile import complete
-from vtrace.text import plain
+from vtrace.text import plain, shell_word
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
@@ -88,7 +88,7 @@ def command(
     trace = opened(archive)
     profile = mpip.read(trace, depth, full, _resolver(trace, executable) if executable else None)
     if profile is None:
-        raise VtraceError(f"{archive}: no MPI calls in this trace", f"see vtrace info {operand(Path(archive))}")
+        raise VtraceError(f"{archive}: no MPI calls in this trace", f"see vtrace info {shell_word(Path(archive))}")
     profile.functions = _functions(trace)
     for problem in profile.problems:
         console.warn(problem)
@@ -109,7 +109,7 @@ def command(
         _write(output, "\n".join(texts))
     else:
         click.echo("\n".join(texts), nl=False)
-    console.note(f"next: vtrace summary {operand(Path(archive))}   for functions, I/O and memory")
+    console.note(f"next: vtrace summary {shell_word(Path(archive))}   for functions, I/O and memory")
 
 
 def _functions(trace: Trace) -> list[FunctionTime]:

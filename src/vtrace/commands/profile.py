@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, operand, stale_lines, title, warn_of_caveats, window_options
+from vtrace.commands.window import opened, stale_lines, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError
-from vtrace.text import json_text, plain
+from vtrace.text import json_text, plain, shell_word
 
 if TYPE_CHECKING:
     from vtrace.analysis.selection import Patterns, Selection
@@ -110,7 +110,7 @@ def command(
         warn_of_caveats(console, trace, part)
         click.echo(sheet.csv_text([made]), nl=False)
     else:
-        _show(numbers, made if file else profile_sheets.shown(made), operand(Path(archive)))
+        _show(numbers, made if file else profile_sheets.shown(made), shell_word(Path(archive)))
 
 
 def _check(
@@ -226,7 +226,7 @@ def _print_sheet(
         sheet.show([metric_sheets.shown(made)])
         if made.columns[0].key == "function":
             console = Console("vtrace", environment_level("vtrace"))
-            console.note(f"next: the same with --by callpath, or vtrace view {operand(trace.path)}   for the curves")
+            console.note(f"next: the same with --by callpath, or vtrace view {shell_word(trace.path)}   for the curves")
 
 
 def _compare(

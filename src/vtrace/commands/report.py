@@ -11,7 +11,6 @@ from vtrace.commands.completion import complete_target
 from vtrace.commands.window import (
     check_output,
     opened,
-    operand,
     output_option,
     size,
     title,
@@ -21,7 +20,7 @@ from vtrace.commands.window import (
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError
 from vtrace.io.common.outfile import refuse_unmarked
-from vtrace.text import plain
+from vtrace.text import plain, shell_word
 
 
 @click.command()
@@ -67,8 +66,8 @@ def write(
     path = output or default or Path(f"{title(trace)}.html")
     check_output(path)
     if not output:
-        again = f"vtrace report {operand(Path(archive))} -o" if default else "-o"
-        refuse_unmarked(path, f"replace it with {again} {operand(path)}, or give -o another name")
+        again = f"vtrace report {shell_word(Path(archive))} -o" if default else "-o"
+        refuse_unmarked(path, f"replace it with {again} {shell_word(path)}, or give -o another name")
     report.plotly()
     runs = []
     for one in (trace, *map(opened, others)):
@@ -82,5 +81,5 @@ def write(
     for note in (note for run in runs for note in run.notes):
         console.warn(note)
     click.echo(plain(f"{path}: {size(path)}, open it in a browser"))
-    console.note(f"next: vtrace view {operand(Path(archive))}   for the timeline")
+    console.note(f"next: vtrace view {shell_word(Path(archive))}   for the timeline")
     return path

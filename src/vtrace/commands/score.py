@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,7 +31,7 @@ Examples:
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-def size_option(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+def _size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
     """The bytes of the value of --fit, such as 32M; a callback of click. Raises UsageError."""
     if text is None:
         return None
@@ -41,21 +41,27 @@ def size_option(context: click.Context, parameter: click.Parameter, text: str | 
     return int(digits) * unit
 
 
+def fit_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --fit SIZE and -o FILTER to a click command; their values are the arguments fit and output."""
+    fit = click.option(
+        "--fit",
+        metavar="SIZE",
+        callback=_size,
+        help="Write a filter with which a process needs at most SIZE bytes of buffer.",
+    )
+    output = click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        metavar="FILTER",
+        help="Write the filter of --fit to FILTER [default: standard output].",
+    )
+    return fit(output(function))
+
+
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @click.argument("target", metavar="PREFIX|ARCHIVE", shell_complete=complete_target)
-@click.option(
-    "--fit",
-    metavar="SIZE",
-    callback=size_option,
-    help="Write a filter with which a process needs at most SIZE bytes of buffer.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the filter to FILE [default: standard output].",
-)
+@fit_options
 @click.option("-n", "rows", default=30, type=click.IntRange(1), show_default=True, help="Regions to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print all regions as JSON, a list of objects.")
 def command(target: str, fit: int | None, output: Path | None, rows: int, as_json: bool) -> None:

@@ -15,14 +15,13 @@ from vtrace.commands.window import (
     RANKS_HELP,
     TIME,
     opened,
-    operand,
     stale_lines,
     title,
     warn_of_caveats,
 )
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import UsageError
-from vtrace.text import json_text, plain
+from vtrace.text import json_text, plain, shell_word
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.finding import Finding
@@ -99,7 +98,7 @@ def command(
             _head(numbers, next(each for each in made if each.name == "samples"))
             _show_findings(_findings(trace, part), trace.processes.rows)
         sheet.show([each for each in made if _is_shown(each)])
-        console.note(_next_step(trace, operand(Path(archive))))
+        console.note(_next_step(trace, shell_word(Path(archive))))
 
 
 def _next_step(trace: Trace, word: str) -> str:

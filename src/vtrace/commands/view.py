@@ -17,10 +17,10 @@ import click
 from click.core import ParameterSource
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, operand, title, warn_of_caveats, window_options
+from vtrace.commands.window import opened, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import TileDamageError, UsageError
-from vtrace.text import plain
+from vtrace.text import plain, shell_word
 from vtrace.timeline.server import Server
 
 
@@ -149,7 +149,7 @@ def show(
         tiles = tiles_of(trace, console)
         for line in trace.problems[len(known) :]:
             console.warn(line)
-        shown.append(ShownTrace(trace, part, tiles, title(trace), f"vtrace view {operand(trace.path)}", caveats))
+        shown.append(ShownTrace(trace, part, tiles, title(trace), f"vtrace view {shell_word(trace.path)}", caveats))
     events = sum(int(each.trace.locations["events"].sum()) for each in shown)
     what = f"{some(events, 'event')} of {some(sum(len(each.rows.order) for each in shown), 'location')}"
     _serve(console, Server(ViewerSite(shown, console), port), what, browser, idle, err)

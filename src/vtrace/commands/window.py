@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,15 +80,6 @@ def title(trace: Trace) -> str:
     """The name of the trace: heat for heat.trace/traces.otf2."""
     name = trace.path.parent.name if trace.path.name == "traces.otf2" else trace.path.stem
     return name.removesuffix(".trace") or str(trace.path)
-
-
-def operand(path: Path) -> str:
-    """A path as a user would type the path in a shell: relative if below the current directory, and quoted."""
-    try:
-        near = os.path.relpath(path)
-    except ValueError:
-        near = str(path)
-    return shlex.quote(str(path) if near.startswith("..") else near)
 
 
 def size(path: Path) -> str:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.question import Part, Question
+from vtrace.analysis.question import Question, ReplayPart
 from vtrace.analysis.questions.profile import Profile
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, joined
-from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import SLICE
 from vtrace.timeline.columns import pack
 from vtrace.timeline.server import Content
@@ -122,19 +121,11 @@ def outliers(trace: Source, rows: Sequence[int]) -> tuple[Table, bool]:
     return question.answer(), question.dropped
 
 
-class _OutlierPart(Part):
+class _OutlierPart(ReplayPart):
     def __init__(self, owner: _Outliers, location: int) -> None:
         self._owner, self._location = owner, location
 
-    def batch(self, batch: Batch, replay: Replay | None) -> None:
-        assert replay is not None
-        self._add(replay)
-
-    def end(self, replay: Replay | None) -> None:
-        assert replay is not None
-        self._add(replay)
-
-    def _add(self, replay: Replay) -> None:
+    def add(self, replay: Replay) -> None:
         slices = replay.slices()
         times = (slices["end"] - slices["begin"]) / self._owner.mean[slices["region"]]
         chosen = np.flatnonzero(times >= TIMES)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
+
+from vtrace.text import shell_word
 
 __all__ = ["Finding"]
 
@@ -84,15 +85,6 @@ class Finding:
         if not all(isinstance(text, str) for text in (*texts, *words)) or not all(isinstance(n, int) for n in whole):
             raise TypeError("findings")
         return replace(found, share=float(found.share))
-
-
-def shell_word(path: Path) -> str:
-    """A path as a user would type the path in a shell: relative if below the current directory, and quoted."""
-    try:
-        near = os.path.relpath(path)
-    except ValueError:
-        near = str(path)
-    return shlex.quote(str(path) if near.startswith("..") else near)
 
 
 def archive_word(anchor: Path) -> str:

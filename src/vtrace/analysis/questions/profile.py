@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from vtrace.analysis.question import Answer, Part, Question
+from vtrace.analysis.question import Answer, Part, Question, ReplayPart
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, group, joined, stack
-from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import STATS
 
 if TYPE_CHECKING:
@@ -157,18 +156,10 @@ def mean_and_deviation(table: Table) -> tuple[Array, Array]:
     return _mean(table), np.sqrt(table["deviations"] / np.maximum(table["calls"], 1))
 
 
-class SlicePart(Part):
+class SlicePart(ReplayPart):
     def __init__(self, owner: KeptSlices[Any]) -> None:
         self.owner = owner
         self.found: list[Array] = []
-
-    def batch(self, batch: Batch, replay: Replay | None) -> None:
-        assert replay is not None
-        self.add(replay)
-
-    def end(self, replay: Replay | None) -> None:
-        assert replay is not None
-        self.add(replay)
 
     def add(self, replay: Replay) -> None:
         slices = replay.slices()
