@@ -46,6 +46,8 @@ NUMBER(VT_SYNC_FLUSH_LEVEL, sync_flush_level, COUNT, 80, 0, 100, NOTHING, "",
        "percent of its buffer that a rank must have filled for that, 0 to 100")
 NUMBER(VT_CLOCK_COUNTER, clock_counter, YESNO, 1, 0, 1, NOTHING, "clocks.md",
        "read the processor's counter as clock; no: CLOCK_MONOTONIC_RAW")
+NUMBER(VT_UNIFY, unify, YESNO, 0, 0, 1, NOTHING, "run.md",
+       "vtrace run unifies at the end and shows a summary", "yes, if vtrace run starts all processes")
 NUMBER(VT_CLEAN, clean, YESNO, 1, 0, 1, NOTHING, "", "remove the buffer in VT_PFORM_LDIR at the end")
 NUMBER(VT_COMPRESSION, compression, YESNO, 1, 0, 1, NOTHING, "",
        "compress the local files, whose names then end in .z")

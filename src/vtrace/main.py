@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 def main() -> int:
     """The command vtrace; returns the exit code."""
     if sys.argv[1:2] == ["run"]:
-        from vtrace.wrappers.launch import choices
+        from vtrace.wrappers.launch import choices, start
 
-        chosen = choices.parse(sys.argv[2:])
-        if chosen and not chosen.unify and not chosen.view:
-            return _run(chosen)
+        chosen, environ = choices.parse(sys.argv[2:]), start.environment()
+        if chosen and not chosen.view:
+            start.decide(chosen, environ)
+            if not chosen.unify and not chosen.switches["unify"]:
+                return _run(chosen, environ)
     else:
         from vtrace.light_numpy import lighten_numpy
 
@@ -27,11 +29,10 @@ def main() -> int:
     return cli.main()
 
 
-def _run(chosen: Choices) -> int:
+def _run(chosen: Choices, environ: dict[str, str]) -> int:
     from vtrace.errors import VtraceError
     from vtrace.wrappers.launch import start
 
-    environ = start.environment()
     try:
         start.become(start.prepare(chosen, environ), environ)
     except VtraceError as error:

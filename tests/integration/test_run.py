@@ -199,7 +199,7 @@ def test_unify(mpi: Mpi, linked: dict[int, Counter[tuple[str, str]]], tmp_path: 
     words = started(mpi, program, options=("--unify", "-o", "results/run1"))["before"]
     done = call(words, tmp_path, mpi.env)
     assert done.stdout == plain.stdout
-    assert done.stderr.splitlines()[-1] == "vtrace: next: vtrace summary results/run1, vtrace view results/run1"
+    assert done.stderr.splitlines()[-1].startswith("vtrace: next: vtrace diagnose results/run1 ")
     assert names(tmp_path / "results") == {"run1.trace"}
     assert mpi_events(check(tmp_path / "results" / "run1.trace")) == linked
     again = call(words, tmp_path, mpi.env, check=False)
@@ -212,7 +212,8 @@ def test_unify_behind_the_launcher(build: Builder, tmp_path: Path) -> None:
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build(SOURCE, plain=True)
     done = call(started(mpi, program, options=("--unify",))["behind"], tmp_path)
-    assert done.stderr.count("--unify must stand before the launcher") == 1, str(done)
+    assert done.stderr.count("nothing is unified: vtrace run must stand before the launcher") == 1, str(done)
+    assert done.stderr.splitlines()[-1].endswith("; next: vtunify mpi_messages")
     assert not (tmp_path / "mpi_messages.trace").exists()
 
 

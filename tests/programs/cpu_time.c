@@ -24,12 +24,16 @@ static double burn(double seconds)
     return sum;
 }
 
-static void work_in_kernel(void)
+static void work_in_kernel(double seconds)
 {
     static char bytes[1 << 20];
+    struct rusage usage;
     int fd = open("/dev/zero", O_RDONLY);
-    for (int i = 0; i < 6000; i++)
-        if (read(fd, bytes, sizeof bytes) < 0) break;
+    do {
+        for (int i = 0; i < 100; i++)
+            if (read(fd, bytes, sizeof bytes) < 0) return;
+        getrusage(RUSAGE_THREAD, &usage);
+    } while ((double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6 < seconds);
     close(fd);
 }
 
@@ -81,7 +85,7 @@ int main(int argc, char **argv)
         pthread_create(&one, NULL, ends, "ends");
         pthread_join(one, NULL);
     }
-    work_in_kernel();
+    work_in_kernel(0.2);
     pthread_barrier_wait(&told);
     if (argc > 1 && !strcmp(argv[1], "kill")) raise(SIGKILL);
     tell("main");

@@ -80,10 +80,12 @@ def urgent() -> tuple[str, ...]:
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment without VT_ variables, with the Python's directory first in PATH, and extra."""
+    """This process's environment without VT_ variables, with the Python's directory first in PATH, and extra.
+
+    With VT_UNIFY=no, since most tests of vtrace run look at the local files, or unify them with options."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("VT_")}
     env["PATH"] = f"{BIN}{os.pathsep}{env.get('PATH', os.defpath)}"
-    env["LC_ALL"] = "C.UTF-8"
+    env |= {"LC_ALL": "C.UTF-8", "VT_UNIFY": "no"}
     env.update(extra or {})
     return env
 

@@ -103,7 +103,7 @@ def test_what_a_launcher_gets(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["", "--help", "-h", "--unknown ./a", "-o", "-o= ./a", "--io", "--io=yes ./a", "--", "--no-unify ./a", "-v=1 ./a"],
+    ["", "--help", "-h", "--unknown ./a", "-o", "-o= ./a", "--io", "--io=yes ./a", "--", "--no-view ./a", "-v=1 ./a"],
 )
 def test_what_the_quick_parser_leaves_to_click(line: str) -> None:
     assert parse(shlex.split(line)) is None
@@ -113,6 +113,6 @@ def test_the_quick_parser() -> None:
     chosen = parse(shlex.split("-v --io --no-memory --mpi=mpicc.openmpi -o a/b --unify --force -- ./a --io"))
     assert chosen
     assert chosen.words == ["./a", "--io"]
-    assert chosen.switches == {**Choices([]).switches, "io": True, "memory": False, "mpi": True}
+    assert chosen.switches == {**Choices([]).switches, "io": True, "memory": False, "mpi": True, "unify": True}
     assert (chosen.mpicc, chosen.prefix) == ("mpicc.openmpi", "a/b")
-    assert (chosen.verbose, chosen.unify, chosen.force) == (True, True, True)
+    assert (chosen.verbose, chosen.force) == (True, True)

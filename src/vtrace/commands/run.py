@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,14 +27,16 @@ _HELP = """vtrace run preloads the recording libraries.
 
 PROGRAM may be a launcher: mpiexec, mpirun, srun, prun, orterun, aprun, jsrun, flux run. vtrace run then records the
 ranks, not the launcher. vtrace run also works behind the launcher, in front of the program. The exit code is the
-program's. VT_ variables apply; an option overrides its variable."""
+program's. VT_ variables apply; an option overrides its variable.
+
+A command that starts all processes itself unifies at the end and shows a summary on standard error; --no-unify leaves
+the local files for vtunify."""
 
 _EXAMPLES = """\b
 Examples:
-  vtrace run mpiexec -n 4 ./heat            all MPI calls of 4 ranks, then: vtunify heat
-  mpiexec -n 4 vtrace run ./heat            the same
-  vtrace run --unify mpiexec -n 4 ./heat    unify at the end: writes heat.trace/traces.otf2
-  vtrace run --unify --view ./simulation    then show the timeline in a browser
+  vtrace run mpiexec -n 4 ./heat            all MPI calls of 4 ranks: writes heat.trace/traces.otf2
+  mpiexec -n 4 vtrace run ./heat            the same behind the launcher, then: vtunify heat
+  vtrace run --view ./simulation            then show the timeline in a browser
   vtrace run --sample ./heat                call stacks, 100 times per second of CPU time
   vtrace run --io --memory sqlite3 my.db    I/O and memory of a serial program
   vtrace run --functions 'Solver::*' ./heat functions of a program compiled with -pg -mfentry, ...
@@ -84,25 +87,22 @@ class _Command(click.Command):
         return super().parse_args(ctx, args)
 
 
-def _run(words: tuple[str, ...], unify: bool, view: bool, force: bool, verbose: bool, **others: Any) -> None:
+def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, **others: Any) -> None:
     chosen = Choices(list(words))
-    chosen.unify, chosen.view, chosen.force, chosen.verbose = unify, view, force, verbose
-    if view and not unify:
-        raise UsageError("--view needs an archive", "vtrace run --unify --view ...")
+    chosen.view, chosen.force, chosen.verbose = view, force, verbose
+    if view and others["unify"] is False:
+        raise UsageError("--view needs an archive", "leave out --no-unify")
     for name, (option, what, _) in choices.VALUES.items():
         if others[name] == "":
             raise UsageError(f"{option}: {what} is empty", "check the shell variables in the command line")
         setattr(chosen, name, others[name])
     chosen.switches = {name: others[name] for name in choices.SWITCHES}
     environ = start.environment()
-    if unify and launchers.rank(environ) is not None and launchers.size(environ) != 1:
-        if launchers.rank(environ) == 0:
-            start.say(
-                "warning: nothing is unified: --unify must stand before the launcher: vtrace run --unify mpiexec ..."
-            )
-        unify = chosen.unify = False
+    start.decide(chosen, environ)
+    if (others["unify"] or view) and not chosen.unify and launchers.rank(environ) == 0:
+        start.say("warning: nothing is unified: vtrace run must stand before the launcher: vtrace run mpiexec ...")
     made = start.prepare(chosen, environ)
-    if not unify:
+    if not chosen.unify:
         start.become(made, environ)
     click.get_current_context().exit(run_and_unify(made, chosen, environ))
 
@@ -118,45 +118,74 @@ command = _Command(
 
 
 def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
-    """Runs the program and unifies its local files. All messages go to standard error: standard output is the
-    program's. Returns the program's exit code, or 1 if the program ended with 0 but there is no archive.
+    """Runs the program, unifies its local files and shows a summary. All messages go to standard error: standard output
+    is the program's. Returns the program's exit code, or 1 if the program ended with 0 but there is no archive though
+    --unify asks for one.
     """
     after = {**environ, **made.changes}
     if not after.get("VT_FILE_PREFIX") or not after.get("VT_PFORM_GDIR"):
+        if not chosen.switches["unify"]:
+            start.become(made, environ)
         raise VtraceError(
             f"{shlex.join(chosen.words)}: --unify finds no program in this command line", "name the prefix with -o"
         )
     prefix = Path(os.path.relpath(os.path.join(after["VT_PFORM_GDIR"], after["VT_FILE_PREFIX"])))
-    console = Console("vtrace", talk.environment_level("vtrace"))
-    archive = Path(f"{prefix}.trace")
-    if archive.exists() and not chosen.force:
-        raise VtraceError(f"{archive} exists", "remove it, or replace it with --force")
     code = start.wait_for(made, environ)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from vtrace.commands.vtunify import summary
-    from vtrace.unify.discover.list_files import prefixes
-    from vtrace.unify.run import Request, unify
-
+    failed = code or int(bool(chosen.switches["unify"]))
+    console = Console("vtrace", talk.environment_level("vtrace"))
     try:
-        written = unify(Request(prefix, force=chosen.force), console)
+        from vtrace.commands.vtunify import summary
+        from vtrace.unify.run import Request, unify
+
+        console.note(summary(unify(Request(prefix, force=chosen.force), console)))
+    except NoFilesError as error:
+        if chosen.switches["unify"] or not made.warnings:  # a warning has said that nothing is recorded
+            _report_no_files(error, prefix, code, chosen)
+        return failed
     except (VtraceError, OSError) as error:
-        if isinstance(error, NoFilesError) and not any(
-            n.startswith(f"{prefix.name}_") for n in prefixes(prefix.parent)
-        ):
-            problem = f"{chosen.words[0]} wrote no local files of {prefix}"
-            if code:  # a launcher that starts nothing prints why, and no option of vtrace helps
-                problem += f" and ended with exit code {code}; see its messages above"
-            hint = None if code else "record more: --io, --memory, or compile with vtrace-cc"
-            error = VtraceError(f"nothing to unify: {problem}", hint)
-        start.say(f"error: {error}")
-        return code or 1
-    console.note(summary(written))
-    word = shlex.quote(str(prefix))
+        text, word = str(error), shlex.quote(str(prefix))
+        if not chosen.force and os.path.lexists(archive := f"{prefix}.trace"):
+            text = f"{archive} exists, and the local files stay; next: vtunify --force {word}"
+        start.say(f"{'error' if chosen.switches['unify'] else 'not unified'}: {text}")
+        return failed
+    except KeyboardInterrupt:
+        start.say(f"interrupted; the local files are unchanged; next: vtunify {shlex.quote(str(prefix))}")
+        return failed
     if chosen.view:
         _show(prefix)
-    else:
-        console.note(f"next: vtrace summary {word}, vtrace view {word}")
+    elif console.level >= talk.NORMAL:
+        _summarise(prefix, console)
     return code
+
+
+def _report_no_files(error: NoFilesError, prefix: Path, code: int, chosen: Choices) -> None:
+    """Says why there is nothing to unify."""
+    from vtrace.unify.discover.list_files import prefixes
+
+    found: VtraceError = error
+    if not any(name.startswith(f"{prefix.name}_") for name in prefixes(prefix.parent)):
+        problem = f"{chosen.words[0]} wrote no local files of {prefix}"
+        if code:  # a launcher that starts nothing prints why, and no option of vtrace helps
+            problem += f" and ended with exit code {code}; see its messages above"
+        hint = None if code else "record more: --io, --memory, or compile with vtrace-cc"
+        found = VtraceError(f"nothing to unify: {problem}", hint)
+    start.say(f"error: {found}" if chosen.switches["unify"] else str(found))
+
+
+def _summarise(prefix: Path, console: Console) -> None:
+    """Shows where the time went. A failure does not change the exit code, which is the program's."""
+    from contextlib import redirect_stdout
+
+    from vtrace.commands.summary import show_in_brief
+
+    try:
+        with redirect_stdout(sys.stderr):
+            show_in_brief(str(prefix), console)
+    except (VtraceError, OSError) as error:
+        start.say(f"error: {error}")
+    except KeyboardInterrupt:
+        start.say(f"interrupted; the archive is complete; next: vtrace summary {shlex.quote(str(prefix))}")
 
 
 def _show(prefix: Path) -> None:

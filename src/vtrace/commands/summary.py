@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,8 @@ _TABLES = (
     "layers", "heap", "counters", "coverage",
 )  # fmt: skip
 """The tables of reports/summary.py, repeated here: importing that module loads numpy."""
+_BRIEF = 5
+"""Rows of a table that vtrace run shows at its end."""
 _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 
 
@@ -99,6 +102,21 @@ def command(
             _show_findings(_findings(trace, part), trace.processes.rows)
         sheet.show([each for each in made if _is_shown(each)])
         console.note(_next_step(trace, shell_word(Path(archive))))
+
+
+def show_in_brief(archive: str, console: Console) -> None:
+    """Prints where the time of an archive went, in one line and the regions with most of it. Raises VtraceError."""
+    from vtrace.analysis.selection import Selection
+    from vtrace.reports import report_numbers, sample_sheets, sheet, summary
+
+    trace = opened(archive)
+    numbers = summary.read(trace, Selection.of_options(trace, None, None, None, False))
+    made = {each.name: each for each in summary.sheets(numbers, "exclusive", _BRIEF)}
+    texts = [*numbers.caveats, summary.lead(numbers), sample_sheets.line(made["samples"])]
+    for text in filter(None, [*texts[:-2], report_numbers.missing(trace, numbers.window), *texts[-2:]]):
+        console.note(text)
+    sheet.show([replace(made[name], notes=[]) for name in ("regions", "samples") if _is_shown(made[name])])
+    console.note(_next_step(trace, shell_word(Path(archive))))
 
 
 def _next_step(trace: Trace, word: str) -> str:

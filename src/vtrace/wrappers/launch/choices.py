@@ -9,6 +9,7 @@ SWITCHES = {
     "memory": ("VT_MEMTRACE", "Record malloc, free and the like", ""),
     "openmp": ("VT_OMPTRACE", "Record OpenMP", "if the program uses OpenMP"),
     "python": ("VT_PYTRACE", "Record functions of Python programs", ""),
+    "unify": ("VT_UNIFY", "Unify at the end and show a summary", "if this command starts all processes"),
 }
 """Name of --NAME and --no-NAME -> setting, help, default in words; "": off. Without either option the environment's
 setting applies, else the default."""
@@ -58,9 +59,8 @@ SAMPLE_CLOCKS = ("cpu", "wall", "perf")
 """The values of --sample-clock."""
 
 FLAGS = {
-    "unify": ("--unify", "Unify at the end; for a command that starts all processes itself."),
-    "view": ("--view", "With --unify: show the timeline in a browser, like vtrace view."),
-    "force": ("--force", "With --unify: replace an existing archive."),
+    "view": ("--view", "After unifying: show the timeline in a browser, like vtrace view."),
+    "force": ("--force", "When unifying: replace an existing archive."),
     "verbose": ("-v", "Print the settings, the preloaded libraries and the command."),
 }
 
@@ -80,6 +80,7 @@ class Choices:
         self.counters: str | None = None
         self.section_level: str | None = None
         self.unify = False
+        """Whether vtrace run unifies at the end; start.decide sets this."""
         self.view = False
         self.force = False
         self.verbose = False

@@ -92,7 +92,7 @@ def wants(kind: str, chosen: Choices, environ: Mapping[str, str], default: bool)
 
 def _set_settings(made: Plan, chosen: Choices) -> None:
     for kind, option in chosen.switches.items():
-        if option is not None:
+        if option is not None and kind != "unify":
             made.changes[SWITCHES[kind][0]] = "yes" if option else "no"
     if chosen.functions:
         made.changes["VT_FUNCTIONS"] = chosen.functions
@@ -160,8 +160,21 @@ def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[s
             made.changes["VT_PFORM_GDIR"] = os.path.abspath(directory)
     elif (name or chosen.unify) and not environ.get("VT_FILE_PREFIX"):
         made.changes["VT_FILE_PREFIX"] = name or standard_prefix(program.executable)
+    if chosen.unify and (setting := _names_at_run_time({**environ, **made.changes})):
+        if chosen.switches["unify"]:
+            raise UsageError(f"--unify: {setting} names the local files only at run time", "leave the setting out")
+        chosen.unify = False
+    made.changes["VT_UNIFY"] = "yes" if chosen.unify else "no"  # the closing line of the program names vtunify, or not
     if chosen.unify:  # the program and vtunify must use the same directory
         made.changes.setdefault("VT_PFORM_GDIR", os.path.abspath(environ.get("VT_PFORM_GDIR") or "."))
+
+
+def _names_at_run_time(environ: Mapping[str, str]) -> str:
+    """The setting with which only the runtime knows the names of the local files: with %p or $NAME, or numbered."""
+    if environ.get("VT_FILE_UNIQUE", "").lower() not in ("", *NO):
+        return "VT_FILE_UNIQUE"
+    names = ("VT_FILE_PREFIX", "VT_PFORM_GDIR")
+    return next((name for name in names if not {"%", "$"}.isdisjoint(environ.get(name, ""))), "")
 
 
 def script_name(program: Program) -> str | None:

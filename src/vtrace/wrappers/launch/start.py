@@ -39,6 +39,13 @@ def environment() -> dict[str, str]:
     return now
 
 
+def decide(chosen: Choices, environ: Mapping[str, str]) -> None:
+    """Sets chosen.unify. By default a command unifies that starts all processes: behind a launcher, other ranks may run
+    on when this one has ended."""
+    starts_all = launchers.rank(environ) is None or launchers.size(environ) == 1
+    chosen.unify = starts_all and preload.wants("unify", chosen, environ, default=True)
+
+
 def prepare(chosen: Choices, environ: Mapping[str, str]) -> Plan:
     """The command to start and its environment. Rank 0 prints warnings. Raises VtraceError."""
     made = _plan_launcher(chosen, environ) if launchers.kind_of(chosen.words) else None
@@ -92,8 +99,9 @@ def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
         if launchers.kind_of(words) not in launchers.LAUNCHERS:
             return None
         problem = f"no program found in the arguments of {words[0]}{_missing_file(words)}"
-        if chosen.unify:
+        if chosen.switches["unify"]:
             raise VtraceError(f"{problem}: nothing to unify", "put vtrace run before the program")
+        chosen.unify = False
         made = Plan(words)
         made.warnings.append(f"{problem}: nothing is recorded; put vtrace run before the program")
         return made
@@ -195,13 +203,25 @@ def wait_for(made: Plan, environ: Mapping[str, str]) -> int:
 
     passed = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, passed | {signal.SIGCHLD})
-    try:
-        pid = os.posix_spawn(
-            locate(made.words[0], environ), made.words, {**environ, **made.changes},
-            setsigmask=before, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
-        )  # fmt: skip
-    except OSError as error:
-        raise NoProgramError(f"cannot start {made.words[0]}: {error.strerror}", 126) from None
+    # Not posix_spawn: glibc lets the program ignore the signals 32 and 33 then.
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            become(made, environ)
+        except NoProgramError as error:
+            os.write(writer, f"{error.exit_code} {error}".encode())
+        finally:
+            os._exit(1)
+    os.close(writer)
+    with open(reader, "rb") as file:
+        number, _, problem = (
+            file.read().decode().partition(" ")
+        )  # at once: the start of the program closes the other end
+    if problem:
+        os.waitpid(pid, 0)
+        raise NoProgramError(problem, int(number))
     while True:
         got = signal.sigwaitinfo(passed | {signal.SIGCHLD})
         ended, status = os.waitpid(pid, os.WNOHANG)
