@@ -15,6 +15,7 @@ HERE = Path(__file__).resolve().parent
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("VT_")} | {
     "VT_VERBOSE": "0",
+    "VT_UNIFY": "no",
     "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
 }
 

@@ -105,9 +105,11 @@ class _Commands(click.Group):
 _HELP = """Trace parallel programs: record events and write OTF2 archives.
 
 \b
-  vtrace-cc -O2 heat.c -o heat      compile with the compiler wrapper
+  vtrace run mpiexec -n 4 ./heat    run, write heat.trace and show a summary
+
+\b
+  vtrace-cc -O2 heat.c -o heat      record functions, too: compile with the compiler wrapper
   mpiexec -n 4 ./heat               run: writes local files
-                                    (without compiling: vtrace run mpiexec -n 4 ./heat)
   vtunify heat                      unify the local files into heat.trace
   vtrace summary heat               show where the time went"""
 

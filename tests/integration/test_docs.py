@@ -164,7 +164,7 @@ TYPED = {
         "cp $DOCS/heat solve", ("malloc",), after="vtrace summary solve --only regions --csv"
     ),
     ("mpi.md", "vtrace run -o both mpiexec -n 1 ./first x : -n 2 ./second y"): Typed(
-        "cp $DOCS/heat first; cp $DOCS/heat second", ("both.trace: 3 ranks",), after="vtunify both"
+        "cp $DOCS/heat first; cp $DOCS/heat second", ("both.trace: 3 ranks",), after="vtunify --force both"
     ),
     ("mpip.md", "VT_MPI_CALLSITES=1 mpiexec -n 4 ./heat2d"): Typed(
         "cp $DOCS/heat heat2d; mkdir reports", ("@--- MPI Time (seconds) ---", "reports/heat2d.4.", "docs_heat.c")
@@ -197,17 +197,18 @@ TYPED = {
     ("recording-less.md", "VT_START_AFTER=60 VT_STOP_AFTER=75s ./heat          # a quarter of a minute"): Typed(
         HEAT, ("heat.trace: 4 ranks",), after="vtunify heat"
     ),
-    ("run.md", "vtrace run --unify mpiexec -n 4 ./heat       # heat.trace/traces.otf2"): Typed(
+    ("run.md", "vtrace run mpiexec -n 4 ./heat               # heat.trace/traces.otf2"): Typed(
         "cp $DOCS/plain heat", ("Collective operations: 440 calls",)
     ),
-    ("run.md", "vtrace run --io --memory --unify sqlite3 my.db 'select count(*) from t'"): Typed(
+    ("run.md", "vtrace run --io --memory sqlite3 my.db 'select count(*) from t'"): Typed(
         "cp $DOCS/solve.py $DOCS/my.db .", ("sqlite3.trace: 1 process", "solve.trace: 4 ranks")
     ),
     ("sampling.md", "vtrace run --sample mpiexec -n 4 ./heat      # 100 samples per second of each thread's CPU time"):
         Typed("cp $DOCS/plain heat", ("SAMPLING clock=CPU period=10000000",), after="vtrace dump heat --only SAMPLING"),
     ("sampling.md", "VT_SAMPLE_EVENT=page-faults:100 vtrace run --sample --sample-clock perf ./heat"
      "    # each 100th page fault"):
-        Typed("cp $DOCS/plain heat", ("SAMPLING clock=",), after="vtrace dump heat --only SAMPLING"),
+        Typed("cp $DOCS/plain heat", ("SAMPLING clock=",), edits=((" run ", " run --no-unify "),),
+              after="vtrace dump heat --only SAMPLING"),
     ("sampling.md", "vtrace run --sample python3 solve.py"): Typed(
         "cp $DOCS/solve.py .", ("solve.trace: ", "callpath"),
     ),
@@ -255,7 +256,7 @@ TYPED = {
     ),
     ("user-api.md", "from vtrace.user import counter, marker, region"): Typed(
         "", ('"solve"', '"relax"', "residual", "solved"), kind="part.py",
-        after=f"(cat part.py; echo '{MAIN_PY}solve(1)') > solve.py; vtrace run --unify python3 solve.py;"
+        after=f"(cat part.py; echo '{MAIN_PY}solve(1)') > solve.py; vtrace run python3 solve.py;"
         " vtrace timers solve; vtrace export solve --to csv -o x.csv; cat x.csv; vtrace report solve; cat solve.html",
     ),
     ("sections.md", "void step(double *field, int n)"): Typed(
@@ -277,7 +278,7 @@ TYPED = {
     ("sections.md", "from vtrace.user import section, section_start, section_stop"): Typed(
         "", ("relax/1", "exchange/1"), kind="part.py",
         after="(echo 'def relax(): pass'; echo 'exchange = relax'; cat part.py) > step.py;"
-        " vtrace run --unify python3 step.py; vtrace export step --to csv -o x.csv; cat x.csv",
+        " vtrace run python3 step.py; vtrace export step --to csv -o x.csv; cat x.csv",
     ),
     ("cut.md", "vtrace cut heat2d --from 40% --to 60% --ranks 0-1 -o middle"): Typed(
         UNIFIED, ("cut ", "2 of 4 locations")
@@ -358,7 +359,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"vtrace-cc -vt:cc {need('mpicc')} -O1 -fno-inline {PROGRAMS / 'docs_heat.c'} -o heat",
         f"{need('mpicc')} -O1 {PROGRAMS / 'docs_heat.c'} -o plain",
         "vtrace-cc -O1 -DSECONDS=60 -pthread server.c -o server; vtrace-cc -O1 killed.c -o killed",
-        "cp heat heat2d; mpiexec -n 4 ./heat2d; vtunify heat2d; vtrace run --unify python3 region.py",
+        "cp heat heat2d; mpiexec -n 4 ./heat2d; vtunify heat2d; vtrace run python3 region.py",
     )
     _shell("\n".join(lines), where, where)
     return where
@@ -366,7 +367,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _shell(text: str, where: Path, programs: Path, code: int = 0) -> str:
     """Runs lines in a shell with job control. Returns standard output and standard error."""
-    done = call(["bash", "-c", f"set -m\n{text}"], where, {"DOCS": str(programs), "BROWSER": "true"}, check=False)
+    env = {"DOCS": str(programs), "BROWSER": "true", "VT_UNIFY": ""}  # a user's environment has no VT_UNIFY
+    done = call(["bash", "-c", f"set -m\n{text}"], where, env, check=False)
     assert code == -1 or done.returncode == code, str(done)
     assert "Traceback" not in done.stderr, str(done)
     return done.stdout + done.stderr
