@@ -70,6 +70,10 @@ C_SOURCES = $(filter-out csrc/mpiwrap/templates/%,$(wildcard csrc/*/*.[ch])) $(w
 pictures: setup ## Take the pictures of the docs, from a run of examples/heat2d
 	$(BIN)/python docs/pictures/make.py
 
+docs: setup ## Build the site of the documentation in build/site; a warning or a broken link is an error
+	$(BIN)/sphinx-build -W --keep-going -q docs build/site
+	@echo "next: open build/site/index.html"
+
 # gcc's analyzer, without leaks, since memory that a table keeps looks like a leak. csrc/mpiwrap needs a generated part.
 SHIM = $(VENV)/analyzed
 ANALYZED = $(filter-out csrc/mpiwrap/%,$(wildcard csrc/*/*.c))
@@ -88,4 +92,4 @@ lint: setup ## Check style, types, layout and, by gcc's analyzer, C
 clean: ## Remove all files that make created
 	rm -rf $(VENV) demo build dist
 
-.PHONY: help setup demo wheels wheelhouse test test-full test-mpi4py test-mpich sanitize torture fuzz bench pictures lint clean
+.PHONY: help setup demo wheels wheelhouse test test-full test-mpi4py test-mpich sanitize torture fuzz bench pictures docs lint clean
