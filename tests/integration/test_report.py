@@ -119,7 +119,7 @@ def test_report_compares_runs(build: Builder, tmp_path: Path) -> None:
     both runs under each other on one scale, with bars and at their places in the grid. Four runs are refused."""
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build("sampled_grid.c", flags=("-g", "-O1", "-pthread"))
-    for name, work in (("short", "40"), ("long", "80")):
+    for name, work in (("short", "20"), ("long", "40")):
         settings = {"VT_SAMPLE_RATE": "200", "VT_PTHREAD": "locks", "VT_FILE_PREFIX": name}
         mpi.run(program, tmp_path, work, ranks=4, env=settings)
         unify(tmp_path, name)
