@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Launchers of MPI programs on the nodes of a cluster, and the counts of tests/programs/nodes.c."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from support.build import mpis
+from support.build.builder import Builder
+from support.cluster.nodes import Cluster
+from support.readers.archive import Trace
+from support.tools import Done, command
+
+MPIS = ("mpich-wheel", "openmpi")
+"""Debian's MPICH 4.0.2 is not among them: over TCP it hangs in MPI_Finalize, without vtrace too."""
+ROUNDS = 10
+SUM = f"sum {ROUNDS * (0 + 1 + 2 + 3)}\n"
+
+
+class Job:
+    """Runs programs of one MPI on the cluster: the launcher on the front, and one rank on each node."""
+
+    def __init__(self, cluster: Cluster, name: str, build: Builder) -> None:
+        self.cluster, self.mpi = cluster, mpis.find(name, build)
+
+    def program(self, plain: bool = False) -> Path:
+        return self.mpi.build("nodes.c", plain=plain)
+
+    def launch(self, ranks: int = 0) -> list[str]:
+        """The launcher's words before the program. ranks: one on each node by default."""
+        nodes = ",".join(node.name for node in self.cluster.nodes)
+        shell = str(self.cluster.ssh)
+        agent = ["--mca", "plm_rsh_agent", shell] if self.mpi.is_open else ["-launcher", "ssh", "-launcher-exec", shell]
+        hosts = ["--host", nodes, "--map-by", "node"] if self.mpi.is_open else ["-hosts", nodes]
+        return [*self.mpi.launch, *agent, *hosts, "-n", str(ranks or len(self.cluster.nodes))]
+
+    def start(self, cwd: Path, *words: str | Path, env: Mapping[str, str] | None = None, check: bool = True) -> Done:
+        """Runs a command on the front."""
+        return self.cluster.front.call(cwd, *words, env={**self.mpi.env, **(env or {})}, check=check)
+
+    def run(self, cwd: Path, *args: str, env: Mapping[str, str] | None = None, check: bool = True) -> Done:
+        """Runs nodes.c, compiled by vtrace-cc. env: settings, which hydra passes on to the ranks. Open MPI's launcher
+        does not, so vtrace run does."""
+        traced = [*command("vtrace"), "run"] if self.mpi.is_open and env else []
+        words = [*traced, *self.launch(), self.program(), str(ROUNDS)]
+        return self.start(cwd, *words, *args, env=env, check=check)
+
+    def unify(self, cwd: Path, *args: str | Path, check: bool = True) -> Done:
+        """Runs vtunify on the front."""
+        return self.start(cwd, *command("vtunify"), *args, check=check)
+
+    def unify_mpi(self, cwd: Path, *args: str | Path, check: bool = True) -> Done:
+        """Runs vtunify-mpi with one rank on each node."""
+        return self.start(cwd, *self.launch(), *command("vtunify-mpi"), *args, check=check)
+
+
+def assert_counts(trace: Trace, functions: bool = True, ended: int = 4, rounds: int = ROUNDS) -> None:
+    """The events of a run of nodes.c on 4 ranks. functions: main and work are recorded; ended: ranks with an end."""
+    calls = dict.fromkeys(("MPI_Init", "MPI_Comm_rank", "MPI_Comm_size"), 4)
+    calls |= dict.fromkeys(("MPI_Sendrecv", "MPI_Allreduce"), 4 * rounds)
+    calls |= {"main": 4, "work": 4 * 5 * rounds} if functions else {}
+    calls |= dict.fromkeys(("MPI_Barrier", "MPI_Finalize"), ended) if ended else {}
+    assert trace.calls() == Counter(calls)
+    kinds = trace.kinds()
+    assert kinds["MpiSend"] == kinds["MpiRecv"] == 4 * rounds
+    assert {location.host for location in trace.locations.values()} == {f"node{number}" for number in range(1, 5)}
