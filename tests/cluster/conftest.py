@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster.nodes import Cluster
+from support.build.builder import Builder
+from support.cluster.launch import MPIS, Job
+from support.cluster.nodes import DISK, Cluster
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +26,12 @@ def cluster(session: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     made = Cluster(tmp_path_factory.mktemp("nodes") / "cluster", session, 4)
     yield made
     made.end()
+
+
+@pytest.fixture(params=MPIS)
+def job(request: pytest.FixtureRequest, cluster: Cluster, build: Builder) -> Iterator[Job]:
+    """Each MPI, on nodes with empty disks."""
+    yield Job(cluster, request.param, build)
+    for node in cluster.nodes:
+        for path in node.path(DISK).iterdir():
+            path.unlink()

@@ -4,32 +4,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from support.build.builder import Builder
 from support.build.parallel import assert_same
 from support.build.run import names
-from support.cluster.launch import MPIS, SUM, Job, assert_counts
+from support.cluster.launch import SUM, Job, assert_counts
 from support.cluster.nodes import DISK, Cluster
 from support.oracles.check import check
 from support.tools import command
-
-
-@pytest.fixture(params=MPIS)
-def job(request: pytest.FixtureRequest, cluster: Cluster, build: Builder) -> Iterator[Job]:
-    """Empties the disks before and after the test."""
-    clear(cluster)
-    yield Job(cluster, request.param, build)
-    clear(cluster)
-
-
-def clear(cluster: Cluster) -> None:
-    for place in disks(cluster):
-        for path in place.iterdir():
-            path.unlink()
 
 
 def disks(cluster: Cluster) -> list[Path]:

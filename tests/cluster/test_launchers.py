@@ -8,17 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from support.build.builder import Builder
 from support.build.run import names, vtrace
-from support.cluster.launch import MPIS, ROUNDS, SUM, Job, assert_counts
-from support.cluster.nodes import Cluster
+from support.cluster.launch import ROUNDS, SUM, Job, assert_counts
 from support.oracles.check import check
 from support.tools import command
-
-
-@pytest.fixture(scope="module", params=MPIS)
-def job(request: pytest.FixtureRequest, cluster: Cluster, build: Builder) -> Job:
-    return Job(cluster, request.param, build)
 
 
 def test_compiled(job: Job, tmp_path: Path) -> None:

@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from support.build import mpis
 from support.build.builder import Builder
 from support.cluster.nodes import Cluster
 from support.readers.archive import Trace
-from support.tools import Done, command
+from support.tools import Done, command, environment
 
 MPIS = ("mpich-wheel", "openmpi")
-"""Debian's MPICH 4.0.2 is not among them: over TCP it hangs in MPI_Finalize, without vtrace too."""
+"""Debian's MPICH is not among them, because it has only UCX (see _OFI)."""
+_OFI = {"MPIR_CVAR_CH4_NETMOD": "ofi"}
+"""Over TCP, UCX loses messages of many runs and hangs in MPI_Finalize, without vtrace too."""
 ROUNDS = 10
 SUM = f"sum {ROUNDS * (0 + 1 + 2 + 3)}\n"
 
@@ -24,6 +28,7 @@ class Job:
 
     def __init__(self, cluster: Cluster, name: str, build: Builder) -> None:
         self.cluster, self.mpi = cluster, mpis.find(name, build)
+        self.env = {**self.mpi.env, **({} if self.mpi.is_open else _OFI)}
 
     def program(self, plain: bool = False) -> Path:
         return self.mpi.build("nodes.c", plain=plain)
@@ -38,14 +43,32 @@ class Job:
 
     def start(self, cwd: Path, *words: str | Path, env: Mapping[str, str] | None = None, check: bool = True) -> Done:
         """Runs a command on the front."""
-        return self.cluster.front.call(cwd, *words, env={**self.mpi.env, **(env or {})}, check=check)
+        return self.cluster.front.call(cwd, *words, env={**self.env, **(env or {})}, check=check)
 
     def run(self, cwd: Path, *args: str, env: Mapping[str, str] | None = None, check: bool = True) -> Done:
         """Runs nodes.c, compiled by vtrace-cc. env: settings, which hydra passes on to the ranks. Open MPI's launcher
         does not, so vtrace run does."""
+        return self.start(cwd, *self._words(env), *args, env=env, check=check)
+
+    @contextmanager
+    def running(self, cwd: Path, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+        """Starts nodes.c, and waits until all ranks have come to the end of their rounds. They go on when the
+        directory has a file "go". The launcher is killed at the end of the block, if it runs then."""
+        words = self.cluster.front.enter(cwd, *self._words(env), "wait")
+        merged = environment({**self.env, **(env or {})})
+        with subprocess.Popen(words, env=merged, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as job:
+            try:
+                assert job.stdout is not None
+                count = len(self.cluster.nodes)
+                said = job.stdout.read(count * len("ready\n"))  # launchers may break lines of several ranks
+                assert said.count("ready") == count, said
+                yield job
+            finally:
+                job.kill()
+
+    def _words(self, env: Mapping[str, str] | None) -> list[str]:
         traced = [*command("vtrace"), "run"] if self.mpi.is_open and env else []
-        words = [*traced, *self.launch(), self.program(), str(ROUNDS)]
-        return self.start(cwd, *words, *args, env=env, check=check)
+        return [*traced, *self.launch(), str(self.program()), str(ROUNDS)]
 
     def unify(self, cwd: Path, *args: str | Path, check: bool = True) -> Done:
         """Runs vtunify on the front."""

@@ -31,14 +31,20 @@ class Node:
     def __init__(self, name: str, process: subprocess.Popen[bytes], pid: int) -> None:
         self.name, self._process, self.pid = name, process, pid
 
-    def enter(self, *words: str | Path) -> list[str]:
-        """The words that run a command on this node."""
-        return [need("nsenter"), "-a", "-t", str(self.pid), *map(str, words)]
+    def enter(self, cwd: Path, *words: str | Path) -> list[str]:
+        """The words that run a command on this node. cwd: a directory of the node."""
+        inside = ["sh", "-c", 'cd "$0" && exec "$@"', cwd, *words]
+        # Without process ids of its own a node needs no process between, which would not pass signals on.
+        fork = ["--no-fork"] if self.pid == self._process.pid else []
+        return [need("nsenter"), *fork, "-a", "-t", str(self.pid), *map(str, inside)]
 
     def call(self, cwd: Path, *words: str | Path, env: Mapping[str, str] | None = None, check: bool = True) -> Done:
-        """Runs a command on this node. cwd: a directory of the node."""
-        inside = ["sh", "-c", 'cd "$0" && exec "$@"', cwd, *words]
-        return call(self.enter(*inside), Path("/"), env, check=check, timeout=120)
+        """Runs a command on this node."""
+        return call(self.enter(cwd, *words), Path("/"), env, check=check, timeout=60)
+
+    def kill_programs(self) -> None:
+        """Kills all processes of a node but the first, as a scheduler does at the end of a job."""
+        self.call(Path("/"), "sh", "-c", "kill -KILL -1", check=False)  # there may be none
 
     def path(self, path: Path) -> Path:
         """The path by which the machine sees a path of this node."""
@@ -136,8 +142,7 @@ mount -t tmpfs -o size={size} disk {disk}
 mount -t tmpfs -o mode=1777 shm /dev/shm
 mount --bind '{place}/hosts' /etc/hosts
 : >'{place}/{name}.ready'
-trap '' CHLD
-exec sleep infinity
+exec env --ignore-signal=CHLD sleep infinity
 """
 
 # Like ssh, the command passes no variable of the environment on.

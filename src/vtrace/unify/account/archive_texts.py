@@ -116,9 +116,11 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate], lost_sampl
         uncounted = any(row.unknown for row in stopped)
         what = "an unknown number of events are" if uncounted else f"{some(lost, 'event')} {_verb(lost, 'is', 'are')}"
         yield f"recording stopped on {_locations(stopped)} at {setting}: {what} missing{hint}"
-    died = [fate for fate in incomplete if fate.died]
-    if died:
+    if died := [fate for fate in incomplete if fate.died and not fate.hidden]:
         yield f"{labels(died)} ended without completing the files: the archive has the events recorded until then"
+    if hidden := [fate for fate in incomplete if fate.hidden]:
+        what = "a buffer that was" if len(hidden) == 1 else "buffers that were"
+        yield f"{labels(hidden)} ended without completing the files, and left {what} not read: events are missing"
     ids = {row.id for row in limited}
     unrecorded = {row.id: lost for row in rows if row.id not in ids and (lost := row.lost - row.lost_by.get(FILE, 0))}
     if unrecorded:
