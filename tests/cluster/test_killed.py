@@ -71,7 +71,7 @@ def test_buffers_on_the_nodes(job: Job, tmp_path: Path) -> None:
     assert names(tmp_path) == before
 
     said = job.unify(tmp_path, "--partial", "-o", "partial", "nodes").stderr
-    assert f"{ENDED}, and left buffers that were not read: events are missing\n" in said
+    assert f"{ENDED}: the buffers were not read, so events are missing\n" in said
     assert "until then" not in said
     found = json.loads(vtrace(tmp_path, "info", "--json", "partial").stdout)
     assert found["shortfalls"] == ["ranks 0-3 have buffers that were not read"]
