@@ -34,7 +34,7 @@ def test_running_on_other_nodes(job: Job, tmp_path: Path) -> None:
         assert "nodes is still running: rank 1 (process " in there.stderr
         assert "the local files stay: ranks 0-3 may still run on node1" in job.unify(tmp_path, "nodes").stderr
         assert names(tmp_path) == files | {"nodes.trace"}
-        assert_counts(check(tmp_path / "nodes.trace", complete=False), ended=0)
+        assert_counts(check(tmp_path / "nodes.trace", complete=False), finished=False)
         (tmp_path / "go").touch()
         assert running.wait(60) == 0
     job.unify(tmp_path, "--force", "nodes")
@@ -69,7 +69,7 @@ def test_vanished_node(mortal: Job, tmp_path: Path) -> None:
     with mortal.running(tmp_path) as running:
         lose(mortal, running)
     mortal.unify(tmp_path, "nodes")
-    assert_counts(check(tmp_path / "nodes.trace", complete=False), ended=0)
+    assert_counts(check(tmp_path / "nodes.trace", complete=False), finished=False)
     assert info(tmp_path)["shortfalls"] == ["ranks 0-3 ended early"]
 
 

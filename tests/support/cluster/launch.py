@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ MPIS = ("mpich-wheel", "openmpi")
 """Debian's MPICH is not among them, because it has only UCX (see _OFI)."""
 _OFI = {"MPIR_CVAR_CH4_NETMOD": "ofi"}
 """Over TCP, UCX loses messages of many runs and hangs in MPI_Finalize, without vtrace too."""
+NODES = ("node1", "node2", "node3", "node4")
 ROUNDS = 10
 SUM = f"sum {ROUNDS * (0 + 1 + 2 + 3)}\n"
 
@@ -79,13 +80,15 @@ class Job:
         return self.start(cwd, *self.launch(), *command("vtunify-mpi"), *args, check=check)
 
 
-def assert_counts(trace: Trace, functions: bool = True, ended: int = 4, rounds: int = ROUNDS) -> None:
-    """The events of a run of nodes.c on 4 ranks. functions: main and work are recorded; ended: ranks with an end."""
-    calls = dict.fromkeys(("MPI_Init", "MPI_Comm_rank", "MPI_Comm_size"), 4)
-    calls |= dict.fromkeys(("MPI_Sendrecv", "MPI_Allreduce"), 4 * rounds)
-    calls |= {"main": 4, "work": 4 * 5 * rounds} if functions else {}
-    calls |= dict.fromkeys(("MPI_Barrier", "MPI_Finalize"), ended) if ended else {}
+def assert_counts(trace: Trace, functions: bool = True, finished: bool = True, hosts: Collection[str] = NODES) -> None:
+    """The events of a run of nodes.c with a rank on each of the hosts. functions: main and work are recorded; finished:
+    the ranks have called MPI_Barrier and MPI_Finalize."""
+    ranks = len(hosts)
+    calls = dict.fromkeys(("MPI_Init", "MPI_Comm_rank", "MPI_Comm_size"), ranks)
+    calls |= dict.fromkeys(("MPI_Sendrecv", "MPI_Allreduce"), ranks * ROUNDS)
+    calls |= {"main": ranks, "work": ranks * 5 * ROUNDS} if functions else {}
+    calls |= dict.fromkeys(("MPI_Barrier", "MPI_Finalize"), ranks) if finished else {}
     assert trace.calls() == Counter(calls)
     kinds = trace.kinds()
-    assert kinds["MpiSend"] == kinds["MpiRecv"] == 4 * rounds
-    assert {location.host for location in trace.locations.values()} == {f"node{number}" for number in range(1, 5)}
+    assert kinds["MpiSend"] == kinds["MpiRecv"] == ranks * ROUNDS
+    assert {location.host for location in trace.locations.values()} == set(hosts)
