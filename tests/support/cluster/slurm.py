@@ -6,27 +6,27 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from support.cluster.launch import Job
-from support.cluster.nodes import Node
+from support.cluster.nodes import Cluster, Node
 from support.tools import Done, environment, need
 
 
 class Slurm:
-    """Runs batch scripts on the nodes of a job's cluster, with the job's environment."""
+    """Runs batch scripts on the nodes of a cluster."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, cluster: Cluster, env: Mapping[str, str]) -> None:
+        """env: environment of the batch scripts."""
         for tool in ("munged", "slurmctld", "slurmd", "sbatch", "srun"):
             need(tool)
-        self.job, cluster = job, job.cluster
+        self.cluster = cluster
         place = self._place = cluster.place / "slurm"
         place.mkdir()
         (place / "key-file").write_bytes(os.urandom(128))
         (place / "key-file").chmod(0o600)
         (place / "slurm.conf").write_text(_CONF.format(place=place, count=len(cluster.nodes)))
-        self.env = {**job.env, "SLURM_CONF": str(place / "slurm.conf")}
+        self.env = {**env, "SLURM_CONF": str(place / "slurm.conf")}
         files = [f"--{name}={place}/{name}" for name in ("socket", "key-file", "pid-file", "log-file", "seed-file")]
         self._daemons = [self._start(cluster.front, "munged", "--force", "--foreground", *files)]
         self._await(lambda: (place / "socket").exists())
@@ -50,11 +50,11 @@ class Slurm:
 
     def call(self, cwd: Path, *words: str | Path, check: bool = True) -> Done:
         """Runs a command of Slurm on the front."""
-        return self.job.cluster.front.call(cwd, *words, env=self.env, check=check)
+        return self.cluster.front.call(cwd, *words, env=self.env, check=check)
 
     def submit(self, cwd: Path, body: str, *options: str) -> str:
         """Submits a batch script for one task on each node, whose output goes to cwd/out. Returns the job's number."""
-        nodes = len(self.job.cluster.nodes)
+        nodes = len(self.cluster.nodes)
         (cwd / "job.sh").write_text(f"#!/bin/bash\n#SBATCH --nodes={nodes} --ntasks-per-node=1\n{body}")
         return self.call(cwd, "sbatch", "--parsable", "-o", "out", *options, "job.sh").stdout.strip()
 
@@ -63,7 +63,7 @@ class Slurm:
         self._await(lambda: not self.call(self._place, "squeue", "-hj", number, check=False).stdout.strip(), seconds)
 
     def end(self) -> None:
-        for node in self.job.cluster.nodes:
+        for node in self.cluster.nodes:
             node.kill_programs()
         for daemon in self._daemons:
             daemon.terminate()
