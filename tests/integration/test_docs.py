@@ -328,12 +328,13 @@ NOT_TYPED = {
         "takes minutes; tests/integration/test_wheel.py",
     ("install.md", "tar xf wheelhouse.tar"): "tests/integration/test_wheel.py",
     ("run.md", "vtrace run [OPTIONS] PROGRAM [ARGUMENTS]"): "a synopsis",
-    ("run.md", "#!/bin/bash"): "wants Slurm",
+    ("run.md", "#!/bin/bash"): "tests/cluster/test_slurm.py",
+    ("run.md", "export VT_PFORM_GDIR=/scratch VT_PFORM_LDIR=/scratch"): "tests/cluster/test_disks.py",
     ("scaling.md", "python bench/synthetic.py /dev/shm/wide --ranks 12500 --events 1500e3 --calls 20"
      " --ranks-per-host 50 --offset 2 --drift 100 --error 500 --wave 20000 --period 0.05"): "takes an hour",
     ("survival.md", "vtunify: warning: the buffer of rank 1 lies on node1: /scratch/heat.xnode1-101-18ea2134.buffer"):
-        "wants two nodes",
-    ("unify.md", "mpiexec -n 64 --map-by node vtunify-mpi -o /shared/heat /local/heat"): "wants nodes",
+        "tests/cluster/test_killed.py",
+    ("unify.md", "mpiexec -n 64 --map-by node vtunify-mpi -o /shared/heat /local/heat"): "tests/cluster/test_disks.py",
     ("view.md", "heat2d: 4 locations, a column is 12.5 ms"): "a picture; see tests/integration/test_view_text.py",
     ("view.md", "vtrace: on your own machine: ssh -L 41371:127.0.0.1:41371 login1   then open the address there"):
         "what a command prints; tests/integration/test_view.py",

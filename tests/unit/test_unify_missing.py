@@ -67,10 +67,12 @@ def test_programs_of_one_run_under_their_own_names(heat: Path) -> None:
         run(heat)
 
 
-def test_process_that_was_killed(heat: Path) -> None:
-    """The def file has only a head, all else is in the buffer, and the last record is not published."""
+@pytest.mark.parametrize("here", [True, False])
+def test_process_that_was_killed(heat: Path, here: bool) -> None:
+    """The def file has only a head, all else is in the buffer, and the last record is not published. On another host
+    the process may still run, so the local files stay."""
     buffer = heat.parent / "heat.xnode1-101-abc.buffer"
-    more = head(1, 2, buffer=str(buffer))
+    more = head(1, 2, buffer=str(buffer)) | ({"host": platform.node()} if here else {})
     write_defs(heat.parent / "heat.2.def.z", [], **more)
     (heat.parent / "heat.2.events.z").unlink()
     definitions = Chunk(content=2, pair=clock())
@@ -79,12 +81,13 @@ def test_process_that_was_killed(heat: Path) -> None:
         definitions.define(names_of[number], *values)
     events = Chunk(ticks=1000, pair=clock()).record("ENTER", 10, WORK).record("ENTER", 10, RECV)
     write_buffer(buffer, [definitions, events], filling=[0, 1], **more)
+    before = names(heat)
     run(heat)
     trace = read_back(heat)
     assert [event.kind for event in trace.of(1)] == ["Enter", "Enter", "Leave", "Leave"]
     assert [(marker.time, marker.scope) for marker in trace.markers] == [(20, "LOCATION:1")]
     assert "rank 1 ended without completing its files" in trace.markers[0].text
-    assert names(heat) == {"heat.trace"}
+    assert names(heat) == {"heat.trace"} | (set() if here else before)
 
 
 def test_process_that_is_still_running(heat: Path) -> None:

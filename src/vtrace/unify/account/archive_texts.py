@@ -116,9 +116,7 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate], lost_sampl
         uncounted = any(row.unknown for row in stopped)
         what = "an unknown number of events are" if uncounted else f"{some(lost, 'event')} {_verb(lost, 'is', 'are')}"
         yield f"recording stopped on {_locations(stopped)} at {setting}: {what} missing{hint}"
-    died = [fate for fate in incomplete if fate.died]
-    if died:
-        yield f"{labels(died)} ended without completing the files: the archive has the events recorded until then"
+    yield from _early_ends(incomplete)
     ids = {row.id for row in limited}
     unrecorded = {row.id: lost for row in rows if row.id not in ids and (lost := row.lost - row.lost_by.get(FILE, 0))}
     if unrecorded:
@@ -142,6 +140,19 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate], lost_sampl
     if lost_samples:
         yield f"{some(lost_samples, 'sample')} {_verb(lost_samples, 'was', 'were')} not recorded, or overwritten"
     yield from user_notes.warnings(rows)
+
+
+def _early_ends(incomplete: Sequence[Fate]) -> Iterator[str]:
+    read = [fate for fate in incomplete if fate.died and not fate.hidden and fate.head.buffer]
+    hidden = [fate for fate in incomplete if fate.hidden]
+    memory = [fate for fate in incomplete if fate.died and not fate.head.buffer]
+    for fates, what in (
+        (read, "the archive has the events recorded until then"),
+        (hidden, "the buffers were not read, so events are missing"),
+        (memory, "the buffers were memory, so the last events are lost"),
+    ):
+        if fates:
+            yield f"{labels(fates)} ended without completing the files: {what}"
 
 
 def _locations(rows: Sequence[CoverageRow]) -> str:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vtrace.console import some
+from vtrace.console import few, some
 from vtrace.parallel.crew import Crew
 from vtrace.parallel.ranks import work_on
 from vtrace.unify.model.absent import report_absent
 from vtrace.unify.model.context import NONE, Context
-from vtrace.unify.model.fates import Fate, find_fates
+from vtrace.unify.model.fates import Fate, find_fates, labels
 from vtrace.unify.model.process_definitions import inherit
 from vtrace.unify.model.traced_run import Run
 from vtrace.unify.reading.alone import find_alone, refuse_alone
@@ -75,6 +75,10 @@ def _check_damage(run: Run, crew: Crew, incomplete: Sequence[Fate], context: Con
         if not allowed:
             refuse(hidden, crew.hosts, run.prefix, run.ranks)
         reasons.append("buffers that are not accessible here may hold more events")
+    if remote := [fate for fate in incomplete if fate.died and not fate.hidden and fate.head.host not in crew.hosts]:
+        # Only their own hosts show whether they have ended.
+        hosts = few(sorted({fate.head.host for fate in remote}))
+        reasons.append(f"{labels(remote)} may still run on {hosts}")
     if lacks := [f"{fate.label}: {text}" for fate in incomplete for text in fate.lacks]:
         report_absent(lacks, allowed, warn)
         reasons.append("other files are missing")
