@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.table import Array, Table
+from vtrace.console import some
 from vtrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,6 +93,13 @@ class Selection:
     def threads(self, trace: Source) -> list[int]:
         """rows() with helpers."""
         return sorted([*self.rows(trace), *self.helpers])
+
+    def left_out(self, trace: Source) -> str:
+        """helpers in words: 1 helper thread, 2 lanes of imported intervals; empty for none."""
+        lanes = sum(bool(trace.locations["lane"][row]) for row in self.helpers)
+        threads = len(self.helpers) - lanes
+        words = [some(threads, "helper thread")] if threads else []
+        return ", ".join(words + ([some(lanes, "lane") + " of imported intervals"] if lanes else []))
 
     def ends(self, trace: Source) -> tuple[int, int]:
         """start and stop in ns; for an open window, the start and the duration of the trace."""

@@ -15,15 +15,14 @@ import numpy as np
 
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.io import sidecar
-from vtrace.io.archive.definitions import UNDEFINED_TIME, Marker
-from vtrace.io.archive.markers import read_markers
+from vtrace.io.archive.definitions import UNDEFINED_TIME
 from vtrace.io.archive.properties import PROPERTY
 from vtrace.io.archive.reader import Reader
 from vtrace.io.common.arrays import Array
 from vtrace.io.samples_archive import IN, OF
 from vtrace.transform.new_archive import CopiedDefinitions, new_archive
 from vtrace.transform.rewrite import NEVER, ArchivePart, Rewriter
-from vtrace.transform.tables import write_tables
+from vtrace.transform.tables import copied_markers, write_tables
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
@@ -105,7 +104,7 @@ def cut(trace: Trace, window: Selection, patterns: Patterns, output: Path, conso
             with new_archive(output) as archive:
                 copy.write(archive, advance)
                 made = _definitions(copy, window, patterns)
-                archive.finish(made, _markers(copy))
+                archive.finish(made, copied_markers(copy))
                 tables = write_tables(copy, archive.directory)
         known = {path.name for path in (trace.path.parent / sidecar.FOLDER).glob("*")}
         return CutArchive(
@@ -167,24 +166,4 @@ def _loops(copy: Rewriter, loops: Sequence[dict[str, Any]]) -> list[dict[str, An
         if region is not None:
             lines = (copy.number("SourceCodeLocation", line) for line in loop.get("lines", []))
             found.append(loop | {"region": region, "lines": [line for line in lines if line is not None]})
-    return found
-
-
-def _markers(copy: Rewriter) -> list[Marker]:
-    """The markers in the window, of places that stay."""
-    part, found = copy.part, []
-    numbers = dict(zip(copy.ids.tolist(), copy.numbers.tolist(), strict=True))
-    kinds = {"LOCATION_GROUP": "LocationGroup", "SYSTEM_TREE_NODE": "SystemTreeNode", "GROUP": "Group", "COMM": "Comm"}
-    with Reader(copy.trace.anchor) as reader:
-        markers = read_markers(reader)
-    for marker in markers:
-        place: int | None = None
-        if marker.scope == "LOCATION":
-            place = numbers.get(marker.scope_id)
-        elif marker.scope in kinds:
-            place = copy.number(kinds[marker.scope], marker.scope_id)
-        if not part.start <= marker.time < part.stop or (place is None and marker.scope != "GLOBAL"):
-            continue
-        about = (marker.category, marker.text, place, marker.group, marker.severity, marker.duration)
-        found.append(Marker(marker.time, *about, marker.scope if place is not None else "LOCATION"))
     return found

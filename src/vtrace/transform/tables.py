@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of the sidecar in a copy of an archive: intervals without recording, and clocks."""
+"""Parts of a copy of an archive beside its events and definitions: tables of the sidecar, and markers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 from vtrace.analysis.ledger import UNKNOWN
 from vtrace.errors import FormatError
 from vtrace.io import sidecar
+from vtrace.io.archive.definitions import Marker
+from vtrace.io.archive.markers import read_markers
 from vtrace.io.archive.properties import read_properties
 from vtrace.io.archive.reader import Reader
 from vtrace.io.common.arrays import Array
@@ -86,3 +88,23 @@ def _clipped(rows: dict[str, Array], begin: int, end: int) -> dict[str, Array]:
     unknown = np.uint64(UNKNOWN)
     ns = np.where(same, rows["ns"], np.where(solid, new_until - new_since, unknown))
     return {"from": new_since, "to": new_until, "ns": ns, "count": np.where(same, rows["count"], unknown)}
+
+
+def copied_markers(copy: Rewriter) -> list[Marker]:
+    """The markers in the window, of places that stay."""
+    part, found = copy.part, []
+    numbers = dict(zip(copy.ids.tolist(), copy.numbers.tolist(), strict=True))
+    kinds = {"LOCATION_GROUP": "LocationGroup", "SYSTEM_TREE_NODE": "SystemTreeNode", "GROUP": "Group", "COMM": "Comm"}
+    with Reader(copy.trace.anchor) as reader:
+        markers = read_markers(reader)
+    for marker in markers:
+        place: int | None = None
+        if marker.scope == "LOCATION":
+            place = numbers.get(marker.scope_id)
+        elif marker.scope in kinds:
+            place = copy.number(kinds[marker.scope], marker.scope_id)
+        if not part.start <= marker.time < part.stop or (place is None and marker.scope != "GLOBAL"):
+            continue
+        about = (marker.category, marker.text, place, marker.group, marker.severity, marker.duration)
+        found.append(Marker(marker.time, *about, marker.scope if place is not None else "LOCATION"))
+    return found
