@@ -28,8 +28,6 @@ struct vt_external_lines {
 
 /* Fills the columns. Returns 0 for a line that is refused, whose number is `line`; no memory: fault is "memory". */
 VT_EXPORT int vt_external_read(struct vt_external_lines *lines);
-/* Converts times in place: linear between knots, rounded down, and beyond the ends as at the ends. */
-VT_EXPORT void vt_external_times(int64_t *times, uint64_t n, const int64_t *from, const int64_t *to, uint64_t knots);
 
 /* Gives each interval the first lane on which it nests. The intervals are ordered by begin, and of equal begins the
    longer one is first. Returns the number of lanes; UINT64_MAX: more than most, or no memory. */

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.host_clocks import HostClock, HostClocks
 from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.archive.properties import PID, TID
 from vtrace.io.common.arrays import Array
-from vtrace.transform.clock_times import HostClock, HostClocks
 from vtrace.transform.external_data import ExternalData
 from vtrace.transform.imported_lanes import ImportedLocation, ImportedValues, Lane, ValueLane, assign_lanes
 from vtrace.transform.importer import ImportedArchive, write_import

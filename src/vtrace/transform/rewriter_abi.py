@@ -49,7 +49,6 @@ _OWN: Prototypes = {
     "vt_rewrite_event": (_text, [_u32]),
     "vt_rewrite_end": (None, [_pointer]),
     "vt_external_read": (_int, [_pointer]),
-    "vt_external_times": (None, [_pointer, _u64, _pointer, _pointer, _u64]),
     "vt_lanes": (_u64, [_pointer, _pointer, _pointer, _u64, _u64]),
     "vt_lanes_find": (_int, [_text, _text, ctypes.c_size_t]),
     "vt_write_calls": (ctypes.c_int32, [_pointer, _pointer, _pointer, _pointer, _u64, _int]),

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.host_clocks import clocks_of
 from vtrace.analysis.ledger import UNKNOWN
-from vtrace.errors import FormatError
 from vtrace.io import sidecar
 from vtrace.io.archive.definitions import Marker
 from vtrace.io.archive.markers import read_markers
@@ -18,9 +17,6 @@ from vtrace.io.archive.reader import Reader
 from vtrace.io.common.arrays import Array
 from vtrace.reasons import CUT
 from vtrace.transform.rewrite import Rewriter
-
-if TYPE_CHECKING:
-    from vtrace.analysis.source import Source
 
 
 def write_tables(copy: Rewriter, directory: Path) -> list[str]:
@@ -36,14 +32,6 @@ def write_tables(copy: Rewriter, directory: Path) -> list[str]:
     for name, table in made.items():
         sidecar.write(directory, *name, identity, table)
     return [name for name, _ in made]
-
-
-def clocks_of(trace: Source) -> sidecar.SidecarTable | None:
-    """The table of clocks (unify/account/clock_table.py); None: there is none, or it is damaged."""
-    try:
-        return sidecar.read(trace.anchor.parent, *sidecar.CLOCKS, sidecar.identity(trace.anchor, trace.properties))
-    except FormatError:
-        return None
 
 
 def _coverage(copy: Rewriter) -> sidecar.SidecarTable:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.errors import FormatError
+from vtrace.io import sidecar
+from vtrace.io.archive.reader_abi import readback
 from vtrace.io.common.arrays import Array
-from vtrace.transform.rewriter_abi import rewriter
-from vtrace.transform.tables import clocks_of
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -44,7 +45,7 @@ class HostClock:
         knots = [np.ascontiguousarray(self.columns[name][kept], np.int64) for name in (one, other)]
         found: Array = np.array(times, np.int64)
         pointers = (array.ctypes.data for array in knots)
-        rewriter().vt_external_times(found.ctypes.data, len(found), *pointers, len(knots[0]))
+        readback().vt_host_times(found.ctypes.data, len(found), *pointers, len(knots[0]))
         return found
 
 
@@ -64,6 +65,14 @@ class HostClocks:
         """The clock of a process on a host, or else the first one there."""
         here = [clock for clock in self.all if clock.host == host]
         return next((clock for clock in here if pid in clock.pids), here[0] if here else None)
+
+
+def clocks_of(trace: Source) -> sidecar.SidecarTable | None:
+    """The table of clocks (unify/account/clock_table.py); None: there is none, or it is damaged."""
+    try:
+        return sidecar.read(trace.anchor.parent, *sidecar.CLOCKS, sidecar.identity(trace.anchor, trace.properties))
+    except FormatError:
+        return None
 
 
 def _of_table(trace: Source) -> Iterator[HostClock]:
