@@ -51,8 +51,10 @@ FREE = {
     ("cut", "output"): ("--force",),
 }  # fmt: skip
 """Options that need another option."""
-MAY_REFUSE, PART = ("mpip", "score"), {"--rank", "--ranks", "--from", "--to", "--source", "--metrics", "--events"}
-"""Commands that refuse a trace without MPI calls, or without all calls; options for parts that a trace may not have."""
+MAY_REFUSE = ("mpip", "score")
+"""Commands that refuse a trace without MPI calls, or without all calls."""
+PART = {"--rank", "--ranks", "--from", "--to", "--source", "--metrics", "--events", "vtune"}
+"""Options for parts that a trace may not have: --to vtune needs its real time."""
 WITHOUT_TIME = ("empty", "one-event", "scorep-sampling")
 """Kinds of archives in which no call takes time: --fail-above returns 1."""
 SAMPLE = ("markers",)

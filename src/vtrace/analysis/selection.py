@@ -48,12 +48,13 @@ class Selection:
 
     @classmethod
     def of_options(
-        cls, trace: Source, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False
-    ) -> Selection:
+        cls, trace: Source, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False,
+        lanes: bool = False,
+    ) -> Selection:  # fmt: skip
         """The selection of a command line.
 
-        begin, end, ranks, helpers: the values of --from, --to, --ranks and --helpers. Raises UsageError for a
-        meaningless value and for an empty selection.
+        begin, end, ranks, helpers: the values of --from, --to, --ranks and --helpers; lanes: take lanes without
+        --helpers. Raises UsageError for a meaningless value and for an empty selection.
         """
         start, stop = _time(begin, trace.duration), _time(end, trace.duration)
         if start is not None and stop is not None and start >= stop:
@@ -66,8 +67,9 @@ class Selection:
         left: tuple[int, ...] = ()
         if not helpers and trace.locations["helper"].any():
             chosen = range(trace.locations.rows) if locations is None else locations
-            left = tuple(row for row in chosen if trace.locations["helper"][row])
-            locations = tuple(row for row in chosen if not trace.locations["helper"][row])
+            out = trace.locations["helper"] & ~(trace.locations["lane"] & lanes)
+            left = tuple(row for row in chosen if out[row])
+            locations = tuple(row for row in chosen if not out[row])
         said = [f"from {begin}" if begin else "", f"to {end}" if end else "", f"ranks {ranks}" if ranks else ""]
         return cls(start, stop, locations, " ".join(filter(None, said)), left)
 

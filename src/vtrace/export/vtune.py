@@ -87,7 +87,7 @@ class _Exporter:
     def clock(self, owner: _Owner) -> HostClock:
         clock = self.clocks.of(owner.host) or (self.clocks.all[0] if self.clocks.all else None)
         if clock is None:
-            raise VtraceError(f"{self.trace.path} has no real time: its times cannot be written for VTune")
+            raise VtraceError(f"{self.trace.path} does not tell when it was recorded: VTune cannot take its times")
         return clock
 
 

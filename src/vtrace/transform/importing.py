@@ -148,11 +148,13 @@ def _owners(placing: _Placing, data: ExternalData) -> tuple[list[tuple[_Place, i
 def _clock(placing: _Placing, data: ExternalData, pid: int, known: bool) -> HostClock:
     """The clock of the times of a file. Raises VtraceError."""
     clocks, hosts = placing.clocks, ", ".join(placing.clocks.hosts)
+    if not clocks.all:
+        raise VtraceError(f"{placing.trace.path} does not tell when it was recorded: no time can be converted")
     clock = clocks.of(str(data.host), pid) if known else None
     said = "names no host" if data.host is None else f"is of host {data.host}, which the trace lacks"
     said += f" ({hosts})"
     if clock is None and (data.clock == "UTC" or len(clocks.all) == 1):
-        clock = clocks.all[0] if clocks.all else None
+        clock = clocks.all[0]
         note = f"{data.path.name} {said}: its data belong to no thread or process"
         if note not in placing.notes:
             placing.notes.append(note)
