@@ -5,13 +5,16 @@ column. vtrace export --to vtune writes the files back."""
 from __future__ import annotations
 
 import json
+import platform
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import vtrace as package
-from support.build.run import vtrace
+from support.build.builder import Builder
+from support.build.run import run as run_program
+from support.build.run import unify, vtrace
 from support.readers.archive import Trace, read
 from support.synthetic_runs.local_files import Chunk
 from support.synthetic_runs.run_files import MPI_SEND, START, unified, world, write_rank
@@ -226,6 +229,7 @@ def test_archive_without_clocks(run: Path, tmp_path: Path) -> None:
     refused(tmp_path / "old.trace", tmp_path, "x-hostname-node0", raw, "the trace has no table of clocks")
 
 
+MANUAL = ("-vt:inst", "manual", "-DVTRACE", "-O1", "-pthread")
 INTERVALS = "name,start_tsc.CLOCK_MONOTONIC_RAW,end_tsc,pid,tid\n"
 VALUES = "tsc.CLOCK_MONOTONIC_RAW,n.COUNT,w.INST,pid,tid\n"
 
@@ -265,3 +269,55 @@ def test_export_of_threads(run: Path, tmp_path: Path) -> None:
     assert second == f"{INTERVALS}MPI_Send,7000,{7000 + SECOND},101,101\n"
     codes = [vtrace(tmp_path, "export", run, "--to", "vtune", check=False) for _ in range(2)]
     assert [(done.returncode, done.stderr.count("exists")) for done in codes] == [(0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize("rate", ["0", "1000"])
+def test_recorded_program(build: Builder, tmp_path: Path, rate: str) -> None:
+    """Readings of all clocks inside of calls lie inside of these calls, on the threads that read the clocks. With
+    samples the intervals are calling contexts, as the calls are."""
+    program = build("external.c", flags=MANUAL)
+    done = run_program(program, tmp_path, "4", env={"VT_SAMPLE_RATE": rate})
+    unify(tmp_path, "external")
+    told = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
+    own = package.open(tmp_path / "external.trace").vtrace["ABOUT"]["clock"]
+    clocks = ["RDTSC", "CLOCK_MONOTONIC_RAW", "UTC"]
+    for place, clock in enumerate(clocks[own != "rdtsc" :]):
+        place += own != "rdtsc"
+        lines = [f"name,start_tsc.{clock},end_tsc,pid,tid"]
+        for pid, tid, *readings in told:
+            begin, end = (utc(each) if clock == "UTC" else each for each in readings[2 * place : 2 * place + 2])
+            lines.append(f"{clock},{begin},{end},{pid},{tid}")
+        (tmp_path / f"{clock}-hostname-{platform.node()}.csv").write_text("\n".join(lines))
+    vtrace(tmp_path, "import", "external", *sorted(tmp_path.glob("*.csv")), "-o", "new")
+    trace = package.open(read(tmp_path / "new.trace").path)
+    assert (rate != "0") == bool(trace.contexts.rows)
+    names, found = trace.regions["name"], trace.slices()
+    for thread in ("Master thread", "Thread 1"):
+        row = trace.locations["name"].tolist().index(thread)
+        steps = found.take((found["location"] == row) & (names[found["region"]] == "step"))
+        lanes = [n for n, name in enumerate(trace.locations["name"]) if str(name).startswith(f"Tasks of {thread}")]
+        for clock in clocks[own != "rdtsc" :]:
+            mine = found.take([i for i in range(found.rows) if found["location"][i] in lanes
+                               and names[found["region"][i]] == clock])  # fmt: skip
+            assert mine.rows == steps.rows == 4
+            assert (steps["begin"] < mine["begin"]).all()
+            assert (mine["end"] < steps["end"]).all()
+
+
+def test_at_vtunify(build: Builder, tmp_path: Path) -> None:
+    """vtunify takes the files of its hosts beside the local files; a bad file gives a warning, and the others count."""
+    program = build("external.c", flags=MANUAL)
+    done = run_program(program, tmp_path, "2")
+    host = platform.node()
+    rows = [line.split() for line in done.stdout.splitlines()]
+    lines = [f"mine,{row[4]},{row[5]},{row[0]},{row[1]}\n" for row in rows]
+    (tmp_path / f"a-hostname-{host}.csv").write_text(INTERVALS + "".join(lines))
+    (tmp_path / f"b-hostname-{host}.csv").write_text(f"{INTERVALS}x,2,1,,\n")
+    (tmp_path / "c-hostname-elsewhere.csv").write_text("not a table")
+    unified_first = unify(tmp_path, "-k", "external", "-o", "first")
+    assert f"a-hostname-{host}.csv: 4 intervals, 0 values imported on 2 locations" in unified_first.stdout
+    assert f"b-hostname-{host}.csv:2:5: the end is before the begin" in unified_first.stderr
+    assert "c-hostname" not in unified_first.stderr
+    trace = read(tmp_path / "first.trace")
+    assert trace.calls()["mine"] == trace.calls()["step"] == 4
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]

@@ -52,9 +52,13 @@ class ExternalData:
 
     @property
     def host(self) -> str | None:
-        """The host in the file's name; None: the name has none."""
-        _, found, host = self.path.name.removesuffix(".csv").rpartition(_HOST)
-        return host if found and host else None
+        return host_of(self.path)
+
+
+def host_of(path: Path) -> str | None:
+    """The host in the name of a file; None: the name has none."""
+    _, found, host = path.name.removesuffix(".csv").rpartition(_HOST)
+    return host if found and host else None
 
 
 def read_external(path: Path) -> ExternalData:
@@ -72,8 +76,8 @@ def _read(path: Path, file: IO[bytes]) -> ExternalData:
     if not size:
         raise _fault(path, 1, 1, "the file is empty", f"expected: {_INTERVALS} or {_VALUES}")
     uses, clock, counters = _columns(path, head)
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        return _lines(path, text, len(head), uses, clock, counters)
+    text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return _lines(path, text, len(head), uses, clock, counters)
 
 
 def _fault(path: Path, line: int, column: int, reason: str, hint: str | None = None) -> FormatError:
@@ -141,7 +145,6 @@ def _lines(
             *(arrays[name][: fields.names].tolist() for name in ("name_at", "name_size")), strict=True
         )
     ] if "NAME" in uses else []  # fmt: skip
-    del data  # the file stays mapped as long as an array refers to it
     if not done:
         reason = fields.fault.decode()
         if reason == "memory":

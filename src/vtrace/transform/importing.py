@@ -15,6 +15,7 @@ from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.archive.properties import PID, TID
 from vtrace.io.common.arrays import Array
+from vtrace.io.samples_archive import IN, OF
 from vtrace.transform.external_data import ExternalData
 from vtrace.transform.imported_lanes import ImportedLocation, ImportedValues, Lane, ValueLane, assign_lanes
 from vtrace.transform.importer import ImportedArchive, write_import
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
     from vtrace.console import Console
 
-__all__ = ["ImportedArchive", "import_data"]
+__all__ = ["ImportedArchive", "has_second_archive", "import_data"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,11 @@ class _Placing:
         if row >= 0:
             return _Place("thread", int(groups[row]), f" of {self.trace.locations['name'][row]}", tid)
         return _Place("thread", process if process >= 0 else self.first_of(host), f" of thread {tid}", tid)
+
+
+def has_second_archive(trace: Trace) -> bool:
+    """The samples of the trace are in an archive of their own; in a copy of the trace they are events."""
+    return IN in trace.vtrace or OF in trace.vtrace
 
 
 def import_data(trace: Trace, files: Sequence[ExternalData], output: Path, console: Console) -> ImportedArchive:
