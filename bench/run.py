@@ -20,6 +20,7 @@ import compiled
 import counters
 import flush
 import functions
+import importing
 import iocalls
 import memory
 import mpi
@@ -57,6 +58,7 @@ MODULES = (
     start,
     unify,
     reading,
+    importing,
     sampling,
     sampled,
     unified_samples,

@@ -49,10 +49,11 @@ COMMANDS = (
     ("profile", "ARCHIVE", "--json"), ("profile", "ARCHIVE", "--by", "callpath", "--csv"), ("profile", "ARCHIVE"),
     ("score", "ARCHIVE", "--json"), ("score", "ARCHIVE"), ("mpip", "ARCHIVE"),
     ("report", "ARCHIVE", "-o", "report.html"), ("export", "ARCHIVE", "--to", "csv", "-o", "export.csv"),
-    ("export", "ARCHIVE", "--to", "chrome", "-o", "export.json"),
+    ("export", "ARCHIVE", "--to", "chrome", "-o", "export.json"), ("export", "ARCHIVE", "--to", "vtune", "-o", "vtune"),
     ("export", "ARCHIVE", "--to", "perfetto", "-o", "export.pftrace"), ("diff", "ARCHIVE", "ARCHIVE", "--json"),
     ("diff", "ARCHIVE", "ARCHIVE"), ("diagnose", "ARCHIVE", "--json"), ("diagnose", "ARCHIVE"),
     ("cut", "ARCHIVE", "--to", "50%", "-o", "cut"), ("cut", "ARCHIVE", "--to", "50%", "-o", "cut", "--force", "--json"),
+    ("import", "ARCHIVE", "data.csv", "-o", "both"), ("import", "ARCHIVE", "data.csv", "-o", "both", "--json"),
 )  # fmt: skip
 """Sub-commands of vtrace to run on each archive."""
 OF_FILES = (("dump", "PREFIX"), ("dump", "PREFIX", "--json"))
@@ -63,6 +64,8 @@ OF_BUILD = (
     ("filter", "rules", "--explain", "work", "--json"), ("counters",), ("counters", "--json"),
 )  # fmt: skip
 """The same without a trace."""
+DATA = "name,start_tsc.UTC,end_tsc\nstep,1999-12-31 23:59:58,1999-12-31 23:59:59.5\n"
+"""The file data.csv of COMMANDS, whose times lie outside of all runs."""
 RULES = "work -- 10\nMPI_* -- 0\n* -- -1\n"
 """The filter file of OF_BUILD."""
 
@@ -204,6 +207,7 @@ def _describe_one(bin: Path, out: Path, work: Path, source: Path, all_commands: 
             packed.extractall(place, filter="data")
         words = next(([path.name.partition(".")[0]] for path in place.glob("*.uctl")), None)
         all_commands = True
+    (place / "data.csv").write_text(DATA)
     if words:
         prefix = words[-1].removesuffix(".trace")
         texts += [_vtrace(bin, place, command, PREFIX=prefix) for command in OF_FILES]

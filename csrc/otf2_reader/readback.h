@@ -85,6 +85,11 @@ VT_EXPORT void vt_readback_batch_free(struct vt_batch *b);
 VT_EXPORT void *vt_readback_callbacks(void);
 VT_EXPORT void vt_readback_callbacks_free(void *callbacks);
 
+/* ---- host_times.c ---- */
+
+/* Converts times in place: linear between two or more rising knots, rounded down, and beyond the ends as at the ends. */
+VT_EXPORT void vt_host_times(int64_t *times, uint64_t n, const int64_t *from, const int64_t *to, uint64_t knots);
+
 /* ---- callbacks.c ---- */
 
 /* Opens libotf2 and finds the functions that register the callbacks of a reader ("EvtReader"), for kinds "Name:...". An

@@ -55,6 +55,7 @@ _GROUPS = {
     "Share": {
         "report": ("vtrace.commands.report", "command", "Write charts and tables of a trace into one HTML file."),
         "export": ("vtrace.commands.export", "command", "Convert a trace, or a part of it, for other programs."),
+        "import": ("vtrace.commands.import", "command", "Add another tool's intervals and values to an archive."),
         "cut": ("vtrace.commands.cut", "command", "Write a part of an archive as a smaller archive."),
     },
     "Help": {

@@ -283,6 +283,12 @@ TYPED = {
     ("cut.md", "vtrace cut heat2d --from 40% --to 60% --ranks 0-1 -o middle"): Typed(
         UNIFIED, ("cut ", "2 of 4 locations")
     ),
+    ("import.md", 'load() { date -u "+%Y-%m-%d %H:%M:%S.%N,$(cut -d\' \' -f1 /proc/loadavg)"; }'): Typed(
+        "cp $DOCS/heat2d .", ("0 intervals, ", " on 1 location"),
+    ),
+    ("import.md", "vtrace export both --to vtune -o back"): Typed(
+        UNIFIED, ("intervals-hostname-",), edits=(("both", "heat2d"),)  # an archive without imported data
+    ),
     ("view.md", "vtrace view heat2d"): Typed(
         UNIFIED, ("127.0.0.1",), edits=(("heat2d", "heat2d --idle 0.02"),)  # no browser requests the page
     ),
@@ -322,6 +328,7 @@ NOT_TYPED = {
      " out"): "output",
     ("conformance.md", "apt-get source mpich                                    # wants a deb-src entry in the sources"
      " of apt"): "takes hours; tests/integration/test_conformance.py runs a sample",
+    ("import.md", "name,start_tsc.CLOCK,end_tsc[,pid][,tid]"): "a format; tests/integration/test_import.py",
     ("install.md", "make wheels          # in the sources; writes dist/vtrace_otf2-*.whl and the sdist"):
         "takes minutes; tests/integration/test_wheel.py",
     ("install.md", "make wheelhouse      # dist/wheelhouse.tar: the wheel and all packages that it needs"):

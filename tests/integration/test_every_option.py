@@ -21,8 +21,9 @@ from vtrace import cli
 
 LOCAL = ("info", "score", "dump")
 """Commands that also read local files before unifying."""
-OTHERS = ("clean", "dump", "view")
-"""Commands that find files by the name of an archive, but read no archive (clean, dump) or serve it (view)."""
+OTHERS = ("clean", "dump", "view", "import")
+"""Commands that find files by the name of an archive, but read no archive (clean, dump) or serve it (view), or need
+other files, too (import)."""
 
 
 def archives_of(name: str) -> int:
@@ -39,7 +40,8 @@ COMMANDS = [
 VALUES = {
     "begin": ("25%", "1ns"), "end": ("75%", "0.5us"), "ranks": ("0",), "top": ("2",), "most": ("1000",), "fit": ("1K",),
     "rows": ("2",), "depth": ("1",), "hash_size": ("7",), "threshold": ("10",), "location": ("0",), "output": ("out",),
-    "directory": (".",), "executable": ("/bin/sh",), "targets": ("perfetto", "chrome", "speedscope", "csv", "parquet"),
+    "directory": (".",), "executable": ("/bin/sh",),
+    "targets": ("perfetto", "chrome", "speedscope", "csv", "parquet", "vtune"),
     "only": ("REGION",), "chosen": ("region=*", "class=user,MPI", "path=*", "location=*"), "file": ("missing.c",),
     "fail_above": ("5%",), "metrics": ("page-faults",), "events": ("missing.events",),
 }  # fmt: skip
@@ -49,8 +51,10 @@ FREE = {
     ("cut", "output"): ("--force",),
 }  # fmt: skip
 """Options that need another option."""
-MAY_REFUSE, PART = ("mpip", "score"), {"--rank", "--ranks", "--from", "--to", "--source", "--metrics", "--events"}
-"""Commands that refuse a trace without MPI calls, or without all calls; options for parts that a trace may not have."""
+MAY_REFUSE = ("mpip", "score")
+"""Commands that refuse a trace without MPI calls, or without all calls."""
+PART = {"--rank", "--ranks", "--from", "--to", "--source", "--metrics", "--events", "vtune"}
+"""Options for parts that a trace may not have: --to vtune needs its real time."""
 WITHOUT_TIME = ("empty", "one-event", "scorep-sampling")
 """Kinds of archives in which no call takes time: --fail-above returns 1."""
 SAMPLE = ("markers",)

@@ -100,7 +100,7 @@ def test_same_events_for_any_number_of_threads(heat: Path) -> None:
         run(heat, keep=True, jobs=jobs, name=f"jobs{jobs}")
     one, three = (heat.parent / f"jobs{jobs}.trace" for jobs in (1, 3))
     files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
-    assert len(files) == 2 + 2 * 2 + 1  # 1: the sidecar's table of coverage
+    assert len(files) == 2 + 2 * 2 + 2  # 2: the sidecar's tables of coverage and clocks
     for file in files:
         if file.suffix in (".evt", ".def"):
             assert (one / file).read_bytes() == (three / file).read_bytes(), file

@@ -14,7 +14,7 @@ from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, CLASSES, OTHER, TRACI
 from vtrace.analysis.table import Array, Table, texts
 from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.ids import IdRows, ascending
-from vtrace.io.archive.properties import HELPER_PROPERTY
+from vtrace.io.archive.properties import HELPER_PROPERTY, LANE
 from vtrace.io.archive.reader import clock_of
 from vtrace.io.common.enumerations import names_of
 
@@ -154,10 +154,14 @@ def _system(b: _Builder) -> None:
         columns = {owner: b.ids[f"{owner}s"].rows(rows[owner]), "name": b.text(rows["name"])}
         b.tables[name] = Table(columns | {"value": b.values(rows["type"], rows["value"])})
     own = b.tables["location_properties"]
-    mine = own["location"][(own["name"] == HELPER_PROPERTY) & (own["location"] >= 0)]
-    helper = np.zeros(b.tables["locations"].rows, bool)
-    helper[mine.astype(np.int64)] = True
-    b.tables["locations"] = Table({**b.tables["locations"], "helper": helper})
+    locations = b.tables["locations"]
+    marks = {}
+    for column, name in (("helper", HELPER_PROPERTY), ("lane", LANE)):
+        marks[column] = np.zeros(locations.rows, bool)
+        marks[column][own["location"][(own["name"] == name) & (own["location"] >= 0)].astype(np.int64)] = True
+    # A lane with calls counts in no more numbers than a helper thread.
+    marks["helper"] |= marks["lane"] & (locations["type"] != "METRIC")
+    b.tables["locations"] = Table({**locations, **marks})
 
 
 def _code(b: _Builder, flushes: bool) -> None:

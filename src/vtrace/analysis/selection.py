@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.table import Array, Table
+from vtrace.console import some
 from vtrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,12 +48,13 @@ class Selection:
 
     @classmethod
     def of_options(
-        cls, trace: Source, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False
-    ) -> Selection:
+        cls, trace: Source, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False,
+        lanes: bool = False,
+    ) -> Selection:  # fmt: skip
         """The selection of a command line.
 
-        begin, end, ranks, helpers: the values of --from, --to, --ranks and --helpers. Raises UsageError for a
-        meaningless value and for an empty selection.
+        begin, end, ranks, helpers: the values of --from, --to, --ranks and --helpers; lanes: take lanes without
+        --helpers. Raises UsageError for a meaningless value and for an empty selection.
         """
         start, stop = _time(begin, trace.duration), _time(end, trace.duration)
         if start is not None and stop is not None and start >= stop:
@@ -65,8 +67,9 @@ class Selection:
         left: tuple[int, ...] = ()
         if not helpers and trace.locations["helper"].any():
             chosen = range(trace.locations.rows) if locations is None else locations
-            left = tuple(row for row in chosen if trace.locations["helper"][row])
-            locations = tuple(row for row in chosen if not trace.locations["helper"][row])
+            out = trace.locations["helper"] & ~(trace.locations["lane"] & lanes)
+            left = tuple(row for row in chosen if out[row])
+            locations = tuple(row for row in chosen if not out[row])
         said = [f"from {begin}" if begin else "", f"to {end}" if end else "", f"ranks {ranks}" if ranks else ""]
         return cls(start, stop, locations, " ".join(filter(None, said)), left)
 
@@ -92,6 +95,13 @@ class Selection:
     def threads(self, trace: Source) -> list[int]:
         """rows() with helpers."""
         return sorted([*self.rows(trace), *self.helpers])
+
+    def left_out(self, trace: Source) -> str:
+        """helpers in words: 1 helper thread, 2 lanes of imported intervals; empty for none."""
+        lanes = sum(bool(trace.locations["lane"][row]) for row in self.helpers)
+        threads = len(self.helpers) - lanes
+        words = [some(threads, "helper thread")] if threads else []
+        return ", ".join(words + ([some(lanes, "lane") + " of imported intervals"] if lanes else []))
 
     def ends(self, trace: Source) -> tuple[int, int]:
         """start and stop in ns; for an open window, the start and the duration of the trace."""

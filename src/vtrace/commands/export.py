@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
@@ -26,12 +27,17 @@ from vtrace.errors import UsageError
 from vtrace.io.common.outfile import refuse_unmarked
 from vtrace.text import plain, shell_word
 
+if TYPE_CHECKING:
+    from vtrace.analysis.selection import Selection
+    from vtrace.analysis.trace import Trace
+
 _SUFFIXES = {
     "perfetto": "pftrace",
     "chrome": "json",
     "speedscope": "speedscope.json",
     "csv": "csv",
     "parquet": "parquet",
+    "vtune": "csv",
 }
 """Format -> ending of the file's name."""
 
@@ -49,16 +55,26 @@ def _format_and_end(words: tuple[str, ...]) -> tuple[str, str | None]:
     return kinds[0], ends[0] if ends else None
 
 
+def _vtune(trace: Trace, part: Selection, path: Path, replace: bool) -> None:
+    from vtrace.export import vtune
+
+    made = vtune.write(trace, part, path, replace)
+    for file in made:
+        click.echo(plain(f"{file.path}: {some(file.lines, 'line')}, {size(file.path)}"))
+    if not made:
+        click.echo("no intervals and no values: no file written")
+
+
 @click.command()
 @click.argument("archive", shell_complete=complete_target)
 @output_option("ENDING")
 @click.option(
     "--to", "targets", metavar="FORMAT|T", multiple=True, shell_complete=_complete_format,
-    help="Format: perfetto, chrome, speedscope, csv or parquet. Or a time: only events before T.",
+    help="Format: perfetto, chrome, speedscope, csv, parquet or vtune. Or a time: only events before T.",
 )  # fmt: skip
 @click.option("--from", "begin", metavar="T", help=f"Only events after {TIME}")
 @click.option("--ranks", metavar=RANKS, help=RANKS_HELP)
-@click.option("--helpers", is_flag=True, help=f"{HELPERS_HELP} csv and parquet always include these threads.")
+@click.option("--helpers", is_flag=True, help=f"{HELPERS_HELP} csv, parquet and vtune always include these threads.")
 @click.option(
     "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
     help="Write at most N calls to perfetto, chrome and speedscope: the longest ones; and N samples to speedscope.",
@@ -73,11 +89,14 @@ def command(
     speedscope  the calls and the samples of each thread as JSON, for www.speedscope.app
     csv         all events, one per line; times in ns
     parquet     all events, for pandas, DuckDB and others (vtrace-otf2[parquet])
+    vtune       intervals and values in the format of vtrace import, a file for each host: imported ones, or of an
+                archive without these the calls and metrics of the threads
 
     \b
     Examples:
       vtrace export heat --to perfetto
       vtrace export heat --to csv -o part.csv --from 1s --to 1.2s --ranks 0-3
+      vtrace export both --to vtune -o back
     """
     from vtrace.analysis.questions import timeline_data
     from vtrace.analysis.selection import Selection
@@ -88,10 +107,13 @@ def command(
     trace = opened(archive)
     path = output or Path(f"{title(trace)}.{_SUFFIXES[kind]}")
     check_output(path)
-    if not output:
+    if not output and kind != "vtune":
         refuse_unmarked(path, f"replace it with -o {shell_word(path)}, or give -o another name")
-    part = Selection.of_options(trace, begin, end, ranks, helpers or kind in ("csv", "parquet"))
+    part = Selection.of_options(trace, begin, end, ranks, helpers or kind in ("csv", "parquet", "vtune"))
     warn_of_caveats(console, trace, part)
+    if kind == "vtune":
+        _vtune(trace, part, path, bool(output))
+        return
     if kind in ("csv", "parquet"):
         write = formats.write_csv if kind == "csv" else formats.write_parquet
         what = some(write(trace, part, path), "event")

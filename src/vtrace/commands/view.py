@@ -107,7 +107,7 @@ def _draw(archive: str, window: WindowOptions, width: int | None, rows: int) -> 
 
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    part = Selection.of_options(trace, *window)
+    part = Selection.of_options(trace, *window, lanes=True)
     warn_of_caveats(console, trace, part)
     width = width or shutil.get_terminal_size((120, 40)).columns
     try:
@@ -143,7 +143,7 @@ def show(
     shown = []
     for archive in archives:
         trace = opened(archive)
-        part = Selection.of_options(trace, *window)
+        part = Selection.of_options(trace, *window, lanes=True)
         caveats = warn_of_caveats(console, trace, part)
         known = list(trace.problems)
         tiles = tiles_of(trace, console)
@@ -168,7 +168,7 @@ def _show_perfetto(archive: str, window: WindowOptions, most: int, browser: bool
     trace = opened(archive)
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         file = Path(scratch) / "timeline.pftrace"
-        part = Selection.of_options(trace, *window)
+        part = Selection.of_options(trace, *window, lanes=True)
         caveats = warn_of_caveats(console, trace, part)
         shown = timeline_data.gather(trace, part, most)
         perfetto.write(shown, file)

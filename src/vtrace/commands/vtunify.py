@@ -17,6 +17,7 @@ import click
 from vtrace import __version__
 from vtrace import console as talk
 from vtrace.commands.completion import complete_prefix
+from vtrace.commands.import_beside import import_beside
 from vtrace.console import CLICK_SETTINGS, Console, some
 from vtrace.errors import NoFilesError
 from vtrace.light_numpy import lighten_numpy
@@ -116,7 +117,8 @@ def command(
     except NoFilesError as error:
         report_unified(path, name, keep, Further(report, tiles, diagnose), console, error)
         return
-    conclude(written, console, written.archive if name or keep else path, Further(report, tiles, diagnose))
+    target = written.archive if name or keep else path
+    conclude(written, console, target, path.parent, Further(report, tiles, diagnose))
 
 
 class Further(NamedTuple):
@@ -149,9 +151,12 @@ def report_unified(
     lead_on(console, archive if name or keep else archive.with_suffix(""), archive, further)
 
 
-def conclude(written: WrittenArchive, console: Console, target: Path, further: Further) -> None:
-    """Prints the summary of an archive, and goes on like lead_on; target: names the archive for the user."""
+def conclude(written: WrittenArchive, console: Console, target: Path, near: Path, further: Further) -> None:
+    """Prints the summary of an archive, imports data of other tools, and goes on like lead_on.
+
+    target: names the archive for the user; near: directory of the local files."""
     console.result(summary(written))
+    import_beside(written.archive, near, console)
     lead_on(console, target, written.archive, further)
 
 

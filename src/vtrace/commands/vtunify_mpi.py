@@ -75,7 +75,8 @@ def command(
         raise
     if ranks.root:
         further = vtunify.Further(report, tiles, diagnose)
-        vtunify.conclude(written, console, path if name is None and not keep else written.archive, further)
+        target = path if name is None and not keep else written.archive
+        vtunify.conclude(written, console, target, path.parent, further)
 
 
 def _prefix(operand: str, console: Console) -> Path:

@@ -149,8 +149,8 @@ def lead(numbers: SummaryNumbers) -> str:
     whole = sum(sums.values())
     order = sorted(filter(sums.get, sums), key=lambda name: -sums[name])
     locations = np.count_nonzero(numbers.classes.sum(axis=1))
-    left = some(len(numbers.window.helpers), "helper thread")
-    without = f" (without {left})" if numbers.window.helpers else ""
+    left = numbers.window.left_out(numbers.trace)
+    without = f" (without {left})" if left else ""
     parts = ", ".join(f"{100 * (sums[name] / whole):.3g} % {name}" for name in order)
     return f"{span(whole)} on {some(int(locations), 'location')}{without}: {parts}" if whole else _NOTHING
 
@@ -192,8 +192,8 @@ def classes(numbers: SummaryNumbers) -> Sheet:
         sheet.totals = {"location": "all", **sums}
     if len(rows) > MOST_LOCATIONS:
         _extremes(sheet, [key for key in sums if sums[key] > _NOTABLE * sums["total_ns"]])
-    if left := len(numbers.window.helpers):
-        sheet.notes.append(f"{some(left, 'helper thread')} of libraries (class runtime) not in these times: --helpers")
+    if left := numbers.window.left_out(trace):
+        sheet.notes.append(f"{left} (class runtime) not in these times: --helpers")
     return sheet
 
 

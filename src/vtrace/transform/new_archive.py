@@ -23,9 +23,10 @@ from vtrace.io.common.outfile import refuse_foreign
 @dataclass
 class CopiedDefinitions(Definitions):
     """Definitions that C writes. write: takes the address of an OTF2_GlobalDefWriter, returns OTF2's error code; chunk:
-    bytes of the largest definition."""
+    bytes of the largest definition. more: writes further definitions with an OTF2_GlobalDefWriter."""
 
     write: Callable[[int], int] = lambda writer: 0
+    more: Callable[[Any], None] = lambda writer: None
     chunk: int = 0
 
 
@@ -43,6 +44,7 @@ class CopiedArchive(Archive):
             raise MemoryError
         if code:
             raise _otf2.Error(_otf2.ErrorCode(code))
+        definitions.more(writer)
 
 
 def target(path: Path, force: bool) -> Path:

@@ -19,6 +19,9 @@ _pointer, _text, _int = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
 _SCHEMA = Schema("vt_rewriter_schema")
 EVENT = _SCHEMA.dtype("vt_copied_event")
 RewriteFields = _SCHEMA.structure("vt_rewrite")
+ExternalLines = _SCHEMA.structure("vt_external_lines")
+FIELDS = _SCHEMA.enumerations["field"]
+"""The uses of columns of external data, by name."""
 Ask = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)
 """vt_rewrite.ask."""
 UNKNOWN_DEFINITION = _SCHEMA.constants["COPY_UNKNOWN"]
@@ -45,6 +48,11 @@ _OWN: Prototypes = {
     "vt_rewrite_callbacks": (_pointer, []),
     "vt_rewrite_event": (_text, [_u32]),
     "vt_rewrite_end": (None, [_pointer]),
+    "vt_external_read": (_int, [_pointer]),
+    "vt_lanes": (_u64, [_pointer, _pointer, _pointer, _u64, _u64]),
+    "vt_lanes_find": (_int, [_text, _text, ctypes.c_size_t]),
+    "vt_write_calls": (ctypes.c_int32, [_pointer, _pointer, _pointer, _pointer, _u64, _int]),
+    "vt_write_values": (ctypes.c_int32, [_pointer, _pointer, _pointer, _pointer, _u64, _u32, _u32]),
 }
 
 
@@ -71,7 +79,8 @@ def rewriter() -> ctypes.CDLL:
     declare(found, _OWN)
     text = ctypes.create_string_buffer(256)
     path = _otf2.Config.lib_path().encode()
-    if found.vt_copy_find(path, text, len(text)) or found.vt_rewrite_find(path, text, len(text)):
+    finders = found.vt_copy_find, found.vt_rewrite_find, found.vt_lanes_find
+    if any(find(path, text, len(text)) for find in finders):
         raise VtraceError(f"cannot use OTF2: {text.value.decode('utf-8', 'replace')}", "reinstall the otf2 package")
     return found
 

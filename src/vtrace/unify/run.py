@@ -10,7 +10,7 @@ from vtrace.console import Console
 from vtrace.io.archive.writer import Archive
 from vtrace.io.samples_archive import IN, OF, place, placed
 from vtrace.parallel.ranks import ALONE, Ranks
-from vtrace.unify.account.account import Account, account, identity_of, write_ledger
+from vtrace.unify.account.account import Account, account, identity_of, write_tables
 from vtrace.unify.clean_up import clean_up
 from vtrace.unify.clocks.clocks import align_clocks
 from vtrace.unify.clocks.repair import repair
@@ -59,7 +59,7 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> WrittenAr
             found = account(run, reading, clocks, repaired, chosen, results, context)
             chosen.definitions.properties |= more
             archive.finish(chosen.definitions, found.markers)
-            ranks.first(lambda: write_ledger(archive, chosen.definitions, found.rows))
+            ranks.first(lambda: write_tables(archive, chosen.definitions, found.rows, clocks))
             return found
 
         if request.samples == SIDECAR and merged.samples:

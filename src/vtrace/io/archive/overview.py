@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vtrace.errors import VtraceError
-from vtrace.io.archive.properties import COMMAND, EXECUTABLE, read_properties
+from vtrace.io.archive.properties import COMMAND, EXECUTABLE, LANE, read_properties
 from vtrace.io.archive.properties import PROPERTY as PROPERTY
 
 if TYPE_CHECKING:
@@ -67,10 +67,14 @@ class Locations:
 
     @property
     def threads(self) -> int:
-        """The number of threads: locations of other types than METRIC."""
+        """The number of threads: locations of other types than METRIC, without lanes."""
         import _otf2
+        import numpy as np
 
-        return int((self._table["type"] != _otf2.LOCATION_TYPE_METRIC.value).sum())
+        marked = [name for name in self._ids.tolist() if self.text(name) == LANE]
+        lanes = self._properties["location"][np.isin(self._properties["name"], marked)]
+        threads = self._table["type"] != _otf2.LOCATION_TYPE_METRIC.value
+        return int((threads & ~np.isin(self._table["id"], lanes)).sum())
 
     def line(self, row: int) -> LocationLine:
         """All facts about one location."""

@@ -14,6 +14,7 @@ from vtrace.io.archive.writer import Archive, Definitions, Marker
 from vtrace.io.local.repair_kernel import Repaired
 from vtrace.unify.account.accuracy import accuracy
 from vtrace.unify.account.archive_texts import counts, markers, properties, warnings
+from vtrace.unify.account.clock_table import clock_table
 from vtrace.unify.account.coverage import CoverageRow, location_properties, row_of
 from vtrace.unify.account.facts import first_of, own_facts
 from vtrace.unify.account.ledger_intervals import table
@@ -59,9 +60,11 @@ def account(
     return Account(rows, counts(rows), markers(rows), [*warnings(rows, reading.incomplete, samples["lost"])])
 
 
-def write_ledger(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
-    """Writes the sidecar's table of intervals without recording, with their reasons. Only rank 0 calls it."""
-    sidecar.write(archive.directory, *sidecar.COVERAGE, identity_of(archive, definitions), table(definitions, rows))
+def write_tables(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow], clocks: Clocks) -> None:
+    """Writes the sidecar's tables: intervals without recording, with reasons, and clocks. Only rank 0 calls it."""
+    identity = identity_of(archive, definitions)
+    sidecar.write(archive.directory, *sidecar.COVERAGE, identity, table(definitions, rows))
+    sidecar.write(archive.directory, *sidecar.CLOCKS, identity, clock_table(clocks))
 
 
 def identity_of(archive: Archive, definitions: Definitions) -> str:

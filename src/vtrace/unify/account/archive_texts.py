@@ -24,7 +24,7 @@ from vtrace.unify.model.process_programs import shortened
 from vtrace.unify.model.traced_run import Run
 from vtrace.unify.reading.reading import Reading
 
-_CLOCKS = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
+CLOCK_NAMES = {CLOCK_TSC: "rdtsc", CLOCK_CNTVCT: "cntvct_el0", CLOCK_NANOSECONDS: "CLOCK_MONOTONIC_RAW"}
 
 
 def counts(rows: Sequence[CoverageRow]) -> Counter[str]:
@@ -53,7 +53,7 @@ def properties(
         "recorded_by": first.tool,
         "unified_by": f"vtrace {__version__}",
         "unified_on": platform.node(),
-        "clock": _CLOCKS.get(first.clock, "unknown"),
+        "clock": CLOCK_NAMES.get(first.clock, "unknown"),
         "start": first.start,
         "ranks": run.ranks if first.world else 0,
         "processes": run.count,

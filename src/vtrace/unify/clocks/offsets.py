@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from vtrace.unify.model.clock_curves import Clock, ClockSource, Curve
+from vtrace.unify.model.clock_curves import Clock, ClockSource, Curve, ordered
 from vtrace.unify.model.clock_curves import curves as host_curves
 
 _SHORT = 10_000_000
@@ -53,6 +53,10 @@ def align(sources: Mapping[int, ClockSource]) -> tuple[list[Clock], list[str]]:
     for (number, source), curve in zip(sources.items(), curves, strict=True):
         clocks.setdefault(id(curve), Clock(source.host, [], curve)).members.append(number)  # equal objects: one clock
     found = list(clocks.values())
+    for clock in found:
+        own = [sources[number] for number in clock.members]
+        clock.kind, clock.pids = own[0].kind, sorted({source.pid for source in own})
+        clock.pairs = ordered(pair for source in own for pair in source.pairs)
     of = {number: clock for clock in found for number in clock.members}
     compared = _compared(sources, of)
     found[0].error = 0
@@ -93,7 +97,7 @@ def _adjust(child: Clock, parent: Clock, pairs: _Pairs, sources: Mapping[int, Cl
     ends = [t for n in child.members for t in (sources[n].first, sources[n].last)]
     ticks = sorted({*curve.ticks, *(point.ticks for point in line.points), min(ends), max(ends)})
     ns = [line.at(curve.at(t)) for t in ticks]
-    child.curve = Curve(ticks, ns, curve.rate)
+    child.own, child.curve = curve, Curve(ticks, ns, curve.rate)
     child.measured = len(line.points)
     child.error = max(point.error for point in line.points) + (parent.error or 0)
 

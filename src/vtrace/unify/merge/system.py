@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from vtrace.io.archive.properties import COMMAND, CORES, EXECUTABLE, HELPER_PROPERTY
+from vtrace.io.archive.properties import COMMAND, CORES, EXECUTABLE, HELPER_PROPERTY, PID, TID
 from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import HELPER
 from vtrace.unify.model.process_programs import program_name, shortened
+
+_TIDS = 16
+"""Most kernel ids of a location in the archive: a location may have thousands of threads, one after the other."""
 
 
 class About(NamedTuple):
@@ -30,6 +33,8 @@ class About(NamedTuple):
     """Names of its threads."""
     helpers: frozenset[int]
     """Places in `threads` of helper threads, which a library made for itself."""
+    kernel_ids: tuple[tuple[int, ...], ...]
+    """The kernel's ids of the threads of each location."""
     has_heap: bool
     has_thread_events: bool
     executable: str
@@ -120,9 +125,9 @@ def _about(process: Process) -> About:
     parent = (head.host, *head.parent) if head.parent else None
     return About(
         head.process, parent, _process_name(process), process.world, process.rank, process.absent,
-        tuple(_thread_names(process)), _helpers(process), process.has_heap, process.has_thread_events,
-        str(properties.get("executable", "")), tuple(shortened(properties.get("command", ()))),
-        str(properties.get("cores", "")),
+        tuple(_thread_names(process)), _helpers(process), _kernel_ids(process), process.has_heap,
+        process.has_thread_events, str(properties.get("executable", "")),
+        tuple(shortened(properties.get("command", ()))), str(properties.get("cores", "")),
     )  # fmt: skip
 
 
@@ -145,11 +150,13 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
         if process.mpi and several and process.program:
             name += f" ({process.program})"
         texts = {EXECUTABLE: process.executable, COMMAND: shlex.join(process.command), CORES: process.cores}
+        texts[PID] = "" if process.absent else str(process.id[1])
         texts = {key: text for key, text in texts.items() if text}
         definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, texts))
         first = len(definitions.locations)
         for place, thread in enumerate(process.threads):
             marked = {HELPER_PROPERTY: 1} if place in process.helpers else {}
+            marked |= {TID if n == 1 else f"{TID}.{n}": tid for n, tid in enumerate(process.kernel_ids[place], 1)}
             definitions.locations.append(Location(thread, group, properties=marked))
         heap = None
         if process.has_heap:
@@ -165,6 +172,11 @@ def _helpers(process: Process) -> frozenset[int]:
     return frozenset(
         n for n, location in enumerate(process.locations) if location and f"{HELPER}{location}" in properties
     )
+
+
+def _kernel_ids(process: Process) -> tuple[tuple[int, ...], ...]:
+    threads = process.definitions.threads
+    return tuple(threads.get(number, ())[:_TIDS] for number in process.locations)
 
 
 def _thread_names(process: Process) -> list[str]:

@@ -46,6 +46,7 @@ class ClockSource(NamedTuple):
     world: int = 0
     rank: int | None = None
     offsets: Sequence[ClockOffset] = ()
+    pid: int = 0
 
 
 class Curve(NamedTuple):
@@ -87,6 +88,14 @@ class Clock:
     curve: Curve
     measured: int = 0
     """Number of comparisons with another clock."""
+    kind: int = 0
+    """The kind of its ticks (VT_CLOCKS in format.h)."""
+    pids: Sequence[int] = ()
+    """Process ids of the members."""
+    pairs: Sequence[Pair] = ()
+    """Of the members, ascending."""
+    own: Curve | None = None
+    """curve before its comparison with other clocks; None: the same. Its first knot is the first pair."""
     error: int | None = None
     """Maximum difference to the time of the first clock in ns; None: both clocks are aligned by real time only."""
 
@@ -113,7 +122,7 @@ def curves(sources: Sequence[ClockSource]) -> tuple[list[Curve], list[str]]:
         own = [sources[i] for i in members]
         first = min((p for s in own for p in s.pairs), key=lambda p: p.mono)
         offset = first.real - first.mono
-        together = _ordered(p for s in own for p in s.pairs)
+        together = ordered(p for s in own for p in s.pairs)
         if len({s.kind for s in own}) == 1 and _agree(together):
             curve = _curve(together, offset, own, doubts, host)
             found.update(dict.fromkeys(members, curve))
@@ -121,11 +130,12 @@ def curves(sources: Sequence[ClockSource]) -> tuple[list[Curve], list[str]]:
             if len(own) > 1:
                 doubts.append(f"the processes on {host} do not share a clock: their times are aligned one by one")
             for i in members:
-                found[i] = _curve(_ordered(sources[i].pairs), offset, own, doubts, host)
+                found[i] = _curve(ordered(sources[i].pairs), offset, own, doubts, host)
     return [found[i] for i in range(len(sources))], doubts
 
 
-def _ordered(pairs: Iterable[Pair]) -> list[Pair]:
+def ordered(pairs: Iterable[Pair]) -> list[Pair]:
+    """Returns each pair once, ascending."""
     return sorted(set(pairs))
 
 

@@ -296,6 +296,7 @@ class Process:
         return ClockSource(
             self.head.host, self.head.clock, self.head.ticks_per_second, self.pairs, *self._span(spans),
             clock=str(known.properties.get("clock", "")), world=self.world, rank=self.rank, offsets=known.offsets,
+            pid=self.head.pid,
         )  # fmt: skip
 
     def _span(self, spans: list[tuple[int, int]]) -> tuple[int, int]:

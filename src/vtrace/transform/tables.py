@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parts of a copy of an archive beside its events and definitions: tables of the sidecar, and markers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from vtrace.analysis.host_clocks import clocks_of
+from vtrace.analysis.ledger import UNKNOWN
+from vtrace.io import sidecar
+from vtrace.io.archive.definitions import Marker
+from vtrace.io.archive.markers import read_markers
+from vtrace.io.archive.properties import read_properties
+from vtrace.io.archive.reader import Reader
+from vtrace.io.common.arrays import Array
+from vtrace.reasons import CUT
+from vtrace.transform.rewrite import Rewriter
+
+
+def write_tables(copy: Rewriter, directory: Path) -> list[str]:
+    """Writes the tables of the copy in this directory; returns their names."""
+    made = {}
+    if copy.trace.ledger.has_intervals:
+        made[sidecar.COVERAGE] = _coverage(copy)
+    if (clocks := clocks_of(copy.trace)) is not None:  # the times of a copy are those of the source
+        made[sidecar.CLOCKS] = clocks
+    anchor = directory / "traces.otf2"
+    with Reader(anchor) as reader:
+        identity = sidecar.identity(anchor, read_properties(reader.handle, anchor).texts)
+    for name, table in made.items():
+        sidecar.write(directory, *name, identity, table)
+    return [name for name, _ in made]
+
+
+def _coverage(copy: Rewriter) -> sidecar.SidecarTable:
+    trace, part = copy.trace, copy.part
+    table = trace.ledger.intervals
+    at = np.searchsorted(copy.ids, table["location"])
+    at = np.minimum(at, max(len(copy.ids) - 1, 0))
+    _, offset, length, _ = trace.definitions.clock
+    begin, end = max(part.start, offset), min(part.stop, offset + length)
+    chosen = (copy.ids[at] == table["location"]) if len(copy.ids) else np.zeros(table.rows, bool)
+    if not copy.whole:
+        chosen &= (table["from"] <= np.uint64(end)) & (table["to"] >= np.uint64(begin))
+    old = {name: table[name][chosen] for name in ("location", "from", "to", "ns", "class", "reason", "count")}
+    old["location"] = copy.numbers[at[chosen]]
+    if not copy.whole:
+        old |= _clipped(old, begin, end)
+    of_row = dict(zip(part.locations, copy.numbers.tolist(), strict=True))
+    halves = [
+        (of_row[row], begin, end, end - begin, "mpi", CUT, count) for row, count in copy.result.halves.items() if count
+    ]
+    rows = [*zip(*(old[name].tolist() for name in old), strict=True), *halves]
+    rows.sort(key=lambda row: (row[0], row[1], row[2]))
+    kinds, reasons = (sorted({str(row[n]) for row in rows}) for n in (4, 5))
+    columns = {
+        name: np.array([row[n] for row in rows], "<u8")
+        for n, name in ((0, "location"), (1, "from"), (2, "to"), (3, "ns"), (6, "count"))
+    }
+    columns["class"] = np.array([kinds.index(str(row[4])) for row in rows], "<u4")
+    columns["reason"] = np.array([reasons.index(str(row[5])) for row in rows], "<u4")
+    order = ("location", "from", "to", "ns", "class", "reason", "count")
+    return sidecar.SidecarTable({name: columns[name] for name in order}, {"class": kinds, "reason": reasons})
+
+
+def _clipped(rows: dict[str, Array], begin: int, end: int) -> dict[str, Array]:
+    """Intervals inside the window. The events and the time of an interval that reaches beyond are unknown, unless the
+    whole of the interval was without recording."""
+    since, until = rows["from"].astype(np.uint64), rows["to"].astype(np.uint64)
+    new_since, new_until = np.maximum(since, np.uint64(begin)), np.minimum(until, np.uint64(end))
+    new_until = np.maximum(new_since, new_until)
+    same = (since == new_since) & (until == new_until)
+    solid = rows["ns"] == until - since
+    unknown = np.uint64(UNKNOWN)
+    ns = np.where(same, rows["ns"], np.where(solid, new_until - new_since, unknown))
+    return {"from": new_since, "to": new_until, "ns": ns, "count": np.where(same, rows["count"], unknown)}
+
+
+def copied_markers(copy: Rewriter) -> list[Marker]:
+    """The markers in the window, of places that stay."""
+    part, found = copy.part, []
+    numbers = dict(zip(copy.ids.tolist(), copy.numbers.tolist(), strict=True))
+    kinds = {"LOCATION_GROUP": "LocationGroup", "SYSTEM_TREE_NODE": "SystemTreeNode", "GROUP": "Group", "COMM": "Comm"}
+    with Reader(copy.trace.anchor) as reader:
+        markers = read_markers(reader)
+    for marker in markers:
+        place: int | None = None
+        if marker.scope == "LOCATION":
+            place = numbers.get(marker.scope_id)
+        elif marker.scope in kinds:
+            place = copy.number(kinds[marker.scope], marker.scope_id)
+        if not part.start <= marker.time < part.stop or (place is None and marker.scope != "GLOBAL"):
+            continue
+        about = (marker.category, marker.text, place, marker.group, marker.severity, marker.duration)
+        found.append(Marker(marker.time, *about, marker.scope if place is not None else "LOCATION"))
+    return found
