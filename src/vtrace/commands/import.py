@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, operand
+from vtrace.commands.window import opened
 from vtrace.console import Console, environment_level, some
-from vtrace.text import json_text, plain
+from vtrace.text import json_text, plain, shell_word
 
 
 @click.command()
@@ -57,5 +57,5 @@ def command(archive: str, files: tuple[Path, ...], output: Path, force: bool, as
     click.echo(plain(f"{made.path}: {what}"))
     if made.left:
         console.note(f"not in the new archive: {', '.join(made.left)} (tables of the old one)")
-    word = operand(made.path.with_suffix(""))
+    word = shell_word(made.path.with_suffix(""))
     console.note(f"next: vtrace summary {word}, vtrace view {word}")
