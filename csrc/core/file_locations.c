@@ -301,9 +301,9 @@ int vt_place_has_room(const struct vt_settings *set)
     long r = refusal(set->gdir);
     if (!r || !refusal(set->ldir)) return 1;
     if (!is_told)
-        vt_warn(
-            "%s is not writable (%s): nothing is recorded; set VT_PFORM_GDIR and VT_PFORM_LDIR to other directories",
-            set->gdir, vt_reason(r));
+        vt_warn("%s on %s is not writable (%s): nothing is recorded; set VT_PFORM_GDIR and VT_PFORM_LDIR to other "
+                "directories",
+                set->gdir, vt_process.head.host, vt_reason(r));
     return 0;
 }
 

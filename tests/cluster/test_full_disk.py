@@ -70,7 +70,7 @@ def test_files_on_the_disks(full: Job, tmp_path: Path) -> None:
     """The rank records nothing. vtunify-mpi names its files, and the archive without it says so."""
     done = full.run(tmp_path, env={"VT_PFORM_GDIR": str(DISK), "VT_PFORM_LDIR": str(DISK)})
     assert done.stdout == SUM
-    assert f"vtrace: {DISK} is not writable (no space left): nothing is recorded; " in done.stderr
+    assert f"vtrace: {DISK} on node2 is not writable (no space left): nothing is recorded; " in done.stderr
     refused = full.unify_mpi(tmp_path, "-o", tmp_path / "nodes", DISK / "nodes", check=False)
     (line,) = lines(refused, "vtunify-mpi")
     assert "the local files of rank 1 of 4 (nodes.2.*) are missing in all 4 directories that the ranks see" in line

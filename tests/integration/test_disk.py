@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -58,8 +59,8 @@ def test_at_the_start_without_any_space(build: Builder, tmp_path: Path, disk: Ca
     """Neither the buffer nor a file fits: vtrace prints one line, and leaves no file."""
     small = disk("4k")
     assert many(build, small, RAW) == (
-        f"vtrace: {small} is not writable (no space left): nothing is recorded; set VT_PFORM_GDIR and VT_PFORM_LDIR "
-        "to other directories\n"
+        f"vtrace: {small} on {platform.node()} is not writable (no space left): nothing is recorded; set VT_PFORM_GDIR "
+        "and VT_PFORM_LDIR to other directories\n"
     )
     assert not names(small)
 
