@@ -12,7 +12,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
 help: ## List the targets (default)
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## Create the virtual environment .venv and install vtrace with the MPICH wheel
 
@@ -74,6 +74,9 @@ docs: setup ## Build the site of the documentation in build/site; a warning or a
 	$(BIN)/sphinx-build -W --keep-going -q docs build/site
 	@echo "next: open build/site/index.html"
 
+release-check: setup ## Check whether the last commit can be released: an hour and more
+	$(BIN)/python tools/release_check.py
+
 # gcc's analyzer, without leaks, since memory that a table keeps looks like a leak. csrc/mpiwrap needs a generated part.
 SHIM = $(VENV)/analyzed
 ANALYZED = $(filter-out csrc/mpiwrap/%,$(wildcard csrc/*/*.c))
@@ -92,4 +95,4 @@ lint: setup ## Check style, types, layout and, by gcc's analyzer, C
 clean: ## Remove all files that make created
 	rm -rf $(VENV) demo build dist
 
-.PHONY: help setup demo wheels wheelhouse test test-full test-mpi4py test-mpich sanitize torture fuzz bench pictures docs lint clean
+.PHONY: help setup demo wheels wheelhouse test test-full test-mpi4py test-mpich sanitize torture fuzz bench pictures docs release-check lint clean
