@@ -63,11 +63,12 @@ FLOPS = (
 )
 
 
-def _tutorial(name: str, program: str, finding: str, env: str = "") -> dict[tuple[str, str], Typed]:
+def _tutorial(name: str, program: str, finding: str, unified: bool = True) -> dict[tuple[str, str], Typed]:
     """The three blocks of a tutorial: the run and its diagnosis, the evidence, the mended program."""
     source = f"cp {ROOT}/examples/tutorials/{program}.c ."
-    ran = f"{source}; vtrace-cc -g -O1 {program}.c -o {program}; {env}mpiexec -n 2 ./{program}; vtunify {program}"
     diagnosed, evidence, mended = (key for key in BLOCKS if key[0] == f"tutorial-{name}.md")
+    build, run = BLOCKS[diagnosed].typed.splitlines()[:2]
+    ran = f"{source}; {build}; {run}{f'; vtunify {program}' if unified else ''}"
     return {diagnosed: Typed(source, (finding,)), evidence: Typed(ran), mended: Typed(ran)}
 
 
@@ -314,7 +315,9 @@ TYPED = {
     ),
     **_tutorial("imbalance", "imbalance", "rank 1 takes longer in relax"),
     **_tutorial("pipeline", "pipeline", "ranks take turns"),
-    **_tutorial("io", "writer", "does the I/O alone", "VT_IOTRACE=yes "),
+    **_tutorial("io", "writer", "does the I/O alone"),
+    **_tutorial("openmp", "triangle", "omp imbalance; by the recorded times"),
+    **_tutorial("large", "cells", "rank 0 of 1 wrote 11998014 records", unified=False),
 }  # fmt: skip
 
 NOT_TYPED = {
