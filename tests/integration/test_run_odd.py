@@ -72,6 +72,11 @@ def test_static(source: Path, flag: str) -> None:
     warned(run(source, compiled(source, flag)), "statically linked", "link the program dynamically")
 
 
+@pytest.mark.parametrize(("flags", "reason"), [((), "linked with musl"), (("-static",), "statically linked")])
+def test_musl(source: Path, flags: tuple[str, ...], reason: str) -> None:
+    warned(run(source, compiled(source, *flags, compiler="musl-gcc")), reason)
+
+
 def test_go(source: Path) -> None:
     """Go programs: static ones, as most are, and one with the C library."""
     (source / "p.c").write_text(PROGRAM + GO)

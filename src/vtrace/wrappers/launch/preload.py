@@ -83,6 +83,25 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
     return made
 
 
+def plan_for_any(chosen: Choices, environ: Mapping[str, str]) -> Plan:
+    """A plan for programs that are not known yet, by the options alone. Raises VtraceError."""
+    made = Plan([])
+    _set_settings(made, chosen)
+    if chosen.counters:
+        _set_counters(made, chosen.counters, environ)
+    made.changes["VT_UNIFY"] = "no"
+    kinds = [kind for kind in LIBRARIES if wants(kind, chosen, environ, False)]
+    ours = [os.path.join(LIB, name) for name in (RUNTIME, *(LIBRARIES[kind] for kind in kinds))]
+    if chosen.switches["mpi"] or chosen.mpicc:
+        library = uses.launchers_library(chosen.mpicc)
+        if library is None:
+            raise VtraceError("--mpi: no MPI found", "name the MPI's compiler with --mpicc, or the program")
+        made.details.append(f"MPI: {library}")
+        ours.insert(1, uses.shim_of(library))
+    made.changes["LD_PRELOAD"] = ":".join(ours)
+    return made
+
+
 def wants(kind: str, chosen: Choices, environ: Mapping[str, str], default: bool) -> bool:
     """True if a kind of events is to be recorded: by the option, else by the environment, else by default."""
     option = chosen.switches[kind]
@@ -206,6 +225,8 @@ def _why_not(program: Program, elf: Elf | None, environ: Mapping[str, str]) -> s
     if elf.loader is None:
         go = " (Go programs make system calls directly, without a library)" if elf.go else ""
         return f"statically linked, preloading has no effect{go}; link the program dynamically"
+    if os.path.basename(elf.loader).startswith("ld-musl-"):
+        return "linked with musl, whose loader cannot load vtrace's libraries; link the program with glibc"
     if _is_privileged(program.executable):
         return "the loader ignores LD_PRELOAD for setuid, setgid and capabilities; run a copy of the program without"
     return None
