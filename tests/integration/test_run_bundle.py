@@ -121,6 +121,19 @@ def test_mpi(build: Builder, tmp_path: Path) -> None:
     assert "vtrace: warning: MPI calls of cat are not recorded: libmpi.so.12: cannot open shared" in done.stderr
 
 
+def test_functions(build: Builder, tmp_path: Path) -> None:
+    """A program of vtrace-cc finds the libraries that it is linked with in the bundle. The output of nm names the
+    functions of an executable whose path is another one outside."""
+    root, program = DebianRoot("trixie"), build("forks.c")
+    vtrace(tmp_path, "run", "--bundle", "made", "-o", "results/box", program)
+    copies(tmp_path, program)
+    (tmp_path / "forks.nm").write_text(call([need("nm"), "--demangle", "--line-numbers", "forks"], tmp_path).stdout)
+    done = root.run(tmp_path, "made/vtrace-run", "./forks", check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1), str(done)
+    unify(tmp_path, "results/box", env={"VT_GNU_NMFILE": "forks.nm"})
+    assert check(tmp_path / "results" / "box.trace").calls() == Counter({"main": 1, "child": 1, "work": 20})
+
+
 def test_settings_and_preload(build: Builder, program: Path, tmp_path: Path) -> None:
     """Settings of the options are in the script; the user's own libraries come behind vtrace's."""
     vtrace(tmp_path, "run", "--bundle", "made", "--memory", "--no-io", "--max-size", "4M", program)
@@ -185,6 +198,7 @@ def test_what_is_no_bundle_stays(tmp_path: Path, program: Path) -> None:
         (("--view",), 2, "--bundle starts no program, so --view has no effect"),
         (("--unify",), 2, "--bundle starts no program, so --unify has no effect"),
         (("--python",), 2, "a bundle has no Python"),
+        (("-o", "results/"), 2, "-o results/ is a directory"),
         (("./no",), 127, "./no: no such program"),
         (("--max-size", "x"), 2, "--max-size x is not a size"),
     ],

@@ -39,6 +39,7 @@ def write(chosen: Choices, environ: Mapping[str, str], directory: Path) -> None:
     start.report(made, chosen, environ)
     settings = {name: value for name, value in changes.items() if name not in _LEFT_OUT}
     if chosen.prefix:
+        preload.check_prefix(chosen.prefix)
         settings["VT_FILE_PREFIX"] = chosen.prefix
     try:
         _write(ours, _script(ours, settings, changes.get("ASAN_OPTIONS", "")), directory)

@@ -173,8 +173,7 @@ def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[s
     prefix = chosen.prefix or (given if chosen.unify and "/" in given else "")
     if prefix:
         directory, made.changes["VT_FILE_PREFIX"] = os.path.split(prefix)
-        if made.changes["VT_FILE_PREFIX"] in ("", ".", ".."):
-            raise UsageError(f"-o {prefix} is a directory", "append a prefix: -o results/heat")
+        check_prefix(prefix)
         if directory:
             made.changes["VT_PFORM_GDIR"] = os.path.abspath(directory)
     elif (name or chosen.unify) and not environ.get("VT_FILE_PREFIX"):
@@ -186,6 +185,12 @@ def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[s
     made.changes["VT_UNIFY"] = "yes" if chosen.unify else "no"  # the closing line of the program names vtunify, or not
     if chosen.unify:  # the program and vtunify must use the same directory
         made.changes.setdefault("VT_PFORM_GDIR", os.path.abspath(environ.get("VT_PFORM_GDIR") or "."))
+
+
+def check_prefix(prefix: str) -> None:
+    """Raises UsageError for a value of -o that names no files."""
+    if os.path.basename(prefix) in ("", ".", ".."):
+        raise UsageError(f"-o {prefix} is a directory", "append a prefix: -o results/heat")
 
 
 def _names_at_run_time(environ: Mapping[str, str]) -> str:
@@ -253,7 +258,12 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     if not loaded.libraries:
         return  # a library of the program is missing: the loader reports the error at the start
     defaults = {"openmp": uses.openmp(loaded)}
-    kinds = [kind for kind in LIBRARIES if wants(kind, chosen, start.environ, defaults.get(kind, False))]
+    kinds = [
+        kind
+        for kind, name in LIBRARIES.items()
+        # A bundle also has the libraries that vtrace-cc has linked: the program does not start without them.
+        if wants(kind, chosen, start.environ, defaults.get(kind, False)) or (chosen.bundle and name in loaded.libraries)
+    ]
     ours = [os.path.join(LIB, name) for name in (RUNTIME, *(LIBRARIES[kind] for kind in kinds))]
     _set_for_sanitizers(made, ours, loaded, environ)
     shim = None
