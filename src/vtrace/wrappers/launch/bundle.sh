@@ -15,8 +15,8 @@ warn() { # text
         printf 'vtrace: warning: %s\n' "$1" >&2
 }
 
-# Sets preload. LD_PRELOAD allows no blanks and colons in paths. LD_LIBRARY_PATH allows blanks: the loader searches it for
-# names without a directory.
+# Sets preload. LD_PRELOAD allows no blanks and colons in paths. LD_LIBRARY_PATH allows blanks, and the loader searches
+# LD_LIBRARY_PATH for names without a directory.
 list() { # names of libraries
     preload=
     for name in $1; do preload=$preload${preload:+:}$before$name; done
@@ -75,11 +75,13 @@ loader=$(head -c 4096 "$file" 2>/dev/null | tr -c '[:print:]' '\n' | grep -E '^/
 list "$libraries"
 case $loader in
 '')
-    [ ! -r "$file" ] || warn "$1 is not recorded: statically linked, preloading has no effect; link the program dynamically"
+    reason='statically linked, preloading has no effect; link the program dynamically'
+    [ ! -r "$file" ] || warn "$1 is not recorded: $reason"
     exec "$@"
     ;;
 */ld-musl-*)
-    warn "$1 is not recorded: linked with musl, whose loader cannot load vtrace's libraries; link the program with glibc"
+    reason="linked with musl, whose loader cannot load vtrace's libraries; link the program with glibc"
+    warn "$1 is not recorded: $reason"
     exec "$@"
     ;;
 esac
@@ -88,13 +90,14 @@ case $reason:$libraries in
 ?*:*' libvtrace-mpi.so'*)
     list "$(printf %s "$libraries" | sed 's/ libvtrace-mpi.so//')"
     other=$(problem)
-    [ -n "$other" ] || warn "MPI calls of $1 are not recorded: $reason; LD_LIBRARY_PATH may name the library's directory"
+    [ -n "$other" ] ||
+        warn "MPI calls of $1 are not recorded: $reason; LD_LIBRARY_PATH may name the library's directory"
     reason=$other
     ;;
 esac
 if [ -n "$reason" ]; then
     case $reason in
-    *GLIBC_*libvtrace*) reason="$reason; write the bundle with a vtrace that was built for this glibc or an older one" ;;
+    *GLIBC_*libvtrace*) reason="$reason; write the bundle with a vtrace built for this glibc or an older one" ;;
     esac
     warn "$1 is not recorded: $reason"
     exec "$@"
