@@ -54,6 +54,7 @@ __attribute__((constructor)) static void open_zstd(void)
 {
     int saved = errno;
     void *lib = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!lib) lib = dlopen("libvtrace-zstd.so", RTLD_NOW | RTLD_LOCAL); /* a copy, which vtrace run --bundle makes */
     struct zstd_parameters (*parameters)(int, unsigned long long, size_t);
     size_t (*estimate)(struct zstd_parameters);
     *(void **)&parameters = find(lib, "ZSTD_getCParams");

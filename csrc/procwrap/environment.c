@@ -4,6 +4,8 @@
    keeps an environment of its own (shells) or passes an empty one (env -i). Nothing is allocated by malloc: the
    functions may run in the child of a vfork or in a signal handler. */
 #define _GNU_SOURCE
+#include <elf.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../core/lineage.h"
@@ -91,10 +93,29 @@ static size_t put(char **all, size_t n, const char *name, char *entry)
     return i == n ? n + 1 : n;
 }
 
-static size_t put_preload(char **all, size_t n, char *text, size_t bytes)
+/* Returns 1 for a program whose loader is musl's: that loader ends the program if it cannot load a library of
+   LD_PRELOAD, and it cannot load libraries for glibc. A name without a directory returns 0. */
+static int is_for_musl(const char *path)
+{
+    Elf64_Ehdr head;
+    Elf64_Phdr segment = {0};
+    char loader[64] = "";
+    if (!path || !strchr(path, '/')) return 0;
+    const long fd = VT_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+    if (fd < 0) return 0;
+    const int elf = VT_SYS4(pread64, fd, &head, sizeof head, 0) == sizeof head &&
+                    !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64;
+    for (unsigned i = 0; elf && i < head.e_phnum && i < 64 && segment.p_type != PT_INTERP; i++)
+        if (VT_SYS4(pread64, fd, &segment, sizeof segment, head.e_phoff + i * sizeof segment) != sizeof segment) break;
+    if (segment.p_type == PT_INTERP) VT_SYS4(pread64, fd, loader, sizeof loader - 1, segment.p_offset);
+    VT_SYS1(close, fd);
+    return strstr(loader, "/ld-musl-") != NULL;
+}
+
+static size_t put_preload(char **all, size_t n, char *text, size_t bytes, const char *path)
 {
     const char *given = value_of(all, PRELOAD);
-    int trace = vt_exec_is_traced();
+    int trace = vt_exec_is_traced() && !is_for_musl(path);
     struct vt_text t = vt_text_into(text, bytes);
     vt_text_add(&t, PRELOAD);
     if (trace) vt_text_add(&t, preloaded);
@@ -109,7 +130,7 @@ static size_t put_preload(char **all, size_t n, char *text, size_t bytes)
     return put(all, n, PRELOAD, text);
 }
 
-char **vt_environment(char *const *given, struct vt_environment *room)
+char **vt_environment(char *const *given, struct vt_environment *room, const char *path)
 {
     const char *run_variable = vt_family_variable();
     size_t n = 0;
@@ -120,7 +141,7 @@ char **vt_environment(char *const *given, struct vt_environment *room)
     if (!all) return (char **)(uintptr_t)given;
     if (n) memcpy(all, given, n * sizeof *all);
     all[n] = NULL;
-    if (preloaded) n = put_preload(all, n, room->preload, sizeof room->preload);
+    if (preloaded) n = put_preload(all, n, room->preload, sizeof room->preload, path);
     if (run_variable) n = put(all, n, VT_FAMILY_NAME, (char *)(uintptr_t)run_variable);
     all[n] = NULL;
     return all;

@@ -32,7 +32,7 @@ static int become(struct vt_call *call, struct target to, strings arguments, str
     vt_before_exec(); /* first: a sample taken later would begin records that nobody completes */
     uint32_t region = vt_begin_process(call, to.path, 0);
     int suspended = region && vt_suspend(), r;
-    char **given = vt_environment(environment, &room);
+    char **given = vt_environment(environment, &room, to.fd < 0 ? to.path : NULL);
     void *next = vt_call_next(to.function);
     if (to.function == &call_fexecve) *(void **)&of_fd = next, r = of_fd(to.fd, arguments, given);
     else if (to.function == &call_execveat) {

@@ -20,9 +20,9 @@ struct vt_environment {
     char preload[1024];
 };
 
-/* Returns the environment that a program gets in place of given, so that it joins the run. A child of vfork may call
-   this function. If there is no room, returns given. */
-char **vt_environment(char *const *given, struct vt_environment *room);
+/* Returns the environment that a program gets in place of given, so that it joins the run. path: of the program, or
+   NULL. A child of vfork may call this function. If there is no room, returns given. */
+char **vt_environment(char *const *given, struct vt_environment *room, const char *path);
 
 /* Begins a call. path: path of the program, or NULL. starts: the call starts a process. Returns the region, or 0 if the
    call is not recorded. */

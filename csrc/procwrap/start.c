@@ -66,7 +66,7 @@ typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions
         spawn_function *real;                                                                                          \
         pid_t child = 0;                                                                                               \
         uint32_t region = vt_begin_process(&call, path, 1);                                                            \
-        char **given = vt_environment(environment, &room);                                                             \
+        char **given = vt_environment(environment, &room, path);                                                       \
         *(void **)&real = vt_call_next(&call);                                                                         \
         int r = real(&child, path, actions, attributes, arguments, given);                                             \
         if (!r && pid) *pid = child;                                                                                   \

@@ -201,6 +201,11 @@ TYPED = {
     ("run.md", "vtrace run mpiexec -n 4 ./heat               # heat.trace/traces.otf2"): Typed(
         "cp $DOCS/plain heat", ("Collective operations: 440 calls",)
     ),
+    ("run.md", "vtrace run --bundle traced --io ./heat       # or without a program: --mpicc names the MPI, --openmp"
+     " records OpenMP"): Typed(
+        "cp $DOCS/plain heat", ("heat.trace: 4 ranks",),
+        after="mpiexec -n 4 traced/vtrace-run ./heat && vtunify heat",
+    ),
     ("run.md", "vtrace run --io --memory sqlite3 my.db 'select count(*) from t'"): Typed(
         "cp $DOCS/solve.py $DOCS/my.db .", ("sqlite3.trace: 1 process", "solve.trace: 4 ranks")
     ),
@@ -340,6 +345,8 @@ NOT_TYPED = {
     ("run.md", "vtrace run [OPTIONS] PROGRAM [ARGUMENTS]"): "a synopsis",
     ("run.md", "#!/bin/bash"): "tests/cluster/test_slurm.py",
     ("run.md", "export VT_PFORM_GDIR=/scratch VT_PFORM_LDIR=/scratch"): "tests/cluster/test_disks.py",
+    ("run.md", "docker run -v $PWD:$PWD -w $PWD IMAGE mpiexec -n 4 traced/vtrace-run ./heat"):
+        "needs containers; tests/integration/test_run_bundle.py",
     ("scaling.md", "python bench/synthetic.py /dev/shm/wide --ranks 12500 --events 1500e3 --calls 20"
      " --ranks-per-host 50 --offset 2 --drift 100 --error 500 --wave 20000 --period 0.05"): "takes an hour",
     ("survival.md", "vtunify: warning: the buffer of rank 1 lies on node1: /scratch/heat.xnode1-101-18ea2134.buffer"):

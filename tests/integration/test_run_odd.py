@@ -72,6 +72,20 @@ def test_static(source: Path, flag: str) -> None:
     warned(run(source, compiled(source, flag)), "statically linked", "link the program dynamically")
 
 
+@pytest.mark.parametrize(("flags", "reason"), [((), "linked with musl"), (("-static",), "statically linked")])
+def test_musl(source: Path, flags: tuple[str, ...], reason: str) -> None:
+    warned(run(source, compiled(source, *flags, compiler="musl-gcc")), reason)
+
+
+def test_musl_child(source: Path) -> None:
+    """A shell that is recorded starts a program linked with musl, and gets its exit code."""
+    compiled(source, compiler="musl-gcc")
+    for words in (["sh", "-c", "./p; exit $?"], ["env", "-i", "./p"], ["sh", "-c", "exec ./p"]):
+        done = vtrace(source, "run", *words, check=False)
+        assert (done.returncode, done.stdout) == (7, "works\n"), str(done)
+        assert "Error" not in done.stderr
+
+
 def test_go(source: Path) -> None:
     """Go programs: static ones, as most are, and one with the C library."""
     (source / "p.c").write_text(PROGRAM + GO)

@@ -41,7 +41,8 @@ Examples:
   vtrace run --io --memory sqlite3 my.db    I/O and memory of a serial program
   vtrace run --functions 'Solver::*' ./heat functions of a program compiled with -pg -mfentry, ...
   vtrace run mpiexec -n 4 python3 solve.py  a Python program that uses mpi4py
-  vtrace run -v --mpicc mpicc.openmpi ...   an MPI that vtrace run does not find"""
+  vtrace run -v --mpicc mpicc.openmpi ...   an MPI that vtrace run does not find
+  vtrace run --bundle traced ./heat         for a container: mpiexec -n 4 traced/vtrace-run ./heat"""
 
 
 def _options() -> list[click.Parameter]:
@@ -58,7 +59,7 @@ def _options() -> list[click.Parameter]:
         for key, (option, metavar, help) in choices.VALUES.items()
     ]
     flags = [click.Option([option, key], is_flag=True, help=help) for key, (option, help) in choices.FLAGS.items()]
-    words = click.Argument(["words"], metavar="PROGRAM [ARGUMENTS]...", nargs=-1, required=True, type=click.Path())
+    words = click.Argument(["words"], metavar="PROGRAM [ARGUMENTS]...", nargs=-1, type=click.Path())
     return [*switches, *values, *flags, words]
 
 
@@ -98,6 +99,11 @@ def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, **other
         setattr(chosen, name, others[name])
     chosen.switches = {name: others[name] for name in choices.SWITCHES}
     environ = start.environment()
+    if chosen.bundle:
+        _write_bundle(chosen, environ, Path(chosen.bundle))
+        return
+    if not words:
+        raise click.MissingParameter(param_type="argument", param_hint="'PROGRAM [ARGUMENTS]...'")
     start.decide(chosen, environ)
     if (others["unify"] or view) and not chosen.unify and launchers.rank(environ) == 0:
         start.say("warning: nothing is unified: vtrace run must stand before the launcher: vtrace run mpiexec ...")
@@ -115,6 +121,13 @@ command = _Command(
     epilog=_EXAMPLES,
     context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False},
 )
+
+
+def _write_bundle(chosen: Choices, environ: Mapping[str, str], directory: Path) -> None:
+    from vtrace.wrappers.launch import bundle
+
+    bundle.write(chosen, environ, directory)
+    start.say(f"next, where the program runs: {shlex.quote(str(directory / bundle.SCRIPT))} PROGRAM")
 
 
 def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:

@@ -18,7 +18,7 @@ from support.tools import Done, command, environment
 MPIS = ("mpich-wheel", "openmpi")
 """Debian's MPICH is not among them, because it has only UCX (see _OFI)."""
 _OFI = {"MPIR_CVAR_CH4_NETMOD": "ofi"}
-"""Over TCP, UCX loses messages of many runs and hangs in MPI_Finalize, without vtrace too."""
+"""Over TCP, many runs with UCX hang on these nodes, also without vtrace; the cause is not known."""
 NODES = ("node1", "node2", "node3", "node4")
 ROUNDS = 10
 SUM = f"sum {ROUNDS * (0 + 1 + 2 + 3)}\n"

@@ -50,6 +50,12 @@ VALUES = {
         "LEVEL",
         "Record sections of this priority level or a lower one [default: 0]; sets VT_SECTION_LEVEL.",
     ),
+    "bundle": (
+        "--bundle",
+        "DIR",
+        "Start nothing: write a directory with DIR/vtrace-run, which records a program where vtrace is not installed, "
+        "such as in a container.",
+    ),
 }
 """Key -> option, metavar, help."""
 
@@ -79,6 +85,7 @@ class Choices:
         self.sample_clock: str | None = None
         self.counters: str | None = None
         self.section_level: str | None = None
+        self.bundle: str | None = None
         self.unify = False
         """Whether vtrace run unifies at the end; start.decide sets this."""
         self.view = False

@@ -83,6 +83,25 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
     return made
 
 
+def plan_for_any(chosen: Choices, environ: Mapping[str, str]) -> Plan:
+    """A plan for programs that are not known yet, by the options alone. Raises VtraceError."""
+    made = Plan([])
+    _set_settings(made, chosen)
+    if chosen.counters:
+        _set_counters(made, chosen.counters, environ)
+    made.changes["VT_UNIFY"] = "no"
+    kinds = [kind for kind in LIBRARIES if wants(kind, chosen, environ, False)]
+    ours = [os.path.join(LIB, name) for name in (RUNTIME, *(LIBRARIES[kind] for kind in kinds))]
+    if chosen.switches["mpi"] or chosen.mpicc:
+        library = uses.launchers_library(chosen.mpicc)
+        if library is None:
+            raise VtraceError("--mpi: no MPI found", "name the MPI's compiler with --mpicc, or the program")
+        made.details.append(f"MPI: {library}")
+        ours.insert(1, uses.shim_of(library))
+    made.changes["LD_PRELOAD"] = ":".join(ours)
+    return made
+
+
 def wants(kind: str, chosen: Choices, environ: Mapping[str, str], default: bool) -> bool:
     """True if a kind of events is to be recorded: by the option, else by the environment, else by default."""
     option = chosen.switches[kind]
@@ -154,8 +173,7 @@ def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[s
     prefix = chosen.prefix or (given if chosen.unify and "/" in given else "")
     if prefix:
         directory, made.changes["VT_FILE_PREFIX"] = os.path.split(prefix)
-        if made.changes["VT_FILE_PREFIX"] in ("", ".", ".."):
-            raise UsageError(f"-o {prefix} is a directory", "append a prefix: -o results/heat")
+        check_prefix(prefix)
         if directory:
             made.changes["VT_PFORM_GDIR"] = os.path.abspath(directory)
     elif (name or chosen.unify) and not environ.get("VT_FILE_PREFIX"):
@@ -167,6 +185,12 @@ def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[s
     made.changes["VT_UNIFY"] = "yes" if chosen.unify else "no"  # the closing line of the program names vtunify, or not
     if chosen.unify:  # the program and vtunify must use the same directory
         made.changes.setdefault("VT_PFORM_GDIR", os.path.abspath(environ.get("VT_PFORM_GDIR") or "."))
+
+
+def check_prefix(prefix: str) -> None:
+    """Raises UsageError for a value of -o that names no files."""
+    if os.path.basename(prefix) in ("", ".", ".."):
+        raise UsageError(f"-o {prefix} is a directory", "append a prefix: -o results/heat")
 
 
 def _names_at_run_time(environ: Mapping[str, str]) -> str:
@@ -206,6 +230,8 @@ def _why_not(program: Program, elf: Elf | None, environ: Mapping[str, str]) -> s
     if elf.loader is None:
         go = " (Go programs make system calls directly, without a library)" if elf.go else ""
         return f"statically linked, preloading has no effect{go}; link the program dynamically"
+    if os.path.basename(elf.loader).startswith("ld-musl-"):
+        return "linked with musl, whose loader cannot load vtrace's libraries; link the program with glibc"
     if _is_privileged(program.executable):
         return "the loader ignores LD_PRELOAD for setuid, setgid and capabilities; run a copy of the program without"
     return None
@@ -232,7 +258,12 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     if not loaded.libraries:
         return  # a library of the program is missing: the loader reports the error at the start
     defaults = {"openmp": uses.openmp(loaded)}
-    kinds = [kind for kind in LIBRARIES if wants(kind, chosen, start.environ, defaults.get(kind, False))]
+    kinds = [
+        kind
+        for kind, name in LIBRARIES.items()
+        # A bundle also has the libraries that vtrace-cc has linked: the program does not start without them.
+        if wants(kind, chosen, start.environ, defaults.get(kind, False)) or (chosen.bundle and name in loaded.libraries)
+    ]
     ours = [os.path.join(LIB, name) for name in (RUNTIME, *(LIBRARIES[kind] for kind in kinds))]
     _set_for_sanitizers(made, ours, loaded, environ)
     shim = None

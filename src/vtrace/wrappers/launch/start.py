@@ -48,9 +48,7 @@ def decide(chosen: Choices, environ: Mapping[str, str]) -> None:
 
 def prepare(chosen: Choices, environ: Mapping[str, str]) -> Plan:
     """The command to start and its environment. Rank 0 prints warnings. Raises VtraceError."""
-    made = _plan_launcher(chosen, environ) if launchers.kind_of(chosen.words) else None
-    if made is None:
-        made = preload.plan(chosen.words, chosen, Start(environ, launched=launchers.rank(environ) is not None))
+    made = plan(chosen, environ)
     directory = made.changes.get("VT_PFORM_GDIR")
     if directory:
         try:
@@ -60,11 +58,18 @@ def prepare(chosen: Choices, environ: Mapping[str, str]) -> Plan:
                 f"cannot create {directory}: {error.strerror}", "choose another directory with -o or VT_PFORM_GDIR"
             ) from None
     if not launchers.rank(environ):
-        _report(made, chosen, environ)
+        report(made, chosen, environ)
     return made
 
 
-def _report(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
+def plan(chosen: Choices, environ: Mapping[str, str]) -> Plan:
+    """The command to start and its environment, for a program or a launcher. Raises VtraceError."""
+    made = _plan_launcher(chosen, environ) if launchers.kind_of(chosen.words) else None
+    return made or preload.plan(chosen.words, chosen, Start(environ, launched=launchers.rank(environ) is not None))
+
+
+def report(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
+    """Prints the warnings of a plan, and with -v its details."""
     level = environ.get("VT_VERBOSE", "")
     for text in made.warnings if level != "0" else []:
         say(f"warning: {text}")
@@ -77,7 +82,8 @@ def _report(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
             say(text)
         for name in sorted(name for name in after if name.startswith("VT_") or name in changes):
             say(f"{name}={after[name]}{'' if name in changes else ' (environment)'}")
-        say(f"starts {shlex.join(made.words)}")
+        if made.words and not chosen.bundle:
+            say(f"starts {shlex.join(made.words)}")
 
 
 def say(text: str) -> None:

@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+@MARK@
+# Starts a program with vtrace's libraries, which record the program: vtrace-run PROGRAM [ARGUMENTS]
+# Into a program that cannot load the libraries none is preloaded: the program runs, and one line gives the reason.
+libraries='@LIBRARIES@'
+if [ $# -eq 0 ]; then
+    echo 'vtrace: error: no program (vtrace-run PROGRAM [ARGUMENTS])' >&2
+    exit 2
+fi
+@SETTINGS@
+
+warn() { # text
+    [ "${VT_VERBOSE-}" = 0 ] || [ "${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-${SLURM_PROCID:-0}}}" != 0 ] ||
+        printf 'vtrace: warning: %s\n' "$1" >&2
+}
+
+# Sets preload. LD_PRELOAD allows no blanks and colons in paths. LD_LIBRARY_PATH allows blanks, and the loader searches
+# LD_LIBRARY_PATH for names without a directory.
+list() { # names of libraries
+    preload=
+    for name in $1; do preload=$preload${preload:+:}$before$name; done
+}
+
+# The first reason for which the loader would not load all libraries of $preload; empty if it loads them.
+problem() {
+    LD_PRELOAD=$preload "$loader" --list "$file" 2>&1 |
+        grep -E 'not found|cannot be preloaded|error while loading' | head -n 1 |
+        sed 's/^.*error while loading shared libraries: //; s/^[[:space:]]*//'
+}
+
+# The path of a program. `command -v` would answer with the shell's own commands.
+locate() { # program
+    case $1 in */*) printf '%s\n' "$1" && return ;; esac
+    IFS=:
+    set -f
+    for directory in $PATH; do
+        [ ! -f "${directory:-.}/$1" ] || [ ! -x "${directory:-.}/$1" ] || break
+    done
+    printf '%s\n' "${directory:-.}/$1"
+}
+
+# The interpreter of a script, else the program itself.
+executable() { # path
+    line=$(head -c 256 "$1" 2>/dev/null | tr -d '\0' | head -n 1)
+    case $line in
+    '#!'*)
+        set -f
+        set -- ${line#'#!'}
+        case $1 in
+        */env) [ "$2" != -S ] || shift && locate "$2" ;;
+        *) printf '%s\n' "$1" ;;
+        esac
+        ;;
+    *) printf '%s\n' "$1" ;;
+    esac
+}
+
+here=$(dirname -- "$(readlink -f -- "$0")")
+before=$here/lib/
+case $before in
+*[:\;]*)
+    warn "$1 is not recorded: $before: the loader allows no colons and semicolons in paths; move the bundle"
+    exec "$@"
+    ;;
+*[[:space:]]*)
+    export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    before=
+    ;;
+esac
+
+file=$(executable "$(locate "$1")")
+# The path of the loader is in the first bytes of an executable.
+loader=$(head -c 4096 "$file" 2>/dev/null | tr -c '[:print:]' '\n' | grep -E '^/.*/ld[^/]*\.so[^/]*$' | head -n 1)
+list "$libraries"
+case $loader in
+'')
+    reason='statically linked, preloading has no effect; link the program dynamically'
+    [ ! -r "$file" ] || warn "$1 is not recorded: $reason"
+    exec "$@"
+    ;;
+*/ld-musl-*)
+    reason="linked with musl, whose loader cannot load vtrace's libraries; link the program with glibc"
+    warn "$1 is not recorded: $reason"
+    exec "$@"
+    ;;
+esac
+reason=$(problem)
+case $reason:$libraries in
+?*:*' libvtrace-mpi.so'*)
+    list "$(printf %s "$libraries" | sed 's/ libvtrace-mpi.so//')"
+    other=$(problem)
+    [ -n "$other" ] ||
+        warn "MPI calls of $1 are not recorded: $reason; LD_LIBRARY_PATH may name the library's directory"
+    reason=$other
+    ;;
+esac
+if [ -n "$reason" ]; then
+    case $reason in
+    *GLIBC_*libvtrace*) reason="$reason; write the bundle with a vtrace built for this glibc or an older one" ;;
+    esac
+    warn "$1 is not recorded: $reason"
+    exec "$@"
+fi
+theirs=$(printf %s "${LD_PRELOAD-}" | tr ' ' ':')
+export LD_PRELOAD="$preload${theirs:+:$theirs}"
+exec "$@"
