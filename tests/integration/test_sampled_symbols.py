@@ -73,7 +73,7 @@ def test_separate_debug_files(build: Builder, tmp_path: Path, place: str) -> Non
     shutil.copy(whole, program)
     call(["objcopy", "--only-keep-debug", program, debug], tmp_path)
     call(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", program], tmp_path)
-    call([*command("vtrace"), "run", "--sample=200", "./sampled_loops", "300"], tmp_path)
+    call([*command("vtrace"), "run", "--sample=200", "./sampled_loops", "1200"], tmp_path)
     unify(tmp_path, "-k", "sampled_loops")
     loops = {row["function"] for row in profile(tmp_path, "sampled_loops", "loop") if row["level"]}
     assert loops == {"loops", "called"}
