@@ -44,6 +44,9 @@ test: setup ## Run the tests; TESTS="tests/unit -k name": some tests; WORKERS=N:
 test-full: setup ## Run all tests, with the full matrices of compilers, MPIs and sanitizers
 	$(BIN)/python -m pytest -m "" $(TESTS)
 
+test-arm: setup ## Run the tests for aarch64: cross compilers of Debian, qemu-user
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(wildcard tests/integration/test_aarch64*.py)
+
 test-mpi4py: setup ## Run all tests of mpi4py with and without vtrace, and print both times
 	$(BIN)/python -m pytest -m "" -s tests/integration/test_mpi_mpi4py.py
 
@@ -95,4 +98,5 @@ lint: setup ## Check style, types, layout and, by gcc's analyzer, C
 clean: ## Remove all files that make created
 	rm -rf $(VENV) demo build dist
 
-.PHONY: help setup demo wheels wheelhouse test test-full test-mpi4py test-mpich sanitize torture fuzz bench pictures docs release-check lint clean
+.PHONY: help setup demo wheels wheelhouse test test-full test-arm test-mpi4py test-mpich sanitize torture fuzz bench pictures docs release-check lint \
+  clean

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support.build import mpis
+from support.build import aarch64, mpis
 from support.build.builder import Builder
 
 FIRST = ("test_mpi_mpi4py.py", "test_conformance.py")
@@ -22,14 +22,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def build(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Builder:
-    """Compiles programs of tests/programs, each once for all workers and the whole session."""
+def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that all workers of the session share."""
     session = tmp_path_factory.getbasetemp()
     # Not the environment: a test that starts pytest would pass its worker's name on to a session without workers.
-    if hasattr(request.config, "workerinput"):
-        session = session.parent
-    (session / "programs").mkdir(exist_ok=True)
-    return Builder(session / "programs")
+    return session.parent if hasattr(request.config, "workerinput") else session
+
+
+@pytest.fixture(scope="session")
+def build(shared: Path) -> Builder:
+    """Compiles programs of tests/programs, each once for all workers and the whole session."""
+    (shared / "programs").mkdir(exist_ok=True)
+    return Builder(shared / "programs")
+
+
+@pytest.fixture(scope="session")
+def libraries(shared: Path) -> Path:
+    """A directory with vtrace's libraries for aarch64."""
+    return aarch64.cross_build(shared / "aarch64")
 
 
 @pytest.fixture(scope="session", params=mpis.NAMES)

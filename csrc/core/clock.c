@@ -34,7 +34,6 @@ static int kernel_trusts_counter(void)
            !strncmp(source, "arch_sys_counter", 16);
 }
 
-#define READINGS 128
 #define STEP_LEAST (8u << 16)
 #define STEP_MOST (80u << 16)
 
@@ -46,34 +45,36 @@ static uint64_t steps_in(uint64_t distance, uint64_t step) { return ((distance <
 static uint64_t refine(const uint64_t *at, uint64_t step)
 {
     uint64_t last = 0, fit = 0;
-    for (int i = 1; i < READINGS && step; i++) {
+    for (int i = 1; i < VT_CLOCK_READINGS && step; i++) {
         uint64_t n = steps_in(at[i] - at[0], step);
         if (n <= last || n > 2 * last + 4) continue;
         step = ((at[i] - at[0]) << 16) / n;
         last = n;
     }
-    for (int i = 1; i < READINGS && step; i++) {
+    for (int i = 1; i < VT_CLOCK_READINGS && step; i++) {
         uint64_t distance = at[i] - at[0], nearest = steps_in(distance, step) * step >> 16;
         fit += distance - nearest + 2 <= 4;
     }
-    return fit >= READINGS - READINGS / 16 ? step : 0;
+    return fit >= VT_CLOCK_READINGS - VT_CLOCK_READINGS / 16 ? step : 0;
 }
 
-/* Finds the step by which the counter advances. Many counters advance by more than one tick at a time: AMD's time stamp
-   counter advances by the ticks of a 100 MHz cycle. Times take fewer bytes as multiples of the step. Two readings may
-   be several steps apart, plus or minus one tick. */
-static uint32_t find_step(void)
+uint32_t vt_clock_step_of(const uint64_t *at)
 {
-    static uint64_t at[READINGS]; /* static: a forked child may run this in a signal handler with a small stack */
     uint64_t least = UINT64_MAX;
-    for (int i = 0; i < READINGS; i++) at[i] = vt_now();
-    for (int i = 1; i < READINGS; i++)
+    for (int i = 1; i < VT_CLOCK_READINGS; i++)
         if (at[i] - at[i - 1] >= STEP_LEAST >> 16 && at[i] - at[i - 1] < least) least = at[i] - at[i - 1];
     for (uint64_t part = 1; part <= 8 && least < 1u << 20; part++) {
         uint64_t step = refine(at, (least << 16) / part);
         if (step >= STEP_LEAST && step <= STEP_MOST) return (uint32_t)step;
     }
     return 0;
+}
+
+static uint32_t find_step(void)
+{
+    static uint64_t at[VT_CLOCK_READINGS]; /* static: a forked child may run this in a handler with a small stack */
+    for (int i = 0; i < VT_CLOCK_READINGS; i++) at[i] = vt_now();
+    return vt_clock_step_of(at);
 }
 
 static enum vt_clock_kind choose(void)

@@ -11,6 +11,12 @@
 
 extern int vt_clock_is_counter; /* 1: the clock is a counter of the processor; 0: CLOCK_MONOTONIC_RAW */
 extern uint32_t vt_clock_step; /* as in struct vt_columns */
+#define VT_CLOCK_READINGS 128
+/* The step by which a counter advances, from VT_CLOCK_READINGS readings; 0: it advances by single ticks, or irregularly.
+   Many counters advance by more than one tick at a time: AMD's time stamp counter advances by the ticks of a 100 MHz
+   cycle. Times take fewer bytes as multiples of the step. Two readings may be several steps apart, plus or minus one
+   tick. */
+uint32_t vt_clock_step_of(const uint64_t *at);
 /* Chooses the clock and measures vt_clock_step. */
 enum vt_clock_kind vt_clock_choose(void);
 /* The time of a POSIX clock in ns. */

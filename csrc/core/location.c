@@ -225,6 +225,16 @@ void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uin
     vt_publish(l, at);
 }
 
+void vt_limits_clear(void)
+{
+    uint32_t n = atomic_load(&vt_process.locations);
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
+        struct vt_location *l = atomic_load(&vt_locations[i]);
+        if (l) VT_SET(l->limit, NULL);
+    }
+}
+
 /* A thread that switches recording off, stops some classes or requests a flush clears the limit. This thread may have
    set the limit again at the same moment. */
 void vt_stay_off(struct vt_location *l)

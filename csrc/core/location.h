@@ -176,6 +176,10 @@ void vt_location_mend(struct vt_location *l);
 uint64_t *vt_stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now);
 /* Writes one or more records of n words, whether recording is on or off. now: ticks. */
 void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);
+/* Clears the limits of all locations: their next events take the slow path, which loads vt_process.off and .full and the
+   requests of the flight recorder. Call it after the store of these: the fence in this function and that in vt_stay_off
+   keep a processor with weaker order (aarch64) from showing the limit before the store. */
+void vt_limits_clear(void);
 /* Called after vt_put_record: keeps the slow path in use if another thread has just requested it. */
 void vt_stay_off(struct vt_location *l);
 /* Appends the current chunk to the list of full chunks. The caller holds the lock. */

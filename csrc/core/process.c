@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/utsname.h>
 #include "buffer.h"
 #include "clock.h"
@@ -63,6 +64,7 @@ static void in_child(void)
 __attribute__((constructor)) static void note_start(void)
 {
     if (vt_process.alive) return;
+    vt_process.page_size = (uint32_t)getauxval(AT_PAGESZ);
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     vt_text_start();
     loaded = vt_clock_ns(CLOCK_MONOTONIC_RAW);

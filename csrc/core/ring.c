@@ -32,12 +32,8 @@ int vt_ring_drop(struct vt_location *l)
 
 void vt_ring_ask(void)
 {
-    uint32_t n = atomic_load(&vt_process.locations);
     atomic_fetch_add(&asked, 1);
-    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
-        struct vt_location *l = atomic_load(&vt_locations[i]);
-        if (l) VT_SET(l->limit, NULL); /* its next event takes the slow path */
-    }
+    vt_limits_clear();
 }
 
 VT_GENERAL_REGISTERS int vt_ring_is_asked(const struct vt_location *l)

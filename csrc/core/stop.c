@@ -73,16 +73,11 @@ static uint64_t max_size(struct vt_location *l)
     return most;
 }
 
-/* Stops classes of records in all locations. With limit NULL, the next event of a location takes the slow path, which
-   reads `full`. */
+/* Stops classes of records in all locations. */
 static void stop_all(enum vt_full full)
 {
-    uint32_t n = atomic_load(&vt_process.locations);
     atomic_store(&vt_process.full, full);
-    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
-        struct vt_location *l = atomic_load(&vt_locations[i]);
-        if (l) VT_SET(l->limit, NULL);
-    }
+    vt_limits_clear();
 }
 
 /* Runs after a location has written to its files. A single flush may exceed the limit; the reserve is added in this

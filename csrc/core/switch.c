@@ -194,15 +194,11 @@ int vt_is_on(void) { return atomic_load(&vt_process.state) < VT_ENDED && !atomic
 
 static void change(struct vt_location *own, int on, uint64_t when)
 {
-    uint32_t n = atomic_load(&vt_process.locations);
     if (own) vt_busy_begin(own);
     uint64_t now = vt_now();
     atomic_store(&vt_process.switched, when && when < now ? when : now);
     atomic_store(&vt_process.off, !on);
-    for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
-        struct vt_location *l = atomic_load(&vt_locations[i]);
-        if (l) VT_SET(l->limit, NULL); /* the next event takes the slow path */
-    }
+    vt_limits_clear();
     if (!own) return;
     vt_switch_follow(own, now);
     if (!on) VT_SET(own->limit, NULL);

@@ -73,8 +73,11 @@ void vt_record_exit(void *function, void *site);
 static inline VT_GENERAL_REGISTERS struct vt_filter_map *vt_filter_map_find(uintptr_t function)
 {
     uint32_t n = atomic_load_explicit(&vt_filter_maps_known, memory_order_acquire);
-    for (uint32_t i = 0; i < n; i++)
-        if (function - vt_filter_maps[i].code.start < VT_READ(vt_filter_maps[i].code.bytes)) return &vt_filter_maps[i];
+    for (uint32_t i = 0; i < n; i++) {
+        /* acquire: another module may have taken the entry of an unloaded one */
+        uintptr_t bytes = __atomic_load_n(&vt_filter_maps[i].code.bytes, __ATOMIC_ACQUIRE);
+        if (function - vt_filter_maps[i].code.start < bytes) return &vt_filter_maps[i];
+    }
     return NULL;
 }
 
@@ -82,11 +85,16 @@ static inline VT_GENERAL_REGISTERS struct vt_filter_map *vt_filter_map_find(uint
    functions belong to the executable or to the first library with hooks: their maps are read without a call. */
 static inline __attribute__((always_inline)) int vt_passes(uintptr_t function, int leaves)
 {
-    uintptr_t first = function - vt_filter_maps[0].code.start, second = function - vt_filter_maps[1].code.start;
+    const struct vt_filter_map *m = vt_filter_maps;
     uint8_t how;
-    if (VT_LIKELY(first < VT_READ(vt_filter_maps[0].code.bytes))) how = vt_filter_maps[0].code.map[first >> 4];
-    else if (second < VT_READ(vt_filter_maps[1].code.bytes)) how = vt_filter_maps[1].code.map[second >> 4];
-    else return vt_passes_else(function, leaves);
+    uintptr_t bytes = __atomic_load_n(&m[0].code.bytes, __ATOMIC_ACQUIRE), at = function - m[0].code.start;
+    if (VT_LIKELY(at < bytes)) how = m[0].code.map[at >> 4];
+    else {
+        bytes = __atomic_load_n(&m[1].code.bytes, __ATOMIC_ACQUIRE);
+        at = function - m[1].code.start;
+        if (at >= bytes) return vt_passes_else(function, leaves);
+        how = m[1].code.map[at >> 4];
+    }
     if (how == VT_FILTERED) return 0;
     if (how == VT_SHOWN && VT_LIKELY(!(vt_function_rules & VT_RULES_DEPTH))) return 1;
     return vt_levels_pass(function, leaves, how);

@@ -3,6 +3,7 @@
    Linked with csrc/core and csrc/funwrap; tests/unit/test_core.py reads the files of each scenario. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -10,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "../../csrc/core/clock.h"
 #include "../../csrc/core/location.h"
+#include "../../csrc/funwrap/patch.h"
 
 void __cyg_profile_func_enter(void *function, void *site);
 void __cyg_profile_func_exit(void *function, void *site);
@@ -189,6 +192,33 @@ static void errors(void)
     CHECK(errno == 1234);
 }
 
+/* Pages of another size: prints the offsets of the 4-KiB pages that are writable after a part of the third large page
+   and of the fourth became writable. */
+static void pages(const char *size)
+{
+    uintptr_t page = (uintptr_t)atol(size), bytes = 8 * page;
+    CHECK(vt_process.page_size == (uint32_t)sysconf(_SC_PAGESIZE));
+    char *map = mmap(NULL, bytes + page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *first = (char *)(((uintptr_t)map + page - 1) & ~(page - 1));
+    int fd = open("/dev/zero", O_RDONLY);
+    vt_process.page_size = (uint32_t)page;
+    CHECK(vt_patch_protect((uintptr_t)first + 3 * page - 8, 32, 1));
+    for (uintptr_t at = 0; at < bytes; at += 4096)
+        if (read(fd, first + at, 1) == 1) printf("%lu\n", (unsigned long)at); /* EFAULT: not writable */
+    close(fd);
+}
+
+/* The step of a counter of some MHz that shows multiples of `multiple` ticks, read every 13 to 19 ns. */
+static void steps(const char *mhz, const char *multiple)
+{
+    uint64_t at[VT_CLOCK_READINGS], m = (uint64_t)atol(multiple), ns = 1000000000;
+    for (unsigned i = 0; i < VT_CLOCK_READINGS; i++) {
+        ns += 13 + i * 5 % 7;
+        at[i] = ns * (uint64_t)atol(mhz) / 1000 / m * m;
+    }
+    printf("%u\n", vt_clock_step_of(at));
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -204,6 +234,8 @@ int main(int argc, char **argv)
     else if (!strcmp(what, "world")) world(argv[2]);
     else if (!strcmp(what, "reuse")) reuse();
     else if (!strcmp(what, "errno")) errors();
+    else if (!strcmp(what, "pages")) pages(argv[2]);
+    else if (!strcmp(what, "steps")) steps(argv[2], argv[3]);
     else return 2;
     return 0;
 }

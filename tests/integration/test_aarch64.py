@@ -3,59 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from support.build.run import unify
+from support.build.aarch64 import GCC, emulate, trace_of
 from support.build.wrap import wrap
-from support.oracles.check import check
 from support.oracles.frames import FRAMES, UNWINDS, N, holds
-from support.readers.archive import Trace
-from support.tools import PROGRAMS, ROOT, Done, call, need, unavailable
+from support.tools import PROGRAMS, ROOT, call, need
 
-GCC = "aarch64-linux-gnu-gcc"
 TARGET = "--target=aarch64-linux-gnu"
 EXACT = {"main": 1, "nest": 8, "leaf": 24, "ackermann": 44, "begins": 1, "last": 1, "lib_step": 20, "lib_leaf": 40}
 TWICE = 83
 """Calls of an inline function of exact.c."""
 
 
-@pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with libvtrace.so.1 and the hooks for aarch64."""
-    for tool in (GCC, "aarch64-linux-gnu-nm", "qemu-aarch64"):
-        need(tool)
-    if not Path("/usr/aarch64-linux-gnu/lib/libc.so.6").exists():
-        unavailable("no C library for aarch64: install libc6-dev-arm64-cross")
-    place = tmp_path_factory.mktemp("aarch64")
-    system = ("-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64", "-DCMAKE_BUILD_TYPE=Debug")
-    tools = (f"-DCMAKE_C_COMPILER={need(GCC)}", f"-DCMAKE_NM={need('aarch64-linux-gnu-nm')}")
-    call([need("cmake"), "-S", ROOT, "-B", place, *tools, *system], place)
-    said = call([need("cmake"), "--build", place, "--target", "vtrace", "inside", "-j2"], place, timeout=600)
-    assert "warning" not in said.stderr
-    return place
-
-
 def has_plugin_headers() -> bool:
     directory = call([need(GCC), "-print-file-name=plugin"], PROGRAMS).stdout.strip()
     return Path(directory, "include", "gcc-plugin.h").exists()
-
-
-def emulate(
-    program: Path, *args: str | Path, env: Mapping[str, str] | None = None, cpu: str = "max,sve=off", code: int = 0
-) -> Done:
-    qemu = [need("qemu-aarch64"), "-cpu", cpu, "-L", "/usr/aarch64-linux-gnu"]
-    done = call([*qemu, f"./{program.name}", *args], program.parent, env, check=False)
-    assert done.returncode == code, str(done)
-    return done
-
-
-def trace_of(program: Path, *args: str | Path, env: Mapping[str, str] | None = None, complete: bool = True) -> Trace:
-    emulate(program, *args, env=env)
-    unify(program.parent, program.name)
-    return check(program.with_suffix(".trace"), complete=complete)
 
 
 @pytest.mark.parametrize("way", ["hooks", "plugin", "clang, hooks", "clang"])
@@ -66,7 +31,6 @@ def test_functions(libraries: Path, tmp_path: Path, way: str) -> None:
         compiler, inst = need(GCC), way
     if way == "plugin" and not has_plugin_headers():
         pytest.skip(f"{GCC} has no headers for plug-ins (Debian: gcc-12-plugin-dev-aarch64-linux-gnu)")
-    (libraries / "gcc_plugin.cc").write_bytes((ROOT / "csrc/hooks/gcc_plugin.cc").read_bytes())
     words = ["-vt:cc", compiler, "-vt:seq", "-vt:inst", inst, "-O2", PROGRAMS / "exact.c", PROGRAMS / "exact_lib.c"]
     wrap(tmp_path, *words, "-o", "exact", VT_PREFIX=str(libraries))
     sections = call([need("readelf"), "-SW", "exact"], tmp_path).stdout

@@ -153,3 +153,19 @@ def test_a_thread_that_never_gets_its_location(tmp_path: Path) -> None:
     run(program, tmp_path / "files")
     files = {f"t.{number}.{content}" for number in ("1", "10001") for content in ("def", "events")}
     assert {p.name for p in (tmp_path / "files").iterdir()} == files | {"t.uctl"}
+
+
+@pytest.mark.parametrize("size", [4096, 16384, 65536])
+def test_code_changes_in_whole_pages(core: Path, tmp_path: Path, size: int) -> None:
+    """Kernels for aarch64 have pages of 4, 16 or 64 KiB, and mprotect refuses an address inside a page."""
+    found = [int(line) for line in run(core, tmp_path, "pages", str(size)).stdout.split()]
+    assert found == list(range(2 * size, 4 * size, 4096))
+
+
+@pytest.mark.parametrize(
+    ("mhz", "multiple", "step"),
+    [(25, 1, 0), (62, 1, 0), (1000, 1, 0), (1000, 10, 10), (1000, 40, 40), (2500, 25, 25)],
+)
+def test_step_of_a_counter(core: Path, tmp_path: Path, mhz: int, multiple: int, step: int) -> None:
+    """aarch64: 25 MHz to 1 GHz; a counter of 1 GHz that hardware drives at 25 or 100 MHz advances by 40 or 10 ticks."""
+    assert int(run(core, tmp_path, "steps", str(mhz), str(multiple)).stdout) == step << 16

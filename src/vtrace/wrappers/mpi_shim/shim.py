@@ -153,8 +153,9 @@ def _build(mpi: Mpi, directory: Path) -> None:
         console.note(f"building the MPI shim for {mpi.label}, once per MPI; this takes some seconds")
         count = write_source(mpi, place / "shim.c")
         objects = _compile_all(mpi, sorted(place.glob("*.c")), console)
+        objcopy = _objcopy(mpi)
         for path in objects:
-            _call(["objcopy", f"--rename-section=.text={paths.PROGRAM_SECTION}", str(path)], mpi)
+            _call([objcopy, f"--rename-section=.text={paths.PROGRAM_SECTION}", str(path)], mpi)
         _call(["ar", "rcs", str(place / ARCHIVE), *map(str, objects)], mpi)
         link_library(mpi, objects, place / LIBRARY)
         for path in objects:
@@ -234,12 +235,20 @@ def link_library(mpi: Mpi, objects: list[Path], target: Path) -> None:
     cannot load, and runs the program. link_library makes the references to Fortran's PMPI twins in the objects weak,
     since a C program does not load the Fortran bindings that define these twins.
     """
+    objcopy = _objcopy(mpi)
     for path in objects:
-        _call(["objcopy", "--wildcard", "--weaken-symbol=pmpi*", str(path)], mpi)
+        _call([objcopy, "--wildcard", "--weaken-symbol=pmpi*", str(path)], mpi)
     needed = ["-Wl,--no-as-needed", str(mpi.library), "-Wl,--as-needed", "-ldl", "-Wl,-z,defs"]
     found = ["-Xlinker", "-rpath", "-Xlinker", str(mpi.library.parent), "-Wl,--enable-new-dtags"]
     vtrace = link_flags(library_directory())
     _call([*mpi.compiler, "-shared", "-o", str(target), *map(str, objects), *needed, *vtrace, *found], mpi)
+
+
+def _objcopy(mpi: Mpi) -> str:
+    """The objcopy of the MPI's compiler: that of a cross compiler knows the processor. gcc and clang name theirs."""
+    words = [*mpi.compiler, "-print-prog-name=objcopy"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return shutil.which(done.stdout.strip()) or "objcopy" if done.returncode == 0 else "objcopy"
 
 
 def _call(words: list[str], mpi: Mpi) -> None:
