@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def session_directory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that all workers of the session share."""
     session = tmp_path_factory.getbasetemp()
     # Not the environment: a test that starts pytest would pass its worker's name on to a session without workers.
@@ -30,16 +30,16 @@ def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="session")
-def build(shared: Path) -> Builder:
+def build(session_directory: Path) -> Builder:
     """Compiles programs of tests/programs, each once for all workers and the whole session."""
-    (shared / "programs").mkdir(exist_ok=True)
-    return Builder(shared / "programs")
+    (session_directory / "programs").mkdir(exist_ok=True)
+    return Builder(session_directory / "programs")
 
 
 @pytest.fixture(scope="session")
-def libraries(shared: Path) -> Path:
+def libraries(session_directory: Path) -> Path:
     """A directory with vtrace's libraries for aarch64."""
-    return aarch64.cross_build(shared / "aarch64")
+    return aarch64.cross_build(session_directory / "aarch64")
 
 
 @pytest.fixture(scope="session", params=mpis.NAMES)
