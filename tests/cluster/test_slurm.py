@@ -33,6 +33,12 @@ def slurm(cluster: Cluster, build: Builder) -> Iterator[Slurm]:
     made.end()
 
 
+@pytest.fixture(params=[MPIS[0], pytest.param(MPIS[1], marks=pytest.mark.full)])
+def job(request: pytest.FixtureRequest, cluster: Cluster, build: Builder) -> Job:
+    """Open MPI, whose ranks wait without end if one of them dies, is left to the full tests."""
+    return Job(cluster, request.param, build)
+
+
 @pytest.fixture
 def mpich(cluster: Cluster, build: Builder) -> Job:
     return Job(cluster, MPIS[0], build)

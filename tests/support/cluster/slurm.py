@@ -59,8 +59,14 @@ class Slurm:
         return self.call(cwd, "sbatch", "--parsable", "-o", "out", *options, "job.sh").stdout.strip()
 
     def await_end(self, number: str, seconds: float = 60) -> None:
-        """Waits until a job has ended, for so many seconds at most."""
-        self._await(lambda: not self.call(self._place, "squeue", "-hj", number, check=False).stdout.strip(), seconds)
+        """Waits until a job has ended, for so many seconds at most; then cancels the job, for others wait behind it."""
+        try:
+            self._await(
+                lambda: not self.call(self._place, "squeue", "-hj", number, check=False).stdout.strip(), seconds
+            )
+        except AssertionError:
+            self.call(self._place, "scancel", number, check=False)
+            raise
 
     def end(self) -> None:
         for node in self.cluster.nodes:
