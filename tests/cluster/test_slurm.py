@@ -35,7 +35,8 @@ def slurm(cluster: Cluster, build: Builder) -> Iterator[Slurm]:
 
 @pytest.fixture(params=[MPIS[0], pytest.param(MPIS[1], marks=pytest.mark.full)])
 def job(request: pytest.FixtureRequest, cluster: Cluster, build: Builder) -> Job:
-    """Open MPI, whose ranks wait without end if one of them dies, is left to the full tests."""
+    """Open MPI is left to the full tests: one rank in some hundred crashes in its mca_btl_tcp.so, inside MPI_Init, when
+    the message of a rank comes that has left MPI_Init already. The other ranks then wait without end."""
     return Job(cluster, request.param, build)
 
 
