@@ -49,12 +49,27 @@ static struct vt_codec_context *make(void)
 
 static void *find(void *library, const char *name) { return library ? dlsym(library, name) : NULL; }
 
+/* Opens the copy of libzstd that vtrace run --bundle puts beside this library. Not by a RUNPATH, which each dlopen of the
+   program would follow. */
+static void *open_copy(void)
+{
+    static const char name[] = "libvtrace-zstd.so";
+    char path[4096];
+    Dl_info own;
+    const char *slash = dladdr(&zstd, &own) && own.dli_fname ? strrchr(own.dli_fname, '/') : NULL;
+    const size_t n = slash ? (size_t)(slash - own.dli_fname) + 1 : sizeof path;
+    if (n + sizeof name > sizeof path) return NULL;
+    memcpy(path, own.dli_fname, n);
+    memcpy(path + n, name, sizeof name);
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 /* A constructor loads zstd, since loading a library takes memory and stack that a signal handler may not have. */
 __attribute__((constructor)) static void open_zstd(void)
 {
     int saved = errno;
     void *lib = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!lib) lib = dlopen("libvtrace-zstd.so", RTLD_NOW | RTLD_LOCAL); /* a copy, which vtrace run --bundle makes */
+    if (!lib) lib = open_copy();
     struct zstd_parameters (*parameters)(int, unsigned long long, size_t);
     size_t (*estimate)(struct zstd_parameters);
     *(void **)&parameters = find(lib, "ZSTD_getCParams");
