@@ -43,7 +43,7 @@ struct vt_path_share {
     uint32_t node, location;
 };
 
-/* What the excess time of a call path cost others: waits of its partners, and those that these waits caused. */
+/* The costs of a call path's excess time: waits of its partners, and those that these waits caused. */
 struct vt_delay {
     double direct, indirect; /* ns */
     int64_t excess; /* ns more than the partner since the two met last */

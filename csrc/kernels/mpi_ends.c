@@ -243,7 +243,7 @@ static void cancelled(struct ends_finder *f, uint64_t request)
     if (place) f->out.ends[place - 1].what = VT_CALL_NONE;
 }
 
-/* Who waits in an OTF2_CollectiveOp, and the kind of the wait. */
+/* The ranks that wait in an OTF2_CollectiveOp, and the kind of the wait. */
 static uint32_t flow_of(uint32_t op, int among_neighbours)
 {
 #define FLOW(flow, wait) ((uint32_t)(flow) << 4 | (uint32_t)(wait) << 16)

@@ -22,7 +22,7 @@ enum vt_call_kind {
     VT_CALL_END,
 };
 
-/* Who waits for whom in a collective. */
+/* The ranks that wait in a collective, and the ranks that they wait for. */
 enum vt_call_flow { VT_CALL_NO_FLOW, VT_CALL_ALL, VT_CALL_FROM_ROOT, VT_CALL_TO_ROOT, VT_CALL_PREFIX };
 
 #define VT_CALL_KIND 15u /* in what: enum vt_call_kind */

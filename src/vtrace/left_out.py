@@ -27,7 +27,7 @@ def _unless(name: str, kind: str) -> Callable[[Settings], str]:
 
 
 def selects_all(patterns: str) -> bool:
-    """Whether VT_FUNCTIONS with these patterns selects all functions, also those without a name."""
+    """True if VT_FUNCTIONS with these patterns selects all functions, also those without a name."""
     texts = [text.strip() for text in patterns.split(";") if text.strip()]
     for text in reversed(texts):
         if text.startswith("-"):

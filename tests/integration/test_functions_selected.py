@@ -260,7 +260,7 @@ def reloads(build: Builder, compiler: str) -> tuple[Path, list[Path]]:
 def test_libraries_come_and_go_while_functions_are_switched(
     build: Builder, tmp_path: Path, compiler: str, switches: str
 ) -> None:
-    """Two libraries take turns, mostly at the same addresses. What is always selected is recorded each time."""
+    """Two libraries take turns, mostly at the same addresses. A function that is always selected is always recorded."""
     program, libraries = reloads(build, compiler)
     loaded = int(run(program, tmp_path, switches, *libraries).stdout)
     unify(tmp_path, "reloads")

@@ -183,7 +183,7 @@ def test_everything_by_keyboard(viewer: Callable[[str], Viewer]) -> None:
 
 
 def test_tasks(viewer: Callable[[str], Viewer]) -> None:
-    """What users look for, in at most three actions."""
+    """Users find the usual things in at most three actions."""
     view = viewer("")
     view.search("Allreduce")  # 1: a collective operation
     view.run("document.querySelector('.longest button').click()")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What rows of vtrace view show besides calls, in a real browser: counters."""
+"""The data that rows of vtrace view show besides calls, in a real browser: counters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def status(view: Viewer, x: float, y: float) -> str:
-    """What the page says about the place of the mouse."""
+    """The words of the page about the place of the mouse."""
     view.mouse([("mousemove", x, y)])
     return str(view.run("return document.getElementById('status').innerText"))
 

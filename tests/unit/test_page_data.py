@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the server sends to the page of vtrace view, against the otf2 package's reader, event by event."""
+"""The data that the server sends to the page of vtrace view, against the otf2 package's reader, event by event."""
 
 from __future__ import annotations
 

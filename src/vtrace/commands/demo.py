@@ -59,7 +59,7 @@ def command(directory: Path) -> None:
 
 
 def _mpi(path: str) -> tuple[str, str]:
-    """What the MPI example lacks, else ""; and the launcher beside mpicc, or the first one in PATH."""
+    """The part that the MPI example lacks, else ""; and the launcher beside mpicc, or the first one in PATH."""
     mpicc = shutil.which("mpicc", path=path)
     if mpicc is None:
         return "no mpicc in PATH (pip install mpich)", ""

@@ -32,7 +32,7 @@ def debug_file(elf: ELFFile, path: str) -> tuple[str, ELFFile]:
 
 
 def has_debug_info(elf: ELFFile) -> bool:
-    """Whether a file has DWARF's description of functions and lines; has_dwarf_info is also true for unwind tables."""
+    """True if a file has DWARF's description of functions and lines; has_dwarf_info is also true for unwind tables."""
     return any(elf.get_section_by_name(name) is not None for name in (".debug_info", ".zdebug_info"))
 
 

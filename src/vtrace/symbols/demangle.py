@@ -50,7 +50,7 @@ def outlined_of(symbol: str) -> str:
 
 
 def is_outlined(symbol: str) -> bool:
-    """Whether a function is the body of a construct of OpenMP, which the compiler has taken out of its function."""
+    """True if a function is the body of a construct of OpenMP, which the compiler has taken out of its function."""
     plain = _CLONE.sub("", symbol)
     return _OUTLINED.fullmatch(plain) is not None or _NAMELESS.fullmatch(plain) is not None
 

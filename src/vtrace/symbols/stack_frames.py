@@ -136,7 +136,7 @@ def _last_line(function: FunctionLoops, calls: dict[int, _Calls]) -> int:
 
 
 def _is_task(file: str, line: int) -> bool:
-    """Whether a construct is a task by its directive, in its line or the line before; the symbol does not tell."""
+    """True if a construct is a task by its directive, in its line or the line before; the symbol does not tell."""
     lines = source_lines(file)
     texts = [lines[at] for at in (line, line - 1) if 0 < at < len(lines)]
     directive = next((text for text in texts if _DIRECTIVE.search(text)), "")

@@ -123,7 +123,7 @@ class SampleStore:
     def __init__(self, trace: Source) -> None:
         self._trace, self._lock = trace, Lock()
         self.known = trace.contexts.rows > 0 and trace.interrupt_generators.rows > 0
-        """Whether the trace may have samples."""
+        """True if the trace may have samples."""
 
     @cached_property
     def _all(self) -> dict[int, tuple[LocationSamples, dict[int, float]]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which events with counterparts stay in a part of an archive.
+"""The events with counterparts that stay in a part of an archive.
 
 An archive must not have the end of something that has not begun, nor half of a message. There are three rules:
 

@@ -52,8 +52,8 @@ class ArchivePart:
 
 @dataclass
 class Rewritten:
-    """What a copy has: events by the name of their kind; halves: of each location (its row) the number of events that
-    are left out because their counterpart is; early, stray: events with wrong times, leaves without an enter."""
+    """The contents of a copy: events by the name of their kind; halves: of each location (its row) the number of events
+    that are left out because their counterpart is; early, stray: events with wrong times, leaves without an enter."""
 
     events: dict[str, int] = field(default_factory=dict)
     by_location: dict[int, int] = field(default_factory=dict)

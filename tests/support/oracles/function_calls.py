@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which functions of a program are recorded, and how often they are called, without a word of vtrace.
+"""The functions of a program that are recorded, and the number of their calls, without a word of vtrace.
 
 readelf lists the functions that exist in a file, objdump shows which of them call an enter hook or begin with clang's
 sled, and valgrind's callgrind counts the calls of each function in a run. A tail call counts as a call. callgrind

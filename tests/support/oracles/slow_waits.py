@@ -30,7 +30,7 @@ class MpiCall:
 
 @dataclass(eq=False)
 class MpiStep:
-    """What a call does: send, sent (completion), post, receive, begin, end (of a collective).
+    """The parts of a call: send, sent (completion), post, receive, begin, end (of a collective).
 
     key: of the channel or communicator; of: the step that sent, receive and end complete; match: of a send or post the
     other end.

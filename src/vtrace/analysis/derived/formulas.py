@@ -43,7 +43,7 @@ class Formula:
 
     @property
     def uses_clock(self) -> bool:
-        """Whether the formula uses #, the processor's maximum clock rate."""
+        """True if the formula uses #, the processor's maximum clock rate."""
         return "#" in self.tokens
 
     def value(self, bases: Sequence[Any], cpu_max_mhz: float | None) -> Any:

@@ -70,7 +70,7 @@ class PfmNames:
                 yield name
 
     def _has(self, pmu: str, event: str) -> bool:
-        """Whether the PMU has the event with its masks."""
+        """True if the PMU has the event with its masks."""
         name = event if "::" in event else f"{pmu}::{event}"
         encoding = _Encoding(size=ctypes.sizeof(_Encoding))
         arguments = (name.encode(), _ALL_LEVELS, _RAW_ENCODING, ctypes.byref(encoding))

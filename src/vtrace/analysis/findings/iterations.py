@@ -241,9 +241,9 @@ def _judge(found: Iterations) -> None:
 
 
 def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> tuple[int, int, int, tuple[str, ...]]:
-    """What took longer in these iterations than in the others: location, ns more (of all its iterations), path (row of
-    facts.paths; 0 if only these iterations have the call), and the path's names. The path where a process waits for
-    others counts only if nothing else took longer."""
+    """The call path that took longer in these iterations than in the others: location, ns more (of all its iterations),
+    path (row of facts.paths; 0 if only these iterations have the call), and the path's names. The path where a process
+    waits for others counts only if nothing else took longer."""
     begin, end = int(found.table["begin"][first]), int(found.table["end"][last])
     rows = found.locations
     part = RunFacts.read(facts.trace, Selection(begin, end, tuple(rows)))

@@ -94,7 +94,7 @@ class Metrics(Question[_MetricPart, Table]):
         super().__init__()
         self.wanted, self.most = wanted, most
         self.thinned = False
-        """Whether values are left out."""
+        """True if values are left out."""
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)

@@ -10,7 +10,7 @@ from vtrace.errors import VtraceError
 
 
 def answer(words: list[str]) -> str:
-    """What a command prints on standard output. Raises VtraceError if it cannot run."""
+    """The text that a command prints on standard output. Raises VtraceError if it cannot run."""
     try:
         done = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL)
     except OSError as error:

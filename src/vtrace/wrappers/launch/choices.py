@@ -87,7 +87,7 @@ class Choices:
         self.section_level: str | None = None
         self.bundle: str | None = None
         self.unify = False
-        """Whether vtrace run unifies at the end; start.decide sets this."""
+        """True if vtrace run unifies at the end; start.decide sets this."""
         self.view = False
         self.force = False
         self.verbose = False

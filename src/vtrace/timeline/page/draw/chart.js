@@ -229,7 +229,7 @@ export function paneOf(app, l) {
 }
 
 /**
- * What the pane shows: calls, the stacks of samples, counters, and where each of them is.
+ * The contents of the pane: calls, the stacks of samples, counters, and where each of them is.
  * @param {App} app @param {NonNullable<ReturnType<typeof paneOf>>} pane
  */
 export function paneParts(app, pane) {

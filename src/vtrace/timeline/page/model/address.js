@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state of the view as the fragment of the address, and back. What has its initial value is left out.
+// The state of the view as the fragment of the address, and back. Values that are still initial are left out.
 
 import {INITIAL} from './store.js';
 
