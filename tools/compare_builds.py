@@ -204,7 +204,9 @@ def _describe_one(bin: Path, out: Path, work: Path, source: Path, all_commands: 
         words = json.loads((source / "words.json").read_text())
     else:
         with tarfile.open(source) as packed:
-            packed.extractall(place, filter="data")
+            # Python 3.11.3 and older have no filters, and ignore this attribute.
+            packed.extraction_filter = getattr(tarfile, "data_filter", None)
+            packed.extractall(place)
         words = next(([path.name.partition(".")[0]] for path in place.glob("*.uctl")), None)
         all_commands = True
     (place / "data.csv").write_text(DATA)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
-import tarfile
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -23,8 +22,9 @@ from support.damage.damaged_archives import PROPERTIES, Mutant, copy, mutant, pr
 from support.damage.damaged_files import damage
 from support.damage.isolate import isolated
 from support.damage.limited import limited
+from support.recorded_archives import unpack
 from support.synthetic_runs.whole_run import make_run
-from support.tools import ROOT, call, command
+from support.tools import call, command
 from vtrace.analysis.questions.timeline_data import gather
 from vtrace.analysis.selection import Selection
 from vtrace.io.archive.reader_abi import LATEST
@@ -52,9 +52,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for name, data in damage(make_run(place / "local"), {}, [], []).items():
         (place / "local" / name).write_bytes(data)
     call([*command("vtunify"), "-k", "-o", place / "heat.trace", "heat"], place / "local")
-    with tarfile.open(ROOT / "tests" / "archives" / "scorep-heat2d.tar.xz") as packed:
-        packed.extractall(place, filter="data")
-    return [place / "rich.trace", place / "heat.trace", place / "scorep-heat2d"]
+    return [place / "rich.trace", place / "heat.trace", unpack("scorep-heat2d", place)]
 
 
 def try_command(words: list[str], archive: Path, whole: list[Path]) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import vtrace as package
 from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import run, unify, vtrace
-from support.tools import ROOT
+from support.recorded_archives import unpack
 from vtrace.analysis.findings.run_notes import cores
 from vtrace.analysis.selection import Selection
 
@@ -149,8 +148,7 @@ def test_iterations_in_python(steps: Path) -> None:
 def score_p(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("score-p")
     for name in ("heat2d", "omp", "io"):
-        with tarfile.open(ROOT / "tests" / "archives" / f"scorep-{name}.tar.xz") as packed:
-            packed.extractall(where, filter="data")
+        unpack(f"scorep-{name}", where)
     return where
 
 

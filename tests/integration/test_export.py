@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import json
-import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,10 @@ from typing import Any
 import pytest
 
 from support.build.run import vtrace
+from support.recorded_archives import unpack
 from support.synthetic_runs import viewed
 from support.synthetic_runs.archives import UNDEFINED, Foreign
-from support.tools import ROOT, Done
+from support.tools import Done
 
 KINDS = {"Enter": 209, "Leave": 209, "MpiSend": 100, "MpiRecv": 100, "MpiCollectiveBegin": 2, "MpiCollectiveEnd": 2}
 
@@ -87,9 +87,7 @@ def test_speedscope_calls(place: Path) -> None:
 
 
 def test_speedscope_samples(tmp_path: Path) -> None:
-    with tarfile.open(ROOT / "tests" / "archives" / "scorep-sampling.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
-    found, _ = speedscope(tmp_path, tmp_path / "scorep-sampling")
+    found, _ = speedscope(tmp_path, unpack("scorep-sampling", tmp_path))
     (profile,) = found["profiles"]
     assert (profile["type"], len(profile["samples"])) == ("sampled", 117)
     frames = found["shared"]["frames"]

@@ -8,7 +8,6 @@ import json
 import re
 import resource
 import sys
-import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.build.mpis import Mpi
 from support.build.run import unify, vtrace
+from support.recorded_archives import extract
 from support.tools import call, need, unavailable, urgent
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 from vtrace.wrappers.mpi_shim.shim import shim_library
@@ -67,8 +67,7 @@ def suite() -> Path:
         done = call([sys.executable, *words], place, check=False, timeout=300)
         if done.returncode != 0:
             unavailable(f"source of mpi4py: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-        with tarfile.open(place / f"mpi4py-{version}.tar.gz") as archive:
-            archive.extractall(place, filter="data")
+        extract(place / f"mpi4py-{version}.tar.gz", place)
     return main
 
 

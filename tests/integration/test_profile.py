@@ -8,7 +8,6 @@ import io
 import json
 import math
 import re
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,9 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.oracles.slow_profile import Rows, pieces
+from support.recorded_archives import unpack
 from support.synthetic_runs.archives import UNDEFINED, Foreign
-from support.tools import ROOT, call, command
+from support.tools import call, command
 
 UNITS = ("function", "line", "callpath", "rank", "thread")
 HEAD = ("exclusive_ns", "inclusive_ns", "share", "calls", "samples", "source")
@@ -30,8 +30,7 @@ def score_p(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the archives of Score-P."""
     where = tmp_path_factory.mktemp("score-p")
     for name in ("heat2d", "omp", "sampling"):
-        with tarfile.open(ROOT / "tests" / "archives" / f"scorep-{name}.tar.xz") as packed:
-            packed.extractall(where, filter="data")
+        unpack(f"scorep-{name}", where)
     return where
 
 

@@ -5,7 +5,6 @@ archives of all versions and of Score-P stay readable. tests/archives has the re
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import vtrace
 from support.build.run import names, unify
 from support.oracles.check import check
 from support.oracles.user_api import ALL, MARKERS, story
-from support.tools import ROOT
+from support.recorded_archives import unpack
 from vtrace import __version__
 from vtrace.io.local import records
 
@@ -22,12 +21,6 @@ VERSION_AT = 8
 """Offset of the format version in a local file's head, docs/file-format.md."""
 SCOREP = {"heat2d": (14800, 5332), "omp": (5204, 1801), "io": (12045, 2008), "sampling": (119, 0)}
 """Numbers of events and calls in each archive of Score-P, tests/archives/README.md."""
-
-
-def unpack(name: str, where: Path) -> Path:
-    with tarfile.open(ROOT / "tests" / "archives" / f"{name}.tar.xz") as packed:
-        packed.extractall(where, filter="data")
-    return where
 
 
 def test_local_files_of_this_version(tmp_path: Path) -> None:
@@ -64,7 +57,7 @@ def test_local_files_of_another_version(tmp_path: Path, version: int) -> None:
 @pytest.mark.parametrize("version", range(3, records.FORMAT_VERSION + 1))
 def test_archive_of_each_version(tmp_path: Path, version: int) -> None:
     """An archive written by vtunify when this version was new still gives the same events."""
-    archive = unpack(f"archive-{version}-user", tmp_path) / "user.trace"
+    archive = unpack(f"archive-{version}-user", tmp_path).with_name("user.trace")
     trace = check(archive)
     assert story(trace) == ALL
     opened = vtrace.open(archive)
@@ -74,7 +67,7 @@ def test_archive_of_each_version(tmp_path: Path, version: int) -> None:
 
 @pytest.mark.parametrize("name", SCOREP)
 def test_archives_of_score_p(tmp_path: Path, name: str) -> None:
-    trace = vtrace.open(unpack(f"scorep-{name}", tmp_path) / f"scorep-{name}")
+    trace = vtrace.open(unpack(f"scorep-{name}", tmp_path))
     events, calls = SCOREP[name]
     assert trace.creator == "Score-P 8.4"
     assert len(trace.events()["time"]) == events
@@ -82,10 +75,10 @@ def test_archives_of_score_p(tmp_path: Path, name: str) -> None:
 
 
 def test_messages_of_score_p(tmp_path: Path) -> None:
-    messages = vtrace.open(unpack("scorep-heat2d", tmp_path) / "scorep-heat2d").messages()
+    messages = vtrace.open(unpack("scorep-heat2d", tmp_path)).messages()
     assert (len(messages["bytes"]), int(messages["bytes"].sum())) == (800, 1_280_000)
 
 
 def test_reads_of_score_p(tmp_path: Path) -> None:
-    found = vtrace.open(unpack("scorep-io", tmp_path) / "scorep-io").io()
+    found = vtrace.open(unpack("scorep-io", tmp_path)).io()
     assert (int(found["reads"].sum()), int(found["bytes_read"].sum())) == (2000, 130_000)

@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,8 @@ from support.build.run import record, unify, vtrace
 from support.oracles import sections
 from support.oracles.sections import ADDED
 from support.oracles.user_api import MANUAL
-from support.tools import ROOT, call
+from support.recorded_archives import unpack
+from support.tools import call
 from vtrace.paths import LIB
 
 COUNTERS = ("page-faults", "ru_stime", "ru_utime")
@@ -226,8 +226,7 @@ def test_reserved_name(tmp_path: Path) -> None:
 )
 def test_other_tools(tmp_path: Path, name: str, said: str) -> None:
     """Their archives have the whole run only; Score-P's ru_utime has the unit s and the exponent -6."""
-    with tarfile.open(ROOT / "tests" / "archives" / f"{name}.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
+    unpack(name, tmp_path)
     shown = vtrace(tmp_path, "profile", name, "--by", "section").stdout
     assert said in shown
     assert {row["section"] for row in table(tmp_path / name)["sections"]} == ({"all/0"} if "all/0" in shown else set())

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,9 @@ from support.build.run import vtrace as command
 from support.oracles import slow_tiles
 from support.oracles.slow import FLUSH
 from support.readers.archive import read
+from support.recorded_archives import unpack
 from support.synthetic_runs.archives import Foreign
-from support.tools import ROOT, call
+from support.tools import call
 from support.tools import command as program
 from vtrace.analysis.activity import CLASSES, RUNTIME
 from vtrace.analysis.trace import Trace
@@ -92,9 +92,7 @@ def one_archive(what: str | int, build: Builder, where: Path) -> Path:
         return some_archive(where / "some.trace", what)
     if what in PROGRAMS:
         return archive(what, build, where) / "traces.otf2"
-    with tarfile.open(ROOT / "tests" / "archives" / f"{what}.tar.xz") as packed:
-        packed.extractall(where, filter="data")
-    return where / what / "traces.otf2"
+    return unpack(what, where) / "traces.otf2"
 
 
 @pytest.fixture(scope="module", params=[*PROGRAMS, *FOREIGN, *SEEDS])

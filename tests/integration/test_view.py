@@ -7,7 +7,6 @@ import json
 import random
 import re
 import signal
-import tarfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,9 +20,9 @@ from support.build.builder import Builder
 from support.build.run import unify, vtrace
 from support.oracles import slow
 from support.readers import archive as reader
+from support.recorded_archives import unpack
 from support.synthetic_runs import viewed
 from support.synthetic_runs.viewed import served
-from support.tools import ROOT
 from support.users.browser import Browser, browser
 from support.users.viewer import Viewer
 
@@ -218,8 +217,7 @@ def test_two_archives(archive: Path, page: Browser, tmp_path: Path) -> None:
 
 def test_samples(page: Browser, tmp_path: Path) -> None:
     """An archive of samples alone: marks in the row, the stacks below, and a sample at a click on either."""
-    with tarfile.open(ROOT / "tests" / "archives" / "scorep-sampling.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
+    unpack("scorep-sampling", tmp_path)
     page.asked(), page.complaints()
     with served(tmp_path, tmp_path / "scorep-sampling") as (address, _):
         view = Viewer(page, address)

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.readers import archive as reader
+from support.recorded_archives import unpack
 from support.synthetic_runs.viewed import served
-from support.tools import ROOT
 from support.users.browser import Browser, browser
 from support.users.viewer import NAMES, Viewer
 
@@ -34,9 +33,7 @@ def status(view: Viewer, x: float, y: float) -> str:
 
 def test_a_counter(page: Browser, tmp_path: Path) -> None:
     """The curve of page faults below the calls, at the heights of the values, and the value at the mouse."""
-    with tarfile.open(ROOT / "tests" / "archives" / "scorep-io.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
-    trace = reader.read(tmp_path / "scorep-io")
+    trace = reader.read(unpack("scorep-io", tmp_path))
     values = [
         ((event.time - trace.offset) * 10**9 // trace.resolution, event.attrs["values"][MINFLT])
         for event in trace.of(0)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +14,8 @@ from support.build.builder import Builder
 from support.build.run import unify
 from support.oracles import slow_profile, slow_samples
 from support.oracles.slow_samples import Sample
-from support.tools import ROOT, call, command
+from support.recorded_archives import unpack
+from support.tools import call, command
 from support.users.page_site import Asked
 from vtrace.timeline import sample_data, sample_store
 
@@ -34,9 +34,7 @@ class Sampled(NamedTuple):
 def run(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Sampled:
     where = tmp_path_factory.mktemp("sampled")
     if request.param == "Score-P":
-        with tarfile.open(ROOT / "tests" / "archives" / "scorep-sampling.tar.xz") as packed:
-            packed.extractall(where, filter="data")
-        archive = path = where / "scorep-sampling"
+        archive = path = unpack("scorep-sampling", where)
     else:
         program = build("sampled.c", flags=("-O1", "-g", "-pthread"), plain=True)
         call([*command("vtrace"), "run", "--sample=200", program, "2400", "2"], where)

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sys
-import tarfile
 import zipfile
 from collections.abc import Iterator
 from io import BytesIO
@@ -18,6 +17,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
 from support.oracles.check import check
+from support.recorded_archives import extract
 from support.tools import BIN, PROGRAMS, ROOT, call, need, unavailable
 from vtrace import __version__
 
@@ -117,8 +117,7 @@ def test_an_installation_without_compiler_and_network(dist: Path, tmp_path: Path
     tools.mkdir()
     for tool in TOOLS:
         (tools / tool).symlink_to(need(tool))
-    with tarfile.open(dist / "wheelhouse.tar") as file:
-        file.extractall(tmp_path, filter="data")
+    extract(dist / "wheelhouse.tar", tmp_path)
     call([sys.executable, "-m", "venv", "fresh"], tmp_path)
     env = {"PATH": f"{tmp_path}/fresh/bin:{tools}", "PIP_CONFIG_FILE": "/dev/null", "PYTHONNOUSERSITE": "1"}
     for compiler in ("cc", "gcc", "clang", "cmake", "mpicc"):

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import math
 import random
-import tarfile
 from pathlib import Path
 
 import _otf2
 import pytest
 
 from support.readers import archive as reader
+from support.recorded_archives import unpack
 from support.synthetic_runs.archives import Foreign
-from support.tools import ROOT
 from support.users.page_site import Asked
 from vtrace.timeline import curves, large_data
 from vtrace.timeline.server import Wrong
@@ -118,9 +117,8 @@ def test_curves(place: Path) -> None:
 def test_counters_of_score_p(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Integers, of a clock of less than 1 ns."""
     monkeypatch.setitem(CLASSES, 0, ["ru_utime", "ru_majflt", "ru_minflt"])
-    with tarfile.open(ROOT / "tests" / "archives" / "scorep-io.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
-    trace, asked = reader.read(tmp_path / "scorep-io"), Asked(tmp_path / "scorep-io")
+    archive = unpack("scorep-io", tmp_path)
+    trace, asked = reader.read(archive), Asked(archive)
     (about,) = asked.json("traces")
     names = [each["name"] for each in about["counters"]]
     assert {"ru_utime", "ru_majflt", "ru_minflt"} <= {*names}
