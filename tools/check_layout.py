@@ -53,7 +53,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
                       "unify.writing"},
     "unify": {"io", "io.archive", "parallel", "unify.model", "unify.discover", "unify.reading", "unify.clocks",
               "unify.merge", "unify.writing", "unify.account"},
-    "analysis": {"io", "io.archive", "io.common"},
+    "analysis": {"io", "io.archive", "io.common", "parallel"},
     "analysis.derived": set(),
     "analysis.questions": {"io.archive", "io.common", "analysis"},
     "analysis.findings": {"io", "io.archive", "io.common", "analysis", "analysis.questions"},

@@ -88,6 +88,18 @@ class Question(Generic[PartType, Answer]):
     def configure(self, replay: Replay) -> None:
         """May change the data that the replay of a thread collects."""
 
+    def adopt(self, location: int, part: PartType) -> None:
+        """Takes the part of a location that another rank has read."""
+        self.parts[location] = part
+
+    def __reduce__(self) -> Any:
+        """Other ranks get a question as its class and arguments, without parts."""
+        return type(self), self.arguments()
+
+    def arguments(self) -> tuple[Any, ...]:
+        """The arguments of an equal question."""
+        return ()
+
     def answer(self) -> Answer:
         """The answer, from the parts of all locations."""
         raise NotImplementedError

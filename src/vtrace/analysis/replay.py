@@ -29,6 +29,18 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 
+class KnownPaths:
+    """The call paths of a Replay of another rank."""
+
+    def __init__(self) -> None:
+        self.paths = np.empty(0, PATH)
+        self.is_full = False
+
+    def all_paths(self) -> Array:
+        """As Replay.all_paths."""
+        return self.paths
+
+
 class Replay:
     """Follows the stack of a location, and sums over its calls (csrc/otf2_reader/stack_replay.h)."""
 
@@ -120,6 +132,11 @@ class Replay:
     def all_paths(self) -> Array:
         """All call paths that this thread has seen: PATH, a copy."""
         return view(self.fields.paths, self.fields.npaths, PATH).copy()
+
+    @property
+    def is_full(self) -> bool:
+        """True if further call paths count as those around them."""
+        return bool(self.fields.npaths >= self.fields.paths_max)
 
     def slices(self) -> Array:
         """Calls that ended in the last batch: SLICE, a view."""

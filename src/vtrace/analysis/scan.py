@@ -41,6 +41,13 @@ class Pass:
     problems: list[str] = field(default_factory=list)
     """One line for each location whose events could not all be read."""
 
+    def add(self, other: Pass) -> None:
+        """Adds the facts about other locations."""
+        self.events |= other.events
+        self.problems += other.problems
+        for name in ("unknown", "early", "stray", "closed"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
 
 def scan(
     trace: Source, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,

@@ -20,6 +20,7 @@ from vtrace.analysis.places import Places
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.scan import Pass, scan
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import shared_scan
 from vtrace.analysis.table import Array, Table, caveats_html, texts
 from vtrace.io.archive.markers import read_markers
 from vtrace.io.archive.properties import PROPERTY
@@ -27,6 +28,7 @@ from vtrace.io.archive.reader import Reader
 from vtrace.io.archive.reader_abi import LATEST
 from vtrace.io.common.arrays import distinct
 from vtrace.io.samples_archive import open_with_samples
+from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.text import html_text
 
 _COVERAGE = {
@@ -49,6 +51,10 @@ class Source:
         self.path = anchor
         """The anchor file that the user names."""
         self._caveats: dict[Selection, list[str]] = {}
+        self.ranks: Ranks = ALONE
+        """They share the passes; see vtrace.analysis.shared_scan."""
+        self.threads = 1
+        """Of each of these ranks, if they are several."""
         self.anchor, info, definitions = open_with_samples(anchor)
         """anchor: of the archive with the events: path, or the archive with samples inside its directory."""
         self._folder = str(self.anchor.with_suffix(""))
@@ -125,7 +131,11 @@ class Source:
         stop: int | None = None, jobs: int | None = None, in_order: bool = False,
     ) -> Pass:  # fmt: skip
         """Reads the events once for several questions; see vtrace.analysis.scan.scan."""
-        met = scan(self, questions, locations, start, stop, jobs, in_order=in_order)
+        if self.ranks.size > 1:
+            rows = range(self.locations.rows) if locations is None else locations
+            met = shared_scan(self, questions, rows, start, stop)
+        else:
+            met = scan(self, questions, locations, start, stop, jobs, in_order=in_order)
         self.problems += [line for line in met.problems if line not in self.problems]
         return met
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
     from vtrace.analysis.selection import Patterns
     from vtrace.analysis.trace import Trace
+    from vtrace.parallel.ranks import Ranks
     from vtrace.reports.sheet import Sheet
 
 
@@ -77,12 +78,14 @@ def command(
         _judge(console, traces, found, fail_below)
 
 
-def after_unifying(archive: Path, console: Console) -> None:
-    """Prints the findings of a new archive, and keeps them in its directory."""
+def after_unifying(archive: Path, console: Console, ranks: Ranks, threads: int) -> None:
+    """Prints the findings of a new archive, and keeps them in its directory. ranks share the work, with so many threads
+    each: the others call vtrace.analysis.shared_scan.serve."""
     from vtrace.analysis.findings.stored import store_findings
     from vtrace.analysis.selection import Patterns, Selection
 
     trace = opened(str(archive))
+    trace.ranks, trace.threads = ranks, threads
     found = trace.diagnosis(Selection())
     store_findings(trace, found.findings, found.notes)
     if console.level >= NORMAL:

@@ -21,6 +21,7 @@ from vtrace.commands.import_beside import import_beside
 from vtrace.console import CLICK_SETTINGS, Console, some
 from vtrace.errors import NoFilesError
 from vtrace.light_numpy import lighten_numpy
+from vtrace.parallel.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
     from vtrace.unify.run import WrittenArchive
@@ -115,7 +116,8 @@ def command(
     try:
         written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair, samples), console)
     except NoFilesError as error:
-        report_unified(path, name, keep, Further(report, tiles, diagnose), console, error)
+        archive = unified_before(path, name, keep, error)
+        report_unified(archive, bool(name) or keep, Further(report, tiles, diagnose), console)
         return
     target = written.archive if name or keep else path
     conclude(written, console, target, path.parent, Further(report, tiles, diagnose))
@@ -127,6 +129,9 @@ class Further(NamedTuple):
     report: bool
     tiles: bool
     diagnose: bool
+    ranks: Ranks = ALONE
+    threads: int = 1
+    """Of each of the ranks that share the diagnosis, if they are several."""
 
 
 def check_report(report: bool) -> None:
@@ -137,18 +142,21 @@ def check_report(report: bool) -> None:
         plotly()
 
 
-def report_unified(
-    prefix: Path, name: str | None, keep: bool, further: Further, console: Console, error: NoFilesError
-) -> None:
-    """Reports that the archive of the request exists already; raises the error if it does not."""
+def unified_before(prefix: Path, name: str | None, keep: bool, error: NoFilesError) -> Path:
+    """Returns the archive of a request without local files; raises the error if there is none."""
     from vtrace.io.archive.overview import find_anchor
     from vtrace.unify.run import Request
 
     archive = Request(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix, name, keep).archive
     if not archive.is_dir() or find_anchor(archive) is None:
         raise error
+    return archive
+
+
+def report_unified(archive: Path, named: bool, further: Further, console: Console) -> None:
+    """Reports that an archive exists already. named: the user has named it."""
     console.result(f"{archive}: already unified, and there are no local files of a later run")
-    lead_on(console, archive if name or keep else archive.with_suffix(""), archive, further)
+    lead_on(console, archive if named else archive.with_suffix(""), archive, further)
 
 
 def conclude(written: WrittenArchive, console: Console, target: Path, near: Path, further: Further) -> None:
@@ -168,7 +176,7 @@ def lead_on(console: Console, target: Path, archive: Path, further: Further) -> 
     if further.diagnose:
         from vtrace.commands.diagnose import after_unifying
 
-        after_unifying(archive, console)
+        after_unifying(archive, console, further.ranks, further.threads)
     if further.report:
         from vtrace.commands.report import write
 

@@ -50,9 +50,10 @@ def command(
     partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, tiles: bool, diagnose: bool,
     nocompress: bool,
 ) -> None:  # fmt: skip
-    from vtrace.unify.run import Request, unify
+    from vtrace.unify.run import Request, WrittenArchive, unify
 
     ranks = _ranks()
+    written: WrittenArchive | None
     if ranks.size > 1:
         talk.catch_in_callbacks(lambda error: _abort(ranks, error))
     try:
@@ -65,18 +66,48 @@ def command(
         written = unify(request, console, ranks)
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
             written = written._replace(archive=written.archive.relative_to(Path.cwd()))
+        archive = written.archive
     except NoFilesError as error:
-        further = vtunify.Further(report and ranks.root, tiles and ranks.root, diagnose and ranks.root)
-        vtunify.report_unified(path, name, keep, further, console, error)
-        return
+        written, archive = None, vtunify.unified_before(path, name, keep, error)
+        ranks.agreed = False  # no rank ends because of the error
     except BaseException as error:
         if not ranks.agreed and ranks.size > 1:
             _abort(ranks, error)
         raise
-    if ranks.root:
-        further = vtunify.Further(report, tiles, diagnose)
-        target = path if name is None and not keep else written.archive
-        vtunify.conclude(written, console, target, path.parent, further)
+    if not ranks.root:
+        if diagnose:
+            _help_to_diagnose(ranks, jobs, archive)
+        return
+    further = vtunify.Further(report, tiles, diagnose, ranks, jobs)
+    try:
+        if written:
+            target = path if name is None and not keep else archive
+            vtunify.conclude(written, console, target, path.parent, further)
+        else:
+            vtunify.report_unified(archive, bool(name) or keep, further, console)
+    finally:
+        if diagnose and not ranks.agreed:
+            _dismiss(ranks)
+
+
+def _dismiss(ranks: MpiRanks) -> None:
+    """The other ranks return from _help_to_diagnose."""
+    from vtrace.analysis.shared_scan import dismiss
+
+    dismiss(ranks)
+
+
+def _help_to_diagnose(ranks: MpiRanks, jobs: int, archive: Path) -> None:
+    """Reads a part of the archive for rank 0."""
+    import vtrace
+    from vtrace.analysis.shared_scan import serve
+
+    try:
+        serve(ranks, jobs, lambda: vtrace.open(archive))
+    except BaseException as error:
+        if not ranks.agreed:
+            _abort(ranks, error)
+        raise
 
 
 def _prefix(operand: str, console: Console) -> Path:

@@ -74,6 +74,9 @@ class RepeatedCalls(SyncCalls[dict[int, Array]]):
         super().__init__()
         self.wanted, self.path = wanted, path
 
+    def arguments(self) -> tuple[Array, tuple[str, ...] | None]:
+        return self.wanted, self.path
+
     def same(self, other: RepeatedCalls) -> bool:
         """True if both ask for the same calls."""
         return self.path == other.path and np.array_equal(self.wanted, other.wanted)

@@ -11,7 +11,7 @@ import numpy as np
 from vtrace.analysis.question import Answer
 from vtrace.analysis.questions.details import present
 from vtrace.analysis.questions.profile import KeptSlices, SlicePart, joined_paths
-from vtrace.analysis.replay import Replay
+from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.io.archive.batches import Batch
 
@@ -46,7 +46,7 @@ class _SyncPart(SlicePart):
         super().__init__(owner)
         self.wanted = owner.region_kinds >= 0
         self.names = owner.events
-        self.replay: Replay | None = None
+        self.replay: Replay | KnownPaths | None = None
         self.events: dict[str, list[Array]] = {name: [] for name in self.names}
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:

@@ -15,7 +15,7 @@ from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.mpi_comms import Comms, roles
 from vtrace.analysis.questions.profile import joined_paths
 from vtrace.analysis.questions.rma_locks import add_waits
-from vtrace.analysis.replay import Replay
+from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array
 from vtrace.errors import VtraceError
@@ -48,7 +48,7 @@ class _MpiEndsPart(Part):
 
     def __init__(self, owner: MpiReplay, location: int) -> None:
         self.owner, self.location, self.finder = owner, location, owner.finder(location)
-        self.replay: Replay | None = None
+        self.replay: Replay | KnownPaths | None = None
         self.place: dict[str, int] = {}
         self.sums: dict[str, int] = {}
 
@@ -67,11 +67,25 @@ class _MpiEndsPart(Part):
         self.sums = {name: int(getattr(fields, name)) for name in _SUMMARY}
         ends, times = view(fields.ends, fields.nends, MPI_END), view(fields.times, fields.ntimes, PATH_TIME)
         self.locks = view(fields.locks, fields.nlocks, LOCK_EPOCH).copy()
+        self._store(ends, times)
+        self.owner.give_back(self.finder)
+
+    def _store(self, ends: Array, times: Array) -> None:
         self.kept = self.owner.keep(ends)
         self.place = {"count": len(ends), "offset": 0 if len(self.kept) else self.owner.write(ends)}
         self.place |= {"ends": self.kept.ctypes.data if len(self.kept) else 0}
         self.place |= {"times_offset": self.owner.write(times), "ntimes": len(times)}
-        self.owner.give_back(self.finder)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """For another rank: with the ends and times themselves, not their places."""
+        place, read = self.place, self.owner.read
+        ends = self.kept if len(self.kept) else read(place["offset"], place["count"], MPI_END)
+        times = read(place["times_offset"], place["ntimes"], PATH_TIME)
+        return self.owner, self.location, self.replay, self.sums, self.locks, ends, times
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.owner, self.location, self.replay, self.sums, self.locks, ends, times = state
+        self._store(ends, times)
 
 
 class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
@@ -148,6 +162,14 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
             folder = tempfile.gettempdir()
             raise VtraceError(f"{folder}: {error.strerror}", "set TMPDIR to a directory with more room") from error
         return place
+
+    def read(self, place: int, count: int, kind: np.dtype[Any]) -> Array:
+        """Rows of the file."""
+        self._file.seek(place)
+        return np.fromfile(self._file, kind, count)
+
+    def arguments(self) -> tuple[bool]:
+        return (self.times,)
 
     def answer(self) -> MpiReplay:
         """The question itself: of() answers it for selections."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from vtrace.analysis.question import Answer, Part, Question, ReplayPart
-from vtrace.analysis.replay import Replay
+from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.table import Array, Table, group, joined, stack
 from vtrace.io.archive.reader_abi import STATS
 
@@ -26,7 +26,7 @@ NUMBERS = dict.fromkeys("calls inclusive exclusive total min max".split(), np.in
 class _ProfilePart(Part):
     def __init__(self) -> None:
         self.rows, self.stats = np.empty(0, np.int64), np.empty(0, STATS)
-        self.replay: Replay | None = None
+        self.replay: Replay | KnownPaths | None = None
 
     def end(self, replay: Replay | None) -> None:
         assert replay is not None
@@ -87,7 +87,7 @@ class CallTree(Question[PathPart, tuple[Table, Table]]):
 class HasReplay(Protocol):
     """A part that keeps the replay of its thread."""
 
-    replay: Replay | None
+    replay: Replay | KnownPaths | None
 
 
 def joined_paths(parts: Mapping[int, HasReplay]) -> tuple[Table, dict[int, Array], bool]:
@@ -104,10 +104,10 @@ def joined_paths(parts: Mapping[int, HasReplay]) -> tuple[Table, dict[int, Array
         assert part.replay is not None
         if id(part.replay) in maps:
             continue
-        fields = part.replay.fields
-        full |= fields.npaths >= fields.paths_max
-        own = np.zeros(fields.npaths, np.int64)
-        for i, (parent, region) in enumerate(part.replay.all_paths().tolist()[1:], 1):
+        full |= part.replay.is_full
+        known = part.replay.all_paths()
+        own = np.zeros(len(known), np.int64)
+        for i, (parent, region) in enumerate(known.tolist()[1:], 1):
             key = (int(own[parent]), region)
             if key not in number:
                 number[key] = len(parents)
@@ -189,6 +189,14 @@ class KeptSlices(Question[SlicePart, Answer]):
 
     def configure(self, replay: Replay) -> None:
         replay.fields.want_slices = 1
+
+    def adopt(self, location: int, part: SlicePart) -> None:
+        super().adopt(location, part)
+        self.all.append(part)
+        self.more(sum(map(len, part.found)))
+
+    def arguments(self) -> tuple[Any, ...]:
+        return (self.most,)
 
     def more(self, count: int) -> None:
         self.kept += count

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Passes whose locations several ranks share. Rank 0 asks the questions; the other ranks read their locations, and send
+the parts to rank 0."""
+
+from __future__ import annotations
+
+import heapq
+import io
+import pickle
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from vtrace.analysis.question import AnyQuestion
+from vtrace.analysis.replay import KnownPaths, Replay
+from vtrace.analysis.scan import Pass, scan
+from vtrace.parallel.ranks import Ranks
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_SENDERS = 8
+"""Ranks that send at the same time: rank 0 has memory for the parts of so many locations."""
+
+
+def serve(ranks: Ranks, threads: int, opened: Callable[[], Source]) -> None:
+    """On a rank other than 0: takes part in the passes over a source, with so many threads, until rank 0 calls dismiss.
+    opened: opens the source, at the first pass."""
+    trace: Source | None = None
+    while asked := ranks.first(lambda: b""):
+        trace = trace or opened()
+        questions, rows, start, stop = pickle.loads(asked)
+        _take_part(trace, ranks, threads, questions, rows, start, stop)
+
+
+def dismiss(ranks: Ranks) -> None:
+    """On rank 0: the other ranks return from serve."""
+    ranks.first(lambda: b"")
+
+
+def shared_scan(
+    trace: Source, questions: Sequence[AnyQuestion], rows: Sequence[int], start: int | None, stop: int | None
+) -> Pass:
+    """On rank 0: reads events as scan() does, together with the other ranks, which serve."""
+    trace.ranks.first(lambda: pickle.dumps((questions, list(rows), start, stop)))
+    return _take_part(trace, trace.ranks, trace.threads, questions, rows, start, stop)
+
+
+def _take_part(
+    trace: Source, ranks: Ranks, threads: int, questions: Sequence[AnyQuestion], rows: Sequence[int],
+    start: int | None, stop: int | None,
+) -> Pass:  # fmt: skip
+    """Reads this rank's locations, and gives all parts to rank 0."""
+    own = _shares(trace, rows, ranks.size)[ranks.rank]
+    met: Pass = ranks.together(lambda: scan(trace, questions, own, start, stop, threads))
+    for first in range(1, ranks.size, _SENDERS):
+        sends = first <= ranks.rank < first + _SENDERS
+        packer = _Packer(questions)
+        pieces = iter([*own, None] if sends else [])
+        lists = [_Unpacker(questions) for _ in range(ranks.size)] if ranks.root else []
+        left = len(own) + 1 if sends else 0
+        while ranks.total([left])[0]:
+            piece = packer.location(row) if (row := next(pieces, None)) is not None else b""
+            if left == 1:
+                piece = packer.rest(met)
+            left -= left > 0
+            got = ranks.exchange([piece, *[b""] * (ranks.size - 1)])
+            for rank, data in enumerate(got if ranks.root else []):
+                if data:
+                    lists[rank].take(data, met)
+    if ranks.root:
+        for question in questions:
+            question.parts = dict(sorted(question.parts.items()))
+    return met
+
+
+def _shares(trace: Source, rows: Sequence[int], ranks: int) -> list[list[int]]:
+    """Rows of locations for each rank: about the same number of bytes."""
+    loads = [(0, rank) for rank in range(ranks)]
+    found: list[list[int]] = [[] for _ in range(ranks)]
+    for row in sorted(rows, key=lambda row: -trace.bytes_of(row)):
+        load, rank = loads[0]
+        heapq.heapreplace(loads, (load + trace.bytes_of(row), rank))
+        found[rank].append(row)
+    return found
+
+
+class _Packer:
+    """Packs the parts of a rank. Questions and replays are not packed with the parts, but numbered: rank 0 has the
+    questions, and gets the call paths of the replays at the end."""
+
+    def __init__(self, questions: Sequence[AnyQuestion]) -> None:
+        self._questions = questions
+        self._replays: list[Replay] = []
+
+    def location(self, row: int) -> bytes:
+        """The parts of a location."""
+        return self._packed((row, [question.parts.pop(row) for question in self._questions]))
+
+    def rest(self, met: Pass) -> bytes:
+        """The call paths of all parts, and the facts of the pass."""
+        paths = [(replay.all_paths(), replay.is_full) for replay in self._replays]
+        return self._packed((None, (paths, met)))
+
+    def _packed(self, value: Any) -> bytes:
+        data = io.BytesIO()
+        pickler = pickle.Pickler(data, protocol=5)
+        pickler.persistent_id = self._number  # type: ignore[method-assign]
+        pickler.dump(value)
+        return data.getvalue()
+
+    def _number(self, value: Any) -> tuple[str, int] | None:
+        if isinstance(value, Replay):
+            if value not in self._replays:
+                self._replays.append(value)
+            return "replay", self._replays.index(value)
+        for number, question in enumerate(self._questions):
+            if value is question:
+                return "question", number
+        return None
+
+
+class _Unpacker:
+    """Takes the parts of another rank."""
+
+    def __init__(self, questions: Sequence[AnyQuestion]) -> None:
+        self._questions = questions
+        self._replays: dict[int, KnownPaths] = {}
+
+    def take(self, data: bytes, met: Pass) -> None:
+        """Gives the parts to the questions, or adds the facts of the pass to met."""
+        unpickler = pickle.Unpickler(io.BytesIO(data))
+        unpickler.persistent_load = self._of_number  # type: ignore[method-assign]
+        row, value = unpickler.load()
+        if row is not None:
+            for question, part in zip(self._questions, value, strict=True):
+                question.adopt(row, part)
+            return
+        paths, other = value
+        for number, (found, is_full) in enumerate(paths):
+            known = self._of_number(("replay", number))
+            known.paths, known.is_full = found, is_full
+        met.add(other)
+
+    def _of_number(self, number: tuple[str, int]) -> Any:
+        kind, place = number
+        return self._questions[place] if kind == "question" else self._replays.setdefault(place, KnownPaths())

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ranks that share the passes of a diagnosis give the answers of one process."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from threading import get_ident
+from typing import Any
+
+import pytest
+
+import vtrace
+from support.build.parallel import in_threads
+from support.recorded_archives import unpack
+from support.synthetic_runs.random_mpi import archive, program
+from vtrace.analysis import shared_scan
+from vtrace.analysis.questions import mpi_replay
+from vtrace.analysis.scan import Pass, scan
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Table
+from vtrace.analysis.trace import Trace
+from vtrace.errors import VtraceError
+from vtrace.parallel.ranks import Ranks
+
+TABLES = ("waits", "delays", "critical_path", "efficiencies", "profile")
+SCOREP = ("scorep-heat2d", "scorep-omp", "scorep-io")
+
+
+def rows(table: Table, paths: Table | None) -> list[str]:
+    """The rows with the regions of their call paths, whose numbers depend on the order of reading."""
+
+    def names(path: int) -> list[int]:
+        assert paths is not None
+        return [*names(int(paths["parent"][path])), int(paths["region"][path])] if path > 0 else []
+
+    values = {name: column.tolist() for name, column in table.items()}
+    for name in ("path", "partner_path", "waiting_path"):
+        if name in values:
+            values[name] = [names(path) for path in values[name]]
+    return sorted(json.dumps(row) for row in zip(*values.values(), strict=True))
+
+
+def told(trace: Trace) -> dict[str, Any]:
+    """All that a diagnosis tells."""
+    found = trace.diagnosis(Selection())
+    tables = {name: getattr(trace, name)() for name in TABLES}
+    made: dict[str, Any] = {
+        name: (rows(table, table.notes.get("paths")), table.notes["caveats"]) for name, table in tables.items()
+    }
+    made["thread_waits"] = rows(found.thread_waits, found.thread_waits.notes["paths"])
+    made["iterations"] = rows(found.iteration_table, None)
+    return made | {"findings": [one.told() for one in found.findings], "notes": found.notes}
+
+
+def shared(path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], Trace, list[set[int]]]:
+    """The answers on rank 0 of several ranks, its trace, and the locations that each rank has read."""
+    read: dict[int, set[int]] = {}
+
+    def watched(*arguments: Any) -> Pass:
+        met = scan(*arguments)
+        read.setdefault(get_ident(), set()).update(met.events)
+        return met
+
+    monkeypatch.setattr(shared_scan, "scan", watched)
+
+    def work(ranks: Ranks) -> tuple[dict[str, Any], Trace] | None:
+        if not ranks.root:
+            shared_scan.serve(ranks, 1, lambda: vtrace.open(path))
+            return None
+        trace = vtrace.open(path)
+        trace.ranks = ranks
+        try:
+            return told(trace), trace
+        finally:
+            shared_scan.dismiss(ranks)
+
+    made = in_threads(size, work)[0]
+    assert made is not None
+    return *made, list(read.values())
+
+
+@pytest.mark.parametrize("size", [2, 5])
+@pytest.mark.parametrize("name", ["random", *SCOREP])
+def test_same_answers(name: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with more ranks than locations, with more than send at once, and with ends in the temporary file."""
+    monkeypatch.setattr(shared_scan, "_SENDERS", 3)
+    monkeypatch.setattr(mpi_replay, "_MEMORY", 2000)
+    path = archive(tmp_path / "random.trace", program(3, ranks=6)) if name == "random" else unpack(name, tmp_path)
+    alone = vtrace.open(path)
+    found, trace, read = shared(path, size, monkeypatch)
+    assert found == told(alone)
+    assert trace.problems == alone.problems
+    assert len(read) == size
+    assert set().union(*read) == set(range(alone.locations.rows))
+    assert sum(map(bool, read)) == min(size, alone.locations.rows)
+
+
+def test_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A location of another rank with damage counts up to the damage, and rank 0 tells it."""
+    path = unpack("scorep-heat2d", tmp_path)
+    for file in (path / "traces").glob("*.evt"):
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2 : len(data) // 2 + 64] = b"\xff" * 64
+        file.write_bytes(data)
+    alone = vtrace.open(path)
+    expected = told(alone)
+    assert alone.problems
+    found, trace, _ = shared(path, 3, monkeypatch)
+    assert found == expected
+    assert sorted(trace.problems) == sorted(alone.problems)
+
+
+def test_archive_is_gone(tmp_path: Path) -> None:
+    """All ranks raise the error of one."""
+    trace = vtrace.open(archive(tmp_path / "random.trace", program(3, ranks=6)))
+    shutil.rmtree(tmp_path / "random.trace")
+
+    def work(ranks: Ranks) -> str:
+        try:
+            if ranks.root:
+                trace.ranks = ranks
+                trace.profile()
+            else:
+                shared_scan.serve(ranks, 1, lambda: trace)
+        except VtraceError as error:
+            return str(error)
+        return ""
+
+    first, second = in_threads(2, work)
+    assert first == second != ""
