@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+import vtrace as package
 from support.build.run import vtrace
 from support.recorded_archives import unpack
-from support.synthetic_runs import viewed
+from support.synthetic_runs import random_mpi, viewed
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.tools import Done
+from vtrace.io.archive.matcher_abi import KINDS as WAITS
 
 KINDS = {"Enter": 209, "Leave": 209, "MpiSend": 100, "MpiRecv": 100, "MpiCollectiveBegin": 2, "MpiCollectiveEnd": 2}
 
@@ -141,12 +143,50 @@ def test_chrome(place: Path) -> None:
     assert (one["ts"], one["dur"], one["cat"]) == (800, 101, "user")
 
 
+def expected_waits(archive: Path) -> dict[tuple[int, int], tuple[str, int, int]]:
+    """By location and end of a call that waits: kind and partner of the longest wait, ns of all. The calls differ."""
+    found: dict[tuple[int, int], tuple[str, int, int]] = {}
+    for row in package.open(archive).call_waits().order("time_ns", descending=False).records():
+        key = row["location"], row["end"]
+        found[key] = WAITS[row["kind"]], found.get(key, ("", 0, 0))[1] + row["time_ns"], row["partner"]
+    return found
+
+
+def test_waits(tmp_path: Path) -> None:
+    """csv has the waits of a call at its Leave, chrome as arguments of the call."""
+    archive = random_mpi.archive(tmp_path / "a.trace", random_mpi.program(5, ranks=3))
+    expected = expected_waits(archive)
+    assert len({kind for kind, _, _ in expected.values()}) > 3
+    vtrace(tmp_path, "export", "a", "--to", "csv", "--waits")
+    with (tmp_path / "a.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["wait"] or row["wait_ns"] or row["wait_for"]]
+    assert {row["event"] for row in rows} == {"Leave"}
+    ranks = {"": -1} | {f"process {rank}": rank for rank in range(3)}
+    told = {
+        (ranks[row["process"]], int(row["time"])): (row["wait"], int(row["wait_ns"]), ranks[row["wait_for"]])
+        for row in rows
+    }
+    assert told == expected
+    vtrace(tmp_path, "export", "a", "--to", "chrome", "--waits")
+    calls = [one for one in json.loads((tmp_path / "a.json").read_text())["traceEvents"] if one["ph"] == "X"]
+    for one in calls:
+        words = one.get("args", {})
+        kind, ns, partner = expected.pop((one["tid"], round(one["ts"] * 1000 + one["dur"] * 1000)), ("", 0, -1))
+        assert sum(value for word, value in words.items() if word.endswith(" ns")) == ns
+        if partner >= 0:
+            assert ranks[words["waits for"]] == partner
+        if ns:
+            assert words[f"{kind} ns"] == max(value for word, value in words.items() if word.endswith(" ns"))
+    assert not expected
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ((), "no format given"), (("--to", "1s"), "--to perfetto, --to chrome"),
         (("--to", "csv", "--from", "x"), "x is not a time"), (("--to", "csv", "--ranks", "0-2"), "ranks 0 to 1"),
         (("--to", "csv", "--ranks", "a"), "a is not a rank"),
+        (("--to", "speedscope", "--waits"), "the format speedscope has no place for waits"),
         (("--to", "csv", "--from", "2us", "--to", "1us"), "not before"),
     ],
 )  # fmt: skip

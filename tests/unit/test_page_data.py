@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import vtrace
 from support.oracles import slow
 from support.oracles.slow_tiles import bins, follow
 from support.readers import archive as reader
@@ -188,6 +189,21 @@ def test_what_a_call_sends_and_receives(asked: Asked, trace: reader.Trace) -> No
         found = asked.json("call", location=sender, begin=begin, depth=1)
         (end,) = found["sends"]
         assert (end["partner"], end["far"], end["tag"], end["bytes"]) == (receiver, receive, tag, size)
+
+
+def test_waits_of_a_call(asked: Asked, trace: reader.Trace) -> None:
+    """Those of Trace.call_waits; of each kind one of the longest and one of the shortest."""
+    own = vtrace.open(trace.path)
+    waits = own.call_waits()
+    found = list(waits.order("time_ns").records())
+    for row in {each["kind"]: each for each in [*found, *found[::-1]]}.values():
+        depth = int(waits.paths["depth"][row["path"]]) - 1
+        call = asked.json("call", location=row["location"], begin=row["begin"], depth=depth)
+        same = [each for each in found if (each["location"], each["begin"]) == (row["location"], row["begin"])]
+        expected = [(waits.kinds[each["kind"]], each["time_ns"], each["partner"]) for each in same]
+        assert sorted((one["kind"], one["time"], one["partner"]) for one in call["waits"]) == sorted(expected)
+    quiet = next(c for c in slow.calls(trace) if not own.regions["name"][c.path[-1]].startswith("MPI"))
+    assert asked.json("call", location=quiet.location, begin=quiet.begin, depth=len(quiet.path) - 1)["waits"] == []
 
 
 def test_search(asked: Asked, trace: reader.Trace) -> None:

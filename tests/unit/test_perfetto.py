@@ -18,6 +18,8 @@ from vtrace.analysis.questions import timeline_data
 from vtrace.analysis.selection import Selection
 from vtrace.export import perfetto
 from vtrace.export import protobuf as pb
+from vtrace.export.wait_arguments import read_waits
+from vtrace.io.archive.matcher_abi import KINDS
 
 try:
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
@@ -118,6 +120,28 @@ def test_all_calls_with_their_names_and_lines(archive: Path, tmp_path: Path) -> 
     assert processes == {0: "process", 1: "process"}
     assert sum(track.HasField("thread") for track in read.tracks.values()) == 2
     assert viewed.WORLD in {track.name for track in read.tracks.values()}
+
+
+def test_waits_are_arguments(archive: Path, tmp_path: Path) -> None:
+    """Those of Trace.call_waits, of each kind, and the rank that the longest wait is for; messages keep theirs."""
+    trace = vtrace.open(archive)
+    shown = timeline_data.gather(trace, Selection())
+    shown.waits, notes = read_waits(trace, Selection())
+    perfetto.write(shown, tmp_path / "a.pftrace")
+    assert notes == []
+    expected: dict[tuple[int, int], dict[str, int]] = defaultdict(dict)
+    for row in trace.call_waits().order("time_ns", descending=False).records():
+        words = expected[row["begin"], row["end"]]
+        words[f"{KINDS[row['kind']]} ns"] = row["time_ns"]
+        if row["partner"] >= 0:
+            words["waits for rank"] = row["partner"]
+    assert {(word, ns) for words in expected.values() for word, ns in words.items()} >= {("mpi_latesender ns", 1000)}
+    for one in Read(tmp_path / "a.pftrace").slices:
+        if one["category"] == "MPI":
+            told = {word: value for word, value in one["words"].items() if word.endswith(" ns") or "waits" in word}
+            assert told == expected.pop((one["begin"], one["end"]), {})
+            assert one["name"] != "MPI_Recv" or one["words"]["bytes received"] == 8
+    assert not expected
 
 
 def test_each_message_is_an_arrow_from_its_send_to_its_receive(archive: Path, tmp_path: Path) -> None:

@@ -79,9 +79,14 @@ def _vtune(trace: Trace, part: Selection, path: Path, replace: bool) -> None:
     "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
     help="Write at most N calls to perfetto, chrome and speedscope: the longest ones; and N samples to speedscope.",
 )  # fmt: skip
+@click.option(
+    "--waits", "with_waits", is_flag=True,
+    help="Also write how long calls of MPI wait, and for whom: as arguments of the calls (perfetto, chrome), or in the "
+    "columns wait, wait_ns and wait_for of their Leave (csv, parquet).",
+)  # fmt: skip
 def command(
     archive: str, targets: tuple[str, ...], output: Path | None, begin: str | None, ranks: str | None, helpers: bool,
-    most: int,
+    most: int, with_waits: bool,
 ) -> None:  # fmt: skip
     """\b
     perfetto    the timeline for ui.perfetto.dev and trace_processor
@@ -95,14 +100,18 @@ def command(
     \b
     Examples:
       vtrace export heat --to perfetto
+      vtrace export heat --to perfetto --waits
       vtrace export heat --to csv -o part.csv --from 1s --to 1.2s --ranks 0-3
       vtrace export both --to vtune -o back
     """
     from vtrace.analysis.questions import timeline_data
     from vtrace.analysis.selection import Selection
     from vtrace.export import formats, perfetto, speedscope
+    from vtrace.export.wait_arguments import read_waits
 
     kind, end = _format_and_end(targets)
+    if with_waits and kind in ("speedscope", "vtune"):
+        raise UsageError(f"--waits: the format {kind} has no place for waits", "use perfetto, chrome, csv or parquet")
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
     path = output or Path(f"{title(trace)}.{_SUFFIXES[kind]}")
@@ -110,13 +119,14 @@ def command(
     if not output and kind != "vtune":
         refuse_unmarked(path, f"replace it with -o {shell_word(path)}, or give -o another name")
     part = Selection.of_options(trace, begin, end, ranks, helpers or kind in ("csv", "parquet", "vtune"))
-    warn_of_caveats(console, trace, part)
+    said = warn_of_caveats(console, trace, part)
     if kind == "vtune":
         _vtune(trace, part, path, bool(output))
         return
+    waits, unknown = read_waits(trace, part) if with_waits else (None, [])
     if kind in ("csv", "parquet"):
         write = formats.write_csv if kind == "csv" else formats.write_parquet
-        what = some(write(trace, part, path), "event")
+        what = some(write(trace, part, path, waits), "event")
         notes = trace.problems
     elif kind == "speedscope":
         made = speedscope.gather(trace, part, most)
@@ -124,8 +134,9 @@ def command(
         what, notes = f"{some(len(made.calls), 'call')}, {some(made.samples, 'sample')}", made.notes
     else:
         shown = timeline_data.gather(trace, part, most)
+        shown.waits = waits
         (perfetto.write if kind == "perfetto" else formats.write_chrome)(shown, path)
         what, notes = f"{some(len(shown.calls), 'call')}, {some(shown.messages.rows, 'message')}", shown.notes
-    for note in notes:
+    for note in [*notes, *(line for line in unknown if line not in (*notes, *said))]:
         console.warn(note)
     click.echo(plain(f"{path}: {what}, {size(path)}"))

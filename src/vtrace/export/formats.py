@@ -19,8 +19,9 @@ from vtrace.analysis.questions.metrics import _DOUBLE, MetricMembers
 from vtrace.analysis.questions.timeline_data import Shown, label, process_names
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
-from vtrace.analysis.table import Array, texts
+from vtrace.analysis.table import Array, Table, texts
 from vtrace.errors import VtraceError
+from vtrace.export.wait_arguments import WAIT_COLUMNS, WaitColumns, arguments_of
 from vtrace.io.archive.batches import Batch
 from vtrace.io.archive.reader_abi import event_kinds
 from vtrace.io.common.outfile import complete
@@ -71,8 +72,9 @@ class _Write(Question[_WritePart, int]):
     kinds = frozenset(event_kinds())
 
     def __init__(
-        self, trace: Source, more: Mapping[str, bool], write: Callable[[Columns], None], show: Callable[[str], str]
-    ) -> None:
+        self, trace: Source, more: Mapping[str, bool], write: Callable[[Columns], None], show: Callable[[str], str],
+        waits: Table | None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.trace, self.more, self.write, self.count = trace, more, write, 0
         self._columns = EventColumns(trace, _AT_ONCE)
@@ -86,6 +88,7 @@ class _Write(Question[_WritePart, int]):
             if is_text
         }
         self._members = MetricMembers(trace)
+        self._waits = None if waits is None else WaitColumns(waits, self._processes)
 
     def part(self, trace: Source, location: int) -> _WritePart:
         return _WritePart(self, location)
@@ -123,6 +126,9 @@ class _Write(Question[_WritePart, int]):
                 column[known] = self._names[name][values] if is_text else values
         if "member" in found and "value" in found:
             self.metrics(found, columns)
+        if self._waits:
+            leaves = np.flatnonzero(found["kind"] == number("Leave"))
+            self._waits.fill(columns, leaves, *(found[name][leaves] for name in ("location", "time", "region")))
         return columns
 
     @staticmethod
@@ -140,12 +146,12 @@ class _Write(Question[_WritePart, int]):
 
 def events(
     trace: Source, window: Selection, begin: Callable[[dict[str, type]], Callable[[Columns], None]],
-    show: Callable[[str], str] = str,
+    show: Callable[[str], str] = str, waits: Table | None = None,
 ) -> int:  # fmt: skip
     """Writes all events of a selection, location by location. Returns their number.
 
     begin: gets the columns with their types, returns the function that writes some events. show: turns each name into
-    the text to write.
+    the text to write. waits: of calls of MPI, see wait_arguments; their columns are written, too.
 
     Columns: time (ns since the trace's start), process, thread, event (OTF2's name of the kind), and every value that
     any of the events has, None for events without this value.
@@ -164,14 +170,16 @@ def events(
     types |= {name: str if is_text or name == "metric" else int for name, is_text in more.items()}
     if "Metric" in names:
         types["value"] = float
-    writer = _Write(trace, more, begin(types), show)
+    if waits is not None:
+        types |= WAIT_COLUMNS
+    writer = _Write(trace, more, begin(types), show, waits)
     trace.scan([writer], **window.arguments(), jobs=1)
     return writer.answer()
 
 
-def write_csv(trace: Source, window: Selection, path: Path) -> int:
+def write_csv(trace: Source, window: Selection, path: Path, waits: Table | None = None) -> int:
     """Writes comma-separated values below a line with the names of columns; control characters are escaped. Returns the
-    number of events."""
+    number of events. waits: see events()."""
     with complete(path) as file:
         writer = csv.writer(file)
 
@@ -179,7 +187,7 @@ def write_csv(trace: Source, window: Selection, path: Path) -> int:
             writer.writerow(types)
             return lambda columns: writer.writerows(zip(*(columns[name].tolist() for name in types), strict=True))
 
-        return events(trace, window, begin, plain)
+        return events(trace, window, begin, plain, waits)
 
 
 def parquet() -> Any:
@@ -194,9 +202,9 @@ def parquet() -> Any:
     return pyarrow
 
 
-def write_parquet(trace: Source, window: Selection, path: Path) -> int:
-    """Writes a Parquet file; texts are dictionary-encoded. Returns the number of events. Raises VtraceError without
-    pyarrow."""
+def write_parquet(trace: Source, window: Selection, path: Path, waits: Table | None = None) -> int:
+    """Writes a Parquet file; texts are dictionary-encoded. Returns the number of events. waits: see events(). Raises
+    VtraceError without pyarrow."""
     pa = parquet()
     kinds = {int: pa.int64(), float: pa.float64(), str: pa.dictionary(pa.int32(), pa.string())}
     writers: list[Any] = []
@@ -217,7 +225,7 @@ def write_parquet(trace: Source, window: Selection, path: Path) -> int:
 
             return write
 
-        count = events(trace, window, begin)
+        count = events(trace, window, begin, waits=waits)
         writers[0].close()
         return count
 
@@ -235,12 +243,14 @@ def write_chrome(shown: Shown, path: Path) -> None:
             for kind, name in (("process_name", names[pid]), ("thread_name", str(trace.locations["name"][row]))):
                 about = {"ph": "M", "name": kind, "pid": pid, "tid": row, "args": {"name": name}}
                 file.write(("," if place or kind == "thread_name" else "") + json_text(about))
+        waits = {} if shown.waits is None else arguments_of(calls, shown.waits, names)
         heads = [
             f',{{"ph":"X","name":{json_text(label(str(name)))},"cat":{json_text(classes[kind])},'
             for name, kind in zip(regions["name"], regions["class"], strict=True)
         ]
         for first in range(0, len(calls), _AT_ONCE):
             part = slice(first, first + _AT_ONCE)
+            more = [f',"args":{json_text(waits[call])}' if call in waits else "" for call in range(len(calls))[part]]
             columns = (
                 calls.region[part],
                 process[calls.track[part]],
@@ -249,8 +259,8 @@ def write_chrome(shown: Shown, path: Path) -> None:
                 calls.end[part],
             )
             file.writelines(
-                f'{heads[region]}"pid":{pid},"tid":{tid},"ts":{begin / 1000:.3f},"dur":{(end - begin) / 1000:.3f}}}'
-                for region, pid, tid, begin, end in zip(*(column.tolist() for column in columns), strict=True)
+                f'{heads[region]}"pid":{pid},"tid":{tid},"ts":{begin / 1e3:.3f},"dur":{(end - begin) / 1e3:.3f}{tail}}}'
+                for region, pid, tid, begin, end, tail in zip(*(c.tolist() for c in columns), more, strict=True)
             )
         for place, m in enumerate(shown.messages.records()):
             for kind, end, time in (("s", m["sender"], m["send"]), ("f", m["receiver"], m["receive"])):

@@ -88,7 +88,7 @@ class _Writer:
         self.file.write(names.packet())
         self.file.writelines(self.tracks.packets)
         writer = CallWriter(shown.trace, numbers, names.of_region, names.source_of_region, names.category_of_region)
-        for part in writer.packets(shown.calls, self.location_track, shown.messages):
+        for part in writer.packets(shown.calls, self.location_track, shown.messages, shown.waits):
             self.file.write(part)
         for calls, tracks in wide:
             regions = CallWriter(shown.trace, numbers, names.of_op, np.zeros_like(names.of_op), names.collective)

@@ -12,6 +12,8 @@ import numpy as np
 from vtrace.analysis.questions.calls import Calls
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.export import protobuf as pb
+from vtrace.export.wait_arguments import calls_of
+from vtrace.io.archive.matcher_abi import KINDS
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -25,6 +27,8 @@ _PACKET, _TIMESTAMP, _EVENT = 1, 8, 11
 _CATEGORY, _ANNOTATION, _TYPE, _NAME, _TRACK, _SOURCE, _VALUE, _FLOW, _LAST_FLOW = 3, 4, 9, 10, 11, 34, 44, 47, 48
 """Fields of TrackEvent."""
 _SEQUENCE = pb.field(10, 1)  # TracePacket.trusted_packet_sequence_id
+_FIRST_WAIT = 9
+"""Number of the annotation for the first kind of waits; the one before is the rank that a call waits for."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +43,24 @@ class PacketNumbers:
 class CallWriter:
     """Encodes calls. names, sources, categories: numbers for each region, 0 for none."""
 
-    ANNOTATIONS = ("bytes sent", "bytes received", "messages sent", "messages received", "to rank", "from rank", "tag")
-    """The arguments of a call with messages; their numbers begin at 1."""
+    ANNOTATIONS = (
+        "bytes sent", "bytes received", "messages sent", "messages received", "to rank", "from rank", "tag",
+        "waits for rank", *(f"{kind} ns" for kind in KINDS),
+    )  # fmt: skip
+    """The arguments of a call with messages or waits; their numbers begin at 1."""
 
     def __init__(self, trace: Source, numbers: PacketNumbers, names: Array, sources: Array, categories: Array) -> None:
         self.trace, self.numbers = trace, numbers
         self.names, self.sources, self.categories = names, sources, categories
 
-    def packets(self, calls: Calls, tracks: Array, messages: Table | None) -> Iterator[memoryview]:
-        """tracks: the number in Perfetto of each track of calls."""
+    def packets(
+        self, calls: Calls, tracks: Array, messages: Table | None, waits: Table | None = None
+    ) -> Iterator[memoryview]:
+        """tracks: the number in Perfetto of each track of calls. waits: see wait_arguments."""
         more = _of_messages(self.trace, calls, messages) if messages is not None and messages.rows else None
+        if waits is not None and waits.rows:
+            more = more or (_More(len(calls)), _More(len(calls)))
+            more[0].add_waits(calls_of(calls, waits), waits)
         for first in range(0, len(calls.time), _AT_ONCE):
             steps = np.arange(first, min(first + _AT_ONCE, len(calls.time)))
             yield self._some(calls, tracks, steps, more).data
@@ -146,6 +158,16 @@ class _More:
         self._add(calls, _annotation(1 + side, total))
         self._add(calls[several], _annotation(3 + side, count[several]))
         self._add(calls[one], np.hstack([_annotation(5 + side, rank[first[one]]), _annotation(7, tag[first[one]])]))
+
+    def add_waits(self, call: Array, waits: Table) -> None:
+        """Arguments of each call that waits: the ns of each kind, and the rank that the longest wait is for."""
+        for kind in np.unique(waits["kind"][call >= 0]).tolist():
+            here = np.flatnonzero((waits["kind"] == kind) & (call >= 0))
+            self._add(call[here], _annotation(_FIRST_WAIT + kind, waits["time_ns"][here]))
+        known = np.flatnonzero((call >= 0) & (waits["process"] >= 0))
+        order = known[np.argsort(-waits["time_ns"][known], kind="stable")]
+        calls, first = np.unique(call[order], return_index=True)
+        self._add(calls, _annotation(_FIRST_WAIT - 1, waits["process"][order[first]]))
 
     def _add(self, calls: Array, data: Array) -> None:
         if len(calls):

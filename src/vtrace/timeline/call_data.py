@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.analysis.activity import MPI
 from vtrace.analysis.questions.collectives import op_name
 from vtrace.analysis.questions.events import NO_VALUE, Events
 from vtrace.analysis.table import Array
@@ -18,6 +19,7 @@ from vtrace.timeline.server import Content, Wrong
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
+    from vtrace.timeline.rare_calls import RareCalls
     from vtrace.timeline.window_data import WindowData
 
 _MOST_ENDS = 50
@@ -30,8 +32,8 @@ _ARGUMENTS = ("ParameterString", "ParameterInt", "ParameterUnsignedInt")
 class CallData:
     """Answers about calls. A call is named by its location, its begin (ns) and its depth."""
 
-    def __init__(self, trace: Source, store: CallStore, data: WindowData) -> None:
-        self._trace, self._store, self._data = trace, store, data
+    def __init__(self, trace: Source, store: CallStore, data: WindowData, rare: RareCalls) -> None:
+        self._trace, self._store, self._data, self._rare = trace, store, data, rare
 
     def describe(self, location: int, begin: int, depth: int) -> dict[str, Any]:
         """The call's facts. Raises Wrong."""
@@ -44,6 +46,7 @@ class CallData:
             "exclusive": int(calls.exclusive[at]), "source": self.region(region),
             "values": self._values(location, begin, region),
             "collectives": self._collectives(location, begin, end, region),
+            "waits": self._waits(location, begin, end, region),
         }  # fmt: skip
         if not self._store.is_large(location):
             same = np.flatnonzero(calls.region == region)
@@ -98,6 +101,10 @@ class CallData:
                 "sent": part["sent"], "received": part["received"], "root": row["root"],
             })  # fmt: skip
         return found
+
+    def _waits(self, location: int, begin: int, end: int, region: int) -> list[dict[str, Any]]:
+        is_mpi = self._trace.regions["class"][region] == MPI
+        return self._rare.waits_of(location, begin, end) if is_mpi else []
 
     def _values(self, location: int, begin: int, region: int) -> list[list[str]]:
         """Arguments and attributes of a call's Enter: pairs of names and values."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -87,8 +87,24 @@ class RareCalls:
             notes.append("Waits are marked with Marks: all, or after vtunify --diagnose.")
         return Table({name: np.concatenate([each[name] for each in tables]) for name in tables[0]}), notes
 
+    def waits_of(self, location: int, begin: int, end: int) -> list[dict[str, Any]]:
+        """The waits of a call: kind, time (ns), partner (location, -1: unknown). None of a large trace without a stored
+        diagnosis."""
+        if self._is_large and not self._trace.has_stored_findings():
+            return []
+        with self._lock:
+            found = self._call_waits()
+        same = (found["location"] == location) & (found["begin"] == begin) & (found["end"] == end)
+        return [
+            {"kind": found.kinds[row["kind"]], "time": row["time_ns"], "partner": row["partner"]}
+            for row in found.take(same).records()
+        ]
+
+    def _call_waits(self) -> Table:
+        return self._trace.call_waits(locations=self._part.rows(self._trace), most=_MOST)
+
     def _waits(self) -> Table:
-        found = self._trace.call_waits(locations=self._part.rows(self._trace), most=_MOST)
+        found = self._call_waits()
         found_rows = np.flatnonzero(found["time_ns"] * PARTS >= self._trace.duration)
         paths, path = found.paths, found["path"][found_rows]
         columns = {name: found[name][found_rows] for name in ("location", "begin", "end")}

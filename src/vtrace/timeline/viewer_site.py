@@ -83,7 +83,7 @@ class ShownTrace:
         self.data = LargeData(self.trace, self.part, self.tiles) if is_large else WindowData(self.trace, self.part)
         self.rare = RareCalls(self.trace, self.part, is_large)
         self.curves = Curves(self.trace, self.tiles, is_large)
-        self.calls = CallData(self.trace, self.store, self.data)
+        self.calls = CallData(self.trace, self.store, self.data, self.rare)
         self.samples = SampleData(self.trace)
         self.panels = PanelData(self.trace, self.trace.findings, self.samples.known)
 

@@ -46,6 +46,8 @@ class Shown:
     Flushes are drawn as calls and are not in the table, nor are classes that a setting leaves out of the whole run."""
     stacks: dict[int, SampleStacks] = field(default_factory=dict)
     """Samples by location."""
+    waits: Table | None = None
+    """Waits of calls of MPI, as export.wait_arguments reads them; None: not wanted."""
     notes: list[str] = field(default_factory=list)
     """Contents that are left out, one line each."""
 

@@ -26,6 +26,7 @@ export function detailsOf(app, found, trace) {
     ['call', found.of ? `${count(found.number)} of ${count(found.of)} on this row` : ''],
     ['calls inside', found.children ? count(found.children) : ''],
     ['called by', found.caller && button(found.caller.name, () => app.chooseCall(trace, found.caller))],
+    ...found.waits.map((/** @type {any} */ one) => ['waits', `${duration(one.time, 6)} (${one.kind})${one.partner < 0 ? '' : ` for ${nameOf(app, trace, one.partner)}`}`]),
     ...found.values.map((/** @type {[string, string]} */ pair) => pair),
   ];
   const sums = ['sends', 'receives'].map((way) => found[way].reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.bytes, 0));
