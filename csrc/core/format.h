@@ -256,7 +256,7 @@ enum vt_lost {
    list, bool, 'c' (a text of one letter). a|b: one of the two. ?: may be nil. +: later versions added the value, so
    it may be missing. */
 #define VT_DEFINITION_KINDS(X)                                                                                         \
-    X(PROPERTY, 1, "key:text value:text|list") /* "command" [argv...], "executable", "cores", "setting.VT_X" ... */   \
+    X(PROPERTY, 1, "key:text value:text|list") /* "command" [argv...], "executable", "cores", "pmus" ... */           \
     X(REGION, 2, "id:id name:text paradigm:u8=OTF2_Paradigm role:u8=OTF2_RegionRole file:text? line:u32 "              \
                  "+description:text?")                                                                                 \
     X(MODULE, 3, "slot:u32 start:u64 size:u64 bias:u64 path:text build_id:bytes ticks:u64") /* slot: offset in the */  \

@@ -13,6 +13,7 @@
 #include "../core/memory.h"
 #include "../core/text.h"
 #include "../core/thread.h"
+#include "host_properties.h"
 #include "provider.h"
 
 static const struct vt_provider *const providers[] = {&vt_perf_counters, &vt_usage_counters, &vt_kernel_counters};
@@ -377,6 +378,7 @@ __attribute__((constructor)) static void start(void)
         fit(l);
     }
     if (l && ncounters) {
+        vt_define_host(l);
         make_groups();
         for (unsigned i = 0; i < ngroups; i++) {
             define(l, &groups[i]);

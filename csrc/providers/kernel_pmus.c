@@ -226,6 +226,17 @@ static void list_pmu(const struct listing *of, const char *pmu)
     if (t.at < t.end) list_directory(path, list_event, &events);
 }
 
+static void add_name(const struct listing *of, const char *pmu)
+{
+    vt_text_add(of->data, pmu);
+    vt_text_add(of->data, " ");
+}
+
+void vt_pmu_names(const char *root, struct vt_text *into)
+{
+    list_directory(root, add_name, &(struct listing){root, NULL, NULL, into});
+}
+
 void vt_pmu_each(const char *root, vt_pmu_visit *visit, void *data)
 {
     struct listing of = {root, NULL, visit, data};

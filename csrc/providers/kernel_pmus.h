@@ -6,6 +6,7 @@
 #define VT_KERNEL_PMUS_H
 
 #include <stddef.h>
+#include "../core/text.h"
 #include "perf_events.h"
 
 #define VT_PMU_ROOT "/sys/bus/event_source/devices"
@@ -21,6 +22,8 @@ typedef void vt_pmu_visit(const char *name, const char *terms, const struct vt_p
 int vt_pmu_find(const char *root, const char *name, size_t length, struct vt_perf_event *found);
 /* Calls visit for each event that has a file of its own and needs no other terms. */
 void vt_pmu_each(const char *root, vt_pmu_visit *visit, void *data);
+/* Appends the name of each PMU and a blank. */
+void vt_pmu_names(const char *root, struct vt_text *into);
 
 #pragma GCC visibility pop
 

@@ -131,6 +131,16 @@ static void visit_events(const struct pfm_pmu *pmu, void (*visit)(const char *, 
     }
 }
 
+void vt_pfm_names(struct vt_text *into)
+{
+    for (int i = 0; pfm.is_loaded == 2 && i < MOST_PMUS; i++) {
+        struct pfm_pmu pmu = {.size = sizeof pmu};
+        if (pfm.pmu(i, &pmu) != SUCCESS || !pmu.is_present || !pmu.name) continue;
+        vt_text_add(into, pmu.name);
+        vt_text_add(into, " ");
+    }
+}
+
 void vt_pfm_each(void (*visit)(const char *name, void *data), void *data)
 {
     struct silence silence = silence_begin();

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import otf2
 import pytest
 
+import vtrace as vtrace_package
 from support.build.builder import Builder
 from support.build.run import run, unify, vtrace
 from support.oracles.check import check
 from support.oracles.user_api import MANUAL
 from support.tools import Done, call, command
+from vtrace.io.archive.properties import CPU_MAX_MHZ, PMUS
 
 EVENTS = """\
 EVENT,FAULTS_PER_MS,DERIVED_INFIX,N0*1000000/N1,page-faults,TIME
@@ -114,3 +117,33 @@ def test_wrong_usage_is_told(program: Path, tmp_path: Path) -> None:
     assert "VT_RUSAGE: ru_stim is not recorded: unknown counter, did you mean ru_stime?" in done.stderr
     assert "VT_RUSAGE: page-faults is not recorded: no counter of getrusage: set VT_METRICS" in done.stderr
     assert [*classes(tmp_path)] == [("ru_stime",)]
+
+
+def test_clock_rate_and_pmus(program: Path, tmp_path: Path) -> None:
+    """They are those of this machine, and vtrace profile takes the clock rate for #. Without counters there are
+    none."""
+    (tmp_path / "my.events").write_text("EVENT,FAULTS_AT_FULL_RATE,DERIVED_INFIX,N0*#,page-faults\n")
+    run(program, tmp_path, "plain", env={"VT_METRICS": "page-faults"})
+    classes(tmp_path)
+    known = properties(tmp_path)
+    assert sorted(known[PMUS].split()) == sorted(os.listdir("/sys/bus/event_source/devices"))
+    cpufreq = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
+    if cpufreq.exists():
+        assert int(known[CPU_MAX_MHZ]) == int(cpufreq.read_text()) // 1000
+    else:  # the rate in /proc/cpuinfo may vary
+        assert (CPU_MAX_MHZ in known) == ("cpu MHz" in Path("/proc/cpuinfo").read_text())
+    if expected := int(known.get(CPU_MAX_MHZ, 0)):
+        words = ["profile", "counter_regions", "--metrics", "page-faults,FAULTS_AT_FULL_RATE", "--by", "rank", "--json"]
+        done = call([*command("vtrace"), *words], tmp_path, env={"PAPI_USER_EVENTS_FILE": "my.events"})
+        (row,) = json.loads(done.stdout)["metrics"]
+        assert row["page-faults"] > 0
+        assert row["FAULTS_AT_FULL_RATE"] == row["page-faults"] * expected * 10**6
+    run(program, tmp_path, "plain")
+    unify(tmp_path, "--force", "counter_regions")
+    assert not {PMUS, CPU_MAX_MHZ} & {*properties(tmp_path)}
+
+
+def properties(where: Path) -> dict[str, str]:
+    """The properties of the process."""
+    table = vtrace_package.open(where / "counter_regions.trace").group_properties
+    return dict(zip(table["name"].tolist(), table["value"].tolist(), strict=True))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from vtrace.analysis.derived.event_set import EventSet
+from vtrace.analysis.derived.event_set import CLOCK_RATE, EventSet
 from vtrace.analysis.derived.known_events import unqualified
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.increases import Increases, Path, is_count
@@ -18,6 +18,7 @@ from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.questions.timeline_data import location_names, process_names
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.errors import UsageError, VtraceError
+from vtrace.io.archive.properties import CPU_MAX_MHZ
 from vtrace.reports import section_sheets
 from vtrace.reports.sheet import Column, Row, Sheet
 
@@ -81,7 +82,7 @@ def read(
                 _add(inclusive, regions[region], name, value)
     units = {name: _unit(trace, rows, name) for name in wanted}
     for sums in (exclusive, inclusive):
-        _derive(sums, wanted, events)
+        _derive(trace, sums, wanted, events)
     return MetricNumbers(by, [*wanted], units, exclusive, inclusive, met.problems)
 
 
@@ -97,7 +98,7 @@ def _of_sections(
         sums[section][ELAPSED] = (numbers["elapsed_ns"] or 0) / 1e9
         if len(sums[section]) <= len(values) - (ELAPSED in values):
             notes.append(f"section {section}: the counters were not read at each start and stop: no values")
-    _derive(sums, wanted, events)
+    _derive(trace, sums, wanted, events)
     return MetricNumbers("section", [*wanted], {name: _unit(trace, rows, name) for name in wanted}, sums, {}, notes)
 
 
@@ -153,12 +154,21 @@ def _add(sums: _Sums, key: Any, name: str, value: float) -> None:
     row[name] = row.get(name, 0.0) + value
 
 
-def _derive(sums: _Sums, wanted: Sequence[str], events: EventSet) -> None:
+def _clock_rate(trace: Trace) -> dict[str, float]:
+    """The clock rate of the processors as a value for formulas, if it is known and the same for all processes."""
+    properties = trace.group_properties
+    found = {*properties["value"][properties["name"] == CPU_MAX_MHZ].tolist()}
+    text = found.pop() if len(found) == 1 else ""
+    return {CLOCK_RATE: float(text)} if text.isdecimal() else {}
+
+
+def _derive(trace: Trace, sums: _Sums, wanted: Sequence[str], events: EventSet) -> None:
+    rate = _clock_rate(trace)
     for row in sums.values():
         for name in wanted:
             if name in events.events and name not in row:
                 try:
-                    row[name] = float(events.value(name, row))
+                    row[name] = float(events.value(name, row | rate))
                 except VtraceError:  # a division by zero, or no reading here
                     continue
 

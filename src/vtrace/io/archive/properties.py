@@ -18,6 +18,9 @@ from vtrace.errors import FormatError
 PROPERTY = "VTRACE::"
 EXECUTABLE, COMMAND, CORES = PROPERTY + "EXECUTABLE", PROPERTY + "COMMAND", PROPERTY + "CORES"
 """Properties of a location group: its program, its command line, and the cores that it may use, such as 0-3,8."""
+CPU_MAX_MHZ, PMUS = PROPERTY + "CPU_MAX_MHZ", PROPERTY + "PMUS"
+"""Properties of a location group with counters: the maximum clock rate of its host's processor in MHz, and the names of
+the host's performance monitoring units with blanks between."""
 PID, TID = PROPERTY + "PID", PROPERTY + "TID"
 """Properties with the kernel's ids: PID of a location group, TID of a location. The second thread of a location has
 TID.2, the next one TID.3."""

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from vtrace.io.archive.properties import COMMAND, CORES, EXECUTABLE, HELPER_PROPERTY, PID, TID
+from vtrace.io.archive.properties import (
+    COMMAND,
+    CORES,
+    CPU_MAX_MHZ,
+    EXECUTABLE,
+    HELPER_PROPERTY,
+    PID,
+    PMUS,
+    TID,
+)
 from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import HELPER
@@ -42,6 +51,9 @@ class About(NamedTuple):
     """Words of its command line."""
     cores: str
     """The cores that the process may use, such as 0-3,8; empty if unknown."""
+    cpu_max_mhz: str
+    pmus: str
+    """As the properties CPU_MAX_MHZ and PMUS; empty without counters."""
 
     @property
     def mpi(self) -> bool:
@@ -127,7 +139,8 @@ def _about(process: Process) -> About:
         head.process, parent, _process_name(process), process.world, process.rank, process.absent,
         tuple(_thread_names(process)), _helpers(process), _kernel_ids(process), process.has_heap,
         process.has_thread_events, str(properties.get("executable", "")),
-        tuple(shortened(properties.get("command", ()))), str(properties.get("cores", "")),
+        tuple(shortened(properties.get("command", ()))),
+        *(str(properties.get(name, "")) for name in ("cores", "cpu_max_mhz", "pmus")),
     )  # fmt: skip
 
 
@@ -150,6 +163,7 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
         if process.mpi and several and process.program:
             name += f" ({process.program})"
         texts = {EXECUTABLE: process.executable, COMMAND: shlex.join(process.command), CORES: process.cores}
+        texts |= {CPU_MAX_MHZ: process.cpu_max_mhz, PMUS: process.pmus}
         texts[PID] = "" if process.absent else str(process.id[1])
         texts = {key: text for key, text in texts.items() if text}
         definitions.groups.append(LocationGroup(name, nodes[process.id[0]], creator, texts))
