@@ -74,31 +74,36 @@ VT_EXPORT int vt_group_join(struct vt_group *g, const struct vt_group *other)
     return add_shares(g, other->shares, other->shares ? other->mask + 1 : 0);
 }
 
-static int by_bin(const void *a, const void *b)
+/* Copies the shares by ascending bin, in any order within a bin: their order there does not matter. first: bins + 1 zeros;
+   gets the place of each bin's first share, and behind them the number of shares. */
+static void by_bin(const struct vt_group *g, struct vt_bin_share *sorted, uint64_t *first)
 {
-    const struct vt_bin_share *x = a, *y = b;
-    if (x->bin != y->bin) return x->bin < y->bin ? -1 : 1;
-    return x->region < y->region ? -1 : x->region > y->region;
+    const uint64_t places = g->shares ? g->mask + 1 : 0;
+    for (uint64_t i = 0; i < places; i++)
+        if (g->shares[i].ns) first[g->shares[i].bin]++;
+    uint64_t end = 0;
+    for (uint64_t bin = 0; bin < g->bins; bin++) first[bin] = end += first[bin];
+    first[g->bins] = end;
+    for (uint64_t i = 0; i < places; i++)
+        if (g->shares[i].ns) sorted[--first[g->shares[i].bin]] = g->shares[i];
 }
 
 VT_EXPORT int vt_group_tiles(const struct vt_group *g, struct vt_pyramid *p)
 {
     struct vt_bin_share *sorted = malloc((g->used + 1) * sizeof *sorted);
-    uint64_t n = 0, first = 0;
-    if (!sorted) return VT_READ_NO_MEMORY;
-    for (uint64_t i = 0; g->shares && i <= g->mask; i++)
-        if (g->shares[i].ns) sorted[n++] = g->shares[i];
-    qsort(sorted, n, sizeof *sorted, by_bin);
-    p->want_overview = 0;
-    vt_tiles_begin(p, 0, g->end);
-    for (uint64_t bin = 0; bin < g->bins; bin++) {
-        uint64_t last = first;
-        while (last < n && sorted[last].bin == bin) last++;
-        vt_tiles_add_bin(p, &g->sums[bin], sorted + first, last - first);
-        first = last;
+    uint64_t *first = calloc(g->bins + 1, sizeof *first);
+    int code = VT_READ_NO_MEMORY;
+    if (sorted && first) {
+        by_bin(g, sorted, first);
+        p->want_overview = 0;
+        vt_tiles_begin(p, 0, g->end);
+        for (uint64_t bin = 0; bin < g->bins; bin++)
+            vt_tiles_add_bin(p, &g->sums[bin], sorted + first[bin], first[bin + 1] - first[bin]);
+        if (!vt_tiles_failed(p)) code = VT_READ_OK;
     }
     free(sorted);
-    return vt_tiles_failed(p) ? VT_READ_NO_MEMORY : VT_READ_OK;
+    free(first);
+    return code;
 }
 
 VT_EXPORT struct vt_group *vt_group_new(const struct vt_pyramid *p, int64_t end)
