@@ -369,6 +369,33 @@ def test_interrupted_in_a_callback(heat: Path, mpich: Mpi, tmp_path: Path, rank:
     assert {name for name in names(place) if not name.startswith(".")} == files
 
 
+IN_A_PASS = """
+import os, signal
+from vtrace.analysis import shared_scan
+from vtrace.parallel.mpi import MpiRanks
+quick = shared_scan.scan
+def scan(*arguments):
+    if MpiRanks().rank == {}:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return quick(*arguments)
+shared_scan.scan = scan
+"""
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_interrupted_in_the_diagnosis(heat: Path, mpich: Mpi, tmp_path: Path, rank: int) -> None:
+    """An interrupt of one rank while all read the archive ends all ranks; the archive is complete."""
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "sitecustomize.py").write_text(IN_A_PASS.format(rank))
+    words = ("-k", "--diagnose", "-o", tmp_path / "all", "heat2d")
+    done = unify_mpi(mpich, heat, *words, ranks=3, check=False, PYTHONPATH=str(tmp_path / "slow"))
+    assert done.returncode not in (0, 2)
+    assert "vtunify-mpi: interrupted" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "parallel efficiency" not in done.stdout
+    assert_same(heat / "u_heat2d.trace", tmp_path / "all.trace")
+
+
 LAUNCHER = re.compile(rb"mpiexec|prterun|orted|prted")
 
 

@@ -9,6 +9,8 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,21 +81,29 @@ def command(
             _help_to_diagnose(ranks, jobs, archive)
         return
     further = vtunify.Further(report, tiles, diagnose, ranks, jobs)
-    try:
+    with _helped(ranks) if diagnose else nullcontext():
         if written:
             target = path if name is None and not keep else archive
             vtunify.conclude(written, console, target, path.parent, further)
         else:
             vtunify.report_unified(archive, bool(name) or keep, further, console)
-    finally:
-        if diagnose and not ranks.agreed:
-            _dismiss(ranks)
 
 
-def _dismiss(ranks: MpiRanks) -> None:
-    """The other ranks return from _help_to_diagnose."""
+@contextmanager
+def _helped(ranks: MpiRanks) -> Iterator[None]:
+    """On rank 0: the other ranks help to diagnose, and return at the end."""
     from vtrace.analysis.shared_scan import dismiss
 
+    try:
+        yield
+    except (VtraceError, OSError, SystemExit):
+        if not ranks.agreed:
+            dismiss(ranks)
+        raise
+    except BaseException as error:  # perhaps in the middle of a pass, where the others wait for this rank
+        if ranks.size > 1:
+            _abort(ranks, error)
+        raise
     dismiss(ranks)
 
 
