@@ -146,7 +146,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
             if self._kept + rows.nbytes > _MEMORY:
                 return rows[:0]
             self._kept += rows.nbytes
-        return rows.copy()
+        return rows.view(np.uint8).copy().view(rows.dtype)  # as bytes: NumPy copies records one by one
 
     def write(self, rows: Array) -> int:
         """Appends rows to the file. Returns their place. Raises VtraceError."""
