@@ -304,11 +304,13 @@ static inline int pop(struct replay *r, int64_t t)
         f[-1].inside = sum_of(f[-1].inside, time);
         f[-1].flushed = sum_of(f[-1].flushed, f->region == o->flush_region ? time : f->flushed);
     }
-    if (!o->regions[f->region].calls) o->touched[o->ntouched++] = f->region;
-    count(&o->regions[f->region], time, own, outermost);
+    if (o->want_stats) {
+        if (!o->regions[f->region].calls) o->touched[o->ntouched++] = f->region;
+        count(&o->regions[f->region], time, own, outermost);
+    }
     if (is_runtime(r, f->region)) o->runtime = sum_of(o->runtime, own);
     if (o->site_of && o->site_of[f->region] == VT_SITE_BEGIN && o->begun == INT64_MIN) begin_sites(o, t);
-    if (o->site_of ? f->node : o->want_paths) {
+    if (o->want_stats && (o->site_of ? f->node : o->want_paths)) {
         if (!o->path_stats[f->node].calls) o->touched_paths[o->ntouched_paths++] = f->node;
         /* Beyond paths_max a path also stands for the calls from it: only the outermost call adds its time. */
         int same = r->out.depth && f[-1].node == f->node;

@@ -61,6 +61,7 @@ struct vt_span {
 struct vt_replay {
     int64_t from, to; /* only times between them count */
     uint64_t nregions;
+    uint64_t want_stats; /* of the calls of regions, and with want_paths of call paths */
     uint64_t want_paths, paths_max; /* beyond paths_max a call belongs to the path around it */
     uint64_t want_slices; /* calls of at least shortest ns */
     int64_t shortest;

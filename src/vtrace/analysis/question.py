@@ -64,6 +64,8 @@ class Question(Generic[PartType, Answer]):
     """True: the replay follows the stack, and details have region, caller and node."""
     paths = False
     """True: the replay distinguishes call paths."""
+    stats = False
+    """True: the replay sums the calls of each region and call path."""
     attributes = False
     """True: the parts need the attributes of events."""
     early = False

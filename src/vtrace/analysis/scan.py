@@ -101,6 +101,7 @@ class _Job:
         replay = None
         if self.replays:
             replay = Replay(self.trace, any(q.paths for q in self.questions), self.start, self.stop)
+            replay.fields.want_stats = any(q.stats for q in self.questions)
             for question in self.questions:
                 question.configure(replay)
         with self.trace.reader() as reader:

@@ -36,7 +36,7 @@ class _ProfilePart(Part):
 class Profile(Question[_ProfilePart, Table]):
     """Answers Trace.profile."""
 
-    replay = True
+    replay = stats = True
 
     def part(self, trace: Source, location: int) -> _ProfilePart:
         return _ProfilePart()
@@ -72,7 +72,7 @@ class PathPart(_ProfilePart):
 class CallTree(Question[PathPart, tuple[Table, Table]]):
     """Answers Trace.call_tree."""
 
-    replay = paths = True
+    replay = paths = stats = True
 
     def part(self, trace: Source, location: int) -> PathPart:
         return PathPart()
