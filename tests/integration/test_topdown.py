@@ -93,6 +93,32 @@ def test_shares_bottlenecks_and_findings(tmp_path: Path) -> None:
     assert "Memory Bound" in text.splitlines()[1]
 
 
+def test_two_runs_side_by_side(tmp_path: Path) -> None:
+    """The rows are matched by name; each run has its own shares, bottlenecks and findings."""
+    for name, counts in (("one", {"copy": MEMORY}), ("two", {"copy": FRONTEND, "new": MEMORY})):
+        (tmp_path / name).mkdir()
+        archive(tmp_path / name, counts)
+    words = [*command("vtrace"), "profile", "one/down", "two/down", "--metrics"]
+    found = json.loads(call([*words, "topdown", "--json"], tmp_path).stdout)
+    copy, new = found["topdown"]
+    assert (copy["function"], copy["bottleneck_1"], copy["bottleneck_2"]) == ("copy", "Memory_Bound", "Frontend_Bound")
+    assert (copy["share_1"], copy["share_2"], copy["Frontend_Bound_1"], copy["Frontend_Bound_2"]) == pytest.approx(
+        (1, 0.5, 0.05, 0.6)
+    )
+    assert (new["function"], new["share_1"], new["bottleneck_2"]) == ("new", None, "Memory_Bound")
+    culprits = [[one["culprit"] for one in run["findings"]] for run in found["runs"]]
+    assert culprits == [["Memory_Bound"], ["Frontend_Bound", "Memory_Bound"]]
+    text = call([*words, "topdown"], tmp_path).stdout
+    assert "Functions by slots in 2 runs" in text
+    assert "copy: 52% Memory Bound: loads and stores take long" in text
+    assert any(line.endswith("  new") for line in text.splitlines())
+    name = "skl::UOPS_ISSUED:ANY"
+    rows = json.loads(call([*words, name, "--by", "rank", "--json"], tmp_path).stdout)["metrics"]
+    assert [(row[f"{name}_1"], row[f"{name}_2"]) for row in rows] == [(1000, 2000)]
+    lines = call([*words, name, "--by", "callpath", "--csv", "--top", "1"], tmp_path).stdout.splitlines()
+    assert lines[0] == f"callpath,{name}_1,{name}_2,{name}:inclusive_1,{name}:inclusive_2"
+
+
 @pytest.mark.parametrize("by", ["callpath", "rank", "thread"])
 def test_other_rows(tmp_path: Path, by: str) -> None:
     archive(tmp_path, {"copy": MEMORY})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -16,6 +16,7 @@ from vtrace.errors import UsageError
 from vtrace.text import json_text, plain, shell_word
 
 if TYPE_CHECKING:
+    from vtrace.analysis.findings.finding import Finding
     from vtrace.analysis.selection import Patterns, Selection
     from vtrace.analysis.trace import Trace
     from vtrace.reports.profile_sheets import ProfileNumbers
@@ -71,6 +72,7 @@ def command(
       vtrace profile heat --by loop --sort inclusive
       vtrace profile heat --source heat.c
       vtrace profile heat --metrics page-faults,context-switches --by rank
+      vtrace profile before after --metrics topdown     two runs side by side
       vtrace profile heat --by section                  sections that the program marks
       vtrace profile one two three --by function        three runs side by side
     """
@@ -87,8 +89,8 @@ def command(
 
     most = None if as_json or as_csv else top
     if metrics is not None:
-        trace, part = opened_part(archives[0])
-        _print_metrics(trace, part, patterns, by, metrics, events, most, as_json, as_csv)
+        asked = _Metrics(by, patterns, metrics, events)
+        _print_metrics([opened_part(archive) for archive in archives], asked, most, as_json, as_csv)
         return
     if by == "section":
         _print_sections(*opened_part(archives[0]), patterns, most, as_json, as_csv)
@@ -130,22 +132,59 @@ def _check(
         raise UsageError("--by section takes neither --source nor --sort", "the sections that take longest come first")
     if len(archives) > MOST_RUNS:
         raise UsageError(f"{len(archives)} archives", f"vtrace profile compares up to {MOST_RUNS}")
-    for option, given in (
-        ("--source", file is not None), ("--metrics", metrics is not None), ("--by section", by == "section")
-    ):  # fmt: skip
+    for option, given in (("--source", file is not None), ("--by section", by == "section" and metrics is None)):
         if given and len(archives) > 1:
             raise UsageError(f"{option} with several archives", "give one archive")
 
 
+class _Metrics(NamedTuple):
+    """The options about metrics."""
+
+    by: str
+    patterns: Patterns
+    metrics: str
+    events: Path | None
+
+
 def _print_metrics(
-    trace: Trace, part: Selection, patterns: Patterns, by: str, metrics: str, events: Path | None, most: int | None,
-    as_json: bool, as_csv: bool,
-) -> None:  # fmt: skip
+    parts: list[tuple[Trace, Selection]], asked: _Metrics, most: int | None, as_json: bool, as_csv: bool
+) -> None:
+    """Prints the metrics of a trace, or of several side by side."""
+    from vtrace.reports import metric_sheets, sheet
+    from vtrace.reports.profile_comparison import metric_comparison
+
+    if len(parts) == 1:
+        ((trace, part),) = parts
+        made, findings = _metrics_of(trace, part, asked, most)
+        _print_sheet(made, [finding.told() for finding in findings], trace, part, as_json, as_csv)
+        return
+    every = [_metrics_of(trace, part, asked, None) for trace, part in parts]
+    made = metric_comparison([one for one, _ in every], most)
+    if as_json:
+        runs = [
+            {"archive": str(trace.path), "caveats": [*stale_lines(trace), *trace.caveats(**part.of_recording())],
+             "findings": [finding.told() for finding in findings]}
+            for (trace, part), (_, findings) in zip(parts, every, strict=True)
+        ]  # fmt: skip
+        click.echo(json_text({"runs": runs, **sheet.data([made])}, indent=1))
+    elif as_csv:
+        click.echo(sheet.csv_text([made]), nl=False)
+    else:
+        for number, ((trace, part), (_, findings)) in enumerate(zip(parts, every, strict=True), 1):
+            click.echo(f"{number}  {plain(title(trace))}")
+            for line in [*trace.caveats(**part.of_recording()), *(finding.text for finding in findings)]:
+                click.echo(f"   {plain(line)}")
+        sheet.show([metric_sheets.shown(made)])
+
+
+def _metrics_of(trace: Trace, part: Selection, asked: _Metrics, most: int | None) -> tuple[Sheet, list[Finding]]:
+    """The table of metrics of a trace, and its findings. Raises UsageError."""
     from vtrace.analysis.derived.known_events import chosen_events, known_files, recorded_pmu
     from vtrace.analysis.derived.topdown import NAME, SLOTS
     from vtrace.reports import metric_sheets, topdown_sheets
     from vtrace.wrappers.launch.counter_names import split_names
 
+    by, patterns, metrics, events = asked
     console = Console("vtrace", environment_level("vtrace"))
     wanted = split_names(metrics)
     if not wanted:
@@ -171,7 +210,7 @@ def _print_metrics(
         made, findings, notes = metric_sheets.sheet(numbers, most), [], numbers.notes
     for note in notes:
         console.warn(note)
-    _print_sheet(made, [finding.told() for finding in findings], trace, part, as_json, as_csv)
+    return made, findings
 
 
 def _print_sections(

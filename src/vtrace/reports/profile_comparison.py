@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of vtrace profile for two or three runs: the numbers of each run side by side, matched by name."""
+"""The tables of vtrace profile for two or three runs: the numbers of each run side by side, matched by name."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from vtrace.reports.profile_sheets import ALL, ProfileNumbers, row_name
@@ -55,12 +57,40 @@ def comparison(runs: list[ProfileNumbers], sort: str = "exclusive", most: int | 
     return made
 
 
+def metric_comparison(sheets: Sequence[Sheet], most: int | None = None) -> Sheet:
+    """The tables of metrics of several runs as one: the rows of the first run, then those that only others have. The
+    keys of run 1 end with _1. most: number of rows, None: all."""
+    name = sheets[0].columns[0]
+    found: list[dict[Any, Row]] = [{_hashable(row[name.key]): row for row in one.rows} for one in sheets]
+    every = list(dict.fromkeys(key for one in found for key in one))
+    rows: list[Row] = []
+    for key in every[:most]:
+        row: Row = {name.key: list(key) if isinstance(key, tuple) else key}
+        for number, (one, made) in enumerate(zip(found, sheets, strict=True), 1):
+            row |= {f"{column.key}_{number}": one.get(key, {}).get(column.key) for column in made.columns[1:]}
+        rows.append(row)
+    own = {column.key: column for made in sheets for column in made.columns[1:]}
+    columns = [name]
+    for column in own.values():
+        having = [n for n, made in enumerate(sheets, 1) if column.key in {other.key for other in made.columns}]
+        columns += [replace(column, key=f"{column.key}_{n}", head=f"{column.head or column.key} {n}") for n in having]
+    made = Sheet(sheets[0].name, f"{sheets[0].title} in {len(sheets)} runs", columns, rows)
+    made.notes += [note for note in sheets[0].notes if all(note in one.notes for one in sheets)]
+    if len(rows) < len(every):
+        made.notes.append(f"the first {len(rows):,} of {len(every):,}: {ALL}")
+    return made
+
+
+def _hashable(name: Any) -> Any:
+    return tuple(name) if isinstance(name, list) else name
+
+
 def _by_name(run: ProfileNumbers) -> dict[Any, dict[str, float]]:
     """The sums of the rows of each name; a call path is a tuple of names."""
     sums: dict[Any, dict[str, float]] = {}
     for record in run.found.table.records():
         name = row_name(run, record["key"])
-        one = sums.setdefault(tuple(name) if isinstance(name, list) else name, dict.fromkeys(_NUMBERS, 0))
+        one = sums.setdefault(_hashable(name), dict.fromkeys(_NUMBERS, 0))
         for number in _NUMBERS:
             one[number] += record[number]
     return sums
