@@ -68,7 +68,7 @@ bench: setup ## Measure the cost of recording and unifying
 	$(BIN)/python bench/run.py
 
 # Without templates, which are not C before vtrace fills them, and tests/programs, whose line numbers tests check.
-C_SOURCES = $(filter-out csrc/mpiwrap/templates/%,$(wildcard csrc/*/*.[ch])) $(wildcard tests/c/*.c bench/*.[ch])
+C_SOURCES = $(filter-out csrc/mpiwrap/templates/%,$(wildcard csrc/*/*.[ch])) $(wildcard tests/c/*.[ch] bench/*.[ch])
 
 pictures: setup ## Take the pictures of the docs, from a run of examples/heat2d
 	$(BIN)/python docs/pictures/make.py

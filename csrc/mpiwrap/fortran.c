@@ -71,7 +71,8 @@ __attribute__((noinline, cold)) static uint32_t vt_fortran_first_call(unsigned f
 __attribute__((always_inline)) static inline uint32_t vt_fortran_region(unsigned function, struct vt_fortran_twin *twin)
 {
     if (atomic_load_explicit(&vt_mpi_state, memory_order_relaxed) == VT_MPI_PASSIVE || vt_mpi_by_binding()) return 0;
-    const uint32_t region = atomic_load_explicit(&vt_bound_regions[function], memory_order_relaxed);
+    /* acquire: vt_mpi_binding was stored before */
+    const uint32_t region = atomic_load_explicit(&vt_bound_regions[function], memory_order_acquire);
     return VT_LIKELY(region) ? region : vt_fortran_first_call(function, twin);
 }
 

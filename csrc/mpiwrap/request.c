@@ -116,7 +116,7 @@ static struct vt_mpi_request *vt_take_from(struct vt_mpi_list *list, uint64_t wa
     struct vt_mpi_request *before = NULL, *r = atomic_load_explicit(&list->listed, memory_order_relaxed);
     for (; r && r->own_key != wanted; r = r->next) before = r;
     if (r && before) before->next = r->next;
-    else if (r) atomic_store_explicit(&list->listed, r->next, memory_order_relaxed);
+    else if (r) atomic_store_explicit(&list->listed, r->next, memory_order_release); /* see vt_mpi_take_any */
     vt_list_unlock(list);
     return r;
 }
@@ -127,7 +127,7 @@ static struct vt_mpi_request *vt_take_newest(struct vt_mpi_list *lists, uint64_t
     if (!atomic_load_explicit(&list->listed, memory_order_acquire)) return NULL;
     vt_list_lock(list);
     struct vt_mpi_request *r = atomic_load_explicit(&list->listed, memory_order_relaxed);
-    if (r && r->own_key == wanted) atomic_store_explicit(&list->listed, r->next, memory_order_relaxed);
+    if (r && r->own_key == wanted) atomic_store_explicit(&list->listed, r->next, memory_order_release);
     else r = NULL;
     vt_list_unlock(list);
     return r;
@@ -189,6 +189,8 @@ static struct vt_mpi_request *vt_look(struct vt_mpi_table *table, uint64_t *key,
     return NULL;
 }
 
+/* If another thread puts an entry back and then takes the next one, this thread, which finds both taken, sees the new
+   value of `published`: each take is a release, and each look an acquire. */
 __attribute__((noinline)) struct vt_mpi_request *vt_mpi_take_any(struct vt_mpi_table *table, uint64_t handle,
                                                                  bool only_unshared)
 {

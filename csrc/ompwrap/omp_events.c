@@ -65,10 +65,11 @@ uint64_t omp_joined(struct omp_thread *t)
     struct omp_team *team = atomic_load(&t->waits);
     if (!team) return 0;
     uint64_t number = atomic_load(&t->waits_number), at = number & (OMP_JOINS - 1);
+    uint64_t before = atomic_load_explicit(&team->joined[at].number, memory_order_acquire);
     uint64_t ticks = atomic_load_explicit(&team->joined[at].ticks, memory_order_acquire);
-    uint64_t there = atomic_load_explicit(&team->joined[at].number, memory_order_acquire);
-    if (there == number) return ticks;
-    return there > number ? 1 : 0; /* the entry was overwritten since: the thread did not wait */
+    uint64_t after = atomic_load_explicit(&team->joined[at].number, memory_order_relaxed);
+    if (before == number && after == number) return ticks;
+    return before >= number; /* 1: the entry was overwritten since, so the thread did not wait */
 }
 
 /* In a team that is not recorded, a member records only the end of its wait for its last team. */
@@ -126,6 +127,9 @@ static void write_join(struct omp_team *team)
     uint64_t number = team->fork.number, at = number & (OMP_JOINS - 1);
     uint64_t now = vt_write_few(VT_HEAD(VT_K_THREAD_JOIN, 1, team->region), team->level, 0, 0, 0, 2);
     if (!now) now = vt_ticks();
+    /* omp_joined may run in another thread that ends the process: no number stands beside the ticks of another one */
+    atomic_store_explicit(&team->joined[at].number, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&team->joined[at].ticks, now, memory_order_relaxed);
     atomic_store_explicit(&team->joined[at].number, number, memory_order_release);
     team->fork.joined = now;

@@ -6,19 +6,22 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.build.builder import Builder
+from support.build.builder import YIELDING, Builder
 from support.build.run import names, vtrace
+from support.build.wrap import wrap
 from support.cluster.launch import MPIS, NODES, ROUNDS, SUM, Job, assert_counts
 from support.cluster.nodes import DISK, Cluster
 from support.cluster.slurm import Slurm
 from support.oracles.check import check
-from support.tools import command
+from support.readers.docs import blocks
+from support.tools import ROOT, command
 
 VTRACE, VTUNIFY_MPI = (shlex.join(command(name)) for name in ("vtrace", "vtunify-mpi"))
 
@@ -51,6 +54,38 @@ def output(slurm: Slurm, where: Path, body: str) -> str:
     return (where / "out").read_text()
 
 
+@pytest.fixture(scope="module")
+def heat(cluster: Cluster, build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """examples/heat2d as the user of docs/run.md has built it."""
+    place = tmp_path_factory.mktemp("heat")
+    sources = [*(ROOT / "examples" / "heat2d").glob("*.c"), YIELDING]
+    wrap(place, "-vt:cc", Job(cluster, MPIS[0], build).mpi.mpicc, "-fno-inline", "-O2", *sources, "-lm", "-o", "heat")
+    return place / "heat"
+
+
+SCRIPTS = [block.text for block in blocks() if block.page == "run.md" and block.text.startswith("#!/bin/bash")]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=["buffers on the nodes", "a directory for each job"])
+def test_scripts_of_the_docs(slurm: Slurm, mpich: Job, heat: Path, tmp_path: Path, script: str) -> None:
+    """The scripts as they are, but with one rank a node. The first leaves vtunify to the login node."""
+    shutil.copy(heat, tmp_path)
+    number = slurm.submit_script(tmp_path, script.replace("--ntasks-per-node=32", "--ntasks-per-node=1"))
+    slurm.await_end(number)
+    assert (tmp_path / "out").read_text().count("400 x 400 cells, 100 steps") == 1
+    place = "results/heat"
+    if "vtunify-mpi" in script:
+        place = f"heat-{number}/heat"
+    else:
+        mpich.unify(tmp_path, place)
+    trace = check(tmp_path / f"{place}.trace")
+    calls = {"main": 4, "update": 400, "exchange_halo": 400, "MPI_Waitall": 400, "MPI_Allreduce": 404}
+    assert {name: trace.calls()[name] for name in calls} == calls
+    assert trace.kinds()["MpiIsend"] == trace.kinds()["MpiIrecv"] == 800
+    assert {location.host for location in trace.locations.values()} == set(NODES)
+    assert [name for name in names((tmp_path / place).parent) if name != "heat.trace"] == []
+
+
 def test_before_srun(slurm: Slurm, job: Job, tmp_path: Path) -> None:
     """Buffers on the nodes' disks, files in a shared directory, and vtunify-mpi in the same job."""
     program, srun = job.program(plain=True), SRUN[job.mpi.name]
@@ -73,15 +108,6 @@ def test_behind_srun(slurm: Slurm, job: Job, tmp_path: Path) -> None:
     assert SUM in output(slurm, tmp_path, words)
     job.unify(tmp_path, "nodes")
     assert_counts(check(tmp_path / "nodes.trace"), functions=False)
-
-
-def test_job_number(slurm: Slurm, mpich: Job, tmp_path: Path) -> None:
-    """A program of vtrace-cc needs no vtrace run; %j in the prefix is the job's number."""
-    body = f"export VT_FILE_PREFIX=run-%j/nodes\nsrun {mpich.program()} {ROUNDS}\n"
-    number = slurm.submit(tmp_path, body)
-    slurm.await_end(number)
-    mpich.unify(tmp_path, f"run-{number}/nodes")
-    assert_counts(check(tmp_path / f"run-{number}/nodes.trace"))
 
 
 def test_two_steps(slurm: Slurm, mpich: Job, tmp_path: Path) -> None:

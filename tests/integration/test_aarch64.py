@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from support.build.aarch64 import GCC, emulate, trace_of
+from support.build.aarch64 import GCC, TARGET, emulate, sleds, trace_of
 from support.build.wrap import wrap
 from support.oracles.frames import FRAMES, UNWINDS, N, holds
-from support.tools import PROGRAMS, ROOT, call, need
+from support.tools import PROGRAMS, call, need
 
-TARGET = "--target=aarch64-linux-gnu"
 EXACT = {"main": 1, "nest": 8, "leaf": 24, "ackermann": 44, "begins": 1, "last": 1, "lib_step": 20, "lib_leaf": 40}
 TWICE = 83
 """Calls of an inline function of exact.c."""
@@ -50,19 +49,6 @@ def test_no_sleds(tmp_path: Path) -> None:
 
 
 # ---- clang's sleds ----
-
-
-def sleds(libraries: Path, where: Path, *sources: str, flags: tuple[str, ...] = ("-O2",), output: str = "") -> Path:
-    """Compiles programs of tests/programs with sleds."""
-    cxx = sources[0].endswith(".cc")
-    if cxx:
-        need("aarch64-linux-gnu-g++")  # whose library clang++ uses
-    name, option = ("clang++", "-vt:cxx") if cxx else ("clang", "-vt:cc")
-    files = [PROGRAMS / source for source in sources]
-    program = where / (output or files[0].stem)
-    words = [option, f"{need(name)} {TARGET}", "-vt:seq", "-vt:inst", "sleds", "-I", ROOT / "csrc/include", *flags]
-    wrap(where, *words, *files, "-o", program, wrapper="vtrace-cxx" if cxx else "vtrace-cc", VT_PREFIX=str(libraries))
-    return program
 
 
 @pytest.mark.parametrize("how", FRAMES)

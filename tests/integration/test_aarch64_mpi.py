@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections import Counter
 from pathlib import Path
@@ -11,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from support.build.aarch64 import GCC, emulate
+from support.build.arm_root import PACKAGES
 from support.build.run import unify
 from support.build.wrap import wrap
 from support.oracles.check import check
 from support.readers.archive import Trace
 from support.tools import PROGRAMS, ROOT, call, need, unavailable
 
-PACKAGES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vtrace-ci" / "arm64"
-"""The packages that .ci/run unpacks: MPICH with all that it needs, the C library included."""
 LIBRARIES = PACKAGES / "usr/lib/aarch64-linux-gnu"
 COMPILER = """#!/bin/sh
 set -- {gcc} -I{libraries}/../../include/aarch64-linux-gnu/mpich -L{libraries} -Wl,-rpath-link,{libraries} "$@" -lmpich
@@ -32,7 +30,7 @@ PLAIN = [(1, 40), (2, 16), (3, 3), (4, 0), (5, 48)]
 @pytest.fixture(scope="module")
 def program(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not (LIBRARIES / "libmpich.so").exists():
-        unavailable("no MPICH for arm64: .ci/run unpacks Debian's packages")
+        unavailable("no MPICH for arm64: .ci/arm64 unpacks Debian's packages")
     place = tmp_path_factory.mktemp("mpi")
     mpicc = place / "mpicc"
     mpicc.write_text(COMPILER.format(gcc=need(GCC), libraries=LIBRARIES))

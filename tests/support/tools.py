@@ -51,10 +51,11 @@ def need_sanitizer(compiler: str, runtime: str) -> str:
 
 
 @cache
-def _scripts() -> dict[str, str]:
+def scripts() -> dict[str, str]:
+    """The commands that pyproject.toml installs: name and module:function."""
     with (ROOT / "pyproject.toml").open("rb") as file:
-        scripts: dict[str, str] = tomllib.load(file)["project"]["scripts"]
-    return scripts
+        found: dict[str, str] = tomllib.load(file)["project"]["scripts"]
+    return found
 
 
 def command(name: str) -> list[str]:
@@ -62,7 +63,7 @@ def command(name: str) -> list[str]:
     installed = BIN / name
     if installed.exists():
         return [str(installed)]
-    module, function = _scripts()[name].split(":")
+    module, function = scripts()[name].split(":")
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); sys.argv[0] = {name!r}; "
         f"from {module} import {function}; sys.exit({function}())"

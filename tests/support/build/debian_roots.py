@@ -12,7 +12,7 @@ from pathlib import Path
 
 from support.tools import Done, call, need, unavailable
 
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vtrace-ci"
+CACHE = Path(os.environ.get("XDGCACHE_HOME") or Path.home() / ".cache") / "vtrace-ci"
 """Roots stay here for later sessions, as MPICH's sources do (.ci/run)."""
 _ENTER = """mount --make-rprivate / && mount -t proc proc "$0/proc" && mount --bind "$1" "$0/mnt" && shift &&
 exec chroot "$0" sh -c 'cd /mnt && exec "$@"' sh "$@"
@@ -27,8 +27,8 @@ class DebianRoot:
         """Makes the root if there is none. Without root or debootstrap the test is skipped, and fails in CI."""
         if os.geteuid() != 0:
             unavailable("only root can make and enter the root of another Debian release")
-        self.path = _CACHE / f"debian-{release}"
-        _CACHE.mkdir(parents=True, exist_ok=True)
+        self.path = CACHE / f"debian-{release}"
+        CACHE.mkdir(parents=True, exist_ok=True)
         with self.path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # all workers of pytest come here
             if not self.path.exists():

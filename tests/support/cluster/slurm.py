@@ -54,8 +54,12 @@ class Slurm:
 
     def submit(self, cwd: Path, body: str, *options: str) -> str:
         """Submits a batch script for one task on each node, whose output goes to cwd/out. Returns the job's number."""
-        nodes = len(self.cluster.nodes)
-        (cwd / "job.sh").write_text(f"#!/bin/bash\n#SBATCH --nodes={nodes} --ntasks-per-node=1\n{body}")
+        head = f"#!/bin/bash\n#SBATCH --nodes={len(self.cluster.nodes)} --ntasks-per-node=1\n"
+        return self.submit_script(cwd, head + body, *options)
+
+    def submit_script(self, cwd: Path, script: str, *options: str) -> str:
+        """As submit, for a whole script."""
+        (cwd / "job.sh").write_text(f"{script}\n")
         return self.call(cwd, "sbatch", "--parsable", "-o", "out", *options, "job.sh").stdout.strip()
 
     def await_end(self, number: str, seconds: float = 60) -> None:
