@@ -22,8 +22,10 @@ static const char *vt_first_number(const char *text)
 void vt_mpi_read_version(void)
 {
     /* text in the version -> name; derived MPIs stand before their origin */
-    static const char *const names[][2] = {{"Open MPI", "Open MPI"},  {"Intel(R) MPI", "Intel MPI"},
-                                           {"MVAPICH", "MVAPICH"},    {"CRAY MPICH", "Cray MPICH"},
+    static const char *const names[][2] = {{"Open MPI", "Open MPI"},
+                                           {"Intel(R) MPI", "Intel MPI"},
+                                           {"MVAPICH", "MVAPICH"},
+                                           {"CRAY MPICH", "Cray MPICH"},
                                            {"MPICH Version", "MPICH"}};
     static char text[MPI_MAX_LIBRARY_VERSION_STRING + 1] = " ";
     int length = 0;

@@ -57,9 +57,7 @@ def entries(found: Mpi, binding: Binding) -> list[Entry]:
 def test_every_entry_point_is_wrapped(binding: Binding, entries: list[Entry]) -> None:
     wrapped = {entry.symbol for entry in entries}
     endings = "|".join(binding.endings)
-    exported = {
-        s for s in binding.symbols if re.fullmatch(rf"mpix?_\w*[a-z0-9]({endings})", s)
-    }
+    exported = {s for s in binding.symbols if re.fullmatch(rf"mpix?_\w*[a-z0-9]({endings})", s)}
     assert len(wrapped) > 340
     assert wrapped <= exported
     assert [s for s in sorted(exported - wrapped) if not NOT_WRAPPED.fullmatch(s)] == []

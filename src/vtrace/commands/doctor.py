@@ -175,7 +175,13 @@ def _mpis(named: tuple[str, ...]) -> Iterator[_Finding]:
             known.add(mpi.library)
             yield _mpi(mpi)
     if not known and not named:
-        yield _Finding("MPI", "none", "no mpicc in PATH: MPI calls are not recorded; pip install mpich")
+        from vtrace.wrappers.mpi_shim.prebuilt import available
+
+        known_abis = ", ".join(available())
+        if known_abis:
+            yield _Finding("MPI", f"no mpicc in PATH; vtrace run has shims for {known_abis}")
+        else:
+            yield _Finding("MPI", "none", "no mpicc in PATH: MPI calls are not recorded; pip install mpich")
 
 
 def _in_path() -> list[str]:
@@ -185,13 +191,19 @@ def _in_path() -> list[str]:
 
 
 def _mpi(mpi: Mpi) -> _Finding:
+    from vtrace.wrappers.mpi_shim.prebuilt import find, fit
     from vtrace.wrappers.mpi_shim.shim import list_shims
     from vtrace.wrappers.mpi_shim.wrapped_functions import coverage
 
     found = coverage(mpi)
     cached = any(mpi.key in shim.directory for shim in list_shims())
+    prebuilt = find(mpi.library)
+    if prebuilt and fit(prebuilt):
+        state = f"{'built' if cached else 'not built yet'} for vtrace-cc, prebuilt for vtrace run"
+    else:
+        state = "built" if cached else "not built yet: vtrace-cc and vtrace run build it at first use"
     lines = [
-        f"{mpi.mpicc}, shim {'built' if cached else 'not built yet: vtrace-cc and vtrace run build it at first use'}",
+        f"{mpi.mpicc}, shim {state}",
         f"{found.wrapped} functions wrapped",
         f"{len(found.records)} with full records, {len(found.plain)} enter and leave",
         *(f"{len(names)} off by default: VT_MPI_GROUPS=default,{group}" for group, names in sorted(found.off.items())),

@@ -57,6 +57,11 @@ class Prebuilt:
     file: Path
 
 
+def available() -> list[str]:
+    """The ABIs of the prebuilt shims."""
+    return sorted(file.name.partition(".")[0] for file in (paths.LIB / "shims").glob("*.so.zst"))
+
+
 def find(library: Path) -> Prebuilt | None:
     """The prebuilt shim for the ABI of an MPI library; None if vtrace has none."""
     abi = ABIS.get(soname(library))
@@ -100,8 +105,10 @@ def _needed(exported: set[str], bound: set[str]) -> set[str]:
 def _defined(shim: bytes) -> Iterator[tuple[str, int]]:
     """Name and offset in the file of each symbol that a shared library defines."""
     from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
 
     table = ELFFile(BytesIO(shim)).get_section_by_name(".dynsym")
+    assert isinstance(table, SymbolTableSection)
     for number, symbol in enumerate(table.iter_symbols()):
         if symbol["st_shndx"] != "SHN_UNDEF":
             yield symbol.name, table["sh_offset"] + number * table["sh_entsize"]
