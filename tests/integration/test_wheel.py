@@ -37,7 +37,7 @@ PLATFORM = {
     "ld-linux-aarch64.so.1",
 }
 """Libraries of glibc, which every Linux of a manylinux tag has."""
-TOOLS = ("sh", "tar")
+TOOLS = ("sh", "tar", "env")
 """All commands in PATH of the new installation, besides its own."""
 
 
@@ -144,7 +144,7 @@ def fresh(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     with tarfile.open(dist / "wheelhouse.tar") as file:
         file.extractall(place, filter="data")
     call([sys.executable, "-m", "venv", "fresh"], place)
-    env = {"PATH": f"{place}/fresh/bin:{tools}", "PIP_CONFIG_FILE": "/dev/null", "PYTHONNOUSERSITE": "1"}
+    env = {"PATH": f"{place}/fresh/bin:{tools}", "PIP_CONFIG_FILE": "/dev/null", "PYTHONNOUSERSITE": "1", "VT_UNIFY": ""}
     for compiler in ("cc", "gcc", "clang", "cmake", "mpicc"):
         assert shutil.which(compiler, path=env["PATH"]) is None
     local = ["--no-index", "--find-links", "wheelhouse", "--no-cache-dir", "vtrace-otf2"]
@@ -188,7 +188,8 @@ def test_mpi_calls_without_a_compiler(
     )
     expected = calls_of_mpi(mpi.record(linked, tmp_path, ranks=3))
     assert expected["MPI_Finalize"] == 3
-    env = {**mpi.env, "VT_SHIM_CACHE": str(tmp_path / "cache")}
+    # Open MPI looks for ssh even if it starts processes on this host only.
+    env = {**mpi.env, "VT_SHIM_CACHE": str(tmp_path / "cache"), "OMPI_MCA_plm_rsh_agent": "sh"}
     done = fresh(tmp_path, "vtrace", "run", "-o", "made", *mpi.launch, "-n", "3", plain, **env)
     assert "building the MPI shim" not in done.stderr
     assert calls_of_mpi(check(tmp_path / "made.trace")) == expected
