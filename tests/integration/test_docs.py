@@ -71,8 +71,8 @@ def _tutorial(
     source = f"cp {ROOT}/examples/tutorials/{program} ."
     diagnosed, evidence, mended = (key for key in BLOCKS if key[0] == f"tutorial-{name}.md")
     first = BLOCKS[diagnosed].typed.splitlines()
-    lines = first[: next(at for at, line in enumerate(first) if line.startswith(("vtunify", "vtrace diagnose")))]
-    ran = "; ".join([source, *lines])
+    after = (at for at, line in enumerate(first) if line.startswith(("vtunify", "vtrace diagnose")))
+    ran = "; ".join([source, *first[: next(after, len(first))]])
     for old, new in edits:
         ran = ran.replace(old, new)
     ran += f"; vtunify {program.partition('.')[0]}" if unified else ""
@@ -332,7 +332,8 @@ TYPED = {
     **_tutorial("locks", "words.cc", "lock; by the recorded times"),
     **_tutorial(
         "hybrid", "smooth.F90", "omp serial; ranks 0-1 lose time",
-        edits=(("vtrace-fc", "vtrace-fc -vt:fc mpifort.mpich"),),  # the MPICH of these tests has no Fortran
+        # The MPICH of these tests has no Fortran, and each block has a shell of its own.
+        edits=(("vtrace-fc", "vtrace-fc -vt:fc mpifort.mpich"), ("mpiexec", "OMP_NUM_THREADS=2 mpiexec")),
     ),
     **_tutorial("mpi4py", "orbits.py", "imbalance; rank 1 loses time; by the recorded times", unified=False),
     **_tutorial("large", "cells.c", "rank 0 of 1 wrote 11998014 records", unified=False),

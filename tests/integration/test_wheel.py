@@ -144,7 +144,12 @@ def fresh(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     with tarfile.open(dist / "wheelhouse.tar") as file:
         file.extractall(place, filter="data")
     call([sys.executable, "-m", "venv", "fresh"], place)
-    env = {"PATH": f"{place}/fresh/bin:{tools}", "PIP_CONFIG_FILE": "/dev/null", "PYTHONNOUSERSITE": "1", "VT_UNIFY": ""}
+    env = {
+        "PATH": f"{place}/fresh/bin:{tools}",
+        "PIP_CONFIG_FILE": "/dev/null",
+        "PYTHONNOUSERSITE": "1",
+        "VT_UNIFY": "",
+    }
     for compiler in ("cc", "gcc", "clang", "cmake", "mpicc"):
         assert shutil.which(compiler, path=env["PATH"]) is None
     local = ["--no-index", "--find-links", "wheelhouse", "--no-cache-dir", "vtrace-otf2"]
@@ -195,7 +200,7 @@ def test_mpi_calls_without_a_compiler(
     assert calls_of_mpi(check(tmp_path / "made.trace")) == expected
     family = ("Open MPI", "openmpi") if mpi.is_open else ("MPICH", "mpich")
     about = fresh(tmp_path, "vtrace", "info", "made").stdout
-    assert re.search(rf"^MPI +{family[0]} \d+\.\d+", about, re.MULTILINE)
+    assert re.search(rf"^ +MPI +{family[0]} \d+\.\d+", about, re.MULTILINE)
     (shim,) = fresh(tmp_path, "vtrace", "shim", "list", **env).stdout.splitlines()
     assert shim.startswith(f"{family[1]} (prebuilt)\t")
 
