@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/installed
+DEMO := $(VENV)/installed-demo
 FUZZ_SECONDS ?= 3600
 KILLS ?= 10000
 DIST ?= dist
@@ -17,14 +18,17 @@ help: ## List the targets (default)
 
 setup: $(STAMP) ## Create the virtual environment .venv and install vtrace with the MPICH wheel
 
-$(STAMP): $(SOURCES)
+$(STAMP): WITH := mpich,test
+$(DEMO): WITH := mpich
+$(STAMP) $(DEMO): $(SOURCES)
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "vtrace needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[mpich,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[$(WITH)]'
 	@touch $@
 
-demo: setup ## Run vtrace demo: trace examples/heat2d and show a summary of the archive
+# In a new clone without the test tools, which take longer to install than vtrace.
+demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO)) ## Run vtrace demo: trace examples/heat2d and show a summary of the archive
 	@rm -rf demo
 	$(VENV)/bin/vtrace demo demo
 

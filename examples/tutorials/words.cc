@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts words of pages with two threads and one table. A thread holds the table's lock for a whole page, also while
-// it composes the words, so the threads take turns. Compile with -DMENDED for a table of each thread.
+// Counts words of pages with two threads and one table. A thread holds the table's lock while it counts a whole page,
+// so the other one waits. Compile with -DMENDED for a table of each thread.
 #include <cstdio>
 #include <map>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
+
+struct Page {
+    std::vector<std::string> words;
+};
 
 struct Table {
     std::map<std::string, long> counts;
@@ -16,31 +21,36 @@ constexpr int PAGES = 300, WORDS = 10000;
 std::mutex lock;
 Table all;
 
-void count_page(unsigned seed, Table &table)
+void compose_page(Page &page, unsigned seed)
 {
-    for (int i = 0; i < WORDS; i++) {
-        char word[9] = "";
-        for (int letter = 0; letter < 8; letter++) {
+    page.words.assign(WORDS, "12345678");
+    for (std::string &word : page.words)
+        for (char &letter : word) {
             seed = seed * 1103515245 + 12345;
-            word[letter] = static_cast<char>('a' + (seed >> 16) % 3);
+            letter = static_cast<char>('a' + (seed >> 16) % 3);
         }
-        table.counts[word]++;
-    }
+}
+
+[[gnu::noinline]] void count_page(const Page &page, Table &table)
+{
+    for (const std::string &word : page.words) table.counts[word]++;
 }
 
 void work(int first)
 {
-#ifdef MENDED
+    Page page;
     Table own;
-    for (int page = first; page < PAGES; page += 2) count_page(page, own);
-    std::lock_guard<std::mutex> guard(lock);
-    for (const auto &[word, count] : own.counts) all.counts[word] += count;
+    for (int number = first; number < PAGES; number += 2) {
+        compose_page(page, number);
+#ifdef MENDED
+        count_page(page, own);
 #else
-    for (int page = first; page < PAGES; page += 2) {
         std::lock_guard<std::mutex> guard(lock);
         count_page(page, all);
-    }
 #endif
+    }
+    std::lock_guard<std::mutex> guard(lock);
+    for (const auto &[word, count] : own.counts) all.counts[word] += count;
 }
 
 int main()
