@@ -46,7 +46,7 @@ def _copy(name: str, directory: Path) -> None:
     if not source.is_dir():
         raise VtraceError(f"{source}: no such directory", "install vtrace again")
     try:
-        shutil.copytree(source, directory)
+        shutil.copytree(source, directory, ignore=shutil.ignore_patterns("__pycache__"))
     except FileExistsError:
         raise UsageError(f"{directory} exists", "name a new directory: vtrace demo DIR") from None
 
