@@ -92,12 +92,13 @@ def test_the_unit_compiles_without_a_warning(found: Mpi, binding: Binding, tmp_p
 
 
 def test_every_call_is_passed_on_and_recorded_once(
-    mpi: mpis.Mpi, binding: Binding, entries: list[Entry], tmp_path: Path
+    mpi: mpis.Mpi, found: Mpi, binding: Binding, entries: list[Entry], tmp_path: Path
 ) -> None:
     optional = binding.key == "f08"
     (tmp_path / "calls.c").write_text(program(entries, optional))
     flags = ("-O0", "-w", "-vt:inst", "manual")
-    wrap(tmp_path, "-vt:cc", mpi.mpicc, *flags, "calls.c", f"{binding.library}", "-o", "calls")
+    (library,) = [path for path in found.fortran if mpi_header.soname(path) == binding.soname]
+    wrap(tmp_path, "-vt:cc", mpi.mpicc, *flags, "calls.c", str(library), "-o", "calls")
     done = run(tmp_path / "calls", tmp_path, env=mpi.env)
     assert done.stdout == ""
     unify(tmp_path, "calls")
