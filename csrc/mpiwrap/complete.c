@@ -300,8 +300,8 @@ static void vt_by_status(const struct vt_mpi_wait *wait, struct vt_mpi_batch *ba
    more. */
 static void vt_wait_for_rest(struct vt_mpi_wait *wait, MPI_Request *requests)
 {
-#if defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40200000
-    for (int i = 0; i < wait->n; i++) {
+#ifdef MPICH_NUMVERSION
+    for (int i = 0; i < wait->n && vt_mpich_number >= 40200000; i++) {
         MPI_Status *status = &wait->statuses[i];
         if (status->MPI_ERROR == MPI_ERR_PENDING) status->MPI_ERROR = PMPI_Wait(&requests[i], status);
     }

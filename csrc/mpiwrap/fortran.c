@@ -190,7 +190,7 @@ static int vt_fortran_first_index(void)
     MPI_Status status;
     MPI_Fint one = 1, index = 1, error;
     PMPI_Irecv(&one, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request);
-    MPI_Fint handle = MPI_Request_c2f(request);
+    MPI_Fint handle = PMPI_Request_c2f(request);
     ((waitany *)(uintptr_t)vt_fortran_next(&VT_WAITANY))(&one, &handle, &index, &status, &error);
     first = index == 0 ? 0 : 1;
     atomic_store_explicit(&known, first, memory_order_relaxed);

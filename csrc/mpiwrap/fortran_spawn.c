@@ -53,7 +53,7 @@ static void vt_fortran_unpack(struct vt_fortran_spawn *s, MPI_Comm comm, int roo
     s->infos = (MPI_Info *)(s->argvs + n);
     char **word = (char **)(s->infos + n), *text = (char *)(word + words);
     for (int i = 0; i < n; i++) {
-        s->infos[i] = MPI_Info_f2c(infos[i]);
+        s->infos[i] = PMPI_Info_f2c(infos[i]);
         s->commands[i] = vt_fortran_copy(&text, commands + i * command_length, command_length);
         s->argvs[i] = word;
         for (size_t j = 0; !none && vt_fortran_trimmed(arguments + (j * n + i) * length, length); j++)

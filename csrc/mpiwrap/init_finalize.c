@@ -35,10 +35,11 @@ static void vt_mpi_attach(void)
     static const struct vt_shim shim = {.size = sizeof shim,
                                         .abi = VT_ABI,
                                         .kind = VT_SHIM_MPI,
-                                        .name = VT_MPI_LABEL,
+                                        .name = vt_mpi_label,
                                         .version = VT_MPI_VERSION,
                                         .switched = vt_mpi_switched,
                                         .synchronize = vt_mpi_clocks_measure};
+    vt_mpi_read_version();
     vt_mpi_find_tools();
     const bool record = vt_attach(&shim) && vt_mpi_in_front();
     if (record) vt_mpi_read_groups();

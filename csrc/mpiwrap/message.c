@@ -28,7 +28,8 @@ uint64_t vt_mpi_received(const MPI_Status *status)
 MPI_Status vt_mpi_truncated(const MPI_Status *status, uint64_t room)
 {
     MPI_Status truncated = *status;
-#if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 50000000
+#ifdef MPICH_NUMVERSION
+    if (vt_mpich_number >= 50000000) return truncated;
     truncated.count_lo = (int)(uint32_t)room;
     truncated.count_hi_and_cancelled =
         (int)((unsigned)truncated.count_hi_and_cancelled & 1) | (int)((uint32_t)(room >> 32) << 1);

@@ -61,6 +61,18 @@ extern void *const *vt_mpi_tool_functions;
          ? P##name                                                                                                     \
          : (__typeof__(&P##name))(uintptr_t)vt_mpi_tool_functions[VT_F_##name])
 
+/* library_version.c: name and version of the MPI library, and MPICH's version as in MPICH_NUMVERSION, without the last
+   digits; 0 for other MPIs */
+#ifdef VT_PREBUILT
+extern char vt_mpi_label[64];
+extern int vt_mpich_number;
+void vt_mpi_read_version(void);
+#else
+#define vt_mpi_label VT_MPI_LABEL
+#define vt_mpich_number MPICH_NUMVERSION
+static inline void vt_mpi_read_version(void) {}
+#endif
+
 /* mpi_groups.c: the setting VT_MPI_GROUPS */
 void vt_mpi_read_groups(void);
 bool vt_mpi_group_is_on(unsigned group);

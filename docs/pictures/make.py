@@ -20,6 +20,20 @@ from support.users.viewer import AXIS, Viewer  # noqa: E402
 
 HERE = Path(__file__).parent
 
+TUTORIALS = {
+    "imbalance": ("vtrace-cc -g -O1 imbalance.c -o imbalance; mpiexec -n 2 ./imbalance", 0.5, 0.65),
+    "pipeline": ("vtrace-cc -g -O1 pipeline.c -o pipeline; mpiexec -n 2 ./pipeline", 0, 1),
+    "io": ("vtrace-cc -g -O1 writer.c -o writer; VT_IOTRACE=yes mpiexec -n 2 ./writer", 0.4, 0.8),
+    "openmp": ("vtrace-cc -g -O1 -fopenmp triangle.c -lm -o triangle; ./triangle", 0, 1),
+    "locks": ("vtrace-cxx -g -O2 -std=c++17 -pthread words.cc -o words; VT_PTHREAD=locks ./words", 0.4, 0.5),
+    "hybrid": (
+        "vtrace-fc -vt:fc mpifort.mpich -g -O1 -fopenmp smooth.F90 -o smooth; OMP_NUM_THREADS=2 mpiexec -n 2 ./smooth",
+        0.5, 0.7,
+    ),
+    "mpi4py": ("vtrace run --no-unify --python mpiexec -n 2 python3 orbits.py", 0.5, 0.7),
+}  # fmt: skip
+"""Name of a tutorial's page -> commands that record its program, and the part of the run to show."""
+
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
@@ -34,6 +48,9 @@ def main() -> None:
             hybrid(page, where)
             many(page, where)
             compared(page, where)
+        with browser(where / "third", "1250,600") as page:
+            for name in TUTORIALS:
+                tutorial(page, where, name)
         with browser(where / "second", "1050,1650") as page:
             report(page, where)
 
@@ -98,6 +115,20 @@ def compared(page: Browser, where: Path) -> None:
         shown.press("Align")
         shown.run("document.getElementById('align').open = false")
         shown.page.driver.save_screenshot(str(HERE / "view-compared.png"))
+
+
+def tutorial(page: Browser, where: Path, name: str) -> None:
+    """The program of a tutorial, with its fault."""
+    commands, begin, end = TUTORIALS[name]
+    place = where / "tutorials" / name
+    shutil.copytree(ROOT / "examples" / "tutorials", place)
+    run(place, "bash", "-ec", commands)
+    prefix = next(place.glob("*.uctl")).stem
+    run(place, *command("vtunify"), "--diagnose", prefix)
+    with viewer(page, place, "", prefix) as shown:
+        length = shown.window[1]
+    with viewer(page, place, f"#w={int(length * begin)}-{int(length * end)}&row=&panel=findings", prefix) as shown:
+        shown.page.driver.save_screenshot(str(HERE / f"tutorial-{name}.png"))
 
 
 def report(page: Browser, where: Path) -> None:

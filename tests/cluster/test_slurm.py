@@ -20,8 +20,8 @@ from support.cluster.launch import MPIS, NODES, ROUNDS, SUM, Job, assert_counts
 from support.cluster.nodes import DISK, Cluster
 from support.cluster.slurm import Slurm
 from support.oracles.check import check
-from support.readers.docs import blocks
-from support.tools import ROOT, command
+from support.readers import docs
+from support.tools import BIN, ROOT, command
 
 VTRACE, VTUNIFY_MPI = (shlex.join(command(name)) for name in ("vtrace", "vtunify-mpi"))
 
@@ -63,7 +63,7 @@ def heat(cluster: Cluster, build: Builder, tmp_path_factory: pytest.TempPathFact
     return place / "heat"
 
 
-SCRIPTS = [block.text for block in blocks() if block.page == "run.md" and block.text.startswith("#!/bin/bash")]
+SCRIPTS = [block.text for block in docs.blocks() if block.page == "run.md" and block.text.startswith("#!/bin/bash")]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=["buffers on the nodes", "a directory for each job"])
@@ -100,6 +100,19 @@ export VT_PFORM_LDIR={DISK}
     assert names(tmp_path / "results") == {"nodes.trace"}
     assert_counts(check(tmp_path / "results/nodes.trace"), functions=False)
     assert [names(node.path(DISK)) for node in slurm.cluster.nodes] == [set()] * 4
+
+
+def test_tutorial(slurm: Slurm, mpich: Job, tmp_path: Path) -> None:
+    """The blocks of docs/tutorial-slurm.md: a command, a script with its output, the lines for larger jobs."""
+    compiled, script, submitted, larger = [block for block in docs.blocks() if block.page == "tutorial-slurm.md"]
+    shutil.copy(ROOT / "examples/tutorials/imbalance.c", tmp_path)
+    wrap(tmp_path, "-vt:cc", mpich.mpi.mpicc, *shlex.split(compiled.text)[1:])
+    path = f'export PATH="{BIN}:$PATH"'
+    slurm.await_end(slurm.submit(tmp_path, f"{path}\n{script.text}", "--nodes=2"))
+    said = (tmp_path / "out").read_text()
+    assert not docs.missing(submitted.shown, said), said
+    slurm.await_end(slurm.submit(tmp_path, f"rm -r results\n{path}\n{larger.text}", "--nodes=2"))
+    assert "results/imbalance.trace: 2 ranks, 2 locations," in (tmp_path / "out").read_text()
 
 
 def test_behind_srun(slurm: Slurm, job: Job, tmp_path: Path) -> None:

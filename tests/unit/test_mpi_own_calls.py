@@ -51,8 +51,11 @@ REASONS = {
     },
     "mpi_io.c": {"File_get_position": f"{SUCCEEDED} (MPI_File_seek, which files without a position refuse)"},
     "fortran.c": {
-        "Irecv": "receives nothing from MPI_PROC_NULL on MPI_COMM_SELF", "Request_f2c": CONVERTS, "Type_f2c": CONVERTS,
+        "Irecv": "receives nothing from MPI_PROC_NULL on MPI_COMM_SELF",
+        **dict.fromkeys(("Request_c2f", "Request_f2c", "Type_f2c"), CONVERTS),
     },
+    "fortran_spawn.c": {"Info_f2c": CONVERTS},
+    "library_version.c": {"Get_library_version": ALWAYS},
     "message.c": {"Error_class": CODE, "Get_count": STATUS, "Get_elements_x": STATUS},
     "spawn.c": {
         "Bcast": AS_THE_PROGRAM, "Comm_get_parent": AT_INIT, "Comm_rank": SUCCEEDED,

@@ -18,29 +18,45 @@ from vtrace.paths import EXAMPLES
 
 _EXAMPLES = """\b
 Examples:
-  vtrace demo            in the new directory vtrace-demo
+  vtrace demo                in the new directory vtrace-demo
   vtrace demo /tmp/heat
+  vtrace demo --tutorials    the programs of the tutorials, in vtrace-tutorials
 """
 _MOST_RANKS = 4
 
 
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
-@click.argument("directory", metavar="[DIR]", default="vtrace-demo", type=click.Path(path_type=Path))
-def command(directory: Path) -> None:
+@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.option("--tutorials", is_flag=True, help="Copy the programs of the tutorials to DIR, and run nothing.")
+def command(directory: Path | None, tutorials: bool) -> None:
     """With an MPI and a compiler the example is heat2d, the heat equation on several ranks; else a Python program with
     threads. Each command is shown before it runs, so that you can repeat it. DIR must be new.
     """
+    if tutorials:
+        directory = directory or Path("vtrace-tutorials")
+        _copy("tutorials", directory)
+        click.echo(f"programs of the tutorials: {directory}; next: cd {directory}, vtrace help tutorial-imbalance")
+    else:
+        _run_example(directory or Path("vtrace-demo"))
+
+
+def _copy(name: str, directory: Path) -> None:
+    """Copies an example to a new directory. Raises UsageError if the directory exists."""
+    source = EXAMPLES / name
+    if not source.is_dir():
+        raise VtraceError(f"{source}: no such directory", "install vtrace again")
+    try:
+        shutil.copytree(source, directory, ignore=shutil.ignore_patterns("__pycache__"))
+    except FileExistsError:
+        raise UsageError(f"{directory} exists", "name a new directory: vtrace demo DIR") from None
+
+
+def _run_example(directory: Path) -> None:
     binaries = str(Path(sys.executable).parent)
     environ = {**os.environ, "PATH": os.pathsep.join([binaries, os.environ.get("PATH", os.defpath)])}
     lacks, mpiexec = _mpi(environ["PATH"])
     name = "hashes" if lacks else "heat2d"
-    source = EXAMPLES / ("threads" if lacks else "heat2d")
-    if not source.is_dir():
-        raise VtraceError(f"{source}: no such directory", "install vtrace again")
-    try:
-        shutil.copytree(source, directory)
-    except FileExistsError:
-        raise UsageError(f"{directory} exists", "name a new directory: vtrace demo DIR") from None
+    _copy("threads" if lacks else "heat2d", directory)
     if lacks:
         click.echo(f"{lacks}: this example uses threads instead")
         steps = [["vtrace", "run", "--python", "python3", "hashes.py"]]

@@ -145,12 +145,13 @@ def _otf2() -> str:
 
 def _compilers() -> Iterator[_Finding]:
     found = {name: path for name in _COMPILERS if (path := shutil.which(name))}
-    problem = None if {"gcc", "clang"} & found.keys() else "neither gcc nor clang in PATH: install one"
+    missing = "neither gcc nor clang in PATH: vtrace-cc needs one, vtrace run does not"
+    problem = None if {"gcc", "clang"} & found.keys() else missing
     lines = [
         f"{name} {_first_line([path, '-dumpfullversion', '-dumpversion'])}: {path}, {how_functions([path])}"
         for name, path in found.items()
     ]
-    yield _Finding("compilers", ", ".join(found) or "none", problem, True, {"lines": lines})
+    yield _Finding("compilers", ", ".join(found) or "none", problem, False, {"lines": lines})
 
 
 def _first_line(words: list[str]) -> str:
@@ -175,23 +176,35 @@ def _mpis(named: tuple[str, ...]) -> Iterator[_Finding]:
             known.add(mpi.library)
             yield _mpi(mpi)
     if not known and not named:
-        yield _Finding("MPI", "none", "no mpicc in PATH: MPI calls are not recorded; pip install mpich")
+        from vtrace.wrappers.mpi_shim.prebuilt import available
+
+        known_abis = ", ".join(available())
+        if known_abis:
+            yield _Finding("MPI", f"no mpicc in PATH; vtrace run has shims for {known_abis}")
+        else:
+            yield _Finding("MPI", "none", "no mpicc in PATH: MPI calls are not recorded; pip install mpich")
 
 
 def _in_path() -> list[str]:
     places = [Path(place) for place in os.get_exec_path()] + [Path(sys.executable).parent]
     found = [path for place in places for path in sorted(place.glob("mpicc*")) if os.access(path, os.X_OK)]
-    return [str(path) for path in found if not path.name.endswith((".1", ".conf"))]
+    return list(dict.fromkeys(str(path) for path in found if not path.name.endswith((".1", ".conf"))))
 
 
 def _mpi(mpi: Mpi) -> _Finding:
+    from vtrace.wrappers.mpi_shim.prebuilt import find, fit
     from vtrace.wrappers.mpi_shim.shim import list_shims
     from vtrace.wrappers.mpi_shim.wrapped_functions import coverage
 
     found = coverage(mpi)
     cached = any(mpi.key in shim.directory for shim in list_shims())
+    prebuilt = find(mpi.library)
+    if prebuilt and fit(prebuilt):
+        state = f"{'built' if cached else 'not built yet'} for vtrace-cc, prebuilt for vtrace run"
+    else:
+        state = "built" if cached else "not built yet: vtrace-cc and vtrace run build it at first use"
     lines = [
-        f"{mpi.mpicc}, shim {'built' if cached else 'not built yet: vtrace-cc and vtrace run build it at first use'}",
+        f"{mpi.mpicc}, shim {state}",
         f"{found.wrapped} functions wrapped",
         f"{len(found.records)} with full records, {len(found.plain)} enter and leave",
         *(f"{len(names)} off by default: VT_MPI_GROUPS=default,{group}" for group, names in sorted(found.off.items())),
@@ -218,7 +231,9 @@ def _mpi4py() -> _Finding:
         done = subprocess.run(
             words, env=_ANYWHERE | os.environ, capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
-        sizes, messages = [line.partition(" ") for line in done.stdout.splitlines()], done.stderr.strip().splitlines()
+        lines = [line.partition(" ") for line in done.stdout.splitlines()]
+        sizes = [line for line in lines if line[0].isdigit()]  # libraries of the MPI may print warnings
+        messages = done.stderr.strip().splitlines()
     except (OSError, subprocess.TimeoutExpired) as error:
         sizes, messages = [], [str(error)]
     more = {"mpiexec": mpiexec, "library": sizes[0][2] if sizes else ""}

@@ -22,7 +22,8 @@ _MPICC = click.option("--mpicc", metavar="CMD", help="The MPI's compiler command
 @shim.command()
 @_MPICC
 def build(mpicc: str | None) -> None:
-    """Build the shim for an MPI and print the path of its library. vtrace-cc and vtrace run build shims themselves.
+    """Build the shim for an MPI and print the path of its library. vtrace-cc and vtrace run build shims themselves;
+    for MPICH and Open MPI a wheel of vtrace brings the shims of vtrace run.
 
     LD_PRELOAD=LIBRARY records the MPI calls of a program that was built without vtrace.
     """

@@ -154,8 +154,8 @@ def launchers_library(mpicc: str | None) -> str | None:
 
 
 def shim_of(library: str) -> str:
-    """The path of the shim to preload for an MPI library, from the cache or built now. Ranks that need the same shim at
-    the same time wait for the first one.
+    """The path of the shim to preload for an MPI library: from the cache, or a prebuilt one, or built now. Ranks that
+    need the same shim at the same time wait for the first one.
 
     Raises VtraceError if no mpicc links the library, or the shim cannot be built.
     """
@@ -167,9 +167,10 @@ def shim_of(library: str) -> str:
     from pathlib import Path
 
     from vtrace.wrappers.mpi_shim.installation import find_mpi_with
-    from vtrace.wrappers.mpi_shim.shim import shim_library
+    from vtrace.wrappers.mpi_shim.shim import prebuilt_library, shim_library
 
-    found = str(shim_library(find_mpi_with(Path(library))))
+    path = Path(library)
+    found = str(prebuilt_library(path) or shim_library(find_mpi_with(path)))
     note.write(found, state)
     return found
 

@@ -26,13 +26,15 @@ from vtrace.wrappers.mpi_shim.mpi_header import ArgumentMeaning, MpiFunction, ex
 
 @dataclass(frozen=True)
 class Binding:
-    """A Fortran binding of an MPI. name: in the description of regions; key: in BINDINGS; library: its file; endings:
-    suffixes of entry points, also for entry points with descriptors of choice buffers or with large counts.
+    """A Fortran binding of an MPI. name: in the description of regions; key: in BINDINGS; soname, symbols: of its
+    library; endings: suffixes of entry points, also for entry points with descriptors of choice buffers or with large
+    counts.
     """
 
     name: str
     key: str
-    library: Path
+    soname: str
+    symbols: frozenset[str]
     endings: tuple[str, ...]
 
 
@@ -49,7 +51,7 @@ def bindings(libraries: Sequence[Path]) -> list[Binding]:
     """The bindings in these libraries."""
     exported = [(library, exported_symbols(library)) for library in libraries]
     return [
-        Binding(name, key, library, endings)
+        Binding(name, key, soname(library), frozenset(symbols), endings)
         for key, (name, init, endings) in BINDINGS.items()
         for library, symbols in exported
         if init in symbols
@@ -72,7 +74,7 @@ def entries(binding: Binding, functions: Sequence[MpiFunction]) -> list[Entry]:
     """The entry points to wrap: the library exports entry point and PMPI twin, and functions, which have a wrapper in
     C, contain the function.
     """
-    exported = exported_symbols(binding.library)
+    exported = binding.symbols
     by_name = {function.name: function for function in functions}
     unknown = {name.lower(): name for name in by_name}
     found = []
@@ -172,7 +174,7 @@ def generate(binding: Binding, found: Sequence[Entry], head: str, templates: Tem
     """The C source of a binding's wrappers. head: the first part of the shim's source, see generate.head."""
     defines = [
         f'#define VT_BINDING "{binding.name}"',
-        f'#define VT_BINDING_LIBRARY "{soname(binding.library)}"',
+        f'#define VT_BINDING_LIBRARY "{binding.soname}"',
         f"#define VT_WAITANY vt_twin_{next(e.symbol for e in found if e.function.name == 'MPI_Waitany')}",
         '#include "fortran.c"\n#include "fortran_spawn.c"',
     ]

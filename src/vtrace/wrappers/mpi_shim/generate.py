@@ -39,8 +39,8 @@ BY_HAND = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"}
 """Defined in mpiwrap/init_finalize.c."""
 
 HAND_WRITTEN = (
-    "tools", "init_finalize", "mpi_groups", "world", "comm", "comm_create", "spawn", "request", "complete", "message",
-    "coll", "objects", "types", "rma", "rma_windows", "mpi_io", "sites", "sync", "clocks",
+    "library_version", "tools", "init_finalize", "mpi_groups", "world", "comm", "comm_create", "spawn", "request",
+    "complete", "message", "coll", "objects", "types", "rma", "rma_windows", "mpi_io", "sites", "sync", "clocks",
 )  # fmt: skip
 """The files of mpiwrap that the source includes before the generated functions."""
 

@@ -76,7 +76,7 @@ def find_mpi(mpicc: str | None = None) -> Mpi | None:
         )
     header = _find_header(include_flags)
     label = _label(preprocessed)
-    fortran = _fortran_libraries(library)
+    fortran = fortran_libraries(library)
     key = _key((library, *fortran), preprocessed)
     return Mpi(path, compiler, include_flags, link_flags, library, fortran, header, label, key, preprocessed)
 
@@ -230,7 +230,7 @@ def _behind_script(path: Path) -> list[Path]:
     return [path.parent / name for name in names] or [path]
 
 
-def _fortran_libraries(library: Path) -> tuple[Path, ...]:
+def fortran_libraries(library: Path) -> tuple[Path, ...]:
     """The shared libraries with Fortran bindings beside library; each must need library by its soname."""
     name = library.name
     names = {name} | {name[:i] for i in range(len(name)) if name[i] == "." and ".so" in name[:i]}

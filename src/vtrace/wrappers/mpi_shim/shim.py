@@ -11,12 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vtrace import __version__, paths
 from vtrace.console import Console
@@ -25,6 +26,10 @@ from vtrace.text import plain
 from vtrace.wrappers.compile.cache import cache_directory, check_trusted, is_trusted, make_cache_directory
 from vtrace.wrappers.compile.toolchain import library_directory, link_flags
 from vtrace.wrappers.mpi_shim.installation import Mpi
+
+if TYPE_CHECKING:
+    from vtrace.wrappers.mpi_shim.fortran import Binding
+    from vtrace.wrappers.mpi_shim.mpi_header import MpiFunction
 
 ARCHIVE = "libvtrace-mpi.a"
 LIBRARY = "libvtrace-mpi.so"
@@ -35,8 +40,8 @@ _BUILDING = "building-"
 
 @dataclass(frozen=True)
 class Shim:
-    """A shim in the cache. label, library, mpicc: of its MPI; version: vtrace's; functions: number of wrapped C
-    functions."""
+    """A shim in the cache. label, library, mpicc: of its MPI, mpicc "" if not needed; version: vtrace's; functions:
+    number of wrapped C functions."""
 
     directory: str
     label: str
@@ -70,18 +75,53 @@ def shim_library(mpi: Mpi) -> Path:
 
 def _cached(mpi: Mpi) -> Path:
     directory = cache_dir() / f"{_PREFIX}{mpi.key}"
-    for name in ("", ARCHIVE, LIBRARY):
-        check_trusted(str(directory / name))
-    if not _is_whole(directory):
-        with _cache_errors(), _lock(directory):
-            _remove_remains(cache_dir())
-            if not _is_whole(directory):
-                _build(mpi, directory)
+    with _missing(directory, ARCHIVE, LIBRARY) as missing:
+        if missing:
+            _build(mpi, directory)
     return directory
 
 
-def _is_whole(directory: Path) -> bool:
-    return (directory / ARCHIVE).exists() and (directory / LIBRARY).exists()
+def prebuilt_library(library: Path) -> Path | None:
+    """The shim as a shared library, as from shim_library, but made from a prebuilt shim. None if vtrace has no prebuilt
+    shim that fits the MPI library.
+
+    Raises VtraceError if the cache cannot be written.
+    """
+    # Imported here: vtrace-cc links built shims only.
+    from vtrace.wrappers.mpi_shim import prebuilt
+
+    found = prebuilt.find(library)
+    if found is None:
+        return None
+    directory = cache_dir() / f"{_PREFIX}{found.key}"
+    with _missing(directory, LIBRARY) as missing:
+        fitted = prebuilt.fit(found) if missing else None
+        if missing and fitted is None:
+            return None
+        if fitted:
+            with _new_directory(directory) as place:
+                (place / LIBRARY).write_bytes(fitted[0])
+                (place / LIBRARY).chmod(0o755)
+                label = f"{found.abi} (prebuilt)"
+                _publish(place, Shim(str(directory), label, str(library), "", __version__, fitted[1]), LIBRARY)
+    return directory / LIBRARY
+
+
+@contextmanager
+def _missing(directory: Path, *names: str) -> Iterator[bool]:
+    """True, with the shim's lock, if a shim's directory lacks a file."""
+    for name in ("", *names):
+        check_trusted(str(directory / name))
+    if _is_whole(directory, names):
+        yield False
+        return
+    with _cache_errors(), _lock(directory):
+        _remove_remains(cache_dir())
+        yield not _is_whole(directory, names)
+
+
+def _is_whole(directory: Path, names: Sequence[str]) -> bool:
+    return all((directory / name).exists() for name in names)
 
 
 def list_shims() -> list[Shim]:
@@ -146,9 +186,7 @@ def _remove_remains(directory: Path) -> None:
 
 
 def _build(mpi: Mpi, directory: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=_BUILDING) as temporary:
-        place = Path(temporary) / "shim"
-        place.mkdir(0o755)
+    with _new_directory(directory) as place:
         console = Console("vtrace")
         console.note(f"building the MPI shim for {mpi.label}, once per MPI; this takes some seconds")
         count = write_source(mpi, place / "shim.c")
@@ -161,16 +199,31 @@ def _build(mpi: Mpi, directory: Path) -> None:
         for path in objects:
             path.unlink()
         shim = Shim(str(directory), mpi.label, str(mpi.library), mpi.mpicc, __version__, count)
-        (place / _INFO).write_text(json.dumps(asdict(shim), indent=1) + "\n")
-        for path in place.iterdir():  # independent of the umask: check_trusted refuses files that others can write
-            path.chmod(path.stat().st_mode & ~0o022)
-        try:
-            if not _is_whole(directory):
-                shutil.rmtree(directory, ignore_errors=True)
-            place.rename(directory)
-        except OSError:
-            if not _is_whole(directory):
-                raise
+        _publish(place, shim, ARCHIVE, LIBRARY)
+
+
+@contextmanager
+def _new_directory(directory: Path) -> Iterator[Path]:
+    """A temporary directory beside a shim's directory, to be published under its name."""
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=_BUILDING) as temporary:
+        place = Path(temporary) / "shim"
+        place.mkdir(0o755)
+        yield place
+
+
+def _publish(place: Path, shim: Shim, *names: str) -> None:
+    """Gives a finished directory with the files names the shim's name, unless another process was faster."""
+    directory = Path(shim.directory)
+    (place / _INFO).write_text(json.dumps(asdict(shim), indent=1) + "\n")
+    for path in place.iterdir():  # independent of the umask: check_trusted refuses files that others can write
+        path.chmod(path.stat().st_mode & ~0o022)
+    try:
+        if not _is_whole(directory, names):
+            shutil.rmtree(directory, ignore_errors=True)
+        place.rename(directory)
+    except OSError:
+        if not _is_whole(directory, names):
+            raise
 
 
 def _compile_all(mpi: Mpi, sources: list[Path], console: Console) -> list[Path]:
@@ -199,9 +252,9 @@ def _compile(mpi: Mpi, source: Path) -> Path | None:
     return made
 
 
-def write_source(mpi: Mpi, path: Path) -> int:
+def write_source(mpi: Mpi, path: Path, bindings: Callable[[list[MpiFunction]], list[Binding]] | None = None) -> int:
     """Writes the shim's source for an MPI, and the sources of its Fortran bindings (mpif.c, f08.c) beside path. Returns
-    the number of wrapped C functions.
+    the number of wrapped C functions. bindings: makes the Fortran bindings from the C functions; None: the MPI's own.
     """
     # Imported here: reading the Forum's data is slow, and most links find the shim in the cache.
     from vtrace.wrappers.mpi_shim import fortran, generate, mpi_header
@@ -210,7 +263,7 @@ def write_source(mpi: Mpi, path: Path) -> int:
     head = generate.head(functions, mpi_header.hidden(mpi.preprocessed), mpi.label, __version__)
     place = paths.LIB / "mpiwrap" / "templates"
     path.write_text(generate.generate(functions, head, generate.read_templates(place)))
-    for binding in fortran.bindings(mpi.fortran):
+    for binding in bindings(functions) if bindings else fortran.bindings(mpi.fortran):
         templates = generate.read_templates(place, place / "fortran")
         entries = fortran.entries(binding, functions)
         path.with_name(f"{binding.key}.c").write_text(fortran.generate(binding, entries, head, templates))
