@@ -68,6 +68,11 @@ def test_switched_off(tmp_path: Path, option: str, env: dict[str, str]) -> None:
     assert not (tmp_path / "x.trace").exists()
 
 
+def test_arguments_of_the_program_that_look_like_options(tmp_path: Path) -> None:
+    """srun has an option --mpi, too."""
+    assert run(tmp_path, need("echo"), "--mpi=pmi2", "--sample").stdout == "--mpi=pmi2 --sample\n"
+
+
 def test_an_archive_exists(tmp_path: Path) -> None:
     """The program runs all the same, its exit code counts, and the last line names the next command."""
     words = [*IO, need("sh"), "-c", "echo out; exit 5"]

@@ -63,12 +63,16 @@ def _options() -> list[click.Parameter]:
     return [*switches, *values, *flags, words]
 
 
-def _with_sample_rate(args: list[str]) -> list[str]:
-    """The words with a value for --sample before the program: click would take the next word."""
+def _for_click(args: list[str]) -> list[str]:
+    """The words with a value for --sample, and --mpi=CMD as two options: click would take an optional value from the
+    next word. Words from the program on are unchanged."""
     valued = {option for option, _, _ in choices.VALUES.values()}
     found: list[str] = []
     rest = iter(args)
     for word in rest:
+        if word.startswith("--mpi="):
+            found += ["--mpi", "--mpicc", word.partition("=")[2]]
+            continue
         found.append(f"{word}={choices.SAMPLE_RATE}" if word == "--sample" else word)
         if word == "--" or not word.startswith("-"):
             break
@@ -81,11 +85,7 @@ class _Command(click.Command):
     """Options end at the program's name: later ones are the program's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        at = next((i for i, word in enumerate(args) if word.startswith("--mpi=")), None)
-        args = _with_sample_rate(args)
-        if at is not None:  # click would take an optional value from the next word
-            args = [*args[:at], "--mpi", "--mpicc", args[at].partition("=")[2], *args[at + 1 :]]
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, _for_click(args))
 
 
 def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, **others: Any) -> None:
