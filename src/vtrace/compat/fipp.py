@@ -6,17 +6,16 @@ from __future__ import annotations
 
 import math
 import re
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vtrace.compat.fipp_costs import CallNode, FippCosts, FippProcess, FippRow, execution
+from vtrace.compat.fipp_costs import CallNode, FippCosts, FippProcess, FippRow
+from vtrace.compat.program_facts import collection, inputs_of, pick, program_type, virtual_coordinate
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
-_AUTO, _OPENMP = "AUTO", "OpenMP"
 _SECTION = re.compile(r"fipp_(start|stop)")
 
 
@@ -107,32 +106,22 @@ class FippReport:
     has_loops: bool = False
 
 
-def _pick(numbers: Sequence[int], costs: Sequence[int], first: Iterable[int], most: int) -> list[int]:
-    """Places in numbers: those of the numbers in first, then those with the highest costs, at most most (0: all)."""
-    named = [numbers.index(number) for number in dict.fromkeys(first) if number in numbers]
-    rest = sorted(set(range(len(numbers))) - set(named), key=lambda place: (-costs[place], numbers[place]))
-    return [*named, *rest][: most or None]
-
-
 class _Maker:
     def __init__(self, costs: FippCosts, choices: FippChoices, collected: FippCollected) -> None:
         self.costs, self.choices, self.collected = costs, choices, collected
         self.trace: Source = costs.trace
-        known = costs.processes
-        inputs = [p for place, p in enumerate(known) if not choices.inputs or place < choices.inputs]
-        inputs += [p for p in known if p.number in choices.first_processes and p not in inputs]
-        self.inputs = sorted(inputs, key=lambda p: p.number)
+        self.inputs = inputs_of(costs.processes, choices.inputs, choices.first_processes)
         self.mpi = bool((self.trace.processes["rank"] >= 0).any())
         self.threads = max((len(p.threads) for p in self.inputs), default=0) > 1
         self.locations = [location for p in self.inputs for location in p.locations]
         numbers, sums = [p.number for p in self.inputs], [p.cost for p in self.inputs]
-        picked = _pick(numbers, sums, choices.first_processes, choices.most_processes)
+        picked = pick(numbers, sums, choices.first_processes, choices.most_processes)
         self.shown = [self.inputs[place] for place in picked]
 
     def shown_threads(self, process: FippProcess) -> list[int]:
         """Places of the threads of a process that have tables of their own."""
         numbers, sums = [t.number for t in process.threads], [t.cost for t in process.threads]
-        return _pick(numbers, sums, self.choices.first_threads, self.choices.most_threads)
+        return pick(numbers, sums, self.choices.first_threads, self.choices.most_threads)
 
     def parts(self) -> Iterable[tuple[str, str, list[int], list[int]]]:
         """The levels that are shown: title, name, rows of locations, and the processes."""
@@ -154,40 +143,15 @@ class _Maker:
         samples = self.costs.costs.samples
         count = int(samples["count"].sum())
         interval = float((samples["count"] * samples["ns"]).sum()) / count if count else 0.0
-        begun = self.trace.start
-        date = self.collected.date or (time.strftime("%c", time.localtime(begun / 1e9)) if begun else "unknown")
-        numbers = [p.number for p in self.inputs] or [0]
-        span = f"Process {numbers[0]} - Process {numbers[-1]}"
         found = [
-            ("Measured time", date),
-            ("CPU frequency", f"{span} {self.collected.frequency or '--'} (MHz)"),
-            ("Type of program", self.type()),
+            *collection(self.trace, self.collected.date, self.collected.frequency, [p.number for p in self.inputs]),
+            ("Type of program", program_type(self.trace, self.mpi, self.threads, self.costs.names)),
             ("Average at sampling interval", f"{interval / 1e6:.1f} (ms)"),
             ("Measured range", "selected range" if self.collected.sections else "All ranges"),
         ]
         if self.mpi:
-            found.append(("Virtual coordinate", f"({', '.join(map(str, self.shape()))})"))
+            found.append(("Virtual coordinate", virtual_coordinate(self.trace)))
         return found
-
-    def shape(self) -> tuple[int, int, int]:
-        """The lengths of the largest Cartesian communicator, 0 for dimensions that it lacks; else (ranks, 0, 0)."""
-        grids = self.trace.topologies
-        shapes = [(int(x), int(y), int(z)) for x, y, z in zip(*(grids[axis] for axis in "xyz"), strict=True)]
-        ranks = int((self.trace.processes["rank"] >= 0).sum())
-        return max(shapes, key=lambda shape: math.prod(length or 1 for length in shape), default=(ranks, 0, 0))
-
-    def type(self) -> str:
-        """The execution format of the application."""
-        ways = {execution(name) for name in self.costs.names}
-        by_events = (
-            "OpenMP" in self.trace.regions.classes
-            and (self.trace.regions["class"] == self.trace.regions.classes.index("OpenMP")).any()
-        )
-        way = _AUTO if _AUTO in ways else _OPENMP if _OPENMP in ways or by_events else ""
-        if not self.threads:
-            return "MPI" if self.mpi else "SERIAL"
-        kind = "MPI" if self.mpi else "Thread"
-        return f"{kind} ({way})" if way else kind
 
     def times(self) -> list[FippTimes]:
         """Table 2.16."""

@@ -45,7 +45,7 @@ def section_metrics(trace: Source) -> list[int]:
     return found
 
 
-class _MpiClock:
+class MpiClock:
     """The time in MPI, and the number of outermost calls of MPI that have begun, along a location."""
 
     def __init__(self, is_mpi: Array) -> None:
@@ -78,7 +78,7 @@ class _MpiClock:
 
 class _SectionPart(Part):
     def __init__(self, owner: Sections) -> None:
-        self.owner, self.clock = owner, _MpiClock(owner.is_mpi)
+        self.owner, self.clock = owner, MpiClock(owner.is_mpi)
         self.points: list[Array] = []
         """(n, 5) int64: metric of the section or kind of point, value, time, time in MPI, calls of MPI."""
         self.readings: list[Array] = []
