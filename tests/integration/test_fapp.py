@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from support.build.builder import Builder
 from support.build.run import vtrace
 from support.readers import fapp_report
 from support.synthetic_runs import fapp_run
-from support.tools import PROGRAMS, call
+from support.tools import PROGRAMS, call, need
 from vtrace import __version__
 
 NOTES = {"date": "Fri Nov 27 04:00:00 2026", "frequency": "2000", "event": "Statistics", "items": ["mpi"], "pa": 0}
@@ -267,6 +268,57 @@ def test_basic_of_a_run(collected: Path) -> None:
         times = (row["elapsed_ns"], row["user_ns"], row["system_ns"])
         assert cells == [*(f"{ns / 1e9:.4f}" for ns in times), str(row["calls"])]
     assert fapp_report.environment(shown_text.stdout)["Virtual coordinate"] == "(2, 0, 0)"
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory with the program sections_memory."""
+    where = tmp_path_factory.mktemp("memory")
+    vtrace(where, "compat", "--install", "tools")
+    call([need("gcc"), "-Wall", "-Werror", "-Itools/include", PROGRAMS / "sections_memory.c", "-o", "memory"], where)
+    return where
+
+
+def memory_tables(memory: Path, item: str) -> dict[tuple[str, str], list[fapp_report.FigureTable]]:
+    vtrace(memory, "compat", "fapp", "-C", "-d", item, f"-I{item}", "./memory")
+    return fapp_report.tables(vtrace(memory, "compat", "fapp", "-A", "-Ilpg", "-d", item).stdout)
+
+
+def test_memory_usage(memory: Path) -> None:
+    """Table 3.43: the large block is mapped by itself, with a page for its head; the small ones are in the arena."""
+    (table,) = memory_tables(memory, "lpgusage")["LPGUsage profile", "Process 0"]
+    grow, shrink = (dict(zip(table.head, table.cells(f"{name} 1"), strict=True)) for name in ("grow", "shrink"))
+    mapped = (1 << 20) + os.sysconf("SC_PAGE_SIZE")
+    for row, sign in ((grow, 1), (shrink, -1)):
+        assert (int(row["Mmapped"]), int(row["Mmapped_Total"]), row["Arena"]) == (sign, sign * mapped, "-")
+        assert int(row["Memory_Total"]) == int(row["Arena_Total"]) + int(row["Mmapped_Total"])
+        assert int(row["Arena_Total"]) == int(row["Arena_Inuse"]) + int(row["Arena_Free"])
+    assert 50 * 1000 <= int(grow["Arena_Inuse"]) <= 100 * 1024
+    assert -50 * 1024 - 1024 <= int(shrink["Arena_Inuse"]) <= -40 * 1000
+    assert grow["Arena_rate(E)"] == shrink["Arena_rate(S)"]
+    assert float(grow["Arena_rate(S)"]) < float(grow["Arena_rate(E)"])
+
+
+def test_memory_calls(memory: Path) -> None:
+    """Tables 3.44 to 3.46."""
+    found = memory_tables(memory, "lpgstats")
+    calls, arenas, seeks = found["LPGStats profile", "Process 0"]
+    rows = {text: cells for _, cells, text in calls.rows}
+    names = [text for _, _, text in calls.rows]
+    grow, shrink = names.index("malloc grow 1"), names.index("malloc shrink 1")
+    assert [name.split()[0] for name in names[grow : grow + 7]] == [
+        "malloc", "calloc", "memalign", "valloc", "pvalloc", "p_memalign", "free"
+    ]  # fmt: skip
+    counts = [[cells[0] for _, cells, _ in calls.rows[at : at + 7]] for at in (grow, shrink)]
+    assert counts == [["100", "1", "0", "0", "0", "1", "50"], ["0", "0", "0", "0", "0", "0", "52"]]
+    assert rows["malloc grow 1"][4:] == ["1000", "1000", "1000"]
+    assert calls.rows[grow + 1][1][4:] == ["1048576"] * 3
+    assert calls.rows[grow + 6][1][4:] == ["0", "0", "0"]
+    least, most, mean = map(float, rows["malloc grow 1"][1:4])
+    assert 0 < least <= mean <= most
+    assert {cell for table in (arenas, seeks) for _, cells, _ in table.rows for cell in cells} == {"-"}
+    average = found["LPGStats profile", "Application"][0].cells("malloc grow 1", "AVG")
+    assert average == rows["malloc grow 1"]
 
 
 @pytest.mark.parametrize(

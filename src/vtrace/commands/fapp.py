@@ -123,6 +123,7 @@ def collect(
       vtrace compat fapp -A -d prof
     """
     from vtrace.commands.run import run_and_unify
+    from vtrace.compat.fapp_memory import LEVELS
     from vtrace.wrappers.launch import choices, start
 
     asked, chosen_hardware = items_of(items, ("mpi", "hwm", *_ALONE), "-I", "mpi"), _hardware(hardware)
@@ -135,6 +136,9 @@ def collect(
     chosen.counters = ",".join(_counters(chosen_hardware, environ))
     if "lpgstats" in asked:
         chosen.switches["memory"] = True
+    if "lpgusage" in asked:  # a reading takes malloc's locks: not at calls of MPI
+        chosen.counters += "," + ",".join(LEVELS)
+        environ.setdefault("VT_METRICS_AT", "user")
     os.environ.update(environ)
     alone = [item for item in _ALONE if item in asked]
     notes: dict[str, Any] = {

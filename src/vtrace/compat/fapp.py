@@ -13,12 +13,13 @@ import numpy as np
 
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.questions import section_sums
+from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers
 from vtrace.analysis.questions.increases import is_count
 from vtrace.analysis.questions.section_calls import SectionCalls
 from vtrace.analysis.questions.sections import ALL
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
-from vtrace.compat import fapp_hardware
+from vtrace.compat import fapp_hardware, fapp_memory
 from vtrace.compat.program_facts import collection, inputs_of, pick, program_type, virtual_coordinate
 
 if TYPE_CHECKING:
@@ -171,7 +172,8 @@ class FappMaker:
         counters = [row for row, mode in enumerate(trace.metrics["mode"].tolist()) if is_count(mode)]
         self.counters = [str(trace.metrics["name"][row]) for row in counters]
         window = Selection.of(None, None, self.locations)
-        self.numbers = section_sums.read(trace, window, counters)
+        levels = [row for row, name in enumerate(trace.metrics["name"].tolist()) if name in fapp_memory.LEVELS]
+        self.numbers = section_sums.read(trace, window, counters, levels)
         self.sections = self._order()
         costs = [round(self._process(p, ALL).get("elapsed_ns") or 0) for p in self.inputs]
         places = pick([p.number for p in self.inputs], costs, choices.first_processes, choices.most_processes)
@@ -318,7 +320,7 @@ class FappMaker:
 
     def _of_threads(self, process: FappProcess, section: str) -> list[_Measured]:
         known = self.numbers.threads
-        return [_Measured(known[place, section], 1) for place in process.locations if (place, section) in known]
+        return [_Measured(known[place, section], 1) for place in self._locations(process, section)]
 
     def _of_processes(self, section: str) -> list[_Measured]:
         """The sums over the threads of each process, with the time of the longest thread."""
@@ -335,6 +337,63 @@ class FappMaker:
         counters = {name: measured.numbers.get(name) for name in self.counters}
         given = fapp_hardware.bases(counters, elapsed, measured.cores, self.collected.frequency)
         return [elapsed, *(fapp_hardware.value(name, given, self.events) for name in items)]
+
+    # ---- Largepage information, 3.4.6 ----
+
+    def memory_usage(self) -> FappPart:
+        """Figure 3.25: of malloc, at the starts and stops of the first thread that has the section."""
+
+        def values(process: FappProcess, section: str) -> Values:
+            location = self._locations(process, section)[0]
+            table = self.numbers.table
+            mine = (table["location"] == location) & (table["section"] == table.sections.index(section))
+            return fapp_memory.usage(table.take(np.flatnonzero(mine)))
+
+        heads, forms = zip(*fapp_memory.USAGE, strict=True)
+        return FappPart(
+            "LPGUsage profile", [*self._levels([*heads], [seconds if f else number for f in forms], values)]
+        )
+
+    def memory_calls(self) -> FappPart:
+        """Figure 3.26, its first table: the calls of malloc and the like in sections. The others are "-"."""
+        question = AllocationCalls(self.trace, self.numbers.table)
+        self.trace.scan([question], self.locations)
+        of = question.answer()
+        functions: dict[str, dict[tuple[int, str], AllocationNumbers]] = {name: {} for name in fapp_memory.FUNCTIONS}
+        for (location, section, name), numbers in of.items():
+            known = functions.get(fapp_memory.SHOWN.get(name, name), {})
+            place = int(self.trace.places.process[location]), self.numbers.table.sections[section]
+            known[place] = known[place].plus(numbers) if place in known else numbers
+        return FappPart("LPGStats profile", [*self._memory_levels(functions)])
+
+    def _memory_levels(
+        self, functions: Mapping[str, Mapping[tuple[int, str], AllocationNumbers]]
+    ) -> Iterator[FappLevel]:
+        head = list(fapp_memory.STATS)
+        forms = [number, *[seconds] * 3, *[number] * 3]
+
+        def values(process: FappProcess, section: str, name: str) -> Values:
+            return fapp_memory.stats(functions[name].get((process.row, section)), name)
+
+        pairs = [(section, name) for section in self.sections for name in functions]
+        groups = [spread([values(p, s, name) for p in self.having(s)], forms, s, name) for s, name in pairs]
+        tables = [self._unknown(heads, self.sections, True) for heads in fapp_memory.UNKNOWN]
+        yield FappLevel("Application", [FappTable(head, groups, True), *tables])
+        for process in self.shown:
+            mine = [section for section in self.sections if self._process(process, section)]
+            groups = [
+                [row for name in functions for row in single(values(process, s, name), forms, s, name)] for s in mine
+            ]
+            tables = [self._unknown(heads, mine, False) for heads in fapp_memory.UNKNOWN]
+            yield FappLevel(f"Process {process.number}", [FappTable(head, groups, False), *tables])
+
+    def _unknown(self, heads: Sequence[str], sections: list[str], kinds: bool) -> FappTable:
+        values, forms = [None] * len(heads), [number] * len(heads)
+        rows = [spread([values], forms, section) if kinds else single(values, forms, section) for section in sections]
+        return FappTable([*heads], rows if kinds else [[row for group in rows for row in group]], kinds)
+
+    def _locations(self, process: FappProcess, section: str) -> list[int]:
+        return [place for place in process.locations if (place, section) in self.numbers.threads]
 
 
 def _processes(trace: Source) -> list[FappProcess]:
@@ -353,4 +412,8 @@ def make(maker: FappMaker) -> FappReport:
         parts.append(maker.mpi_information())
     if "hwm" in items:
         parts.append(maker.hardware(maker.collected.event or "Statistics"))
+    if "lpg" in items and "lpgusage" in maker.collected.items:
+        parts.append(maker.memory_usage())
+    if "lpg" in items and "lpgstats" in maker.collected.items:
+        parts.append(maker.memory_calls())
     return FappReport(maker.environment(), parts, maker.numbers.notes)

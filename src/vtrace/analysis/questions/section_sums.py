@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -36,11 +36,12 @@ class SectionNumbers:
     """The answer of the question Sections."""
 
 
-def read(trace: Source, window: Selection, counters: list[int] | None = None) -> SectionNumbers:
-    """Reads the events of a selection once. counters: rows of trace.metrics to sum up."""
-    every = [*dict.fromkeys([*_of_cpu(trace), *(counters or [])])]
+def read(trace: Source, window: Selection, counters: Sequence[int] = (), levels: Sequence[int] = ()) -> SectionNumbers:
+    """Reads the events of a selection once. counters: rows of trace.metrics to sum up; levels: rows of those whose
+    values at both ends of each section are in the table."""
+    every = [*dict.fromkeys([*_of_cpu(trace), *counters, *levels])]
     ends = ALWAYS if window.start is None else window.start, NEVER if window.stop is None else window.stop
-    question = Sections(trace, every, ends)
+    question = Sections(trace, every, ends, levels)
     met = trace.scan([question], window.rows(trace))
     table = question.answer()
     made = SectionNumbers(table=table)

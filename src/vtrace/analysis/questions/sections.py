@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import _otf2
@@ -150,12 +150,12 @@ class _SectionPart(Part):
         if not self.count:
             return
         clock, counters = self.clock, self.owner.counters
-        values = [self.latest[counter][1] - self.earliest[counter] for counter in counters]
+        values = [self.latest[counter][1] for counter in counters]
         last = int(clock.times[-1]), int(clock.spent[-1]), int(clock.calls[-1])
         self.add(_LAST, *last, np.array([values]).reshape(1, len(counters)))
 
-    def rows(self, location: int) -> tuple[Array, Array, Array]:
-        """Rows of _COLUMNS, the increases of the counters, and rows of _ODD."""
+    def rows(self, location: int) -> tuple[Array, Array, Array, Array]:
+        """Rows of _COLUMNS, the counters at the begins and at the ends, and rows of _ODD."""
         points, readings = np.concatenate(self.points), np.concatenate(self.readings)
         special = {kind: row for row, kind in enumerate(points[:, 0].tolist()) if kind < 0}
         order = np.flatnonzero(points[:, 0] >= 0)
@@ -172,7 +172,7 @@ class _SectionPart(Part):
         ]
         kinds = [*points[begins, 0].tolist(), _ALL]
         begins, ends = np.append(begins, special[_FIRST]), np.append(ends, special[_LAST])
-        readings[special[_FIRST]] = 0
+        readings[special[_FIRST]] = [self.earliest[counter] for counter in self.owner.counters]
         if {_AFTER_INIT, _BEFORE_FINALIZE} <= {*special}:
             begins, ends = np.append(begins, special[_AFTER_INIT]), np.append(ends, special[_BEFORE_FINALIZE])
             kinds.append(_TOFU_ALL)
@@ -180,7 +180,7 @@ class _SectionPart(Part):
         numbers = np.stack([np.array(kinds)[kept], points[begins, 2], points[ends, 2]], axis=1)
         differences = points[ends, 3:] - points[begins, 3:]
         located = np.column_stack([np.full(len(begins), location), numbers, differences])
-        return located, readings[ends] - readings[begins], np.array(odd, np.int64).reshape(len(odd), len(_ODD))
+        return located, readings[begins], readings[ends], np.array(odd, np.int64).reshape(len(odd), len(_ODD))
 
     def cut(self, points: Array, special: dict[int, int], begins: Array, ends: Array) -> tuple[Array, Array, Array]:
         """The sections that have a part in the window, and the points of that part."""
@@ -200,9 +200,14 @@ class Sections(Question[_SectionPart, Table]):
     kinds = frozenset({"Metric"})
     replay = True
 
-    def __init__(self, trace: Source, counters: Sequence[int] = (), window: tuple[int, int] = (ALWAYS, NEVER)) -> None:
-        """counters: rows of trace.metrics, whose increases the answer has. window: ns."""
+    def __init__(
+        self, trace: Source, counters: Sequence[int] = (), window: tuple[int, int] = (ALWAYS, NEVER),
+        levels: Collection[int] = (),
+    ) -> None:  # fmt: skip
+        """counters: rows of trace.metrics, whose increases the answer has. levels: those of the counters whose values
+        at both ends the answer has, too. window: ns."""
         super().__init__()
+        self.levels = levels
         self.members, self.metrics, self.counters = MetricMembers(trace), section_metrics(trace), [*counters]
         self.names: list[str] = trace.metrics["name"].tolist()
         self.window = window
@@ -216,14 +221,17 @@ class Sections(Question[_SectionPart, Table]):
     def answer(self) -> Table:
         found = [part.rows(location) for location, part in self.parts.items() if part.count]
         numbers = np.concatenate([np.empty((0, len(_COLUMNS)), np.int64), *(each[0] for each in found)])
-        increases = np.concatenate([np.empty((0, len(self.counters))), *(each[1] for each in found)])
-        odd = np.concatenate([np.empty((0, len(_ODD)), np.int64), *(each[2] for each in found)])
+        none = np.empty((0, len(self.counters)))
+        before, after = (np.concatenate([none, *(each[place] for each in found)]) for place in (1, 2))
+        odd = np.concatenate([np.empty((0, len(_ODD)), np.int64), *(each[3] for each in found)])
         place = {metric: row for row, metric in enumerate([_ALL, _TOFU_ALL, *self.metrics])}
         for rows in (numbers, odd):
             rows[:, 1] = [place[metric] for metric in rows[:, 1].tolist()]
         columns = dict(zip(_COLUMNS, numbers.T, strict=True))
-        for counter, column in zip(self.counters, increases.T, strict=True):
-            columns[f"@{self.names[counter]}"] = column
+        for counter, begin, end in zip(self.counters, before.T, after.T, strict=True):
+            columns[f"@{self.names[counter]}"] = end - begin
+            if counter in self.levels:
+                columns[f"before@{self.names[counter]}"], columns[f"after@{self.names[counter]}"] = begin, end
         table = Table(columns).take(np.lexsort((numbers[:, 1], numbers[:, 2], numbers[:, 0])))
         table.notes["sections"] = [*RESERVED, *(self.names[metric] for metric in self.metrics)]
         table.notes["unpaired"] = Table(dict(zip(_ODD, odd.T, strict=True)))
