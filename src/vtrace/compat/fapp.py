@@ -16,7 +16,7 @@ from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers
 from vtrace.analysis.questions.increases import is_count
 from vtrace.analysis.questions.section_calls import SectionCalls
-from vtrace.analysis.questions.sections import ALL
+from vtrace.analysis.questions.sections import ALL, TOFU
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.compat import fapp_hardware, fapp_memory
@@ -25,7 +25,6 @@ from vtrace.compat.program_facts import collection, inputs_of, pick, program_typ
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
-_TOFU = "tofupa/"
 _KINDS: dict[str, Callable[[Sequence[float]], float]] = {
     "AVG": lambda values: sum(values) / len(values), "MAX": max, "MIN": min
 }  # fmt: skip
@@ -183,7 +182,7 @@ class FappMaker:
     def _order(self) -> list[str]:
         totals: dict[str, float] = {}
         for (_, name), numbers in self.numbers.processes.items():
-            if not name.startswith(_TOFU):
+            if not name.startswith(TOFU):
                 totals[name] = totals.get(name, 0) + (numbers["elapsed_ns"] or 0)
         order = sorted(totals, key=lambda name: (name != ALL, -totals[name], name))
         return order[: self.choices.limit or None]

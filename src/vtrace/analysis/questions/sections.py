@@ -25,7 +25,7 @@ UNIT = "section"
 """The unit of the metric of a section; csrc/core/format.h has the same word."""
 ALL = "all/0"
 """The name of the whole run."""
-_TOFU, TOFU_ALL = "tofupa/", "tofupa/0"
+TOFU, TOFU_ALL = "tofupa/", "tofupa/0"
 """The sections of Tofu PA; number 0 is the time from MPI_Init to MPI_Finalize."""
 RESERVED = (ALL, TOFU_ALL)
 _DOUBLE = _otf2.TYPE_DOUBLE.value
@@ -43,6 +43,12 @@ def section_metrics(trace: Source) -> list[int]:
     names = trace.metrics["name"]
     found: list[int] = np.flatnonzero((trace.metrics["unit"] == UNIT) & ~np.isin(names, RESERVED)).tolist()
     return found
+
+
+def _as_floats(found: dict[str, Array], places: Array) -> Array:
+    """The values of Metric events at these places."""
+    bits, kinds = found["value"][places], found["type"][places]
+    return np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
 
 
 class MpiClock:
@@ -116,7 +122,20 @@ class _SectionPart(Part):
             if len(rows):
                 row = int(rows[0])
                 before = self.clock.calls[row + (event == "Leave")]
-                self.add(kind, int(batch.time[row]), int(self.clock.spent[row + 1]), int(before))
+                time, values = int(batch.time[row]), self.read_before(batch, row)
+                self.add(kind, time, int(self.clock.spent[row + 1]), int(before), values)
+
+    def read_before(self, batch: Batch, row: int) -> Array:
+        """(1, counters) The values that were read directly before an event, at the same time."""
+        values = np.full((1, len(self.owner.counters)), np.nan)
+        for _, found in present(batch, "Metric"):
+            metrics = self.owner.members.rows(found["ref"], found["member"])
+            mine = np.flatnonzero((found["row"] < row) & (found["time"] == batch.time[row]))
+            read = _as_floats(found, mine)
+            for place, counter in enumerate(self.owner.counters):
+                of = read[metrics[mine] == counter]
+                values[0, place] = of[-1] if len(of) else np.nan
+        return values
 
     def sections(self, found: dict[str, Array]) -> None:
         metrics = self.owner.members.rows(found["ref"], found["member"])
@@ -135,8 +154,7 @@ class _SectionPart(Part):
     def at_sections(self, counter: int, of: Array, found: dict[str, Array], sections: Array) -> Array:
         """The values of a counter that were read directly before the events of sections, at the same time."""
         places = np.flatnonzero(of)
-        bits, kinds = found["value"][places], found["type"][places]
-        read = np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
+        read = _as_floats(found, places)
         time, value = self.latest[counter]
         times, values = np.append(time, found["time"][places]), np.append(value, read)
         if len(places):
@@ -202,10 +220,10 @@ class Sections(Question[_SectionPart, Table]):
 
     def __init__(
         self, trace: Source, counters: Sequence[int] = (), window: tuple[int, int] = (ALWAYS, NEVER),
-        levels: Collection[int] = (),
+        levels: Collection[int] = (), tofu: bool = False,
     ) -> None:  # fmt: skip
         """counters: rows of trace.metrics, whose increases the answer has. levels: those of the counters whose values
-        at both ends the answer has, too. window: ns."""
+        at both ends the answer has, too. window: ns. tofu: tofupa/0 is there without other sections of Tofu PA, too."""
         super().__init__()
         self.levels = levels
         self.members, self.metrics, self.counters = MetricMembers(trace), section_metrics(trace), [*counters]
@@ -213,7 +231,7 @@ class Sections(Question[_SectionPart, Table]):
         self.window = window
         self.activity = trace.regions["activity"]
         self.is_mpi = trace.regions["class"] == MPI
-        self.has_tofu = any(self.names[metric].startswith(_TOFU) for metric in self.metrics)
+        self.has_tofu = tofu or any(self.names[metric].startswith(TOFU) for metric in self.metrics)
 
     def part(self, trace: Source, location: int) -> _SectionPart:
         return _SectionPart(self)
