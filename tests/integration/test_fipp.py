@@ -251,7 +251,16 @@ def test_install(tmp_path: Path, archive: Path) -> None:
     vtrace(tmp_path, "compat", "--install", "tools")
     made = {str(path.relative_to(tmp_path / "tools")) for path in (tmp_path / "tools").rglob("*") if path.is_file()}
     headers = {"fj_tool/fapp.h", "fj_tool/fipp.h", "fj_tool/fjtofupa.h", "fjcoll.h", "perf.hh"}
-    files = {"bin/fapp", "bin/fapppx", "bin/fipp", "bin/fipppx", "bin/tofupa", "lib/libfapp.a", "lib/libfipp.a"}
+    files = {
+        "bin/cpupa",
+        "bin/fapp",
+        "bin/fapppx",
+        "bin/fipp",
+        "bin/fipppx",
+        "bin/tofupa",
+        "lib/libfapp.a",
+        "lib/libfipp.a",
+    }
     assert made == files | {f"include/{name}" for name in headers}
     done = call([tmp_path / "tools" / "bin" / "fipppx", "-A", archive], tmp_path)
     assert done.stdout == shown(archive)

@@ -14,6 +14,7 @@ import click
 from vtrace.errors import UsageError, VtraceError
 
 _TOOLS = {
+    "cpupa": ("vtrace.commands.cpupa", "cpupa", "Merge runs of fapp -C -Hpa to the precision PA sheets."),
     "fapp": ("vtrace.commands.fapp", "fapp", "Collect the data of sections (-C), or show them (-A)."),
     "fapppx": ("vtrace.commands.fapp", "fapppx", "Show the data of sections as text or CSV (-A)."),
     "fipp": ("vtrace.commands.fipp", "fipp", "Collect instant profiling data (-C), or show them (-A)."),

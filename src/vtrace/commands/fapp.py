@@ -20,6 +20,7 @@ from vtrace.commands.tool_options import (
     Show,
     archive_of,
     console_of,
+    derived_events,
     frequency,
     items_of,
     new_directory,
@@ -33,7 +34,6 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_word
 
 if TYPE_CHECKING:
-    from vtrace.analysis.derived.event_set import EventSet
     from vtrace.compat.fapp import FappChoices, FappCollected
 
 _PREFIX, _NOTES = "fapp", "fapp.json"
@@ -160,7 +160,7 @@ def _counters(hardware: _Hardware | None, environ: dict[str, str]) -> list[str]:
     own = environ.get("VT_METRICS", "").replace(separators[0], ",").split(",")
     if not hardware:
         return [*dict.fromkeys(filter(None, [*own, *_CPU]))]
-    events = _events(environ, ())
+    events = derived_events(environ, ())
     names = [
         *dict.fromkeys(
             name for event in (EVENTS if hardware.pa else [hardware.event]) for name in needed(event, events)
@@ -171,15 +171,6 @@ def _counters(hardware: _Hardware | None, environ: dict[str, str]) -> list[str]:
         some = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
         console_of().warn(f"events of SPARC64 XIfx that this machine does not have: {some}; their items are -")
     return [*dict.fromkeys(filter(None, [*own, *_CPU, *(name for name in names if name not in missing)]))]
-
-
-def _events(environ: dict[str, str], metrics: tuple[str, ...]) -> EventSet:
-    """The derived events of vtrace's files and the user's."""
-    from vtrace.analysis.derived.event_set import EventSet
-    from vtrace.analysis.derived.known_events import known_files, recorded_pmu
-
-    files = known_files(environ.get("PAPI_USER_EVENTS_FILE"))
-    return EventSet(files, recorded_pmu(metrics, files))
 
 
 # ---- fapppx -A ----
@@ -229,7 +220,7 @@ def fapppx(
     chosen = _choices({*asked} | ({"pa"} if hardware else set()), processes, limit)
     trace = opened(str(place / _PREFIX) if (place / f"{_PREFIX}.trace").exists() else directory)
     warn_of_caveats(console, trace, Selection())
-    events = _events(dict(os.environ), tuple(map(str, trace.metrics["name"].tolist())))
+    events = derived_events(dict(os.environ), tuple(map(str, trace.metrics["name"].tolist())))
     maker = fapp.FappMaker(trace, chosen, collected, events, trace.call_waits)
     report = fapp.make(maker)
     for note in report.notes:

@@ -12,6 +12,9 @@ from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from vtrace.analysis.derived.event_set import EventSet
     from vtrace.analysis.trace import Trace
 
 MOST = 2**31 - 1
@@ -122,6 +125,15 @@ def write(output: str, text: str) -> None:
 def archive_of(trace: Trace) -> Path:
     """The directory of an archive, as other commands take it."""
     return trace.path.parent if trace.path.name == "traces.otf2" else trace.path
+
+
+def derived_events(environ: Mapping[str, str], metrics: Iterable[str]) -> EventSet:
+    """The derived events of vtrace's files and the user's, for the processor that has counted the metrics."""
+    from vtrace.analysis.derived.event_set import EventSet
+    from vtrace.analysis.derived.known_events import known_files, recorded_pmu
+
+    files = known_files(environ.get("PAPI_USER_EVENTS_FILE"))
+    return EventSet(files, recorded_pmu(metrics, files))
 
 
 def printable(line: str) -> str:

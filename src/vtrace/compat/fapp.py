@@ -25,6 +25,9 @@ from vtrace.compat.program_facts import collection, inputs_of, pick, program_typ
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
+_CPU = ("ru_utime", "ru_stime")
+PA_HEAD = ("Elapsed(s)", "Call")
+"""Columns that the CSV of -Hpa has before those of the counters."""
 _KINDS: dict[str, Callable[[Sequence[float]], float]] = {
     "AVG": lambda values: sum(values) / len(values), "MAX": max, "MIN": min
 }  # fmt: skip
@@ -79,11 +82,13 @@ class FappRow:
 
 @dataclass
 class FappTable:
-    """Rows with one head; each group of rows stands between rules."""
+    """Rows with one head; each group of rows stands between rules. names: by which the CSV has the columns, where the
+    text explains the heads by them; the CSV alone has the columns before them."""
 
     head: list[str]
     groups: list[list[FappRow]]
     has_kinds: bool
+    names: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -337,6 +342,40 @@ class FappMaker:
         given = fapp_hardware.bases(counters, elapsed, measured.cores, self.collected.frequency)
         return [elapsed, *(fapp_hardware.value(name, given, self.events) for name in items)]
 
+    # ---- Counters of precision PA, Figure 3.24 ----
+
+    def own_counters(self) -> FappPart:
+        """The counters themselves, of sections between start_collection and stop_collection."""
+        sections = [section for section in self.sections if section.endswith("/0")]
+        names = [name for name in self.counters if name not in _CPU]
+
+        def level(title: str, of: Callable[[str], section_sums.SectionValues]) -> FappLevel:
+            mine = [section for section in sections if of(section)]
+            tables = [self._counter_table(mine, of, names[at : at + 4], at) for at in range(0, max(len(names), 1), 4)]
+            return FappLevel(f"{title} - performance monitors", tables)
+
+        levels = [level("Application", lambda section: self.numbers.counters.get(section, {}))]
+        for process in self.shown:
+            levels.append(level(f"Process {process.number}", partial(self._process, process)))
+            for place, location in enumerate(process.locations):
+                levels.append(level(f"Thread {place}", partial(self._thread, location)))
+        return FappPart("Performance monitor - Procedures profile event:Internal", levels)
+
+    def _thread(self, location: int, section: str) -> section_sums.SectionValues:
+        return self.numbers.threads.get((location, section), {})
+
+    def _counter_table(
+        self, sections: list[str], of: Callable[[str], section_sums.SectionValues], names: list[str], first: int
+    ) -> FappTable:
+        head = [*PA_HEAD, *(f"Ev.{first + place:02}" for place in range(len(names))), "Start", "End"]
+        rows = []
+        for section in sections:
+            numbers = of(section)
+            values = [(numbers["elapsed_ns"] or 0) / 1e9, numbers["calls"], *(numbers.get(name) for name in names)]
+            row = single(values, ["{:.9f}".format, *[number] * (len(names) + 1)], section)[0]
+            rows.append(FappRow("", [*row.cells, "--", "--"], section))
+        return FappTable(head, [rows], False, [*PA_HEAD, *names, "Start", "End"])
+
     # ---- Largepage information, 3.4.6 ----
 
     def memory_usage(self) -> FappPart:
@@ -411,6 +450,8 @@ def make(maker: FappMaker) -> FappReport:
         parts.append(maker.mpi_information())
     if "hwm" in items:
         parts.append(maker.hardware(maker.collected.event or "Statistics"))
+    if "pa" in items:
+        parts.append(maker.own_counters())
     if "lpg" in items and "lpgusage" in maker.collected.items:
         parts.append(maker.memory_usage())
     if "lpg" in items and "lpgstats" in maker.collected.items:

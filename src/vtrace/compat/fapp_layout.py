@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from vtrace.compat.fapp import FappReport, FappTable
+from vtrace.compat.fapp import PA_HEAD, FappReport, FappTable
 
 _RULE = "-" * 105
 _STARS = "*" * 105
@@ -31,18 +31,25 @@ def text(report: FappReport, version: str) -> Iterator[str]:
 
 def _table(table: FappTable) -> Iterator[str]:
     rows = [row for group in table.groups for row in group]
-    columns = list(zip(table.head, *(row.cells for row in rows), strict=True))
+    skipped = len(PA_HEAD) if table.names else 0
+    columns = list(zip(table.head, *(row.cells for row in rows), strict=True))[skipped:]
     widths = [max(map(len, column)) + 2 for column in columns]
     kind = _KIND if table.has_kinds else 0
     yield ""
-    yield f"{'Kind' if kind else '':<{kind}}" + "".join(f"{c:>{w}}" for c, w in zip(table.head, widths, strict=True))
+    for head, name in zip(table.head, table.names, strict=False):
+        if head != name:
+            yield f"{head} = {name}"
+    if table.names:
+        yield ""
+    heads = "".join(f"{column[0]:>{width}}" for column, width in zip(columns, widths, strict=True))
+    yield f"{'Kind' if kind else '':<{kind}}{heads}"
     yield _RULE
     before = ""
     for place, group in enumerate(table.groups):
         if place:
             yield _RULE
         for row in group:
-            cells = "".join(f"{cell:>{width}}" for cell, width in zip(row.cells, widths, strict=True))
+            cells = "".join(f"{cell:>{width}}" for cell, width in zip(row.cells[skipped:], widths, strict=True))
             name = " ".join(row.section.rpartition("/")[::2]) if row.section != before else ""
             before, shown = row.section, [row.function, name] if row.kind in ("", "AVG") else []
             yield f"{row.kind:<{kind}}{cells}  {' '.join(filter(None, shown))}".rstrip()
@@ -60,7 +67,7 @@ def csv_text(report: FappReport, version: str) -> str:
                 rows = [row for group in table.groups for row in group]
                 has_functions = any(row.function for row in rows)
                 kind = ["Kind"] if table.has_kinds else []
-                head = [*kind, *table.head, "Name", "Number", *(["Function"] if has_functions else [])]
+                head = [*kind, *(table.names or table.head), "Name", "Number", *(["Function"] if has_functions else [])]
                 writer.writerows([[], [f"{part.title} - {level.title}"], head])
                 for row in rows:
                     name, _, number = row.section.rpartition("/")

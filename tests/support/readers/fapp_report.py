@@ -37,14 +37,20 @@ def tables(text: str) -> dict[tuple[str, str], list[FigureTable]]:
             process = after if after.startswith("Process") else process
             key = title, f"{process} - {after}" if after.startswith("Thread") else after
             found[key], table = [], None
-        elif re.fullmatch(r"(Kind)? +[A-Z].*", line) and _RULE.fullmatch(after) and key[0]:
+        elif re.fullmatch(r"(Kind)? +\S.*", line) and _RULE.fullmatch(after) and not lines[place - 1]:
             table = FigureTable(re.split(r" {2,}", line.removeprefix("Kind").strip()))
             found[key].append(table)
         elif table and (row := re.fullmatch(r"(?P<kind>AVG|MAX|MIN|) +(?P<rest>\S.*)", line)):
             words = row["rest"].split(None, len(table.head))
             width = len(table.head)
             table.rows.append((row["kind"], words[:width], " ".join(words[width:])))
-        elif line and not _STARS.fullmatch(line) and not _RULE.fullmatch(line) and not lines[place - 1]:
+        elif (
+            line
+            and " = " not in line
+            and not _STARS.fullmatch(line)
+            and not _RULE.fullmatch(line)
+            and not lines[place - 1]
+        ):
             title, key = line, (line, "")
     return found
 

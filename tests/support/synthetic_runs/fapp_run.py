@@ -52,7 +52,7 @@ def _messages(rank: int, begin: int) -> list[tuple[Any, ...]]:
     return found
 
 
-def write(where: Path) -> Path:
+def write(where: Path, section: str = "loop/1") -> Path:
     """Writes the archive; returns its anchor file. The section begins after 1 s, and main lasts 4 s."""
     archive = Foreign(where)
     for (rank, thread), (times, seconds) in THREADS.items():
@@ -77,7 +77,7 @@ def write(where: Path) -> Path:
         mode = _otf2.METRIC_ACCUMULATED_START.value
         archive.define("MetricMember", number, name, "", 0, mode, kind, _otf2.BASE_DECIMAL.value, 0, unit)
     point = _otf2.METRIC_ABSOLUTE_NEXT.value
-    archive.define("MetricMember", len(COUNTS), "loop/1", "", 0, point, kind, _otf2.BASE_DECIMAL.value, 0, "section")
+    archive.define("MetricMember", len(COUNTS), section, "", 0, point, kind, _otf2.BASE_DECIMAL.value, 0, "section")
     archive.define("MetricClass", 0, [*range(len(COUNTS))], 0, 0)
     archive.define("MetricClass", 1, [len(COUNTS)], 0, 0)
     return archive.close()
