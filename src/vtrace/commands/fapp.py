@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.tool_options import (
+    KERNEL_TOO,
     MOST,
     Collect,
     Either,
@@ -22,9 +23,11 @@ from vtrace.commands.tool_options import (
     console_of,
     derived_events,
     frequency,
+    hardware_counters,
     items_of,
     new_directory,
     numbers_of,
+    own_counters,
     printable,
     write,
 )
@@ -123,6 +126,7 @@ def collect(
       vtrace compat fapp -A -d prof
     """
     from vtrace.commands.run import run_and_unify
+    from vtrace.compat.fapp_hardware import EVENTS
     from vtrace.compat.fapp_memory import LEVELS
     from vtrace.wrappers.launch import choices, start
 
@@ -130,10 +134,13 @@ def collect(
     if chosen_hardware is None and "hwm" in asked:
         chosen_hardware = _Hardware()
     _check(items, asked, chosen_hardware)
+    if chosen_hardware and chosen_hardware.mode == "usr":
+        console_of().warn(KERNEL_TOO)
     place = new_directory(directory)
     chosen, environ = choices.Choices(list(words)), start.environment()
     chosen.unify, chosen.prefix, chosen.section_level = True, str(place / _PREFIX), str(level)
-    chosen.counters = ",".join(_counters(chosen_hardware, environ))
+    of = [] if not chosen_hardware else EVENTS if chosen_hardware.pa else [chosen_hardware.event]
+    chosen.counters = ",".join([*own_counters(environ), *_CPU, *hardware_counters(of, environ)])
     if "lpgstats" in asked:
         chosen.switches["memory"] = True
     if "lpgusage" in asked:  # a reading takes malloc's locks: not at calls of MPI
@@ -150,27 +157,6 @@ def collect(
     code = run_and_unify(start.prepare(chosen, environ), chosen, environ)
     console_of().note(f"next: vtrace compat fapp -A -d {shlex.quote(directory)}")
     click.get_current_context().exit(code)
-
-
-def _counters(hardware: _Hardware | None, environ: dict[str, str]) -> list[str]:
-    """The counters to record: those of the environment, CPU times, and those of -H that other processors have, too."""
-    from vtrace.compat.fapp_hardware import EVENTS, LINUX, needed
-
-    separators = environ.get("VT_METRICS_SEP") or ":"
-    own = environ.get("VT_METRICS", "").replace(separators[0], ",").split(",")
-    if not hardware:
-        return [*dict.fromkeys(filter(None, [*own, *_CPU]))]
-    events = derived_events(environ, ())
-    names = [
-        *dict.fromkeys(
-            name for event in (EVENTS if hardware.pa else [hardware.event]) for name in needed(event, events)
-        )
-    ]
-    missing = [name for name in names if name not in (*LINUX.values(), *own)]
-    if missing:
-        some = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
-        console_of().warn(f"events of SPARC64 XIfx that this machine does not have: {some}; their items are -")
-    return [*dict.fromkeys(filter(None, [*own, *_CPU, *(name for name in names if name not in missing)]))]
 
 
 # ---- fapppx -A ----

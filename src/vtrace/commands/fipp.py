@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.tool_options import (
+    KERNEL_TOO,
     MOST,
     Collect,
     Either,
     Show,
     archive_of,
     console_of,
+    derived_events,
     frequency,
+    hardware_counters,
     items_of,
     new_directory,
     numbers_of,
+    own_counters,
     printable,
     write,
 )
@@ -38,7 +42,6 @@ _PREFIX, _NOTES = "fipp", "fipp.json"
 """Names in the directory of -d: of the archive, and of what fipp -C notes."""
 _MOST_MEMORY = 131_072
 """KB for the samples of a thread: an eighth of the largest VT_BUFFER_SIZE."""
-_HARDWARE = "samples have no hardware monitor information: -H and -Ihwm are ignored (vtrace run --counters)"
 _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
 
 
@@ -55,7 +58,9 @@ _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
     "-l", "limit", metavar="N", type=click.IntRange(0, MOST), default=0,
     help="Keep N procedures, and call the others __other__; 0: all.",
 )  # fmt: skip
-@click.option("-H", "hardware", metavar="[event=E,mode=M]", help="Hardware monitor: not recorded yet.")
+@click.option(
+    "-H", "hardware", metavar="[event=E,mode=M]", help="Hardware monitor: Instruction_SIMD, MEM_access, Statistics."
+)
 @click.option(
     "-P", "library", type=click.Choice(["userfunc", "nouserfunc"]), default="nouserfunc",
     help="userfunc: the costs of libraries are those of the procedures that call them; needs -Icall.",
@@ -95,13 +100,14 @@ def collect(
     asked = items_of(items, ("call", "hwm"), "-I")
     if library == "userfunc" and "call" not in asked:
         raise UsageError("-Puserfunc needs -Icall", "fipp -C -Icall -Puserfunc -d DIR PROGRAM")
-    _check_hardware(hardware)
-    if hardware or "hwm" in asked:
-        console_of().warn(_HARDWARE)
+    event = _event(hardware) if hardware or "hwm" in asked else ""
     place = new_directory(directory)
     chosen = choices.Choices(list(words))
     chosen.unify, chosen.prefix, chosen.sample = True, str(place / _PREFIX), f"{interval}ms"
-    environ = start.environment() | {"VT_SAMPLE_SECTIONS": "yes" if section == "range" else "no"}
+    environ = start.environment()
+    if event:
+        chosen.counters = ",".join([*own_counters(environ), *hardware_counters([event], environ)]) or None
+    environ |= {"VT_SAMPLE_SECTIONS": "yes" if section == "range" else "no"}
     if memory is not None:  # samples get an eighth of the memory of events, in addition
         used = min(memory, _MOST_MEMORY)
         if used < memory:
@@ -112,7 +118,7 @@ def collect(
     os.environ.update(environ)
     notes: dict[str, Any] = {
         "date": time.strftime("%a %b %e %H:%M:%S %Y"), "frequency": frequency(), "limit": limit,
-        "userfunc": library == "userfunc", "sections": section == "range",
+        "userfunc": library == "userfunc", "sections": section == "range", "event": event,
     }  # fmt: skip
     (place / _NOTES).write_text(json.dumps(notes, indent=1) + "\n")
     code = run_and_unify(start.prepare(chosen, environ), chosen, environ)
@@ -120,11 +126,18 @@ def collect(
     click.get_current_context().exit(code)
 
 
-def _check_hardware(text: str | None) -> None:
+def _event(text: str | None) -> str:
+    """The event of -H. Raises UsageError."""
+    event = "Statistics"
     for part in (text or "-").removeprefix("-").split(","):
         name, _, value = part.partition("=")
-        if part and not (name == "event" and value in _EVENTS) and not (name == "mode" and value in ("sys", "usr")):
+        if name == "event" and value in _EVENTS:
+            event = value.replace("Instruction_", "Instructions_")
+        elif part == "mode=usr":
+            console_of().warn(KERNEL_TOO)
+        elif part and part != "mode=sys":
             raise UsageError(f"-H{part}: unknown", f"event={'|'.join(_EVENTS[1:])}, mode=sys|usr")
+    return event
 
 
 # ---- fipppx -A ----
@@ -178,8 +191,6 @@ def fipppx(
     asked = items_of(items, _SHOWN, "-I") if items else {"cpu": ""}
     chosen = _choices(frozenset(asked), limit, function, threads, processes)
     console = console_of()
-    if "hwm" in asked:
-        console.warn(_HARDWARE)
     place = Path(directory)
     collected = _read_notes(place)
     trace = opened(str(place / _PREFIX) if (place / f"{_PREFIX}.trace").exists() else directory)
@@ -191,7 +202,8 @@ def fipppx(
         raise VtraceError(
             f"{directory}: no samples in this trace", "collect them with vtrace compat fipp -C, or run --sample"
         )
-    report = fipp.make(costs, chosen, collected)
+    events = derived_events(os.environ, trace.metrics["name"].tolist())
+    report = fipp.make(costs, chosen, collected, events)
     if kind == "csv":
         made = fipp_layout.csv_text(report, __version__)
     else:

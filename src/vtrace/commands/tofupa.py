@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vtrace.commands.tool_options import Collect, Either, Show, console_of, write
+from vtrace.commands.tool_options import Collect, Either, Show, console_of, own_counters, write
 from vtrace.commands.window import opened
 from vtrace.console import CLICK_SETTINGS
 from vtrace.errors import UsageError, VtraceError
@@ -80,7 +80,7 @@ def _counters(environ: dict[str, str]) -> list[str]:
     """The statistics of this node's network interfaces, besides the counters of the environment."""
     from vtrace.compat.tofupa import FIELDS
 
-    own = [name for name in environ.get("VT_METRICS", "").split(":") if name]
+    own = own_counters(environ)
     if any(name.startswith("net/") for name in own):
         return own
     try:

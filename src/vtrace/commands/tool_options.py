@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST = 2**31 - 1
 """The largest number of an option."""
+KERNEL_TOO = "mode=usr: counters hold kernel mode, too, where this machine allows it"
+"""A warning."""
 
 
 def console_of() -> Console:
@@ -134,6 +136,29 @@ def derived_events(environ: Mapping[str, str], metrics: Iterable[str]) -> EventS
 
     files = known_files(environ.get("PAPI_USER_EVENTS_FILE"))
     return EventSet(files, recorded_pmu(metrics, files))
+
+
+def own_counters(environ: Mapping[str, str]) -> list[str]:
+    """The counters that the environment names."""
+    separators = environ.get("VT_METRICS_SEP") or ":"
+    names = environ.get("VT_METRICS", "")
+    for separator in separators:
+        names = names.replace(separator, separators[0])
+    return [name for name in names.split(separators[0]) if name]
+
+
+def hardware_counters(of: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+    """The counters that the events of -H need and that processors of other makers have, too, less those that the
+    environment names. Warns of the others."""
+    from vtrace.compat.fapp_hardware import LINUX, needed
+
+    events, own = derived_events(environ, ()), own_counters(environ)
+    names = [*dict.fromkeys(name for event in of for name in needed(event, events))]
+    missing = [name for name in names if name not in (*LINUX.values(), *own)]
+    if missing:
+        some = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
+        console_of().warn(f"events of SPARC64 XIfx that this machine does not have: {some}; their items are -")
+    return [name for name in names if name not in (*missing, *own)]
 
 
 def printable(line: str) -> str:

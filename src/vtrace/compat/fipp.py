@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vtrace.compat.fipp_costs import CallNode, FippCosts, FippProcess, FippRow
+from vtrace.compat.fipp_hardware import FippHardware, HardwareMaker, HardwarePlace
 from vtrace.compat.program_facts import collection, inputs_of, pick, program_type, virtual_coordinate
 
 if TYPE_CHECKING:
+    from vtrace.analysis.derived.event_set import EventSet
     from vtrace.analysis.source import Source
 
 _SECTION = re.compile(r"fipp_(start|stop)")
@@ -38,7 +40,7 @@ class FippChoices:
 class FippCollected:
     """The values that fipp -C has noted beside the archive; the defaults are for archives that it has not made.
 
-    frequency: MHz; limit: of procedures, 0: all.
+    frequency: MHz; limit: of procedures, 0: all; event: of -H.
     """
 
     date: str = ""
@@ -46,6 +48,7 @@ class FippCollected:
     limit: int = 0
     userfunc: bool = False
     sections: bool = False
+    event: str = ""
 
     @classmethod
     def of_json(cls, values: Any) -> FippCollected:
@@ -99,6 +102,7 @@ class FippReport:
     loop_balance: list[FippBalance] = field(default_factory=list)
     graphs: list[tuple[str, int, list[CallNode]]] = field(default_factory=list)
     """Of threads: title, cost, nodes."""
+    hardware: FippHardware | None = None
     sources: dict[str, dict[int, int]] = field(default_factory=dict)
     threads: bool = False
     """The application has parallel threads."""
@@ -161,8 +165,7 @@ class _Maker:
             if self.collected.sections:
                 elapsed = max((sections.get(number, 0) for number in numbers), default=0)
             else:
-                ends = [spans[location] for location in locations if location in spans]
-                elapsed = max((end for _, end in ends), default=0) - min((begin for begin, _ in ends), default=0)
+                elapsed = _elapsed(spans, locations)
             sampled = self.costs.total(locations, name).operation / 1e9, None
             user, system = self._cpu_times(locations) or sampled
             found.append(FippTimes(elapsed / 1e9, user, system, name))
@@ -174,6 +177,20 @@ class _Maker:
         coverage = self.trace.coverage()
         user, system = (float(coverage[key][locations].sum()) for key in ("user", "system"))
         return None if self.collected.sections or math.isnan(user + system) else (user, system)
+
+    def hardware_levels(self) -> Iterable[tuple[str, list[HardwarePlace]]]:
+        """The application with its processes, and each process with its threads."""
+        spans = self._spans()
+
+        def place(name: str, locations: Sequence[int]) -> HardwarePlace:
+            return HardwarePlace(name, locations, _elapsed(spans, locations) / 1e9)
+
+        shown = [place(f"Process {process.number}", process.locations) for process in self.shown]
+        yield "Application", [place("Application", self.locations), *(shown if len(self.inputs) > 1 else [])]
+        for process, whole in zip(self.shown, shown, strict=True):
+            if self.threads:
+                threads = [process.threads[at] for at in self.shown_threads(process)]
+                yield whole.name, [whole, *(place(f"Thread {one.number}", [one.location]) for one in threads)]
 
     def _spans(self) -> dict[int, tuple[int, int]]:
         """By location: its begin and end in ns."""
@@ -234,12 +251,18 @@ class _Maker:
         return [FippBalance(row, sums[_key(row)]) for row in rows]
 
 
+def _elapsed(spans: Mapping[int, tuple[int, int]], locations: Iterable[int]) -> int:
+    """ns from the first begin to the last end of these locations."""
+    ends = [spans[location] for location in locations if location in spans]
+    return max((end for _, end in ends), default=0) - min((begin for begin, _ in ends), default=0)
+
+
 def _key(row: FippRow) -> tuple[Any, ...]:
     return row.name, row.start, row.end, row.loop
 
 
-def make(costs: FippCosts, choices: FippChoices, collected: FippCollected) -> FippReport:
-    """Makes the report."""
+def make(costs: FippCosts, choices: FippChoices, collected: FippCollected, events: EventSet) -> FippReport:
+    """Makes the report. events: the formulas of the hardware monitor."""
     maker = _Maker(costs, choices, collected)
     report = FippReport(maker.environment(), maker.times(), [], threads=maker.threads, mpi=maker.mpi)
     report.has_loops = costs.trace.loops.table.rows > 0
@@ -256,6 +279,10 @@ def make(costs: FippCosts, choices: FippChoices, collected: FippCollected) -> Fi
                 thread = process.threads[place]
                 title = f"Process {process.number} - Thread {thread.number}"
                 report.graphs.append((title, thread.cost, costs.call_graph(thread.location)))
+    if "hwm" in choices.items:
+        event = collected.event or "Statistics"
+        monitor = HardwareMaker(maker.trace, maker.locations, event, collected.frequency, events)
+        report.hardware = monitor.make(maker.hardware_levels())
     if "src" in choices.items:
         report.sources = costs.sources(maker.locations)
     return report
