@@ -185,6 +185,18 @@ def test_hardware_by_hand(archive: Path, event: str) -> None:
     assert found[title, "Process 0"][0].cells("loop 1", "MAX")[0] == "2.0000"
 
 
+def test_damaged_notes(archive: Path) -> None:
+    """Values that fapp -C does not write count as unknown; what is no JSON is an error."""
+    note(archive, event="Branch", frequency="fast", items="mpi", pa="1")
+    table = fapp_report.tables(shown(archive, "-Ihwm"))["Performance monitor event: Statistics", "Application"][0]
+    assert table.cells("loop 1", "AVG") == ["2.0000", "875.0000", "-"]
+    (archive / "fapp.json").write_text("{")
+    done = vtrace(archive.parent, "compat", "fapppx", "-A", "known", check=False)
+    note(archive)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "fapp.json: cannot be read" in done.stderr
+
+
 def test_csv(archive: Path) -> None:
     rows = list(csv.reader(io.StringIO(shown(archive, "-Impi,hwm", "-tcsv"))))
     at = rows.index(["MPI profile - Process 0"])
@@ -263,8 +275,12 @@ def test_basic_of_a_run(collected: Path) -> None:
     assert "section unfinished/5 of MPI Rank 0: 1 start without stop: left out" in shown_text.stderr
     table = fapp_report.tables(shown_text.stdout)["Basic profile", "Process 0"][0]
     assert {text for _, _, text in table.rows} == {"all 0", "messages 1", "collective 2", "one_sided 3"}
+    functions = fapp_report.tables(shown_text.stdout)["MPI profile", "Process 0"][0]
     for _, cells, text in table.rows:
         row = rows[text.replace(" ", "/")]
+        calls = _functions(functions, row["section"]).values()
+        assert sum(int(one[3]) for one in calls) == row["mpi_calls"]
+        assert sum(float(one[0]) for one in calls) == pytest.approx(row["mpi_ns"] / 1e9, abs=5e-5 * len(calls))
         times = (row["elapsed_ns"], row["user_ns"], row["system_ns"])
         assert cells == [*(f"{ns / 1e9:.4f}" for ns in times), str(row["calls"])]
     assert fapp_report.environment(shown_text.stdout)["Virtual coordinate"] == "(2, 0, 0)"

@@ -294,7 +294,7 @@ class FappMaker:
 
     def hardware(self, event: str) -> FappPart:
         """Figures 3.16 to 3.23: the application from processes, processes from threads."""
-        about = fapp_hardware.EVENTS[event]
+        about = fapp_hardware.EVENTS.get(event, fapp_hardware.EVENTS[fapp_hardware.STANDARD])
 
         def level(title: str, sections: list[str], of: Callable[[str], list[_Measured]], kinds: bool) -> FappLevel:
             tables = [self._hardware_table(items, sections, of, kinds) for items in about.tables]
@@ -449,7 +449,7 @@ def make(maker: FappMaker) -> FappReport:
     if "mpi" in items and maker.mpi:
         parts.append(maker.mpi_information())
     if "hwm" in items:
-        parts.append(maker.hardware(maker.collected.event or "Statistics"))
+        parts.append(maker.hardware(maker.collected.event))
     if "pa" in items:
         parts.append(maker.own_counters())
     if "lpg" in items and "lpgusage" in maker.collected.items:

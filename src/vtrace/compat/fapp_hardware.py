@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from vtrace.analysis.derived.event_set import CLOCK_RATE, EventSet
 from vtrace.errors import VtraceError
 
+_NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
+STANDARD = "Statistics"
+"""The event of -H by default."""
 ELAPSED, CORES = "elapsed", "cores"
 """Bases of the formulas that are no events: seconds, number of execution cores."""
 _INST = ("Inst", "effective_instruction_counts")
@@ -91,10 +95,10 @@ def needed(event: str, events: EventSet) -> list[str]:
 
 
 def bases(counters: Mapping[str, float | None], seconds: float, cores: int, mhz: str) -> dict[str, float]:
-    """The values that formulas take, by the guide's names. counters: increases by name; mhz: "" if unknown."""
+    """The values that formulas take, by the guide's names. counters: increases by name; mhz: no number if unknown."""
     known = {name: value for name, value in counters.items() if value is not None}
     known |= {guide: known[linux] for guide, linux in LINUX.items() if linux in known and guide not in known}
-    clock = {CLOCK_RATE: float(mhz)} if mhz else {}
+    clock = {CLOCK_RATE: float(mhz)} if _NUMBER.fullmatch(mhz) else {}
     return {**known, ELAPSED: seconds, CORES: float(cores), **clock}
 
 

@@ -20,7 +20,7 @@ _TITLE = re.compile(
     r"performance monitors",
     re.ASCII,
 )
-_FREQUENCY = re.compile(r"Process .* (?P<mhz>[\d.]+) \(MHz\)")
+_FREQUENCY = re.compile(r"Process .* (?P<mhz>\S+) \(MHz\)")
 _HINT = "write it with vtrace compat fapppx -A -Hpa -tcsv -o FILE -d DIR"
 _LEAST, _MOST, _SHORTEST_US = 95, 105, 150
 """Bounds of the guide's warnings: % of the first execution time, us of one occurrence."""

@@ -280,8 +280,7 @@ def make(costs: FippCosts, choices: FippChoices, collected: FippCollected, event
                 title = f"Process {process.number} - Thread {thread.number}"
                 report.graphs.append((title, thread.cost, costs.call_graph(thread.location)))
     if "hwm" in choices.items:
-        event = collected.event or "Statistics"
-        monitor = HardwareMaker(maker.trace, maker.locations, event, collected.frequency, events)
+        monitor = HardwareMaker(maker.trace, maker.locations, collected.event, collected.frequency, events)
         report.hardware = monitor.make(maker.hardware_levels())
     if "src" in choices.items:
         report.sources = costs.sources(maker.locations)

@@ -42,7 +42,7 @@ class HardwareMaker:
     """Reads the counters of the threads, once."""
 
     def __init__(self, trace: Source, locations: Sequence[int], event: str, mhz: str, events: EventSet) -> None:
-        """event: a key of fapp_hardware.EVENTS; mhz: of the processors, "" if unknown."""
+        """event: a key of fapp_hardware.EVENTS, else the standard; mhz: of the processors, "" if unknown."""
         self.event, self.mhz, self.events = event, mhz, events
         counters = [row for row, mode in enumerate(trace.metrics["mode"].tolist()) if is_count(mode)]
         self.counters = [str(trace.metrics["name"][row]) for row in counters]
@@ -51,7 +51,7 @@ class HardwareMaker:
 
     def make(self, levels: Iterable[tuple[str, Sequence[HardwarePlace]]]) -> FippHardware:
         """levels: title of each, and its places: the level itself, then its parts."""
-        about = fapp_hardware.EVENTS[self.event]
+        about = fapp_hardware.EVENTS.get(self.event, fapp_hardware.EVENTS[fapp_hardware.STANDARD])
         title = about.title.replace(" : ", ":").replace(": ", ":")
         made = FippHardware(title, [])
         for name, places in levels:

@@ -31,6 +31,7 @@ GROUPS = {
 """Table 5.2."""
 _MOST_REGIONS = 4096
 _COUNTER = re.compile(r"net/(?P<port>[^/]+)/(?P<field>\w+)")
+_REGION = re.compile(r"\d{1,4}", re.ASCII)
 _NONE = "-"
 
 
@@ -114,7 +115,7 @@ def _file(table: Table, node: _Node, ports: list[str], settings: TofuSettings) -
     ]  # fmt: skip
     mine = np.isin(table["location"], node.locations)
     names = [name.removeprefix(TOFU) if name.startswith(TOFU) else "" for name in table.sections]
-    regions = sorted((int(name), place) for place, name in enumerate(names) if name)
+    regions = sorted((int(name), place) for place, name in enumerate(names) if _REGION.fullmatch(name))
     for region, place in regions:
         of = table.take(np.flatnonzero(mine & (table["section"] == place)))
         if not of.rows:

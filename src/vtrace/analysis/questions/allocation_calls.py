@@ -10,8 +10,9 @@ import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import number
 from vtrace.analysis.questions.metrics import SIZE
+from vtrace.analysis.questions.section_calls import calls_in_sections
+from vtrace.analysis.questions.sections import OutermostClock
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import Batch
@@ -43,37 +44,36 @@ class AllocationNumbers:
 
 class _AllocationCallsPart(Part):
     def __init__(self, owner: AllocationCalls, location: int) -> None:
-        mine = owner.sections["location"] == location
-        self.owner, self.sections = owner, owner.sections.take(np.flatnonzero(mine))
-        self.location = location
-        self.open: tuple[int, int, int] | None = None
-        """Region, begin and size of the outermost call that is open at the end of the batch."""
+        self.owner, self.clock = owner, OutermostClock(owner.wanted)
+        self.sections = owner.sections.take(np.flatnonzero(owner.sections["location"] == location))
+        self.open = np.empty((0, 3), np.int64)
+        """Region, begin and size of the call that is open at the end of the batch."""
+        self.count = 0
         self.sums: dict[tuple[int, int], AllocationNumbers] = {}
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        """Calls inside another one, such as malloc of calloc, do not count: the shim records no calls inside."""
-        wanted = self.owner.wanted[np.minimum(batch.ref, len(self.owner.wanted) - 1)]
-        enters = np.flatnonzero(wanted & (batch.kind == number("Enter")))
-        leaves = np.flatnonzero(wanted & (batch.kind == number("Leave")))
+        """Calls inside another one, such as malloc of calloc, do not count."""
+        if not len(batch):
+            return
+        self.clock.read(batch, not self.count)
+        self.count += len(batch)
+        began, ended = self.clock.ends()
         sizes = np.zeros(len(batch), np.int64)
         attributes = batch.attributes[batch.attributes["attribute"] == self.owner.size]
         sizes[attributes["row"]] = attributes["value"].view(np.int64)
-        begun = [(int(batch.ref[row]), int(batch.time[row]), int(sizes[row])) for row in enters.tolist()]
-        begun = [*([self.open] if self.open else []), *begun]
-        regions, begins, bytes_ = np.array(begun, np.int64).reshape(len(begun), 3)[: len(leaves)].T
-        self.open = begun[-1] if len(begun) > len(leaves) else None
-        self.add(regions, begins, batch.time[leaves[: len(regions)]], bytes_)
+        new = np.column_stack([batch.ref[began].astype(np.int64), batch.time[began], sizes[began]])
+        begun = np.concatenate([self.open, new])
+        self.open = begun[len(ended) :]
+        regions, begins, sizes = begun[: len(ended)].T
+        self.add(regions, begins, sizes, batch.time[ended].astype(np.int64))
 
-    def add(self, regions: Array, begins: Array, ends: Array, sizes: Array) -> None:
-        for section in np.unique(self.sections["section"]).tolist():
-            of = self.sections.take(np.flatnonzero(self.sections["section"] == section))
-            at = np.searchsorted(of["begin"], begins, "right") - 1
-            inside = (at >= 0) & (ends <= np.append(of["end"], 0)[at])
-            for region in np.unique(regions[inside]).tolist():
-                here = inside & (regions == region)
-                ns, bytes_ = (ends - begins)[here], sizes[here]
-                values = (each(column) for column in (ns, bytes_) for each in (np.sum, np.min, np.max))
-                made = AllocationNumbers(int(here.sum()), *map(int, values))
+    def add(self, regions: Array, begins: Array, sizes: Array, ends: Array) -> None:
+        for section, calls in calls_in_sections(self.sections, begins, ends):
+            for region in np.unique(regions[calls]).tolist():
+                here = calls[regions[calls] == region]
+                values = ((ends - begins)[here], sizes[here])
+                numbers = (int(join(column)) for column in values for join in (np.sum, np.min, np.max))
+                made = AllocationNumbers(len(here), *numbers)
                 known = self.sums.get((section, region))
                 self.sums[section, region] = known.plus(made) if known else made
 
@@ -88,7 +88,7 @@ class AllocationCalls(Question[_AllocationCallsPart, dict[tuple[int, int, str], 
         super().__init__()
         self.sections = sections
         self.names = trace.regions["name"].tolist()
-        self.wanted = np.append(trace.regions["activity"] == ACTIVITIES.index("memory"), False)
+        self.wanted = trace.regions["activity"] == ACTIVITIES.index("memory")
         ids = trace.attributes["id"][trace.attributes["name"] == SIZE].tolist()
         self.size = ids[0] if ids else -1
 

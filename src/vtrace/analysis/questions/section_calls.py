@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from vtrace.analysis.activity import MPI
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import known_bytes, present
 from vtrace.analysis.questions.message_lengths import CLASSES, FORMULAS, CommSizes
-from vtrace.analysis.questions.sections import MpiClock
+from vtrace.analysis.questions.sections import OutermostClock
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import Batch
@@ -34,7 +35,7 @@ class _CallsPart(Part):
 
     def __init__(self, owner: SectionCalls, location: int) -> None:
         self.owner, self.location = owner, location
-        self.clock = MpiClock(owner.is_mpi)
+        self.clock = OutermostClock(owner.is_mpi)
         self.begun = self.events = 0
         self.regions: list[Array] = []
         self.begins: list[Array] = []
@@ -50,8 +51,7 @@ class _CallsPart(Part):
             return
         clock = self.clock
         clock.read(batch, not self.events)
-        began = np.flatnonzero(clock.inside[1:] & ~clock.inside[:-1])
-        ended = np.flatnonzero(~clock.inside[1:] & clock.inside[:-1])
+        began, ended = clock.ends()
         self.regions.append(batch.ref[began].astype(np.int64))
         self.begins.append(batch.time[began].astype(np.int64))
         self.ends.append(batch.time[ended].astype(np.int64))
@@ -109,6 +109,17 @@ class _CallsPart(Part):
         return np.column_stack([found[ends - 1, 2], found[ends, 3:]])
 
 
+def calls_in_sections(sections: Table, begins: Array, ends: Array) -> Iterator[tuple[int, Array]]:
+    """The sections of a location, each with the calls (places in begins) that lie in it. sections: of the question
+    Sections; begins, ends: of calls that do not nest, ascending, ns."""
+    for section in np.unique(sections["section"]).tolist():
+        of = sections.take(np.flatnonzero(sections["section"] == section))
+        first, last = np.searchsorted(begins, [of["begin"][0], of["end"][-1]])
+        calls = np.arange(first, last)
+        at = np.searchsorted(of["begin"], begins[calls], "right") - 1
+        yield section, calls[ends[calls] <= of["end"][at]]
+
+
 def _joined(parts: list[Array]) -> Array:
     return np.concatenate([np.empty(0, np.int64), *parts])
 
@@ -141,13 +152,10 @@ class SectionCalls(Question[_CallsPart, Table]):
         values = np.stack([*columns, *(sized & (places == one) for one in range(len(CLASSES)))], axis=1)
         mine = self.sections.take(np.flatnonzero(self.sections["location"] == location))
         found = [np.empty((0, len(COLUMNS)), np.int64)]
-        for section in np.unique(mine["section"]).tolist():
-            of = mine.take(np.flatnonzero(mine["section"] == section))
-            at = np.searchsorted(of["begin"], begins, "right") - 1
-            inside = (at >= 0) & (ends <= np.append(of["end"], 0)[at])
-            functions, member = np.unique(regions[inside], return_inverse=True)
+        for section, calls in calls_in_sections(mine, begins, ends):
+            functions, member = np.unique(regions[calls], return_inverse=True)
             sums = np.zeros((len(functions), values.shape[1]), np.int64)
-            np.add.at(sums, member, values[inside])
+            np.add.at(sums, member, values[calls])
             head = [np.full(len(functions), location), np.full(len(functions), section), functions]
             found.append(np.column_stack([*head, sums]))
         return np.concatenate(found)

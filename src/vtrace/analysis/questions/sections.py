@@ -51,11 +51,13 @@ def _as_floats(found: dict[str, Array], places: Array) -> Array:
     return np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
 
 
-class MpiClock:
-    """The time in MPI, and the number of outermost calls of MPI that have begun, along a location."""
+class OutermostClock:
+    """The time in calls of some regions, and the number of the outermost of these calls that have begun, along a
+    location."""
 
-    def __init__(self, is_mpi: Array) -> None:
-        self.is_mpi = is_mpi
+    def __init__(self, wanted: Array) -> None:
+        """wanted: (regions,) bool."""
+        self.wanted = wanted
         self.level = self.lowest = 0
         self.times = self.spent = self.calls = np.zeros(1, np.int64)
         self.inside = np.zeros(1, bool)
@@ -65,7 +67,7 @@ class MpiClock:
         """A leave without an enter does not count."""
         enters, leaves = batch.kind == number("Enter"), batch.kind == number("Leave")
         mpi = enters | leaves
-        mpi[mpi] = self.is_mpi[batch.ref[mpi]]
+        mpi[mpi] = self.wanted[batch.ref[mpi]]
         level = self.level + np.cumsum((enters & mpi).astype(np.int64) - (leaves & mpi))
         lowest = np.minimum.accumulate(np.minimum(level, self.lowest))
         last = batch.time[:1] if is_first else self.times[-1:]
@@ -76,15 +78,20 @@ class MpiClock:
         self.calls = np.cumsum(np.append(self.calls[-1], began))
         self.level, self.lowest = int(level[-1]), int(lowest[-1])
 
+    def ends(self) -> tuple[Array, Array]:
+        """The events of the batch with which outermost calls begin and end."""
+        before, after = self.inside[:-1], self.inside[1:]
+        return np.flatnonzero(after & ~before), np.flatnonzero(before & ~after)
+
     def at(self, ns: int) -> tuple[int, int]:
-        """The time in MPI and the calls up to a moment of the batch."""
+        """The time in these regions and the calls up to a moment of the batch."""
         place = int(np.searchsorted(self.times, ns, "right")) - 1
         return int(self.spent[place] + self.inside[place] * (ns - self.times[place])), int(self.calls[place])
 
 
 class _SectionPart(Part):
     def __init__(self, owner: Sections) -> None:
-        self.owner, self.clock = owner, MpiClock(owner.is_mpi)
+        self.owner, self.clock = owner, OutermostClock(owner.is_mpi)
         self.points: list[Array] = []
         """(n, 5) int64: metric of the section or kind of point, value, time, time in MPI, calls of MPI."""
         self.readings: list[Array] = []
