@@ -61,7 +61,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "reports": {"io.archive", "io.common", "analysis", "analysis.derived", "analysis.questions", "analysis.findings",
                 "analysis.trace"},
     "export": {"io.archive", "io.common", "analysis", "analysis.questions", "analysis.trace"},
-    "compat": {"io.archive", "analysis", "analysis.questions"},
+    "compat": {"io.archive", "analysis", "analysis.derived", "analysis.questions"},
     "timeline": {"io", "io.archive", "io.common", "io.local", "analysis", "analysis.questions", "analysis.trace"},
     "transform": {"io", "io.archive", "io.common", "io.local", "analysis", "analysis.trace"},
     "wrappers.compile": set(),

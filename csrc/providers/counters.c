@@ -16,7 +16,8 @@
 #include "host_properties.h"
 #include "provider.h"
 
-static const struct vt_provider *const providers[] = {&vt_perf_counters, &vt_usage_counters, &vt_kernel_counters};
+static const struct vt_provider *const providers[] = {&vt_perf_counters, &vt_usage_counters, &vt_kernel_counters,
+                                                      &vt_malloc_counters};
 #define PROVIDERS (sizeof providers / sizeof *providers)
 
 /* Counters of one provider with the same readings, one after the other in `counters`, so that one call reads all of

@@ -55,7 +55,7 @@ struct vt_provider {
 
 #pragma GCC visibility push(hidden)
 
-extern const struct vt_provider vt_perf_counters, vt_usage_counters, vt_kernel_counters;
+extern const struct vt_provider vt_perf_counters, vt_usage_counters, vt_kernel_counters, vt_malloc_counters;
 
 #pragma GCC visibility pop
 

@@ -55,6 +55,7 @@ class Typed:
 HEAT = "cp $DOCS/heat ."
 RAN = f"{HEAT}; mpiexec -n 4 ./heat"
 UNIFIED = "cp -r $DOCS/heat2d.trace $DOCS/heat2d ."
+SOLVE = f"vtrace compat --install tools; gcc -Itools/include {PROGRAMS}/sections_fapp.c -o solve"
 MAIN_PY = "def relax(field): return 1.0\n"
 
 FLOPS = (
@@ -284,6 +285,14 @@ TYPED = {
     ("sections.md", "vtrace compat --install tools"): Typed(
         f"cp {PROGRAMS}/sections_fapp.c solve.c; cp {PROGRAMS}/sections_fapp.f90 steps.f90",
         ("include/fj_tool/fapp.h", "lib/libfapp.a", "hidden/1", "cross/0"),
+    ),
+    ("sections.md", "vtrace compat fapp -C -d prof -L 1 -Ihwm ./solve"): Typed(
+        SOLVE, ("Basic profile", "hidden 1", "Performance monitor event: Statistics"),
+    ),
+    ("sections.md", "vtrace compat fapp -C -d pa1 -Hpa=1 ./solve"): Typed(SOLVE, ("Instruction balance", "Run 2")),
+    ("sections.md", "export FJ_TOFUPA_LEVEL=100"): Typed(
+        f"vtrace compat --install tools; mpicc -Itools/include {PROGRAMS}/sections_tofu.c -o ring",
+        ("out/tofupa.0.0-0-0-0-0-0.txt", "calls/tofupa.0.0-0-0-0-0-0.txt"),
     ),
     ("sections.md", "vtrace run --counters page-faults,ru_utime ./step"): Typed(
         STEP, ("Sections by page-faults", "exchange/1"),

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from support.build.builder import Builder
 from support.build.run import vtrace
 from support.readers import fipp_report
-from support.synthetic_runs import fipp_run
+from support.synthetic_runs import fapp_run, fipp_run
 from support.tools import ROOT, Done, call, need
 from vtrace.compat.fipp_costs import procedure_name
 from vtrace.paths import LIB
@@ -71,6 +72,61 @@ def test_procedures(archive: Path) -> None:
     assert [row[-1] for row in costs.rows] == [*PROCEDURES]
     thread = found["Process 0 - Thread 1", "procedures"][0]
     assert [(row[0], row[-1]) for row in thread.rows] == [("25", "solve._OMP_1"), ("3", "memcpy")]
+
+
+STATISTICS = """\
+ Performance monitor event:Statistics
+
+*
+ Application - performance monitor
+*
+
+  Elapsed(s)  MFLOPS  MFLOPS/PEAK(%)
+-
+      1.0000    5000          3.9062  Application
+-
+      1.0000    1500          2.3438  Process 0
+      1.0000    3500          5.4688  Process 1
+
+  Elapsed(s)   MIPS  MIPS/PEAK(%)  Floating-op(%)
+-
+      1.0000  10000       31.2500         38.0952  Application
+-
+      1.0000   3000       18.7500         38.0952  Process 0
+      1.0000   7000       43.7500         38.0952  Process 1
+
+*
+ Process 0 - performance monitor
+*
+
+  Elapsed(s)  MFLOPS  MFLOPS/PEAK(%)
+-
+      1.0000    1500          2.3438  Process 0
+-
+      1.0000    1000          3.1250  Thread 1
+      1.0000     500          1.5625  Thread 0
+"""
+"""Figure 2.20, with short rules: counts of fapp_run, once in the first thread to four times in the last."""
+
+
+def test_hardware_monitor(tmp_path: Path) -> None:
+    archive = fipp_run.write(tmp_path / "counted", counters=fapp_run.COUNTS).parent
+    (archive / "fipp.json").write_text(json.dumps({"frequency": "2000"}))
+    text = re.sub(r"\*{9,}", "*", re.sub("-{9,}", "-", shown(archive, "-Icpu,hwm")))
+    assert STATISTICS in text
+    (archive / "fipp.json").write_text(json.dumps({"frequency": "2000", "event": "MEM_access"}))
+    rows = list(csv.reader(io.StringIO(shown(archive, "-Ihwm", "-tcsv"))))
+    at = rows.index(["Performance monitor event:MEM_access Application"])
+    assert rows[at + 1 : at + 3] == [
+        ["Elapsed(s)", "LS_SIMD-or(%)", "LS-or(%)", "Mem throughput(GB/s)", "Name"],
+        ["1.0000", "20", "10", "12.8000", "Application"],
+    ]
+
+
+def test_hardware_monitor_without_counters(archive: Path) -> None:
+    rows = list(csv.reader(io.StringIO(shown(archive, "-Ihwm", "-tcsv"))))
+    at = rows.index(["Performance monitor event:Statistics Application"])
+    assert rows[at + 2] == ["1.0000", "--", "--", "Application"]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +253,7 @@ def test_sections(build: Builder, tmp_path: Path, language: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-H", "event=Statistics"), "hardware monitor"), (("-H", "mode=usr", "-i", "20"), "hardware monitor"),
+        (("-H", "event=Statistics"), "events of SPARC64 XIfx"), (("-H", "mode=usr", "-i", "20"), "kernel mode, too"),
         (("-m", "2147483"), "-m 2147483: 131072 is used, the most"),
     ],
 )  # fmt: skip
@@ -216,10 +272,10 @@ def test_collecting_whole_program(build: Builder, tmp_path: Path) -> None:
     flags = ("-O1", "-I", LIB / "compat" / "include")
     program = build("sampled_sections.c", compiler="gcc", flags=flags, plain=True)
     done = collect(tmp_path, "-Icall", "-Puserfunc", "-H", "-m", "3000", "-l5", "-i20", "-d", "prof", program, "1000")
-    assert "hardware monitor" in done.stderr
+    assert "events of SPARC64 XIfx that this machine does not have" in done.stderr
     assert {*costs(tmp_path / "prof")} > {"inside", "outside"}
     notes = json.loads((tmp_path / "prof" / "fipp.json").read_text())
-    assert (notes["limit"], notes["userfunc"], notes["sections"]) == (5, True, False)
+    assert (notes["limit"], notes["userfunc"], notes["sections"], notes["event"]) == (5, True, False, "Statistics")
     again = collect(tmp_path, "-d", "prof", program, check=False)
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
     assert "is not empty" in again.stderr
@@ -251,7 +307,16 @@ def test_install(tmp_path: Path, archive: Path) -> None:
     vtrace(tmp_path, "compat", "--install", "tools")
     made = {str(path.relative_to(tmp_path / "tools")) for path in (tmp_path / "tools").rglob("*") if path.is_file()}
     headers = {"fj_tool/fapp.h", "fj_tool/fipp.h", "fj_tool/fjtofupa.h", "fjcoll.h", "perf.hh"}
-    files = {"bin/fipp", "bin/fipppx", "lib/libfapp.a", "lib/libfipp.a"}
+    files = {
+        "bin/cpupa",
+        "bin/fapp",
+        "bin/fapppx",
+        "bin/fipp",
+        "bin/fipppx",
+        "bin/tofupa",
+        "lib/libfapp.a",
+        "lib/libfipp.a",
+    }
     assert made == files | {f"include/{name}" for name in headers}
     done = call([tmp_path / "tools" / "bin" / "fipppx", "-A", archive], tmp_path)
     assert done.stdout == shown(archive)

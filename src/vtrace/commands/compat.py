@@ -14,8 +14,12 @@ import click
 from vtrace.errors import UsageError, VtraceError
 
 _TOOLS = {
+    "cpupa": ("vtrace.commands.cpupa", "cpupa", "Merge runs of fapp -C -Hpa to the precision PA sheets."),
+    "fapp": ("vtrace.commands.fapp", "fapp", "Collect the data of sections (-C), or show them (-A)."),
+    "fapppx": ("vtrace.commands.fapp", "fapppx", "Show the data of sections as text or CSV (-A)."),
     "fipp": ("vtrace.commands.fipp", "fipp", "Collect instant profiling data (-C), or show them (-A)."),
     "fipppx": ("vtrace.commands.fipp", "fipppx", "Show instant profiling data as text or CSV (-A)."),
+    "tofupa": ("vtrace.commands.tofupa", "tofupa", "Write the files of Tofu PA, of a run (-C) or an archive (-A)."),
 }
 """Name -> module, click command, what it does."""
 
@@ -44,15 +48,17 @@ class _Tools(click.Group):
 )  # fmt: skip
 @click.pass_context
 def command(context: click.Context, directory: Path | None) -> None:
-    """fipp and fipppx are those of the Instant Profiler. The names of other tools appear only where --install puts
-    them, since a machine may have the originals. --install also writes the headers and libraries for the section
-    routines of the Instant and the Advanced Profiler and of Tofu PA (vtrace help sections), and perf.hh, the C++ header
-    of user-level timers (vtrace timers --format perf.hh).
+    """fipp and fipppx are those of the Instant Profiler, fapp and fapppx those of the Advanced Profiler; tofupa writes
+    the files of Tofu PA. The names of other tools appear only where --install puts them, since a machine may have
+    the originals. --install also writes the headers and libraries for the section routines of these and of Tofu PA
+    (vtrace help sections), and perf.hh, the C++ header of user-level timers (vtrace timers --format perf.hh).
 
     \b
     Examples:
       vtrace compat fipp -C -d prof mpiexec -n 4 ./heat
       vtrace compat fipp -A -Icpu,call -d prof
+      vtrace compat fapp -C -d sections -L 1 mpiexec -n 4 ./heat
+      FJ_TOFUPA_LEVEL=100 vtrace compat tofupa -C mpiexec -n 4 ./heat
       vtrace compat --install ~/fipp
     """
     if directory is None:

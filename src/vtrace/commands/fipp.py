@@ -12,75 +12,55 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from vtrace.commands.tool_options import (
+    KERNEL_TOO,
+    MOST,
+    Collect,
+    Either,
+    Show,
+    archive_of,
+    console_of,
+    derived_events,
+    frequency,
+    hardware_counters,
+    items_of,
+    new_directory,
+    numbers_of,
+    own_counters,
+    printable,
+    write,
+)
 from vtrace.commands.window import opened, warn_of_caveats
-from vtrace.console import CLICK_SETTINGS, Console, environment_level
+from vtrace.console import CLICK_SETTINGS, Console
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_word
 
 if TYPE_CHECKING:
-    from vtrace.analysis.trace import Trace
     from vtrace.compat.fipp import FippChoices, FippCollected, FippReport
 
 _PREFIX, _NOTES = "fipp", "fipp.json"
 """Names in the directory of -d: of the archive, and of what fipp -C notes."""
-_MOST = 2**31 - 1
 _MOST_MEMORY = 131_072
 """KB for the samples of a thread: an eighth of the largest VT_BUFFER_SIZE."""
-_HARDWARE = "samples have no hardware monitor information: -H and -Ihwm are ignored (vtrace run --counters)"
 _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
-
-
-def _console() -> Console:
-    return Console("vtrace", environment_level("vtrace"))
-
-
-def _items(words: tuple[str, ...], known: tuple[str, ...], option: str) -> dict[str, str]:
-    """The values of -I: of each item named, True or what is behind a colon."""
-    found: dict[str, str] = {}
-    for word in (item for text in words for item in text.split(",")):
-        name, _, rest = word.partition(":")
-        plain = name.removeprefix("no")
-        if plain not in known or (rest and name != "src"):
-            raise UsageError(f"{option}{word}: unknown item", "one of " + ", ".join(f"{n}, no{n}" for n in known))
-        found.pop(plain, None)
-        if plain == name:
-            found[plain] = rest
-    return found
 
 
 # ---- fipp -C ----
 
 
-class _Collect(click.Command):
-    """Options end at the program's name, and -H may stand alone."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        made: list[str] = []
-        rest = [*args]
-        while rest:
-            word = rest.pop(0)
-            made.append(word)
-            if word == "--" or not word.startswith("-"):
-                break
-            if word == "-H":
-                has_value = rest and rest[0].startswith(("event=", "mode="))
-                made[-1] = f"-H{rest.pop(0)}" if has_value else "-H-"
-            elif len(word) == 2 and word not in ("-C", "-h"):
-                made += [rest.pop(0)] if rest else []
-        return super().parse_args(ctx, [*made, *rest])
-
-
-@click.command(cls=_Collect, context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False})
+@click.command(cls=Collect, context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False})
 @click.option("-C", "collects", is_flag=True, required=True, help="Collect the data of a run.")
 @click.option("-d", "directory", metavar="DIR", required=True, help="Directory for the data: new or empty.")
 @click.option(
     "-I", "items", metavar="ITEM", multiple=True, help="call, nocall, hwm, nohwm; call paths are always there."
 )
 @click.option(
-    "-l", "limit", metavar="N", type=click.IntRange(0, _MOST), default=0,
+    "-l", "limit", metavar="N", type=click.IntRange(0, MOST), default=0,
     help="Keep N procedures, and call the others __other__; 0: all.",
 )  # fmt: skip
-@click.option("-H", "hardware", metavar="[event=E,mode=M]", help="Hardware monitor: not recorded yet.")
+@click.option(
+    "-H", "hardware", metavar="[event=E,mode=M]", help="Hardware monitor: Instruction_SIMD, MEM_access, Statistics."
+)
 @click.option(
     "-P", "library", type=click.Choice(["userfunc", "nouserfunc"]), default="nouserfunc",
     help="userfunc: the costs of libraries are those of the procedures that call them; needs -Icall.",
@@ -117,58 +97,47 @@ def collect(
     from vtrace.commands.run import run_and_unify
     from vtrace.wrappers.launch import choices, start
 
-    asked = _items(items, ("call", "hwm"), "-I")
+    asked = items_of(items, ("call", "hwm"), "-I")
     if library == "userfunc" and "call" not in asked:
         raise UsageError("-Puserfunc needs -Icall", "fipp -C -Icall -Puserfunc -d DIR PROGRAM")
-    _check_hardware(hardware)
-    if hardware or "hwm" in asked:
-        _console().warn(_HARDWARE)
-    place = _new_directory(directory)
+    event = _event(hardware) if hardware or "hwm" in asked else ""
+    place = new_directory(directory)
     chosen = choices.Choices(list(words))
     chosen.unify, chosen.prefix, chosen.sample = True, str(place / _PREFIX), f"{interval}ms"
-    environ = start.environment() | {"VT_SAMPLE_SECTIONS": "yes" if section == "range" else "no"}
+    environ = start.environment()
+    if event:
+        chosen.counters = ",".join([*own_counters(environ), *hardware_counters([event], environ)]) or None
+    environ |= {"VT_SAMPLE_SECTIONS": "yes" if section == "range" else "no"}
     if memory is not None:  # samples get an eighth of the memory of events, in addition
         used = min(memory, _MOST_MEMORY)
         if used < memory:
-            _console().warn(f"-m {memory}: {used} is used, the most; a full buffer is written out, and nothing is lost")
+            console_of().warn(
+                f"-m {memory}: {used} is used, the most; a full buffer is written out, and nothing is lost"
+            )
         environ |= dict.fromkeys(("VT_BUFFER_SIZE", "VT_THREAD_BUFFER_SIZE"), f"{8 * used}K")
     os.environ.update(environ)
     notes: dict[str, Any] = {
-        "date": time.strftime("%a %b %e %H:%M:%S %Y"), "frequency": _frequency(), "limit": limit,
-        "userfunc": library == "userfunc", "sections": section == "range",
+        "date": time.strftime("%a %b %e %H:%M:%S %Y"), "frequency": frequency(), "limit": limit,
+        "userfunc": library == "userfunc", "sections": section == "range", "event": event,
     }  # fmt: skip
     (place / _NOTES).write_text(json.dumps(notes, indent=1) + "\n")
     code = run_and_unify(start.prepare(chosen, environ), chosen, environ)
-    _console().note(f"next: vtrace compat fipp -A -d {shlex.quote(directory)}")
+    console_of().note(f"next: vtrace compat fipp -A -d {shlex.quote(directory)}")
     click.get_current_context().exit(code)
 
 
-def _check_hardware(text: str | None) -> None:
+def _event(text: str | None) -> str:
+    """The event of -H. Raises UsageError."""
+    event = "Statistics"
     for part in (text or "-").removeprefix("-").split(","):
         name, _, value = part.partition("=")
-        if part and not (name == "event" and value in _EVENTS) and not (name == "mode" and value in ("sys", "usr")):
+        if name == "event" and value in _EVENTS:
+            event = value.replace("Instruction_", "Instructions_")
+        elif part == "mode=usr":
+            console_of().warn(KERNEL_TOO)
+        elif part and part != "mode=sys":
             raise UsageError(f"-H{part}: unknown", f"event={'|'.join(_EVENTS[1:])}, mode=sys|usr")
-
-
-def _new_directory(directory: str) -> Path:
-    """The directory of -d, which is new or empty."""
-    place = Path(directory).absolute()
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        if any(place.iterdir()):
-            raise VtraceError(f"{directory} is not empty", "give -d a new directory, or empty this one")
-    except OSError as error:
-        raise VtraceError(f"cannot create {directory}: {error.strerror}", "give -d another directory") from None
-    return place
-
-
-def _frequency() -> str:
-    """The highest frequency of this machine's processors in MHz, "" if unknown."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return f"{max(float(line.partition(':')[2]) for line in lines if line.startswith('cpu MHz')):.0f}"
-    except (OSError, ValueError):
-        return ""
+    return event
 
 
 # ---- fipppx -A ----
@@ -176,18 +145,7 @@ def _frequency() -> str:
 _SHOWN = ("cpu", "balance", "call", "hwm", "src")
 
 
-class _Show(click.Command):
-    """-d may be missing before the directory, which is the last word."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        before = args[-2] if len(args) > 1 else ""
-        takes = len(before) == 2 and before.startswith("-") and before != "-A"
-        if args and not args[-1].startswith("-") and not takes:
-            args = [*args[:-1], "-d", args[-1]]
-        return super().parse_args(ctx, args)
-
-
-@click.command(cls=_Show, context_settings=CLICK_SETTINGS)
+@click.command(cls=Show, context_settings=CLICK_SETTINGS)
 @click.option("-A", "shows", is_flag=True, required=True, help="Show the data.")
 @click.option("-d", "directory", metavar="DIR", help="The data of fipp -C, or any OTF2 archive with samples.")
 @click.option(
@@ -195,7 +153,7 @@ class _Show(click.Command):
     help="cpu, balance, call, src[:PATH]..., hwm, or each with no in front [default: cpu].",
 )  # fmt: skip
 @click.option(
-    "-l", "limit", metavar="N", type=click.IntRange(0, _MOST), default=10, show_default=True,
+    "-l", "limit", metavar="N", type=click.IntRange(0, MOST), default=10, show_default=True,
     help="Rows of a table; 0: all.",
 )  # fmt: skip
 @click.option(
@@ -230,11 +188,9 @@ def fipppx(
         raise UsageError("-d is missing", "vtrace compat fipppx -A -d DIR")
     if not shows:
         raise UsageError("fipppx needs -A", "fipppx -A -d DIR")
-    asked = _items(items, _SHOWN, "-I") if items else {"cpu": ""}
+    asked = items_of(items, _SHOWN, "-I") if items else {"cpu": ""}
     chosen = _choices(frozenset(asked), limit, function, threads, processes)
-    console = _console()
-    if "hwm" in asked:
-        console.warn(_HARDWARE)
+    console = console_of()
     place = Path(directory)
     collected = _read_notes(place)
     trace = opened(str(place / _PREFIX) if (place / f"{_PREFIX}.trace").exists() else directory)
@@ -246,24 +202,15 @@ def fipppx(
         raise VtraceError(
             f"{directory}: no samples in this trace", "collect them with vtrace compat fipp -C, or run --sample"
         )
-    report = fipp.make(costs, chosen, collected)
+    events = derived_events(os.environ, trace.metrics["name"].tolist())
+    report = fipp.make(costs, chosen, collected, events)
     if kind == "csv":
         made = fipp_layout.csv_text(report, __version__)
     else:
         sources = _sources(console, report, asked.get("src", ""))
-        made = "\n".join(map(_printable, fipp_layout.text(report, __version__, sources))) + "\n"
-    _write(output, made)
-    console.note(f"next: vtrace profile {shell_word(_archive_of(trace))}   for standard errors and exact events")
-
-
-def _archive_of(trace: Trace) -> Path:
-    return trace.path.parent if trace.path.name == "traces.otf2" else trace.path
-
-
-def _printable(line: str) -> str:
-    from vtrace.text import plain
-
-    return plain(line.expandtabs())
+        made = "\n".join(map(printable, fipp_layout.text(report, __version__, sources))) + "\n"
+    write(output, made)
+    console.note(f"next: vtrace profile {shell_word(archive_of(trace))}   for standard errors and exact events")
 
 
 def _choices(
@@ -273,30 +220,13 @@ def _choices(
 
     found = FippChoices(items, limit, function)
     if threads is not None:
-        numbers, named = _numbers(threads, "-T", ("limit",))
+        numbers, named = numbers_of(threads, "-T", ("limit",))
         found.first_threads, found.most_threads = numbers, named.get("limit", 0)
     if processes is not None:
-        numbers, named = _numbers(processes, "-p", ("input", "limit"))
+        numbers, named = numbers_of(processes, "-p", ("input", "limit"))
         found.first_processes, found.inputs = numbers, named.get("input", 0)
         found.most_processes = named.get("limit", 0 if named.get("all") else found.most_processes)
     return found
-
-
-def _numbers(text: str, option: str, names: tuple[str, ...]) -> tuple[tuple[int, ...], dict[str, int]]:
-    """The numbers of -p or -T, and its values by name; all counts as 1. Raises UsageError."""
-    numbers, named = [], {}
-    for part in text.split(","):
-        name, equals, value = part.partition("=")
-        if part == "all":
-            named["all"] = 1
-        elif part.isdecimal() and int(part) <= _MOST:
-            numbers.append(int(part))
-        elif equals and name in names and value.isdecimal() and int(value) <= _MOST:
-            named[name] = int(value)
-        else:
-            hint = ", ".join(["all", "N", *(f"{name}=N" for name in names)])
-            raise UsageError(f"{option}{text}: {part or 'nothing'} is no value", f"of {hint}, joined by commas")
-    return tuple(numbers), named
 
 
 def _read_notes(place: Path) -> FippCollected:
@@ -326,35 +256,6 @@ def _sources(console: Console, report: FippReport, paths: str) -> dict[str, list
     return found
 
 
-def _write(output: str, text: str) -> None:
-    from vtrace.io.common.outfile import complete
-
-    if output == "stdout":
-        click.echo(text, nl=False)
-        return
-    try:
-        with complete(Path(output)) as file:
-            file.write(text)
-    except OSError as error:
-        raise VtraceError(f"cannot write {output}: {error.strerror}", "give -o another file") from None
-
-
 # ---- fipp: either ----
 
-
-class _Fipp(click.Command):
-    """fipp -C collects, fipp -A shows; the first of both words decides."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        first = next((word for word in args if word in ("-C", "-A")), "")
-        if not first and args and not {"-h", "--help"} & {*args}:
-            raise UsageError("fipp needs -C or -A", "fipp -C -d DIR PROGRAM, then fipp -A -d DIR")
-        way = fipppx if first == "-A" else collect
-        context = way.make_context(info_name, args or ["--help"], parent, **extra)
-        self.callback = lambda **_: None
-        return context
-
-
-fipp = _Fipp("fipp")
+fipp = Either("fipp", collect, fipppx)

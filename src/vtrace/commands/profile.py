@@ -216,11 +216,12 @@ def _metrics_of(trace: Trace, part: Selection, asked: _Metrics, most: int | None
 def _print_sections(
     trace: Trace, part: Selection, patterns: Patterns, most: int | None, as_json: bool, as_csv: bool
 ) -> None:
+    from vtrace.analysis.questions import section_sums
     from vtrace.reports import section_sheets, sheet
 
     console = Console("vtrace", environment_level("vtrace"))
     _check_patterns("--by section", patterns, ("region", "class", "path"))
-    numbers = section_sheets.read(trace, part)
+    numbers = section_sums.read(trace, part)
     made = section_sheets.sheets(trace, numbers, most)
     caveats = trace.caveats(**part.of_recording())
     for note in numbers.notes:

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import math
 import re
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vtrace.compat.fipp_costs import CallNode, FippCosts, FippProcess, FippRow, execution
+from vtrace.compat.fipp_costs import CallNode, FippCosts, FippProcess, FippRow
+from vtrace.compat.fipp_hardware import FippHardware, HardwareMaker, HardwarePlace
+from vtrace.compat.program_facts import collection, inputs_of, pick, program_type, virtual_coordinate
 
 if TYPE_CHECKING:
+    from vtrace.analysis.derived.event_set import EventSet
     from vtrace.analysis.source import Source
 
-_AUTO, _OPENMP = "AUTO", "OpenMP"
 _SECTION = re.compile(r"fipp_(start|stop)")
 
 
@@ -39,7 +40,7 @@ class FippChoices:
 class FippCollected:
     """The values that fipp -C has noted beside the archive; the defaults are for archives that it has not made.
 
-    frequency: MHz; limit: of procedures, 0: all.
+    frequency: MHz; limit: of procedures, 0: all; event: of -H.
     """
 
     date: str = ""
@@ -47,6 +48,7 @@ class FippCollected:
     limit: int = 0
     userfunc: bool = False
     sections: bool = False
+    event: str = ""
 
     @classmethod
     def of_json(cls, values: Any) -> FippCollected:
@@ -100,6 +102,7 @@ class FippReport:
     loop_balance: list[FippBalance] = field(default_factory=list)
     graphs: list[tuple[str, int, list[CallNode]]] = field(default_factory=list)
     """Of threads: title, cost, nodes."""
+    hardware: FippHardware | None = None
     sources: dict[str, dict[int, int]] = field(default_factory=dict)
     threads: bool = False
     """The application has parallel threads."""
@@ -107,32 +110,22 @@ class FippReport:
     has_loops: bool = False
 
 
-def _pick(numbers: Sequence[int], costs: Sequence[int], first: Iterable[int], most: int) -> list[int]:
-    """Places in numbers: those of the numbers in first, then those with the highest costs, at most most (0: all)."""
-    named = [numbers.index(number) for number in dict.fromkeys(first) if number in numbers]
-    rest = sorted(set(range(len(numbers))) - set(named), key=lambda place: (-costs[place], numbers[place]))
-    return [*named, *rest][: most or None]
-
-
 class _Maker:
     def __init__(self, costs: FippCosts, choices: FippChoices, collected: FippCollected) -> None:
         self.costs, self.choices, self.collected = costs, choices, collected
         self.trace: Source = costs.trace
-        known = costs.processes
-        inputs = [p for place, p in enumerate(known) if not choices.inputs or place < choices.inputs]
-        inputs += [p for p in known if p.number in choices.first_processes and p not in inputs]
-        self.inputs = sorted(inputs, key=lambda p: p.number)
+        self.inputs = inputs_of(costs.processes, choices.inputs, choices.first_processes)
         self.mpi = bool((self.trace.processes["rank"] >= 0).any())
         self.threads = max((len(p.threads) for p in self.inputs), default=0) > 1
         self.locations = [location for p in self.inputs for location in p.locations]
         numbers, sums = [p.number for p in self.inputs], [p.cost for p in self.inputs]
-        picked = _pick(numbers, sums, choices.first_processes, choices.most_processes)
+        picked = pick(numbers, sums, choices.first_processes, choices.most_processes)
         self.shown = [self.inputs[place] for place in picked]
 
     def shown_threads(self, process: FippProcess) -> list[int]:
         """Places of the threads of a process that have tables of their own."""
         numbers, sums = [t.number for t in process.threads], [t.cost for t in process.threads]
-        return _pick(numbers, sums, self.choices.first_threads, self.choices.most_threads)
+        return pick(numbers, sums, self.choices.first_threads, self.choices.most_threads)
 
     def parts(self) -> Iterable[tuple[str, str, list[int], list[int]]]:
         """The levels that are shown: title, name, rows of locations, and the processes."""
@@ -154,40 +147,15 @@ class _Maker:
         samples = self.costs.costs.samples
         count = int(samples["count"].sum())
         interval = float((samples["count"] * samples["ns"]).sum()) / count if count else 0.0
-        begun = self.trace.start
-        date = self.collected.date or (time.strftime("%c", time.localtime(begun / 1e9)) if begun else "unknown")
-        numbers = [p.number for p in self.inputs] or [0]
-        span = f"Process {numbers[0]} - Process {numbers[-1]}"
         found = [
-            ("Measured time", date),
-            ("CPU frequency", f"{span} {self.collected.frequency or '--'} (MHz)"),
-            ("Type of program", self.type()),
+            *collection(self.trace, self.collected.date, self.collected.frequency, [p.number for p in self.inputs]),
+            ("Type of program", program_type(self.trace, self.mpi, self.threads, self.costs.names)),
             ("Average at sampling interval", f"{interval / 1e6:.1f} (ms)"),
             ("Measured range", "selected range" if self.collected.sections else "All ranges"),
         ]
         if self.mpi:
-            found.append(("Virtual coordinate", f"({', '.join(map(str, self.shape()))})"))
+            found.append(("Virtual coordinate", virtual_coordinate(self.trace)))
         return found
-
-    def shape(self) -> tuple[int, int, int]:
-        """The lengths of the largest Cartesian communicator, 0 for dimensions that it lacks; else (ranks, 0, 0)."""
-        grids = self.trace.topologies
-        shapes = [(int(x), int(y), int(z)) for x, y, z in zip(*(grids[axis] for axis in "xyz"), strict=True)]
-        ranks = int((self.trace.processes["rank"] >= 0).sum())
-        return max(shapes, key=lambda shape: math.prod(length or 1 for length in shape), default=(ranks, 0, 0))
-
-    def type(self) -> str:
-        """The execution format of the application."""
-        ways = {execution(name) for name in self.costs.names}
-        by_events = (
-            "OpenMP" in self.trace.regions.classes
-            and (self.trace.regions["class"] == self.trace.regions.classes.index("OpenMP")).any()
-        )
-        way = _AUTO if _AUTO in ways else _OPENMP if _OPENMP in ways or by_events else ""
-        if not self.threads:
-            return "MPI" if self.mpi else "SERIAL"
-        kind = "MPI" if self.mpi else "Thread"
-        return f"{kind} ({way})" if way else kind
 
     def times(self) -> list[FippTimes]:
         """Table 2.16."""
@@ -197,8 +165,7 @@ class _Maker:
             if self.collected.sections:
                 elapsed = max((sections.get(number, 0) for number in numbers), default=0)
             else:
-                ends = [spans[location] for location in locations if location in spans]
-                elapsed = max((end for _, end in ends), default=0) - min((begin for begin, _ in ends), default=0)
+                elapsed = _elapsed(spans, locations)
             sampled = self.costs.total(locations, name).operation / 1e9, None
             user, system = self._cpu_times(locations) or sampled
             found.append(FippTimes(elapsed / 1e9, user, system, name))
@@ -210,6 +177,20 @@ class _Maker:
         coverage = self.trace.coverage()
         user, system = (float(coverage[key][locations].sum()) for key in ("user", "system"))
         return None if self.collected.sections or math.isnan(user + system) else (user, system)
+
+    def hardware_levels(self) -> Iterable[tuple[str, list[HardwarePlace]]]:
+        """The application with its processes, and each process with its threads."""
+        spans = self._spans()
+
+        def place(name: str, locations: Sequence[int]) -> HardwarePlace:
+            return HardwarePlace(name, locations, _elapsed(spans, locations) / 1e9)
+
+        shown = [place(f"Process {process.number}", process.locations) for process in self.shown]
+        yield "Application", [place("Application", self.locations), *(shown if len(self.inputs) > 1 else [])]
+        for process, whole in zip(self.shown, shown, strict=True):
+            if self.threads:
+                threads = [process.threads[at] for at in self.shown_threads(process)]
+                yield whole.name, [whole, *(place(f"Thread {one.number}", [one.location]) for one in threads)]
 
     def _spans(self) -> dict[int, tuple[int, int]]:
         """By location: its begin and end in ns."""
@@ -270,12 +251,18 @@ class _Maker:
         return [FippBalance(row, sums[_key(row)]) for row in rows]
 
 
+def _elapsed(spans: Mapping[int, tuple[int, int]], locations: Iterable[int]) -> int:
+    """ns from the first begin to the last end of these locations."""
+    ends = [spans[location] for location in locations if location in spans]
+    return max((end for _, end in ends), default=0) - min((begin for begin, _ in ends), default=0)
+
+
 def _key(row: FippRow) -> tuple[Any, ...]:
     return row.name, row.start, row.end, row.loop
 
 
-def make(costs: FippCosts, choices: FippChoices, collected: FippCollected) -> FippReport:
-    """Makes the report."""
+def make(costs: FippCosts, choices: FippChoices, collected: FippCollected, events: EventSet) -> FippReport:
+    """Makes the report. events: the formulas of the hardware monitor."""
     maker = _Maker(costs, choices, collected)
     report = FippReport(maker.environment(), maker.times(), [], threads=maker.threads, mpi=maker.mpi)
     report.has_loops = costs.trace.loops.table.rows > 0
@@ -292,6 +279,9 @@ def make(costs: FippCosts, choices: FippChoices, collected: FippCollected) -> Fi
                 thread = process.threads[place]
                 title = f"Process {process.number} - Thread {thread.number}"
                 report.graphs.append((title, thread.cost, costs.call_graph(thread.location)))
+    if "hwm" in choices.items:
+        monitor = HardwareMaker(maker.trace, maker.locations, collected.event, collected.frequency, events)
+        report.hardware = monitor.make(maker.hardware_levels())
     if "src" in choices.items:
         report.sources = costs.sources(maker.locations)
     return report

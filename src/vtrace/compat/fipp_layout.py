@@ -8,6 +8,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from vtrace.compat import fipp_hardware
 from vtrace.compat.fipp import FippBalance, FippLevel, FippReport
 from vtrace.compat.fipp_costs import FippLoop, FippRow, execution
 
@@ -105,6 +106,8 @@ def text(report: FippReport, version: str, sources: Mapping[str, Sequence[str]])
         yield "".join(f"{cell:>14}" for cell in cells[:3]) + f"  {cells[3]}"
         if not place:
             yield _RULE
+    if report.hardware:
+        yield from fipp_hardware.text(report.hardware, _RULE, _STARS)
     for kind in _kinds(report) if report.levels else ():
         yield from ("", _RULE, f" {kind.title}")
         for level in report.levels:
@@ -173,6 +176,8 @@ def csv_text(report: FippReport, version: str) -> str:
     writer.writerow(["Instant Performance Profiler", f"layout; written by vtrace {version}"])
     writer.writerows(report.environment)
     writer.writerows([[], ["Time statistics"], ["Elapsed(s)", "User(s)", "System(s)", "Level"], *_time_cells(report)])
+    if report.hardware:
+        writer.writerows(fipp_hardware.csv_rows(report.hardware))
     for kind in _kinds(report) if report.levels else ():
         for level in report.levels:
             for part in _parts(report):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vtrace.analysis.derived.event_set import CLOCK_RATE, EventSet
 from vtrace.analysis.derived.known_events import unqualified
 from vtrace.analysis.question import AnyQuestion
+from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.increases import Increases, Path, is_count
 from vtrace.analysis.questions.metrics import heap_metrics
 from vtrace.analysis.questions.profile import CallTree
@@ -19,7 +20,6 @@ from vtrace.analysis.questions.timeline_data import location_names, process_name
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.archive.properties import CPU_MAX_MHZ
-from vtrace.reports import section_sheets
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def read(
 def _of_sections(
     trace: Trace, window: Selection, wanted: Sequence[str], rows: dict[str, int], events: EventSet
 ) -> MetricNumbers:
-    found = section_sheets.read(trace, window, [*rows.values()])
+    found = section_sums.read(trace, window, [*rows.values()])
     names, notes = trace.metrics["name"].tolist(), found.notes
     sums: _Sums = {}
     for section, numbers in found.counters.items():

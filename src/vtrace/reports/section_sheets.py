@@ -3,24 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.questions.sections import ALL, RESERVED, UNIT, Sections
+from vtrace.analysis.questions.section_sums import SectionNumbers, SectionValues
+from vtrace.analysis.questions.sections import ALL
 from vtrace.analysis.questions.timeline_data import location_names, process_names
-from vtrace.analysis.selection import Selection
-from vtrace.analysis.table import Array, Table, add_up, group
-from vtrace.io.archive.reader import ALWAYS, NEVER
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
-_CPU = {"ru_utime": "user_ns", "ru_stime": "system_ns"}
-"""Counters of CPU time in us, and their columns."""
 _KINDS: dict[str, Callable[[Any], Any]] = {"average": np.mean, "maximum": np.max, "minimum": np.min}
 _VALUES = (
     Column("elapsed_ns", "elapsed s", "ns"), Column("user_ns", "user s", "ns"), Column("system_ns", "system s", "ns"),
@@ -28,86 +23,12 @@ _VALUES = (
     Column("share", "%", "fraction"),
 )  # fmt: skip
 _SECTION = Column("section", "section", "text")
-_Numbers = dict[str, float | None]
-
-
-@dataclass
-class SectionNumbers:
-    """The numbers of each section by process and by thread (row of processes or locations), and of the counters, summed
-    over all threads, by section. notes: sections that are left out, and damage, one line each."""
-
-    processes: dict[tuple[int, str], _Numbers] = field(default_factory=dict)
-    threads: dict[tuple[int, str], _Numbers] = field(default_factory=dict)
-    counters: dict[str, _Numbers] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-
-def read(trace: Trace, window: Selection, counters: list[int] | None = None) -> SectionNumbers:
-    """Reads the events of a selection once. counters: rows of trace.metrics to sum up."""
-    every = [*dict.fromkeys([*_of_cpu(trace), *(counters or [])])]
-    ends = ALWAYS if window.start is None else window.start, NEVER if window.stop is None else window.stop
-    question = Sections(trace, every, ends)
-    met = trace.scan([question], window.rows(trace))
-    table, made = question.answer(), SectionNumbers()
-    process = trace.places.process[table["location"]]
-    for (place, name), numbers in _sums(table, table["location"]):
-        made.threads[place, name] = numbers
-    for (place, name), numbers in _sums(table, process):
-        made.processes[place, name] = numbers
-    for (_, name), numbers in _sums(table, np.zeros(table.rows, np.int64)):
-        made.counters[name] = numbers
-    for unit in (made.threads, made.processes):
-        for (place, _), numbers in unit.items():
-            whole = unit[place, ALL]["elapsed_ns"]
-            numbers["share"] = (numbers["elapsed_ns"] or 0) / whole if whole else None
-    made.notes = [*met.problems, *_left_out(trace, table)]
-    return made
-
-
-def _of_cpu(trace: Trace) -> Iterator[int]:
-    """Rows of trace.metrics. vtrace has the unit us, Score-P s with the exponent -6."""
-    for row, metric in enumerate(trace.metrics.records()):
-        if metric["name"] in _CPU and (metric["unit"], metric["exponent"]) in (("us", 0), ("s", -6)):
-            yield row
-
-
-def _sums(table: Table, places: Array) -> Iterator[tuple[tuple[int, str], _Numbers]]:
-    """The sums of each place and section, with the columns of _VALUES and the counters. The time of the whole run of a
-    process is that from its first to its last event."""
-    first, member = group([places, table["section"]])
-    count, begin, end = len(first), table["begin"], table["end"]
-    calls, elapsed = np.bincount(member, minlength=count), add_up(member, end - begin, count)
-    lowest, highest = np.full(count, NEVER), np.full(count, ALWAYS)
-    np.minimum.at(lowest, member, begin)
-    np.maximum.at(highest, member, end)
-    whole = np.array([table.sections[section] == ALL for section in table["section"][first].tolist()], bool)
-    columns = {"calls": np.where(whole, 1, calls), "elapsed_ns": np.where(whole, highest - lowest, elapsed)}
-    columns |= {name: add_up(member, table[name], count) for name in ("mpi_ns", "mpi_calls")}
-    columns |= {name[1:]: np.bincount(member, table[name], count) for name in table if name.startswith("@")}
-    columns |= {of: columns.get(name, np.full(count, np.nan)) * 1000 for name, of in _CPU.items()}  # us
-    lists = {name: column.tolist() for name, column in columns.items()}
-    for row, place in enumerate(first.tolist()):
-        numbers = {name: None if np.isnan(column[row]) else column[row] for name, column in lists.items()}
-        yield (int(places[place]), table.sections[table["section"][place]]), numbers
-
-
-def _left_out(trace: Trace, table: Table) -> Iterator[str]:
-    labels = location_names(trace)
-    for row in table.unpaired.records():
-        name, where = table.sections[row["section"]], labels[row["location"]]
-        for count, one, other in ((row["starts"], "start", "stop"), (row["stops"], "stop", "start")):
-            if count:
-                yield f"section {name} of {where}: {count:,} {one}{'s' * (count > 1)} without {other}: left out"
-    of_program = trace.metrics["name"][trace.metrics["unit"] == UNIT].tolist()
-    for name in RESERVED:
-        if name in of_program:
-            yield f"the program's own section {name} is left out: the name means the whole run"
 
 
 def sheets(trace: Trace, numbers: SectionNumbers, most: int | None) -> list[Sheet]:
     """The tables of the application, of the processes and of the threads, the sections that take longest first. most:
     sections, processes and threads to show, None: all."""
-    by_section: dict[str, list[_Numbers]] = {}
+    by_section: dict[str, list[SectionValues]] = {}
     for (_, name), one in numbers.processes.items():
         by_section.setdefault(name, []).append(one)
     totals = {name: sum(one["elapsed_ns"] or 0 for one in of) for name, of in by_section.items()}
@@ -131,7 +52,7 @@ def sheets(trace: Trace, numbers: SectionNumbers, most: int | None) -> list[Shee
     return found
 
 
-def _spread(name: str, kind: str, of: list[_Numbers]) -> Row:
+def _spread(name: str, kind: str, of: list[SectionValues]) -> Row:
     """A row of the application: each value by itself is the average, maximum or minimum of the processes."""
     row: dict[str, Any] = {"kind": kind, "section": name, "processes": len(of)}
     for column in _VALUES:

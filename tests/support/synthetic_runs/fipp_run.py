@@ -4,8 +4,11 @@ recursion in the second thread of rank 1."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import _otf2
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 
@@ -33,15 +36,17 @@ LINES = 30
 """Lines of prog.c on this machine."""
 
 
-def write(where: Path) -> Path:
-    """Writes the archive; returns its anchor file. The thread of a location is the last digit of its id."""
+def write(where: Path, counters: Mapping[str, int] | None = None) -> Path:
+    """Writes the archive; returns its anchor file. The thread of a location is the last digit of its id. counters:
+    increases of counters by name from begin to end; once in the first thread, twice in the second ..."""
     archive = Foreign(where)
-    for (rank, thread), costs in COSTS.items():
+    for times, ((rank, thread), costs) in enumerate(COSTS.items(), 1):
         events: list[tuple[Any, ...]] = []
         for context, count in costs.items():
             events += [(0, "CallingContextSample", context, 1, 0)] * count
         made = [((place + 1) * PERIOD, *event[1:]) for place, event in enumerate(events)]
-        archive.events(10 * rank + thread, made)
+        ends = [_counters(10**9 * end, times * end, counters) for end in (0, 1)] if counters else []
+        archive.events(10 * rank + thread, [*ends[:1], *made, *ends[1:]])
     archive.begin_definitions()
     archive.machine(groups=2, length=10**9)
     for rank, thread in COSTS:
@@ -60,7 +65,17 @@ def write(where: Path) -> Path:
         first = number == len(_CONTEXTS)
         archive.define("CallingContext", number, 6, UNDEFINED, 0 if first else number - 1)
     archive.define("InterruptGenerator", 0, "timer", 0, 1, -9, PERIOD)
+    if counters:
+        member = _otf2.METRIC_ACCUMULATED_START.value, _otf2.TYPE_UINT64.value, _otf2.BASE_DECIMAL.value
+        for number, name in enumerate(counters):
+            archive.define("MetricMember", number, name, "", 0, *member, 0, "#")
+        archive.define("MetricClass", 0, [*range(len(counters))], 0, 0)
     return archive.close()
+
+
+def _counters(time: int, times: int, counters: Mapping[str, int]) -> tuple[Any, ...]:
+    values = [_otf2.MetricValue(unsigned_int=times * count) for count in counters.values()]
+    return (time, "Metric", 0, [_otf2.TYPE_UINT64] * len(values), values)
 
 
 def _mpi(archive: Foreign) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.collectives import Begins
 from vtrace.analysis.questions.details import chosen, known_bytes, number, present
+from vtrace.analysis.questions.message_lengths import CommSizes, one_of
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, group
 from vtrace.io.archive.batches import Batch
@@ -126,11 +127,11 @@ class SitesPart(Part):
 
     def _sent(self, found: dict[str, Array]) -> None:
         self._add(SENT, found, found["bytes"], self.owner.sends)
-        local, _ = self.owner.sizes_of(found["ref"])
+        local, _ = self.owner.comms.of(found["ref"])
         self._count(self.pt2pt_bytes, found, local, found["bytes"], found["bytes"], self.owner.sends)
 
     def _collective(self, found: dict[str, Array], ns: Array) -> None:
-        local, peers = self.owner.sizes_of(found["ref"])
+        local, peers = self.owner.comms.of(found["ref"])
         size = self.owner.message_size(found, peers)
         self._add(SENT, found, size, self.owner.sized)
         self._count(self.collective_ns, found, local, size, ns, self.owner.collectives)
@@ -208,7 +209,7 @@ class CallSites(Question[SitesPart, dict[int, SitesPart]]):
         ids = trace.attributes["id"][trace.attributes["name"] == ATTRIBUTE].tolist()
         self.attribute = int(ids[0]) if ids else None
         self.attributes = self.attribute is not None
-        self._comms = self._comm_sizes()
+        self.comms = CommSizes(trace)
 
     @property
     def has_mpi(self) -> bool:
@@ -232,23 +233,6 @@ class CallSites(Question[SitesPart, dict[int, SitesPart]]):
         found: Array = known & wanted[np.where(known, regions, 0)]
         return found
 
-    def _comm_sizes(self) -> Array:
-        """(comms + 1, 2): the processes of each communicator, and those that a rank may name; 1 where unknown."""
-        sizes = np.ones((self.trace.comms.rows + 1, 2), np.int64)
-        counts = self.trace.comm_groups["count"]
-        for row in range(self.trace.comms.rows):
-            group_row, remote = int(self.trace.comms["group"][row]), int(self.trace.comms["remote"][row])
-            if group_row >= 0 and not self.trace.places.is_self(row):
-                sizes[row] = max(int(counts[group_row]), 1)
-            if remote >= 0:
-                sizes[row, 1] = max(int(counts[remote]), 1)
-        return sizes
-
-    def sizes_of(self, comms: Array) -> tuple[Array, Array]:
-        """The sizes of communicators, by OTF2's ids."""
-        found = self._comms[self.trace.definitions.ids["comms"].rows(comms)]
-        return found[:, 0], found[:, 1]
-
     def message_size(self, found: dict[str, Array], peers: Array) -> Array:
         """The size of the message of collective calls, as mpiP computes it from the arguments."""
         sent, received = (known_bytes(found[name])[0] for name in ("sent", "received"))
@@ -260,21 +244,15 @@ class CallSites(Question[SitesPart, dict[int, SitesPart]]):
         return size
 
 
-def _one_of(total: Array, peers: Array) -> Array:
-    """The share of one peer in a sum over all peers. With MPI_IN_PLACE the sum lacks the process's own part."""
-    others = np.maximum(peers - 1, 1)
-    return np.where((total % peers != 0) & (total % others == 0), total // others, total // peers)
-
-
 _SIZES: dict[str, Any] = {
     "Bcast": lambda sent, received, n: np.where(received > 0, received, sent // n),
     "Gather": lambda sent, received, n: sent,
     "Gatherv": lambda sent, received, n: sent,
     "Scatter": lambda sent, received, n: np.where(received > 0, received, sent // np.maximum(n - 1, 1)),
-    "Allgather": lambda sent, received, n: _one_of(sent, n),
-    "Allgatherv": lambda sent, received, n: _one_of(sent, n),
-    "Alltoall": lambda sent, received, n: _one_of(sent, n),
-    "Allreduce": lambda sent, received, n: _one_of(sent, n),
+    "Allgather": lambda sent, received, n: one_of(sent, n),
+    "Allgatherv": lambda sent, received, n: one_of(sent, n),
+    "Alltoall": lambda sent, received, n: one_of(sent, n),
+    "Allreduce": lambda sent, received, n: one_of(sent, n),
     "Reduce": lambda sent, received, n: np.where(sent > 0, sent, received // np.maximum(n - 1, 1)),
     "Scan": lambda sent, received, n: (sent + received) // (n + 1),
 }

@@ -145,7 +145,7 @@ def heap_curve(values: Table, trace: Source) -> Table:
     return table.take(np.lexsort((table["time"], table["process"])))
 
 
-_SIZE, _FREED, _RESULT = "ALLOCATION_SIZE", "DEALLOCATION_SIZE", "RESULT_ADDRESS"
+SIZE, _FREED, _RESULT = "ALLOCATION_SIZE", "DEALLOCATION_SIZE", "RESULT_ADDRESS"
 _SUMS = ("allocations", "allocated", "frees", "freed", "failed")
 _POINT = ("region", "caller", "row", "value", "failed")
 
@@ -167,7 +167,7 @@ class _AllocationPart(Part):
         """Joins sizes with failures: the Enter of a function has the size, its Leave has the address 0 if the function
         failed."""
         attributes = batch.attributes
-        sizes = attributes[attributes["attribute"] == self.numbers.get(_SIZE, -1)]
+        sizes = attributes[attributes["attribute"] == self.numbers.get(SIZE, -1)]
         nothing = attributes[(attributes["attribute"] == self.numbers.get(_RESULT, -1)) & (attributes["value"] == 0)]
         points = {name: np.append(self.last[name], sizes[name].view(np.int64) if name == "value" else sizes[name])
                   for name in _POINT[:-1]}  # fmt: skip
@@ -206,7 +206,7 @@ class Allocations(Question[_AllocationPart, Table]):
     def part(self, trace: Source, location: int) -> _AllocationPart:
         attributes = trace.attributes
         pairs = zip(attributes["id"].tolist(), attributes["name"].tolist(), strict=True)
-        return _AllocationPart({name: number for number, name in pairs if name in (_SIZE, _FREED, _RESULT)})
+        return _AllocationPart({name: number for number, name in pairs if name in (SIZE, _FREED, _RESULT)})
 
     def answer(self) -> Table:
         rows = [

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import _otf2
@@ -25,7 +25,7 @@ UNIT = "section"
 """The unit of the metric of a section; csrc/core/format.h has the same word."""
 ALL = "all/0"
 """The name of the whole run."""
-_TOFU, TOFU_ALL = "tofupa/", "tofupa/0"
+TOFU, TOFU_ALL = "tofupa/", "tofupa/0"
 """The sections of Tofu PA; number 0 is the time from MPI_Init to MPI_Finalize."""
 RESERVED = (ALL, TOFU_ALL)
 _DOUBLE = _otf2.TYPE_DOUBLE.value
@@ -45,11 +45,19 @@ def section_metrics(trace: Source) -> list[int]:
     return found
 
 
-class _MpiClock:
-    """The time in MPI, and the number of outermost calls of MPI that have begun, along a location."""
+def _as_floats(found: dict[str, Array], places: Array) -> Array:
+    """The values of Metric events at these places."""
+    bits, kinds = found["value"][places], found["type"][places]
+    return np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
 
-    def __init__(self, is_mpi: Array) -> None:
-        self.is_mpi = is_mpi
+
+class OutermostClock:
+    """The time in calls of some regions, and the number of the outermost of these calls that have begun, along a
+    location."""
+
+    def __init__(self, wanted: Array) -> None:
+        """wanted: (regions,) bool."""
+        self.wanted = wanted
         self.level = self.lowest = 0
         self.times = self.spent = self.calls = np.zeros(1, np.int64)
         self.inside = np.zeros(1, bool)
@@ -59,7 +67,7 @@ class _MpiClock:
         """A leave without an enter does not count."""
         enters, leaves = batch.kind == number("Enter"), batch.kind == number("Leave")
         mpi = enters | leaves
-        mpi[mpi] = self.is_mpi[batch.ref[mpi]]
+        mpi[mpi] = self.wanted[batch.ref[mpi]]
         level = self.level + np.cumsum((enters & mpi).astype(np.int64) - (leaves & mpi))
         lowest = np.minimum.accumulate(np.minimum(level, self.lowest))
         last = batch.time[:1] if is_first else self.times[-1:]
@@ -70,15 +78,20 @@ class _MpiClock:
         self.calls = np.cumsum(np.append(self.calls[-1], began))
         self.level, self.lowest = int(level[-1]), int(lowest[-1])
 
+    def ends(self) -> tuple[Array, Array]:
+        """The events of the batch with which outermost calls begin and end."""
+        before, after = self.inside[:-1], self.inside[1:]
+        return np.flatnonzero(after & ~before), np.flatnonzero(before & ~after)
+
     def at(self, ns: int) -> tuple[int, int]:
-        """The time in MPI and the calls up to a moment of the batch."""
+        """The time in these regions and the calls up to a moment of the batch."""
         place = int(np.searchsorted(self.times, ns, "right")) - 1
         return int(self.spent[place] + self.inside[place] * (ns - self.times[place])), int(self.calls[place])
 
 
 class _SectionPart(Part):
     def __init__(self, owner: Sections) -> None:
-        self.owner, self.clock = owner, _MpiClock(owner.is_mpi)
+        self.owner, self.clock = owner, OutermostClock(owner.is_mpi)
         self.points: list[Array] = []
         """(n, 5) int64: metric of the section or kind of point, value, time, time in MPI, calls of MPI."""
         self.readings: list[Array] = []
@@ -116,7 +129,20 @@ class _SectionPart(Part):
             if len(rows):
                 row = int(rows[0])
                 before = self.clock.calls[row + (event == "Leave")]
-                self.add(kind, int(batch.time[row]), int(self.clock.spent[row + 1]), int(before))
+                time, values = int(batch.time[row]), self.read_before(batch, row)
+                self.add(kind, time, int(self.clock.spent[row + 1]), int(before), values)
+
+    def read_before(self, batch: Batch, row: int) -> Array:
+        """(1, counters) The values that were read directly before an event, at the same time."""
+        values = np.full((1, len(self.owner.counters)), np.nan)
+        for _, found in present(batch, "Metric"):
+            metrics = self.owner.members.rows(found["ref"], found["member"])
+            mine = np.flatnonzero((found["row"] < row) & (found["time"] == batch.time[row]))
+            read = _as_floats(found, mine)
+            for place, counter in enumerate(self.owner.counters):
+                of = read[metrics[mine] == counter]
+                values[0, place] = of[-1] if len(of) else np.nan
+        return values
 
     def sections(self, found: dict[str, Array]) -> None:
         metrics = self.owner.members.rows(found["ref"], found["member"])
@@ -135,8 +161,7 @@ class _SectionPart(Part):
     def at_sections(self, counter: int, of: Array, found: dict[str, Array], sections: Array) -> Array:
         """The values of a counter that were read directly before the events of sections, at the same time."""
         places = np.flatnonzero(of)
-        bits, kinds = found["value"][places], found["type"][places]
-        read = np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
+        read = _as_floats(found, places)
         time, value = self.latest[counter]
         times, values = np.append(time, found["time"][places]), np.append(value, read)
         if len(places):
@@ -150,12 +175,12 @@ class _SectionPart(Part):
         if not self.count:
             return
         clock, counters = self.clock, self.owner.counters
-        values = [self.latest[counter][1] - self.earliest[counter] for counter in counters]
+        values = [self.latest[counter][1] for counter in counters]
         last = int(clock.times[-1]), int(clock.spent[-1]), int(clock.calls[-1])
         self.add(_LAST, *last, np.array([values]).reshape(1, len(counters)))
 
-    def rows(self, location: int) -> tuple[Array, Array, Array]:
-        """Rows of _COLUMNS, the increases of the counters, and rows of _ODD."""
+    def rows(self, location: int) -> tuple[Array, Array, Array, Array]:
+        """Rows of _COLUMNS, the counters at the begins and at the ends, and rows of _ODD."""
         points, readings = np.concatenate(self.points), np.concatenate(self.readings)
         special = {kind: row for row, kind in enumerate(points[:, 0].tolist()) if kind < 0}
         order = np.flatnonzero(points[:, 0] >= 0)
@@ -172,7 +197,7 @@ class _SectionPart(Part):
         ]
         kinds = [*points[begins, 0].tolist(), _ALL]
         begins, ends = np.append(begins, special[_FIRST]), np.append(ends, special[_LAST])
-        readings[special[_FIRST]] = 0
+        readings[special[_FIRST]] = [self.earliest[counter] for counter in self.owner.counters]
         if {_AFTER_INIT, _BEFORE_FINALIZE} <= {*special}:
             begins, ends = np.append(begins, special[_AFTER_INIT]), np.append(ends, special[_BEFORE_FINALIZE])
             kinds.append(_TOFU_ALL)
@@ -180,7 +205,7 @@ class _SectionPart(Part):
         numbers = np.stack([np.array(kinds)[kept], points[begins, 2], points[ends, 2]], axis=1)
         differences = points[ends, 3:] - points[begins, 3:]
         located = np.column_stack([np.full(len(begins), location), numbers, differences])
-        return located, readings[ends] - readings[begins], np.array(odd, np.int64).reshape(len(odd), len(_ODD))
+        return located, readings[begins], readings[ends], np.array(odd, np.int64).reshape(len(odd), len(_ODD))
 
     def cut(self, points: Array, special: dict[int, int], begins: Array, ends: Array) -> tuple[Array, Array, Array]:
         """The sections that have a part in the window, and the points of that part."""
@@ -200,15 +225,20 @@ class Sections(Question[_SectionPart, Table]):
     kinds = frozenset({"Metric"})
     replay = True
 
-    def __init__(self, trace: Source, counters: Sequence[int] = (), window: tuple[int, int] = (ALWAYS, NEVER)) -> None:
-        """counters: rows of trace.metrics, whose increases the answer has. window: ns."""
+    def __init__(
+        self, trace: Source, counters: Sequence[int] = (), window: tuple[int, int] = (ALWAYS, NEVER),
+        levels: Collection[int] = (), tofu: bool = False,
+    ) -> None:  # fmt: skip
+        """counters: rows of trace.metrics, whose increases the answer has. levels: those of the counters whose values
+        at both ends the answer has, too. window: ns. tofu: tofupa/0 is there without other sections of Tofu PA, too."""
         super().__init__()
+        self.levels = levels
         self.members, self.metrics, self.counters = MetricMembers(trace), section_metrics(trace), [*counters]
         self.names: list[str] = trace.metrics["name"].tolist()
         self.window = window
         self.activity = trace.regions["activity"]
         self.is_mpi = trace.regions["class"] == MPI
-        self.has_tofu = any(self.names[metric].startswith(_TOFU) for metric in self.metrics)
+        self.has_tofu = tofu or any(self.names[metric].startswith(TOFU) for metric in self.metrics)
 
     def part(self, trace: Source, location: int) -> _SectionPart:
         return _SectionPart(self)
@@ -216,14 +246,17 @@ class Sections(Question[_SectionPart, Table]):
     def answer(self) -> Table:
         found = [part.rows(location) for location, part in self.parts.items() if part.count]
         numbers = np.concatenate([np.empty((0, len(_COLUMNS)), np.int64), *(each[0] for each in found)])
-        increases = np.concatenate([np.empty((0, len(self.counters))), *(each[1] for each in found)])
-        odd = np.concatenate([np.empty((0, len(_ODD)), np.int64), *(each[2] for each in found)])
+        none = np.empty((0, len(self.counters)))
+        before, after = (np.concatenate([none, *(each[place] for each in found)]) for place in (1, 2))
+        odd = np.concatenate([np.empty((0, len(_ODD)), np.int64), *(each[3] for each in found)])
         place = {metric: row for row, metric in enumerate([_ALL, _TOFU_ALL, *self.metrics])}
         for rows in (numbers, odd):
             rows[:, 1] = [place[metric] for metric in rows[:, 1].tolist()]
         columns = dict(zip(_COLUMNS, numbers.T, strict=True))
-        for counter, column in zip(self.counters, increases.T, strict=True):
-            columns[f"@{self.names[counter]}"] = column
+        for counter, begin, end in zip(self.counters, before.T, after.T, strict=True):
+            columns[f"@{self.names[counter]}"] = end - begin
+            if counter in self.levels:
+                columns[f"before@{self.names[counter]}"], columns[f"after@{self.names[counter]}"] = begin, end
         table = Table(columns).take(np.lexsort((numbers[:, 1], numbers[:, 2], numbers[:, 0])))
         table.notes["sections"] = [*RESERVED, *(self.names[metric] for metric in self.metrics)]
         table.notes["unpaired"] = Table(dict(zip(_ODD, odd.T, strict=True)))

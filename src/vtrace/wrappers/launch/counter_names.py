@@ -14,7 +14,7 @@ def split_names(text: str) -> list[str]:
         if letter == "," and not inside:
             names.append("")
             continue
-        inside ^= letter == "/" and not names[-1].startswith(("/", "net/", "power/"))
+        inside ^= letter == "/" and not f"{names[-1]}/".startswith(("/", "net/", "power/"))
         names[-1] += letter
     return [name for name in names if name]
 

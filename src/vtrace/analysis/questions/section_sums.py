@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sums over the sections of the program, by process and by thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.questions.sections import ALL, RESERVED, UNIT, Sections
+from vtrace.analysis.questions.timeline_data import location_names
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Array, Table, add_up, group
+from vtrace.io.archive.reader import ALWAYS, NEVER
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_CPU = {"ru_utime": "user_ns", "ru_stime": "system_ns"}
+"""Counters of CPU time in us, and their columns."""
+SectionValues = dict[str, float | None]
+
+
+@dataclass
+class SectionNumbers:
+    """The numbers of each section by process and by thread (row of processes or locations), and of the counters, summed
+    over all threads, by section. notes: sections that are left out, and damage, one line each."""
+
+    processes: dict[tuple[int, str], SectionValues] = field(default_factory=dict)
+    threads: dict[tuple[int, str], SectionValues] = field(default_factory=dict)
+    counters: dict[str, SectionValues] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    table: Table = field(default_factory=lambda: Table({}))
+    """The answer of the question Sections."""
+
+
+def read(trace: Source, window: Selection, counters: Sequence[int] = (), levels: Sequence[int] = ()) -> SectionNumbers:
+    """Reads the events of a selection once. counters: rows of trace.metrics to sum up; levels: rows of those whose
+    values at both ends of each section are in the table."""
+    every = [*dict.fromkeys([*_of_cpu(trace), *counters, *levels])]
+    ends = ALWAYS if window.start is None else window.start, NEVER if window.stop is None else window.stop
+    question = Sections(trace, every, ends, levels)
+    met = trace.scan([question], window.rows(trace))
+    table = question.answer()
+    made = SectionNumbers(table=table)
+    process = trace.places.process[table["location"]]
+    for (place, name), numbers in _sums(table, table["location"]):
+        made.threads[place, name] = numbers
+    for (place, name), numbers in _sums(table, process):
+        made.processes[place, name] = numbers
+    for (_, name), numbers in _sums(table, np.zeros(table.rows, np.int64)):
+        made.counters[name] = numbers
+    for unit in (made.threads, made.processes):
+        for (place, _), numbers in unit.items():
+            whole = unit[place, ALL]["elapsed_ns"]
+            numbers["share"] = (numbers["elapsed_ns"] or 0) / whole if whole else None
+    made.notes = [*met.problems, *_left_out(trace, table)]
+    return made
+
+
+def _of_cpu(trace: Source) -> Iterator[int]:
+    """Rows of trace.metrics. vtrace has the unit us, Score-P s with the exponent -6."""
+    for row, metric in enumerate(trace.metrics.records()):
+        if metric["name"] in _CPU and (metric["unit"], metric["exponent"]) in (("us", 0), ("s", -6)):
+            yield row
+
+
+def _sums(table: Table, places: Array) -> Iterator[tuple[tuple[int, str], SectionValues]]:
+    """The sums of each place and section, with the columns of _VALUES and the counters. The time of the whole run of a
+    process is that from its first to its last event."""
+    first, member = group([places, table["section"]])
+    count, begin, end = len(first), table["begin"], table["end"]
+    calls, elapsed = np.bincount(member, minlength=count), add_up(member, end - begin, count)
+    lowest, highest = np.full(count, NEVER), np.full(count, ALWAYS)
+    np.minimum.at(lowest, member, begin)
+    np.maximum.at(highest, member, end)
+    whole = np.array([table.sections[section] == ALL for section in table["section"][first].tolist()], bool)
+    columns = {"calls": np.where(whole, 1, calls), "elapsed_ns": np.where(whole, highest - lowest, elapsed)}
+    columns |= {name: add_up(member, table[name], count) for name in ("mpi_ns", "mpi_calls")}
+    columns |= {name[1:]: np.bincount(member, table[name], count) for name in table if name.startswith("@")}
+    columns |= {of: columns.get(name, np.full(count, np.nan)) * 1000 for name, of in _CPU.items()}  # us
+    lists = {name: column.tolist() for name, column in columns.items()}
+    for row, place in enumerate(first.tolist()):
+        numbers = {name: None if np.isnan(column[row]) else column[row] for name, column in lists.items()}
+        yield (int(places[place]), table.sections[table["section"][place]]), numbers
+
+
+def _left_out(trace: Source, table: Table) -> Iterator[str]:
+    labels = location_names(trace)
+    for row in table.unpaired.records():
+        name, where = table.sections[row["section"]], labels[row["location"]]
+        for count, one, other in ((row["starts"], "start", "stop"), (row["stops"], "stop", "start")):
+            if count:
+                yield f"section {name} of {where}: {count:,} {one}{'s' * (count > 1)} without {other}: left out"
+    of_program = trace.metrics["name"][trace.metrics["unit"] == UNIT].tolist()
+    for name in RESERVED:
+        if name in of_program:
+            yield f"the program's own section {name} is left out: the name means the whole run"

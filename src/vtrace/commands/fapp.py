@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vtrace compat fapp, vtrace compat fapppx: the commands of the Advanced Profiler."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vtrace.commands.tool_options import (
+    KERNEL_TOO,
+    MOST,
+    Collect,
+    Either,
+    Show,
+    archive_of,
+    console_of,
+    derived_events,
+    frequency,
+    hardware_counters,
+    items_of,
+    new_directory,
+    numbers_of,
+    own_counters,
+    printable,
+    write,
+)
+from vtrace.commands.window import opened, warn_of_caveats
+from vtrace.console import CLICK_SETTINGS
+from vtrace.errors import UsageError, VtraceError
+from vtrace.text import shell_word
+
+if TYPE_CHECKING:
+    from vtrace.compat.fapp import FappChoices, FappCollected
+
+_PREFIX, _NOTES = "fapp", "fapp.json"
+"""Names in the directory of -d: of the archive, and of what fapp -C notes."""
+_CPU = ("ru_utime", "ru_stime")
+_RUNS = 11
+"""Runs of the precision PA sheets."""
+_ALONE = ("lpgusage", "lpgstats")
+"""Items of -I that no other item and no -H may accompany."""
+
+# ---- fapp -C ----
+
+
+@dataclass
+class _Hardware:
+    """The values of -H. pa: 0 without it."""
+
+    event: str = "Statistics"
+    mode: str = "sys"
+    method: str = "normal"
+    pa: int = 0
+
+
+def _hardware(text: str | None) -> _Hardware | None:
+    """The values of -H, None without -H. Raises UsageError."""
+    from vtrace.compat.fapp_hardware import EVENTS
+
+    if text is None:
+        return None
+    found, known = _Hardware(), {"event": (*EVENTS,), "mode": ("sys", "usr"), "method": ("raw", "normal")}
+    for part in filter(None, text.removeprefix("-").split(",")):
+        name, _, value = part.partition("=")
+        if name == "event_number":
+            raise UsageError(
+                f"-H{part}: the numbers are those of SPARC64 XIfx", "-Hevent=EVENT, or vtrace run --counters"
+            )
+        if name == "pa" and value.isdecimal() and 1 <= int(value) <= _RUNS:
+            found.pa = int(value)
+        elif value in known.get(name, ()):
+            setattr(found, name, value)
+        else:
+            one_of = ", ".join(f"{key}={'|'.join(values)}" for key, values in known.items())
+            raise UsageError(f"-H{part}: unknown", f"{one_of}, pa=1 to {_RUNS}")
+    if found.method == "raw" and not found.pa:
+        raise UsageError("-Hmethod=raw needs -Hpa=N", "fapp -C -Hmethod=raw,pa=1 -d DIR PROGRAM")
+    return found
+
+
+def _check(words: tuple[str, ...], asked: dict[str, str], hardware: _Hardware | None) -> None:
+    """The items of Table 3.4 that exclude each other. Raises UsageError."""
+    named = {word for text in words for word in text.split(",")}
+    if hardware and hardware.pa and "mpi" in named:
+        raise UsageError("-Hpa and -Impi exclude each other", "collect them in two runs")
+    for item in _ALONE:
+        others = [other for other in ("mpi", "hwm", *_ALONE) if other in named and other in asked and other != item]
+        if item in asked and (others or hardware):
+            other = f"-I{others[0]}" if others else "-H"
+            raise UsageError(f"-I{item} and {other} exclude each other", "collect them in two runs")
+
+
+@click.command(cls=Collect, context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False})
+@click.option("-C", "collects", is_flag=True, required=True, help="Collect the data of a run.")
+@click.option("-d", "directory", metavar="DIR", required=True, help="Directory for the data: new or empty.")
+@click.option(
+    "-I", "items", metavar="ITEM", multiple=True,
+    help="mpi, hwm, lpgusage, lpgstats, or each with no in front [default: mpi].",
+)  # fmt: skip
+@click.option(
+    "-L", "level", metavar="LEVEL", type=click.IntRange(0, MOST), default=0, show_default=True,
+    help="Measure sections of this priority level or a lower one.",
+)  # fmt: skip
+@click.option(
+    "-H", "hardware", metavar="[event=E,mode=M,pa=N,method=M]",
+    help="Hardware monitor: Cache, Instructions_SIMD, Instructions_NOSIMD, MEM_access, Performance, Statistics, TLB.",
+)  # fmt: skip
+@click.argument("words", metavar="PROGRAM [ARGUMENTS]...", nargs=-1, required=True, type=click.Path())
+def collect(
+    collects: bool, directory: str, items: tuple[str, ...], level: int, hardware: str | None, words: tuple[str, ...]
+) -> None:
+    """Run PROGRAM, which may be mpiexec, and collect the data of the Advanced Profiler: of sections between fapp_start
+    and fapp_stop. -A shows them: vtrace compat fapppx --help. The exit code is the program's.
+
+    \b
+    Examples:
+      vtrace compat fapp -C -d prof ./solve
+      vtrace compat fapp -C -d prof -L 1 -Hevent=Cache mpiexec -n 2 ./solve
+      vtrace compat fapp -A -d prof
+    """
+    from vtrace.commands.run import run_and_unify
+    from vtrace.compat.fapp_hardware import EVENTS
+    from vtrace.compat.fapp_memory import LEVELS
+    from vtrace.wrappers.launch import choices, start
+
+    asked, chosen_hardware = items_of(items, ("mpi", "hwm", *_ALONE), "-I", "mpi"), _hardware(hardware)
+    if chosen_hardware is None and "hwm" in asked:
+        chosen_hardware = _Hardware()
+    _check(items, asked, chosen_hardware)
+    if chosen_hardware and chosen_hardware.mode == "usr":
+        console_of().warn(KERNEL_TOO)
+    place = new_directory(directory)
+    chosen, environ = choices.Choices(list(words)), start.environment()
+    chosen.unify, chosen.prefix, chosen.section_level = True, str(place / _PREFIX), str(level)
+    of = [] if not chosen_hardware else EVENTS if chosen_hardware.pa else [chosen_hardware.event]
+    chosen.counters = ",".join([*own_counters(environ), *_CPU, *hardware_counters(of, environ)])
+    if "lpgstats" in asked:
+        chosen.switches["memory"] = True
+    if "lpgusage" in asked:  # a reading takes malloc's locks: not at calls of MPI
+        chosen.counters += "," + ",".join(LEVELS)
+        environ.setdefault("VT_METRICS_AT", "user")
+    os.environ.update(environ)
+    alone = [item for item in _ALONE if item in asked]
+    notes: dict[str, Any] = {
+        "date": time.strftime("%a %b %e %H:%M:%S %Y"), "frequency": frequency(),
+        "event": chosen_hardware.event if chosen_hardware else "", "items": alone or [*asked],
+        "pa": chosen_hardware.pa if chosen_hardware else 0,
+    }  # fmt: skip
+    (place / _NOTES).write_text(json.dumps(notes, indent=1) + "\n")
+    code = run_and_unify(start.prepare(chosen, environ), chosen, environ)
+    console_of().note(f"next: vtrace compat fapp -A -d {shlex.quote(directory)}")
+    click.get_current_context().exit(code)
+
+
+# ---- fapppx -A ----
+
+
+@click.command(cls=Show, context_settings=CLICK_SETTINGS)
+@click.option("-A", "shows", is_flag=True, required=True, help="Show the data.")
+@click.option("-d", "directory", metavar="DIR", help="The data of fapp -C, or any OTF2 archive with sections.")
+@click.option(
+    "-I", "items", metavar="ITEM", multiple=True,
+    help="mpi, hwm, lpg, or each with no in front [default: mpi, if it was collected].",
+)  # fmt: skip
+@click.option("-o", "output", metavar="FILE", default="stdout", help="Write to FILE [default: stdout].")
+@click.option(
+    "-p", "processes", metavar="all|N,...|input=N|limit=N",
+    help="Processes to read and to show [default: input=0,limit=16].",
+)  # fmt: skip
+@click.option("-H", "hardware", type=click.Choice(["pa"]), help="pa: show the counters themselves.")
+@click.option(
+    "-l", "limit", metavar="N", type=click.IntRange(0, MOST), help="With -Hpa: sections; 0: all [default: 10]."
+)
+@click.option("-t", "kind", type=click.Choice(["text", "csv"]), default="text", show_default=True, help="Format.")
+def fapppx(
+    shows: bool, directory: str | None, items: tuple[str, ...], output: str, processes: str | None,
+    hardware: str | None, limit: int | None, kind: str,
+) -> None:  # fmt: skip
+    """Show the data of the Advanced Profiler, in its layouts: times of sections, MPI functions in sections, hardware
+    monitor, memory.
+
+    \b
+    Examples:
+      vtrace compat fapppx -A -d prof
+      vtrace compat fapppx -A -Ihwm -p0,limit=2 -d prof
+      vtrace compat fapppx -A -Hpa -tcsv -o output_prof_1.csv prof
+    """
+    from vtrace import __version__
+    from vtrace.analysis.selection import Selection
+    from vtrace.compat import fapp, fapp_layout
+
+    if directory is None:
+        raise UsageError("-d is missing", "vtrace compat fapppx -A -d DIR")
+    if limit is not None and not hardware:
+        raise UsageError("-l needs -Hpa", "vtrace compat fapppx -A -Hpa -l 10 -d DIR")
+    place, console = Path(directory), console_of()
+    collected = _read_notes(place)
+    asked = items_of(items, ("mpi", "hwm", "lpg"), "-I", "mpi" if "mpi" in collected.items and not hardware else "")
+    chosen = _choices({*asked} | ({"pa"} if hardware else set()), processes, limit)
+    trace = opened(str(place / _PREFIX) if (place / f"{_PREFIX}.trace").exists() else directory)
+    warn_of_caveats(console, trace, Selection())
+    events = derived_events(dict(os.environ), tuple(map(str, trace.metrics["name"].tolist())))
+    maker = fapp.FappMaker(trace, chosen, collected, events, trace.call_waits)
+    report = fapp.make(maker)
+    for note in report.notes:
+        console.warn(note)
+    if not maker.sections:
+        raise VtraceError(
+            f"{directory}: no calls and no sections in this trace", "call fapp_start: vtrace help sections"
+        )
+    lines = map(printable, fapp_layout.text(report, __version__))
+    write(output, fapp_layout.csv_text(report, __version__) if kind == "csv" else "\n".join(lines) + "\n")
+    console.note(f"next: vtrace profile {shell_word(archive_of(trace))} --by section   for other columns and windows")
+
+
+def _choices(items: set[str], processes: str | None, limit: int | None) -> FappChoices:
+    from vtrace.compat.fapp import FappChoices
+
+    found = FappChoices(frozenset(items))
+    if "pa" in items:
+        found.limit = 10 if limit is None else limit
+    if processes is not None:
+        numbers, named = numbers_of(processes, "-p", ("input", "limit"))
+        found.first_processes, found.inputs = numbers, named.get("input", 0)
+        found.most_processes = named.get("limit", 0 if named.get("all") else found.most_processes)
+    return found
+
+
+def _read_notes(place: Path) -> FappCollected:
+    from vtrace.compat.fapp import FappCollected
+
+    path = place / _NOTES
+    try:
+        return FappCollected.of_json(json.loads(path.read_text())) if path.is_file() else FappCollected()
+    except (OSError, ValueError) as error:
+        raise VtraceError(f"{path}: cannot be read: {error}", "collect the data again") from None
+
+
+# ---- fapp: either ----
+
+fapp = Either("fapp", collect, fapppx)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options that the commands of the Instant and of the Advanced Profiler share, and the data they keep in -d DIR."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vtrace.console import Console, environment_level
+from vtrace.errors import UsageError, VtraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from vtrace.analysis.derived.event_set import EventSet
+    from vtrace.analysis.trace import Trace
+
+MOST = 2**31 - 1
+"""The largest number of an option."""
+KERNEL_TOO = "mode=usr: counters hold kernel mode, too, where this machine allows it"
+"""A warning."""
+
+
+def console_of() -> Console:
+    """The console of these commands."""
+    return Console("vtrace", environment_level("vtrace"))
+
+
+def items_of(words: tuple[str, ...], known: tuple[str, ...], option: str, default: str = "") -> dict[str, str]:
+    """The values of -I: of each item named, and of the default item, the text behind a colon."""
+    found = {default: ""} if default else {}
+    for word in (item for text in words for item in text.split(",")):
+        name, _, rest = word.partition(":")
+        plain = name.removeprefix("no")
+        if plain not in known or (rest and name != "src"):
+            raise UsageError(f"{option}{word}: unknown item", "one of " + ", ".join(f"{n}, no{n}" for n in known))
+        found.pop(plain, None)
+        if plain == name:
+            found[plain] = rest
+    return found
+
+
+class Collect(click.Command):
+    """Options end at the program's name, and -H may stand alone."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        made: list[str] = []
+        rest = [*args]
+        while rest:
+            word = rest.pop(0)
+            made.append(word)
+            if word == "--" or not word.startswith("-"):
+                break
+            if word == "-H":
+                has_value = rest and rest[0].startswith(("event=", "event_number=", "mode=", "pa=", "method="))
+                made[-1] = f"-H{rest.pop(0)}" if has_value else "-H-"
+            elif len(word) == 2 and word not in ("-C", "-h"):
+                made += [rest.pop(0)] if rest else []
+        return super().parse_args(ctx, [*made, *rest])
+
+
+def new_directory(directory: str) -> Path:
+    """The directory of -d, which is new or empty."""
+    place = Path(directory).absolute()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        if any(place.iterdir()):
+            raise VtraceError(f"{directory} is not empty", "give -d a new directory, or empty this one")
+    except OSError as error:
+        raise VtraceError(f"cannot create {directory}: {error.strerror}", "give -d another directory") from None
+    return place
+
+
+def frequency() -> str:
+    """The highest frequency of this machine's processors in MHz, "" if unknown."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return f"{max(float(line.partition(':')[2]) for line in lines if line.startswith('cpu MHz')):.0f}"
+    except (OSError, ValueError):
+        return ""
+
+
+class Show(click.Command):
+    """-d may be missing before the directory, which is the last word."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        before = args[-2] if len(args) > 1 else ""
+        takes = len(before) == 2 and before.startswith("-") and before != "-A"
+        if args and not args[-1].startswith("-") and not takes:
+            args = [*args[:-1], "-d", args[-1]]
+        return super().parse_args(ctx, args)
+
+
+def numbers_of(text: str, option: str, names: tuple[str, ...]) -> tuple[tuple[int, ...], dict[str, int]]:
+    """The numbers of -p or -T, and its values by name; all counts as 1. Raises UsageError."""
+    numbers, named = [], {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if part == "all":
+            named["all"] = 1
+        elif part.isdecimal() and int(part) <= MOST:
+            numbers.append(int(part))
+        elif equals and name in names and value.isdecimal() and int(value) <= MOST:
+            named[name] = int(value)
+        else:
+            hint = ", ".join(["all", "N", *(f"{name}=N" for name in names)])
+            raise UsageError(f"{option}{text}: {part or 'nothing'} is no value", f"of {hint}, joined by commas")
+    return tuple(numbers), named
+
+
+def write(output: str, text: str) -> None:
+    """Writes to the file of -o, or to stdout."""
+    from vtrace.io.common.outfile import complete
+
+    if output == "stdout":
+        click.echo(text, nl=False)
+        return
+    try:
+        with complete(Path(output)) as file:
+            file.write(text)
+    except OSError as error:
+        raise VtraceError(f"cannot write {output}: {error.strerror}", "give -o another file") from None
+
+
+def archive_of(trace: Trace) -> Path:
+    """The directory of an archive, as other commands take it."""
+    return trace.path.parent if trace.path.name == "traces.otf2" else trace.path
+
+
+def derived_events(environ: Mapping[str, str], metrics: Iterable[str]) -> EventSet:
+    """The derived events of vtrace's files and the user's, for the processor that has counted the metrics."""
+    from vtrace.analysis.derived.event_set import EventSet
+    from vtrace.analysis.derived.known_events import known_files, recorded_pmu
+
+    files = known_files(environ.get("PAPI_USER_EVENTS_FILE"))
+    return EventSet(files, recorded_pmu(metrics, files))
+
+
+def own_counters(environ: Mapping[str, str]) -> list[str]:
+    """The counters that the environment names."""
+    separators = environ.get("VT_METRICS_SEP") or ":"
+    names = environ.get("VT_METRICS", "")
+    for separator in separators:
+        names = names.replace(separator, separators[0])
+    return [name for name in names.split(separators[0]) if name]
+
+
+def hardware_counters(of: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+    """The counters that the events of -H need and that processors of other makers have, too, less those that the
+    environment names. Warns of the others."""
+    from vtrace.compat.fapp_hardware import LINUX, needed
+
+    events, own = derived_events(environ, ()), own_counters(environ)
+    names = [*dict.fromkeys(name for event in of for name in needed(event, events))]
+    missing = [name for name in names if name not in (*LINUX.values(), *own)]
+    if missing:
+        some = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
+        console_of().warn(f"events of SPARC64 XIfx that this machine does not have: {some}; their items are -")
+    return [name for name in names if name not in (*missing, *own)]
+
+
+def printable(line: str) -> str:
+    """A line without tabs and control characters."""
+    from vtrace.text import plain
+
+    return plain(line.expandtabs())
+
+
+class Either(click.Command):
+    """NAME -C collects, NAME -A shows; the first of both words decides."""
+
+    def __init__(self, name: str, collect: click.Command, show: click.Command) -> None:
+        super().__init__(name)
+        self._ways = {"-C": collect, "-A": show}
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        first = next((word for word in args if word in self._ways), "")
+        if not first and args and not {"-h", "--help"} & {*args}:
+            name = self.name
+            raise UsageError(f"{name} needs -C or -A", f"{name} -C -d DIR PROGRAM, then {name} -A -d DIR")
+        way = self._ways[first or "-C"]
+        context = way.make_context(info_name, args or ["--help"], parent, **extra)
+        self.callback = lambda **_: None
+        return context

@@ -1,0 +1,459 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report of the Advanced Profiler: what fapppx puts out of an archive with sections. docs/sections.md has the
+formula of each item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from vtrace.analysis.derived.event_set import EventSet
+from vtrace.analysis.questions import section_sums
+from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers
+from vtrace.analysis.questions.increases import is_count
+from vtrace.analysis.questions.section_calls import SectionCalls
+from vtrace.analysis.questions.sections import ALL, TOFU
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Table
+from vtrace.compat import fapp_hardware, fapp_memory
+from vtrace.compat.program_facts import collection, inputs_of, pick, program_type, virtual_coordinate
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_CPU = ("ru_utime", "ru_stime")
+PA_HEAD = ("Elapsed(s)", "Call")
+"""Columns that the CSV of -Hpa has before those of the counters."""
+_KINDS: dict[str, Callable[[Sequence[float]], float]] = {
+    "AVG": lambda values: sum(values) / len(values), "MAX": max, "MIN": min
+}  # fmt: skip
+Values = Sequence[float | None]
+Form = Callable[[float], str]
+
+
+@dataclass
+class FappChoices:
+    """The output of fapppx. items: of -I; first_processes: of -p, before the others; inputs: processes to read, most:
+    to show, 0: all; limit: sections, 0: all."""
+
+    items: frozenset[str] = frozenset({"mpi"})
+    first_processes: tuple[int, ...] = ()
+    inputs: int = 0
+    most_processes: int = 16
+    limit: int = 0
+
+
+@dataclass
+class FappCollected:
+    """The values that fapp -C has noted beside the archive; the defaults are for archives that it has not made.
+
+    frequency: MHz; event: of -H; items: of -I; pa: the number of -Hpa, 0 without it.
+    """
+
+    date: str = ""
+    frequency: str = ""
+    event: str = ""
+    items: list[str] = field(default_factory=lambda: ["mpi"])
+    pa: int = 0
+
+    @classmethod
+    def of_json(cls, values: Any) -> FappCollected:
+        """The values of the file that fapp -C writes. Values of other types are ignored."""
+        found = cls()
+        for name, default in values.items() if isinstance(values, dict) else ():
+            if type(getattr(found, name, found)) is type(default):
+                setattr(found, name, default)
+        return found
+
+
+@dataclass
+class FappRow:
+    """kind: AVG, MAX, MIN or ""; function: "" without one; section: NAME/NUMBER."""
+
+    kind: str
+    cells: list[str]
+    section: str
+    function: str = ""
+
+
+@dataclass
+class FappTable:
+    """Rows with one head; each group of rows stands between rules. names: by which the CSV has the columns, where the
+    text explains the heads by them; the CSV alone has the columns before them."""
+
+    head: list[str]
+    groups: list[list[FappRow]]
+    has_kinds: bool
+    names: list[str] = field(default_factory=list)
+
+
+@dataclass
+class FappLevel:
+    """The tables of the application, a process or a thread."""
+
+    title: str
+    tables: list[FappTable]
+
+
+@dataclass
+class FappPart:
+    """A kind of information at all its levels."""
+
+    title: str
+    levels: list[FappLevel]
+
+
+@dataclass
+class FappReport:
+    """All that fapppx puts out. environment: of Figure 3.13, without the version."""
+
+    environment: list[tuple[str, str]]
+    parts: list[FappPart]
+    notes: list[str]
+
+
+@dataclass
+class FappProcess:
+    """A process by its number, a rank with MPI, and its threads: rows of locations."""
+
+    number: int
+    row: int
+    locations: list[int]
+
+
+def seconds(value: float) -> str:
+    """A time in s, or a rate."""
+    return f"{value:.4f}"
+
+
+def number(value: float) -> str:
+    """A count; the average of counts may have a fraction."""
+    return str(int(value)) if value == int(value) else f"{value:.4f}"
+
+
+def spread(of: Sequence[Values], forms: Sequence[Form], section: str, function: str = "") -> list[FappRow]:
+    """The rows AVG, MAX and MIN, each value by itself. A value that one of the parts lacks is "-"."""
+    rows = []
+    for kind, join in _KINDS.items():
+        cells = []
+        for column, form in zip(zip(*of, strict=True), forms, strict=True):
+            known = [value for value in column if value is not None]
+            cells.append(form(join(known)) if known and len(known) == len(column) else "-")
+        rows.append(FappRow(kind, cells, section, function))
+    return rows
+
+
+def single(values: Values, forms: Sequence[Form], section: str, function: str = "") -> list[FappRow]:
+    """One row of a process or thread."""
+    cells = ["-" if value is None else form(value) for value, form in zip(values, forms, strict=True)]
+    return [FappRow("", cells, section, function)]
+
+
+class _Measured(NamedTuple):
+    """The numbers of a section, and the execution cores that they come from."""
+
+    numbers: section_sums.SectionValues
+    cores: int
+
+
+class FappMaker:
+    """Makes the parts of the report; reads the events twice with MPI, else once."""
+
+    def __init__(
+        self, trace: Source, choices: FappChoices, collected: FappCollected, events: EventSet,
+        waits: Callable[[], Table] | None = None,
+    ) -> None:  # fmt: skip
+        """waits: Trace.call_waits of the archive, if the MPI information is wanted."""
+        self.trace, self.choices, self.collected, self.events = trace, choices, collected, events
+        known = _processes(trace)
+        self.inputs = inputs_of(known, choices.inputs, choices.first_processes)
+        self.locations = sorted(location for p in self.inputs for location in p.locations)
+        self.mpi = bool((trace.processes["rank"] >= 0).any())
+        counters = [row for row, mode in enumerate(trace.metrics["mode"].tolist()) if is_count(mode)]
+        self.counters = [str(trace.metrics["name"][row]) for row in counters]
+        window = Selection.of(None, None, self.locations)
+        levels = [row for row, name in enumerate(trace.metrics["name"].tolist()) if name in fapp_memory.LEVELS]
+        self.numbers = section_sums.read(trace, window, counters, levels)
+        self.sections = self._order()
+        costs = [round(self._process(p, ALL).get("elapsed_ns") or 0) for p in self.inputs]
+        places = pick([p.number for p in self.inputs], costs, choices.first_processes, choices.most_processes)
+        self.shown = [self.inputs[place] for place in places]
+        self._waits = waits
+
+    def _order(self) -> list[str]:
+        totals: dict[str, float] = {}
+        for (_, name), numbers in self.numbers.processes.items():
+            if not name.startswith(TOFU):
+                totals[name] = totals.get(name, 0) + (numbers["elapsed_ns"] or 0)
+        order = sorted(totals, key=lambda name: (name != ALL, -totals[name], name))
+        return order[: self.choices.limit or None]
+
+    def _process(self, process: FappProcess, section: str) -> section_sums.SectionValues:
+        return self.numbers.processes.get((process.row, section), {})
+
+    def having(self, section: str) -> list[FappProcess]:
+        """The processes that have a section."""
+        return [p for p in self.inputs if self._process(p, section)]
+
+    def environment(self) -> list[tuple[str, str]]:
+        """Table 3.22, without the version."""
+        most = max((len(p.locations) for p in self.inputs), default=0)
+        kind = program_type(self.trace, self.mpi, most > 1, []).replace(" (", "(")
+        found = collection(self.trace, self.collected.date, self.collected.frequency, [p.number for p in self.inputs])
+        found.append(("Type of program", f"{kind} {most}" if most > 1 else kind))
+        return [*found, ("Virtual coordinate", virtual_coordinate(self.trace))] if self.mpi else found
+
+    # ---- Basic information, 3.4.3 ----
+
+    def basic(self) -> FappPart:
+        """Figure 3.14."""
+        head, forms = ["Elapsed(s)", "User(s)", "System(s)", "Call"], [seconds, seconds, seconds, number]
+
+        def values(process: FappProcess, section: str) -> list[float | None]:
+            numbers = self._process(process, section)
+            times = (numbers[key] for key in ("elapsed_ns", "user_ns", "system_ns"))
+            return [*(None if ns is None else ns / 1e9 for ns in times), numbers["calls"]]
+
+        return FappPart("Basic profile", [*self._levels(head, forms, values)])
+
+    def _levels(
+        self, head: list[str], forms: Sequence[Form], values: Callable[[FappProcess, str], Values]
+    ) -> Iterator[FappLevel]:
+        """The application, and the shown processes with one row for each section."""
+        groups = [
+            spread([values(p, section) for p in self.having(section)], forms, section) for section in self.sections
+        ]
+        yield FappLevel("Application", [FappTable(head, groups, True)])
+        for process in self.shown:
+            mine = [section for section in self.sections if self._process(process, section)]
+            rows = [row for section in mine for row in single(values(process, section), forms, section)]
+            yield FappLevel(f"Process {process.number}", [FappTable(head, [rows], False)])
+
+    # ---- MPI information, 3.4.4 ----
+
+    def mpi_information(self) -> FappPart:
+        """Tables 3.24 and 3.25."""
+        question = SectionCalls(self.trace, self.numbers.table, self._waits() if self._waits else None)
+        self.trace.scan([question], self.locations)
+        table = question.answer()
+        process = self.trace.places.process[table["location"]]
+        names = self.trace.regions["name"].tolist()
+        sums: dict[tuple[int, str], dict[str, np.ndarray[Any, Any]]] = {}
+        columns = [name for name in table if name not in ("location", "section", "region")]
+        rows = np.stack([table[name] for name in columns], axis=1) if table.rows else np.empty((0, len(columns)))
+        for row, place, section, region in zip(rows, process, table["section"], table["region"], strict=True):
+            of = sums.setdefault((int(place), table.sections[section]), {})
+            of[names[region]] = of.get(names[region], 0) + row
+        order = self._functions(sums)
+        head = ["Elapsed(s)", "Wait(s)", "Byte", "Call", "0KB-4KB", "4KB-64KB", "64KB-1024KB", "1024KB-"]
+        forms = [seconds, seconds, number, number, number, number, number, number]
+        has_lengths = {names[region] for region in question.formulas}
+        nothing = np.zeros(len(columns))
+
+        def values(process: FappProcess, section: str, function: str) -> Values:
+            row = dict(zip(columns, sums.get((process.row, section), {}).get(function, nothing).tolist(), strict=True))
+            wait = row["wait_ns"] / 1e9 if self._waits else None
+            if function not in has_lengths:
+                return [row["time_ns"] / 1e9, wait, None, row["calls"], None, None, None, None]
+            byte = row["bytes"] / row["sized"] if row["sized"] else 0.0
+            return [row["time_ns"] / 1e9, wait, byte, row["calls"], *(row[f"class_{place}"] for place in range(4))]
+
+        return FappPart("MPI profile", [*self._mpi_levels(head, forms, order, values)])
+
+    def _functions(self, sums: Mapping[tuple[int, str], Mapping[str, Any]]) -> dict[str, list[str]]:
+        """The functions of each section, by name."""
+        found: dict[str, set[str]] = {}
+        for (_, section), of in sums.items():
+            found.setdefault(section, set()).update(of)
+        return {section: sorted(found.get(section, ())) for section in self.sections}
+
+    def _mpi_levels(
+        self, head: list[str], forms: Sequence[Form], order: Mapping[str, list[str]],
+        values: Callable[[FappProcess, str, str], Values],
+    ) -> Iterator[FappLevel]:  # fmt: skip
+        groups = [
+            spread([values(p, section, one) for p in self.having(section)], forms, section, one)
+            for section, functions in order.items()
+            for one in functions
+        ]
+        yield FappLevel("Application", [FappTable(head, groups, True)])
+        calls = head.index("Call")
+        for process in self.shown:
+            groups = []
+            for section in order:
+                mine = order[section] if self._process(process, section) else []
+                rows = [(one, values(process, section, one)) for one in mine]
+                groups.append([row for one, of in rows if of[calls] for row in single(of, forms, section, one)])
+            yield FappLevel(f"Process {process.number}", [FappTable(head, [*filter(None, groups)], False)])
+
+    # ---- Hardware monitor information, 3.4.5 ----
+
+    def hardware(self, event: str) -> FappPart:
+        """Figures 3.16 to 3.23: the application from processes, processes from threads."""
+        about = fapp_hardware.EVENTS.get(event, fapp_hardware.EVENTS[fapp_hardware.STANDARD])
+
+        def level(title: str, sections: list[str], of: Callable[[str], list[_Measured]], kinds: bool) -> FappLevel:
+            tables = [self._hardware_table(items, sections, of, kinds) for items in about.tables]
+            return FappLevel(title, tables)
+
+        levels = [level("Application", self.sections, self._of_processes, True)]
+        for process in self.shown:
+            mine = [section for section in self.sections if self._of_threads(process, section)]
+            levels.append(level(f"Process {process.number}", mine, partial(self._of_threads, process), True))
+            for place, location in enumerate(process.locations):
+                alone = FappProcess(process.number, process.row, [location])
+                own = [section for section in mine if self._of_threads(alone, section)]
+                levels.append(level(f"Thread {place}", own, partial(self._of_threads, alone), False))
+        return FappPart(about.title, levels)
+
+    def _hardware_table(
+        self, items: Sequence[tuple[str, str]], sections: list[str], of: Callable[[str], list[_Measured]], kinds: bool
+    ) -> FappTable:
+        heads, names = zip(*items, strict=True)
+        forms = [seconds, *(number if head in fapp_hardware.COUNTS else seconds for head in heads)]
+        groups = [(section, [self._items(one, names) for one in of(section)]) for section in sections]
+        if kinds:
+            rows = [spread(values, forms, section) for section, values in groups]
+        else:
+            rows = [[row for section, values in groups for row in single(values[0], forms, section)]]
+        return FappTable(["Elapsed(s)", *heads], rows, kinds)
+
+    def _of_threads(self, process: FappProcess, section: str) -> list[_Measured]:
+        known = self.numbers.threads
+        return [_Measured(known[place, section], 1) for place in self._locations(process, section)]
+
+    def _of_processes(self, section: str) -> list[_Measured]:
+        """The sums over the threads of each process, with the time of the longest thread."""
+        found = []
+        for process in self.having(section):
+            threads = self._of_threads(process, section)
+            longest = max(one.numbers["elapsed_ns"] or 0 for one in threads)
+            found.append(_Measured({**self._process(process, section), "elapsed_ns": longest}, len(threads)))
+        return found
+
+    def _items(self, measured: _Measured, items: Sequence[str]) -> Values:
+        """The elapsed time and the items of a thread or process."""
+        elapsed = (measured.numbers["elapsed_ns"] or 0) / 1e9
+        counters = {name: measured.numbers.get(name) for name in self.counters}
+        given = fapp_hardware.bases(counters, elapsed, measured.cores, self.collected.frequency)
+        return [elapsed, *(fapp_hardware.value(name, given, self.events) for name in items)]
+
+    # ---- Counters of precision PA, Figure 3.24 ----
+
+    def own_counters(self) -> FappPart:
+        """The counters themselves, of sections between start_collection and stop_collection."""
+        sections = [section for section in self.sections if section.endswith("/0")]
+        names = [name for name in self.counters if name not in _CPU]
+
+        def level(title: str, of: Callable[[str], section_sums.SectionValues]) -> FappLevel:
+            mine = [section for section in sections if of(section)]
+            tables = [self._counter_table(mine, of, names[at : at + 4], at) for at in range(0, max(len(names), 1), 4)]
+            return FappLevel(f"{title} - performance monitors", tables)
+
+        levels = [level("Application", lambda section: self.numbers.counters.get(section, {}))]
+        for process in self.shown:
+            levels.append(level(f"Process {process.number}", partial(self._process, process)))
+            for place, location in enumerate(process.locations):
+                levels.append(level(f"Thread {place}", partial(self._thread, location)))
+        return FappPart("Performance monitor - Procedures profile event:Internal", levels)
+
+    def _thread(self, location: int, section: str) -> section_sums.SectionValues:
+        return self.numbers.threads.get((location, section), {})
+
+    def _counter_table(
+        self, sections: list[str], of: Callable[[str], section_sums.SectionValues], names: list[str], first: int
+    ) -> FappTable:
+        head = [*PA_HEAD, *(f"Ev.{first + place:02}" for place in range(len(names))), "Start", "End"]
+        rows = []
+        for section in sections:
+            numbers = of(section)
+            values = [(numbers["elapsed_ns"] or 0) / 1e9, numbers["calls"], *(numbers.get(name) for name in names)]
+            row = single(values, ["{:.9f}".format, *[number] * (len(names) + 1)], section)[0]
+            rows.append(FappRow("", [*row.cells, "--", "--"], section))
+        return FappTable(head, [rows], False, [*PA_HEAD, *names, "Start", "End"])
+
+    # ---- Largepage information, 3.4.6 ----
+
+    def memory_usage(self) -> FappPart:
+        """Figure 3.25: of malloc, at the starts and stops of the first thread that has the section."""
+
+        def values(process: FappProcess, section: str) -> Values:
+            location = self._locations(process, section)[0]
+            table = self.numbers.table
+            mine = (table["location"] == location) & (table["section"] == table.sections.index(section))
+            return fapp_memory.usage(table.take(np.flatnonzero(mine)))
+
+        heads, forms = zip(*fapp_memory.USAGE, strict=True)
+        return FappPart(
+            "LPGUsage profile", [*self._levels([*heads], [seconds if f else number for f in forms], values)]
+        )
+
+    def memory_calls(self) -> FappPart:
+        """Figure 3.26, its first table: the calls of malloc and the like in sections. The others are "-"."""
+        question = AllocationCalls(self.trace, self.numbers.table)
+        self.trace.scan([question], self.locations)
+        of = question.answer()
+        functions: dict[str, dict[tuple[int, str], AllocationNumbers]] = {name: {} for name in fapp_memory.FUNCTIONS}
+        for (location, section, name), numbers in of.items():
+            known = functions.get(fapp_memory.SHOWN.get(name, name), {})
+            place = int(self.trace.places.process[location]), self.numbers.table.sections[section]
+            known[place] = known[place].plus(numbers) if place in known else numbers
+        return FappPart("LPGStats profile", [*self._memory_levels(functions)])
+
+    def _memory_levels(
+        self, functions: Mapping[str, Mapping[tuple[int, str], AllocationNumbers]]
+    ) -> Iterator[FappLevel]:
+        head = list(fapp_memory.STATS)
+        forms = [number, *[seconds] * 3, *[number] * 3]
+
+        def values(process: FappProcess, section: str, name: str) -> Values:
+            return fapp_memory.stats(functions[name].get((process.row, section)), name)
+
+        pairs = [(section, name) for section in self.sections for name in functions]
+        groups = [spread([values(p, s, name) for p in self.having(s)], forms, s, name) for s, name in pairs]
+        tables = [self._unknown(heads, self.sections, True) for heads in fapp_memory.UNKNOWN]
+        yield FappLevel("Application", [FappTable(head, groups, True), *tables])
+        for process in self.shown:
+            mine = [section for section in self.sections if self._process(process, section)]
+            groups = [
+                [row for name in functions for row in single(values(process, s, name), forms, s, name)] for s in mine
+            ]
+            tables = [self._unknown(heads, mine, False) for heads in fapp_memory.UNKNOWN]
+            yield FappLevel(f"Process {process.number}", [FappTable(head, groups, False), *tables])
+
+    def _unknown(self, heads: Sequence[str], sections: list[str], kinds: bool) -> FappTable:
+        values, forms = [None] * len(heads), [number] * len(heads)
+        rows = [spread([values], forms, section) if kinds else single(values, forms, section) for section in sections]
+        return FappTable([*heads], rows if kinds else [[row for group in rows for row in group]], kinds)
+
+    def _locations(self, process: FappProcess, section: str) -> list[int]:
+        return [place for place in process.locations if (place, section) in self.numbers.threads]
+
+
+def _processes(trace: Source) -> list[FappProcess]:
+    found: dict[int, FappProcess] = {}
+    for location, kind in enumerate(trace.locations["type"].tolist()):
+        row = int(trace.places.process[location])
+        if kind == "CPU_THREAD":
+            found.setdefault(row, FappProcess(max(row, 0), row, [])).locations.append(location)
+    return [found[row] for row in sorted(found)]
+
+
+def make(maker: FappMaker) -> FappReport:
+    """Makes the report."""
+    items, parts = maker.choices.items, [maker.basic()]
+    if "mpi" in items and maker.mpi:
+        parts.append(maker.mpi_information())
+    if "hwm" in items:
+        parts.append(maker.hardware(maker.collected.event))
+    if "pa" in items:
+        parts.append(maker.own_counters())
+    if "lpg" in items and "lpgusage" in maker.collected.items:
+        parts.append(maker.memory_usage())
+    if "lpg" in items and "lpgstats" in maker.collected.items:
+        parts.append(maker.memory_calls())
+    return FappReport(maker.environment(), parts, maker.numbers.notes)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Facts about the program and the collection, as the reports of the Instant and of the Advanced Profiler begin, and the
+choice of processes that the reports show."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from vtrace.compat.fipp_costs import execution
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+_AUTO, _OPENMP = "AUTO", "OpenMP"
+
+
+def pick(numbers: Sequence[int], costs: Sequence[int], first: Iterable[int], most: int) -> list[int]:
+    """Places in numbers: those of the numbers in first, then those with the highest costs, at most most (0: all)."""
+    named = [numbers.index(number) for number in dict.fromkeys(first) if number in numbers]
+    rest = sorted(set(range(len(numbers))) - set(named), key=lambda place: (-costs[place], numbers[place]))
+    return [*named, *rest][: most or None]
+
+
+class _Numbered(Protocol):
+    @property
+    def number(self) -> int: ...
+
+
+_Process = TypeVar("_Process", bound=_Numbered)
+
+
+def inputs_of(processes: Sequence[_Process], inputs: int, first: Sequence[int]) -> list[_Process]:
+    """The processes to read: the first inputs (0: all), and those of the numbers in first."""
+    return [p for place, p in enumerate(processes) if not inputs or place < inputs or p.number in first]
+
+
+def collection(trace: Source, date: str, frequency: str, numbers: Sequence[int]) -> list[tuple[str, str]]:
+    """Measured time and frequency (MHz); date, frequency: as noted by the collection, or ""; numbers: of processes."""
+    begun = trace.start
+    date = date or (time.strftime("%c", time.localtime(begun / 1e9)) if begun else "unknown")
+    first, last = (numbers[0], numbers[-1]) if numbers else (0, 0)
+    return [
+        ("Measured time", date),
+        ("CPU frequency", f"Process {first} - Process {last} {frequency or '--'} (MHz)"),
+    ]
+
+
+def virtual_coordinate(trace: Source) -> str:
+    """The lengths of the largest Cartesian communicator, 0 for dimensions that it lacks; else (ranks, 0, 0)."""
+    grids = trace.topologies
+    shapes = [(int(x), int(y), int(z)) for x, y, z in zip(*(grids[axis] for axis in "xyz"), strict=True)]
+    ranks = int((trace.processes["rank"] >= 0).sum())
+    shape = max(shapes, key=lambda shape: math.prod(length or 1 for length in shape), default=(ranks, 0, 0))
+    return f"({', '.join(map(str, shape))})"
+
+
+def program_type(trace: Source, mpi: bool, threads: bool, names: Iterable[str]) -> str:
+    """The execution format of the application. threads: several in a process; names: of procedures, by the guide."""
+    ways = {execution(name) for name in names}
+    by_events = (
+        "OpenMP" in trace.regions.classes and (trace.regions["class"] == trace.regions.classes.index("OpenMP")).any()
+    )
+    way = _AUTO if _AUTO in ways else _OPENMP if _OPENMP in ways or by_events else ""
+    if not threads:
+        return "MPI" if mpi else "SERIAL"
+    kind = "MPI" if mpi else "Thread"
+    return f"{kind} ({way})" if way else kind

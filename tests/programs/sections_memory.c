@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sections_memory: section grow/1 allocates 100 blocks of 1000 bytes and one of 1 MiB, which malloc maps by itself, and
+   frees half of the small ones; shrink/1 frees the rest. */
+#include "fj_tool/fapp.h"
+#include <stdlib.h>
+
+#define BLOCKS 100
+
+static void *blocks[BLOCKS], *large, *aligned;
+
+int main(void)
+{
+    fapp_start("grow", 1, 0);
+    for (int i = 0; i < BLOCKS; i++) blocks[i] = malloc(1000);
+    large = calloc(1 << 10, 1 << 10);
+    if (posix_memalign(&aligned, 64, 640)) return 1;
+    for (int i = 0; i < BLOCKS / 2; i++) free(blocks[i]);
+    fapp_stop("grow", 1, 0);
+    fapp_start("shrink", 1, 0);
+    for (int i = BLOCKS / 2; i < BLOCKS; i++) free(blocks[i]);
+    free(large);
+    free(aligned);
+    fapp_stop("shrink", 1, 0);
+    return 0;
+}

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads the text of the Advanced Profiler by the figures of its guide: titles of parts, levels between lines of
+asterisks, then tables with a head, a rule, and rows in groups between rules."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_STARS = re.compile(r"\*{20,}")
+_RULE = re.compile(r"-{20,}")
+
+
+@dataclass
+class FigureTable:
+    """head: without Kind. rows: kind ("" without one), cells, what stands behind them."""
+
+    head: list[str]
+    rows: list[tuple[str, list[str], str]] = field(default_factory=list)
+
+    def cells(self, name: str, kind: str = "") -> list[str]:
+        """The cells of a row; those of MAX and MIN stand below the row with the name."""
+        at = next(place for place, row in enumerate(self.rows) if row[2] == name)
+        return next(cells for found, cells, _ in self.rows[at:] if found == kind)
+
+
+def tables(text: str) -> dict[tuple[str, str], list[FigureTable]]:
+    """By title of the part and level; a thread has its process in front: Process 0 - Thread 1."""
+    found: dict[tuple[str, str], list[FigureTable]] = {}
+    lines = text.splitlines()
+    title = process = ""
+    table: FigureTable | None = None
+    key = ("", "")
+    for place, line in enumerate(lines):
+        after = lines[place + 1] if place + 1 < len(lines) else ""
+        if _STARS.fullmatch(line) and _STARS.fullmatch(lines[min(place + 2, len(lines) - 1)]):
+            process = after if after.startswith("Process") else process
+            key = title, f"{process} - {after}" if after.startswith("Thread") else after
+            found[key], table = [], None
+        elif re.fullmatch(r"(Kind)? +\S.*", line) and _RULE.fullmatch(after) and not lines[place - 1]:
+            table = FigureTable(re.split(r" {2,}", line.removeprefix("Kind").strip()))
+            found[key].append(table)
+        elif table and (row := re.fullmatch(r"(?P<kind>AVG|MAX|MIN|) +(?P<rest>\S.*)", line)):
+            words = row["rest"].split(None, len(table.head))
+            width = len(table.head)
+            table.rows.append((row["kind"], words[:width], " ".join(words[width:])))
+        elif (
+            line
+            and " = " not in line
+            and not _STARS.fullmatch(line)
+            and not _RULE.fullmatch(line)
+            and not lines[place - 1]
+        ):
+            title, key = line, (line, "")
+    return found
+
+
+def environment(text: str) -> dict[str, str]:
+    """The items of Figure 3.13."""
+    return dict(re.findall(r"^([A-Z][\w ]+?) +: (.*)$", text.partition("Basic profile")[0], re.MULTILINE))
