@@ -19,10 +19,11 @@ from support.tools import PROGRAMS, ROOT, call, need, unavailable
 
 LIBRARIES = PACKAGES / "usr/lib/aarch64-linux-gnu"
 COMPILER = """#!/bin/sh
-set -- {gcc} -I{libraries}/../../include/aarch64-linux-gnu/mpich -L{libraries} -Wl,-rpath-link,{libraries} "$@" -lmpich
+set -- {gcc} -I{libraries}/../../include/aarch64-linux-gnu/mpich -L{place}/lib -Wl,-rpath-link,{libraries} "$@" -lmpich
 case " $* " in *" -show "*) echo "$*" | sed 's/ -show//' ;; *) exec "$@" ;; esac
 """
-"""An mpicc: that of the package is a program for arm64."""
+"""An mpicc: that of the package is a program for arm64. The directory lib has MPICH's library alone: the libc.so of the
+packages names files by their paths on arm64."""
 PLAIN = [(1, 40), (2, 16), (3, 3), (4, 0), (5, 48)]
 """Tag and bytes of the messages of rank 0 in blocking() of mpi_messages.c."""
 
@@ -33,7 +34,9 @@ def program(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         unavailable("no MPICH for arm64: .ci/arm64 unpacks Debian's packages")
     place = tmp_path_factory.mktemp("mpi")
     mpicc = place / "mpicc"
-    mpicc.write_text(COMPILER.format(gcc=need(GCC), libraries=LIBRARIES))
+    (place / "lib").mkdir()
+    (place / "lib" / "libmpich.so").symlink_to(LIBRARIES / "libmpich.so")
+    mpicc.write_text(COMPILER.format(gcc=need(GCC), libraries=LIBRARIES, place=place))
     mpicc.chmod(mpicc.stat().st_mode | stat.S_IXUSR)
     call([need(GCC), "-O1", "-c", ROOT / "tests/c/yielding.c", "-o", "yielding.o"], place)
     words = ["-vt:cc", mpicc, "-w", "-O1", PROGRAMS / "mpi_messages.c", "yielding.o", "-o", "mpi_messages"]
