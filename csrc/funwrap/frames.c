@@ -9,6 +9,7 @@
 #include "../core/module.h"
 #include "../core/recording_window.h"
 #include "../core/slow_path.h"
+#include "../core/stop.h"
 #include "../core/switch.h"
 #include "sleds.h"
 
@@ -113,7 +114,11 @@ static int grow(struct vt_location *l)
 
 int vt_frames_push(struct vt_location *l, uintptr_t at, uint64_t what)
 {
-    if (VT_READ(l->frame) >= VT_READ(l->frames_end) && !grow(l)) return 0;
+    if (VT_READ(l->frame) >= VT_READ(l->frames_end) && (l->stopped || !grow(l))) {
+        if (!l->stopped) vt_stop(l, VT_LOST_MEMORY, 0);
+        atomic_fetch_add_explicit(&l->lost, 2, memory_order_relaxed); /* the enter and the leave */
+        return 0;
+    }
     struct vt_frame *f = VT_READ(l->frame);
     if (!f) return 0;
     f[1] = (struct vt_frame){at, what};

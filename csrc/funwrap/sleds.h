@@ -26,7 +26,8 @@
 struct vt_frame *vt_frames_find(struct vt_location *l, uintptr_t at, int entered);
 /* Removes the innermost frame and records its leave. Requires that l->busy is set. */
 void vt_frames_pop(struct vt_location *l);
-/* Adds a frame. Requires that l->busy is set. Returns 0 if there is no memory. */
+/* Adds a frame. Requires that l->busy is set. Returns 0 if there is no memory: then recording stops, and the call counts
+   as lost. */
 int vt_frames_push(struct vt_location *l, uintptr_t at, uint64_t what);
 /* Records an event of a function. what: as in struct vt_frame. Requires that l->busy is set. */
 void vt_frames_record(struct vt_location *l, uint64_t what, int leaves);

@@ -8,7 +8,7 @@
 #include "kernel_pmus.h"
 #include "pfm_names.h"
 
-#define NAMES_BYTES 8192
+#define NAMES_BYTES 4096
 
 /* The number at the begin of a text; 0: none. */
 static uint64_t number(const char *text)
@@ -21,7 +21,7 @@ static uint64_t number(const char *text)
 /* The maximum clock rate in MHz as PAPI finds it: by cpufreq, or else the present rate in /proc/cpuinfo. 0: unknown. */
 static uint64_t max_mhz(void)
 {
-    static char text[4096], path[256];
+    char text[2048], path[256];
     struct vt_text file = vt_text_into(path, sizeof path);
     vt_text_add(&file, vt_sysfs);
     vt_text_add(&file, "/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
@@ -33,7 +33,7 @@ static uint64_t max_mhz(void)
 
 void vt_define_host(struct vt_location *l)
 {
-    static char text[NAMES_BYTES];
+    char text[NAMES_BYTES];
     struct vt_text t = vt_text_into(text, sizeof text);
     const uint64_t mhz = max_mhz();
     if (mhz) {
