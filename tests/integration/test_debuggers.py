@@ -59,7 +59,7 @@ def test_gdb(build: Builder, tmp_path: Path, compiler: str, when: str, patterns:
 def test_perf(build: Builder, tmp_path: Path, compiler: str, patterns: str) -> None:
     """perf samples the functions by their names, and the trace is complete."""
     perf = need("perf")
-    n = 150_000 if patterns == "*" else 4_000_000
+    n = 600_000 if patterns == "*" else 4_000_000  # of the time of a recorded call little is in work
     event = ("-e", "task-clock")
     tried = subprocess.run([perf, "stat", *event, "true"], env=environment(), capture_output=True, text=True)
     if tried.returncode:
