@@ -59,16 +59,22 @@ def test_gdb(build: Builder, tmp_path: Path, compiler: str, when: str, patterns:
 def test_perf(build: Builder, tmp_path: Path, compiler: str, patterns: str) -> None:
     """perf samples the functions by their names, and the trace is complete."""
     perf = need("perf")
-    n = 600_000 if patterns == "*" else 4_000_000  # of the time of a recorded call little is in work
+    n = 150_000 if patterns == "*" else 4_000_000
     event = ("-e", "task-clock")
     tried = subprocess.run([perf, "stat", *event, "true"], env=environment(), capture_output=True, text=True)
     if tried.returncode:
         pytest.skip(f"perf cannot count task-clock here: {tried.stderr.strip().splitlines()[:1]}")
     program = build("threads.c", compiler=compiler, flags=("-O2", "-pthread"))
     words = [perf, "record", "-q", *event, "-F", "10000", "-o", "perf.data", program, "together", "4", str(n)]
-    call(words, tmp_path, {"VT_FUNCTIONS": patterns})
-    said = call([perf, "report", "-i", "perf.data", "--stdio", "-s", "symbol"], tmp_path).stdout
-    assert re.search(r"\[\.\] (work|body)\b", said), said
+    for _ in range(5):  # of the time of a recorded call little is in work: a run may have no sample there
+        call(words, tmp_path, {"VT_FUNCTIONS": patterns})
+        said = call([perf, "report", "-i", "perf.data", "--stdio", "-s", "symbol"], tmp_path).stdout
+        if re.search(r"\[\.\] (work|body)\b", said):
+            break
+        for path in tmp_path.glob("threads.*"):
+            path.unlink()
+    else:
+        pytest.fail(said)
     unify(tmp_path, "threads")
     calls = check(tmp_path / "threads.trace").calls()
     assert (calls["work"], calls["body"]) == (5 * n if patterns == "*" else 0, 4)
