@@ -14,6 +14,8 @@ from synthetic_program import Program
 from unify import against, children_cpu, memory, seconds, unified
 
 EVENTS, LARGE, RANKS = 20_000_000, 100_000_000, 64
+SHARED = 120_000_000
+"""Events for vtunify-mpi: enough for the start of Python, which ranks do not share, to matter little."""
 MANY = 10_000
 """Ranks of the run for n log n."""
 ASK = """
@@ -60,6 +62,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
             record(place, name, RANKS, EVENTS, calls)
             added = [added_cpu(place, name) for _ in range(repetitions)]
             rows.append(at_most(f"vtunify --diagnose, {what} messages, CPU besides vtunify's", "%", added, most))
+            record(place, name, RANKS, SHARED, calls)
             rows.append(ranks_row(place, repetitions, name, what))
     return rows
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import heapq
 import io
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vtrace.analysis.question import AnyQuestion
@@ -18,8 +18,8 @@ from vtrace.parallel.ranks import Ranks
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
-_SENDERS = 8
-"""Ranks that send at the same time: rank 0 has memory for the parts of so many locations."""
+_SENDERS, _PIECE = 8, 8 << 20
+"""Ranks that send at the same time, and the bytes from which on they send: rank 0 has memory for so many pieces."""
 
 
 def serve(ranks: Ranks, threads: int, opened: Callable[[], Source]) -> None:
@@ -42,7 +42,7 @@ def shared_scan(
 ) -> Pass:
     """On rank 0: reads events as scan() does, together with the other ranks, which serve."""
     trace.ranks.first(lambda: pickle.dumps((questions, list(rows), start, stop)))
-    return _take_part(trace, trace.ranks, trace.threads, questions, rows, start, stop)
+    return _take_part(trace, trace.ranks, trace.threads or 1, questions, rows, start, stop)
 
 
 def _take_part(
@@ -55,18 +55,16 @@ def _take_part(
     for first in range(1, ranks.size, _SENDERS):
         sends = first <= ranks.rank < first + _SENDERS
         packer = _Packer(questions)
-        pieces = iter([*own, None] if sends else [])
+        pieces = packer.pieces(own, met) if sends else iter([])
         lists = [_Unpacker(questions) for _ in range(ranks.size)] if ranks.root else []
-        left = len(own) + 1 if sends else 0
-        while ranks.total([left])[0]:
-            piece = packer.location(row) if (row := next(pieces, None)) is not None else b""
-            if left == 1:
-                piece = packer.rest(met)
-            left -= left > 0
-            got = ranks.exchange([piece, *[b""] * (ranks.size - 1)])
-            for rank, data in enumerate(got if ranks.root else []):
-                if data:
-                    lists[rank].take(data, met)
+        while True:
+            piece = next(pieces, [])
+            if not ranks.total([len(piece)])[0]:
+                break
+            got = ranks.exchange([piece, *[[]] * (ranks.size - 1)])
+            for rank, texts in enumerate(got if ranks.root else []):
+                for text in texts:
+                    lists[rank].take(text, met)
     if ranks.root:
         for question in questions:
             question.parts = dict(sorted(question.parts.items()))
@@ -92,14 +90,17 @@ class _Packer:
         self._questions = questions
         self._replays: list[Replay] = []
 
-    def location(self, row: int) -> bytes:
-        """The parts of a location."""
-        return self._packed((row, [question.parts.pop(row) for question in self._questions]))
-
-    def rest(self, met: Pass) -> bytes:
-        """The call paths of all parts, and the facts of the pass."""
+    def pieces(self, rows: Sequence[int], met: Pass) -> Iterator[list[bytes]]:
+        """The parts of all locations, then the call paths of all parts and the facts of the pass: lists of texts of
+        about _PIECE bytes."""
+        piece: list[bytes] = []
+        for row in rows:
+            piece.append(self._packed((row, [question.parts.pop(row) for question in self._questions])))
+            if sum(map(len, piece)) >= _PIECE:
+                yield piece
+                piece = []
         paths = [(replay.all_paths(), replay.is_full) for replay in self._replays]
-        return self._packed((None, (paths, met)))
+        yield [*piece, self._packed((None, (paths, met)))]
 
     def _packed(self, value: Any) -> bytes:
         data = io.BytesIO()

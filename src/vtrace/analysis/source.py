@@ -53,8 +53,8 @@ class Source:
         self._caveats: dict[Selection, list[str]] = {}
         self.ranks: Ranks = ALONE
         """They share the passes; see vtrace.analysis.shared_scan."""
-        self.threads = 1
-        """Of each of these ranks, if they are several."""
+        self.threads: int | None = None
+        """That read at most, on each rank; None: one a core."""
         self.anchor, info, definitions = open_with_samples(anchor)
         """anchor: of the archive with the events: path, or the archive with samples inside its directory."""
         self._folder = str(self.anchor.with_suffix(""))
@@ -135,7 +135,7 @@ class Source:
             rows = range(self.locations.rows) if locations is None else locations
             met = shared_scan(self, questions, rows, start, stop)
         else:
-            met = scan(self, questions, locations, start, stop, jobs, in_order=in_order)
+            met = scan(self, questions, locations, start, stop, jobs or self.threads, in_order=in_order)
         self.problems += [line for line in met.problems if line not in self.problems]
         return met
 

@@ -78,9 +78,9 @@ def command(
         _judge(console, traces, found, fail_below)
 
 
-def after_unifying(archive: Path, console: Console, ranks: Ranks, threads: int) -> None:
+def after_unifying(archive: Path, console: Console, ranks: Ranks, threads: int | None) -> None:
     """Prints the findings of a new archive, and keeps them in its directory. ranks share the work, with so many threads
-    each: the others call vtrace.analysis.shared_scan.serve."""
+    each (None: one a core): the others call vtrace.analysis.shared_scan.serve."""
     from vtrace.analysis.findings.stored import store_findings
     from vtrace.analysis.selection import Patterns, Selection
 

@@ -113,14 +113,15 @@ def command(
     if path != Path(prefix):
         console.note(f"the prefix of {prefix} is {path}")
     check_report(report)
+    further = Further(report, tiles, diagnose, threads=jobs)
     try:
         written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair, samples), console)
     except NoFilesError as error:
         archive = unified_before(path, name, keep, error)
-        report_unified(archive, bool(name) or keep, Further(report, tiles, diagnose), console)
+        report_unified(archive, bool(name) or keep, further, console)
         return
     target = written.archive if name or keep else path
-    conclude(written, console, target, path.parent, Further(report, tiles, diagnose))
+    conclude(written, console, target, path.parent, further)
 
 
 class Further(NamedTuple):
@@ -130,8 +131,8 @@ class Further(NamedTuple):
     tiles: bool
     diagnose: bool
     ranks: Ranks = ALONE
-    threads: int = 1
-    """Of each of the ranks that share the diagnosis, if they are several."""
+    threads: int | None = None
+    """Of each of the ranks that share the diagnosis; None: one a core."""
 
 
 def check_report(report: bool) -> None:
