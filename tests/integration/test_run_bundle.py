@@ -193,6 +193,16 @@ def test_what_is_no_bundle_stays(tmp_path: Path, program: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "text"),
+    [((), "no program (vtrace-run PROGRAM [ARGUMENTS])"), (("--io", "./x"), "--io: vtrace-run takes no options (give")],
+)
+def test_mistakes_inside(bundle: Path, tmp_path: Path, words: tuple[str, ...], text: str) -> None:
+    done = call([bundle / "vtrace-run", *words], tmp_path, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert text in done.stderr
+
+
+@pytest.mark.parametrize(
     ("words", "code", "text"),
     [
         (("--view",), 2, "--bundle starts no program, so --view has no effect"),

@@ -8,6 +8,12 @@ if [ $# -eq 0 ]; then
     echo 'vtrace: error: no program (vtrace-run PROGRAM [ARGUMENTS])' >&2
     exit 2
 fi
+case $1 in
+-*)
+    echo "vtrace: error: $1: vtrace-run takes no options (give them to vtrace run --bundle DIR)" >&2
+    exit 2
+    ;;
+esac
 @SETTINGS@
 
 warn() { # text
