@@ -48,8 +48,12 @@ def blocks() -> list[Block]:
     return found
 
 
+_UNITS = {"ns", "us", "ms", "s"}
+
+
 def missing(shown: list[str], printed: str) -> list[str]:
-    """The shown lines without a similar printed line. Words with digits may differ; "..." is any end of a line."""
+    """The shown lines without a similar printed line. Words with digits may differ, and units of time; "..." is any end
+    of a line."""
     actual = [line.split() for line in printed.splitlines()]
     return [line for line in shown if not any(_alike(line.split(), words) for words in actual)]
 
@@ -58,6 +62,6 @@ def _alike(shown: list[str], printed: list[str]) -> bool:
     if shown[-1] == "...":
         shown, printed = shown[:-1], printed[: len(shown) - 1]
     return len(shown) == len(printed) and all(
-        a == b or (any(c.isdigit() for c in a) and any(c.isdigit() for c in b))
+        a == b or (any(c.isdigit() for c in a) and any(c.isdigit() for c in b)) or {a, b} <= _UNITS
         for a, b in zip(shown, printed, strict=True)
     )
