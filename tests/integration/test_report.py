@@ -116,7 +116,7 @@ def assert_thread(page: Any, where: Path, name: str) -> None:
 
 def test_report_compares_runs(build: Builder, tmp_path: Path) -> None:
     """A report of two runs has the times of both as the comparison of the profile, and a function's time by rank of
-    both runs under each other on one scale, with bars and at their places in the grid. Four runs are refused."""
+    both runs under each other on one scale, with bars and at their places in the grid."""
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build("sampled_grid.c", flags=("-g", "-O1", "-pthread"))
     for name, work in (("short", "20"), ("long", "40")):
@@ -161,6 +161,23 @@ def test_report_compares_runs(build: Builder, tmp_path: Path) -> None:
         assert [cell for row in chart(1, "data[0].z") for cell in row] == pytest.approx(values, abs=1e-6)
         assert chart(0, "data[0].zmax") == chart(1, "data[0].zmax") == pytest.approx(max(values), abs=1e-6)
         assert_thread(page, tmp_path, "long")
+
+
+def test_report_threads_without_samples(build: Builder, tmp_path: Path) -> None:
+    """The charts have the time in MPI and in barriers of threads that no sample fell into."""
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build("sampled_grid.c", flags=("-g", "-O1", "-pthread"))
+    settings = {"VT_SAMPLE_RATE": "20", "VT_PTHREAD": "locks", "VT_FILE_PREFIX": "seldom"}
+    mpi.run(program, tmp_path, "20", ranks=4, env=settings)
+    unify(tmp_path, "seldom")
+    vtrace(tmp_path, "report", "seldom")
+    with browser(tmp_path / "browser") as page:
+        page.open(tmp_path / "seldom.html")
+        page.until(lambda: page.run("return document.getElementById('spread-chart-0').data"))
+        assert_parts(page, tmp_path, "seldom")
+
+
+def test_report_of_four_runs(tmp_path: Path) -> None:
     done = vtrace(tmp_path, "report", *["short"] * 4, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "up to 3" in done.stderr

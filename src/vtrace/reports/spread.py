@@ -12,7 +12,7 @@ import numpy as np
 from vtrace.analysis.questions.costs import Costs
 from vtrace.analysis.questions.timeline_data import location_names, process_names
 from vtrace.analysis.selection import Patterns, Selection
-from vtrace.analysis.table import Array
+from vtrace.analysis.table import Array, Table
 from vtrace.reports.profile_sheets import ProfileNumbers, row_name
 
 if TYPE_CHECKING:
@@ -30,21 +30,25 @@ _CELLS = 400_000
 def chart(trace: Trace, window: Selection, costs: Costs | None) -> dict[str, Any] | None:
     """The data of the charts, for report.js; None without samples.
 
-    items: [unit, name] of the largest rows of each unit. threads: names of the locations with time in them; rank: the
-    place of each thread's process in ranks, the processes' names; process: their rows. seconds: by each of _MEASURES
-    that has any, float32 (items, threads) in base64.
+    items: [unit, name] of the largest rows of each unit. threads: names of the locations with samples or with time in
+    items; rank: the place of each thread's process in ranks, the processes' names; process: their rows. seconds: by
+    each of _MEASURES that has any, float32 (items, threads) in base64.
     """
     if costs is None or not costs.samples.rows:
         return None
-    locations = np.unique(costs.samples["location"])
-    most = int(np.clip(_CELLS // len(locations), _LEAST, _MOST))
+    sampled = np.unique(costs.samples["location"])
+    most = int(np.clip(_CELLS // len(sampled), _LEAST, _MOST))
     items: list[tuple[str, str]] = []
-    parts: list[Array] = [np.zeros((len(_MEASURES), 0, len(locations)))]
+    each: list[tuple[int, list[Table]]] = []
     for by in UNITS:
         numbers = ProfileNumbers(trace, window, Patterns(), costs, by, [])
         rows = _largest(numbers, most)
         items += [(by, str(row_name(numbers, int(numbers.found.table["key"][row])))) for row in rows.tolist()]
-        parts.append(_seconds(numbers, rows, locations))
+        each.append((len(rows), _cells(numbers, rows)))
+    # A thread without a sample may wait in calls that the program's functions make.
+    waiting = [cells["location"] for _, measures in each for cells in measures]
+    locations = np.unique(np.concatenate([sampled, *waiting]))
+    parts = [_seconds(count, measures, locations) for count, measures in each]
     process = trace.places.process[locations]
     processes, rank = np.unique(process, return_inverse=True)
     names, known = location_names(trace), [*process_names(trace), "no process"]
@@ -73,13 +77,21 @@ def _largest(numbers: ProfileNumbers, most: int) -> Array:
     return rows[np.lexsort((rows, -time[rows], -table["exclusive"][rows]))]
 
 
-def _seconds(numbers: ProfileNumbers, rows: Array, locations: Array) -> Array:
-    """(measures, rows, locations) s."""
+def _cells(numbers: ProfileNumbers, rows: Array) -> list[Table]:
+    """By each of _MEASURES: rows (row: its place in rows, location, ns)."""
     place = np.full(numbers.found.table.rows, -1)
     place[rows] = np.arange(len(rows))
-    found = np.zeros((len(_MEASURES), len(rows), len(locations)))
-    for one, cells in zip(found, (numbers.found.by_location, *numbers.found.parts_by_location()), strict=True):
-        wanted = (place[cells["row"]] >= 0) & np.isin(cells["location"], locations)
-        at = place[cells["row"][wanted]], np.searchsorted(locations, cells["location"][wanted])
-        np.add.at(one, at, cells["ns"][wanted] / 1e9)
+    found = []
+    for cells in (numbers.found.by_location, *numbers.found.parts_by_location()):
+        wanted = place[cells["row"]] >= 0
+        columns = {"row": place[cells["row"]], "location": cells["location"], "ns": cells["ns"]}
+        found.append(Table({name: values[wanted] for name, values in columns.items()}))
+    return found
+
+
+def _seconds(count: int, measures: list[Table], locations: Array) -> Array:
+    """(measures, count rows, locations) s."""
+    found = np.zeros((len(_MEASURES), count, len(locations)))
+    for one, cells in zip(found, measures, strict=True):
+        np.add.at(one, (cells["row"], np.searchsorted(locations, cells["location"])), cells["ns"] / 1e9)
     return found
