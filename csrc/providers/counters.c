@@ -172,13 +172,21 @@ static unsigned read_counters(struct vt_location *l, uint64_t words[VT_GROUP_WOR
 
 /* ---- Names ---- */
 
+static int listed(const struct vt_provider *provider, const char *name, size_t length, struct vt_counter *found)
+{
+    for (unsigned i = 0; provider->list(i, found); i++)
+        if (strlen(found->name) == length && !memcmp(found->name, name, length)) return 1;
+    return 0;
+}
+
 static int find(const char *name, size_t length, struct vt_counter *found)
 {
     if (length >= VT_COUNTER_NAME) return 0;
     for (size_t i = 0; i < PROVIDERS; i++) {
         memset(found, 0, sizeof *found);
-        if (!providers[i]->find(name, length, found)) continue;
-        found->provider = providers[i];
+        const struct vt_provider *p = providers[i];
+        if (!(p->find ? p->find(name, length, found) : listed(p, name, length, found))) continue;
+        found->provider = p;
         memcpy(found->name, name, length);
         found->name[length] = 0;
         return 1;

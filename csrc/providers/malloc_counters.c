@@ -38,13 +38,6 @@ static int list(unsigned i, struct vt_counter *found)
     return 1;
 }
 
-static int find(const char *name, size_t length, struct vt_counter *found)
-{
-    for (unsigned i = 0; list(i, found); i++)
-        if (strlen(found->name) == length && !memcmp(found->name, name, length)) return 1;
-    return 0;
-}
-
 static long open_all(const struct vt_counter *counters, unsigned n, struct vt_provider_state *s, unsigned *failed)
 {
     (void)counters;
@@ -68,4 +61,4 @@ static long read_all(const struct vt_counter *counters, unsigned n, struct vt_pr
     return 0;
 }
 
-const struct vt_provider vt_malloc_counters = {.find = find, .open = open_all, .read = read_all, .list = list};
+const struct vt_provider vt_malloc_counters = {.open = open_all, .read = read_all, .list = list};

@@ -39,7 +39,7 @@ struct vt_provider_state {
 };
 
 /* find: looks a name up, which need not end with 0; fills all members of *found but provider, reading and name; returns
-   0 for an unknown name.
+   0 for an unknown name. NULL: the names are those of list.
    open: opens n counters for the calling thread; NULL: not needed. Returns 0, or -errno for counters[*failed].
    read: stores a value for each counter. Returns 0, or -errno.
    close: closes what open has opened; NULL: not needed.

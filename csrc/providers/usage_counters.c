@@ -37,13 +37,6 @@ static int list(unsigned i, struct vt_counter *found)
     return 1;
 }
 
-static int find(const char *name, size_t length, struct vt_counter *found)
-{
-    for (unsigned i = 0; list(i, found); i++)
-        if (strlen(found->name) == length && !memcmp(found->name, name, length)) return 1;
-    return 0;
-}
-
 static long read_all(const struct vt_counter *counters, unsigned n, struct vt_provider_state *s, uint64_t *values)
 {
     struct rusage usage;
@@ -61,4 +54,4 @@ static long read_all(const struct vt_counter *counters, unsigned n, struct vt_pr
     return r < 0 ? r : 0;
 }
 
-const struct vt_provider vt_usage_counters = {.find = find, .read = read_all, .list = list};
+const struct vt_provider vt_usage_counters = {.read = read_all, .list = list};

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,16 +16,19 @@ from vtrace.commands.tool_options import (
     Collect,
     Either,
     Show,
+    archive_in,
     archive_of,
+    choose_processes,
     console_of,
     derived_events,
     frequency,
     hardware_counters,
     items_of,
     new_directory,
-    numbers_of,
+    notes_file,
     own_counters,
     printable,
+    run_and_exit,
     write,
 )
 from vtrace.commands.window import opened, warn_of_caveats
@@ -37,10 +37,9 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_word
 
 if TYPE_CHECKING:
-    from vtrace.compat.fapp import FappChoices, FappCollected
+    from vtrace.compat.fapp import FappChoices
 
-_PREFIX, _NOTES = "fapp", "fapp.json"
-"""Names in the directory of -d: of the archive, and of what fapp -C notes."""
+_TOOL = "fapp"
 _CPU = ("ru_utime", "ru_stime")
 _RUNS = 11
 """Runs of the precision PA sheets."""
@@ -125,7 +124,7 @@ def collect(
       vtrace compat fapp -C -d prof -L 1 -Hevent=Cache mpiexec -n 2 ./solve
       vtrace compat fapp -A -d prof
     """
-    from vtrace.commands.run import run_and_unify
+    from vtrace.compat.fapp import FappCollected
     from vtrace.compat.fapp_hardware import EVENTS
     from vtrace.compat.fapp_memory import LEVELS
     from vtrace.wrappers.launch import choices, start
@@ -138,7 +137,7 @@ def collect(
         console_of().warn(KERNEL_TOO)
     place = new_directory(directory)
     chosen, environ = choices.Choices(list(words)), start.environment()
-    chosen.unify, chosen.prefix, chosen.section_level = True, str(place / _PREFIX), str(level)
+    chosen.unify, chosen.prefix, chosen.section_level = True, str(place / _TOOL), str(level)
     of = [] if not chosen_hardware else EVENTS if chosen_hardware.pa else [chosen_hardware.event]
     chosen.counters = ",".join([*own_counters(environ), *_CPU, *hardware_counters(of, environ)])
     if "lpgstats" in asked:
@@ -148,15 +147,9 @@ def collect(
         environ.setdefault("VT_METRICS_AT", "user")
     os.environ.update(environ)
     alone = [item for item in _ALONE if item in asked]
-    notes: dict[str, Any] = {
-        "date": time.strftime("%a %b %e %H:%M:%S %Y"), "frequency": frequency(),
-        "event": chosen_hardware.event if chosen_hardware else "", "items": alone or [*asked],
-        "pa": chosen_hardware.pa if chosen_hardware else 0,
-    }  # fmt: skip
-    (place / _NOTES).write_text(json.dumps(notes, indent=1) + "\n")
-    code = run_and_unify(start.prepare(chosen, environ), chosen, environ)
-    console_of().note(f"next: vtrace compat fapp -A -d {shlex.quote(directory)}")
-    click.get_current_context().exit(code)
+    event, pa = (chosen_hardware.event, chosen_hardware.pa) if chosen_hardware else ("", 0)
+    notes = FappCollected(time.strftime("%a %b %e %H:%M:%S %Y"), frequency(), event, alone or [*asked], pa)
+    run_and_exit(_TOOL, directory, notes, chosen, environ)
 
 
 # ---- fapppx -A ----
@@ -200,11 +193,11 @@ def fapppx(
         raise UsageError("-d is missing", "vtrace compat fapppx -A -d DIR")
     if limit is not None and not hardware:
         raise UsageError("-l needs -Hpa", "vtrace compat fapppx -A -Hpa -l 10 -d DIR")
-    place, console = Path(directory), console_of()
-    collected = _read_notes(place)
+    console = console_of()
+    collected = fapp.FappCollected.read(notes_file(_TOOL, directory))
     asked = items_of(items, ("mpi", "hwm", "lpg"), "-I", "mpi" if "mpi" in collected.items and not hardware else "")
     chosen = _choices({*asked} | ({"pa"} if hardware else set()), processes, limit)
-    trace = opened(str(place / _PREFIX) if (place / f"{_PREFIX}.trace").exists() else directory)
+    trace = opened(archive_in(_TOOL, directory))
     warn_of_caveats(console, trace, Selection())
     events = derived_events(dict(os.environ), tuple(map(str, trace.metrics["name"].tolist())))
     maker = fapp.FappMaker(trace, chosen, collected, events, trace.call_waits)
@@ -226,21 +219,8 @@ def _choices(items: set[str], processes: str | None, limit: int | None) -> FappC
     found = FappChoices(frozenset(items))
     if "pa" in items:
         found.limit = 10 if limit is None else limit
-    if processes is not None:
-        numbers, named = numbers_of(processes, "-p", ("input", "limit"))
-        found.first_processes, found.inputs = numbers, named.get("input", 0)
-        found.most_processes = named.get("limit", 0 if named.get("all") else found.most_processes)
+    choose_processes(found, processes)
     return found
-
-
-def _read_notes(place: Path) -> FappCollected:
-    from vtrace.compat.fapp import FappCollected
-
-    path = place / _NOTES
-    try:
-        return FappCollected.of_json(json.loads(path.read_text())) if path.is_file() else FappCollected()
-    except (OSError, ValueError) as error:
-        raise VtraceError(f"{path}: cannot be read: {error}", "collect the data again") from None
 
 
 # ---- fapp: either ----

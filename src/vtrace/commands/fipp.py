@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,16 +16,20 @@ from vtrace.commands.tool_options import (
     Collect,
     Either,
     Show,
+    archive_in,
     archive_of,
+    choose_processes,
     console_of,
     derived_events,
     frequency,
     hardware_counters,
     items_of,
     new_directory,
+    notes_file,
     numbers_of,
     own_counters,
     printable,
+    run_and_exit,
     write,
 )
 from vtrace.commands.window import opened, warn_of_caveats
@@ -36,10 +38,9 @@ from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_word
 
 if TYPE_CHECKING:
-    from vtrace.compat.fipp import FippChoices, FippCollected, FippReport
+    from vtrace.compat.fipp import FippChoices, FippReport
 
-_PREFIX, _NOTES = "fipp", "fipp.json"
-"""Names in the directory of -d: of the archive, and of what fipp -C notes."""
+_TOOL = "fipp"
 _MOST_MEMORY = 131_072
 """KB for the samples of a thread: an eighth of the largest VT_BUFFER_SIZE."""
 _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
@@ -94,7 +95,7 @@ def collect(
       vtrace compat fipp -C -d prof -Icall -i 10 mpiexec -n 4 ./heat
       vtrace compat fipp -A -d prof
     """
-    from vtrace.commands.run import run_and_unify
+    from vtrace.compat.fipp import FippCollected
     from vtrace.wrappers.launch import choices, start
 
     asked = items_of(items, ("call", "hwm"), "-I")
@@ -103,7 +104,7 @@ def collect(
     event = _event(hardware) if hardware or "hwm" in asked else ""
     place = new_directory(directory)
     chosen = choices.Choices(list(words))
-    chosen.unify, chosen.prefix, chosen.sample = True, str(place / _PREFIX), f"{interval}ms"
+    chosen.unify, chosen.prefix, chosen.sample = True, str(place / _TOOL), f"{interval}ms"
     environ = start.environment()
     if event:
         chosen.counters = ",".join([*own_counters(environ), *hardware_counters([event], environ)]) or None
@@ -116,14 +117,9 @@ def collect(
             )
         environ |= dict.fromkeys(("VT_BUFFER_SIZE", "VT_THREAD_BUFFER_SIZE"), f"{8 * used}K")
     os.environ.update(environ)
-    notes: dict[str, Any] = {
-        "date": time.strftime("%a %b %e %H:%M:%S %Y"), "frequency": frequency(), "limit": limit,
-        "userfunc": library == "userfunc", "sections": section == "range", "event": event,
-    }  # fmt: skip
-    (place / _NOTES).write_text(json.dumps(notes, indent=1) + "\n")
-    code = run_and_unify(start.prepare(chosen, environ), chosen, environ)
-    console_of().note(f"next: vtrace compat fipp -A -d {shlex.quote(directory)}")
-    click.get_current_context().exit(code)
+    date = time.strftime("%a %b %e %H:%M:%S %Y")
+    notes = FippCollected(date, frequency(), event, limit, library == "userfunc", section == "range")
+    run_and_exit(_TOOL, directory, notes, chosen, environ)
 
 
 def _event(text: str | None) -> str:
@@ -186,14 +182,11 @@ def fipppx(
 
     if directory is None:
         raise UsageError("-d is missing", "vtrace compat fipppx -A -d DIR")
-    if not shows:
-        raise UsageError("fipppx needs -A", "fipppx -A -d DIR")
     asked = items_of(items, _SHOWN, "-I") if items else {"cpu": ""}
     chosen = _choices(frozenset(asked), limit, function, threads, processes)
     console = console_of()
-    place = Path(directory)
-    collected = _read_notes(place)
-    trace = opened(str(place / _PREFIX) if (place / f"{_PREFIX}.trace").exists() else directory)
+    collected = fipp.FippCollected.read(notes_file(_TOOL, directory))
+    trace = opened(archive_in(_TOOL, directory))
     warn_of_caveats(console, trace, Selection())
     costs = fipp_costs.FippCosts(trace, collected.userfunc)
     for problem in costs.problems:
@@ -222,21 +215,8 @@ def _choices(
     if threads is not None:
         numbers, named = numbers_of(threads, "-T", ("limit",))
         found.first_threads, found.most_threads = numbers, named.get("limit", 0)
-    if processes is not None:
-        numbers, named = numbers_of(processes, "-p", ("input", "limit"))
-        found.first_processes, found.inputs = numbers, named.get("input", 0)
-        found.most_processes = named.get("limit", 0 if named.get("all") else found.most_processes)
+    choose_processes(found, processes)
     return found
-
-
-def _read_notes(place: Path) -> FippCollected:
-    from vtrace.compat.fipp import FippCollected
-
-    path = place / _NOTES
-    try:
-        return FippCollected.of_json(json.loads(path.read_text())) if path.is_file() else FippCollected()
-    except (OSError, ValueError) as error:
-        raise VtraceError(f"{path}: cannot be read: {error}", "collect the data again") from None
 
 
 def _sources(console: Console, report: FippReport, paths: str) -> dict[str, list[str]]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
     from vtrace.analysis.derived.event_set import EventSet
     from vtrace.analysis.trace import Trace
+    from vtrace.compat.collected import Collected
+    from vtrace.compat.fapp import FappChoices
+    from vtrace.compat.fipp import FippChoices
+    from vtrace.wrappers.launch.choices import Choices
 
 MOST = 2**31 - 1
 """The largest number of an option."""
@@ -82,6 +87,28 @@ def frequency() -> str:
         return ""
 
 
+def run_and_exit(tool: str, directory: str, notes: Collected, chosen: Choices, environ: dict[str, str]) -> None:
+    """Writes the notes into the directory, runs the program, unifies, and exits with the program's code."""
+    from vtrace.commands.run import run_and_unify
+    from vtrace.wrappers.launch import start
+
+    notes.write(notes_file(tool, directory))
+    code = run_and_unify(start.prepare(chosen, environ), chosen, environ)
+    console_of().note(f"next: vtrace compat {tool} -A -d {shlex.quote(directory)}")
+    click.get_current_context().exit(code)
+
+
+def notes_file(tool: str, directory: str) -> Path:
+    """The file with the notes of tool -C in a directory of -d."""
+    return Path(directory) / f"{tool}.json"
+
+
+def archive_in(tool: str, directory: str) -> str:
+    """The archive of tool -C in a directory of -d, or the directory, which may be any archive."""
+    archive = Path(directory) / f"{tool}.trace"
+    return str(archive.with_suffix("")) if archive.exists() else directory
+
+
 class Show(click.Command):
     """-d may be missing before the directory, which is the last word."""
 
@@ -108,6 +135,15 @@ def numbers_of(text: str, option: str, names: tuple[str, ...]) -> tuple[tuple[in
             hint = ", ".join(["all", "N", *(f"{name}=N" for name in names)])
             raise UsageError(f"{option}{text}: {part or 'nothing'} is no value", f"of {hint}, joined by commas")
     return tuple(numbers), named
+
+
+def choose_processes(choices: FippChoices | FappChoices, processes: str | None) -> None:
+    """The values of -p; None: the defaults. Raises UsageError."""
+    if processes is None:
+        return
+    numbers, named = numbers_of(processes, "-p", ("input", "limit"))
+    choices.first_processes, choices.inputs = numbers, named.get("input", 0)
+    choices.most_processes = named.get("limit", 0 if named.get("all") else choices.most_processes)
 
 
 def write(output: str, text: str) -> None:

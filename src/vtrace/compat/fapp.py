@@ -20,6 +20,7 @@ from vtrace.analysis.questions.sections import ALL, TOFU
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.compat import fapp_hardware, fapp_memory
+from vtrace.compat.collected import Collected
 from vtrace.compat.program_facts import collection, inputs_of, pick, program_type, virtual_coordinate
 
 if TYPE_CHECKING:
@@ -48,26 +49,11 @@ class FappChoices:
 
 
 @dataclass
-class FappCollected:
-    """The values that fapp -C has noted beside the archive; the defaults are for archives that it has not made.
+class FappCollected(Collected):
+    """The notes of fapp -C. items: of -I; pa: the number of -Hpa, 0 without it."""
 
-    frequency: MHz; event: of -H; items: of -I; pa: the number of -Hpa, 0 without it.
-    """
-
-    date: str = ""
-    frequency: str = ""
-    event: str = ""
     items: list[str] = field(default_factory=lambda: ["mpi"])
     pa: int = 0
-
-    @classmethod
-    def of_json(cls, values: Any) -> FappCollected:
-        """The values of the file that fapp -C writes. Values of other types are ignored."""
-        found = cls()
-        for name, default in values.items() if isinstance(values, dict) else ():
-            if type(getattr(found, name, found)) is type(default):
-                setattr(found, name, default)
-        return found
 
 
 @dataclass

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from vtrace.compat.collected import Collected
 from vtrace.compat.fipp_costs import CallNode, FippCosts, FippProcess, FippRow
 from vtrace.compat.fipp_hardware import FippHardware, HardwareMaker, HardwarePlace
 from vtrace.compat.program_facts import collection, inputs_of, pick, program_type, virtual_coordinate
@@ -37,28 +38,12 @@ class FippChoices:
 
 
 @dataclass
-class FippCollected:
-    """The values that fipp -C has noted beside the archive; the defaults are for archives that it has not made.
+class FippCollected(Collected):
+    """The notes of fipp -C. limit: of procedures, 0: all; userfunc: of -P; sections: -Srange."""
 
-    frequency: MHz; limit: of procedures, 0: all; event: of -H.
-    """
-
-    date: str = ""
-    frequency: str = ""
     limit: int = 0
     userfunc: bool = False
     sections: bool = False
-    event: str = ""
-
-    @classmethod
-    def of_json(cls, values: Any) -> FippCollected:
-        """The values of the file that fipp -C writes. Values of other types are ignored."""
-        found = cls()
-        for name, default in values.items() if isinstance(values, dict) else ():
-            mine = getattr(found, name, found)
-            if type(mine) is type(default):
-                setattr(found, name, default)
-        return found
 
 
 @dataclass
