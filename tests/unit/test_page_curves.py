@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import _otf2
@@ -70,14 +71,19 @@ def column(values: list[tuple[int, float]], low: int, high: int) -> tuple[float,
     return min(inside), sum(inside) / len(inside), max(inside)
 
 
-def expected(trace: reader.Trace, rows: list[list[int]], name: str, window: tuple[int, int], bins: int) -> list[float]:
-    """Low, mean and high of each column of each row, flat."""
+Of = Callable[[list[tuple[int, float]], int, int], "tuple[float, ...] | None"]
+
+
+def expected(
+    trace: reader.Trace, rows: list[list[int]], name: str, window: tuple[int, int], bins: int, of: Of = column
+) -> list[float]:
+    """Low, mean and high of each column of each row, flat. of: gives those of a location."""
     (start, stop), found = window, []
     for locations in rows:
         every = [values_of(trace, location, name) for location in locations]
         for at in range(bins):
             low, high = (start - ((start - stop) * n // bins) for n in (at, at + 1))  # rounded up
-            parts = [part for values in every if (part := column(values, low, high)) is not None]
+            parts = [part for values in every if (part := of(values, low, high)) is not None]
             low_means_high = [*zip(*parts, strict=True)] or [[math.nan]] * 3
             means = low_means_high[1]
             found += [min(low_means_high[0]), sum(means) / len(means), max(low_means_high[2])]
@@ -139,7 +145,33 @@ def test_too_many_values(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_data, "LARGE", -1)
     near = Asked(place).table("curves", **words)
     assert near.columns["mean"] == pytest.approx([right[1], right[4]])
+
+
+BIN = 64
+
+
+def of_bins(values: list[tuple[int, float]], low: int, high: int) -> tuple[float, ...] | None:
+    """As column, of all values in the bins of BIN ns that touch [low, high)."""
+    return column(values, low // BIN * BIN, -(-high // BIN) * BIN)
+
+
+def test_bins_of_a_large_trace(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of locations with too many events in the window the curves are those of bins, in wide and in narrow windows."""
+    monkeypatch.setattr(large_data, "LARGE", -1)
+    monkeypatch.setattr(large_data, "_NEAR", 10)
+    monkeypatch.setattr("vtrace.timeline.counter_bins._MOST", LENGTH // BIN + 1)
     monkeypatch.setattr("vtrace.timeline.window.WindowReader.window.__defaults__", (10,))
-    far = Asked(place).table("curves", **words)
-    assert far.notes["lines"] == ["2 locations have no curve: of more than 2,000,000 events; zoom in."]
-    assert all(math.isnan(value) for value in far.columns["mean"])
+    trace, asked = reader.read(place), Asked(place)
+    line = "The values of 2 locations are those of bins of 6.4e-05 ms; zoom in for single ones."
+    for bins, window in ((1, (0, LENGTH)), (7, (0, LENGTH)), (40, (100, 900)), (300, (333, 666)), (9, (850, LENGTH))):
+        words = {"rows": "l0,l1,r0-1", "counter": 0, "bins": bins, "from": window[0], "to": window[1]}
+        assert asked.table("curves", **words).notes["lines"] == [line]
+        found = answered(asked, "l0,l1,r0-1", 0, window, bins)
+        right = expected(trace, [[0], [1], [0, 1]], "width", window, bins, of_bins)
+        assert found == pytest.approx(right, nan_ok=True), (window, bins)
+    series = asked.table("counters", rows="l0", **{"from": 0, "to": LENGTH})
+    pairs = zip(series.columns["series"], series.columns["value"], strict=True)
+    shown = [value for number, value in pairs if series.notes["series"][number]["name"] == "width"]
+    bins = {time // BIN for time, _ in values_of(trace, 0, "width")}
+    means = [of_bins(values_of(trace, 0, "width"), place * BIN, place * BIN + 1) for place in sorted(bins)]
+    assert shown == pytest.approx([three[1] for three in means if three])

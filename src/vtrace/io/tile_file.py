@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from threading import Lock, local
@@ -27,8 +27,9 @@ from vtrace.io.local.schema import Prototypes, Schema, declare, library
 
 TILES = "tiles", 3
 """Name and version of the table."""
-BUNDLES, BANDS = ("tiles.bundles", 1), ("tiles.bands", 1)
-"""Names and versions of the tables of messages (timeline/bundles.py) and collective operations (timeline/bands.py)."""
+BESIDE = {"bundles": ("tiles.bundles", 1), "bands": ("tiles.bands", 1), "counters": ("tiles.counters", 1)}
+"""Names and versions of the tables of messages (timeline/bundles.py), collective operations (timeline/bands.py) and
+counters (timeline/counter_bins.py)."""
 DATA = "tiles.data"
 MAGIC = b"VTTILES\n"
 _SCHEMA = Schema("vt_tiles_schema")
@@ -66,12 +67,13 @@ class TileIndex(NamedTuple):
 
 def write(
     archive: Path, of: str, index: TileIndex, scratch: BinaryIO, classes: Sequence[str], problems: Sequence[str],
-    bundles: sidecar.SidecarTable, bands: sidecar.SidecarTable,
+    beside: Mapping[str, sidecar.SidecarTable],
 ) -> None:  # fmt: skip
     """Writes the files; the table `tiles` comes last, so that it has all others beside it.
 
     archive: the archive's directory; of: its identity; scratch: a file with the frames at their offsets; classes: names
-    of the classes in their order; problems: lines about damaged locations. Raises VtraceError.
+    of the classes in their order; problems: lines about damaged locations; beside: the tables of BESIDE by their
+    names. Raises VtraceError.
     """
     _, first, frame = np.unique(index.offset, return_index=True, return_inverse=True)
     order = np.argsort(first)  # by the first tile in the index, so that the order does not depend on threads
@@ -82,8 +84,8 @@ def write(
         scratch.flush()
         for offset, size in zip(index.offset[first][order].tolist(), sizes[order].tolist(), strict=True):
             file.write(os.pread(scratch.fileno(), size, offset))
-    sidecar.write(archive, *BUNDLES, of, bundles)
-    sidecar.write(archive, *BANDS, of, bands)
+    for name, what in BESIDE.items():
+        sidecar.write(archive, *what, of, beside[name])
     columns = {"row": np.uint32, "level": np.uint8, "number": np.uint32}
     columns |= dict.fromkeys(("bytes", "at", "size"), np.uint32)
     table = {name: getattr(index, name).astype(kind) for name, kind in columns.items()}
@@ -95,12 +97,12 @@ def write(
 
 class TileFile:
     """The tiles of an archive. classes: names of the classes of regions, in the order of the columns. problems: lines
-    about locations that were damaged when the tiles were built. bundles, bands: the tables of messages and of
-    collective operations, as vtrace.timeline.bundles and bands read them."""
+    about locations that were damaged when the tiles were built. bundles, bands, counters: the
+    tables of BESIDE, as vtrace.timeline.bundles, bands and counter_bins read them."""
 
     def __init__(self, data: BinaryIO, index: TileIndex, classes: list[str], problems: list[str]) -> None:
         self._data, self._index, self.classes, self.problems = data, index, classes, problems
-        self.bundles = self.bands = sidecar.SidecarTable({})
+        self.bundles = self.bands = self.counters = sidecar.SidecarTable({})
         self._keys = index.level * _PER_LEVEL + index.number
         self._times: dict[int, Array] = {}
         self._blocks: dict[tuple[int, int], tuple[Array, Array]] = {}
@@ -131,7 +133,8 @@ class TileFile:
             if not np.array_equal(order, np.arange(len(order))) or int(index.row.max(initial=0)) > len(order):
                 raise FormatError(f"{archive / sidecar.FOLDER / TILES[0]} is damaged: order")
             found = cls(data, index, table.names["classes"], table.names["problems"])
-            found.bundles, found.bands = _beside(archive, of, BUNDLES), _beside(archive, of, BANDS)
+            for name, what in BESIDE.items():
+                setattr(found, name, _beside(archive, of, what))
             return found
         except (KeyError, FormatError) as error:
             data.close()

@@ -13,8 +13,9 @@ from vtrace.analysis.questions.metrics import Metrics
 from vtrace.analysis.table import Array, Table
 from vtrace.text import plain
 from vtrace.timeline.columns import pack
+from vtrace.timeline.counter_bins import counter_bins, counter_level
 from vtrace.timeline.server import Content, Wrong
-from vtrace.timeline.window import MOST, WindowReader
+from vtrace.timeline.window import WindowReader
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -31,11 +32,11 @@ _NAMES = 2000
 class Curves:
     """Answers for counters. All values of the counter that was asked for last are kept.
 
-    is_large: the values are those of the events of the window, which are read, if these are not too many.
+    is_large: the events of the window are read; locations with too many have the values of bins (counter_bins.py).
     """
 
     def __init__(self, trace: Source, tiles: TileFile, is_large: bool) -> None:
-        self._trace, self._is_large, self._lock = trace, is_large, Lock()
+        self._trace, self._tiles, self._is_large, self._lock = trace, tiles, is_large, Lock()
         self._reader = WindowReader(trace, tiles)
         self._kept: tuple[str, Table, bool] | None = None
 
@@ -78,45 +79,59 @@ class Curves:
         return np.union1d(locations, more)
 
     def _values(self, name: str, locations: Array, window: tuple[int, int]) -> tuple[Table, list[str]]:
-        """Values of the locations, by location and time; lines about what is left out."""
+        """Values of the locations as bins, by location and time; lines about values that are joined."""
         metrics = np.flatnonzero(self._trace.metrics["name"] == name)
         if self._is_large:
             found = self._reader.window(locations.tolist(), *window)
-            table = found.metrics.take(np.isin(found.metrics["metric"], metrics))
-            lines = [f"{len(found.skipped)} locations have no curve: of more than {MOST:,} events; zoom in."]
-            return _ordered(table), lines * bool(found.skipped)
+            near = _single(found.metrics.take(np.isin(found.metrics["metric"], metrics)))
+            far = counter_bins(self._trace, self._tiles, metrics, np.array(found.skipped, np.int64))
+            table = Table({column: np.concatenate([near[column], far[column]]) for column in near})
+            count, width = len(found.skipped), (1 << counter_level(self._trace)) / 1e6
+            lines = [f"The values of {count:,} locations are those of bins of {width:.3g} ms; zoom in for single ones."]
+            return table.take(np.lexsort((table["begin"], table["location"]))), lines * bool(far.rows)
         with self._lock:
             if self._kept is None or self._kept[0] != name:
                 question = Metrics(metrics, max(1, _VALUES // max(1, self._trace.locations.rows)))
                 self._trace.scan([question])
-                self._kept = name, _ordered(question.answer()), question.thinned
+                self._kept = name, _single(question.answer()), question.thinned
             _, table, thinned = self._kept
         return table, ["Of many values lowest and highest are exact, means are about."] * thinned
 
 
-def _ordered(table: Table) -> Table:
-    return table.take(np.lexsort((table["time"], table["location"])))
+def _single(table: Table) -> Table:
+    """Single values as bins (counter_bins.py), by location and time."""
+    table = table.take(np.lexsort((table["time"], table["location"])))
+    value, begin = table["value"], table["time"]
+    return Table(
+        {"location": table["location"], "begin": begin, "end": begin + 1, "count": np.ones(table.rows, np.int64)}
+        | dict.fromkeys(("low", "mean", "high", "last"), value)
+    )
 
 
 def _columns(values: Table, location: int, window: tuple[int, int], bins: int) -> Array | None:
-    """(3, bins) low, mean, high of a location; None: it has no value."""
+    """(3, bins) low, mean, high of a location; None: it has no value. A bin that is wider than a column is in each."""
     first, last = np.searchsorted(values["location"], (location, location + 1))
     if first == last:
         return None
     start, stop = window
-    time, value = values["time"][first:last], values["value"][first:last]
-    begin, end = np.searchsorted(time, (start, stop))
-    step = (time[begin:end] - start) * bins // (stop - start)
+    mine = values.take(slice(first, last))
+    begin, end = np.searchsorted(mine["end"], start, "right"), np.searchsorted(mine["begin"], stop)
+    inside = mine.take(slice(begin, end))
+    left, right = ((inside[name] - start - less) * bins // (stop - start) for name, less in (("begin", 0), ("end", 1)))
+    left, right = np.maximum(left, 0), np.minimum(right, bins - 1)
+    sizes = right - left + 1
+    inside = inside.take(np.repeat(np.arange(inside.rows), sizes))
+    step = np.arange(inside.rows) + np.repeat(left - (np.cumsum(sizes) - sizes), sizes)
     used, at, counts = np.unique(step, return_index=True, return_counts=True)
-    inside = value[begin:end]
     carried = np.full(bins, np.nan)
-    carried[used] = inside[at + counts - 1] if len(inside) else 0
+    carried[used] = inside["last"][at + counts - 1] if inside.rows else 0
     known = np.maximum.accumulate(np.where(np.isnan(carried), -1, np.arange(bins)))
-    before = value[begin - 1] if begin else np.nan
+    before = mine["last"][begin - 1] if begin else np.nan
     found = np.tile(np.where(known >= 0, carried[np.maximum(known, 0)], before), (3, 1))
-    if len(inside):
-        found[0, used], found[2, used] = np.minimum.reduceat(inside, at), np.maximum.reduceat(inside, at)
-        found[1, used] = np.add.reduceat(inside, at) / counts
+    if inside.rows:
+        found[0, used], found[2, used] = np.minimum.reduceat(inside["low"], at), np.maximum.reduceat(inside["high"], at)
+        weights = inside["count"]
+        found[1, used] = np.add.reduceat(inside["mean"] * weights, at) / np.add.reduceat(weights, at)
     return found
 
 

@@ -14,6 +14,7 @@ from vtrace.analysis.table import Array, Table
 from vtrace.timeline.bands import bands_of
 from vtrace.timeline.bundles import bundle_groups, bundle_level, bundles_of
 from vtrace.timeline.columns import pack
+from vtrace.timeline.counter_bins import counter_bins
 from vtrace.timeline.server import Content
 from vtrace.timeline.window import WindowReader
 from vtrace.timeline.window_data import BANDS, WindowData, bundled, longest
@@ -27,6 +28,10 @@ LARGE = 50_000_000
 """Events of a trace from which on its messages are not all read."""
 _NEAR = 300_000
 """Events of a window whose counters and messages are read."""
+
+
+def is_large(trace: Source) -> bool:
+    return int(trace.locations["events"].sum()) > LARGE
 
 
 class LargeData(WindowData):
@@ -92,5 +97,9 @@ class LargeData(WindowData):
         return pack(columns, collectives=count, ops={op: op_name(op) for op in sorted(set(some["op"].tolist()))})
 
     def values(self, locations: Sequence[int], window: tuple[int, int]) -> list[tuple[Table, str]]:
-        metrics = self._reader.window(locations, *window, _NEAR).metrics
-        return [(metrics, "metric")]
+        """Of locations with too many events the means of bins (counter_bins.py)."""
+        found = self._reader.window(locations, *window, _NEAR)
+        every = np.arange(self._trace.metrics.rows)
+        bins = counter_bins(self._trace, self._tiles, every, np.array(found.skipped, np.int64))
+        means = {"location": bins["location"], "time": bins["begin"], "metric": bins["metric"], "value": bins["mean"]}
+        return [(found.metrics, "metric"), (Table(means), "metric")]

@@ -8,12 +8,15 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vtrace.analysis.question import AnyQuestion
 from vtrace.console import Console
 from vtrace.errors import FormatError, TileDamageError, VtraceError
 from vtrace.io import sidecar, tile_file
 from vtrace.io.tile_file import TileFile
 from vtrace.timeline.bands import Bands, band_table
 from vtrace.timeline.bundles import Bundles, bundle_table
+from vtrace.timeline.counter_bins import CounterBins, counter_table
+from vtrace.timeline.large_data import is_large
 from vtrace.timeline.tiles import TileBuilder
 
 if TYPE_CHECKING:
@@ -52,20 +55,18 @@ def _built(trace: Source, of: str, console: Console) -> TileFile:
     with tempfile.TemporaryFile() as scratch:
         with console.steps("reading events", events, "events") as advance:
             builder, bundles, bands = TileBuilder(trace, scratch, advance), Bundles(), Bands()
-            trace.scan([builder, bundles, bands], builder.groups.order, in_order=True)
+            counters = CounterBins() if is_large(trace) and trace.metrics.rows else None
+            questions: list[AnyQuestion] = [builder, bundles, bands, *([counters] if counters else [])]
+            trace.scan(questions, builder.groups.order, in_order=True)
         index, problems = builder.answer(), [line for line in trace.problems if line not in before]
-        beside, cache = _folders(trace, of)
-        parts = (
-            index,
-            scratch,
-            trace.regions.classes,
-            problems,
-            bundle_table(bundles.answer()),
-            band_table(bands.answer()),
-        )
+        tables = {
+            "bundles": bundle_table(bundles.answer()), "bands": band_table(bands.answer()),
+            "counters": counter_table(counters.answer() if counters else None),
+        }  # fmt: skip
+        parts = index, scratch, trace.regions.classes, problems, tables
+        folder, cache = _folders(trace, of)
         try:
-            tile_file.write(beside, of, *parts)
-            folder = beside
+            tile_file.write(folder, of, *parts)
         except VtraceError as error:
             tile_file.write(cache, of, *parts)
             folder = cache

@@ -20,13 +20,12 @@ from vtrace.analysis.table import Array
 from vtrace.console import QUIET, Console
 from vtrace.errors import TileDamageError
 from vtrace.text import plain
-from vtrace.timeline import large_data
 from vtrace.timeline.call_data import CallData
 from vtrace.timeline.call_store import CallStore
 from vtrace.timeline.columns import pack, plain_json
 from vtrace.timeline.compare_data import compared
 from vtrace.timeline.curves import Curves
-from vtrace.timeline.large_data import LargeData
+from vtrace.timeline.large_data import LargeData, is_large
 from vtrace.timeline.panel_data import PanelData
 from vtrace.timeline.rare_calls import RareCalls
 from vtrace.timeline.row_tiles import RowTiles
@@ -79,10 +78,10 @@ class ShownTrace:
         self.rows = PageRows(self.trace, self.part)
         self.row_tiles = RowTiles(self.trace, self.tiles)
         self.store = CallStore(self.trace, self.tiles)
-        is_large = int(self.trace.locations["events"].sum()) > large_data.LARGE
-        self.data = LargeData(self.trace, self.part, self.tiles) if is_large else WindowData(self.trace, self.part)
-        self.rare = RareCalls(self.trace, self.part, is_large)
-        self.curves = Curves(self.trace, self.tiles, is_large)
+        large = is_large(self.trace)
+        self.data = LargeData(self.trace, self.part, self.tiles) if large else WindowData(self.trace, self.part)
+        self.rare = RareCalls(self.trace, self.part, large)
+        self.curves = Curves(self.trace, self.tiles, large)
         self.calls = CallData(self.trace, self.store, self.data, self.rare)
         self.samples = SampleData(self.trace)
         self.panels = PanelData(self.trace, self.trace.findings, self.samples.known)

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-import _otf2
 import numpy as np
 
 from vtrace.analysis.questions.details import are, known_bytes, number, region_rows
 from vtrace.analysis.questions.messages import RECEIVES, SENDS
-from vtrace.analysis.questions.metrics import MetricMembers
+from vtrace.analysis.questions.metrics import MetricMembers, doubles
 from vtrace.analysis.table import Array, Table, joined
 from vtrace.io.archive.batches import wanted_kinds
 from vtrace.io.archive.reader_abi import BatchFields, ReplayFields, readback
@@ -200,11 +199,7 @@ def _call_around(calls: Table, location: int, time: int, region: int) -> int:
 def _metrics(trace: Source, events: Array) -> Table:
     found = _of(events, _METRIC)
     member, kinds, bits = (found["words"][:, n] for n in range(3))
-    bits = np.ascontiguousarray(bits)
-    values = np.where(
-        kinds == _otf2.TYPE_DOUBLE.value, bits.view(np.float64),
-        np.where(kinds == _otf2.TYPE_INT64.value, bits.view(np.int64).astype(np.float64), bits.astype(np.float64)),
-    )  # fmt: skip
+    values = doubles(np.ascontiguousarray(bits), kinds)
     return Table(_head(found) | {"metric": MetricMembers(trace).rows(found["ref"], member), "value": values})
 
 

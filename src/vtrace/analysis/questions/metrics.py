@@ -23,6 +23,15 @@ BYTES, BLOCKS = "Host Memory", "Live Blocks"
 """Names of the metrics of the heap: bytes and blocks in use. vtrace writes both, Score-P the first."""
 
 
+def doubles(bits: Array, kinds: Array) -> Array:
+    """The values of Metric events as float64. bits: (n,) uint64, contiguous; kinds: OTF2's type of each."""
+    found: Array = np.where(
+        kinds == _DOUBLE, bits.view(np.float64),
+        np.where(kinds == _INT64, bits.view(np.int64).astype(np.float64), bits.astype(np.float64)),
+    )  # fmt: skip
+    return found
+
+
 class MetricMembers:
     """Finds the metric (row of Trace.metrics) of each value of a Metric event."""
 
@@ -60,10 +69,7 @@ class _MetricPart(Part):
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         for _, found in present(batch, "Metric"):
             bits, kinds = found["value"], found["type"]
-            values = np.where(
-                kinds == _DOUBLE, bits.view(np.float64),
-                np.where(kinds == _INT64, bits.view(np.int64).astype(np.float64), bits.astype(np.float64)),
-            )  # fmt: skip
+            values = doubles(bits, kinds)
             integers = np.where(kinds == _DOUBLE, 0, bits.view(np.int64))
             columns = {
                 "location": np.full(len(values), self.location), "time": found["time"],
