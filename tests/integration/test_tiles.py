@@ -261,7 +261,7 @@ def test_vtunify_makes_the_same_tiles(build: Builder, tmp_path: Path) -> None:
     for name in ("u_mpi_messages.trace", "mpi_messages.trace"):
         folder = tmp_path / name / sidecar.FOLDER
         made = {file.name: file.read_bytes() for file in folder.glob("tiles*")}
-        assert set(made) == {"tiles", DATA, "tiles.bundles", "tiles.bands", "tiles.counters"}
+        assert set(made) == {"tiles", DATA, "tiles.bundles", "tiles.bands", "tiles.counters", "tiles.samples"}
         for file in made:
             os.remove(folder / file)
         opened(vtrace.open(tmp_path / name))

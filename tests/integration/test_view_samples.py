@@ -17,7 +17,7 @@ from support.oracles.slow_samples import Sample
 from support.recorded_archives import unpack
 from support.tools import call, command
 from support.users.page_site import Asked
-from vtrace.timeline import sample_data, sample_store
+from vtrace.timeline import large_data, sample_data, sample_store
 
 BINS = 40
 
@@ -30,7 +30,7 @@ class Sampled(NamedTuple):
     exact: bool
 
 
-@pytest.fixture(scope="module", params=["Score-P", "vtrace", "sidecar"])
+@pytest.fixture(scope="module", params=["Score-P", "vtrace", "sidecar", "large"])
 def run(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Sampled:
     where = tmp_path_factory.mktemp("sampled")
     if request.param == "Score-P":
@@ -42,6 +42,13 @@ def run(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest
         archive = where / "sampled.trace"
         path = archive / "vtrace" / "samples" if request.param == "sidecar" else archive
     exact = request.param != "Score-P"
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "large":  # the samples come from the tiles
+            patch.setattr(large_data, "LARGE", -1)
+            patch.setattr(sample_store.SampleStore, "_scanned", None)
+            asked = Asked(archive)
+            assert asked.json("sample", location=0, time=0, slack=2**50, step=0)
+            return Sampled(asked, path, slow_samples.samples(path, exact), exact)
     return Sampled(Asked(archive), path, slow_samples.samples(path, exact), exact)
 
 
@@ -101,8 +108,10 @@ def test_too_many_for_memory(run: Sampled, monkeypatch: pytest.MonkeyPatch) -> N
     """Each n-th sample is in memory, and weighs as much as n; a window has all of its samples."""
     monkeypatch.setattr(sample_store, "MOST", 0)
     monkeypatch.setattr(sample_store, "_LEAST", 20)
-    trace, every = run.asked.site._shown[0].trace, run.samples[0]
-    store = sample_store.SampleStore(trace)
+    shown, every = run.asked.site._shown[0], run.samples[0]
+    monkeypatch.setattr(shown.tiles, "samples", sample_store.sample_table(None))
+    trace = shown.trace
+    store = sample_store.SampleStore(trace, shown.tiles)
     kept = store.of(0)
     assert 10 < len(kept.time) <= 20
     assert kept.time.tolist() == [one.time for one in every[:: kept.step]]

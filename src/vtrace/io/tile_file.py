@@ -27,9 +27,12 @@ from vtrace.io.local.schema import Prototypes, Schema, declare, library
 
 TILES = "tiles", 3
 """Name and version of the table."""
-BESIDE = {"bundles": ("tiles.bundles", 1), "bands": ("tiles.bands", 1), "counters": ("tiles.counters", 1)}
-"""Names and versions of the tables of messages (timeline/bundles.py), collective operations (timeline/bands.py) and
-counters (timeline/counter_bins.py)."""
+BESIDE = {
+    "bundles": ("tiles.bundles", 1), "bands": ("tiles.bands", 1), "counters": ("tiles.counters", 1),
+    "samples": ("tiles.samples", 1),
+}  # fmt: skip
+"""Names and versions of the tables of messages (timeline/bundles.py), collective operations (timeline/bands.py),
+counters (timeline/counter_bins.py) and samples (timeline/sample_store.py)."""
 DATA = "tiles.data"
 MAGIC = b"VTTILES\n"
 _SCHEMA = Schema("vt_tiles_schema")
@@ -97,12 +100,12 @@ def write(
 
 class TileFile:
     """The tiles of an archive. classes: names of the classes of regions, in the order of the columns. problems: lines
-    about locations that were damaged when the tiles were built. bundles, bands, counters: the
-    tables of BESIDE, as vtrace.timeline.bundles, bands and counter_bins read them."""
+    about locations that were damaged when the tiles were built. bundles, bands, counters,
+    samples: the tables of BESIDE."""
 
     def __init__(self, data: BinaryIO, index: TileIndex, classes: list[str], problems: list[str]) -> None:
         self._data, self._index, self.classes, self.problems = data, index, classes, problems
-        self.bundles = self.bands = self.counters = sidecar.SidecarTable({})
+        self.bundles = self.bands = self.counters = self.samples = sidecar.SidecarTable({})
         self._keys = index.level * _PER_LEVEL + index.number
         self._times: dict[int, Array] = {}
         self._blocks: dict[tuple[int, int], tuple[Array, Array]] = {}

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _ROWS, _PER_ROW = 4_000_000, 256
 """Rows of the table, at most about, and one for so many events of the trace."""
-_FEWEST_ROWS, _FEWEST, _MOST = 65_536, 16, 65_536
-"""Rows in any case; bins of a counter of a location, at least and at most."""
+_FEWEST, _MOST = 65_536, 65_536
+"""Rows in any case; bins of a counter of a location, at most."""
 _KINDS = {
     "location": np.uint32, "metric": np.uint32, "bin": np.uint32, "count": np.uint32, "low": np.float64,
     "mean": np.float64, "high": np.float64, "last": np.float64,
@@ -34,9 +34,14 @@ _AT_ONCE = 64
 
 def counter_level(trace: Source) -> int:
     """The level of the bins: they are 2^level ns wide."""
-    rows = min(_ROWS, max(_FEWEST_ROWS, int(trace.locations["events"].sum()) // _PER_ROW))
-    bins = min(_MOST, max(_FEWEST, rows // max(1, trace.locations.rows * trace.metrics.rows)))
+    rows = min(_ROWS, max(_FEWEST, int(trace.locations["events"].sum()) // _PER_ROW))
+    bins = min(_MOST, max(1, rows // max(1, trace.locations.rows * trace.metrics.rows)))
     return max(0, (max(trace.duration, 1) // bins).bit_length())
+
+
+def are_few(trace: Source) -> bool:
+    """True if there are counters, but not so many that even one bin of each were too many rows."""
+    return 0 < trace.locations.rows * trace.metrics.rows <= _ROWS
 
 
 def counter_table(found: Table | None) -> SidecarTable:

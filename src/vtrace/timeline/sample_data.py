@@ -19,6 +19,7 @@ from vtrace.timeline.server import Content
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
+    from vtrace.io.tile_file import TileFile
 
 _MOST = 8_000
 """Samples of a call stack over time; of more each n-th one."""
@@ -29,8 +30,8 @@ _SLICES = 20_000
 class SampleData:
     """Answers about samples."""
 
-    def __init__(self, trace: Source) -> None:
-        self._trace, self._store = trace, SampleStore(trace)
+    def __init__(self, trace: Source, tiles: TileFile) -> None:
+        self._trace, self._store = trace, SampleStore(trace, tiles)
         self.known = self._store.known
 
     def stacks(self, location: int, window: tuple[int, int], shortest: int) -> Content:

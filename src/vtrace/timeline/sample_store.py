@@ -16,16 +16,18 @@ from vtrace.analysis.questions.details import present, region_rows
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array
 from vtrace.io.archive.batches import Batch
+from vtrace.io.sidecar import SidecarTable
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
+    from vtrace.io.tile_file import TileFile
 
 _SAMPLE = "CallingContextSample"
 _ROW = np.dtype([("time", "i8"), ("context", "i4"), ("generator", "i4"), ("inside", "i4")])
 MOST = 2_000_000
 """Samples in memory."""
-_LEAST = 2_000
-"""Samples of a location in memory, whatever the number of locations."""
+_LEAST, _ALL = 2_000, 16_000_000
+"""Samples of a location in memory, whatever the number of locations; of all locations, whatever their number."""
 _WINDOW = 20_000
 """Samples of a window."""
 ASLEEP = 1.5
@@ -117,37 +119,100 @@ class Samples(Question[_SamplePart, dict[int, _SamplePart]]):
         return self.parts
 
 
-class SampleStore:
-    """The samples of a trace. All are read at the first question. Threads may share a store."""
+def has_samples(trace: Source) -> bool:
+    """False if the trace cannot have samples."""
+    return trace.contexts.rows > 0 and trace.interrupt_generators.rows > 0
 
-    def __init__(self, trace: Source) -> None:
-        self._trace, self._lock = trace, Lock()
-        self.known = trace.contexts.rows > 0 and trace.interrupt_generators.rows > 0
+
+def all_samples(trace: Source) -> Samples:
+    """The question for the samples of a whole trace."""
+    count = max(1, trace.locations.rows)
+    return Samples(max(1, min(_ALL // count, max(_LEAST, MOST // count))), inside=True)
+
+
+_STORED = np.dtype([("location", "u4"), *_ROW.descr, ("step", "u4"), ("ns", "f8")])
+"""A sample beside the tiles. ns: for which one sample of its generator stands."""
+
+
+def sample_table(question: Samples | None) -> SidecarTable:
+    """The samples as a table of the sidecar; None: a trace that is not large, whose samples are read."""
+    parts = question.answer() if question else {}
+    ns = _periods(question.trace, parts) if question else {}
+    found = [np.empty(0, _STORED)]
+    for location, part in parts.items():
+        rows = part.rows()
+        each = np.empty(len(rows), _STORED)
+        for name in _ROW.names or ():
+            each[name] = rows[name]
+        each["location"], each["step"] = location, part.step
+        each["ns"] = [ns[location][number] for number in rows["generator"].tolist()]
+        found.append(each)
+    table = np.concatenate(found)
+    return SidecarTable({name: table[name] for name in _STORED.names or ()})
+
+
+def _periods(trace: Source, parts: dict[int, _SamplePart]) -> dict[int, dict[int, float]]:
+    """By location and generator the ns for which one sample stands."""
+    nominal, exact = [*nominal_periods(trace), 0.0], SAMPLES in trace.vtrace
+    return {
+        location: {
+            number: each.period(nominal[number], exact and nominal[number] > 0)
+            for number, each in part.intervals.items()
+        }
+        for location, part in parts.items()
+    }  # fmt: skip
+
+
+_OfLocation = tuple[LocationSamples, dict[int, float]]
+"""The samples of a location, and the ns for which one sample of each generator stands."""
+
+
+class SampleStore:
+    """The samples of a trace: those beside its tiles, else all are read at the first question. Threads may share a
+    store."""
+
+    def __init__(self, trace: Source, tiles: TileFile) -> None:
+        self._trace, self._tiles, self._lock = trace, tiles, Lock()
+        self.known = has_samples(trace)
         """True if the trace may have samples."""
 
     @cached_property
-    def _all(self) -> dict[int, tuple[LocationSamples, dict[int, float]]]:
-        """The samples of each location, and the ns for which one sample of each generator stands."""
+    def _all(self) -> dict[int, _OfLocation]:
         with self._lock:
             if "_all" in self.__dict__:  # another thread has read them meanwhile
                 return self.__dict__["_all"]  # type: ignore[no-any-return]
-            question = Samples(max(_LEAST, MOST // max(1, self._trace.locations.rows)), inside=True)
-            self._trace.scan([question], None if self.known else [])
-            nominal = [*nominal_periods(self._trace), 0.0]
-            exact = SAMPLES in self._trace.vtrace
-            found = {}
-            for location, part in question.answer().items():
-                ns = {
-                    number: each.period(nominal[number], exact and nominal[number] > 0)
-                    for number, each in part.intervals.items()
-                }
-                found[location] = _located(part, ns), ns
+            found = self._stored() if self._tiles.samples.columns["time"].size else self._scanned()
             self.__dict__["_all"] = found
             return found
 
+    def _scanned(self) -> dict[int, _OfLocation]:
+        question = all_samples(self._trace)
+        self._trace.scan([question], None if self.known else [])
+        parts = question.answer()
+        ns = _periods(self._trace, parts)
+        return {
+            location: (_located(part.rows(), ns[location], part.step), ns[location]) for location, part in parts.items()
+        }
+
+    def _stored(self) -> dict[int, _OfLocation]:
+        columns, names = self._tiles.samples.columns, _ROW.names or ()
+        every, first = np.unique(columns["location"], return_index=True)
+        found = {}
+        for location, begin, end in zip(every.tolist(), first, [*first[1:], len(columns["location"])], strict=True):
+            rows = np.empty(end - begin, _ROW)
+            for name in names:
+                rows[name] = columns[name][begin:end]
+            ns = dict(zip(rows["generator"].tolist(), columns["ns"][begin:end].tolist(), strict=True))
+            found[location] = _located(rows, ns, int(columns["step"][begin])), ns
+        return found
+
     def of(self, location: int) -> LocationSamples:
         """The samples of a location in memory."""
-        return self._all[location][0] if self.known else _located(_SamplePart(Samples(0, inside=False)), {})
+        return self._known(location)[0]
+
+    def _known(self, location: int) -> _OfLocation:
+        nothing = _located(np.empty(0, _ROW), {}, 1), dict[int, float]()
+        return self._all.get(location, nothing) if self.known else nothing
 
     def near(self, location: int, start: int, stop: int) -> LocationSamples:
         """The samples of a location with a part of [start, stop), of a window with few of them all; `inside` may be
@@ -155,15 +220,15 @@ class SampleStore:
         found = self.of(location)
         if found.step == 1:
             return found.within(start, stop)
-        ns, before = self._all[location][1], int(ASLEEP * max(found.weight, default=0)) + 1
+        ns, before = self._known(location)[1], int(ASLEEP * max(found.weight, default=0)) + 1
         question = Samples(_WINDOW, inside=False)
         self._trace.scan([question], [location], start - before, stop)
-        return _located(question.answer()[location], ns).within(start, stop)
+        part = question.answer()[location]
+        return _located(part.rows(), ns, part.step).within(start, stop)
 
 
-def _located(part: _SamplePart, ns: dict[int, float]) -> LocationSamples:
-    """ns: for which one sample of each generator stands."""
-    rows, step = part.rows(), part.step
+def _located(rows: Array, ns: dict[int, float], step: int) -> LocationSamples:
+    """rows: _ROW; ns: for which one sample of each generator stands."""
     number, member = np.unique(rows["generator"], return_inverse=True)
     weight = np.array([ns[each] * step for each in number.tolist()], np.float64)[member.ravel()]
     time = rows["time"]

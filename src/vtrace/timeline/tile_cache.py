@@ -15,8 +15,9 @@ from vtrace.io import sidecar, tile_file
 from vtrace.io.tile_file import TileFile
 from vtrace.timeline.bands import Bands, band_table
 from vtrace.timeline.bundles import Bundles, bundle_table
-from vtrace.timeline.counter_bins import CounterBins, counter_table
+from vtrace.timeline.counter_bins import CounterBins, are_few, counter_table
 from vtrace.timeline.large_data import is_large
+from vtrace.timeline.sample_store import all_samples, has_samples, sample_table
 from vtrace.timeline.tiles import TileBuilder
 
 if TYPE_CHECKING:
@@ -55,13 +56,16 @@ def _built(trace: Source, of: str, console: Console) -> TileFile:
     with tempfile.TemporaryFile() as scratch:
         with console.steps("reading events", events, "events") as advance:
             builder, bundles, bands = TileBuilder(trace, scratch, advance), Bundles(), Bands()
-            counters = CounterBins() if is_large(trace) and trace.metrics.rows else None
-            questions: list[AnyQuestion] = [builder, bundles, bands, *([counters] if counters else [])]
+            large = is_large(trace)
+            counters = CounterBins() if large and are_few(trace) else None
+            samples = all_samples(trace) if large and has_samples(trace) else None
+            optional: list[AnyQuestion] = [each for each in (counters, samples) if each]
+            questions: list[AnyQuestion] = [builder, bundles, bands, *optional]
             trace.scan(questions, builder.groups.order, in_order=True)
         index, problems = builder.answer(), [line for line in trace.problems if line not in before]
         tables = {
             "bundles": bundle_table(bundles.answer()), "bands": band_table(bands.answer()),
-            "counters": counter_table(counters.answer() if counters else None),
+            "counters": counter_table(counters.answer() if counters else None), "samples": sample_table(samples),
         }  # fmt: skip
         parts = index, scratch, trace.regions.classes, problems, tables
         folder, cache = _folders(trace, of)

@@ -83,7 +83,7 @@ class ShownTrace:
         self.rare = RareCalls(self.trace, self.part, large)
         self.curves = Curves(self.trace, self.tiles, large)
         self.calls = CallData(self.trace, self.store, self.data, self.rare)
-        self.samples = SampleData(self.trace)
+        self.samples = SampleData(self.trace, self.tiles)
         self.panels = PanelData(self.trace, self.trace.findings, self.samples.known)
 
 
