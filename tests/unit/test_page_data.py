@@ -286,6 +286,19 @@ def test_a_large_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (0, 107_000, -1, 8)
     ]
     assert asked.table("counters", **words).notes["series"] == []
+    other_ends(trace, asked)
+
+
+def other_ends(trace: reader.Trace, asked: Asked) -> None:
+    """The other end of each message, from both sides; none for a message that there is not."""
+    sends = [(event.time - trace.offset, event.attrs) for event in trace.of(0) if event.kind == "MpiSend"]
+    receives = [(event.time - trace.offset, event.attrs) for event in trace.of(1) if event.kind == "MpiRecv"]
+    assert len(sends) == len(receives) == 100
+    for (send, sent), (receive, _) in [*zip(sends, receives, strict=True)][::9]:
+        of = {"comm": 0, "tag": sent["msg_tag"]}
+        assert asked.json("far", location=0, partner=1, time=send, sent=1, **of) == receive
+        assert asked.json("far", location=1, partner=0, time=receive, sent=0, **of) == send
+    assert asked.json("far", location=0, partner=1, time=sends[0][0] + 1, sent=1, **of) == -1
 
 
 def test_counters(tmp_path: Path) -> None:

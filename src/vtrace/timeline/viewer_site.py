@@ -49,6 +49,7 @@ _SLOW = {
     "panel",
     "search",
     "nth",
+    "far",
     "samples",
     "leaves",
     "sample",
@@ -103,8 +104,8 @@ class ViewerSite:
         self._answers: dict[str, Callable[[ShownTrace, _Words], Content]] = {
             "regions": _regions, "tiles": _tiles, "calls": _calls, "messages": _messages, "collectives": _collectives,
             "counters": _counters, "marks": lambda shown, _: shown.data.marks(), "call": _call, "at": _at, "go": _go,
-            "nth": _nth, "search": _search, "panel": _panel, "samples": _samples, "leaves": _leaves, "sample": _sample,
-            "rare": _rare, "curves": _curves,
+            "nth": _nth, "far": _far, "search": _search, "panel": _panel, "samples": _samples, "leaves": _leaves,
+            "sample": _sample, "rare": _rare, "curves": _curves,
         }  # fmt: skip
 
     def answer(self, path: str, query: dict[str, str], wanted: Callable[[], bool]) -> Content | Path | None:
@@ -276,6 +277,14 @@ def _at(shown: ShownTrace, words: _Words) -> Content:
 def _go(shown: ShownTrace, words: _Words) -> Content:
     locations = shown.rows.of(words.text("rows")) or []
     return plain_json(shown.calls.go(*_place(words, shown), words.text("way"), locations))
+
+
+def _far(shown: ShownTrace, words: _Words) -> Content:
+    """The other end of a message."""
+    partner = words.number("partner", 0, shown.trace.locations.rows - 1)
+    comm, tag = words.number("comm", -1), words.number("tag")
+    sent = words.number("sent", 0, 1) == 1
+    return plain_json(shown.data.other_end(_location(words, shown), partner, comm, tag, words.number("time"), sent))
 
 
 def _nth(shown: ShownTrace, words: _Words) -> Content:

@@ -72,6 +72,16 @@ class WindowData:
             chosen |= (found[mine] == location) & (found[time] >= begin) & (found[time] <= end)
         return found.take(chosen)
 
+    def other_end(self, location: int, partner: int, comm: int, tag: int, time: int, sent: bool) -> int:
+        """The time (ns) of the other end of the message that a location sends to a partner, or receives from there, at
+        a time: of a message that messages_of does not know whole. Reads all events of both. -1: there is none."""
+        sender, receiver = (location, partner) if sent else (partner, location)
+        question = Messages(MOST, (sender, receiver, comm, tag))
+        self._trace.scan([question], sorted({location, partner}))
+        found = question.answer()
+        mine, other = (found["send"], found["receive"]) if sent else (found["receive"], found["send"])
+        return next(iter(other[mine == time].tolist()), -1)
+
     def collectives(self) -> tuple[Table, Table]:
         """All collective operations, none where there are more than MOST; see Trace.collectives."""
         return self._read[1]

@@ -132,6 +132,7 @@ class _EndsPart(Part):
             }  # fmt: skip
             if kind == "MpiIrecv":
                 end["request"] = found["request"]
+            end = self.owner.of_channel(end, self.location, kind in SENDS)
             (self.sends if kind in SENDS else self.receives).append(end)
         self.seen += len(batch)
 
@@ -167,9 +168,10 @@ class Messages(Question[_EndsPart, Table]):
     kinds = frozenset((*SENDS, *RECEIVES, "MpiIrecvRequest"))
     replay = early = True
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, channel: tuple[int, int, int, int] | None = None) -> None:
+        """channel: only the messages of a sender to a receiver (locations) with a communicator and a tag."""
         super().__init__()
-        self.most, self.share = most, 1
+        self.most, self.share, self._channel = most, 1, channel
         """share: one of `share` messages is kept."""
         self.kept: tuple[list[Table], list[Table]] = [], []
         """Ends of sends and of receives, in any order."""
@@ -177,6 +179,15 @@ class Messages(Question[_EndsPart, Table]):
 
     def part(self, trace: Source, location: int) -> _EndsPart:
         return _EndsPart(self, trace, location)
+
+    def of_channel(self, end: dict[str, Array], location: int, sent: bool) -> dict[str, Array]:
+        """The ends at a location that belong to the channel."""
+        if self._channel is None:
+            return end
+        sender, receiver, comm, tag = self._channel
+        here, peer = (sender, receiver) if sent else (receiver, sender)
+        wanted = (end["peer"] == peer) & (end["comm"] == comm) & (end["tag"] == tag) & (here == location)
+        return {name: column[wanted] for name, column in end.items()}
 
     def keep(self, ends: Table, location: int, sent: bool) -> None:
         """Keeps ends with their turn among the ends of the same sender, receiver, communicator and tag. A message has

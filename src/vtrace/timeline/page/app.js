@@ -315,7 +315,7 @@ export class App {
   chooseSample = (...place) => walk.chooseSample(this, ...place);
   /** @type {(way: string, all?: boolean) => Promise<void>} */
   go = (way, all) => walk.go(this, way, all);
-  /** @type {(end?: {partner: number, far: number, time: number}) => Promise<void>} */
+  /** @type {(end?: import('./walk.js').MessageEnd) => Promise<void>} */
   goPartner = (end) => walk.goPartner(this, end);
   callAtCentre = () => walk.callAtCentre(this);
   zoomToChoice = () => walk.zoomToChoice(this);

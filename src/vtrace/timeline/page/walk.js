@@ -67,12 +67,16 @@ export async function go(app, way, all = false) {
   if (found) await chooseCall(app, trace, found);
 }
 
-/** The other end of the first message of the selected call. @param {App} app @param {{partner: number, far: number, time: number}} [end] */
+/** @typedef {{partner: number, comm: number, tag: number, time: number, far: number}} MessageEnd far: -1, unknown so far */
+
+/** The other end of the first message of the selected call. @param {App} app @param {MessageEnd} [end] */
 export async function goPartner(app, end) {
   const {details} = app, {call} = app.store.state;
   const to = end ?? details?.receives[0] ?? details?.sends[0];
   if (!call || !to || to.partner < 0) return;
-  const found = await app.client.json('at', {trace: call.trace, location: to.partner, time: to.far < 0 ? to.time : to.far}, 'at');
+  const {trace, location} = call, {partner, comm, tag, time} = to, sent = Number(details.sends.includes(to));
+  const far = to.far < 0 ? await app.client.json('far', {trace, location, partner, comm, tag, time, sent}, 'at') : to.far;
+  const found = await app.client.json('at', {trace, location: partner, time: far < 0 ? time : far}, 'at');
   if (found) await chooseCall(app, call.trace, found);
 }
 
