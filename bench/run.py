@@ -109,6 +109,7 @@ def main() -> None:
             reading.prepare(work)
             rows += reading.measure_memory(work)
             rows += mpi_waits.measure_memory(work)
+            rows += windows.measure_large(work)
     show(rows)
     if args.json:
         args.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")

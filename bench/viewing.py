@@ -12,7 +12,7 @@ from pathlib import Path
 from measure import BIN, ENVIRONMENT, HERE, Row, at_least, at_most, run
 from unify import prepare, record, unified
 
-__all__ = ["measure", "prepare"]
+__all__ = ["measure", "prepare", "view"]
 
 EVENTS, CALLS, TILED, RANKS = 10_000_000, 1_000_000, 20_000_000, 1000
 TILES = """
@@ -53,11 +53,11 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     reports = [_report(work) for _ in range(repetitions)]
     record(work, 2 * CALLS, 2)
     unified(work, "traced")
-    pages = [_view(work, "traced") for _ in range(repetitions)]
+    pages = [view(work, "traced") for _ in range(repetitions)]
     synthetic = [sys.executable, HERE / "synthetic.py", "ranks", "--ranks", RANKS, "--events", EVENTS]
     subprocess.run([str(word) for word in synthetic], cwd=work, check=True, capture_output=True)
     unified(work, "ranks")
-    ranks = [_view(work, "ranks")[1] for _ in range(repetitions)]
+    ranks = [view(work, "ranks")[1] for _ in range(repetitions)]
     return [
         at_most("report of 10 M events", "s", reports, 10),
         at_most("view of 1 M calls", "s", [seconds for seconds, _ in pages], 15),
@@ -93,7 +93,7 @@ def _report(work: Path) -> float:
     return time.perf_counter() - begin
 
 
-def _view(work: Path, archive: str) -> tuple[float, float]:
+def view(work: Path, archive: str) -> tuple[float, float]:
     """Seconds until the page shows the whole trace, without the start of the browser; the 95th percentile of the time
     from an input (wheel: zoom, move, scroll) to the painted frame, ms."""
     sys.path.insert(0, str(HERE.parent / "tests"))

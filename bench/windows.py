@@ -14,7 +14,7 @@ from unify import children_cpu, unified
 __all__ = ["measure", "prepare"]
 
 EVENTS, RANKS, WINDOWS, PIXELS = 20_000_000, 100, 1000, 2000
-MANY = 10_000
+MANY, LARGE = 10_000, 1_000_000_000
 BUILD = """
 import resource, sys, time, vtrace
 from vtrace.console import QUIET, Console
@@ -81,8 +81,29 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     ]  # fmt: skip
 
 
+def measure_large(work: Path) -> list[Row]:
+    """1000 M events: tiles, windows, and the page."""
+    from viewing import view
+
+    archive = _archive(work, "huge", LARGE, RANKS)
+    cpu, memory = _built(work, archive)
+    size = sum(file.stat().st_size for file in archive.rglob("*.evt"))
+    tiles = sum(file.stat().st_size for file in (archive / "vtrace").glob("tiles*"))
+    far, near = _look(work, archive)
+    first, frame = view(work, "huge")
+    return [
+        at_least(f"tiles of {LARGE // 10**6} M events of {RANKS} ranks", "M events/s", [LARGE / cpu / 1e6], 25),
+        at_most("these files", "% of the events", [100 * tiles / size], 2),
+        at_most("memory meanwhile", "MiB", [memory], 500),
+        at_most("window of 2000 px x 100 rows from tiles, CPU, p95", "ms", [far], 10),
+        at_most("the same of 2000 events a row, CPU, p95", "ms", [near], 50),
+        at_most("vtrace view, first picture with tiles", "s", [first], 2),
+        at_most("view: input to painted frame, p95 of 120", "ms", [frame], 150),
+    ]  # fmt: skip
+
+
 def _recorded(work: Path, name: str, events: int, ranks: int) -> None:
-    words = [sys.executable, HERE / "synthetic.py", name, "--ranks", ranks, "--events", events]
+    words = [sys.executable, HERE / "synthetic.py", name, "--ranks", ranks, "--events", events, "-j", 2]
     subprocess.run([str(word) for word in words], cwd=work, check=True, capture_output=True)
 
 
