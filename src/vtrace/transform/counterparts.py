@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis import table
 from vtrace.io.common.arrays import Array
 from vtrace.transform.rewriter_abi import EVENT, copied_events
 
@@ -46,7 +47,7 @@ def _numbers(names: Iterable[str]) -> list[int]:
 
 def _groups(*keys: Array) -> Array:
     """A number for each distinct combination of keys."""
-    return np.unique(np.stack([key.astype(np.uint64) for key in keys]), axis=1, return_inverse=True)[1].reshape(-1)
+    return table.group(list(keys))[1]
 
 
 def _turns(group: Array, order: Array) -> Array:
