@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.questions.calls import Calls
-from vtrace.analysis.table import Array, Table
+from vtrace.analysis.table import Array, Table, group
 
 if TYPE_CHECKING:
     from vtrace.analysis.selection import Selection
@@ -32,12 +32,11 @@ def read_waits(trace: Trace, window: Selection, most: int = MOST) -> tuple[Table
 
 def calls_of(calls: Calls, waits: Table) -> Array:
     """(waits,) the call of each wait, -1 if the call is left out."""
-    sides = [
-        np.stack([calls.track, calls.begin, calls.end, calls.region], 1),
-        np.stack([waits[name] for name in ("location", "begin", "end", "region")], 1),
-    ]
-    _, member = np.unique(np.concatenate(sides), axis=0, return_inverse=True)
-    member = member.reshape(-1)  # NumPy 2.0 gives it another shape
+    sides = (
+        (calls.track, waits["location"]), (calls.begin, waits["begin"]), (calls.end, waits["end"]),
+        (calls.region, waits["region"]),
+    )  # fmt: skip
+    _, member = group([np.concatenate(pair) for pair in sides])
     call_of = np.full(len(member) + 1, -1, np.int64)
     call_of[member[: len(calls)]] = np.arange(len(calls))
     found: Array = call_of[member[len(calls) :]]

@@ -15,7 +15,7 @@ from vtrace.analysis.questions.counters import READ, Moved
 from vtrace.analysis.questions.messages import Messages
 from vtrace.analysis.questions.metrics import Metrics
 from vtrace.analysis.questions.timeline_data import missing
-from vtrace.analysis.table import Array, Table
+from vtrace.analysis.table import Array, Table, group
 from vtrace.text import plain
 from vtrace.timeline.columns import pack
 from vtrace.timeline.server import Content
@@ -155,9 +155,11 @@ class WindowData:
             kind = "" if key == "metric" else "moved"
             own = table.take(mine[table["location"]] & (table[key] >= 0))
             mode = own["mode"] if kind else np.zeros(own.rows, np.int64)
-            keys = np.stack([own["location"], own[key], mode])
-            for location, what, way in np.unique(keys, axis=1).T.tolist():
-                chosen = own.take(np.all(np.array([location, what, way]) == keys.T, axis=1))
+            keys = own["location"], own[key], mode
+            firsts, member = group([*keys])
+            for number, each in enumerate(firsts.tolist()):
+                location, what, way = (int(column[each]) for column in keys)
+                chosen = own.take(member == number)
                 chosen = chosen.take(np.argsort(chosen["time"], kind="stable"))
                 first = max(0, int(np.searchsorted(chosen["time"], window[0], "right")) - 1)
                 last = int(np.searchsorted(chosen["time"], window[1], "right")) + 1
@@ -220,11 +222,11 @@ def bundled(inside: Table, window: tuple[int, int], notes: dict[str, int]) -> Co
     """Joins messages (from, to: rows of the page; send, receive: ns; bytes; count) to bundles."""
     begin, end = window
     step = np.clip((inside["send"] - begin) * _STEPS // max(1, end - begin), -1, _STEPS)
-    pairs, member = np.unique(np.stack([inside["from"], inside["to"], step]), axis=1, return_inverse=True)
-    member, messages = member.ravel(), inside["count"].astype(float)
+    first, member = group([inside["from"], inside["to"], step])
+    messages = inside["count"].astype(float)
     count, size = (np.bincount(member, inside[name].astype(float)) for name in ("count", "bytes"))
     send, receive = (np.bincount(member, inside[name] * messages) / count for name in ("send", "receive"))
     order = np.argsort(-size, kind="stable")[:_BUNDLES]
-    columns = {"from_row": pairs[0], "to_row": pairs[1], "count": count, "bytes": size}
+    columns = {"from_row": inside["from"][first], "to_row": inside["to"][first], "count": count, "bytes": size}
     columns |= {"send": send, "receive": receive}
     return pack({name: column[order] for name, column in columns.items()}, **notes, bundled=True, bundles=len(count))
