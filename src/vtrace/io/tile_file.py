@@ -3,7 +3,7 @@
 tiles.data with the tiles.
 
 tiles.data is: MAGIC; the archive's identity (32 characters); frames of zstd with checksums. The text of a frame has
-tiles of one row, one behind the other: those that were finished one after the other, up to about FRAME bytes.
+tiles of one row, one behind the other, up to about FRAME bytes: mostly of one level, which a picture needs together.
 csrc/kernels/tiles.h describes the bytes of a tile.
 """
 
@@ -45,7 +45,7 @@ first checkpoint of each block (int64, ns)."""
 _OWN: Prototypes = {
     "vt_tiles_unpack": (ctypes.c_uint64, [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p]),
 }
-_PER_LEVEL, _KEPT_BLOCKS, _KEPT_FRAMES = 1 << 40, 512, 512
+_PER_LEVEL, _KEPT_BLOCKS, _KEPT_FRAMES = 1 << 40, 512, 2048
 FRAME = 1 << 15
 """Bytes of tiles from which on the next one begins a frame."""
 Kept = TypeVar("Kept")
@@ -108,6 +108,7 @@ class TileFile:
         self.bundles = self.bands = self.counters = self.samples = sidecar.SidecarTable({})
         self._keys = index.level * _PER_LEVEL + index.number
         self._times: dict[int, Array] = {}
+        self._levels: dict[int, list[int]] = {}
         self._blocks: dict[tuple[int, int], tuple[Array, Array]] = {}
         self._frames: dict[int, bytes] = {}
         self._lock = Lock()
@@ -156,8 +157,10 @@ class TileFile:
         """The levels of a location's tiles, the finest first; none for a location without tiles."""
         if row + 1 >= len(self._first):
             return []
-        found = np.unique(self._keys[self._first[row] : self._first[row + 1]] // _PER_LEVEL)
-        return [level for level in found.tolist() if level not in (BLOCKS, BLOCK_TIMES)]
+        if row not in self._levels:
+            found = np.unique(self._keys[self._first[row] : self._first[row + 1]] // _PER_LEVEL)
+            self._levels[row] = [level for level in found.tolist() if level not in (BLOCKS, BLOCK_TIMES)]
+        return self._levels[row]
 
     def bins(self, row: int, level: int, first: int, stop: int) -> Array:
         """(columns, n) uint64: the bins of a location from first on, before stop, as far as there are any.

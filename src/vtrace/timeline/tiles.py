@@ -38,7 +38,7 @@ _OWN: Prototypes = {
     "vt_tiles_drop": (None, [_pointer, _u64]),
 }
 _ENOUGH = 1 << 20
-"""Bytes of finished tiles that a location keeps before it packs them."""
+"""Bytes of finished tiles that a location packs together."""
 _TEXT = np.dtype([(name, np.uint64) for name in ("level", "number", "at", "size")])
 """The place of a tile, or of checkpoints, in the text of a frame."""
 
@@ -151,23 +151,36 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
             self._progress(int(self._source.locations["events"][location]))
 
     def pack(self, location: int, pyramid: Any, whole: bool = True) -> None:
-        """Stores the finished tiles of a location as frames of about FRAME bytes. whole: False leaves those that do not
-        fill a frame to the next call, so that frames do not depend on the calls."""
+        """Stores the finished tiles of a location as frames of about FRAME bytes: of each _ENOUGH bytes those of one
+        level after the other, since a picture needs tiles of one level. whole: False leaves the tiles behind the last
+        _ENOUGH bytes to the next call, so that frames do not depend on the calls."""
         fields = pyramid.contents
         tiles = view(fields.tiles, fields.ntiles, _TILE)
         data, ends = view(fields.bytes, fields.nbytes, np.uint8).data, tiles["offset"] + tiles["bytes"]
         first = begin = 0
         while first < len(tiles):
-            last = int(np.searchsorted(ends, begin + FRAME)) + 1
+            last = int(np.searchsorted(ends, begin + _ENOUGH)) + 1
             if last > len(tiles) and not whole:
                 break
-            texts, end = np.empty(len(tiles[first:last]), _TEXT), int(ends[min(last, len(tiles)) - 1])
-            for name, column in (("level", "level"), ("number", "number"), ("at", "offset"), ("size", "bytes")):
-                texts[name] = tiles[column][first:last]
-            texts["at"] -= np.uint64(begin)
-            self._keep(location, texts, data[begin:end])
-            first, begin = last, end
+            self._pack_levels(location, tiles[first:last], data)
+            first, begin = last, int(ends[min(last, len(tiles)) - 1])
         _library().vt_tiles_drop(pyramid, min(first, len(tiles)))
+
+    def _pack_levels(self, location: int, tiles: Array, data: memoryview) -> None:
+        """Stores tiles, whose offsets are places in data."""
+        tiles = tiles[np.argsort(tiles["level"], kind="stable")]
+        ends = np.cumsum(tiles["bytes"], dtype=np.int64)
+        first = begin = 0
+        while first < len(tiles):
+            last = int(np.searchsorted(ends, begin + FRAME)) + 1
+            some = tiles[first:last]
+            texts = np.empty(len(some), _TEXT)
+            for name, column in (("level", "level"), ("number", "number"), ("size", "bytes")):
+                texts[name] = some[column]
+            texts["at"] = np.cumsum(texts["size"]) - texts["size"]
+            places = zip(some["offset"].tolist(), some["bytes"].tolist(), strict=True)
+            self._keep(location, texts, b"".join([data[at : at + size] for at, size in places]))
+            first, begin = last, int(ends[min(last, len(tiles)) - 1])
 
     def keep_block(self, location: int, level: int, number: int, text: bytes) -> None:
         """Stores a frame of one text."""
