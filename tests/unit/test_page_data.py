@@ -16,6 +16,7 @@ import vtrace
 from support.oracles import slow
 from support.oracles.slow_tiles import bins, follow
 from support.readers import archive as reader
+from support.recorded_archives import unpack
 from support.synthetic_runs import archives, viewed
 from support.tools import ROOT
 from support.users.page_site import Asked
@@ -299,6 +300,22 @@ def other_ends(trace: reader.Trace, asked: Asked) -> None:
         assert asked.json("far", location=0, partner=1, time=send, sent=1, **of) == receive
         assert asked.json("far", location=1, partner=0, time=receive, sent=0, **of) == send
     assert asked.json("far", location=0, partner=1, time=sends[0][0] + 1, sent=1, **of) == -1
+
+
+def test_other_ends_of_score_p(tmp_path: Path) -> None:
+    """Of nonblocking messages: MPI_Waitall completes the receives."""
+    archive = unpack("scorep-heat2d", tmp_path)
+    asked, messages = Asked(archive), vtrace.open(archive).messages()
+    assert messages.rows == 800
+    for row in messages.take(slice(None, None, max(1, messages.rows // 12))).records():
+        of = {"comm": row["comm"], "tag": row["tag"]}
+        there, back = (
+            asked.json("far", location=here, partner=partner, time=time, sent=sent, **of)
+            for here, partner, time, sent in (
+                (row["sender"], row["receiver"], row["send"], 1), (row["receiver"], row["sender"], row["receive"], 0),
+            )
+        )  # fmt: skip
+        assert (there, back) == (row["receive"], row["send"])
 
 
 def test_counters(tmp_path: Path) -> None:

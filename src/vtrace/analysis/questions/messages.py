@@ -133,7 +133,8 @@ class _EndsPart(Part):
             if kind == "MpiIrecv":
                 end["request"] = found["request"]
             end = self.owner.of_channel(end, self.location, kind in SENDS)
-            (self.sends if kind in SENDS else self.receives).append(end)
+            if len(end["time"]):
+                (self.sends if kind in SENDS else self.receives).append(end)
         self.seen += len(batch)
 
     def end(self, replay: Replay | None) -> None:
