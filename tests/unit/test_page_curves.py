@@ -162,7 +162,7 @@ def test_bins_of_a_large_trace(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("vtrace.timeline.counter_bins._MOST", LENGTH // BIN + 1)
     monkeypatch.setattr("vtrace.timeline.window.WindowReader.window.__defaults__", (10,))
     trace, asked = reader.read(place), Asked(place)
-    line = "The values of 2 locations are those of bins of 6.4e-05 ms; zoom in for single ones."
+    line = "2 locations: values of bins of 6.4e-05 ms; zoom in for single ones."
     for bins, window in ((1, (0, LENGTH)), (7, (0, LENGTH)), (40, (100, 900)), (300, (333, 666)), (9, (850, LENGTH))):
         words = {"rows": "l0,l1,r0-1", "counter": 0, "bins": bins, "from": window[0], "to": window[1]}
         assert asked.table("curves", **words).notes["lines"] == [line]

@@ -11,6 +11,7 @@ import numpy as np
 
 from vtrace.analysis.questions.metrics import Metrics
 from vtrace.analysis.table import Array, Table
+from vtrace.console import some
 from vtrace.text import plain
 from vtrace.timeline.columns import pack
 from vtrace.timeline.counter_bins import counter_bins, counter_level
@@ -87,7 +88,7 @@ class Curves:
             far = counter_bins(self._trace, self._tiles, metrics, np.array(found.skipped, np.int64))
             table = Table({column: np.concatenate([near[column], far[column]]) for column in near})
             count, width = len(found.skipped), (1 << counter_level(self._trace)) / 1e6
-            lines = [f"The values of {count:,} locations are those of bins of {width:.3g} ms; zoom in for single ones."]
+            lines = [f"{some(count, 'location')}: values of bins of {width:.3g} ms; zoom in for single ones."]
             return table.take(np.lexsort((table["begin"], table["location"]))), lines * bool(far.rows)
         with self._lock:
             if self._kept is None or self._kept[0] != name:
