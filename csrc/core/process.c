@@ -131,8 +131,7 @@ void vt_define_process(struct vt_location *l)
     vt_mp_array(&m, words);
     for (const char *s = text; words--; s += strlen(s) + 1) vt_mp_str(&m, s);
     vt_define_end(l, &m);
-    n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", text, sizeof text - 1);
-    text[n > 0 ? n : 0] = 0;
+    vt_executable(text, sizeof text);
     vt_define_property(l, "executable", text);
     if (VT_SYS2(getcwd, text, sizeof text) > 0) vt_define_property(l, "directory", text);
     define_cores(l, text, sizeof text);
