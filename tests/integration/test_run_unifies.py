@@ -105,6 +105,16 @@ def test_nothing_recorded(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
+def test_files_of_an_earlier_run(tmp_path: Path) -> None:
+    """A run that records nothing does not show an earlier run as its own: the files stay for vtunify."""
+    run(tmp_path, "--no-unify", *IO, need("cat"), os.devnull)
+    before = local_files(tmp_path)
+    assert run(tmp_path, "-o", "x", need("true")).stderr.count("\n") == 1
+    done = run(tmp_path, "--unify", "-o", "x", need("true"))
+    assert (done.returncode, names(tmp_path)) == (1, before)
+    assert "vtrace: error: nothing to unify: " in done.stderr
+
+
 @pytest.mark.parametrize("setting", ["VT_FILE_PREFIX=x_%p", "VT_FILE_UNIQUE=yes", "VT_PFORM_GDIR=$HERE"])
 def test_names_that_only_the_runtime_knows(tmp_path: Path, setting: str) -> None:
     name, _, value = setting.partition("=")

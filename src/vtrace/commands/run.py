@@ -10,7 +10,8 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,8 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
             f"{shlex.join(chosen.words)}: --unify finds no program in this command line", "name the prefix with -o"
         )
     prefix = Path(os.path.relpath(os.path.join(after["VT_PFORM_GDIR"], after["VT_FILE_PREFIX"])))
+    directories = {after["VT_PFORM_GDIR"], after.get("VT_PFORM_LDIR") or after["VT_PFORM_GDIR"]}
+    before = _files(directories, prefix.name)
     code = start.wait_for(made, environ)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failed = code or int(bool(chosen.switches["unify"]))
@@ -151,6 +154,8 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
         from vtrace.commands.vtunify import summary
         from vtrace.unify.run import Request, unify
 
+        if before and _files(directories, prefix.name) == before:
+            raise NoFilesError(f"the local files of {prefix} belong to another run, not to this one")
         console.note(summary(unify(Request(prefix, force=chosen.force), console)))
     except NoFilesError as error:
         if chosen.switches["unify"] or not made.warnings:  # a warning has said that nothing is recorded
@@ -170,6 +175,19 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
     elif console.level >= talk.NORMAL:
         _summarise(prefix, console)
     return code
+
+
+def _files(directories: Iterable[str], name: str) -> dict[str, tuple[int, int]]:
+    """The local files of a prefix and their states, by which a run tells its own files from those of an earlier run."""
+    found = {}
+    ends = (".uctl", ".buffer", ".def", ".def.z", ".events", ".events.z")
+    for directory in directories:
+        with suppress(OSError), os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.name.startswith(f"{name}.") and entry.name.endswith(ends):
+                    about = entry.stat(follow_symlinks=False)
+                    found[entry.path] = about.st_ino, about.st_mtime_ns
+    return found
 
 
 def _report_no_files(error: NoFilesError, prefix: Path, code: int, chosen: Choices) -> None:
