@@ -110,8 +110,7 @@ static const char *expand(const char *text, struct vt_text *t)
 static void standard_prefix(char *into, size_t bytes)
 {
     static char path[PATH_MAX];
-    long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
-    path[n > 0 ? n : 0] = 0;
+    vt_executable(path, sizeof path);
     char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     char *dot = strrchr(name, '.');
     if (dot && dot > name && (!strcmp(dot, ".out") || !strcmp(dot, ".exe"))) *dot = 0;

@@ -19,6 +19,7 @@
 #define VT_FILE_HEAD 2048u /* size of struct vt_file in a file */
 #define VT_LAST_CHUNK 4096u /* offset in chunk 0 of a buffer of a shorter chunk of definitions */
 #define VT_NO_RANK 0xffffffffu
+#define VT_NO_PID_SPACE 1u /* unknown: no process may look for the pid */
 #define VT_SAMPLES 3 /* content of chunks, and of blocks of events files; as content of a file, 3 is the buffer */
 
 /* ---- Records: words of 8 bytes -------------------------------------------------------------
@@ -388,7 +389,8 @@ struct vt_file {
     char host[64];
     char prefix[256]; /* of the file names, without directory */
     char directory[512]; /* VT_PFORM_GDIR, absolute */
-    char buffer[768]; /* path of the buffer file, empty without one */
+    char buffer[760]; /* path of the buffer file, empty without one */
+    uint64_t pid_space; /* boot and PID namespace in which the pid is valid; VT_NO_PID_SPACE, or 0 in older files */
 };
 
 /* ---- Chunk: 64 KiB of the buffer file, at a multiple of 64 KiB; chunk 0 holds struct vt_file and, at VT_LAST_CHUNK,

@@ -34,8 +34,7 @@ int vt_is_launcher(void)
     static char path[PATH_MAX];
     const char *preload = getenv("LD_PRELOAD");
     if (!preload || !strstr(preload, "libvtrace")) return 0;
-    long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
-    path[n > 0 ? n : 0] = 0;
+    vt_executable(path, sizeof path);
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     return is_launcher(name);
 }

@@ -15,6 +15,7 @@
 #include "lock.h"
 #include "module.h"
 #include "msgpack.h"
+#include "safe_files.h"
 #include "sys.h"
 #include "text.h"
 
@@ -86,10 +87,7 @@ static int define(struct vt_location *l, const struct module *m, const char *pat
 {
     static char own[PATH_MAX];
     if (!path || !*path) {
-        long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", own, sizeof own - 1);
-        if (n <= 0) /* the main thread has ended */
-            n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/thread-self/exe", own, sizeof own - 1);
-        own[n > 0 ? n : 0] = 0;
+        vt_executable(own, sizeof own);
         path = own;
     } else if (*path != '/' && strchr(path, '/') && VT_SYS2(getcwd, own, sizeof own) > 0) {
         struct vt_text t = {own + strlen(own), own + sizeof own - 1};

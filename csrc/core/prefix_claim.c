@@ -62,6 +62,13 @@ static int is_alive(uint32_t pid, uint64_t before)
     return real - (up - began) <= before + 2 * (uint64_t)SECOND; /* a process that started later may have the same id */
 }
 
+/* Returns 1 if the process id in a head of this host is one that this process may look for. */
+static int knows_pid(const struct vt_file *h)
+{
+    const uint64_t own = vt_process.head.pid_space;
+    return !h->pid_space || (h->pid_space == own && own != VT_NO_PID_SPACE);
+}
+
 /* Returns 1 if the control file belongs to the run in this head. A run writes the control file when it completes its
    files. */
 static int is_complete(const struct vt_file *h)
@@ -94,7 +101,8 @@ static enum vt_names state_of_names(struct vt_file *h)
     h->host[sizeof h->host - 1] = 0;
     if (!memcmp(h->run, own->run, sizeof h->run)) return VT_NAMES_OURS;
     if ((uint64_t)s.st_mtim.tv_sec * SECOND + (uint64_t)s.st_mtim.tv_nsec >= own->start) return VT_NAMES_OTHERS;
-    if (!strcmp(h->host, own->host)) return is_alive(h->pid, h->start) ? VT_NAMES_OTHERS : VT_NAMES_FREE;
+    if (!strcmp(h->host, own->host) && knows_pid(h))
+        return is_alive(h->pid, h->start) ? VT_NAMES_OTHERS : VT_NAMES_FREE;
     return is_complete(h) ? VT_NAMES_FREE : VT_NAMES_OTHERS;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include "buffer.h"
 #include "clock.h"
@@ -81,6 +82,18 @@ __attribute__((constructor)) static void note_start(void)
     if (getenv("VTRACE_PARENT")) vt_location_of_thread(0);
 }
 
+/* The first 64 bits of the boot id and the inode of the PID namespace: containers of a host may have the host's name,
+   but process ids of their own. */
+static uint64_t pid_space(void)
+{
+    char boot[64];
+    struct stat space;
+    if (vt_read_file("/proc/sys/kernel/random/boot_id", boot, sizeof boot) < 18) return VT_NO_PID_SPACE;
+    if (VT_SYS4(newfstatat, AT_FDCWD, "/proc/self/ns/pid", &space, 0) < 0) return VT_NO_PID_SPACE;
+    const uint64_t begin = strtoull(boot, NULL, 16), middle = strtoull(boot + 9, NULL, 16);
+    return (begin << 32 | middle << 16 | strtoull(boot + 14, NULL, 16)) ^ (uint64_t)space.st_ino;
+}
+
 static void new_head(void)
 {
     struct vt_file *h = &vt_process.head;
@@ -93,6 +106,7 @@ static void new_head(void)
     h->head_bytes = VT_FILE_HEAD;
     h->rank = vt_process.name_rank = VT_NO_RANK;
     h->pid = (uint32_t)VT_SYS0(getpid);
+    h->pid_space = pid_space();
     h->pair = vt_clock_measure();
     h->start = h->pair.real;
     memcpy(h->run, new_run, sizeof h->run);
@@ -131,8 +145,7 @@ void vt_define_process(struct vt_location *l)
     vt_mp_array(&m, words);
     for (const char *s = text; words--; s += strlen(s) + 1) vt_mp_str(&m, s);
     vt_define_end(l, &m);
-    n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", text, sizeof text - 1);
-    text[n > 0 ? n : 0] = 0;
+    vt_executable(text, sizeof text);
     vt_define_property(l, "executable", text);
     if (VT_SYS2(getcwd, text, sizeof text) > 0) vt_define_property(l, "directory", text);
     define_cores(l, text, sizeof text);

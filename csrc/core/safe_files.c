@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include "safe_files.h"
 #include "sys.h"
@@ -215,4 +216,20 @@ long vt_read_file(const char *path, char *into, size_t bytes)
     VT_SYS1(close, fd);
     into[n] = 0;
     return n ? n : got;
+}
+
+void vt_executable(char *into, size_t bytes)
+{
+    long n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", into, bytes - 1);
+    if (n <= 0) /* the main thread has ended */
+        n = VT_SYS4(readlinkat, AT_FDCWD, "/proc/thread-self/exe", into, bytes - 1);
+    into[n > 0 ? n : 0] = 0;
+    const char *started = (const char *)getauxval(AT_EXECFN);
+    if (n > 0 || !started) return;
+    struct vt_text t = vt_text_into(into, bytes);
+    if (*started != '/' && VT_SYS2(getcwd, into, bytes) > 0) {
+        t.at = into + strlen(into);
+        vt_text_add(&t, "/");
+    }
+    vt_text_add(&t, started);
 }

@@ -14,6 +14,8 @@
 long vt_open(const char *path, int flags, int mode);
 /* Reads a file into a zero-terminated string of at most `bytes` bytes. Returns the bytes read. */
 long vt_read_file(const char *path, char *into, size_t bytes);
+/* The path of the program's executable, or "". Without /proc it is the path that the program was started with. */
+void vt_executable(char *into, size_t bytes);
 /* Returns 1 if the file exists and belongs to another user. */
 int vt_is_foreign(const char *path);
 /* Returns 1 if another user created the directory in a place where all users may write. */

@@ -162,8 +162,8 @@ const char *vt_reason(long error)
     case -ESTALE: return "another file has its name";
     case -ELOOP: return "a symbolic link has its name";
     case -EACCES:
-    case -EPERM:
-    case -EROFS: return "permission denied";
+    case -EPERM: return "permission denied";
+    case -EROFS: return "read-only file system";
     case -EOPNOTSUPP: return "the file system cannot reserve space";
     case -ENOMEM: return "no memory";
     default: return "input or output error";

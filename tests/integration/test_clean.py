@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import platform
 import signal
 import subprocess
 import time
@@ -13,7 +16,7 @@ import pytest
 from support.build.builder import Builder
 from support.build.run import names, run, unify, vtrace
 from support.synthetic_runs.local_files import write_buffer, write_defs
-from support.tools import environment
+from support.tools import command, environment, need, unavailable
 
 
 @pytest.fixture
@@ -103,6 +106,33 @@ def test_live_process(build: Builder, tmp_path: Path) -> None:
     assert names(tmp_path) == {"counts"}
 
 
+def test_container_with_the_name_of_the_host(tmp_path: Path) -> None:
+    """Its process ids mean nothing here: vtunify and vtrace clean leave the files of a process that still runs."""
+    if os.geteuid() != 0:
+        unavailable("only root can make a namespace of process ids")
+    inside = [need("unshare"), "--pid", "--fork", "--kill-child", "--mount-proc", *command("vtrace"), "run", "-o", "x"]
+    words, pipe = [*inside, "--io", "cat"], subprocess.PIPE
+    running = subprocess.Popen(words, cwd=tmp_path, env=environment(), stdin=pipe, stdout=pipe, text=True)
+    try:
+        assert running.stdin
+        assert running.stdout
+        print("works", file=running.stdin, flush=True)
+        assert running.stdout.readline() == "works\n"
+        files = names(tmp_path)
+        cleaned = vtrace(tmp_path, "clean", "--all", "--yes", "x").stderr
+        assert f"vtrace clean: left alone, of a process on {platform.node()}, in a container: " in cleaned
+        told = unify(tmp_path, "-o", "y", "x").stderr
+        assert f":1 may still run on {platform.node()}" in told
+        assert names(tmp_path) == files | {"y.trace"}
+        running.stdin.close()
+        assert running.wait(60) == 0
+    finally:
+        running.kill()
+        running.wait()
+    unify(tmp_path, "x")
+    assert json.loads(vtrace(tmp_path, "info", "--json", "x").stdout)["complete"]
+
+
 def test_other_hosts_and_unfinished_files(tmp_path: Path) -> None:
     there = {
         "prefix": "heat",
@@ -121,5 +151,8 @@ def test_other_hosts_and_unfinished_files(tmp_path: Path) -> None:
     (tmp_path / "heat.3.def.z").write_bytes(b"no file of vtrace")
     before = names(tmp_path)
     done = vtrace(tmp_path, "clean", "--all", "--yes", "heat")
-    assert names(tmp_path) == before - {"heat.2.def.z.tmp", "heat.uctl.tmp4194305"}
-    assert done.stderr.count("left alone, of a process on node7: ") == 3, str(done)
+    assert names(tmp_path) == before - {"heat.uctl.tmp4194305"}
+    assert done.stderr.count("left alone, of a process on node7: ") == 4, str(done)
+    (tmp_path / "heat.1.def.z").unlink()
+    vtrace(tmp_path, "clean", "--all", "--yes", "heat")  # no process of the run is known, on no host
+    assert not (tmp_path / "heat.2.def.z.tmp").exists()

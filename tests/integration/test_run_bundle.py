@@ -81,6 +81,54 @@ def test_without_zstd(bundle: Path, program: Path, tmp_path: Path) -> None:
     judge(root.run(tmp_path, "sh", "-c", script, check=False), tmp_path)
 
 
+TOOLS = ("dirname", "readlink", "head", "tail", "tr", "od", "wc")
+"""The commands that the script needs."""
+
+
+def test_bare_root(program: Path, tmp_path: Path) -> None:
+    """A root without /proc, /dev, HOME, and other commands: the local files have the program's name."""
+    root = DebianRoot("trixie")
+    vtrace(tmp_path, "run", "--bundle", "made", "--io")
+    copies(tmp_path, program)
+    (tmp_path / "tools").mkdir()
+    for name in TOOLS:
+        (tmp_path / "tools" / name).symlink_to(f"/bin/{name}")
+    bare = "umount /proc && mount -t tmpfs tmp /dev && PATH=tools && exec made/vtrace-run ./contained"
+    done = root.run(tmp_path, "/bin/sh", "-c", bare, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (7, "works\n", 1), str(done)
+    unify(tmp_path, "contained")
+    assert check(tmp_path / "contained.trace").calls() == CALLS
+    (tmp_path / "tools" / "od").unlink()
+    done = root.run(tmp_path, "/bin/sh", "-c", bare, check=False)
+    warning = "./contained is not recorded: vtrace-run needs the command od, which is not in PATH"
+    assert (done.returncode, done.stderr) == (7, f"vtrace: warning: {warning}\n")
+
+
+def test_moved_interpreter(bundle: Path, program: Path, tmp_path: Path) -> None:
+    """patchelf, as package managers use it, moves the loader's path to the end of a program."""
+    copies(tmp_path, program)
+    loader = call([need("patchelf"), "--print-interpreter", program], tmp_path).stdout.strip()
+    call(["patchelf", "--set-interpreter", f"/{'./' * 100}{loader}", program.name], tmp_path)
+    judge(call([bundle / "vtrace-run", "./contained"], tmp_path, check=False), tmp_path)
+
+
+def test_copied_in_part(bundle: Path, program: Path, tmp_path: Path) -> None:
+    """Where libraries are missing or cut the program runs untraced; where the script is cut, it does not run."""
+    for name, size in (("libvtrace.so.1", 100_000), ("libvtrace-io.so", None)):
+        part = tmp_path / name
+        shutil.copytree(bundle, part)
+        (part / "lib" / name).unlink() if size is None else os.truncate(part / "lib" / name, size)
+        done = call([part / "vtrace-run", program], tmp_path, check=False)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (7, "works\n", 1), str(done)
+        assert f" is not recorded: the bundle has no lib/{name}, or a part of it only; copy the bundle" in done.stderr
+    whole = (bundle / "vtrace-run").stat().st_size
+    for size in (200, whole // 2, whole - 4):
+        os.truncate(part / "vtrace-run", size)
+        done = call([part / "vtrace-run", program], tmp_path, check=False)
+        assert (done.returncode, done.stdout) == (2, ""), str(done)
+        shutil.copy(bundle / "vtrace-run", part)
+
+
 @pytest.mark.full
 def test_older_glibc(bundle: Path, tmp_path: Path) -> None:
     """The libraries of this machine may need a newer glibc than the release has. A line says so; the program runs."""
@@ -188,8 +236,22 @@ def test_what_is_no_bundle_stays(tmp_path: Path, program: Path) -> None:
         done = vtrace(tmp_path, "run", "--bundle", name, check=False)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == f"vtrace: error: {name} exists and is not a bundle (choose another directory)\n"
+    done = vtrace(tmp_path, "run", "--bundle", "file/made", check=False)
+    assert done.stderr.startswith("vtrace: error: cannot write the bundle file/made: file is not a directory (")
     assert names(tmp_path) == {"made", "link", "empty", "file", "more"}
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_full_disk(tmp_path: Path) -> None:
+    """The line names the file that cannot be written. An older bundle stays."""
+    script = "mount -t tmpfs -o size=2200k tmp . && cd $PWD && vtrace run --bundle made && cp made/vtrace-run old"
+    fill = "head -c 1M /dev/zero >fill; ! vtrace run --bundle made --io && cmp made/vtrace-run old && ls -A"
+    words = [need("unshare"), "--mount", "sh", "-c", f'PATH="{BIN}:$PATH"; {script} && {fill}']
+    done = call(words, tmp_path)
+    assert done.stdout.split() == ["fill", "made", "old"]
+    line = done.stderr.splitlines()[-1]
+    assert f"cannot write the bundle made: {tmp_path}/.made." in line
+    assert line.endswith(": No space left on device (choose another directory)")
 
 
 @pytest.mark.parametrize(

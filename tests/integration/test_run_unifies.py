@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import names
 from support.oracles.check import check
-from support.tools import Done, call, command, need
+from support.tools import Done, call, command, environment, need
 
 ASKED: dict[str, str] = {"VT_UNIFY": ""}
 """The tests' environment has VT_UNIFY=no; an empty value is none."""
@@ -103,6 +105,36 @@ def test_nothing_recorded(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1, done.stderr
     assert "little is recorded" in done.stderr
     assert names(tmp_path) == set()
+
+
+def test_files_of_an_earlier_run(tmp_path: Path) -> None:
+    """A run that records nothing does not show an earlier run as its own: the files stay for vtunify."""
+    run(tmp_path, "--no-unify", *IO, need("cat"), os.devnull)
+    before = local_files(tmp_path)
+    assert run(tmp_path, "-o", "x", need("true")).stderr.count("\n") == 1
+    done = run(tmp_path, "--unify", "-o", "x", need("true"))
+    assert (done.returncode, names(tmp_path)) == (1, before)
+    assert "vtrace: error: nothing to unify: " in done.stderr
+
+
+def test_two_runs_at_the_same_time(tmp_path: Path) -> None:
+    """Neither run unifies the files of the other, since only the runtime knows the name of each run."""
+    first = [*command("vtrace"), "run", *IO, need("sh"), "-c", "touch ready; until [ -e go ]; do sleep 0.1; done"]
+    with subprocess.Popen(first, cwd=tmp_path, env=environment(ASKED), stderr=subprocess.PIPE, text=True) as running:
+        while not (tmp_path / "ready").exists():
+            assert running.poll() is None
+            time.sleep(0.05)
+        second = run(tmp_path, *IO, need("cat"), os.devnull).stderr
+        (tmp_path / "go").touch()
+        assert running.stderr
+        told = running.stderr.read()
+    assert "vtrace: not unified: x is still running" in second  # a program takes its names at its end
+    assert "this run names its files x_1" in told
+    assert "vtrace: not unified: two runs used the prefix x at the same time" in told
+    assert told.endswith("the local files stay; next: vtunify x or vtunify x_N\n")
+    for name in ("x", "x_1"):
+        call([*command("vtunify"), name], tmp_path)
+    assert names(tmp_path) == {"x.trace", "x_1.trace", "x.lock", "ready", "go"}
 
 
 @pytest.mark.parametrize("setting", ["VT_FILE_PREFIX=x_%p", "VT_FILE_UNIQUE=yes", "VT_PFORM_GDIR=$HERE"])

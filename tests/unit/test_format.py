@@ -64,13 +64,14 @@ def test_identity(tmp_path: Path) -> None:
         "run": bytes(range(16)), "world": 2**63 + 1, "rank": 3, "world_size": 9, "location": 2, "pid": 12345,
         "start": 2**60 + 7, "host": "a-host.b", "parent_pid": 12, "parent_start": 2**59, "forked": 1,
         "buffer": "/some/where/t.buffer", "tool": "vtrace 9.8.7", "ticks_per_second": 2_600_000_000,
+        "pid_space": 2**64 - 5,
     }  # fmt: skip
     path = lf.write_events(tmp_path / "t.4.events.z", [call(2)], **fields)
     head = read_head(path)
     assert (head.run, head.world, head.rank, head.world_size) == (bytes(range(16)), 2**63 + 1, 3, 9)
     assert (head.location, head.process) == (2, ("a-host.b", 12345, 2**60 + 7))
     assert (head.parent, head.forked, head.buffer) == ((12, 2**59), True, "/some/where/t.buffer")
-    assert (head.tool, head.ticks_per_second) == ("vtrace 9.8.7", 2_600_000_000)
+    assert (head.tool, head.ticks_per_second, head.pid_space) == ("vtrace 9.8.7", 2_600_000_000, 2**64 - 5)
 
 
 def test_process_without_rank(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,8 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
             f"{shlex.join(chosen.words)}: --unify finds no program in this command line", "name the prefix with -o"
         )
     prefix = Path(os.path.relpath(os.path.join(after["VT_PFORM_GDIR"], after["VT_FILE_PREFIX"])))
+    directories = {after["VT_PFORM_GDIR"], after.get("VT_PFORM_LDIR") or after["VT_PFORM_GDIR"]}
+    before = _files(directories, prefix.name)
     code = start.wait_for(made, environ)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failed = code or int(bool(chosen.switches["unify"]))
@@ -151,6 +154,7 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
         from vtrace.commands.vtunify import summary
         from vtrace.unify.run import Request, unify
 
+        _check_names(prefix, before, _files(directories, prefix.name))
         console.note(summary(unify(Request(prefix, force=chosen.force), console)))
     except NoFilesError as error:
         if chosen.switches["unify"] or not made.warnings:  # a warning has said that nothing is recorded
@@ -158,7 +162,8 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
         return failed
     except (VtraceError, OSError) as error:
         text, word = str(error), shlex.quote(str(prefix))
-        if not chosen.force and os.path.lexists(archive := f"{prefix}.trace"):
+        shared = isinstance(error, _SharedPrefixError)
+        if not (shared or chosen.force) and os.path.lexists(archive := f"{prefix}.trace"):
             text = f"{archive} exists, and the local files stay; next: vtunify --force {word}"
         start.say(f"{'error' if chosen.switches['unify'] else 'not unified'}: {text}")
         return failed
@@ -170,6 +175,36 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
     elif console.level >= talk.NORMAL:
         _summarise(prefix, console)
     return code
+
+
+def _files(directories: Iterable[str], name: str) -> dict[str, tuple[int, int]]:
+    """The local files of a prefix and their states, by which a run tells its own files from those of an earlier run."""
+    found = {}
+    ends = (".uctl", ".buffer", ".def", ".def.z", ".events", ".events.z", ".lock")
+    for directory in directories:
+        with suppress(OSError), os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.name.startswith(f"{name}.") and entry.name.endswith(ends):
+                    about = entry.stat(follow_symlinks=False)
+                    found[entry.path] = about.st_ino, about.st_mtime_ns
+    return found
+
+
+class _SharedPrefixError(VtraceError):
+    """Two runs used one prefix at the same time: one of them has a number behind the prefix."""
+
+
+def _check_names(prefix: Path, before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]) -> None:
+    """Raises VtraceError if the files of the prefix may be those of another run. before, after: results of _files."""
+    if before and before == after:
+        raise NoFilesError(f"the local files of {prefix} belong to another run, not to this one")
+    lock = next((path for path in after if path.endswith(".lock")), "")  # the runtime counts the prefix's runs there
+    if lock and before.get(lock) != after[lock]:
+        word = shlex.quote(str(prefix))
+        raise _SharedPrefixError(
+            f"two runs used the prefix {prefix} at the same time, and one of them has named its files {prefix}_N: "
+            f"the local files stay; next: vtunify {word} or vtunify {word}_N"
+        )
 
 
 def _report_no_files(error: NoFilesError, prefix: Path, code: int, chosen: Choices) -> None:

@@ -49,6 +49,8 @@ class FileHead:
     directory: str
     buffer: str
     """Path of the process's buffer file, "" if there is none."""
+    pid_space: int
+    """The boot and the PID namespace in which pid is valid, as in vtrace.parallel.crew.pid_space; 0: unknown."""
 
     @property
     def process(self) -> tuple[str, int, int]:
@@ -124,7 +126,7 @@ def parse_head(path: Path, data: bytes) -> FileHead:
         start=head["start"], parent=(head["parent_pid"], head["parent_start"]) if head["parent_start"] else None,
         forked=bool(head["forked"]), ticks_per_second=head["ticks_per_second"], pair=same(head["pair"]),
         tool=_text(head["tool"]), prefix=_text(head["prefix"]), directory=_text(head["directory"]),
-        buffer=_text(head["buffer"]),
+        buffer=_text(head["buffer"]), pid_space=head["pid_space"],
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from vtrace.errors import VtraceError
 from vtrace.io.local.heads import FileHead, read_head
 from vtrace.io.local.records import BUFFER, FILE_HEAD
 from vtrace.unify.discover.list_files import resolve_prefix
-from vtrace.unify.model.alive import alive, is_process
+from vtrace.unify.model.alive import alive, is_near, is_process
 from vtrace.unify.model.staging import is_left
 
 _PROCESS = r"(?P<host>.+)-(?P<pid>\d+)-(?P<start>[0-9a-f]+)"
@@ -84,8 +84,7 @@ def _look(path: Path, form: re.Pattern[str], match: re.Match[str]) -> Iterator[L
     elif form is _LOCAL and not path.name.endswith(".uctl"):
         yield from _local_file(path, prefix)
     else:  # a name with a rank does not identify the process: any process of the prefix that records here may own it
-        busy = any(alive(head) for head in _heads(path.parent, prefix))
-        keeper = _keeper(host, pid) if pid else "a process of the run still records" if busy else ""
+        keeper = _keeper(host, pid) if pid else next(filter(None, map(_state, _heads(path.parent, prefix))), "")
         yield Leftover(path, "list of files" if form is _LOCAL else "unfinished file", keeper, prefix)
 
 
@@ -116,8 +115,9 @@ def _who(head: FileHead) -> str:
 
 
 def _state(head: FileHead) -> str:
-    if head.host != platform.node():
-        return f"of a process on {head.host}"
+    if not is_near(head):
+        container = ", in a container" if head.host == platform.node() else ""
+        return f"of a process on {head.host}{container}"
     return f"process {head.pid} still records" if alive(head) else ""
 
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from vtrace.io.local.heads import FileHead
+from vtrace.parallel.crew import pid_space
 
 
 def is_process(pid: int) -> bool:
@@ -29,9 +30,14 @@ def _begin(pid: int) -> float | None:
     return time.time() - uptime + int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
+def is_near(head: FileHead) -> bool:
+    """Returns True if this process can find out whether the process that wrote a file still runs."""
+    return head.host == platform.node() and head.pid_space in (0, pid_space())
+
+
 def alive(head: FileHead) -> bool:
     """Returns True if the process that wrote a file still runs the same program on this machine."""
-    began = _begin(head.pid) if head.host == platform.node() else None
+    began = _begin(head.pid) if is_near(head) else None
     if began is None or began > head.start / 1e9 + 2:  # another process has this pid now
         return False
     try:  # after an exec the buffer is not mapped; moving its directory keeps the name of the mapping

@@ -15,7 +15,7 @@ from vtrace.unify.model.fates import Fate, find_fates, labels
 from vtrace.unify.model.process_definitions import inherit
 from vtrace.unify.model.traced_run import Run
 from vtrace.unify.reading.alone import find_alone, refuse_alone
-from vtrace.unify.reading.remote_buffers import list_buffers, refuse
+from vtrace.unify.reading.remote_buffers import is_near, list_buffers, refuse
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ def _check_damage(run: Run, crew: Crew, incomplete: Sequence[Fate], context: Con
     reasons = []
     hidden = [fate for fate in incomplete if fate.hidden]
     if hidden:
-        list_buffers(hidden, crew.hosts, warn)
+        list_buffers(hidden, crew, warn)
         if not allowed:
-            refuse(hidden, crew.hosts, run.prefix, run.ranks)
+            refuse(hidden, crew, run.prefix, run.ranks)
         reasons.append("buffers that are not accessible here may hold more events")
-    if remote := [fate for fate in incomplete if fate.died and not fate.hidden and fate.head.host not in crew.hosts]:
-        # Only their own hosts show whether they have ended.
+    if remote := [fate for fate in incomplete if fate.died and not fate.hidden and not is_near(fate, crew)]:
+        # Only their own hosts and containers show whether they have ended.
         hosts = few(sorted({fate.head.host for fate in remote}))
         reasons.append(f"{labels(remote)} may still run on {hosts}")
     if lacks := [f"{fate.label}: {text}" for fate in incomplete for text in fate.lacks]:

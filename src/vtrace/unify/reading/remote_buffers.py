@@ -4,33 +4,39 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from vtrace.errors import VtraceError
+from vtrace.parallel.crew import Crew
 from vtrace.unify.model.fates import Fate
 
 _SHOWN = 20
 
 
-def list_buffers(processes: Sequence[Fate], hosts: Collection[str], say: Callable[[str], None]) -> None:
-    """Prints the places of buffers, a line each, by host; hosts: of the ranks."""
+def is_near(process: Fate, crew: Crew) -> bool:
+    """Returns True if a rank of vtunify is on the host and in the container of a process."""
+    return process.head.host in crew.hosts and process.head.pid_space in {0, *crew.pid_spaces}
+
+
+def list_buffers(processes: Sequence[Fate], crew: Crew, say: Callable[[str], None]) -> None:
+    """Prints the places of buffers, a line each, by host."""
     found = sorted(processes, key=lambda p: (p.head.host, p.rank is None, p.rank or 0, p.head.start))
     for process in found[:_SHOWN]:
         head = process.head
-        where = "is gone" if head.host in hosts else f"lies on {head.host}"
+        where = "is gone" if is_near(process, crew) else f"lies on {head.host}"
         say(f"the buffer of {process.label} {where}: {head.buffer}")
     if len(found) > _SHOWN:
         more = len({process.head.host for process in found[_SHOWN:]})
         say(f"and {len(found) - _SHOWN} more on {more} {'host' if more == 1 else 'hosts'}")
 
 
-def refuse(processes: Sequence[Fate], hosts: Collection[str], prefix: Path, ranks: int) -> None:
-    """Raises VtraceError if buffers are on other hosts than these, with the command that reads them there.
+def refuse(processes: Sequence[Fate], crew: Crew, prefix: Path, ranks: int) -> None:
+    """Raises VtraceError if buffers are on other hosts than those of the ranks, with the command that reads them there.
 
     ranks: of the first world.
     """
-    others = [process for process in processes if process.head.host not in hosts]
+    others = [process for process in processes if not is_near(process, crew)]
     if not others:
         return
     theirs = sorted({process.head.host for process in others})

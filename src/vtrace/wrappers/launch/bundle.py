@@ -42,11 +42,15 @@ def write(chosen: Choices, environ: Mapping[str, str], directory: Path) -> None:
         preload.check_prefix(chosen.prefix)
         settings["VT_FILE_PREFIX"] = chosen.prefix
     try:
-        _write(ours, _script(ours, settings, changes.get("ASAN_OPTIONS", "")), directory)
-    except OSError as error:
+        _write(ours, settings, changes.get("ASAN_OPTIONS", ""), directory)
+    except FileExistsError as error:
         raise VtraceError(
-            f"cannot write the bundle {directory}: {error.filename or directory}: {error.strerror}",
-            "choose another directory",
+            f"cannot write the bundle {directory}: {error.filename} is not a directory", "choose another directory"
+        ) from None
+    except OSError as error:
+        place = error.filename2 or error.filename or directory  # of a copy, filename2 is the new file
+        raise VtraceError(
+            f"cannot write the bundle {directory}: {place}: {error.strerror}", "choose another directory"
         ) from None
 
 
@@ -78,28 +82,32 @@ def _plan(chosen: Choices, environ: Mapping[str, str]) -> Plan:
     return start.plan(own, here) if own.words else preload.plan_for_any(own, here)
 
 
-def _script(ours: list[str], settings: Mapping[str, str], asan: str) -> str:
-    """The script: the template with the names of the libraries and the settings."""
+def _script(ours: list[str], sizes: Mapping[str, int], settings: Mapping[str, str], asan: str) -> str:
+    """The script: the template with the names of the libraries to preload, the sizes of all libraries, and the
+    settings."""
     lines = [f"export {name}={shlex.quote(value)}" for name, value in sorted(settings.items())]
     if asan:
         lines.append(f'export ASAN_OPTIONS="${{ASAN_OPTIONS:+$ASAN_OPTIONS:}}{asan}"')
-    names = " ".join(os.path.basename(path) for path in ours)
-    text = _TEMPLATE.read_text().replace("@LIBRARIES@", names).replace("@SETTINGS@", "\n".join(lines))
-    return text.replace("@MARK@", _MARK)
+    text = _TEMPLATE.read_text().replace("@MARK@", _MARK)
+    text = text.replace("@LIBRARIES@", " ".join(os.path.basename(path) for path in ours))
+    text = text.replace("@SIZES@", " ".join(f"{name}={size}" for name, size in sizes.items()))
+    return text.replace("@SETTINGS@", "\n".join(lines))
 
 
-def _write(ours: list[str], script: str, directory: Path) -> None:
+def _write(ours: list[str], settings: Mapping[str, str], asan: str, directory: Path) -> None:
+    sources = {os.path.basename(path): path for path in ours}
+    zstd = _system_zstd()
+    if zstd:
+        sources[_ZSTD] = zstd
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.absolute().parent, prefix=f".{directory.name}.") as temporary:
         made = Path(temporary, "new")
         libraries = made / _LIBRARIES
         libraries.mkdir(parents=True)
-        for path in ours:
-            shutil.copy(path, libraries)
-        zstd = _system_zstd()
-        if zstd:
-            shutil.copyfile(zstd, libraries / _ZSTD)
-        (made / SCRIPT).write_text(script)
+        for name, path in sources.items():
+            shutil.copyfile(path, libraries / name)
+        sizes = {name: (libraries / name).stat().st_size for name in sources}
+        (made / SCRIPT).write_text(_script(ours, sizes, settings, asan))
         (made / SCRIPT).chmod(made.stat().st_mode & 0o777)
         if os.path.lexists(directory):
             if not _is_bundle(directory):  # another process has made it meanwhile
