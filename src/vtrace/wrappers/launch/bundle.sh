@@ -28,11 +28,20 @@ list() { # names of libraries
     for name in $1; do preload=$preload${preload:+:}$before$name; done
 }
 
+# What the loader would load: the libraries of $preload and those of the program.
+loaded() { LD_PRELOAD=$preload "$loader" --list "$file" 2>&1; }
+
 # The first reason for which the loader would not load all libraries of $preload; empty if it loads them.
 problem() {
-    LD_PRELOAD=$preload "$loader" --list "$file" 2>&1 |
-        grep -E 'not found|cannot be preloaded|error while loading' | head -n 1 |
+    loaded | grep -E 'not found|cannot be preloaded|error while loading' | head -n 1 |
         sed 's/^.*error while loading shared libraries: //; s/^[[:space:]]*//'
+}
+
+# The MPI libraries that the loader would load, if they are several: the program's and the shim's.
+several_mpis() {
+    loaded | sed -nE 's/^[[:space:]]*libmpi(ch|_abi|_ibm)?\.so[^ ]* => (.*) \(0x[0-9a-f]+\)$/\2/p' |
+        while read -r path; do readlink -f -- "$path"; done | sort -u |
+        sed -n '1h; 1!H; ${ x; s/\n/ and /g; s/.* and /two MPIs would be loaded, &/p; }'
 }
 
 # The path of a program. `command -v` would answer with the shell's own commands.
@@ -76,8 +85,16 @@ case $before in
 esac
 
 file=$(executable "$(locate "$1")")
-# The path of the loader is in the first bytes of an executable.
-loader=$(head -c 4096 "$file" 2>/dev/null | tr -c '[:print:]' '\n' | grep -E '^/.*/ld[^/]*\.so[^/]*$' | head -n 1)
+# The path of the loader is in the first bytes of an executable, and bytes before the path may be printable.
+loader=$(head -c 4096 "$file" 2>/dev/null | tr -c '[:print:]' '\n' | grep -oE '/.*/ld[^/]*\.so[^/]*$' | head -n 1)
+shorter=$loader
+while [ ! -e "$shorter" ]; do
+    case $shorter in
+    /*/*) shorter=/${shorter#/*/} ;;
+    *) shorter=$loader && break ;;
+    esac
+done
+loader=$shorter
 list "$libraries"
 case $loader in
 '')
@@ -92,13 +109,19 @@ case $loader in
     ;;
 esac
 reason=$(problem)
-case $reason:$libraries in
-?*:*' libvtrace-mpi.so'*)
-    list "$(printf %s "$libraries" | sed 's/ libvtrace-mpi.so//')"
-    other=$(problem)
-    [ -n "$other" ] ||
-        warn "MPI calls of $1 are not recorded: $reason; LD_LIBRARY_PATH may name the library's directory"
-    reason=$other
+case $libraries in
+*' libvtrace-mpi.so'*)
+    hint="LD_LIBRARY_PATH may name the library's directory"
+    if [ -z "$reason" ]; then
+        reason=$(several_mpis)
+        hint="write a bundle for the MPI of this program: vtrace run --bundle DIR $1"
+    fi
+    if [ -n "$reason" ]; then
+        list "$(printf %s "$libraries" | sed 's/ libvtrace-mpi.so//')"
+        other=$(problem)
+        [ -n "$other" ] || warn "MPI calls of $1 are not recorded: $reason; $hint"
+        reason=$other
+    fi
     ;;
 esac
 if [ -n "$reason" ]; then
