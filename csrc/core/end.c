@@ -355,9 +355,9 @@ static void say_what_was_written(int all)
     }
     const char *next = vt_process.set.unify ? "" : "; next: vtunify ";
     if (vt_process.set.unify) word[0] = 0; /* vtrace run goes on */
-    vt_say(1, "rank 0 of %u wrote %llu records%s, %llu bytes%s%s%s", vt_process.head.world_size,
-           (unsigned long long)records, sampled, (unsigned long long)bytes, next, *next ? force_for(operand) : "",
-           word);
+    vt_say(1, "rank 0 of %u wrote %llu record%s%s, %llu bytes%s%s%s", vt_process.head.world_size,
+           (unsigned long long)records, records == 1 ? "" : "s", sampled, (unsigned long long)bytes, next,
+           *next ? force_for(operand) : "", word);
 }
 
 /* A forked child that has recorded nothing returns early: it has no files, and the parent's files belong to the

@@ -404,10 +404,10 @@ static uint32_t rank_of_name(const struct vt_world *w, struct vt_location *l)
     vt_text_add(&t, " processes");
     vt_define_property(l, "alone", text);
     if (!launched.rank)
-        vt_say(1,
-               "%s, but in %s each process is alone: MPI_COMM_WORLD has 1 rank; start the program with the mpiexec of "
-               "its MPI",
-               text, mpi ? mpi : "its MPI");
+        vt_say(1, "%s, but in %s each process is alone: MPI_COMM_WORLD has 1 rank; start the program with %s", text,
+               mpi ? mpi : "its MPI",
+               strcmp(launched.launcher, "srun") ? "the mpiexec of its MPI"
+                                                 : "the PMI of its MPI: srun --mpi=pmi2 for MPICH, pmix for Open MPI");
     return launched.rank;
 }
 

@@ -88,7 +88,7 @@ def test_killed(full: Job, tmp_path: Path) -> None:
     for node in full.cluster.nodes:
         node.kill_programs()
     said = lines(full.unify_mpi(tmp_path, "nodes"), "vtunify-mpi")
-    early = "ended without completing the files"
+    early = "did not complete the files"
     assert f"vtunify-mpi: warning: ranks 0,2-3 {early}: the archive has the events recorded until then" in said
     assert f"vtunify-mpi: warning: rank 1 {early}: the buffers were memory, so the last events are lost" in said
     assert_three_ranks(check(tmp_path / "nodes.trace", complete=False), more=3)

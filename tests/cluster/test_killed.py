@@ -14,7 +14,7 @@ from support.cluster.nodes import DISK
 from support.oracles.check import check
 
 VICTIM = 2
-ENDED = "vtunify: warning: ranks 0-3 ended without completing the files"
+ENDED = "vtunify: warning: ranks 0-3 did not complete the files"
 CALLS = {
     "main": 4, "work": 4 * 5 * ROUNDS, "MPI_Init": 4, "MPI_Comm_rank": 4, "MPI_Comm_size": 4,
     "MPI_Sendrecv": 4 * ROUNDS, "MPI_Allreduce": 4 * ROUNDS, "MPI_Send": 3, "MPI_Recv": 3,
@@ -44,16 +44,24 @@ def assert_published(where: Path) -> dict[str, Any]:
 
 
 def test_buffers_in_a_shared_directory(job: Job, tmp_path: Path) -> None:
-    """The front reads the buffers of all nodes. It cannot know that the processes have ended, so all files stay."""
+    """The front reads the buffers of all nodes. It cannot know that the processes have ended, so all files stay, until
+    the user removes them by the command in the message."""
     killed(job, tmp_path)
     files = names(tmp_path)
     said = job.unify(tmp_path, "nodes").stderr
     assert said == (
         f"{ENDED}: the archive has the events recorded until then\n"
-        "vtunify: the local files stay: ranks 0-3 may still run on node1, node2, node3, node4\n"
+        "vtunify: the local files stay: ranks 0-3 may still run on node1, node2, node3, node4 "
+        "(when they have ended: vtrace clean --all --other-hosts nodes)\n"
     )
     assert names(tmp_path) == files | {"nodes.trace"}
     assert assert_published(tmp_path)["clocks"]["measured"] == 3, "each clock is compared once, in MPI_Init"
+    kept = vtrace(tmp_path, "clean", "--all", "--yes", "nodes")
+    assert kept.stdout == ""
+    assert kept.stderr.count("left alone, of a process on node") == len(files)
+    removed = vtrace(tmp_path, "clean", "--all", "--other-hosts", "--yes", "nodes")
+    assert "left alone" not in removed.stderr
+    assert names(tmp_path) == {"nodes.trace"}
 
 
 def test_buffers_on_the_nodes(job: Job, tmp_path: Path) -> None:
@@ -67,7 +75,9 @@ def test_buffers_on_the_nodes(job: Job, tmp_path: Path) -> None:
     for rank, line in enumerate(lying):
         assert line.startswith(f"vtunify: warning: the buffer of rank {rank} lies on node{rank + 1}: {DISK}/nodes.x")
     assert len(lying) == 4
-    assert "not accessible here, but on 4 other hosts (in the same allocation: mpiexec -n 4 vtunify-mpi nodes;" in error
+    assert (
+        "not accessible here, but on 4 other hosts (on the nodes of the run: mpiexec -n 4 vtunify-mpi nodes, " in error
+    )
     assert names(tmp_path) == before
 
     said = job.unify(tmp_path, "--partial", "-o", "partial", "nodes").stderr

@@ -144,7 +144,7 @@ def assert_ended(slurm: Slurm, mpich: Job, where: Path, number: str) -> None:
     """The job has ended early, and nothing that its ranks have published is lost."""
     slurm.await_end(number)
     said = mpich.unify(where, "nodes").stderr
-    assert "ranks 0-3 ended without completing the files: the archive has the events recorded until then" in said
+    assert "ranks 0-3 did not complete the files: the archive has the events recorded until then" in said
     assert_counts(check(where / "nodes.trace", complete=False), finished=False)
     found = json.loads(vtrace(where, "info", "--json", "nodes").stdout)
     assert found["shortfalls"] == ["ranks 0-3 ended early"]

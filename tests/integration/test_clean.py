@@ -96,7 +96,7 @@ def test_live_process(build: Builder, tmp_path: Path) -> None:
             time.sleep(0.01)
         before = names(tmp_path)
         vtrace(tmp_path, "clean", "--all", "--yes", "counted")
-        done = vtrace(tmp_path, "clean", "--yes", "counted")
+        done = vtrace(tmp_path, "clean", "--other-hosts", "--yes", "counted")
         assert done.stderr.count(f"left alone, process {process.pid} still records") == 2, str(done)
         assert names(tmp_path) == before
     finally:
@@ -156,3 +156,5 @@ def test_other_hosts_and_unfinished_files(tmp_path: Path) -> None:
     (tmp_path / "heat.1.def.z").unlink()
     vtrace(tmp_path, "clean", "--all", "--yes", "heat")  # no process of the run is known, on no host
     assert not (tmp_path / "heat.2.def.z.tmp").exists()
+    vtrace(tmp_path, "clean", "--all", "--other-hosts", "--yes", "heat")
+    assert names(tmp_path) == {"heat.2.def.z.bak", "heat.3.def.z"}

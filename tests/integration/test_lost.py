@@ -74,7 +74,7 @@ def test_killed_after_an_exec_that_failed(build: Builder, tmp_path: Path) -> Non
     """Before an exec the runtime completes the files, with summary records. After a failed exec the process is killed:
     the archive has all calls, and says that the process died."""
     run(build("stops.c"), tmp_path, "exec", "1000", env={}, code=-9)
-    assert "ended without completing" in unify(tmp_path, "stops").stderr
+    assert "did not complete the files" in unify(tmp_path, "stops").stderr
     assert check(tmp_path / "stops.trace").calls() == {"main": 1, "work": 1000}
     found = info(tmp_path)
     assert not found["complete"]

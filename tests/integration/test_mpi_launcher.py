@@ -121,10 +121,12 @@ def test_srun(tasks: str, rank: str, said: int, build: Builder, tmp_path: Path) 
     env = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": tasks, "SLURM_PROCID": rank}
     done = run(Path(daemon), place, "-c", f"{mpi.build(SOURCE)}; true", env={k: v for k, v in env.items() if v})
     assert done.stderr.count("srun has started 4 processes, but in MPICH ") == said, str(done)
+    assert done.stderr.count("with the PMI of its MPI: srun --mpi=pmi2 for MPICH, pmix for Open MPI\n") == said
     number = int(rank) + 1 if tasks == "4" else 1
     assert f"mpi_starts.{number:x}.def.z" in names(place)
     refused = unify(place, "mpi_starts", check=False)
     assert refused.returncode == (tasks == "4")
+    assert ("run it again with srun --mpi=pmi2 or --mpi=pmix;" in refused.stderr) == (tasks == "4")
 
 
 def test_sessions_alone(build: Builder, tmp_path: Path) -> None:

@@ -72,6 +72,17 @@ def test_another_release(bundle: Path, program: Path, tmp_path: Path) -> None:
     judge(root.run(tmp_path, f"{bundle.name}/vtrace-run", "./contained", check=False), tmp_path)
 
 
+def test_bytes_before_the_loader(bundle: Path, program: Path, tmp_path: Path) -> None:
+    """The linker of trixie puts a checksum before the path of the loader, whose last bytes may be printable."""
+    content, path = program.read_bytes(), b"/lib64/ld-linux"
+    assert content.count(path) == 1
+    before, _, behind = content.partition(path)
+    changed = tmp_path / "contained"
+    changed.write_bytes(before[:-3] + b"a/!" + path + behind)
+    changed.chmod(0o755)
+    judge(call([bundle / "vtrace-run", changed], tmp_path, check=False), tmp_path)
+
+
 def test_without_zstd(bundle: Path, program: Path, tmp_path: Path) -> None:
     """Where the system has no libzstd, the runtime takes the bundle's: its blocks are compressed."""
     root = DebianRoot("trixie")
@@ -167,6 +178,17 @@ def test_mpi(build: Builder, tmp_path: Path) -> None:
     done = root.run(tmp_path, "made/vtrace-run", "cat", "/dev/null", check=False)
     assert done.returncode == 0, str(done)
     assert "vtrace: warning: MPI calls of cat are not recorded: libmpi.so.12: cannot open shared" in done.stderr
+
+
+def test_another_mpi(build: Builder, tmp_path: Path) -> None:
+    """A bundle for Open MPI leaves its shim out of a program of MPICH, also where both libraries are found."""
+    mpi, other = mpis.find("mpich-wheel", build), mpis.find("openmpi", build)
+    vtrace(tmp_path, "run", "--bundle", "made", "--mpicc", other.mpicc)
+    done = call([*mpi.launch, "-n", "2", "made/vtrace-run", mpi.build("nodes.c", plain=True), str(ROUNDS)], tmp_path)
+    assert done.stdout == f"sum {ROUNDS}\n"
+    assert done.stderr.count("vtrace:") == 1, str(done)
+    assert "nodes are not recorded: two MPIs would be loaded, " in done.stderr
+    assert names(tmp_path) == {"made"}
 
 
 def test_functions(build: Builder, tmp_path: Path) -> None:

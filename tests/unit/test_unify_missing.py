@@ -110,7 +110,7 @@ def test_buffer_that_is_not_visible(heat: Path, capsys: pytest.CaptureFixture[st
     write_defs(heat.parent / "heat.2.def.z", define(1, 2, ended=False), **more)
     before = names(heat)
     with pytest.raises(
-        VtraceError, match=r"a buffer .* on node1 \(.* mpiexec -n 2 vtunify-mpi .*heat; vtunify --partial"
+        VtraceError, match=r"a buffer .* on node1 \(.* mpiexec -n 2 vtunify-mpi .*heat, .*; vtunify --partial"
     ):
         unify(Request(heat), Console("vtunify"))
     assert "the buffer of rank 1 lies on node1: /scratch/heat.xnode1-101-abc.buffer" in capsys.readouterr().err

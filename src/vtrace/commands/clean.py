@@ -26,6 +26,7 @@ Examples:
   vtrace clean --dry-run /tmp     only shows them
   vtrace clean --yes heat         does not ask, for scripts
   vtrace clean --all heat         removes local files of earlier runs, too
+  vtrace clean --all --other-hosts heat           after a job that was killed, on the login node
   mpiexec -n 4 -ppn 1 vtrace clean --yes heat     on all nodes of a job
 """
 
@@ -34,17 +35,19 @@ Examples:
 @click.argument("target", metavar="PREFIX|DIR", shell_complete=complete_target)
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be removed.")
 @click.option("-a", "--all", "local", is_flag=True, help="Include local files that vtunify can read.")
+@click.option("--other-hosts", is_flag=True, help="Include files of other hosts; all processes there must have ended.")
 @click.option("-y", "--yes", is_flag=True, help="Remove it without asking.")
-def command(target: str, dry_run: bool, local: bool, yes: bool) -> None:
+def command(target: str, dry_run: bool, local: bool, other_hosts: bool, yes: bool) -> None:
     """These are buffers, and unfinished files and archives. Removing a buffer removes its events: run vtunify PREFIX
-    before to get an archive. Files of processes that still record, and files of other hosts, stay. Local files that
-    vtunify can read without a buffer stay without --all, too.
+    before to get an archive. Files of processes that still record stay. Files of other hosts stay without
+    --other-hosts, since only their own host shows whether they still record. Local files that vtunify can read without
+    a buffer stay without --all.
     """
     from vtrace.unify.discover.leftovers import leftovers
 
     console, found = Console("vtrace clean"), leftovers(target, local)
-    kept = [one for one in found if one.keeper]
-    gone = [one for one in found if not one.keeper]
+    gone = [one for one in found if not one.keeper or (other_hosts and one.remote)]
+    kept = [one for one in found if one not in gone]
     for one in kept:
         console.note(f"left alone, {one.keeper}: {one.path} ({one.what})")
     if not gone:
@@ -54,7 +57,7 @@ def command(target: str, dry_run: bool, local: bool, yes: bool) -> None:
         click.echo(plain(f"{one.path}  ({one.what}, {_size(one.bytes)})"))
     total = f"{len(gone)} {'file' if len(gone) == 1 else 'files'}, {_size(sum(one.bytes for one in gone))}"
     if events := sorted({one.prefix for one in gone if one.holds_events}):
-        console.note(f"events that are in no archive yet: vtunify reads them ({', '.join(events)})")
+        console.note(f"events that may be in no archive yet: vtunify reads them ({', '.join(events)})")
     if dry_run:
         console.note(f"would remove {total}")
     elif yes or _agreed(total):

@@ -204,12 +204,16 @@ def _about(o: Overview, known: Ledger) -> Pairs:
         ("repair", _repair(o.vtrace.get("CLOCKS", {}))),
         ("MPI", about.get("shim.mpi", "")),
         ("settings", " ".join(f"{key}={value}" for key, value in o.vtrace.get("SETTINGS", {}).items())),
-        ("missing", f"ranks {about['missing_ranks']}" if about.get("missing_ranks") else ""),
+        ("missing", _ranks(about.get("missing_ranks"))),
         ("complete", _complete(known)),
         ("coverage", _coverage(coverage, known)),
         ("samples", _samples(o.vtrace.get("SAMPLES", {}), o.vtrace.get("SETTINGS", {}))),
     ]
     return [(key, value) for key, value in pairs if value]
+
+
+def _ranks(missing: str | None) -> str:
+    return f"{'rank' if missing.isdigit() else 'ranks'} {missing}" if missing else ""
 
 
 def _complete(known: Ledger) -> str:
@@ -309,7 +313,7 @@ def _local_text(found: dict[str, Any]) -> str:
         ("hosts", _some(found["hosts"])),
         ("processes", str(found["processes"])),
         ("files", f"{found['files']}, {found['bytes']:,} bytes"),
-        ("missing", f"ranks {found['missing_ranks']}" if found["missing_ranks"] else ""),
+        ("missing", _ranks(found["missing_ranks"])),
         ("running", _some(found["running"])),
         ("other runs", _some(found["files_of_other_runs"])),
         ("problems", "; ".join(found["problems"])),

@@ -143,7 +143,8 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
         raise VtraceError(
             f"{shlex.join(chosen.words)}: --unify finds no program in this command line", "name the prefix with -o"
         )
-    prefix = Path(os.path.relpath(os.path.join(after["VT_PFORM_GDIR"], after["VT_FILE_PREFIX"])))
+    whole = os.path.join(after["VT_PFORM_GDIR"], after["VT_FILE_PREFIX"])
+    prefix = Path(min(os.path.relpath(whole), whole, key=len))
     directories = {after["VT_PFORM_GDIR"], after.get("VT_PFORM_LDIR") or after["VT_PFORM_GDIR"]}
     before = _files(directories, prefix.name)
     code = start.wait_for(made, environ)
@@ -158,7 +159,8 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
         console.note(summary(unify(Request(prefix, force=chosen.force), console)))
     except NoFilesError as error:
         if chosen.switches["unify"] or not made.warnings:  # a warning has said that nothing is recorded
-            _report_no_files(error, prefix, code, chosen)
+            nodes = bool(made.shown and environ.get("VT_PFORM_GDIR"))
+            _report_no_files(error, prefix, code, chosen, nodes)
         return failed
     except (VtraceError, OSError) as error:
         text, word = str(error), shlex.quote(str(prefix))
@@ -207,8 +209,8 @@ def _check_names(prefix: Path, before: Mapping[str, tuple[int, int]], after: Map
         )
 
 
-def _report_no_files(error: NoFilesError, prefix: Path, code: int, chosen: Choices) -> None:
-    """Says why there is nothing to unify."""
+def _report_no_files(error: NoFilesError, prefix: Path, code: int, chosen: Choices, nodes: bool) -> None:
+    """Says why there is nothing to unify. nodes: the local files may lie on other nodes."""
     from vtrace.unify.discover.list_files import prefixes
 
     found: VtraceError = error
@@ -217,6 +219,10 @@ def _report_no_files(error: NoFilesError, prefix: Path, code: int, chosen: Choic
         if code:  # a launcher that starts nothing prints why, and no option of vtrace helps
             problem += f" and ended with exit code {code}; see its messages above"
         hint = None if code else "record more: --io, --memory, or compile with vtrace-cc"
+        if hint and nodes:
+            problem += " that are visible here"
+            there = f"vtunify-mpi -o NAME {shlex.quote(str(prefix))}"
+            hint = f"if each node has a {prefix.parent} of its own, start a rank on each: mpiexec {there}; else {hint}"
         found = VtraceError(f"nothing to unify: {problem}", hint)
     start.say(f"error: {found}" if chosen.switches["unify"] else str(found))
 

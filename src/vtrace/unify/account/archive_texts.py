@@ -152,7 +152,7 @@ def _early_ends(incomplete: Sequence[Fate]) -> Iterator[str]:
         (memory, "the buffers were memory, so the last events are lost"),
     ):
         if fates:
-            yield f"{labels(fates)} ended without completing the files: {what}"
+            yield f"{labels(fates)} did not complete the files: {what}"
 
 
 def _locations(rows: Sequence[CoverageRow]) -> str:

@@ -67,7 +67,7 @@ def _add_missing(run: Run) -> None:
 
 def _missing(run: Run, crew: Crew, which: str) -> VtraceError:
     where = str(run.prefix.parent.resolve())
-    hint = "copy them there, or use --partial to go on without them"
+    hint = "start vtunify-mpi on each node of the run, or copy them there, or use --partial to go on without them"
     places = len(set(crew.views))
     if places > 1:
         where = f"all {places} directories that the ranks see"

@@ -25,18 +25,24 @@ _UCTL = re.compile(r"(?s)(?P<prefix>.+)\.uctl\.tmp(?P<pid>\d+)")
 _ARCHIVE = re.compile(r"(?s)\.(?:u_)?(?P<prefix>.+)\.trace\.tmp-(?P<host>.+)-(?P<pid>\d+)")
 _HEAD = re.compile(r"(?s)(?P<prefix>.+?)\.(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+)\.def(?:\.z)?")
 _LOCAL = re.compile(rf"(?s)(?P<prefix>.+?)\.(?:(?:[0-9a-f]+|x{_PROCESS}(?:\.[0-9a-f]+)?)\.(?:def|events)(?:\.z)?|uctl)")
+_REMOTE = "of a process on "
 _FORMS = (_BUFFER, _UNBORN, _UCTL, _ARCHIVE, _HEAD)
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """A leftover. keeper: reason why it must stay, empty if removable. holds_events: removing it loses events."""
+    """A leftover. keeper: reason why it must stay, empty if removable; remote: the reason is that it belongs to another
+    host. holds_events: removing it loses events."""
 
     path: Path
     what: str
     keeper: str
     prefix: str
     holds_events: bool = False
+
+    @property
+    def remote(self) -> bool:
+        return self.keeper.startswith(_REMOTE)
 
     @property
     def bytes(self) -> int:
@@ -90,7 +96,7 @@ def _look(path: Path, form: re.Pattern[str], match: re.Match[str]) -> Iterator[L
 
 def _keeper(host: str | None, pid: int) -> str:
     if host and host != platform.node():
-        return f"of a process on {host}"
+        return _REMOTE + host
     return f"process {pid} still runs" if is_process(pid) else ""
 
 
@@ -116,8 +122,7 @@ def _who(head: FileHead) -> str:
 
 def _state(head: FileHead) -> str:
     if not is_near(head):
-        container = ", in a container" if head.host == platform.node() else ""
-        return f"of a process on {head.host}{container}"
+        return _REMOTE + head.host + (", in a container" if head.host == platform.node() else "")
     return f"process {head.pid} still records" if alive(head) else ""
 
 
@@ -141,7 +146,7 @@ def _by_head(path: Path, prefix: str) -> Iterator[Leftover]:
     if not head.buffer:
         return
     bare, keeper = path.stat().st_size == FILE_HEAD, _state(head)
-    if keeper.startswith("of "):
+    if keeper.startswith(_REMOTE):
         if bare:
             yield Leftover(path, f"head of {_who(head)}, buffer {head.buffer}", keeper, prefix)
         return

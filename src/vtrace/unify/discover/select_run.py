@@ -94,7 +94,8 @@ def _nothing(prefix: Path) -> NoFilesError:
     near = difflib.get_close_matches(prefix.name, known, n=3, cutoff=0.5) or known[:_SHOWN]
     if near:
         return NoFilesError(message, f"there are files of {', '.join(near)}")
-    hint = "was the program compiled with vtrace-cc and run? if it ran with VT_PFORM_GDIR=DIR: vtunify DIR/PREFIX"
+    hint = "was the program compiled with vtrace-cc and run? if it ran with VT_PFORM_GDIR=DIR: vtunify DIR/PREFIX, or "
+    hint += "vtunify-mpi on the nodes if each has a DIR of its own"
     return NoFilesError(message, hint)
 
 

@@ -25,7 +25,8 @@ def find_alone(processes: Sequence[Process]) -> dict[int, str]:
 def refuse_alone(text: str, allowed: bool, warn: Callable[[str], None]) -> None:
     """Warns with a sentence of find_alone, if there is one; raises VtraceError unless such a run is allowed."""
     if text and not allowed:
-        hint = "run it again with the mpiexec of its MPI; --partial unifies each process as a world of one rank"
+        again = "srun --mpi=pmi2 or --mpi=pmix" if text.startswith("srun ") else "the mpiexec of its MPI"
+        hint = f"run it again with {again}; --partial unifies each process as a world of one rank"
         raise VtraceError(f"{text}: MPI_COMM_WORLD had 1 rank", hint)
     if text:
         warn(text)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -78,7 +79,8 @@ def _check_damage(run: Run, crew: Crew, incomplete: Sequence[Fate], context: Con
     if remote := [fate for fate in incomplete if fate.died and not fate.hidden and not is_near(fate, crew)]:
         # Only their own hosts and containers show whether they have ended.
         hosts = few(sorted({fate.head.host for fate in remote}))
-        reasons.append(f"{labels(remote)} may still run on {hosts}")
+        removes = f"vtrace clean --all --other-hosts {shlex.quote(str(run.prefix))}"
+        reasons.append(f"{labels(remote)} may still run on {hosts} (when they have ended: {removes})")
     if lacks := [f"{fate.label}: {text}" for fate in incomplete for text in fate.lacks]:
         report_absent(lacks, allowed, warn)
         reasons.append("other files are missing")

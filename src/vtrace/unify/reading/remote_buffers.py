@@ -45,7 +45,9 @@ def refuse(processes: Sequence[Fate], crew: Crew, prefix: Path, ranks: int) -> N
     word = shlex.quote(str(prefix))
     mpi = any(process.world for process in others)
     there = (
-        f"in the same allocation: mpiexec -n {ranks} vtunify-mpi {word}" if mpi else "copy them beside the other files"
+        f"on the nodes of the run: mpiexec -n {ranks} vtunify-mpi {word}, under Slurm with srun"
+        if mpi
+        else "copy them beside the other files"
     )
     raise VtraceError(
         f"{count} of processes that did not complete their files {verb} not accessible here, but on {where}",

@@ -29,9 +29,12 @@ list() { # names of libraries
     for name in $1; do preload=$preload${preload:+:}$before$name; done
 }
 
+# What the loader would load: the libraries of $preload and those of the program.
+loaded() { LD_PRELOAD=$preload "$loader" --list "$file" 2>&1; }
+
 # The first reason for which the loader would not load all libraries of $preload; empty if it loads them.
 problem() {
-    LD_PRELOAD=$preload "$loader" --list "$file" 2>&1 | while IFS= read -r line; do
+    loaded | while IFS= read -r line; do
         case $line in
         *'not found'* | *'cannot be preloaded'* | *'error while loading'*)
             line=${line##*error while loading shared libraries: }
@@ -48,6 +51,23 @@ incomplete() {
         name=lib/${entry%=*}
         [ -r "$here/$name" ] && [ "$(($(wc -c <"$here/$name")))" -eq "${entry#*=}" ] || {
             printf '%s\n' "$name"
+            break
+        }
+    done
+}
+
+# The MPI libraries that the loader would load, if they are several: the program's and the shim's.
+several_mpis() {
+    loaded | while IFS= read -r line; do
+        case $line in
+        *libmpi.so*' => '* | *libmpich.so*' => '* | *libmpi_abi.so*' => '* | *libmpi_ibm.so*' => '*) ;;
+        *) continue ;;
+        esac
+        path=${line#*' => '}
+        path=$(readlink -f -- "${path% (0x*}")
+        : "${first:=$path}"
+        [ "$path" = "$first" ] || {
+            printf 'two MPIs would be loaded, %s and %s\n' "$first" "$path"
             break
         }
     done
@@ -139,13 +159,19 @@ case $loader in
 esac
 list "$libraries"
 reason=$(problem)
-case $reason:$libraries in
-?*:*' libvtrace-mpi.so'*)
-    list "${libraries% libvtrace-mpi.so*}${libraries#* libvtrace-mpi.so}"
-    other=$(problem)
-    [ -n "$other" ] ||
-        warn "MPI calls of $1 are not recorded: $reason; LD_LIBRARY_PATH may name the library's directory"
-    reason=$other
+case $libraries in
+*' libvtrace-mpi.so'*)
+    hint="LD_LIBRARY_PATH may name the library's directory"
+    if [ -z "$reason" ]; then
+        reason=$(several_mpis)
+        hint="write a bundle for the MPI of this program: vtrace run --bundle DIR $1"
+    fi
+    if [ -n "$reason" ]; then
+        list "${libraries% libvtrace-mpi.so*}${libraries#* libvtrace-mpi.so}"
+        other=$(problem)
+        [ -n "$other" ] || warn "MPI calls of $1 are not recorded: $reason; $hint"
+        reason=$other
+    fi
     ;;
 esac
 case $reason in
