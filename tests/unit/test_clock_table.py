@@ -58,3 +58,18 @@ def test_a_host_that_was_compared_with_the_first() -> None:
     assert names["host"] == ["a", "b"]
     assert names["pids"] == ["1", "2"]
     assert names["ticks"] == ["CLOCK_MONOTONIC_RAW"] * 2
+
+
+def test_bound_beyond_the_measurements() -> None:
+    """One measurement does not give the drift: 200 ppm for each ns until the end. Several ones give a line."""
+
+    def bound(*measured: tuple[int, int]) -> int | None:
+        ends = [Pair(0, 0, EPOCH), Pair(10 * SECOND, 10 * SECOND, EPOCH + 10 * SECOND)]
+        offsets = [ClockOffset(at, 0, at, error) for at, error in measured]
+        first = ClockSource("a", CLOCK_NANOSECONDS, SECOND, ends, 0, 10 * SECOND, "a", 7, 0)
+        second = first._replace(host="b", clock="b", rank=1, offsets=offsets)
+        return align({0: first, 1: second})[0][1].error
+
+    assert bound((0, 500), (10 * SECOND, 400)) == 501
+    assert bound((SECOND, 500)) == 501 + 9 * SECOND * 200 // 10**6
+    assert bound((0, 499), (2 * SECOND, 399)) == 400 + 8 * 900 // 2

@@ -124,7 +124,9 @@ def test_times_against_the_truth(
     assert told["measured"] == 3 * clocks.measured
     assert told["error_ns"] == max(bound["error_ns"] for bound in told["bounds"])
     # Hosts 1 and 2 are compared with host 0, host 3 with host 2. Each comparison adds 1 ns for rounding.
-    assert [bound["error_ns"] - clocks.error for bound in told["bounds"]] == [1, 1, clocks.error + 2]
+    # The run goes on for 20 us before the first measurement, where the line through the measurements is less certain.
+    for found, certain in zip(told["bounds"], [clocks.error + 1, clocks.error + 1, 2 * clocks.error + 2], strict=True):
+        assert 0 <= found["error_ns"] - certain <= certain // 8
     # The repair moves nothing if no message ran backwards, and else no further than the error of the measurement.
     repaired = unified(tmp_path / "a", capsys)
     assert backwards(repaired.trace, 2) == 0

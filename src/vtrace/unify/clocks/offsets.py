@@ -13,6 +13,8 @@ from vtrace.unify.model.clock_curves import curves as host_curves
 
 _SHORT = 10_000_000
 """A drift measured over fewer ns is worse than none."""
+_DRIFT_PPM = 200
+"""Parts per million by which the rates of two clocks may differ: each is right to 0.01 %."""
 _WORSE = 8
 """A measurement is left out if its error exceeds those of both neighbours by this factor."""
 
@@ -32,13 +34,31 @@ class _Line:
 
     points: list[_Point] = field(default_factory=list)
 
-    def at(self, ns: int) -> int:
-        """Returns the other clock's ns at ns of this one."""
+    def _segment(self, ns: int) -> tuple[_Point, _Point] | None:
+        """Returns the points whose line holds at ns; None if the drift is not known there."""
         points = self.points
         i = min(max(bisect_right(points, ns, key=lambda p: p.own), 1), len(points) - 1)
         if len(points) == 1 or points[i].own - points[i - 1].own < _SHORT:
-            return ns + points[0].other - points[0].own
-        a, b = points[i - 1], points[i]
+            return None
+        return points[i - 1], points[i]
+
+    def error(self, ns: int) -> int:
+        """Returns the bound of the error at ns of this clock, at or beyond the outermost points."""
+        first, last = self.points[0], self.points[-1]
+        away = max(first.own - ns, ns - last.own, 0)
+        near = first if ns < first.own else last
+        segment = self._segment(ns)
+        if segment is None:
+            return near.error + away * _DRIFT_PPM // 1_000_000
+        a, b = segment
+        return near.error + away * (a.error + b.error) // (b.own - a.own)
+
+    def at(self, ns: int) -> int:
+        """Returns the other clock's ns at ns of this one."""
+        segment = self._segment(ns)
+        if segment is None:
+            return ns + self.points[0].other - self.points[0].own
+        a, b = segment
         return ns + (a.other - a.own) + (ns - a.own) * ((b.other - b.own) - (a.other - a.own)) // (b.own - a.own)
 
 
@@ -99,7 +119,8 @@ def _adjust(child: Clock, parent: Clock, pairs: _Pairs, sources: Mapping[int, Cl
     ns = [line.at(curve.at(t)) for t in ticks]
     child.own, child.curve = curve, Curve(ticks, ns, curve.rate)
     child.measured = len(line.points)
-    child.error = max(point.error for point in line.points) + (parent.error or 0)
+    errors = [line.error(curve.at(t)) for t in (min(ends), max(ends))]
+    child.error = max(*errors, *(point.error for point in line.points)) + (parent.error or 0)
 
 
 def _best(points: list[_Point]) -> list[_Point]:
