@@ -361,8 +361,9 @@ NOT_TYPED = {
     ("conformance.md", "apt-get source mpich                                    # wants a deb-src entry in the sources"
      " of apt"): "takes hours; tests/integration/test_conformance.py runs a sample",
     ("import.md", "name,start_tsc.CLOCK,end_tsc[,pid][,tid]"): "a format; tests/integration/test_import.py",
-    ("install.md", "make wheels          # in the sources; writes dist/vtrace_otf2-*.whl and the sdist"):
+    ("install.md", "make wheels          # in the sources; writes to dist/ wheels of vtrace and otf2, and an sdist"):
         "takes minutes; tests/integration/test_wheel.py",
+    ("install.md", "pip install dist/*.whl"): "tests/integration/test_wheel.py",
     ("install.md", "make wheelhouse      # dist/wheelhouse.tar: the wheel and all packages that it needs"):
         "takes minutes; tests/integration/test_wheel.py",
     ("install.md", "tar xf wheelhouse.tar"): "tests/integration/test_wheel.py",
