@@ -152,7 +152,7 @@ TYPED = {
     ("filter.md", "mpiexec -n 4 ./heat                           # a first run, which records all"): Typed(
         HEAT, ("bytes of buffer in any process", "heat.filter: 0 functions")
     ),
-    ("index.md", "vtrace demo try; vtrace demo --tutorials try/tutorials; cd try    # heat2d, and its archive"):
+    ("install.md", "vtrace demo try; vtrace demo --tutorials try/tutorials; cd try    # heat2d, and its archive"):
         Typed(
             "true", ("try/solver", "try/after.trace/traces.otf2"),
             after="ls try/heat try/solve try/solver try/solve.py try/server try/*.trace/traces.otf2",
