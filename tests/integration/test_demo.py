@@ -183,6 +183,8 @@ def test_vtrace_demo_without_mpi(without_mpi: Path, tmp_path: Path) -> None:
     done, following = demo([without_mpi / "bin" / "vtrace", "demo", "out"], tmp_path, "/nonexistent")
     assert done.returncode == 0, str(done)
     assert done.stdout.startswith("no mpicc in PATH (pip install mpich): this example uses threads instead\n$ cd out\n")
+    typed = [line for line in done.stdout.splitlines() if line.startswith("$ ")]
+    assert typed[1:] == ["$ vtrace run --unify --python python3 hashes.py", "$ vtrace summary hashes"]
     calls = check(tmp_path / "out" / "hashes.trace").calls()
     assert (calls["__main__.work"], calls["__main__.compute"]) == (4, 15), calls
     assert shlex.split(following[2]) == [f"{os.path.relpath(tools, tmp_path)}/vtrace", "profile", "out/hashes.trace"]

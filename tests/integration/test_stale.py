@@ -129,7 +129,10 @@ def test_only_local_files(ran: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("word", ["info", "summary", "view", "report", "mpip", "timers", "score", "profile"])
 def test_no_files(tmp_path: Path, word: str) -> None:
     (tmp_path / "text").write_text("no archive")
+    (tmp_path / "program").write_text("not run yet")
+    (tmp_path / "program").chmod(0o755)
     for name, said in (
+        ("program", "program is a program; there is no archive program.trace and there are no local files of a run"),
         ("nodir/heat", "nodir/heat: no such file or directory"), ("heat", "heat: no such archive"),
         ("text", "text is not an OTF2 archive"), (".", ".: there is no OTF2 archive in this directory"),
     ):  # fmt: skip

@@ -133,7 +133,10 @@ def test_virtual_environment_module_and_sitecustomize(tmp_path: Path) -> None:
     done = call([tmp_path / "v" / "bin" / "python", "-m", "pkg"], tmp_path, HOOK)
     assert done.stdout == "True 0\n"
     unify(tmp_path, "py")
-    assert own(check(tmp_path / "py.trace")) == ["+<module>", "+work", "-work", "-<module>"]
+    trace = check(tmp_path / "py.trace")
+    assert own(trace) == ["+<module>", "+work", "-work", "-<module>"]
+    # The program's own sitecustomize is recorded, the functions of vtrace's hook that imports it are not.
+    assert [calls for name, calls in trace.calls().items() if name.startswith("sitecustomize.")] == [1]
 
 
 def test_off_by_default(tmp_path: Path) -> None:

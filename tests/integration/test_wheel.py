@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import tarfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,9 +59,8 @@ def dist(tmp_path_factory: pytest.TempPathFactory, build: Builder) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(dist: Path) -> Path:
-    found = list(dist.glob("*.whl"))
-    assert len(found) == 1
-    return found[0]
+    (found,) = dist.glob("vtrace_otf2-*.whl")
+    return found
 
 
 def libraries(wheel: Path) -> Iterator[tuple[str, ELFFile]]:
@@ -120,6 +120,21 @@ def test_the_sdist_builds_what_the_sources_build(dist: Path, wheel: Path, tmp_pa
     assert set(shipped) == set(direct)
     assert [name for name in direct if shipped[name] != direct[name]] == []
     assert len(direct) > 300
+
+
+def test_the_wheel_of_otf2_is_for_all_versions_of_python(dist: Path) -> None:
+    """Its library has the suffix that each Python takes, and needs no function of Python. The wheelhouse, from which
+    the tests below install vtrace, has no other wheel of otf2."""
+    (made,) = dist.glob("otf2-*.whl")
+    assert re.fullmatch(r"otf2-[\d.]+-py3-none-manylinux\S+_x86_64\.whl", made.name)
+    with zipfile.ZipFile(made) as file:
+        (name,) = [name for name in file.namelist() if name.endswith(".so")]
+        library = ELFFile(BytesIO(file.read(name)))
+    assert name == "_otf2/_otf2.abi3.so"
+    needed = library.get_section_by_name(".dynsym")
+    assert {one.name for one in needed.iter_symbols() if one.name.startswith(("Py", "_Py"))} == set()
+    with tarfile.open(dist / "wheelhouse.tar") as tar:
+        assert [Path(name).name for name in tar.getnames() if "/otf2-" in name] == [made.name]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vtrace.console import CLICK_SETTINGS, NORMAL, Console
+from vtrace.console import CLICK_SETTINGS, NORMAL, Console, some
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import json_text, plain
 
@@ -152,7 +152,8 @@ def _check(file: EventFile) -> int:
         click.echo(plain(line), err=problem.warning)
     errors = sum(not problem.warning for problem in found)
     events = sum(len(section.events) for section in file.sections)
-    click.echo(plain(f"{file.path}: {events} events, {errors} errors, {len(found) - errors} warnings"), err=True)
+    counts = (some(events, "event"), some(errors, "error"), some(len(found) - errors, "warning"))
+    click.echo(plain(f"{file.path}: {', '.join(counts)}"), err=True)
     return 1 if errors else 0
 
 

@@ -59,13 +59,13 @@ def _run_example(directory: Path) -> None:
     _copy("threads" if lacks else "heat2d", directory)
     if lacks:
         click.echo(f"{lacks}: this example uses threads instead")
-        steps = [["vtrace", "run", "--python", "python3", "hashes.py"]]
+        steps = [["vtrace", "run", "--unify", "--python", "python3", "hashes.py"]]
     else:
         ranks = min(_MOST_RANKS, max(2, len(os.sched_getaffinity(0))))
         build = ["vtrace-cc", "-O2", "-fno-inline", "heat.c", "halo.c", "-lm", "-o", "heat2d"]
-        steps = [build, [mpiexec, "-n", str(ranks), "./heat2d"]]
+        steps = [build, [mpiexec, "-n", str(ranks), "./heat2d"], ["vtunify", name]]
     click.echo(f"$ cd {shlex.quote(str(directory))}")
-    for step in [*steps, ["vtunify", name], ["vtrace", "summary", name]]:
+    for step in [*steps, ["vtrace", "summary", name]]:
         _run(step, directory, environ)
     vtrace = "vtrace" if shutil.which("vtrace") else os.path.join(os.path.relpath(binaries), "vtrace")
     archive = shlex.quote(str(directory / f"{name}.trace"))

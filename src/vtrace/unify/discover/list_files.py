@@ -152,6 +152,9 @@ def no_archive(path: Path) -> VtraceError:
             said = f"{path}: there are only local files of {few(inside)}, not unified yet"
             return VtraceError(said, f"vtunify {shlex.quote(str(path / inside[0]))}")
         return VtraceError(f"{path}: there is no OTF2 archive in this directory")
+    if path.is_file() and os.access(path, os.X_OK):
+        said = f"{path} is a program; there is no archive {name}.trace and there are no local files of a run"
+        return VtraceError(said, "record a run first: vtrace run --help")
     if path.is_file():
         return VtraceError(f"{path} is not an OTF2 archive", "give its directory, its .otf2 file or the prefix")
     if not directory.is_dir():
