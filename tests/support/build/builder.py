@@ -79,10 +79,10 @@ class Builder:
         # The linker needs libraries after the sources that use them.
         paths = [PROGRAMS / source for source in sources]
         if Path(compiler).name.startswith("mpi"):
-            paths.append(self._yielding())
+            paths.append(self.yielding())
         call([*words, "-o", target, *paths, *flags], cwd=target.parent, timeout=300)
 
-    def _yielding(self) -> Path:
+    def yielding(self) -> Path:
         """YIELDING as an object without functions to record."""
         target = self._directory / "yielding.o"
         with target.with_suffix(".lock").open("w") as lock:
