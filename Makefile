@@ -51,8 +51,8 @@ wheelhouse: wheels ## Write to dist/ wheelhouse.tar: the wheel and all that it n
 test: setup ## Run the tests; TESTS="tests/unit -k name": some tests; WORKERS=N: N files at a time
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
-test-full: setup ## Run all tests, with the full matrices of compilers, MPIs and sanitizers
-	$(BIN)/python -m pytest -m "" $(TESTS)
+test-full: setup ## Run all tests, with the full matrices, and a new Python for each command
+	NEW_PROCESSES=yes $(BIN)/python -m pytest -m "" $(TESTS)
 
 test-arm: setup ## Run the tests for aarch64: cross compilers of Debian, qemu-user
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(wildcard tests/integration/test_aarch64*.py)

@@ -81,7 +81,7 @@ def _prepare(options: argparse.Namespace, out: Path) -> tuple[Setup, list[Line]]
     beside = {name: mpi.mpicc.with_name(mpi.mpicc.name.replace("mpicc", name)) for name in ("mpif77", "mpif90")}
     fortran = [str(path) if path.exists() else "" for path in beside.values()]
     compilers = Compilers(str(mpi.mpicc), *fortran)
-    trees = suite.prepare(source, out / f"build-{options.mpi}", compilers, mpi.is_open, env)
+    trees = suite.prepare(source, out / f"build-{options.mpi}", compilers, mpi.is_open, env, mpi.builder.yielding())
     tests = suite.lines(trees)
     if options.only:
         starts = tuple(options.only.split(","))

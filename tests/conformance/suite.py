@@ -90,10 +90,13 @@ def find_source(given: Path) -> Path:
     raise SystemExit(f"{given}: no MPI test suite of MPICH (test/mpi/configure is missing): apt-get source mpich")
 
 
-def prepare(source: Path, place: Path, compilers: Compilers, strict: bool, env: dict[str, str]) -> Trees:
+def prepare(
+    source: Path, place: Path, compilers: Compilers, strict: bool, env: dict[str, str], yielding: Path
+) -> Trees:
     """Configures the suite and builds its support libraries, once per place.
 
-    strict: only tests of the MPI standard, for other MPIs than MPICH. Raises SystemExit with the end of the log.
+    strict: only tests of the MPI standard, for other MPIs than MPICH. yielding: an object for all programs of MPICH,
+    whose ranks yield their processors while they wait (tests/c/yielding.c). Raises SystemExit with the end of the log.
     """
     plain, traced = place / "plain", place / "traced"
     if not traced.exists():
@@ -101,7 +104,7 @@ def prepare(source: Path, place: Path, compilers: Compilers, strict: bool, env: 
         plain.mkdir(parents=True)
         words = [str(source / "configure"), "--enable-threads=multiple", "--disable-cxx", *FLAGS]
         words += [f"MPICC={compilers.c}"]
-        words += ["--enable-strictmpi"] if strict else []
+        words += ["--enable-strictmpi"] if strict else [f"LIBS={yielding}"]
         words += [f"MPIF77={compilers.f77}", f"MPIFC={compilers.fc}"] if compilers.fc else ["--enable-fortran=no"]
         _logged(words, plain, "configure.log", env)
         _logged(["make", "-k", *NO_REMAKE, *SUPPORT], plain / "util", "make.log", env, check=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.build.builder import Builder
 from support.readers import docs
 from support.readers.docs import Block
 from support.tools import BIN, PROGRAMS, ROOT, call, need, unavailable
@@ -391,7 +392,7 @@ NOT_TYPED = {
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory $DOCS: programs, sources and archives."""
     if not (BIN / "vtrace-cc").exists():
         unavailable("vtrace is not installed beside this Python")
@@ -403,9 +404,10 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):  # fmt: skip
         (where / name).write_text(text)
     shutil.copy(PROGRAMS / "docs_server.c", where / "server.c")
+    yielding = build.yielding()
     lines = (
-        f"vtrace-cc -vt:cc {need('mpicc')} -O1 -fno-inline {PROGRAMS / 'docs_heat.c'} -o heat",
-        f"{need('mpicc')} -O1 {PROGRAMS / 'docs_heat.c'} -o plain",
+        f"vtrace-cc -vt:cc {need('mpicc')} -O1 -fno-inline {PROGRAMS / 'docs_heat.c'} {yielding} -o heat",
+        f"{need('mpicc')} -O1 {PROGRAMS / 'docs_heat.c'} {yielding} -o plain",
         "vtrace-cc -O1 -DSECONDS=60 -pthread server.c -o server; vtrace-cc -O1 killed.c -o killed",
         "cp heat heat2d; mpiexec -n 4 ./heat2d; vtunify heat2d; vtrace run python3 region.py",
     )

@@ -2,7 +2,7 @@
 """Every command that reads traces, in a separate process, on an archive of every kind.
 
 A separate process also finds an import that a command lacks; in the process of pytest another module may have loaded
-it."""
+it. The process is forked from one with the modules that the same command has loaded before (support/forked.py)."""
 
 from __future__ import annotations
 

@@ -16,9 +16,10 @@ from typing import NoReturn
 
 import pytest
 
+from support.forked import BIN, run_forked
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
-BIN = Path(sys.executable).parent
 
 
 def unavailable(reason: str) -> NoReturn:
@@ -116,9 +117,12 @@ def call(
 ) -> Done:
     """Runs a command. With check, an exit code other than 0 is an assertion error that shows the output."""
     texts = [str(word) for word in words]
-    ended = subprocess.run(
-        texts, cwd=cwd, env=environment(env), capture_output=True, timeout=timeout, input=(stdin or "").encode()
-    )
-    done = Done(texts, ended.returncode, ended.stdout.decode(errors="replace"), ended.stderr.decode(errors="replace"))
+    environ, given = environment(env), (stdin or "").encode()
+    ended = run_forked(texts, Path(cwd), environ, environment(), timeout, given)
+    if not ended:
+        new = subprocess.run(texts, cwd=cwd, env=environ, capture_output=True, timeout=timeout, input=given)
+        ended = (new.returncode, new.stdout, new.stderr)
+    code, out, err = ended
+    done = Done(texts, code, out.decode(errors="replace"), err.decode(errors="replace"))
     assert not check or done.returncode == 0, str(done)
     return done

@@ -236,6 +236,17 @@ def test_vtrace_loads_numpy_without_docstrings(heat: Path) -> None:
     assert done.stdout.splitlines()[-1] == "None 1 False"
 
 
+def test_vtrace_looks_for_cycles_of_objects_rarely(heat: Path) -> None:
+    """Not after each 700 new objects, and, as all objects are frozen before the exit, not among them at the exit."""
+    code = (
+        "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 10_000)); "
+        "from vtrace.main import main; sys.argv = ['vtrace', 'info', 'heat']; main(); "
+        "print(gc.get_stats()[0]['collections'] < 10)"
+    )
+    done = call([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], heat)
+    assert done.stdout.splitlines()[-2:] == ["True", "True"]
+
+
 def test_numpy_gets_its_modules_of_docstrings_where_it_needs_them(tmp_path: Path) -> None:
     """An import of a name from numpy's docstring modules gets the complete module: a later numpy may need it."""
     code = (

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support import tools
+from support.build.builder import Builder
 from support.readers import words
 from vtrace.io.local import records
 from vtrace.io.local.local_files import open_local, read_head
@@ -18,20 +19,9 @@ from vtrace.io.local.local_files import open_local, read_head
 NONE = 0xFFFFFFFF
 
 
-def compiled(where: Path, name: str, compiler: str, *more: str) -> Path:
-    """A program of tests/c linked with the core. Only gcc's build has sanitizers: clang may lack their libraries."""
-    csrc = tools.ROOT / "csrc"
-    sources = [tools.ROOT / f"tests/c/{name}.c", *(csrc / "core").glob("*.c"), *(csrc / "funwrap").glob("*.c")]
-    flags = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", *more]
-    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if compiler == "gcc" else []
-    words = [tools.need(compiler), *flags, *checks, *map(str, sources), "-o", str(where / name), "-lpthread", "-ldl"]
-    subprocess.run(words, check=True)
-    return where / name
-
-
 @pytest.fixture(scope="module", params=["gcc", "clang"])
-def core(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled(tmp_path_factory.mktemp("core"), "core", request.param)
+def core(request: pytest.FixtureRequest, build: Builder) -> Path:
+    return build.unit("core", request.param)
 
 
 def run(core: Path, where: Path, *scenario: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -146,9 +136,9 @@ def test_errno_stays(core: Path, tmp_path: Path) -> None:
     run(core, tmp_path, "errno", VT_BUFFER_SIZE="100K", VT_MAX_FLUSHES="0")
 
 
-def test_a_thread_that_never_gets_its_location(tmp_path: Path) -> None:
+def test_a_thread_that_never_gets_its_location(build: Builder, tmp_path: Path) -> None:
     """Such a thread consumes no location number: vtunify would take a gap in the numbers for lost files."""
-    program = compiled(tmp_path, "late", "gcc", "-Wl,--wrap=vt_pages_wiped")
+    program = build.unit("late", link=["-Wl,--wrap=vt_pages_wiped"])
     (tmp_path / "files").mkdir()
     run(program, tmp_path / "files")
     files = {f"t.{number}.{content}" for number in ("1", "10001") for content in ("def", "events")}

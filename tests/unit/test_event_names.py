@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import ctypes.util
 import random
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from support import tools
+from support.build.builder import Builder
 
 FILES = {
     "cpu/type": "4",
@@ -40,15 +40,8 @@ FILES = {
 
 
 @pytest.fixture(scope="module", params=["gcc", "clang"])
-def event_names(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program. Only gcc's build has sanitizers: clang may lack their libraries."""
-    where, csrc = tmp_path_factory.mktemp("names"), tools.ROOT / "csrc"
-    sources = [path for folder in ("core", "funwrap", "providers") for path in (csrc / folder).glob("*.c")]
-    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if request.param == "gcc" else []
-    flags = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", *checks]
-    files = [str(path) for path in (tools.ROOT / "tests/c/event_names.c", *sources)]
-    subprocess.run([tools.need(request.param), *flags, *files, "-o", where / "names", "-lpthread", "-ldl"], check=True)
-    return where / "names"
+def event_names(request: pytest.FixtureRequest, build: Builder) -> Path:
+    return build.unit("event_names", request.param, ("core", "funwrap", "providers"))
 
 
 @pytest.fixture

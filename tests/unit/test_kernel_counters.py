@@ -5,33 +5,19 @@ UBSan."""
 from __future__ import annotations
 
 import errno
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from support.tools import ROOT, call, need
+from support.build.builder import Builder
+from support.tools import call
 
 THREAD, PROCESS, NODE = 0, 1, 2
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where, csrc = tmp_path_factory.mktemp("kernel_counters"), ROOT / "csrc"
-    files = [path for folder in ("core", "funwrap", "sampling", "providers") for path in (csrc / folder).glob("*.c")]
-    flags = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
-    words = [
-        need("gcc"),
-        *flags,
-        ROOT / "tests/c/kernel_counters.c",
-        *files,
-        "-o",
-        where / "program",
-        "-lpthread",
-        "-ldl",
-    ]
-    subprocess.run([str(word) for word in words], check=True)
-    return where / "program"
+def program(build: Builder) -> Path:
+    return build.unit("kernel_counters", parts=("core", "funwrap", "sampling", "providers"))
 
 
 @pytest.fixture

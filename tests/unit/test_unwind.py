@@ -5,28 +5,21 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from support import tools
+from support.build.builder import Builder
 
 ROUNDS = os.environ.get("VT_FUZZ_RUNS", "200")
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="vtrace unwinds on x86-64 only")
 
 
 @pytest.fixture(scope="module", params=["gcc -O1", "clang -O2"])
-def unwind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program. Only gcc's build has sanitizers: clang may lack their libraries."""
+def unwind(request: pytest.FixtureRequest, build: Builder) -> Path:
     compiler, optimize = request.param.split()
-    where, csrc = tmp_path_factory.mktemp("unwind"), tools.ROOT / "csrc"
-    sources = [path for folder in ("core", "funwrap", "sampling", "providers") for path in (csrc / folder).glob("*.c")]
-    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if compiler == "gcc" else []
-    flags = ["-std=gnu11", "-g", optimize, "-Wall", "-Wextra", "-Werror", *checks]
-    files = [str(path) for path in (tools.ROOT / "tests/c/unwind.c", *sources)]
-    subprocess.run([tools.need(compiler), *flags, *files, "-o", where / "unwind", "-lpthread", "-ldl"], check=True)
-    return where / "unwind"
+    return build.unit("unwind", compiler, ("core", "funwrap", "sampling", "providers"), optimize)
 
 
 def test_tables_of_all_libraries(unwind: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shlex
@@ -217,6 +218,7 @@ def level(words: tuple[str, ...], start: int) -> int:
 def lighten() -> None:
     """Turns off unnecessary work of Python and numpy. Must be called before numpy is loaded."""
     gc.disable()  # few objects form cycles, and the search for them takes longer with each location
+    atexit.register(gc.freeze)  # else Python looks for cycles at the exit
     lighten_numpy()
 
 

@@ -79,10 +79,34 @@ class Builder:
         # The linker needs libraries after the sources that use them.
         paths = [PROGRAMS / source for source in sources]
         if Path(compiler).name.startswith("mpi"):
-            paths.append(self._yielding())
+            paths.append(self.yielding())
         call([*words, "-o", target, *paths, *flags], cwd=target.parent, timeout=300)
 
-    def _yielding(self) -> Path:
+    def unit(
+        self, name: str, compiler: str = "gcc", parts: Sequence[str] = ("core", "funwrap"), optimize: str = "-O1",
+        link: Sequence[str] = (),
+    ) -> Path:  # fmt: skip
+        """The program tests/c/NAME.c, linked with folders of csrc. Only gcc's has sanitizers: clang may lack their
+        libraries. link: further options of the linker."""
+        checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if compiler == "gcc" else []
+        words = [need(compiler), "-std=gnu11", "-g", optimize, "-Wall", "-Wextra", "-Werror", *checks]
+        objects = [path for part in parts for path in self._part(part, words)]
+        place = self._directory / f"unit-{name}-{compiler}{optimize}"
+        place.mkdir(exist_ok=True)
+        call([*words, *link, ROOT / f"tests/c/{name}.c", *objects, "-o", place / name, "-lpthread", "-ldl"], place)
+        return place / name
+
+    def _part(self, part: str, words: Sequence[str]) -> list[Path]:
+        """The objects of a folder of csrc, compiled once for all programs."""
+        place = self._directory / f"{part}-{hashlib.sha256(' '.join(words).encode()).hexdigest()[:16]}"
+        with place.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not place.exists():
+                place.mkdir()
+                call([*words, "-c", *sorted((ROOT / "csrc" / part).glob("*.c"))], place)
+        return sorted(place.glob("*.o"))
+
+    def yielding(self) -> Path:
         """YIELDING as an object without functions to record."""
         target = self._directory / "yielding.o"
         with target.with_suffix(".lock").open("w") as lock:

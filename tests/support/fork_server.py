@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A process that has loaded the modules of one command of vtrace, and forks a process for each call of that command.
+
+Only support/forked.py runs this file: python -P fork_server.py COMMAND [SUB-COMMAND]. It reads pickled requests from
+standard input: the words of the command line, the working directory, the environment, and the paths of three files for
+standard input, output and error. It writes two integers of four bytes: the id of the new process, and its wait status.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+
+Request = tuple[list[str], str, dict[str, str], list[str]]
+
+
+def load(command: str, name: str) -> Callable[[], int]:
+    """Loads the modules that a command loads at each start, and no others. Returns its entry point."""
+    if command == "vtunify":
+        from vtrace.commands import vtunify
+
+        vtunify.lighten()
+        import_module("vtrace.unify.run")
+        import_module("elftools.elf.elffile")
+        return vtunify.entry
+    from vtrace import light_numpy, main
+
+    light_numpy.lighten_numpy()
+    import click
+
+    from vtrace import cli
+
+    assert cli.command.get_command(click.Context(cli.command), name)
+    return main.main
+
+
+def serve() -> Request:
+    """Handles all requests. Returns in a new process, which takes the place of the command. Loads the modules that the
+    process has loaded, for the next process."""
+    while True:
+        gc.freeze()
+        try:
+            request: Request = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            os._exit(0)
+        loaded = os.memfd_create("modules")
+        pid = os.fork()
+        if pid == 0:
+            atexit.register(_tell_modules, loaded)
+            return request
+        os.write(1, pid.to_bytes(4, sys.byteorder))
+        os.write(1, os.waitpid(pid, 0)[1].to_bytes(4, sys.byteorder))
+        for module in os.pread(loaded, os.fstat(loaded).st_size, 0).decode().splitlines():
+            if module not in sys.modules:
+                with suppress(ImportError):  # a name that a module gave to a part of itself
+                    import_module(module)
+        os.close(loaded)
+
+
+def _tell_modules(file: int) -> None:
+    os.pwrite(file, "\n".join(sys.modules).encode(), 0)
+
+
+def become(request: Request) -> None:
+    """Gives this process what a new process gets from its parent."""
+    sys.argv, cwd, environ, files = request
+    for number, path in enumerate(files):
+        file = os.open(path, os.O_RDWR)
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environ)
+    escape, replace = "surrogateescape", "backslashreplace"
+    sys.stdin = open(0, encoding="utf-8", errors=escape, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", errors=escape, closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors=replace, buffering=1, closefd=False)  # noqa: SIM115
+
+
+if __name__ == "__main__":
+    entry = load(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "")
+    become(serve())
+    sys.exit(entry())

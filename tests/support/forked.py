@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a command of vtrace in a process that is forked from one with the command's modules: most of the time of a short
+command is the start of Python and of these modules (fork_server.py)."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+"""The directory of the installed commands."""
+_SUB_COMMANDS = (
+    "clean", "cut", "diagnose", "diff", "dump", "export", "filter", "import", "info", "mpip", "profile", "report",
+    "score", "settings", "summary", "timers",
+)  # fmt: skip
+"""Sub-commands of vtrace that start no other programs."""
+_OF_START = ("COVERAGE_", "LANG", "LC_", "LD_", "MALLOC_", "OMP_", "OPENBLAS_", "PYTHON")
+"""Begins of variables that take effect at the start of Python or of its libraries."""
+
+Ended = tuple[int, bytes, bytes]
+"""The exit code of a process, its standard output and its standard error."""
+
+
+class _Server:
+    """A running fork_server.py, which ends at the end of its standard input."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        script = str(Path(__file__).with_name("fork_server.py"))
+        words = [sys.executable, "-P", script, *command]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, bufsize=0, env=environ)
+
+    def run(self, words: Sequence[str], cwd: Path, environ: Mapping[str, str], timeout: float, stdin: bytes) -> Ended:
+        files = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
+        try:
+            os.write(files[0], stdin)
+            paths = [f"/proc/{os.getpid()}/fd/{file}" for file in files]
+            assert self._process.stdin
+            self._process.stdin.write(pickle.dumps(([*words], str(cwd), dict(environ), paths)))
+            pid = self._number()
+            late = not select.select([self._process.stdout], [], [], timeout)[0]
+            if late:
+                os.kill(pid, signal.SIGKILL)
+            code = os.waitstatus_to_exitcode(self._number())
+            if late:
+                raise subprocess.TimeoutExpired(words, timeout)
+            out, err = (os.pread(file, os.fstat(file).st_size, 0) for file in files[1:])
+            return code, out, err
+        finally:
+            for file in files:
+                os.close(file)
+
+    def _number(self) -> int:
+        assert self._process.stdout
+        number = self._process.stdout.read(4)
+        assert number, f"{self._process.args} has ended"
+        return int.from_bytes(number, sys.byteorder)
+
+
+_idle: defaultdict[tuple[int, tuple[str, ...]], list[_Server]] = defaultdict(list)
+"""The servers that wait for a request, by process of pytest and by command."""
+
+
+def run_forked(
+    words: Sequence[str], cwd: Path, environ: Mapping[str, str], usual: Mapping[str, str], timeout: float, stdin: bytes
+) -> Ended | None:
+    """Runs a command in a forked process. usual: the environment of a command without variables of its own. Returns
+    None for a command that needs a new process: another program, or one with other variables at its start. Also with
+    NEW_PROCESSES set, as by make test-full."""
+    command = _command(words)
+    if not command or "NEW_PROCESSES" in os.environ or _of_start(environ) != _of_start(usual) or not cwd.is_dir():
+        return None
+    idle = _idle[os.getpid(), command]
+    server = idle.pop() if idle else _Server(command, usual)
+    ended = server.run(words, cwd, environ, timeout, stdin)
+    idle.append(server)
+    return ended
+
+
+def _command(words: Sequence[str]) -> tuple[str, ...]:
+    """The command and its sub-command; empty for other programs."""
+    place = Path(words[0])
+    if place.parent != BIN:
+        return ()
+    if place.name == "vtrace" and len(words) > 1 and words[1] in _SUB_COMMANDS:
+        return ("vtrace", words[1])
+    return ("vtunify",) if place.name == "vtunify" else ()
+
+
+def _of_start(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name.startswith(_OF_START)}
