@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,12 @@ POSTED = [
     ("MPI_Recv", 512 * BYTES), ("MPI_Mrecv", 512 * 8), ("MPI_Imrecv", 512 * BYTES),
 ]  # fmt: skip
 """By program sections_lengths: the receive before its first section, and the others."""
+LENGTHS = {
+    ("all/0", "MPI_Irecv"): (4 + 512 * BYTES) / 2, ("messages/1", "MPI_Irecv"): 512 * BYTES,
+    ("messages/1", "MPI_Sendrecv"): 513 * BYTES, ("messages/1", "MPI_Sendrecv_replace"): 4 * BYTES,
+    ("messages/1", "MPI_Recv"): BYTES, ("probed/1", "MPI_Mrecv"): 4096, ("probed/1", "MPI_Imrecv"): 512 * BYTES,
+}  # fmt: skip
+"""By section and function: the mean length by Table 3.24 of the guide."""
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +65,17 @@ def test_posted_sizes(mpi: mpis.Mpi, program: Path, words: tuple[str, ...], expe
     vtrace(program.parent, "run", *words, *mpi.launch, "-n", "2", program, env=env)
     unify(program.parent, name)
     assert posted(check(program.parent / f"{name}.trace")) == [expected] * 2
+
+
+def test_lengths(mpi: mpis.Mpi, program: Path) -> None:
+    """vtrace profile takes the sizes of the buffers, or the bytes that came: those of the first receive here."""
+    vtrace(program.parent, "run", *mpi.launch, "-n", "2", program, env={"VT_FILE_PREFIX": "lengths"})
+    unify(program.parent, "lengths")
+    words = ("profile", "lengths", "--by", "section", "--metrics", "mpi", "--json")
+    rows = json.loads(vtrace(program.parent, *words).stdout)["section_mpi_by_process"]
+    found = {(row["section"], row["function"]): row["mean_bytes"] for row in rows if "0" in row["process"]}
+    assert {key: found[key] for key in LENGTHS} == LENGTHS
+    assert found["messages/1", "MPI_Waitall"] is None
 
 
 def test_none_without_sections(mpi: mpis.Mpi, tmp_path: Path) -> None:

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 _UNITS = ("function", "loop", "line", "callpath", "section", "rank", "thread")
 """section, and those of analysis/questions/cost_rows.py, repeated here: importing that module loads numpy."""
+_SECTION_METRICS = ("mpi", "memory")
+_NO_SECTIONS = {
+    "time": "no calls and no sections were recorded here", "mpi": "no calls of MPI were recorded in sections here",
+    "memory": "no calls and no sections were recorded here",
+}  # fmt: skip
 _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max", "name")
 
 
@@ -46,7 +51,7 @@ _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max",
     "--metrics",
     metavar="NAME[,NAME...]",
     help="Instead of times: increases of counters, or values derived from them; the first is sorted by. topdown: where "
-    "the processor lost its slots.",
+    "the processor lost its slots. With --by section: mpi, the functions of MPI, or memory, that of malloc.",
 )
 @click.option(
     "--events", metavar="FILE", type=click.Path(path_type=Path), help="File of derived events [PAPI_USER_EVENTS_FILE].",
@@ -74,6 +79,7 @@ def command(
       vtrace profile heat --metrics page-faults,context-switches --by rank
       vtrace profile before after --metrics topdown     two runs side by side
       vtrace profile heat --by section                  sections that the program marks
+      vtrace profile heat --by section --metrics mpi    the functions of MPI in sections
       vtrace profile one two three --by function        three runs side by side
     """
     from vtrace.analysis.selection import Patterns, Selection
@@ -88,12 +94,12 @@ def command(
         return trace, patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers))
 
     most = None if as_json or as_csv else top
+    if by == "section" and metrics in (None, *_SECTION_METRICS):
+        _print_sections(*opened_part(archives[0]), patterns, metrics or "time", most, as_json, as_csv)
+        return
     if metrics is not None:
         asked = _Metrics(by, patterns, metrics, events)
         _print_metrics([opened_part(archive) for archive in archives], asked, most, as_json, as_csv)
-        return
-    if by == "section":
-        _print_sections(*opened_part(archives[0]), patterns, most, as_json, as_csv)
         return
     unit = "line" if file else by
     every = [profile_sheets.read(*opened_part(archive), unit, patterns) for archive in archives]
@@ -128,11 +134,14 @@ def _check(
         raise UsageError("--events belongs to --metrics", "give --metrics NAME")
     if metrics is not None and (file or sort != _SORTS[0]):
         raise UsageError("--metrics takes neither --source nor --sort", "the first metric sorts the rows")
+    if metrics in _SECTION_METRICS and by != "section":
+        raise UsageError(f"--metrics {metrics} is about sections", f"give --by section --metrics {metrics}")
     if by == "section" and (file or sort != _SORTS[0]):
         raise UsageError("--by section takes neither --source nor --sort", "the sections that take longest come first")
     if len(archives) > MOST_RUNS:
         raise UsageError(f"{len(archives)} archives", f"vtrace profile compares up to {MOST_RUNS}")
-    for option, given in (("--source", file is not None), ("--by section", by == "section" and metrics is None)):
+    one_alone = by == "section" and metrics in (None, *_SECTION_METRICS)
+    for option, given in (("--source", file is not None), ("--by section", one_alone)):
         if given and len(archives) > 1:
             raise UsageError(f"{option} with several archives", "give one archive")
 
@@ -214,21 +223,20 @@ def _metrics_of(trace: Trace, part: Selection, asked: _Metrics, most: int | None
 
 
 def _print_sections(
-    trace: Trace, part: Selection, patterns: Patterns, most: int | None, as_json: bool, as_csv: bool
+    trace: Trace, part: Selection, patterns: Patterns, what: str, most: int | None, as_json: bool, as_csv: bool
 ) -> None:
-    from vtrace.analysis.questions import section_sums
+    """what: time, or one of _SECTION_METRICS."""
     from vtrace.reports import section_sheets, sheet
 
     console = Console("vtrace", environment_level("vtrace"))
     _check_patterns("--by section", patterns, ("region", "class", "path"))
-    numbers = section_sums.read(trace, part)
-    made = section_sheets.sheets(trace, numbers, most)
+    made, notes = getattr(section_sheets, f"{what}_sheets")(trace, part, most)
     caveats = trace.caveats(**part.of_recording())
-    for note in numbers.notes:
+    for note in notes:
         console.warn(plain(note))
     if as_json:
         about = {"caveats": [*stale_lines(trace), *caveats], "archive": str(trace.path), "by": "section"}
-        click.echo(json_text({**about, **sheet.data(made), "notes": numbers.notes}, indent=1))
+        click.echo(json_text({**about, **sheet.data(made), "notes": notes}, indent=1))
     elif as_csv:
         warn_of_caveats(console, trace, part)
         click.echo(sheet.csv_text(made), nl=False)
@@ -238,7 +246,7 @@ def _print_sections(
             click.echo(f"  {plain(line)}")
         sheet.show([each for each in made if each.rows])
         if not made[0].rows:
-            click.echo("no calls and no sections were recorded here")
+            click.echo(_NO_SECTIONS[what])
 
 
 def _check_patterns(option: str, patterns: Patterns, kinds: tuple[str, ...]) -> None:

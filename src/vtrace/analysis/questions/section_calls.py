@@ -140,6 +140,19 @@ def calls_in_sections(sections: Table, begins: Array, ends: Array) -> Iterator[t
         yield section, calls[ends[calls] <= of["end"][at]]
 
 
+def by_function(trace: Source, table: Table, places: Array) -> dict[tuple[int, str], dict[str, dict[str, int]]]:
+    """The answer of SectionCalls by place and section, then by name of the function: the sums of COLUMNS from calls on.
+    places: (locations,) such as the process of each location."""
+    names, columns = trace.regions["name"].tolist(), COLUMNS[3:]
+    found: dict[tuple[int, str], dict[str, dict[str, int]]] = {}
+    for row in table.records():
+        key = int(places[row["location"]]), table.sections[row["section"]]
+        of = found.setdefault(key, {}).setdefault(names[row["region"]], dict.fromkeys(columns, 0))
+        for column in columns:
+            of[column] += int(row[column])
+    return found
+
+
 def _joined(parts: list[Array]) -> Array:
     return np.concatenate([np.empty(0, np.int64), *parts])
 
