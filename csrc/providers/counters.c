@@ -16,8 +16,9 @@
 #include "host_properties.h"
 #include "provider.h"
 
-static const struct vt_provider *const providers[] = {&vt_perf_counters, &vt_usage_counters, &vt_kernel_counters,
-                                                      &vt_malloc_counters};
+/* The first provider that knows a name has the counter: a replay takes the place of the others. */
+static const struct vt_provider *const providers[] = {&vt_replay_counters, &vt_perf_counters, &vt_usage_counters,
+                                                      &vt_kernel_counters, &vt_malloc_counters};
 #define PROVIDERS (sizeof providers / sizeof *providers)
 
 /* Counters of one provider with the same readings, one after the other in `counters`, so that one call reads all of
