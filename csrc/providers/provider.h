@@ -67,6 +67,10 @@ extern const struct vt_provider vt_perf_counters, vt_usage_counters, vt_kernel_c
    and why this thread cannot count it, empty if it can; separated by tabs. Returns the length. */
 size_t vt_counters_list(char *into, size_t bytes);
 
+/* For `vtrace run --repeat-groups`: the names in VT_METRICS that this thread can count, but not together with the names
+   before, a line each. Returns the length. */
+size_t vt_counters_left_out(char *into, size_t bytes);
+
 #pragma GCC visibility pop
 
 #endif

@@ -16,9 +16,12 @@ from vtrace.errors import UsageError
 from vtrace.text import json_text, plain, shell_word
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vtrace.analysis.findings.finding import Finding
     from vtrace.analysis.selection import Patterns, Selection
     from vtrace.analysis.trace import Trace
+    from vtrace.reports.metric_sheets import CounterRun
     from vtrace.reports.profile_sheets import ProfileNumbers
     from vtrace.reports.sheet import Sheet
 
@@ -99,7 +102,7 @@ def command(
         return
     if metrics is not None:
         asked = _Metrics(by, patterns, metrics, events)
-        _print_metrics([opened_part(archive) for archive in archives], asked, most, as_json, as_csv)
+        _print_metrics([_runs_of(archive, opened_part) for archive in archives], asked, most, as_json, as_csv)
         return
     unit = "line" if file else by
     every = [profile_sheets.read(*opened_part(archive), unit, patterns) for archive in archives]
@@ -155,27 +158,37 @@ class _Metrics(NamedTuple):
     events: Path | None
 
 
+def _runs_of(archive: str, opened_part: Callable[[str], tuple[Trace, Selection]]) -> list[CounterRun]:
+    """The run of an archive, and those that vtrace run --repeat-groups has recorded with other counters."""
+    from vtrace.analysis.counter_runs import later_runs
+    from vtrace.reports.metric_sheets import CounterRun
+
+    first = CounterRun(*opened_part(archive))
+    return [first, *(CounterRun(*opened_part(str(path))) for path in later_runs(first.trace))]
+
+
 def _print_metrics(
-    parts: list[tuple[Trace, Selection]], asked: _Metrics, most: int | None, as_json: bool, as_csv: bool
+    every_runs: list[list[CounterRun]], asked: _Metrics, most: int | None, as_json: bool, as_csv: bool
 ) -> None:
-    """Prints the metrics of a trace, or of several side by side."""
+    """Prints the metrics of a trace, or of several side by side. every_runs: of each, with its later runs."""
     from vtrace.reports import metric_sheets, sheet
     from vtrace.reports.profile_comparison import metric_comparison
 
+    parts = [runs[0] for runs in every_runs]
     if len(parts) == 1:
         ((trace, part),) = parts
-        made, findings = _metrics_of(trace, part, asked, most)
+        made, findings = _metrics_of(every_runs[0], asked, most)
         _print_sheet(made, [finding.told() for finding in findings], trace, part, as_json, as_csv)
         return
-    every = [_metrics_of(trace, part, asked, None) for trace, part in parts]
+    every = [_metrics_of(runs, asked, None) for runs in every_runs]
     made = metric_comparison([one for one, _ in every], most)
     if as_json:
-        runs = [
+        told = [
             {"archive": str(trace.path), "caveats": [*stale_lines(trace), *trace.caveats(**part.of_recording())],
              "findings": [finding.told() for finding in findings]}
             for (trace, part), (_, findings) in zip(parts, every, strict=True)
         ]  # fmt: skip
-        click.echo(json_text({"runs": runs, **sheet.data([made])}, indent=1))
+        click.echo(json_text({"runs": told, **sheet.data([made])}, indent=1))
     elif as_csv:
         click.echo(sheet.csv_text([made]), nl=False)
     else:
@@ -186,8 +199,8 @@ def _print_metrics(
         sheet.show([metric_sheets.shown(made)])
 
 
-def _metrics_of(trace: Trace, part: Selection, asked: _Metrics, most: int | None) -> tuple[Sheet, list[Finding]]:
-    """The table of metrics of a trace, and its findings. Raises UsageError."""
+def _metrics_of(runs: list[CounterRun], asked: _Metrics, most: int | None) -> tuple[Sheet, list[Finding]]:
+    """The table of metrics of runs with different counters, and its findings. Raises UsageError."""
     from vtrace.analysis.derived.known_events import chosen_events, known_files, recorded_pmu
     from vtrace.analysis.derived.topdown import NAME, SLOTS
     from vtrace.reports import metric_sheets, topdown_sheets
@@ -210,12 +223,12 @@ def _metrics_of(trace: Trace, part: Selection, asked: _Metrics, most: int | None
     for file in files:
         for problem in file.errors:
             console.warn(plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
-    pmu = recorded_pmu(trace.metrics["name"].tolist(), files)
+    pmu = recorded_pmu([name for run in runs for name in run.trace.metrics["name"].tolist()], files)
     if wanted == [NAME]:
         known = chosen_events(files, [SLOTS] if pmu else [], pmu)
-        made, findings, notes = topdown_sheets.read(trace, part, by, patterns, known, most)
+        made, findings, notes = topdown_sheets.read(runs, by, patterns, known, most)
     else:
-        numbers = metric_sheets.read(trace, part, by, patterns, wanted, chosen_events(files, wanted, pmu))
+        numbers = metric_sheets.read(runs, by, patterns, wanted, chosen_events(files, wanted, pmu))
         made, findings, notes = metric_sheets.sheet(numbers, most), [], numbers.notes
     for note in notes:
         console.warn(note)
