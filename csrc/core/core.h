@@ -50,6 +50,10 @@ struct vt_shim {
     /* MPI shims only, else NULL. Measures the clock offsets between the ranks. All ranks of the program call
        VT_TIMESYNC. */
     void (*synchronize)(void);
+    /* MPI shims only, else NULL. The runtime calls this function, perhaps twice, when the first section of the program
+       is defined, and in vt_attach if sections were defined before or VT_SECTION_LEVEL is set. Older shims lack this
+       member. */
+    void (*sections)(void);
 };
 
 /* Attaches a shim, and starts the runtime if necessary. Returns 1: the shim records; 0: it never records (VT_MPITRACE

@@ -99,7 +99,8 @@ enum vt_class {
     X(COMM_CREATE, 28, 0, COLLECTIVE, comm, "")                                                                        \
     X(COMM_DESTROY, 29, 0, COLLECTIVE, comm, "")                                                                       \
     X(METRIC, 40, 1, METRIC, metric, "value") /* in the type of its definition */                                      \
-    X(ATTRIBUTE, 41, 1, ATTRIBUTE, attribute, "value") /* in the type of its definition; of the next event */          \
+    X(ATTRIBUTE, 41, 1, ATTRIBUTE, attribute, "value") /* in the type of its definition; of the next event, */         \
+    /* METRIC_GROUP apart */                                                                                           \
     X(METRIC_GROUP, 42, 7, METRIC, metric_group, "value1 value2 value3 value4 value5 value6 value7") /* of counters */ \
     /* read at one moment; behind the values of the group 0 */                                                         \
     X(RMA_WIN_CREATE, 48, 0, RMA, window, "")                                                                          \

@@ -328,7 +328,9 @@ int vt_attach(const struct vt_shim *shim)
         mpi = shim->name;
         vt_define_property(l, "shim.mpi", mpi);
     }
-    return vt_settings_allow(shim->kind);
+    const int records = vt_settings_allow(shim->kind);
+    if (records) vt_sections_attach(shim);
+    return records;
 }
 
 void vt_run_id(uint8_t run[16]) { memcpy(run, vt_process.head.run, 16); }

@@ -110,6 +110,8 @@ TEXT(VT_METRICS, metrics, 2048, WORDS, NOTHING, "counters.md",
      "counters that are read at enters and leaves: names as in vtrace counters, separated by VT_METRICS_SEP", "none")
 TEXT(VT_METRICS_SEP, metrics_separator, 16, WORDS, NOTHING, "counters.md", "characters between the names of VT_METRICS",
      ":")
+TEXT(VT_METRICS_REPLAY, metrics_replay, 512, PATH, NOTHING, "counters.md",
+     "file of recorded values that the counters with its names have", "none")
 TEXT(VT_METRICS_AT, metrics_at, 64, WORDS, NOTHING, "counters.md",
      "calls at which counters are read: mpi, openmp, user (regions), threads, io, separated by :", "mpi:openmp:user")
 TEXT(VT_RUSAGE, rusage, 256, WORDS, NOTHING, "counters.md",

@@ -175,6 +175,23 @@ static void (*_Atomic told)(int on);
 
 static void (*_Atomic synchronize)(void);
 
+static void (*_Atomic sections)(void);
+static _Atomic int has_sections;
+
+void vt_sections_attach(const struct vt_shim *shim)
+{
+    if (!HAS(shim, sections)) return;
+    atomic_store(&sections, shim->sections);
+    if (atomic_load(&has_sections) || vt_setting_text("VT_SECTION_LEVEL")) shim->sections();
+}
+
+void vt_sections_begin(void)
+{
+    if (atomic_exchange(&has_sections, 1)) return;
+    void (*call)(void) = atomic_load(&sections);
+    if (call) call();
+}
+
 void vt_switch_attach(const struct vt_shim *shim)
 {
     if (HAS(shim, switched)) atomic_store(&told, shim->switched);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Code before and after a call: recording the call site, flushing the buffers of all ranks, and barriers. Part of
+/* Code before and after a call: recording the call site and the size of a receive buffer, flushing the buffers of all ranks, and barriers. Part of
    mpiwrap.h. */
 #ifndef VT_MPI_AROUND_H
 #define VT_MPI_AROUND_H
@@ -21,6 +21,21 @@ __attribute__((always_inline)) static inline uint32_t vt_mpi_with_site(uint32_t 
     if (region + 1 > 1) vt_mpi_site((uintptr_t)__builtin_return_address(0));
     return region;
 }
+
+/* ---- message.c: posted sizes ---- */
+
+extern _Atomic(uint32_t) vt_mpi_posted; /* the attribute "posted bytes"; 0: the program has no sections */
+/* Defines the attribute: from here on each receive has it. */
+void vt_mpi_posts_begin(void);
+
+/* Writes the size of a receive buffer as an attribute of the next ENTER. A macro, so that the size is computed only when
+   needed. */
+#define vt_mpi_posts(count, type)                                                                                      \
+    do {                                                                                                               \
+        const uint32_t vt_posted = atomic_load_explicit(&vt_mpi_posted, memory_order_relaxed);                         \
+        if (VT_LIKELY(!vt_posted)) break;                                                                              \
+        vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, vt_posted), vt_mpi_bytes(count, type));                                  \
+    } while (0)
 
 /* ---- sync.c: the settings VT_SYNC_FLUSH and VT_MPI_BARRIER ---- */
 

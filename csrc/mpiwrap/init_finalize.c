@@ -38,7 +38,8 @@ static void vt_mpi_attach(void)
                                         .name = vt_mpi_label,
                                         .version = VT_MPI_VERSION,
                                         .switched = vt_mpi_switched,
-                                        .synchronize = vt_mpi_clocks_measure};
+                                        .synchronize = vt_mpi_clocks_measure,
+                                        .sections = vt_mpi_posts_begin};
     vt_mpi_read_version();
     vt_mpi_find_tools();
     const bool record = vt_attach(&shim) && vt_mpi_in_front();

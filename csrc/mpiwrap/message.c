@@ -39,6 +39,18 @@ MPI_Status vt_mpi_truncated(const MPI_Status *status, uint64_t room)
     return truncated;
 }
 
+/* ---- Posted sizes, for the tables of sections ---- */
+
+_Atomic(uint32_t) vt_mpi_posted;
+
+void vt_mpi_posts_begin(void)
+{
+    static atomic_flag begun = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&begun)) return;
+    static const char description[] = "size of the receive buffer: count times the size of the datatype";
+    atomic_store(&vt_mpi_posted, vt_define_attribute("posted bytes", description, VT_TYPE_UINT64));
+}
+
 /* ---- Blocking ---- */
 
 /* NULL: nothing to record */

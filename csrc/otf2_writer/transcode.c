@@ -309,7 +309,7 @@ static int metric_group(struct pass *p, uint64_t t, uint32_t what, const uint64_
     if (global == VT_UNMAPPED) return VT_OK;
     if (!size || size > sizeof types) return vt_fail(p->error, VT_BAD_DATA, "%u is no group of counters", VT_ID(what));
     const void *all = values;
-    return WRITE(p, Metric, t, global, (uint8_t)size, types, all);
+    return WRITE_WITH(p, NULL, Metric, t, global, (uint8_t)size, types, all);
 }
 
 static int flush(struct pass *p, uint64_t t, uint64_t ticks)
@@ -422,7 +422,7 @@ static int passes_on(uint32_t what)
 {
     if (what & VT_FUNCTION) return 0;
     uint32_t kind = VT_KIND(what);
-    return kind == VT_K_ATTRIBUTE || kind == VT_K_TIME || kind == VT_K_HEAP ||
+    return kind == VT_K_ATTRIBUTE || kind == VT_K_TIME || kind == VT_K_HEAP || kind == VT_K_METRIC_GROUP ||
            (kind >= VT_K_LOST && kind <= VT_K_LIMIT);
 }
 

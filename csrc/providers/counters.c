@@ -16,8 +16,9 @@
 #include "host_properties.h"
 #include "provider.h"
 
-static const struct vt_provider *const providers[] = {&vt_perf_counters, &vt_usage_counters, &vt_kernel_counters,
-                                                      &vt_malloc_counters};
+/* The first provider that knows a name has the counter: a replay takes the place of the others. */
+static const struct vt_provider *const providers[] = {&vt_replay_counters, &vt_perf_counters, &vt_usage_counters,
+                                                      &vt_kernel_counters, &vt_malloc_counters};
 #define PROVIDERS (sizeof providers / sizeof *providers)
 
 /* Counters of one provider with the same readings, one after the other in `counters`, so that one call reads all of
@@ -352,20 +353,18 @@ static void define(struct vt_location *l, struct counter_group *g)
     vt_define_end(l, &m);
 }
 
-/* Opens the counters of the first thread, and leaves those out that the kernel does not count together. */
-static void fit(struct vt_location *l)
+/* Opens the counters of a thread, and leaves those out that the kernel does not count together. */
+static void fit(struct vt_thread_counters *t)
 {
     for (unsigned failed; ncounters;) {
         make_sets();
-        if (!l->counters && !(l->counters = vt_pages(sizeof *l->counters))) return;
-        long r = open_all(l->counters, &failed);
+        long r = open_all(t, &failed);
         if (r >= 0) break;
         if (vt_process.set.speaks)
             vt_say(1, "VT_METRICS: %s is not recorded: the kernel does not count it together with the others: %s",
                    counters[failed].name, vt_perf_reason(r));
         memmove(counters + failed, counters + failed + 1, (--ncounters - failed) * sizeof *counters);
     }
-    atomic_store(&threads, l->counters);
 }
 
 static int is_set(const char *name)
@@ -384,7 +383,10 @@ __attribute__((constructor)) static void start(void)
     struct vt_location *l = vt_location_of_thread(0);
     if (l) {
         read_settings();
-        fit(l);
+        if (!l->counters) l->counters = vt_pages(sizeof *l->counters);
+        if (l->counters) fit(l->counters);
+        else ncounters = 0;
+        atomic_store(&threads, l->counters);
     }
     if (l && ncounters) {
         vt_define_host(l);
@@ -429,6 +431,26 @@ size_t vt_counters_list(char *into, size_t bytes)
             add_cell(&t, found.meaning, "\t");
             add_cell(&t, reason ? reason : "", "\n");
         }
+    }
+    return (size_t)(t.at - into);
+}
+
+size_t vt_counters_left_out(char *into, size_t bytes)
+{
+    static struct vt_thread_counters thread;
+    const char *names = vt_setting_text("VT_METRICS"), *separators = vt_setting_text("VT_METRICS_SEP");
+    struct vt_text t = vt_text_into(into, bytes);
+    struct vt_counter found;
+    if (!names) return 0;
+    if (!separators || !*separators) separators = ":";
+    ncounters = 0;
+    read_names("VT_METRICS", names, separators);
+    fit(&thread);
+    close_all(&thread);
+    for (const char *at = names; *at;) {
+        size_t length = strcspn(at, separators);
+        if (length && !has(at, length) && find(at, length, &found) && !why_not(&found)) add_cell(&t, found.name, "\n");
+        at += length + (at[length] != 0);
     }
     return (size_t)(t.at - into);
 }

@@ -36,6 +36,7 @@ struct vt_provider_state {
     uint32_t opened; /* number of descriptors */
     int descriptors[VT_COUNTERS_MOST];
     uint64_t ids[VT_COUNTERS_MOST]; /* of the descriptors, for the kernel */
+    uint64_t next; /* row of the next reading of a replay */
 };
 
 /* find: looks a name up, which need not end with 0; fills all members of *found but provider, reading and name; returns
@@ -55,7 +56,8 @@ struct vt_provider {
 
 #pragma GCC visibility push(hidden)
 
-extern const struct vt_provider vt_perf_counters, vt_usage_counters, vt_kernel_counters, vt_malloc_counters;
+extern const struct vt_provider vt_perf_counters, vt_usage_counters, vt_kernel_counters, vt_malloc_counters,
+    vt_replay_counters;
 
 #pragma GCC visibility pop
 
@@ -64,6 +66,10 @@ extern const struct vt_provider vt_perf_counters, vt_usage_counters, vt_kernel_c
 /* Lists the counters with names, besides those of vt_perf_list, for `vtrace counters`, a line each: name, unit, meaning,
    and why this thread cannot count it, empty if it can; separated by tabs. Returns the length. */
 size_t vt_counters_list(char *into, size_t bytes);
+
+/* For `vtrace run --repeat-groups`: the names in VT_METRICS that this thread can count, but not together with the names
+   before, a line each. Returns the length. */
+size_t vt_counters_left_out(char *into, size_t bytes);
 
 #pragma GCC visibility pop
 

@@ -12,6 +12,7 @@
 #include "../core/define.h"
 #include "../core/memory.h"
 #include "../core/msgpack.h"
+#include "../core/switch.h"
 #include "../core/thread.h"
 #include "userwrap.h"
 
@@ -48,6 +49,7 @@ static uint32_t define_section(const struct vt_user_key *key)
     vt_mp_bool(&m, 0);
     if (!vt_define_end(l, &m)) return 0;
     metrics[number] = (uint32_t)id;
+    vt_sections_begin();
     return number;
 }
 

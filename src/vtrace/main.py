@@ -19,7 +19,7 @@ def main() -> int:
         from vtrace.wrappers.launch import choices, start
 
         chosen, environ = choices.parse(sys.argv[2:]), start.environment()
-        if chosen and not chosen.view and not chosen.bundle:
+        if chosen and not (chosen.view or chosen.bundle or chosen.repeat_groups):
             start.decide(chosen, environ)
             if not chosen.unify and not chosen.switches["unify"]:
                 return _run(chosen, environ)

@@ -26,7 +26,8 @@ class Setting:
 
 def lines_of_runtime(function: str) -> list[list[str]]:
     """The rows that a function of the runtime lists: vt_settings_list (csrc/core/core.h), vt_perf_list
-    (csrc/providers/perf_events.h). The runtime reports wrong settings on stderr."""
+    (csrc/providers/perf_events.h), vt_counters_list and vt_counters_left_out (csrc/providers/provider.h). The
+    runtime reports wrong settings on stderr."""
     os.environ["VTRACE_LISTS"] = "settings"  # else the library samples this process when it is loaded
     try:
         runtime = ctypes.CDLL(str(LIB / "libvtrace.so.1"))

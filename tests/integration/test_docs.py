@@ -96,6 +96,13 @@ TYPED = {
     ): Typed(
         "cp $DOCS/heat2d .", ("Counters: increase", "ru_utime", "Functions by page-faults", "MPI_Init"),
     ),
+    ("counters.md", "vtrace run --repeat-groups --counters topdown,page-faults mpiexec -n 4 ./heat2d"): Typed(
+        f"{HEAT}; mv heat heat2d", ("page-faults  with calls",),
+    ),
+    ("counters.md", "printf 'cycles,page-faults\\n0,0\\n100,7\\n180,9\\n' > values.csv"): Typed(
+        "cp $DOCS/solve.c solver.c; vtrace-cc -DVTRACE solver.c -o solver", ('"cycles:inclusive": 100',),
+        after="vtrace profile solver --metrics cycles --json",
+    ),
     ("counters.md", "vtrace profile heat2d --metrics page-faults,ru_utime"): Typed(
         COUNTED, ("Functions by page-faults", "Call paths by page-faults", "MPI_Init"),
     ),
@@ -288,6 +295,12 @@ TYPED = {
     ),
     ("sections.md", "vtrace profile step --by section"): Typed(
         f"{STEP} ./step; vtunify step", ("Sections of the application", "relax/1", "all/0", '"sections_by_thread"'),
+    ),
+    ("sections.md", "vtrace profile step --by section --metrics mpi"): Typed(
+        f"{STEP}; ./step; vtunify step", ("no calls of MPI were recorded", "Memory of malloc", "relax/1"),
+    ),
+    ("sections.md", "export VT_METRICS_AT=user"): Typed(
+        STEP, ('"memory_bytes": 0,',), after="vtunify step; vtrace profile step --by section --metrics memory --json",
     ),
     ("sections.md", "vtrace compat --install tools"): Typed(
         f"cp {PROGRAMS}/sections_fapp.c solve.c; cp {PROGRAMS}/sections_fapp.f90 steps.f90",

@@ -130,8 +130,12 @@ HARDWARE = {
 BYTES = 4096
 LENGTHS: dict[str, dict[str, tuple[int, int | None]]] = {
     "messages/1": {
-        "MPI_Irecv": (512 * BYTES, 512 * BYTES), "MPI_Isend": (512 * BYTES, 512 * BYTES),
-        "MPI_Sendrecv": (2 * BYTES, 2 * BYTES),
+        "MPI_Irecv": (512 * BYTES, 512 * BYTES), "MPI_Isend": (16 * BYTES, 16 * BYTES),
+        "MPI_Sendrecv": (513 * BYTES, 513 * BYTES), "MPI_Sendrecv_replace": (4 * BYTES, 4 * BYTES),
+        "MPI_Bsend": (BYTES, BYTES), "MPI_Recv": (BYTES, BYTES),
+    },
+    "probed/1": {
+        "MPI_Bsend": (BYTES, BYTES), "MPI_Mrecv": (512 * 8, 512 * 8), "MPI_Imrecv": (512 * BYTES, 512 * BYTES)
     },
     "collective/2": {
         "MPI_Bcast": (2 * BYTES, BYTES), "MPI_Gather": (3 * BYTES, BYTES), "MPI_Allgather": (3 * BYTES, 3 * BYTES),
@@ -142,8 +146,8 @@ LENGTHS: dict[str, dict[str, tuple[int, int | None]]] = {
     "one_sided/3": {"MPI_Put": (BYTES, BYTES), "MPI_Compare_and_swap": (8, None)},
 }  # fmt: skip
 """By section and function: the length on rank 0, which is the root, and on rank 1 (None: not called)."""
-CALLS = {"MPI_Sendrecv": 3}
-NO_LENGTH = {"messages/1": ["MPI_Waitall"], "collective/2": ["MPI_Barrier"],
+CALLS = {"MPI_Sendrecv": 3, "probed/1 MPI_Bsend": 2, "MPI_Mprobe": 2}
+NO_LENGTH = {"messages/1": ["MPI_Waitall"], "probed/1": ["MPI_Mprobe", "MPI_Wait"], "collective/2": ["MPI_Barrier"],
              "one_sided/3": ["MPI_Win_lock", "MPI_Win_unlock"]}  # fmt: skip
 
 
@@ -246,12 +250,12 @@ def test_message_lengths(collected: Path) -> None:
             assert {*rows} == {*expected, *NO_LENGTH[section]}
             for name, length in expected.items():
                 assert length is not None
-                calls = CALLS.get(name, 1)
+                calls = CALLS.get(f"{section} {name}", CALLS.get(name, 1))
                 classes = ["0"] * 4
                 classes[sum(length >= limit for limit in limits) - 1] = str(calls)
                 assert rows[name][2:] == [str(length), str(calls), *classes], (section, name, rank)
             for name in NO_LENGTH[section]:
-                assert rows[name][2:] == ["-", "1", "-", "-", "-", "-"]
+                assert rows[name][2:] == ["-", str(CALLS.get(name, 1)), "-", "-", "-", "-"]
             assert all(0 <= float(row[1]) <= float(row[0]) + 1e-4 for row in rows.values())
 
 
@@ -274,7 +278,7 @@ def test_basic_of_a_run(collected: Path) -> None:
     shown_text = vtrace(collected.parent, "compat", "fapp", "-A", "-d", "prof")
     assert "section unfinished/5 of MPI Rank 0: 1 start without stop: left out" in shown_text.stderr
     table = fapp_report.tables(shown_text.stdout)["Basic profile", "Process 0"][0]
-    assert {text for _, _, text in table.rows} == {"all 0", "messages 1", "collective 2", "one_sided 3"}
+    assert {text for _, _, text in table.rows} == {"all 0", "messages 1", "probed 1", "collective 2", "one_sided 3"}
     functions = fapp_report.tables(shown_text.stdout)["MPI profile", "Process 0"][0]
     for _, cells, text in table.rows:
         row = rows[text.replace(" ", "/")]

@@ -39,7 +39,9 @@ def compiled(mpi: Mpi, *flags: str, plain: bool = False) -> Path:
 
 
 def recorded(mpi: Mpi, program: Path, cwd: Path, before: Sequence[str] = ()) -> Trace:
-    done = run(program, cwd, launch=[*mpi.launch, "-n", "3", *before], env=mpi.env)
+    """With VT_SECTION_LEVEL, receives have the sizes of their buffers."""
+    env = {**mpi.env, "VT_SECTION_LEVEL": "0"}
+    done = run(program, cwd, launch=[*mpi.launch, "-n", "3", *before], env=env)
     assert "good" in done.stdout, str(done)
     dumped = vtrace(cwd, "dump", "--json", "--only", "COLL_END", program.name).stdout
     ends = [json.loads(line) for line in dumped.splitlines()]
@@ -89,6 +91,13 @@ def expected_calls(rank: int) -> Counter[str]:
     return Counter(f"MPI_{name}" for name in all_ranks + own[rank])
 
 
+def expected_posts(rank: int) -> Counter[tuple[str, int]]:
+    """The receives by name and size of the buffer."""
+    every = Counter({("MPI_Sendrecv_replace", 8): 1, ("MPI_Irecv", 0): 1})
+    own = {("MPI_Recv", 32): 2, ("MPI_Mrecv", 32): 1, ("MPI_Irecv", 4): 53, ("MPI_Recv_init", 32): 2}
+    return every + Counter(own if rank == 1 else {})
+
+
 def assert_exact(trace: Trace, binding: str, linked: bool = True) -> None:
     """Checks that the trace has every call and every record of the program once."""
     for rank in range(3):
@@ -97,6 +106,8 @@ def assert_exact(trace: Trace, binding: str, linked: bool = True) -> None:
         assert calls == expected_calls(rank)
         assert all(n >= (rank != 2) for n in repeated.values()), repeated
         assert messages(trace, rank) == expected_messages(rank)
+        posts = [(trace.region_of(e).name, e.more["posted bytes"]) for e in trace.of(rank) if e.more]
+        assert Counter(posts) == expected_posts(rank)
         kinds = trace.kinds(rank)
         assert kinds["MpiIsendComplete"] == kinds["MpiIsend"]
         assert kinds["MpiIrecvRequest"] == kinds["MpiIrecv"]

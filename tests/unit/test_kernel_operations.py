@@ -111,6 +111,7 @@ U64 = 4  # local id of an attribute of type UINT64
 
 def test_attributes_belong_to_the_next_event(tmp_path: Path, kernel: Kernel) -> None:
     """Attributes wait for the next event across a gap, a flush and the end of a block, and belong to this event only.
+    Values of counters are no such event (test_sections_posted.py).
     If longjmp has left regions open, the attributes belong to the recorded leave, not to the added ones.
     """
     first = chunk().enter(1).record("ATTRIBUTE", 1, U64, 7).record("FLUSH", 0, 0, 3).record("LOST", 0, 1, 3)

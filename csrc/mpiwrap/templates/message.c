@@ -20,6 +20,7 @@ $FUNCTION
     $BEGIN
     MPI_Status vt_status;
     if ($status == MPI_STATUS_IGNORE) $status = &vt_status;
+    vt_mpi_posts($count, $datatype);
     vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     vt_mpi_recv_end(vt_region, $comm, $status, vt_result, vt_mpi_room(vt_result, $count, $datatype));
@@ -33,6 +34,7 @@ $FUNCTION
     MPI_Status vt_status;
     if ($status == MPI_STATUS_IGNORE) $status = &vt_status;
     const uint64_t vt_bytes = vt_mpi_bytes($sendcount, $sendtype);
+    vt_mpi_posts($recvcount, $recvtype);
     const bool vt_late = vt_mpi_send_begin(vt_region, $comm, $dest, $sendtag, vt_bytes);
     $RESULT vt_result = $CALL;
     if (vt_late) vt_mpi_send_late($comm, $dest, $sendtag, vt_bytes, vt_result);
@@ -47,6 +49,7 @@ $FUNCTION
     MPI_Status vt_status;
     if ($status == MPI_STATUS_IGNORE) $status = &vt_status;
     const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
+    vt_mpi_posts($count, $datatype);
     const bool vt_late = vt_mpi_send_begin(vt_region, $comm, $dest, $sendtag, vt_bytes);
     $RESULT vt_result = $CALL;
     if (vt_late) vt_mpi_send_late($comm, $dest, $sendtag, vt_bytes, vt_result);
@@ -70,6 +73,7 @@ $FUNCTION
 $FUNCTION
 {
     $BEGIN
+    vt_mpi_posts($count, $datatype);
     vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     vt_mpi_irecv_end(vt_region, $comm, $source, $request, vt_result);
@@ -81,6 +85,7 @@ $FUNCTION
 {
     $BEGIN
     const uint64_t vt_bytes = vt_mpi_bytes($sendcount, $sendtype);
+    vt_mpi_posts($recvcount, $recvtype);
     uint64_t vt_id = vt_mpi_isend_begin(vt_region, $comm, $dest, $sendtag, vt_bytes);
     $RESULT vt_result = $CALL;
     if (vt_id == VT_LATE) vt_id = vt_mpi_isend_late($comm, $dest, $sendtag, vt_bytes, vt_result);
@@ -94,6 +99,7 @@ $FUNCTION
 {
     $BEGIN
     const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
+    vt_mpi_posts($count, $datatype);
     uint64_t vt_id = vt_mpi_isend_begin(vt_region, $comm, $dest, $sendtag, vt_bytes);
     $RESULT vt_result = $CALL;
     if (vt_id == VT_LATE) vt_id = vt_mpi_isend_late($comm, $dest, $sendtag, vt_bytes, vt_result);
@@ -118,6 +124,7 @@ $FUNCTION
 $FUNCTION
 {
     $BEGIN
+    vt_mpi_posts($count, $datatype);
     vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     const uint64_t vt_bytes = vt_mpi_bytes($count, $datatype);
@@ -175,6 +182,7 @@ $FUNCTION
     MPI_Status vt_status;
     struct vt_mpi_request *vt_message = vt_mpi_take_message($message);
     if ($status == MPI_STATUS_IGNORE) $status = &vt_status;
+    vt_mpi_posts($count, $datatype);
     vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     vt_mpi_mrecv_end(vt_region, vt_message, $status, vt_result, vt_mpi_room(vt_result, $count, $datatype));
@@ -186,6 +194,7 @@ $FUNCTION
 {
     $BEGIN
     struct vt_mpi_request *vt_message = vt_mpi_take_message($message);
+    vt_mpi_posts($count, $datatype);
     vt_enter(vt_region);
     $RESULT vt_result = $CALL;
     vt_mpi_imrecv_end(vt_region, vt_message, $request, vt_result);

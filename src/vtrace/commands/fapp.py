@@ -124,9 +124,9 @@ def collect(
       vtrace compat fapp -C -d prof -L 1 -Hevent=Cache mpiexec -n 2 ./solve
       vtrace compat fapp -A -d prof
     """
+    from vtrace.analysis.questions.section_memory import LEVELS
     from vtrace.compat.fapp import FappCollected
     from vtrace.compat.fapp_hardware import EVENTS
-    from vtrace.compat.fapp_memory import LEVELS
     from vtrace.wrappers.launch import choices, start
 
     asked, chosen_hardware = items_of(items, ("mpi", "hwm", *_ALONE), "-I", "mpi"), _hardware(hardware)

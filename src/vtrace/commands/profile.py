@@ -16,14 +16,22 @@ from vtrace.errors import UsageError
 from vtrace.text import json_text, plain, shell_word
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vtrace.analysis.findings.finding import Finding
     from vtrace.analysis.selection import Patterns, Selection
     from vtrace.analysis.trace import Trace
+    from vtrace.reports.metric_sheets import CounterRun
     from vtrace.reports.profile_sheets import ProfileNumbers
     from vtrace.reports.sheet import Sheet
 
 _UNITS = ("function", "loop", "line", "callpath", "section", "rank", "thread")
 """section, and those of analysis/questions/cost_rows.py, repeated here: importing that module loads numpy."""
+_SECTION_METRICS = ("mpi", "memory")
+_NO_SECTIONS = {
+    "time": "no calls and no sections were recorded here", "mpi": "no calls of MPI were recorded in sections here",
+    "memory": "no calls and no sections were recorded here",
+}  # fmt: skip
 _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max", "name")
 
 
@@ -46,7 +54,7 @@ _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max",
     "--metrics",
     metavar="NAME[,NAME...]",
     help="Instead of times: increases of counters, or values derived from them; the first is sorted by. topdown: where "
-    "the processor lost its slots.",
+    "the processor lost its slots. With --by section: mpi, the functions of MPI, or memory, that of malloc.",
 )
 @click.option(
     "--events", metavar="FILE", type=click.Path(path_type=Path), help="File of derived events [PAPI_USER_EVENTS_FILE].",
@@ -74,6 +82,7 @@ def command(
       vtrace profile heat --metrics page-faults,context-switches --by rank
       vtrace profile before after --metrics topdown     two runs side by side
       vtrace profile heat --by section                  sections that the program marks
+      vtrace profile heat --by section --metrics mpi    the functions of MPI in sections
       vtrace profile one two three --by function        three runs side by side
     """
     from vtrace.analysis.selection import Patterns, Selection
@@ -88,12 +97,12 @@ def command(
         return trace, patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers))
 
     most = None if as_json or as_csv else top
+    if by == "section" and metrics in (None, *_SECTION_METRICS):
+        _print_sections(*opened_part(archives[0]), patterns, metrics or "time", most, as_json, as_csv)
+        return
     if metrics is not None:
         asked = _Metrics(by, patterns, metrics, events)
-        _print_metrics([opened_part(archive) for archive in archives], asked, most, as_json, as_csv)
-        return
-    if by == "section":
-        _print_sections(*opened_part(archives[0]), patterns, most, as_json, as_csv)
+        _print_metrics([_runs_of(archive, opened_part) for archive in archives], asked, most, as_json, as_csv)
         return
     unit = "line" if file else by
     every = [profile_sheets.read(*opened_part(archive), unit, patterns) for archive in archives]
@@ -128,11 +137,14 @@ def _check(
         raise UsageError("--events belongs to --metrics", "give --metrics NAME")
     if metrics is not None and (file or sort != _SORTS[0]):
         raise UsageError("--metrics takes neither --source nor --sort", "the first metric sorts the rows")
+    if metrics in _SECTION_METRICS and by != "section":
+        raise UsageError(f"--metrics {metrics} is about sections", f"give --by section --metrics {metrics}")
     if by == "section" and (file or sort != _SORTS[0]):
         raise UsageError("--by section takes neither --source nor --sort", "the sections that take longest come first")
     if len(archives) > MOST_RUNS:
         raise UsageError(f"{len(archives)} archives", f"vtrace profile compares up to {MOST_RUNS}")
-    for option, given in (("--source", file is not None), ("--by section", by == "section" and metrics is None)):
+    one_alone = by == "section" and metrics in (None, *_SECTION_METRICS)
+    for option, given in (("--source", file is not None), ("--by section", one_alone)):
         if given and len(archives) > 1:
             raise UsageError(f"{option} with several archives", "give one archive")
 
@@ -146,27 +158,37 @@ class _Metrics(NamedTuple):
     events: Path | None
 
 
+def _runs_of(archive: str, opened_part: Callable[[str], tuple[Trace, Selection]]) -> list[CounterRun]:
+    """The run of an archive, and those that vtrace run --repeat-groups has recorded with other counters."""
+    from vtrace.analysis.counter_runs import later_runs
+    from vtrace.reports.metric_sheets import CounterRun
+
+    first = CounterRun(*opened_part(archive))
+    return [first, *(CounterRun(*opened_part(str(path))) for path in later_runs(first.trace))]
+
+
 def _print_metrics(
-    parts: list[tuple[Trace, Selection]], asked: _Metrics, most: int | None, as_json: bool, as_csv: bool
+    every_runs: list[list[CounterRun]], asked: _Metrics, most: int | None, as_json: bool, as_csv: bool
 ) -> None:
-    """Prints the metrics of a trace, or of several side by side."""
+    """Prints the metrics of a trace, or of several side by side. every_runs: of each, with its later runs."""
     from vtrace.reports import metric_sheets, sheet
     from vtrace.reports.profile_comparison import metric_comparison
 
+    parts = [runs[0] for runs in every_runs]
     if len(parts) == 1:
         ((trace, part),) = parts
-        made, findings = _metrics_of(trace, part, asked, most)
+        made, findings = _metrics_of(every_runs[0], asked, most)
         _print_sheet(made, [finding.told() for finding in findings], trace, part, as_json, as_csv)
         return
-    every = [_metrics_of(trace, part, asked, None) for trace, part in parts]
+    every = [_metrics_of(runs, asked, None) for runs in every_runs]
     made = metric_comparison([one for one, _ in every], most)
     if as_json:
-        runs = [
+        told = [
             {"archive": str(trace.path), "caveats": [*stale_lines(trace), *trace.caveats(**part.of_recording())],
              "findings": [finding.told() for finding in findings]}
             for (trace, part), (_, findings) in zip(parts, every, strict=True)
         ]  # fmt: skip
-        click.echo(json_text({"runs": runs, **sheet.data([made])}, indent=1))
+        click.echo(json_text({"runs": told, **sheet.data([made])}, indent=1))
     elif as_csv:
         click.echo(sheet.csv_text([made]), nl=False)
     else:
@@ -177,8 +199,8 @@ def _print_metrics(
         sheet.show([metric_sheets.shown(made)])
 
 
-def _metrics_of(trace: Trace, part: Selection, asked: _Metrics, most: int | None) -> tuple[Sheet, list[Finding]]:
-    """The table of metrics of a trace, and its findings. Raises UsageError."""
+def _metrics_of(runs: list[CounterRun], asked: _Metrics, most: int | None) -> tuple[Sheet, list[Finding]]:
+    """The table of metrics of runs with different counters, and its findings. Raises UsageError."""
     from vtrace.analysis.derived.known_events import chosen_events, known_files, recorded_pmu
     from vtrace.analysis.derived.topdown import NAME, SLOTS
     from vtrace.reports import metric_sheets, topdown_sheets
@@ -201,12 +223,12 @@ def _metrics_of(trace: Trace, part: Selection, asked: _Metrics, most: int | None
     for file in files:
         for problem in file.errors:
             console.warn(plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
-    pmu = recorded_pmu(trace.metrics["name"].tolist(), files)
+    pmu = recorded_pmu([name for run in runs for name in run.trace.metrics["name"].tolist()], files)
     if wanted == [NAME]:
         known = chosen_events(files, [SLOTS] if pmu else [], pmu)
-        made, findings, notes = topdown_sheets.read(trace, part, by, patterns, known, most)
+        made, findings, notes = topdown_sheets.read(runs, by, patterns, known, most)
     else:
-        numbers = metric_sheets.read(trace, part, by, patterns, wanted, chosen_events(files, wanted, pmu))
+        numbers = metric_sheets.read(runs, by, patterns, wanted, chosen_events(files, wanted, pmu))
         made, findings, notes = metric_sheets.sheet(numbers, most), [], numbers.notes
     for note in notes:
         console.warn(note)
@@ -214,21 +236,20 @@ def _metrics_of(trace: Trace, part: Selection, asked: _Metrics, most: int | None
 
 
 def _print_sections(
-    trace: Trace, part: Selection, patterns: Patterns, most: int | None, as_json: bool, as_csv: bool
+    trace: Trace, part: Selection, patterns: Patterns, what: str, most: int | None, as_json: bool, as_csv: bool
 ) -> None:
-    from vtrace.analysis.questions import section_sums
+    """what: time, or one of _SECTION_METRICS."""
     from vtrace.reports import section_sheets, sheet
 
     console = Console("vtrace", environment_level("vtrace"))
     _check_patterns("--by section", patterns, ("region", "class", "path"))
-    numbers = section_sums.read(trace, part)
-    made = section_sheets.sheets(trace, numbers, most)
+    made, notes = getattr(section_sheets, f"{what}_sheets")(trace, part, most)
     caveats = trace.caveats(**part.of_recording())
-    for note in numbers.notes:
+    for note in notes:
         console.warn(plain(note))
     if as_json:
         about = {"caveats": [*stale_lines(trace), *caveats], "archive": str(trace.path), "by": "section"}
-        click.echo(json_text({**about, **sheet.data(made), "notes": numbers.notes}, indent=1))
+        click.echo(json_text({**about, **sheet.data(made), "notes": notes}, indent=1))
     elif as_csv:
         warn_of_caveats(console, trace, part)
         click.echo(sheet.csv_text(made), nl=False)
@@ -238,7 +259,7 @@ def _print_sections(
             click.echo(f"  {plain(line)}")
         sheet.show([each for each in made if each.rows])
         if not made[0].rows:
-            click.echo("no calls and no sections were recorded here")
+            click.echo(_NO_SECTIONS[what])
 
 
 def _check_patterns(option: str, patterns: Patterns, kinds: tuple[str, ...]) -> None:

@@ -43,6 +43,7 @@ Examples:
   vtrace run --functions 'Solver::*' ./heat functions of a program compiled with -pg -mfentry, ...
   vtrace run mpiexec -n 4 python3 solve.py  a Python program that uses mpi4py
   vtrace run -v --mpicc mpicc.openmpi ...   an MPI that vtrace run does not find
+  vtrace run --repeat-groups --counters topdown ./heat    a run for each group of counters
   vtrace run --bundle traced ./heat         for a container: mpiexec -n 4 traced/vtrace-run ./heat"""
 
 
@@ -89,9 +90,9 @@ class _Command(click.Command):
         return super().parse_args(ctx, _for_click(args))
 
 
-def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, **others: Any) -> None:
+def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, repeat_groups: bool, **others: Any) -> None:
     chosen = Choices(list(words))
-    chosen.view, chosen.force, chosen.verbose = view, force, verbose
+    chosen.view, chosen.force, chosen.verbose, chosen.repeat_groups = view, force, verbose, repeat_groups
     if view and others["unify"] is False:
         raise UsageError("--view needs an archive", "leave out --no-unify")
     for name, (option, what, _) in choices.VALUES.items():
@@ -108,6 +109,10 @@ def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, **other
     start.decide(chosen, environ)
     if (others["unify"] or view) and not chosen.unify and launchers.rank(environ) == 0:
         start.say("warning: nothing is unified: vtrace run must stand before the launcher: vtrace run mpiexec ...")
+    if chosen.repeat_groups:
+        from vtrace.commands.repeat_groups import run_groups
+
+        click.get_current_context().exit(run_groups(chosen, environ))
     made = start.prepare(chosen, environ)
     if not chosen.unify:
         start.become(made, environ)
@@ -136,6 +141,15 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
     is the program's. Returns the program's exit code, or 1 if the program ended with 0 but there is no archive though
     --unify asks for one.
     """
+    code, prefix = run_once(made, chosen, environ)
+    if prefix is not None:
+        show_run(prefix, chosen)
+    return code
+
+
+def run_once(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> tuple[int, Path | None]:
+    """As run_and_unify, without showing anything. Returns the exit code, and the prefix of the archive, None without
+    one."""
     after = {**environ, **made.changes}
     if not after.get("VT_FILE_PREFIX") or not after.get("VT_PFORM_GDIR"):
         if not chosen.switches["unify"]:
@@ -161,22 +175,27 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
         if chosen.switches["unify"] or not made.warnings:  # a warning has said that nothing is recorded
             nodes = bool(made.shown and environ.get("VT_PFORM_GDIR"))
             _report_no_files(error, prefix, code, chosen, nodes)
-        return failed
+        return failed, None
     except (VtraceError, OSError) as error:
         text, word = str(error), shlex.quote(str(prefix))
         shared = isinstance(error, _SharedPrefixError)
         if not (shared or chosen.force) and os.path.lexists(archive := f"{prefix}.trace"):
             text = f"{archive} exists, and the local files stay; next: vtunify --force {word}"
         start.say(f"{'error' if chosen.switches['unify'] else 'not unified'}: {text}")
-        return failed
+        return failed, None
     except KeyboardInterrupt:
         start.say(f"interrupted; the local files are unchanged; next: vtunify {shlex.quote(str(prefix))}")
-        return failed
+        return failed, None
+    return code, prefix
+
+
+def show_run(prefix: Path, chosen: Choices) -> None:
+    """Shows the timeline or a summary of an archive, unless VT_VERBOSE is 0."""
+    console = Console("vtrace", talk.environment_level("vtrace"))
     if chosen.view:
         _show(prefix)
     elif console.level >= talk.NORMAL:
         _summarise(prefix, console)
-    return code
 
 
 def _files(directories: Iterable[str], name: str) -> dict[str, tuple[int, int]]:

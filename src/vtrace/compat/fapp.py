@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers
 from vtrace.analysis.questions.increases import is_count
-from vtrace.analysis.questions.section_calls import SectionCalls
+from vtrace.analysis.questions.section_calls import COLUMNS, SectionCalls, by_function
+from vtrace.analysis.questions.section_memory import LEVELS, memory_of
 from vtrace.analysis.questions.sections import ALL, TOFU
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
@@ -162,7 +161,7 @@ class FappMaker:
         counters = [row for row, mode in enumerate(trace.metrics["mode"].tolist()) if is_count(mode)]
         self.counters = [str(trace.metrics["name"][row]) for row in counters]
         window = Selection.of(None, None, self.locations)
-        levels = [row for row, name in enumerate(trace.metrics["name"].tolist()) if name in fapp_memory.LEVELS]
+        levels = [row for row, name in enumerate(trace.metrics["name"].tolist()) if name in LEVELS]
         self.numbers = section_sums.read(trace, window, counters, levels)
         self.sections = self._order()
         costs = [round(self._process(p, ALL).get("elapsed_ns") or 0) for p in self.inputs]
@@ -225,23 +224,15 @@ class FappMaker:
         """Tables 3.24 and 3.25."""
         question = SectionCalls(self.trace, self.numbers.table, self._waits() if self._waits else None)
         self.trace.scan([question], self.locations)
-        table = question.answer()
-        process = self.trace.places.process[table["location"]]
-        names = self.trace.regions["name"].tolist()
-        sums: dict[tuple[int, str], dict[str, np.ndarray[Any, Any]]] = {}
-        columns = [name for name in table if name not in ("location", "section", "region")]
-        rows = np.stack([table[name] for name in columns], axis=1) if table.rows else np.empty((0, len(columns)))
-        for row, place, section, region in zip(rows, process, table["section"], table["region"], strict=True):
-            of = sums.setdefault((int(place), table.sections[section]), {})
-            of[names[region]] = of.get(names[region], 0) + row
-        order = self._functions(sums)
+        sums = by_function(self.trace, question.answer(), self.trace.places.process)
+        order, names = self._functions(sums), self.trace.regions["name"].tolist()
         head = ["Elapsed(s)", "Wait(s)", "Byte", "Call", "0KB-4KB", "4KB-64KB", "64KB-1024KB", "1024KB-"]
         forms = [seconds, seconds, number, number, number, number, number, number]
         has_lengths = {names[region] for region in question.formulas}
-        nothing = np.zeros(len(columns))
+        nothing = dict.fromkeys(COLUMNS, 0)
 
         def values(process: FappProcess, section: str, function: str) -> Values:
-            row = dict(zip(columns, sums.get((process.row, section), {}).get(function, nothing).tolist(), strict=True))
+            row = sums.get((process.row, section), {}).get(function, nothing)
             wait = row["wait_ns"] / 1e9 if self._waits else None
             if function not in has_lengths:
                 return [row["time_ns"] / 1e9, wait, None, row["calls"], None, None, None, None]
@@ -369,9 +360,7 @@ class FappMaker:
 
         def values(process: FappProcess, section: str) -> Values:
             location = self._locations(process, section)[0]
-            table = self.numbers.table
-            mine = (table["location"] == location) & (table["section"] == table.sections.index(section))
-            return fapp_memory.usage(table.take(np.flatnonzero(mine)))
+            return fapp_memory.usage(memory_of(self.numbers.table, location, section))
 
         heads, forms = zip(*fapp_memory.USAGE, strict=True)
         return FappPart(

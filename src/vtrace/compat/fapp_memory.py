@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 from vtrace.analysis.questions.allocation_calls import AllocationNumbers
-from vtrace.analysis.table import Table
+from vtrace.analysis.questions.section_memory import MEMORY
+from vtrace.analysis.questions.section_sums import SectionValues
 
-LEVELS = ("malloc-arena", "malloc-in-use", "malloc-free", "malloc-mmapped", "malloc-mmapped-bytes")
-"""The counters of -Ilpgusage."""
 USAGE = (
     ("Memory_Total", False), ("Arena", False), ("Arena_Total", False), ("Arena_Inuse", False), ("Arena_Free", False),
     ("Arena_rate(S)", True), ("Arena_rate(E)", True), ("Mmapped", False), ("Mmapped_Total", False),
@@ -25,21 +24,13 @@ UNKNOWN = (
 """Heads of the other tables of Figure 3.26. glibc's malloc does not count these items."""
 
 
-def usage(openings: Table) -> list[float | None]:
-    """The items of USAGE of a section of a thread: the change from start to stop, added up. openings: of the question
-    Sections, in the order of time."""
-    if not openings.rows or any(f"@{name}" not in openings for name in LEVELS):
-        return [None] * len(USAGE)
-    arena, used, free, mmapped, mmapped_bytes = (float(openings[f"@{name}"].sum()) for name in LEVELS)
-    if arena != arena:  # no reading at a start or stop
-        return [None] * len(USAGE)
-    rates = [_rate(openings, "before", 0), _rate(openings, "after", -1)]
-    return [arena + mmapped_bytes, None, arena, used, free, *rates, mmapped, mmapped_bytes]
-
-
-def _rate(openings: Table, when: str, row: int) -> float | None:
-    arena, used = (float(openings[f"{when}@{name}"][row]) for name in LEVELS[:2])
-    return 100 * used / arena if arena else None
+def usage(memory: SectionValues) -> list[float | None]:
+    """The items of USAGE. memory: of section_memory.memory_of."""
+    found: list[float | None] = [memory[name] for name in MEMORY]
+    for place in (4, 5):  # parts, in percent
+        part = found[place]
+        found[place] = None if part is None else 100 * part
+    return [found[0], None, *found[1:]]
 
 
 def stats(numbers: AllocationNumbers | None, name: str) -> list[float | None]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vtrace.analysis.counter_runs import unlike_first
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.compat.fapp import PA_HEAD, FappLevel, FappPart, FappReport, FappRow, FappTable
 from vtrace.compat.fapp_hardware import ELAPSED, bases, value
@@ -22,8 +23,8 @@ _TITLE = re.compile(
 )
 _FREQUENCY = re.compile(r"Process .* (?P<mhz>\S+) \(MHz\)")
 _HINT = "write it with vtrace compat fapppx -A -Hpa -tcsv -o FILE -d DIR"
-_LEAST, _MOST, _SHORTEST_US = 95, 105, 150
-"""Bounds of the guide's warnings: % of the first execution time, us of one occurrence."""
+_SHORTEST_US = 150
+"""Bound of the guide's warning: us of one occurrence."""
 _INSTRUCTIONS = "effective_instruction_counts"
 _FORMS = {"s": "{:.4f}", "%": "{:.2f}%", "%5": "{:.5f}%", "#": "{:.2E}", "": "{:.0f}", "GB": "{:.2f}"}
 SheetItem = tuple[str, str, str]
@@ -145,13 +146,7 @@ def _take(path: Path, rows: list[list[str]], begin: int, into: dict[str, dict[in
 
 def warnings(runs: Sequence[PrecisionRun]) -> list[str]:
     """The guide's warnings, one line each."""
-    found = []
-    for place, run in enumerate(runs, 1):
-        rate = 100 * run.elapsed / runs[0].elapsed if runs[0].elapsed else 100.0
-        if not _LEAST < rate < _MOST:
-            found.append(
-                f"run {place} took {rate:.1f} % of the time of run 1: for high precision collect the data again"
-            )
+    found = unlike_first([run.elapsed for run in runs])
     short = [place for place, run in enumerate(runs, 1) if run.occurrence_us <= _SHORTEST_US]
     if short:
         least = min(run.occurrence_us for run in runs)

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vtrace.analysis.counter_runs import unlike_first
 from vtrace.analysis.derived.event_set import CLOCK_RATE, EventSet
 from vtrace.analysis.derived.known_events import unqualified
 from vtrace.analysis.question import AnyQuestion
@@ -34,6 +35,13 @@ TITLES = {"function": "Functions", "callpath": "Call paths", "rank": "Ranks", "t
           "section": "Sections"}  # fmt: skip
 
 
+class CounterRun(NamedTuple):
+    """A run of the program, and the part of it to read."""
+
+    trace: Trace
+    window: Selection
+
+
 @dataclass
 class MetricNumbers:
     """Sums by row and metric's name: exclusive, and inclusive with the calls made from there (of functions and call
@@ -48,18 +56,39 @@ class MetricNumbers:
 
 
 def read(
-    trace: Trace, window: Selection, by: str, patterns: Patterns, wanted: Sequence[str], events: EventSet
+    runs: Sequence[CounterRun], by: str, patterns: Patterns, wanted: Sequence[str], events: EventSet
 ) -> MetricNumbers:
-    """Reads the events of a selection once. by: one of UNITS. wanted: names of metrics of the trace, or of derived
-    events.
+    """Reads the events of a selection once. runs: of one program, with other counters each; a counter that several have
+    is that of the first of them, and times are those of the first run. by: one of UNITS. wanted: names of metrics of
+    the runs, or of derived events.
 
     Raises UsageError for a name that is neither, or that counts nothing.
     """
-    rows = _rows(trace, wanted, events)
-    if by == "section":
-        return _of_sections(trace, window, wanted, rows, events)
+    made = MetricNumbers(by, [*wanted], {}, {}, {}, [])
+    for run, rows in zip(runs, _rows([run.trace for run in runs], wanted, events), strict=True):
+        is_first = run is runs[0]
+        if not rows and not is_first:
+            continue
+        found = (_of_sections if by == "section" else _of_calls)(run, by, patterns, wanted, rows, events, is_first)
+        for into, sums in ((made.exclusive, found.exclusive), (made.inclusive, found.inclusive)):
+            for key, values in sums.items():
+                into[key] = values | into.get(key, {})
+        made.units = found.units | {name: unit for name, unit in made.units.items() if unit}
+        made.notes += found.notes
+    for sums in (made.exclusive, made.inclusive):
+        _derive(runs[0].trace, sums, wanted, events)
+    made.notes += unlike_first([run.trace.duration / 1e9 for run in runs])
+    return made
+
+
+def _of_calls(
+    run: CounterRun, by: str, patterns: Patterns, wanted: Sequence[str], rows: dict[str, int], events: EventSet,
+    timed: bool,
+) -> MetricNumbers:  # fmt: skip
+    """The sums of one run. timed: with the time of the calls, if an event needs it."""
+    trace, window = run
     question, tree = Increases(trace, [*rows.values()]), CallTree()
-    has_time = any(ELAPSED in events.natives(name) for name in wanted) and ELAPSED not in rows
+    has_time = timed and any(ELAPSED in events.natives(name) for name in wanted) and ELAPSED not in rows
     questions: list[AnyQuestion] = [question, tree] if has_time else [question]
     met = trace.scan(questions, **window.arguments())
     exclusive: _Sums = {}
@@ -81,25 +110,26 @@ def read(
             for region in {*path} if by == "function" else ():
                 _add(inclusive, regions[region], name, value)
     units = {name: _unit(trace, rows, name) for name in wanted}
-    for sums in (exclusive, inclusive):
-        _derive(trace, sums, wanted, events)
     return MetricNumbers(by, [*wanted], units, exclusive, inclusive, met.problems)
 
 
 def _of_sections(
-    trace: Trace, window: Selection, wanted: Sequence[str], rows: dict[str, int], events: EventSet
-) -> MetricNumbers:
+    run: CounterRun, by: str, patterns: Patterns, wanted: Sequence[str], rows: dict[str, int], events: EventSet,
+    timed: bool,
+) -> MetricNumbers:  # fmt: skip
+    """As _of_calls."""
+    trace, window = run
     found = section_sums.read(trace, window, [*rows.values()])
     names, notes = trace.metrics["name"].tolist(), found.notes
     sums: _Sums = {}
     for section, numbers in found.counters.items():
         values = {name: numbers[names[row]] for name, row in rows.items()}
         sums[section] = {name: value for name, value in values.items() if value is not None}
-        sums[section][ELAPSED] = (numbers["elapsed_ns"] or 0) / 1e9
-        if len(sums[section]) <= len(values) - (ELAPSED in values):
+        if len(sums[section]) < len(values):
             notes.append(f"section {section}: the counters were not read at each start and stop: no values")
-    _derive(trace, sums, wanted, events)
-    return MetricNumbers("section", [*wanted], {name: _unit(trace, rows, name) for name in wanted}, sums, {}, notes)
+        if timed:
+            sums[section][ELAPSED] = (numbers["elapsed_ns"] or 0) / 1e9
+    return MetricNumbers(by, [*wanted], {name: _unit(trace, rows, name) for name in wanted}, sums, {}, notes)
 
 
 def _seconds(tree: CallTree) -> Iterator[tuple[int, Path, float]]:
@@ -114,25 +144,31 @@ def _seconds(tree: CallTree) -> Iterator[tuple[int, Path, float]]:
         yield location, tuple(found), ns / 1e9
 
 
-def _rows(trace: Trace, wanted: Sequence[str], events: EventSet) -> dict[str, int]:
-    """The rows of the metrics that the wanted names need."""
-    names = trace.metrics["name"].tolist()
-    known = {unqualified(name): row for row, name in enumerate(names)} | {name: row for row, name in enumerate(names)}
-    modes = trace.metrics["mode"].tolist()
-    found: dict[str, int] = {}
+def _rows(traces: Sequence[Trace], wanted: Sequence[str], events: EventSet) -> list[dict[str, int]]:
+    """For each trace, the rows of the metrics that the wanted names need and that no trace before has."""
+    known = [_known(trace) for trace in traces]
+    every = [*dict.fromkeys(name for names in known for name in names)]
+    found: list[dict[str, int]] = [{} for _ in traces]
     for name in wanted:
-        for native in [name] if name in known else events.natives(name):
-            if native == ELAPSED and native not in known:
+        for native in [name] if name in every else events.natives(name):
+            if native == ELAPSED and native not in every:
                 continue
-            if native not in known:
-                near = get_close_matches(native, [*known, *events.events], 3) or [*known][:8]
+            if native not in every:
+                near = get_close_matches(native, [*every, *events.events], 3) or every[:8]
                 hint = f"the trace has {', '.join(near)}" if near else "record with vtrace run --counters NAME"
                 of = f" (of {name})" if native != name else ""
                 raise UsageError(f"--metrics: the trace has no metric {native}{of}", hint)
-            if not is_count(modes[known[native]]):
+            place = next(place for place, names in enumerate(known) if native in names)
+            row = known[place][native]
+            if not is_count(traces[place].metrics["mode"][row]):
                 raise UsageError(f"--metrics: {native} counts nothing", "vtrace view shows its values over time")
-            found[native] = known[native]
+            found[place][native] = row
     return found
+
+
+def _known(trace: Trace) -> dict[str, int]:
+    names = trace.metrics["name"].tolist()
+    return {unqualified(name): row for row, name in enumerate(names)} | {name: row for row, name in enumerate(names)}
 
 
 def _unit(trace: Trace, rows: dict[str, int], name: str) -> str:

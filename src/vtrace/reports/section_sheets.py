@@ -1,63 +1,146 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of vtrace profile --by section: the sections of the application, of processes and of threads."""
+"""The tables of vtrace profile --by section: times; with --metrics mpi the functions of MPI, with --metrics memory the
+memory of malloc and its calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vtrace.analysis.questions import section_sums
+from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers
+from vtrace.analysis.questions.message_lengths import CLASSES
+from vtrace.analysis.questions.section_calls import SectionCalls, by_function
+from vtrace.analysis.questions.section_memory import LEVELS, MEMORY, memory_of
 from vtrace.analysis.questions.section_sums import SectionNumbers, SectionValues
-from vtrace.analysis.questions.sections import ALL
-from vtrace.analysis.questions.timeline_data import location_names, process_names
+from vtrace.analysis.selection import Selection
+from vtrace.reports.section_levels import SectionTable, levels, order_of
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
-_KINDS: dict[str, Callable[[Any], Any]] = {"average": np.mean, "maximum": np.max, "minimum": np.min}
-_VALUES = (
+_TIMES = [
     Column("elapsed_ns", "elapsed s", "ns"), Column("user_ns", "user s", "ns"), Column("system_ns", "system s", "ns"),
     Column("calls", "calls"), Column("mpi_ns", "MPI s", "ns"), Column("mpi_calls", "MPI calls", minor=True),
     Column("share", "%", "fraction"),
-)  # fmt: skip
-_SECTION = Column("section", "section", "text")
+]  # fmt: skip
+_CLASSES = [f"calls_from_{least}" for least in CLASSES]
+_MPI = [
+    Column("time_ns", "elapsed s", "ns"), Column("wait_ns", "wait s", "ns"), Column("calls", "calls"),
+    Column("mean_bytes", "bytes", missing="-"),
+    *(Column(key, head, missing="-") for key, head in zip(
+        _CLASSES, ("0-4 KiB", "4-64 KiB", "64-1024 KiB", "1 MiB-"), strict=True
+    )),
+]  # fmt: skip
+_MEMORY = [
+    Column("memory_bytes", "bytes", missing="-"), Column("arenas", "arenas", missing="-"),
+    *(Column(key, head, kind, missing="-") for key, head, kind in zip(
+        MEMORY[1:],
+        ("in arenas", "in use", "free", "% at start", "% at end", "mapped blocks", "in mapped blocks"),
+        ("count", "count", "count", "fraction", "fraction", "count", "count"), strict=True,
+    )),
+]  # fmt: skip
+_CALLS = [
+    Column("calls", "calls"), Column("least_ns", "least s", "ns"), Column("most_ns", "most s", "ns"),
+    Column("mean_ns", "mean s", "ns"), Column("least_bytes", "least bytes"), Column("most_bytes", "most bytes"),
+    Column("mean_bytes", "mean bytes"),
+]  # fmt: skip
+_UNSEEN = {
+    "new_arenas": "new arenas", "ended_arenas": "ended", "grown_by_brk": "by brk", "grown_by_mmap": "by mmap",
+    "new_mapped": "mapped", "ended_mapped": "unmapped", "fast_bins": "fast bins", "search_most": "search most",
+    "search_mean": "mean", "found_most": "found most", "found_mean": "mean", "failed_most": "failed most",
+    "failed_mean": "mean",
+}  # fmt: skip
+"""Tables 3.45 and 3.46 of the Advanced Profiler's guide: glibc's malloc does not count these."""
 
 
-def sheets(trace: Trace, numbers: SectionNumbers, most: int | None) -> list[Sheet]:
-    """The tables of the application, of the processes and of the threads, the sections that take longest first. most:
-    sections, processes and threads to show, None: all."""
-    by_section: dict[str, list[SectionValues]] = {}
-    for (_, name), one in numbers.processes.items():
-        by_section.setdefault(name, []).append(one)
-    totals = {name: sum(one["elapsed_ns"] or 0 for one in of) for name, of in by_section.items()}
-    order = sorted(by_section, key=lambda name: (name != ALL, -totals[name], name))
-    application = [_spread(name, kind, by_section[name]) for name in order for kind in _KINDS]
-    made = Sheet(
-        "sections", "Sections of the application: average, maximum and minimum of the processes",
-        [Column("kind", "kind", "text"), *_VALUES, Column("processes", "processes"), _SECTION], application,
-    )  # fmt: skip
-    found = [made.cut(len(_KINDS) * (len(order) if most is None else most), "--top shows more")]
-    for unit, labels, of in (
-        ("process", process_names(trace), numbers.processes), ("thread", location_names(trace), numbers.threads),
-    ):  # fmt: skip
-        rows = [
-            {unit: labels[place], "section": name, **{column.key: of[place, name][column.key] for column in _VALUES}}
-            for place, name in sorted(of, key=lambda key: (key[0], order.index(key[1])))
-        ]
-        columns = [Column(unit, unit, "text"), *_VALUES, _SECTION]
-        sheet = Sheet(f"sections_by_{unit}", f"Sections by {unit}", columns, rows)
-        found.append(sheet.cut(len(rows) if most is None else most, "--top shows more, all with --json or --csv"))
-    return found
+def time_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list[Sheet], list[str]]:
+    """Time and calls of MPI in all, and notes."""
+    numbers = section_sums.read(trace, window)
+    processes, threads = ({key: {"": one} for key, one in of.items()} for of in (numbers.processes, numbers.threads))
+    table = SectionTable("sections", "Sections", _TIMES, processes, threads)
+    return levels(trace, numbers, table, most), numbers.notes
 
 
-def _spread(name: str, kind: str, of: list[SectionValues]) -> Row:
-    """A row of the application: each value by itself is the average, maximum or minimum of the processes."""
-    row: dict[str, Any] = {"kind": kind, "section": name, "processes": len(of)}
-    for column in _VALUES:
-        values = [one[column.key] for one in of]
-        known = [value for value in values if value is not None]
-        value = float(_KINDS[kind](known)) if known and len(known) == len(values) else None
-        row[column.key] = int(value) if value is not None and column.kind == "count" and value == int(value) else value
-    return row
+def mpi_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list[Sheet], list[str]]:
+    """The functions of MPI, and notes. Reads the events twice, and those of MPI once more for the waits."""
+    numbers, locations = section_sums.read(trace, window), window.rows(trace)
+    waits = trace.call_waits(locations=locations)
+    if waits.shortest:
+        numbers.notes.append(f"wait s: waits below {waits.shortest:,} ns are left out")
+    question = SectionCalls(trace, numbers.table, waits)
+    trace.scan([question], locations)
+    rows, names = question.answer(), trace.regions["name"]
+    has_length = {str(names[region]) for region in question.formulas}
+
+    def values(function: str, sums: Mapping[str, int]) -> SectionValues:
+        return _mpi_values(sums, function in has_length)
+
+    processes, threads = (
+        {key: {name: values(name, one) for name, one in of.items()} for key, of in by_function(trace, rows, at).items()}
+        for at in (trace.places.process, np.arange(trace.locations.rows))
+    )
+    title = "MPI functions in sections"
+    table = SectionTable("section_mpi", title, _MPI, processes, threads, True, lambda name: values(name, {}))
+    return levels(trace, numbers, table, most), numbers.notes
+
+
+def _mpi_values(sums: Mapping[str, int], has_length: bool) -> SectionValues:
+    values: SectionValues = {key: sums.get(key, 0) for key in ("time_ns", "wait_ns", "calls")}
+    if has_length:
+        values["mean_bytes"] = sums.get("bytes", 0) / max(sums.get("sized", 0), 1)
+        values |= {key: sums.get(f"class_{place}", 0) for place, key in enumerate(_CLASSES)}
+    return values
+
+
+def memory_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list[Sheet], list[str]]:
+    """The memory of malloc, its calls by function, and what nothing counts; notes."""
+    rows = [row for row, name in enumerate(trace.metrics["name"].tolist()) if name in LEVELS]
+    numbers = section_sums.read(trace, window, rows, rows)
+    question = AllocationCalls(trace, numbers.table)
+    trace.scan([question], window.rows(trace))
+    calls = question.answer()
+    if len(rows) < len(LEVELS) and not calls:
+        asked = f"VT_METRICS_AT=user vtrace run --memory --counters {','.join(LEVELS)}"
+        numbers.notes.append(f"neither the counters of malloc nor its calls were recorded: {asked}")
+    made = levels(trace, numbers, _memory(trace, numbers), most)
+    made += levels(trace, numbers, _allocations(trace, numbers, calls), most)
+    columns = [*(Column(key, head, missing="-") for key, head in _UNSEEN.items()), Column("section", "section", "text")]
+    unseen: list[Row] = [{"section": name} for name in order_of(numbers)]
+    made.append(Sheet("section_arenas", "Arenas and searches, which glibc does not count", columns, unseen))
+    return made, numbers.notes
+
+
+def _memory(trace: Trace, numbers: SectionNumbers) -> SectionTable:
+    """The counters are those of the process: its values are those of its first thread that has the section."""
+    threads = {key: {"": memory_of(numbers.table, *key)} for key in numbers.threads}
+    processes: dict[tuple[int, str], dict[str, SectionValues]] = {}
+    for (location, name), values in sorted(threads.items()):
+        processes.setdefault((int(trace.places.process[location]), name), values)
+    return SectionTable("section_memory", "Memory of malloc, change in sections", _MEMORY, processes, threads)
+
+
+def _allocations(
+    trace: Trace, numbers: SectionNumbers, calls: Mapping[tuple[int, int, str], AllocationNumbers]
+) -> SectionTable:
+    of: tuple[dict[tuple[int, str], dict[str, AllocationNumbers]], ...] = ({}, {})
+    for (location, section, function), one in calls.items():
+        for found, place in zip(of, (int(trace.places.process[location]), location), strict=True):
+            here = found.setdefault((place, numbers.table.sections[section]), {})
+            here[function] = here[function].plus(one) if function in here else one
+    processes, threads = (
+        {key: {name: _call_values(one) for name, one in here.items()} for key, here in found.items()} for found in of
+    )
+    title = "Calls of malloc and the like in sections"
+    nothing: SectionValues = dict.fromkeys([column.key for column in _CALLS], 0)
+    return SectionTable("section_allocations", title, _CALLS, processes, threads, True, lambda name: nothing)
+
+
+def _call_values(one: AllocationNumbers) -> SectionValues:
+    return {
+        "calls": one.count, "least_ns": one.least_ns, "most_ns": one.most_ns, "mean_ns": one.ns / one.count,
+        "least_bytes": one.least, "most_bytes": one.most, "mean_bytes": one.bytes / one.count,
+    }  # fmt: skip

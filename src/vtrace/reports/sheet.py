@@ -62,6 +62,8 @@ class Column:
     kind: str = "count"
     minor: bool = False
     """A narrow terminal leaves the column out."""
+    missing: str = ""
+    """What people see if the value is unknown."""
 
     @property
     def left(self) -> bool:
@@ -69,9 +71,9 @@ class Column:
         return self.kind in ("text", "path")
 
     def show(self, value: Any) -> str:
-        """The text of a value for people; "" for None, NaN and infinity."""
+        """The text of a value for people; `missing` for None, NaN and infinity."""
         if value is None or (isinstance(value, float) and not np.isfinite(value)):
-            return ""
+            return self.missing
         return _SHOW[self.kind](value)
 
 

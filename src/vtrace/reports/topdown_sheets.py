@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.derived.known_events import unqualified
 from vtrace.analysis.derived.topdown import SLOTS, TREE, bottleneck
 from vtrace.analysis.findings.finding import ESTIMATE, Finding
 from vtrace.analysis.questions.sections import ALL
-from vtrace.analysis.selection import Patterns, Selection
+from vtrace.analysis.selection import Patterns
 from vtrace.errors import UsageError
 from vtrace.reports import metric_sheets
+from vtrace.reports.metric_sheets import CounterRun
 from vtrace.reports.sheet import Column, Row, Sheet
-
-if TYPE_CHECKING:
-    from vtrace.analysis.trace import Trace
 
 _TIMES = "time-running", "time-enabled"
 _RELIABLE = 0.9
@@ -30,14 +29,14 @@ _NOTE = (
 
 
 def read(
-    trace: Trace, window: Selection, by: str, patterns: Patterns, events: EventSet, most: int | None
+    runs: Sequence[CounterRun], by: str, patterns: Patterns, events: EventSet, most: int | None
 ) -> tuple[Sheet, list[Finding], list[str]]:
-    """Reads the events once. Returns the table, hot spots first, its findings, and lines about damage.
+    """Reads the events of each run once. Returns the table, hot spots first, its findings, and lines about damage.
 
-    Raises UsageError if the trace lacks the events of level 1.
+    Raises UsageError if the runs lack the events of level 1.
     """
-    wanted = _available(trace, events)
-    numbers = metric_sheets.read(trace, window, by, patterns, wanted, events)
+    wanted = _available([name for run in runs for name in run.trace.metrics["name"].tolist()], events)
+    numbers = metric_sheets.read(runs, by, patterns, wanted, events)
     every = [ALL] if by == "section" else [*numbers.exclusive]  # sections overlap
     whole = sum(numbers.exclusive.get(key, {}).get(SLOTS, 0.0) for key in every)
     rows: list[Row] = [_row(by, key, row, whole) for key, row in numbers.exclusive.items() if row.get(SLOTS)]
@@ -56,9 +55,9 @@ def read(
     return made, findings, numbers.notes
 
 
-def _available(trace: Trace, events: EventSet) -> list[str]:
-    """The names of the tree, with slots and times, that the trace has values for. Raises UsageError."""
-    known = {unqualified(name) for name in trace.metrics["name"].tolist()}
+def _available(metrics: Sequence[str], events: EventSet) -> list[str]:
+    """The names of the tree, with slots and times, that the metrics have values for. Raises UsageError."""
+    known = {*map(unqualified, metrics)}
     hint = "record with vtrace run --counters topdown on a processor of vtrace counters --cpu"
     if SLOTS not in events.events:
         raise UsageError("--metrics topdown: the trace has no events of a known processor", hint)

@@ -11,10 +11,10 @@ import numpy as np
 from vtrace.analysis.activity import MPI
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import known_bytes, present
-from vtrace.analysis.questions.message_lengths import CLASSES, FORMULAS, CommSizes
+from vtrace.analysis.questions.message_lengths import CLASSES, FORMULAS, POSTED, POSTED_ATTRIBUTE, CommSizes
 from vtrace.analysis.questions.sections import OutermostClock
 from vtrace.analysis.replay import Replay
-from vtrace.analysis.table import Array, Table
+from vtrace.analysis.table import Array, Table, add_up
 from vtrace.io.archive.batches import Batch
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class _CallsPart(Part):
         """(n, 4): call, bytes sent and received, processes of the communicator."""
         self.requests: list[Array] = []
         """(n, 6): request, number of the event, call (-1: completed here), bytes sent and received, processes."""
+        self.posted: list[Array] = []
+        """(n, 2): call, size of its receive buffer."""
         self.rows = np.empty((0, len(COLUMNS)), np.int64)
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
@@ -56,6 +58,7 @@ class _CallsPart(Part):
         self.begins.append(batch.time[began].astype(np.int64))
         self.ends.append(batch.time[ended].astype(np.int64))
         self.details(batch, began)
+        self.posts(batch, began)
         self.begun += len(began)
         self.events += len(batch)
 
@@ -77,6 +80,12 @@ class _CallsPart(Part):
             head = found["request"].astype(np.int64), self.events + rows, call
             self.requests.append(np.stack([*head, *sizes], axis=1))
 
+    def posts(self, batch: Batch, began: Array) -> None:
+        found = batch.attributes[batch.attributes["attribute"] == self.owner.attribute]
+        found = found[np.isin(found["row"], began)]
+        calls = self.begun + np.searchsorted(began, found["row"])
+        self.posted.append(np.column_stack([calls, known_bytes(found["value"])[0]]))
+
     def bytes(self, kind: str, found: dict[str, Array]) -> tuple[Array, Array, Array]:
         """Bytes sent and received, and the processes of the communicator."""
         none = np.zeros(len(found["row"]), np.int64)
@@ -89,17 +98,28 @@ class _CallsPart(Part):
     def end(self, replay: Replay | None) -> None:
         ends = _joined(self.ends)
         begins, regions = _joined(self.begins)[: len(ends)], _joined(self.regions)[: len(ends)]
+        self.rows = self.owner.in_sections(self.location, regions, begins, ends, self.lengths(regions))
+        for kept in (self.regions, self.begins, self.ends, self.amounts, self.requests, self.posted):
+            kept.clear()
+
+    def lengths(self, regions: Array) -> Array:
+        """The length of each call by Table 3.24, 0 for functions without one. regions: of the calls that have ended."""
         amounts = np.concatenate([np.empty((0, 4), np.int64), *self.amounts, self.completed()])
-        amounts = amounts[amounts[:, 0] < len(ends)]
-        lengths = np.zeros(len(ends), np.int64)
+        posted = np.concatenate([np.empty((0, 2), np.int64), *self.posted])
+        amounts, posted = (of[of[:, 0] < len(regions)] for of in (amounts, posted))
+        lengths = np.zeros(len(regions), np.int64)
         functions = regions[amounts[:, 0]]
         for region in np.unique(functions).tolist():
             call, *sizes = amounts[functions == region].T
             if region in self.owner.formulas:
                 np.add.at(lengths, call, self.owner.formulas[region](*sizes))
-        self.rows = self.owner.in_sections(self.location, regions, begins, ends, lengths)
-        for kept in (self.regions, self.begins, self.ends, self.amounts, self.requests):
-            kept.clear()
+        sent = add_up(amounts[:, 0], amounts[:, 1], len(regions))
+        functions = regions[posted[:, 0]]
+        for region in np.unique(functions).tolist():
+            call, size = posted[functions == region].T
+            if region in self.owner.posted:
+                lengths[call] = self.owner.posted[region](sent[call], size)
+        return lengths
 
     def completed(self) -> Array:
         """The amounts of requests, of the call that has made each request."""
@@ -118,6 +138,19 @@ def calls_in_sections(sections: Table, begins: Array, ends: Array) -> Iterator[t
         calls = np.arange(first, last)
         at = np.searchsorted(of["begin"], begins[calls], "right") - 1
         yield section, calls[ends[calls] <= of["end"][at]]
+
+
+def by_function(trace: Source, table: Table, places: Array) -> dict[tuple[int, str], dict[str, dict[str, int]]]:
+    """The answer of SectionCalls by place and section, then by name of the function: the sums of COLUMNS from calls on.
+    places: (locations,) such as the process of each location."""
+    names, columns = trace.regions["name"].tolist(), COLUMNS[3:]
+    found: dict[tuple[int, str], dict[str, dict[str, int]]] = {}
+    for row in table.records():
+        key = int(places[row["location"]]), table.sections[row["section"]]
+        of = found.setdefault(key, {}).setdefault(names[row["region"]], dict.fromkeys(columns, 0))
+        for column in columns:
+            of[column] += int(row[column])
+    return found
 
 
 def _joined(parts: list[Array]) -> Array:
@@ -139,6 +172,10 @@ class SectionCalls(Question[_CallsPart, Table]):
         names = [str(name).removeprefix("MPI_").removesuffix("_c") for name in trace.regions["name"].tolist()]
         mine = np.flatnonzero(self.is_mpi).tolist()
         self.formulas = {row: FORMULAS[names[row]] for row in mine if names[row] in FORMULAS}
+        self.posted = {row: POSTED[names[row]] for row in mine if names[row] in POSTED}
+        ids = trace.attributes["id"][trace.attributes["name"] == POSTED_ATTRIBUTE].tolist()
+        self.attributes = bool(ids)
+        self.attribute = ids[0] if ids else -1
 
     def part(self, trace: Source, location: int) -> _CallsPart:
         return _CallsPart(self, location)

@@ -66,6 +66,10 @@ SAMPLE_CLOCKS = ("cpu", "wall", "perf")
 
 FLAGS = {
     "view": ("--view", "After unifying: show the timeline in a browser, like vtrace view."),
+    "repeat_groups": (
+        "--repeat-groups",
+        "Run the program once for each group of --counters that the processor counts together, and merge the counters.",
+    ),
     "force": ("--force", "When unifying: replace an existing archive."),
     "verbose": ("-v", "Print the settings, the preloaded libraries and the command."),
 }
@@ -89,6 +93,7 @@ class Choices:
         self.unify = False
         """True if vtrace run unifies at the end; start.decide sets this."""
         self.view = False
+        self.repeat_groups = False
         self.force = False
         self.verbose = False
 

@@ -144,14 +144,21 @@ def _set_settings(made: Plan, chosen: Choices) -> None:
 
 def _set_counters(made: Plan, text: str, environ: Mapping[str, str]) -> None:
     """Sets VT_METRICS to the native events of the counters, since the runtime knows no derived ones."""
+    names, warnings = native_counters(text, environ)
+    made.warnings += warnings
+    made.changes |= settings_of(names)
+
+
+def native_counters(text: str, environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The native events of a list of counters, and warnings."""
     from vtrace.analysis.derived.known_events import known_files, natives
 
     files = known_files(environ.get("PAPI_USER_EVENTS_FILE"))
-    for file in files:
-        made.warnings += [f"{file.path}:{one.line}:{one.column}: {one.text}: line left out" for one in file.errors]
+    warnings = [
+        f"{file.path}:{one.line}:{one.column}: {one.text}: line left out" for file in files for one in file.errors
+    ]
     names, problems = natives(split_names(text), files)
-    made.warnings += [f"--counters: {problem}" for problem in problems]
-    made.changes |= settings_of(names)
+    return names, [*warnings, *(f"--counters: {problem}" for problem in problems)]
 
 
 def _is_rate(text: str) -> bool:
