@@ -297,7 +297,7 @@ TYPED = {
         f"{STEP} ./step; vtunify step", ("Sections of the application", "relax/1", "all/0", '"sections_by_thread"'),
     ),
     ("sections.md", "vtrace profile step --by section --metrics mpi"): Typed(
-        f"{STEP}; ./step; vtunify step", ("no calls of MPI were recorded", "Memory of malloc", "relax/1"),
+        f"{STEP} ./step; vtunify step", ("no calls of MPI were recorded", "Memory of malloc", "relax/1"),
     ),
     ("sections.md", "export VT_METRICS_AT=user"): Typed(
         STEP, ('"memory_bytes": 0,',), after="vtunify step; vtrace profile step --by section --metrics memory --json",
