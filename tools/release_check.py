@@ -108,7 +108,7 @@ def wheels(check: Check) -> str:
     (wheel,), otf2 = dist.glob("vtrace_otf2-*.whl"), list(dist.glob("otf2-*.whl"))
     used = []
     for python in check.pythons:
-        place = check.scratch / Path(python).name
+        place = check.scratch / f"python{len(used)}"  # several may have one name in different directories
         check.run(python, "-m", "venv", place)
         check.run(place / "bin" / "python", "-m", "pip", "install", "-q", f"{wheel}[mpich]", *otf2)
         check.run(place / "bin" / "vtrace", "demo", place / "demo")
