@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from support.build import aarch64, mpis
 from support.build.builder import Builder
 
-FIRST = ("test_mpi_mpi4py.py", "test_conformance.py")
-"""Files with few tests that take minutes. They start first: otherwise the last worker would run one of them alone."""
+FIRST = ("test_mpi_mpi4py.py", "test_conformance.py", "test_wheel.py", "test_docs.py")
+"""Files that take minutes. They start first: otherwise the last worker would run one of them alone."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
