@@ -18,7 +18,7 @@ from support.tools import PROGRAMS, call, need
 
 MS = 1_000_000
 CLASSES = ("calls_from_0", "calls_from_4096", "calls_from_65536", "calls_from_1048576")
-LEVELS = "malloc-arena,malloc-in-use,malloc-free,malloc-mmapped,malloc-mmapped-bytes"
+LEVELS = "malloc-arena,malloc-in-use,malloc-free,malloc-mmapped,malloc-mmapped-bytes,malloc-arenas"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -89,7 +89,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The tables of the program sections_memory, recorded with the counters of malloc and its calls."""
     where = tmp_path_factory.mktemp("memory")
     vtrace(where, "compat", "--install", "tools")
-    call([need("gcc"), "-Itools/include", PROGRAMS / "sections_memory.c", "-o", "blocks"], where)
+    call([need("gcc"), "-pthread", "-Itools/include", PROGRAMS / "sections_memory.c", "-o", "blocks"], where)
     vtrace(where, "run", "--counters", LEVELS, "--memory", "./blocks", env={"VT_METRICS_AT": "user"})
     unify(where, "blocks")
     return tables(where / "blocks.trace", "--metrics", "memory")
@@ -100,9 +100,10 @@ def test_memory_of_malloc(memory: dict[str, Any]) -> None:
     rows = {row["section"]: row for row in memory["section_memory_by_process"]}
     for name, sign in (("grow/1", 1), ("shrink/1", -1)):
         row = rows[name]
-        assert (row["mmapped"], row["mmapped_bytes"], row["arenas"]) == (sign, sign * ((1 << 20) + PAGE), None)
+        assert (row["mmapped"], row["mmapped_bytes"], row["arenas"]) == (sign, sign * ((1 << 20) + PAGE), 0)
         assert row["memory_bytes"] == row["arena_bytes"] + row["mmapped_bytes"]
         assert row["arena_bytes"] == row["in_use_bytes"] + row["free_bytes"]
+    assert rows["spread/1"]["arenas"] == 1
     assert 50 * 1000 <= rows["grow/1"]["in_use_bytes"] <= 100 * 1024
     assert -50 * 1024 - 1024 <= rows["shrink/1"]["in_use_bytes"] <= -40 * 1000
     assert 0 < rows["grow/1"]["in_use_start"] < rows["grow/1"]["in_use_end"] == rows["shrink/1"]["in_use_start"] < 1
@@ -113,7 +114,7 @@ def test_memory_of_malloc(memory: dict[str, Any]) -> None:
 def test_calls_of_malloc(memory: dict[str, Any]) -> None:
     for unit in ("process", "thread"):
         rows = memory[f"section_allocations_by_{unit}"]
-        found = {(row["section"], row["function"]): row for row in rows if row["section"] != "all/0"}
+        found = {(row["section"], row["function"]): row for row in rows if row["section"] in ("grow/1", "shrink/1")}
         sizes = {key: [row[f"{of}_bytes"] for of in ("least", "most", "mean")] for key, row in found.items()}
         assert {key: row["calls"] for key, row in found.items()} == {
             ("grow/1", "malloc"): 100, ("grow/1", "calloc"): 1, ("grow/1", "posix_memalign"): 1, ("grow/1", "free"): 50,

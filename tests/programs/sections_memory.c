@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sections_memory: section grow/1 allocates 100 blocks of 1000 bytes and one of 1 MiB, which malloc maps by itself, and
-   frees half of the small ones; shrink/1 frees the rest. */
+   frees half of the small ones; shrink/1 frees the rest; in spread/1 another thread allocates a block, for which malloc
+   makes an arena. */
 #include "fj_tool/fapp.h"
+#include <pthread.h>
 #include <stdlib.h>
 
 #define BLOCKS 100
 
 static void *blocks[BLOCKS], *large, *aligned;
 
+static void *work(void *unused)
+{
+    blocks[0] = malloc(1000);
+    return unused;
+}
+
 int main(void)
 {
+    pthread_t thread;
     fapp_start("grow", 1, 0);
     for (int i = 0; i < BLOCKS; i++) blocks[i] = malloc(1000);
     large = calloc(1 << 10, 1 << 10);
@@ -21,5 +30,9 @@ int main(void)
     free(large);
     free(aligned);
     fapp_stop("shrink", 1, 0);
+    fapp_start("spread", 1, 0);
+    if (pthread_create(&thread, NULL, work, NULL)) return 1;
+    pthread_join(thread, NULL);
+    fapp_stop("spread", 1, 0);
     return 0;
 }

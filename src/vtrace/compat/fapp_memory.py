@@ -26,11 +26,9 @@ UNKNOWN = (
 
 def usage(memory: SectionValues) -> list[float | None]:
     """The items of USAGE. memory: of section_memory.memory_of."""
-    found: list[float | None] = [memory[name] for name in MEMORY]
-    for place in (4, 5):  # parts, in percent
-        part = found[place]
-        found[place] = None if part is None else 100 * part
-    return [found[0], None, *found[1:]]
+    percent = {"in_use_start", "in_use_end"}
+    values = ((name, memory[name]) for name in MEMORY)
+    return [100 * value if value is not None and name in percent else value for name, value in values]
 
 
 def stats(numbers: AllocationNumbers | None, name: str) -> list[float | None]:

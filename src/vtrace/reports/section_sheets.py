@@ -36,11 +36,11 @@ _MPI = [
     )),
 ]  # fmt: skip
 _MEMORY = [
-    Column("memory_bytes", "bytes", missing="-"), Column("arenas", "arenas", missing="-"),
+    Column("memory_bytes", "bytes", missing="-"),
     *(Column(key, head, kind, missing="-") for key, head, kind in zip(
         MEMORY[1:],
-        ("in arenas", "in use", "free", "% at start", "% at end", "mapped blocks", "in mapped blocks"),
-        ("count", "count", "count", "fraction", "fraction", "count", "count"), strict=True,
+        ("arenas", "in arenas", "in use", "free", "% at start", "% at end", "mapped blocks", "in mapped blocks"),
+        ("count", "count", "count", "count", "fraction", "fraction", "count", "count"), strict=True,
     )),
 ]  # fmt: skip
 _CALLS = [
@@ -103,7 +103,7 @@ def memory_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[li
     question = AllocationCalls(trace, numbers.table)
     trace.scan([question], window.rows(trace))
     calls = question.answer()
-    if len(rows) < len(LEVELS) and not calls:
+    if not rows and not calls:
         asked = f"VT_METRICS_AT=user vtrace run --memory --counters {','.join(LEVELS)}"
         numbers.notes.append(f"neither the counters of malloc nor its calls were recorded: {asked}")
     made = levels(trace, numbers, _memory(trace, numbers), most)
