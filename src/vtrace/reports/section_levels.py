@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,8 @@ def levels(trace: Trace, numbers: SectionNumbers, table: SectionTable, most: int
         rows = [
             {unit: labels[place], "section": name, **_named(table, function), **_values(table, values)}
             for place, name in sorted(of, key=lambda key: (key[0], order.index(key[1])))
-            for function, values in sorted(of[place, name].items())
+            for function in _functions(table, [of[place, name]])
+            for values in [of[place, name][function]]
         ]
         columns = [Column(unit, unit, "text"), *table.columns, *last]
         sheet = Sheet(f"{table.name}_by_{unit}", f"{table.title} by {unit}", columns, rows)
@@ -87,11 +88,20 @@ def _application(numbers: SectionNumbers, table: SectionTable, order: list[str])
         places.setdefault(name, []).append(place)
     for name in order:
         having = [table.processes.get((place, name), {}) for place in places[name]]
-        for function in sorted({function for of in having for function in of}):
+        for function in _functions(table, having):
             each = [of.get(function, table.nothing(function)) for of in having]
             head = {"section": name, "processes": len(having), **_named(table, function)}
             rows += [{"kind": kind, **head, **_spread(table, kind, each)} for kind in _KINDS]
     return rows
+
+
+def _functions(table: SectionTable, having: Sequence[Mapping[str, SectionValues]]) -> list[str]:
+    """The functions of all, those with most of the first column first."""
+    totals: dict[str, float] = {}
+    for of in having:
+        for function, values in of.items():
+            totals[function] = totals.get(function, 0) + (values.get(table.columns[0].key) or 0)
+    return sorted(totals, key=lambda function: (-totals[function], function))
 
 
 def _spread(table: SectionTable, kind: str, of: list[SectionValues]) -> Row:
