@@ -369,3 +369,16 @@ def test_pkg_config(compiler: str, source: str, tmp_path: Path) -> None:
     assert plain.kinds() == wrapped.kinds()
     assert plain.calls() == wrapped.calls()
     assert len(plain.calls()) > 2
+
+
+def test_module_for_lmod(tmp_path: Path) -> None:
+    """The module of the installation puts the commands behind all others in PATH, where CMake and man find the rest."""
+    lmod = Path("/usr/share/lmod/lmod/libexec/lmod")
+    modules = BIN.parent / "share/modulefiles"
+    if not lmod.exists() or not modules.exists():
+        unavailable("Lmod is not installed, or vtrace is not installed beside this Python")
+    env = {"MODULEPATH": str(modules), "PATH": "/usr/bin:/bin"}
+    said = call([lmod, "bash", "load", "vtrace"], tmp_path, env).stdout
+    done = call(["bash", "-c", f'{said}\necho "$PATH"; command -v vtrace'], tmp_path, env)
+    assert done.stdout == f"/usr/bin:/bin:{BIN}\n{BIN}/vtrace\n"
+    assert call([lmod, "bash", "-t", "avail", "vtrace"], tmp_path, env).stderr.split()[-1] == f"vtrace/{__version__}"

@@ -384,6 +384,7 @@ NOT_TYPED = {
     ("install.md", "make wheels          # in the sources; writes to dist/ wheels of vtrace and otf2, and an sdist"):
         "takes minutes; tests/integration/test_wheel.py",
     ("install.md", "pip install dist/*.whl"): "tests/integration/test_wheel.py",
+    ("install.md", "module use ~/vtrace/share/modulefiles"): "tests/integration/test_build_systems.py",
     ("install.md", "make wheelhouse      # dist/wheelhouse.tar: the wheel and all packages that it needs"):
         "takes minutes; tests/integration/test_wheel.py",
     ("install.md", "tar xf wheelhouse.tar"): "tests/integration/test_wheel.py",
