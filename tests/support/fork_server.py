@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 
+WRAPPERS = ("vtrace-cc", "vtrace-cxx", "vtrace-fc")
 Request = tuple[list[str], str, dict[str, str], list[str]]
 
 
@@ -29,6 +30,10 @@ def load(command: str, name: str) -> Callable[[], int]:
         import_module("vtrace.unify.run")
         import_module("elftools.elf.elffile")
         return vtunify.entry
+    if command in WRAPPERS:
+        from vtrace.wrappers import cc
+
+        return {"vtrace-cc": cc.main_c, "vtrace-cxx": cc.main_cxx, "vtrace-fc": cc.main_fc}[command]
     from vtrace import light_numpy, main
 
     light_numpy.lighten_numpy()

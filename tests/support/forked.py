@@ -20,7 +20,7 @@ _SUB_COMMANDS = (
     "clean", "cut", "diagnose", "diff", "dump", "export", "filter", "import", "info", "mpip", "profile", "report",
     "score", "settings", "summary", "timers",
 )  # fmt: skip
-"""Sub-commands of vtrace that start no other programs."""
+"""Sub-commands of vtrace that start no programs with vtrace's libraries."""
 _OF_START = ("COVERAGE_", "LANG", "LC_", "LD_", "MALLOC_", "OMP_", "OPENBLAS_", "PYTHON")
 """Begins of variables that take effect at the start of Python or of its libraries."""
 
@@ -91,7 +91,7 @@ def _command(words: Sequence[str]) -> tuple[str, ...]:
         return ()
     if place.name == "vtrace" and len(words) > 1 and words[1] in _SUB_COMMANDS:
         return ("vtrace", words[1])
-    return ("vtunify",) if place.name == "vtunify" else ()
+    return (place.name,) if place.name in ("vtunify", "vtrace-cc", "vtrace-cxx", "vtrace-fc") else ()
 
 
 def _of_start(environ: Mapping[str, str]) -> dict[str, str]:

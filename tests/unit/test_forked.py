@@ -34,6 +34,8 @@ def forked(cwd: Path, *words: str, timeout: float = 60, **env: str) -> Ended | N
         (("vtrace", "info", "--no-such-option"), {}),
         (("vtunify", "nothing"), {"VT_VERBOSE": "3"}),
         (("vtunify", "--help"), {}),
+        (("vtrace-cc", "-vt:seq", "-vt:show", "main.c"), {}),
+        (("vtrace-cc", "-vt:seq", "missing.c"), {}),
     ],
 )
 def test_same_as_a_new_process(tmp_path: Path, words: tuple[str, ...], env: dict[str, str]) -> None:
