@@ -91,6 +91,44 @@ def test_bash_completes_every_command(place: Path, tool: str) -> None:
     )
 
 
+WRAPPED = [
+    ("vtrace-cc -vt:sho", {"-vt:show", "-vt:showme-compile", "-vt:showme-link"}),
+    ("vtrace-fc -O2 -vt:f", {"-vt:fc", "-vt:f90", "-vt:f77"}),
+    ("vtrace-cxx -vt:inst s", {"sleds"}),
+    ("vtrace-cc hea", set()),
+]
+
+
+def test_wrappers_in_bash(place: Path) -> None:
+    """Options of the wrappers; bash replaces what stands behind the last colon. For files bash's own completion."""
+    script = 'export PATH="$PWD/bin:$PATH"\neval "$(vtrace completion bash)"\n'
+    for line, _ in WRAPPED:
+        function = f"_{line.split()[0].replace('-', '_')}_options"
+        script += f"COMP_LINE='{line}'; COMP_POINT={len(line)}; {function}; echo \"${{COMPREPLY[@]}}\"\n"
+    shown = call([need("bash"), "--norc", "-c", script], place).stdout.splitlines()
+    assert [set(line.split()) for line in shown] == [
+        {word.removeprefix("-vt:") for word in offered} for _, offered in WRAPPED
+    ]
+    assert (
+        "-F _vtrace_fc_options vtrace-fc" in call([need("bash"), "--norc", "-c", f"{script}complete -p"], place).stdout
+    )
+
+
+def test_wrappers_in_fish_and_zsh(place: Path) -> None:
+    asked = "".join(f"complete -C '{line}'; echo; " for line, _ in WRAPPED[:3])
+    shown = call([need("fish"), "-N", "-c", f"bin/vtrace completion fish | source; {asked}"], place).stdout
+    parts = [{line.split("\t")[0] for line in part.splitlines() if line} for part in shown.split("\n\n")]
+    assert parts[:3] == [offered for _, offered in WRAPPED[:3]]
+    script = "compdef() { }; compadd() { shift; print -- $@ }; _files() { print files }\n"
+    script += 'eval "$(bin/vtrace completion zsh)"\n'
+    for line, _ in WRAPPED:
+        words = line.split()
+        script += f"words=({line}); CURRENT={len(words)}; _{words[0].replace('-', '_')}_options\n"
+    shown = call([need("zsh"), "-f", "-c", script], place).stdout.splitlines()
+    assert all(offered <= set(line.split()) for line, (_, offered) in zip(shown, WRAPPED, strict=True)), shown
+    assert shown[-1] == "files"
+
+
 def test_files_where_no_prefix_fits(place: Path) -> None:
     """No prefix matches: the answer makes the shell complete file names."""
     env = {"_VTRACE_COMPLETE": "bash_complete", "COMP_WORDS": "vtrace dump no", "COMP_CWORD": "2"}

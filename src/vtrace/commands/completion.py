@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from vtrace.errors import UsageError, VtraceError
+from vtrace.wrappers.compile import completion as wrappers
 
 _TOOLS = ("vtrace", "vtunify", "vtunify-mpi")
 
@@ -34,7 +35,7 @@ def complete_target(context: click.Context, parameter: click.Parameter, incomple
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), required=False)
 def command(shell: str | None) -> None:
-    """The commands are vtrace, vtunify and vtunify-mpi.
+    """The commands are vtrace, vtunify and vtunify-mpi, and vtrace-cc, vtrace-cxx and vtrace-fc with their options.
 
     \b
     bash:  eval "$(vtrace completion bash)"        in ~/.bashrc
@@ -48,3 +49,4 @@ def command(shell: str | None) -> None:
     for tool in _TOOLS:
         # Each command recognises a call for completion by a variable of its own.
         click.echo(kind(command, {}, tool, f"_{tool.upper().replace('-', '_')}_COMPLETE").source())
+    click.echo(wrappers.scripts(chosen), nl=False)
