@@ -119,7 +119,8 @@ def test_wrappers_in_fish_and_zsh(place: Path) -> None:
     shown = call([need("fish"), "-N", "-c", f"bin/vtrace completion fish | source; {asked}"], place).stdout
     parts = [{line.split("\t")[0] for line in part.splitlines() if line} for part in shown.split("\n\n")]
     assert parts[:3] == [offered for _, offered in WRAPPED[:3]]
-    script = 'compdef() { }; compadd() { shift; print -- $@ }; _files() { print files }; eval "$(bin/vtrace completion zsh)"\n'
+    script = "compdef() { }; compadd() { shift; print -- $@ }; _files() { print files }\n"
+    script += 'eval "$(bin/vtrace completion zsh)"\n'
     for line, _ in WRAPPED:
         words = line.split()
         script += f"words=({line}); CURRENT={len(words)}; _{words[0].replace('-', '_')}_options\n"

@@ -37,7 +37,7 @@ def run(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest
         archive = path = unpack("scorep-sampling", where)
     else:
         program = build("sampled.c", flags=("-O1", "-g", "-pthread"), plain=True)
-        call([*command("vtrace"), "run", "--sample=200", program, "2400", "2"], where)
+        call([*command("vtrace"), "run", "--sample=200", program, "3600", "2"], where)
         unify(where, *(["--samples=sidecar"] if request.param == "sidecar" else []), "sampled")
         archive = where / "sampled.trace"
         path = archive / "vtrace" / "samples" if request.param == "sidecar" else archive
