@@ -92,8 +92,12 @@ class Builder:
         words = [need(compiler), "-std=gnu11", "-g", optimize, "-Wall", "-Wextra", "-Werror", *checks]
         objects = [path for part in parts for path in self._part(part, words)]
         place = self._directory / f"unit-{name}-{compiler}{optimize}"
-        place.mkdir(exist_ok=True)
-        call([*words, *link, ROOT / f"tests/c/{name}.c", *objects, "-o", place / name, "-lpthread", "-ldl"], place)
+        with place.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not place.exists():
+                place.mkdir()
+                sources = [ROOT / f"tests/c/{name}.c", *objects]
+                call([*words, *link, *sources, "-o", place / name, "-lpthread", "-ldl"], place)
         return place / name
 
     def _part(self, part: str, words: Sequence[str]) -> list[Path]:
