@@ -12,6 +12,21 @@ from support.build.mpis import Mpi
 from support.build.run import names, unify
 from support.oracles.check import check
 
+_MPICH_FAULT = "internal_Comm_create_from_group"
+"""Of the message with which MPICH 5.0 aborts 5 of 150 runs of the untraced program, too: its own exchanges meet."""
+
+
+def recorded(mpi: Mpi, program: Path, what: str, where: Path) -> Path:
+    """The directory of a run in which MPICH did not abort: at most the fifth one."""
+    for number in range(5):
+        place = where / str(number)
+        place.mkdir()
+        done = mpi.run(program, place, what, ranks=2, code=None)
+        if _MPICH_FAULT not in done.stderr:
+            break
+    assert done.returncode == 0, str(done)
+    return place
+
 
 @pytest.mark.parametrize("what", ["only", "before", "after"])
 def test_sessions(mpi: Mpi, what: str, tmp_path: Path) -> None:
@@ -19,9 +34,9 @@ def test_sessions(mpi: Mpi, what: str, tmp_path: Path) -> None:
         pytest.skip(f"{mpi.name} has no sessions")
     program = mpi.build("mpi_sessions.c")
     untraced = mpi.run(mpi.build("mpi_sessions.c", plain=True), tmp_path, what, ranks=2, code=None)
-    if untraced.returncode:
+    if untraced.returncode and _MPICH_FAULT not in untraced.stderr:
         pytest.skip(f"{mpi.name} cannot: {untraced.stderr.strip().splitlines()[0]}")
-    mpi.run(program, tmp_path, what, ranks=2)
+    tmp_path = recorded(mpi, program, what, tmp_path)
     assert {"mpi_sessions.1.def.z", "mpi_sessions.2.def.z", "mpi_sessions.uctl"} <= names(tmp_path)
     assert not [name for name in names(tmp_path) if ".x" in name]
     unify(tmp_path, "mpi_sessions")
