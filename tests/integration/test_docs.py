@@ -351,7 +351,7 @@ TYPED = {
         ),  # both commands write these files
         after="ls heat2d.html",
     ),
-    ("view.md", "vtrace export heat2d --to csv -o part.csv --from 10% --to 20% --ranks 0-3"): Typed(
+    ("view.md", "vtrace export heat2d --to csv -o part.csv --from 10% --to 100% --ranks 0-3"): Typed(
         UNIFIED, ("MPI_Barrier",), after="cat part.csv"
     ),
     **_tutorial("imbalance", "imbalance.c", "rank 1 takes longer in relax"),
