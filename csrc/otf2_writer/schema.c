@@ -36,7 +36,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define FILE_HEAD(F, S)                                                                                                \
     F(S, magic) F(S, version) F(S, content) F(S, clock) F(S, head_bytes) F(S, checksum) F(S, run) F(S, world)          \
     F(S, rank) F(S, world_size) F(S, location) F(S, pid) F(S, start) F(S, parent_pid) F(S, forked) F(S, parent_start)  \
-    F(S, ticks_per_second) F(S, pair) F(S, tool) F(S, host) F(S, prefix) F(S, directory) F(S, buffer)       \
+    F(S, ticks_per_second) F(S, pair) F(S, tool) F(S, host) F(S, prefix) F(S, directory) F(S, buffer)             \
     F(S, pid_space)
 #define CLOCK_PAIR(F, S) F(S, ticks) F(S, mono) F(S, real)
 #define CHUNK(F, S)                                                                                                    \

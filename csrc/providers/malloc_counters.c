@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of glibc's malloc: mallinfo2(3), and the number of arenas, which only malloc_info(3) tells. A reading takes the locks of malloc's arenas, one after the other, so that
-   it belongs to sections, not to signal handlers that may interrupt malloc. */
+/* The state of glibc's malloc: mallinfo2(3), and the number of arenas, which only malloc_info(3) tells. A reading
+   takes the locks of malloc's arenas, one after the other, so that it belongs to sections, not to signal handlers
+   that may interrupt malloc. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
