@@ -4,7 +4,9 @@
    "mpi_random_do.h" has the calls, this file the plan. Communicators have the names c0, c1, ... */
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,6 +242,28 @@ static void change_comms(struct agent *a)
 
 /* ---- the plan ---- */
 
+/* Open MPI 4.1 and 5.0 hang in some runs if threads create communicators at once (in ompi_comm_nextcid; untraced, too).
+   With Open MPI, threads take turns in an order that is the same on all ranks. A thread that has ended has no turn. */
+static int threads;
+static atomic_int turn = 1, has_ended[4];
+
+static void wait_for_turn(const struct agent *a)
+{
+#ifdef OPEN_MPI
+    for (int now = turn; a->number && now != a->number; now = turn) {
+        if (has_ended[now]) atomic_compare_exchange_strong(&turn, &now, now % threads + 1);
+        else sched_yield();
+    }
+#else
+    (void)a;
+#endif
+}
+
+static void pass_turn(const struct agent *a)
+{
+    if (a->number) turn = a->number % threads + 1;
+}
+
 static struct agent agents[4];
 static pthread_barrier_t last; /* no thread reuses the location of an ended one */
 
@@ -260,12 +284,16 @@ static void *work(void *argument)
     for (int i = 0; i < a->steps; i++) {
         const struct comm *c = &a->comms[draw(&a->plan, (unsigned)a->n_comms)];
         const unsigned what = draw(&a->plan, 11);
-        if (what < 2) change_comms(a);
-        else if (what < 6 && a->number && draw(&a->plan, 2)) exchange(a, &agents[0].comms[0], 0);
+        if (what < 2) {
+            wait_for_turn(a);
+            change_comms(a);
+            pass_turn(a);
+        } else if (what < 6 && a->number && draw(&a->plan, 2)) exchange(a, &agents[0].comms[0], 0);
         else if (what < 6) exchange(a, c, draw(&a->plan, 3) == 0);
         else if (what == 6) shift(a, c);
         else collect(a, c);
     }
+    has_ended[a->number] = 1;
     fclose(a->log);
     if (a->number) pthread_barrier_wait(&last);
     return NULL;
@@ -297,9 +325,10 @@ static void prepare_topologies(void)
 int main(int argc, char **argv)
 {
     const unsigned seed = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
-    const int steps = argc > 2 ? atoi(argv[2]) : 20, threads = argc > 3 ? atoi(argv[3]) : 0;
+    const int steps = argc > 2 ? atoi(argv[2]) : 20;
     int provided, attached;
     void *buffer;
+    threads = argc > 3 ? atoi(argv[3]) : 0;
     pthread_t started[4];
     MPI_Comm theirs[4];
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
