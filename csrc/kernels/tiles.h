@@ -92,7 +92,7 @@ VT_EXPORT void vt_tiles_drop(struct vt_pyramid *p, uint64_t n);
 /* Reads a tile with that many columns: values is [columns][VT_TILE_BINS]. Returns the number of bins, 0 for damage. */
 VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t columns, uint64_t *values);
 /* The finest level of a location with so many events that lasts `end` ns; limits end. */
-uint64_t vt_tiles_level(uint64_t events, int64_t *end);
+VT_EXPORT uint64_t vt_tiles_level(uint64_t events, int64_t *end);
 /* Adds the next finest bin, of a row that is no location. */
 void vt_tiles_add_bin(struct vt_pyramid *p, const struct vt_bin_sums *sums, const struct vt_bin_share *shares,
                       uint64_t n);

@@ -102,28 +102,29 @@ static inline uint32_t detail(struct vt_batch *b, uint8_t kind, uint32_t ref, co
 #define UNUSED_HEAD (void)location, (void)position
 
 #define BARE(name, arguments, ref)                                                                                     \
-    static uint32_t on_##name arguments                                                                                \
+    uint32_t vt_read_##name arguments                                                                                  \
     {                                                                                                                  \
         UNUSED_HEAD;                                                                                                   \
         uint32_t code = row(user, time, VT_READ_##name, ref, attributes);                                              \
         return code == SKIPPED ? VT_OTF2_CALLBACK_SUCCESS : code;                                                      \
     }
-#define on_Unknown on_plain_Unknown
+#define vt_read_Unknown plain_unknown
+static uint32_t plain_unknown(VT_READ_HEAD);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 VT_READ_BARE_EVENTS(BARE)
 #pragma GCC diagnostic pop
 #undef BARE
-#undef on_Unknown
+#undef vt_read_Unknown
 
-static uint32_t on_Unknown(VT_READ_HEAD)
+uint32_t vt_read_Unknown(VT_READ_HEAD)
 {
     ((struct vt_batch *)user)->unknown++;
-    return on_plain_Unknown(location, time, position, user, attributes);
+    return plain_unknown(location, time, position, user, attributes);
 }
 
 #define MORE(name, arguments, ref, ...)                                                                                \
-    static uint32_t on_##name arguments                                                                                \
+    uint32_t vt_read_##name arguments                                                                                  \
     {                                                                                                                  \
         UNUSED_HEAD;                                                                                                   \
         uint32_t code = row(user, time, VT_READ_##name, ref, attributes);                                              \
@@ -142,8 +143,8 @@ static uint32_t on_Unknown(VT_READ_HEAD)
 VT_READ_EVENTS(MORE)
 #undef MORE
 
-static uint32_t on_Metric(VT_READ_HEAD, uint32_t metric, uint8_t count, const uint8_t *types,
-                          const union OTF2_MetricValue_union *values)
+uint32_t vt_read_Metric(VT_READ_HEAD, uint32_t metric, uint8_t count, const uint8_t *types,
+                        const union OTF2_MetricValue_union *values)
 {
     UNUSED_HEAD;
     uint32_t code = row(user, time, VT_READ_Metric, metric, attributes);
@@ -156,7 +157,7 @@ static uint32_t on_Metric(VT_READ_HEAD, uint32_t metric, uint8_t count, const ui
     return code;
 }
 
-static uint32_t on_ProgramBegin(VT_READ_HEAD, uint32_t program, uint32_t count, const uint32_t *arguments)
+uint32_t vt_read_ProgramBegin(VT_READ_HEAD, uint32_t program, uint32_t count, const uint32_t *arguments)
 {
     UNUSED_HEAD, (void)arguments;
     uint32_t code = row(user, time, VT_READ_ProgramBegin, program, attributes);
@@ -169,7 +170,7 @@ static uint32_t on_ProgramBegin(VT_READ_HEAD, uint32_t program, uint32_t count, 
 
 /* clang-format off */
 static void *const handlers[VT_READ_KINDS] = {
-#define HANDLER(name, ...) [VT_READ_##name] = (void *)on_##name,
+#define HANDLER(name, ...) [VT_READ_##name] = (void *)vt_read_##name,
     VT_READ_BARE_EVENTS(HANDLER)
     VT_READ_EVENTS(HANDLER)
     VT_READ_LIST_EVENTS(HANDLER)

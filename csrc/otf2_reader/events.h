@@ -131,4 +131,12 @@ enum vt_read_kind {
         VT_READ_KINDS
 };
 
+/* The callbacks of libotf2: each adds an event to a struct vt_batch (user). The pass that writes an archive calls them,
+   too, for a listener. */
+#define VT_READ_CALLBACK(name, arguments, ...) uint32_t vt_read_##name arguments;
+VT_READ_BARE_EVENTS(VT_READ_CALLBACK)
+VT_READ_EVENTS(VT_READ_CALLBACK)
+VT_READ_LIST_EVENTS(VT_READ_CALLBACK)
+#undef VT_READ_CALLBACK
+
 #endif

@@ -3,6 +3,7 @@
    over its threads. The streams of the threads are joined by time, block by block, so that memory use does not grow
    with their length. */
 #include <stdlib.h>
+#include "listener.h"
 #include "times.h"
 #include "transcode.h"
 
@@ -24,6 +25,7 @@ struct lane { /* one location */
 };
 
 struct join {
+    const struct vt_listener *listener; /* NULL: none */
     struct lane *lanes;
     struct vt_decoder *decoder;
     struct told *room;        /* for the changes of a block: VT_WORDS_MAX are more than enough */
@@ -126,7 +128,7 @@ static int write_total(struct join *j, void *writer, uint32_t class, uint64_t ns
     result->last_ns = ns;
     result->counts[VT_N_EvtWriter_Metric]++;
     int32_t code = vt_otf2.EvtWriter_Metric(writer, NULL, ns, class, SUMS, sum_types, (const void *)values);
-    return code ? vt_refused(j->error, code) : VT_OK;
+    return code ? vt_refused(j->error, code) : TELL(j, NULL, Metric, ns, class, SUMS, sum_types, (const void *)values);
 }
 
 /* Adds the change of a lane to the total, and writes the total if it is another one. */
@@ -155,9 +157,12 @@ static int join_all(struct join *j, void *writer, uint32_t class, struct vt_tran
 }
 
 VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
-                             uint32_t class, struct vt_transcoded *result, uint32_t *which, struct vt_error *error)
+                             uint32_t class, struct vt_batch *batch, vt_batch_full *full, struct vt_transcoded *result,
+                             uint32_t *which, struct vt_error *error)
 {
-    struct join j = {.error = error,
+    const struct vt_listener listener = {batch, full};
+    struct join j = {.listener = batch ? &listener : NULL,
+                     .error = error,
                      .lanes = calloc(count + 1, sizeof *j.lanes),
                      .queue = malloc((count + 1) * sizeof *j.queue),
                      .decoder = vt_decoder_new(),

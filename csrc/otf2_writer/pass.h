@@ -4,6 +4,7 @@
 #define VT_PASS_H
 
 #include "contexts.h"
+#include "listener.h"
 #include "times.h"
 #include "transcode.h"
 
@@ -34,6 +35,7 @@ struct requests { /* open addressing, 0 is free */
 struct pass {
     void *writer;
     int unwritten; /* 1: the pass only finds the contexts */
+    const struct vt_listener *listener; /* NULL: none */
     OTF2_AttributeList *attributes; /* of the next event; NULL: none */
     const struct vt_maps *maps;
     struct vt_transcoded *result;
@@ -79,7 +81,8 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
    */
 #define WRITE_WITH(p, list, event, ...)                                                                                \
     ((p)->unwritten ? VT_OK                                                                                            \
-                    : done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__)))
+                    : done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__))       \
+                          ?: TELL(p, list, event, __VA_ARGS__))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 
 /* Maps a local id to OTF2's id. VT_UNMAPPED is counted: the event is left out, since readers fail on undefined ids. */

@@ -117,6 +117,22 @@ static int add_records(struct scanner *f, const uint64_t *words, uint32_t n, str
     return VT_OK;
 }
 
+/* The ticks of the first record of the first block that becomes an event of its own; of the block, if there is none. */
+static uint64_t first_event(const uint64_t *words, uint32_t n, uint64_t begin)
+{
+    uint64_t ticks = begin;
+    struct vt_error unused;
+    for (uint32_t at = 0; at < n;) {
+        const uint32_t what = (uint32_t)words[at], kind = VT_KIND(what);
+        ticks += words[at] >> 32;
+        const int joins = kind == VT_K_LOST || kind == VT_K_ATTRIBUTE || kind == VT_K_HEAP || kind == VT_K_THREAD;
+        if (what & VT_FUNCTION || (kind != VT_K_TIME && !joins)) return ticks;
+        if (kind == VT_K_TIME) ticks += words[at + 1];
+        at += vt_record(words, at, n, &unused); /* not 0: add_records has checked all records */
+    }
+    return begin;
+}
+
 /* The second pass enters regions again that are open after a hole: they count as used. */
 static int add_open(struct scanner *f, const struct vt_decoder *d)
 {
@@ -157,6 +173,7 @@ static int scan_rows(struct scanner *f, struct vt_decoder *d, const struct vt_ro
         if (here) code = add_open(f, d);
         if (!code) code = add_records(f, d->words, row->raw_bytes / 8, error);
         if (code) return code;
+        if (!i && !d->nopen) found->event_ticks = first_event(d->words, row->raw_bytes / 8, row->ticks);
         if (f->ticks > VT_TICKS_MAX) return vt_fail(error, VT_BAD_DATA, "impossible time");
         if (f->ticks > found->last_ticks) found->last_ticks = f->ticks;
         vt_release(d, row);
@@ -214,7 +231,7 @@ VT_EXPORT int vt_kernel_scan(const struct vt_row *rows, uint32_t count, uint32_t
     struct vt_decoder *d = vt_decoder_new();
     memset(found, 0, sizeof *found);
     if (!d) return VT_NO_MEMORY;
-    if (count) found->first_ticks = found->last_ticks = rows[0].ticks;
+    if (count) found->first_ticks = found->last_ticks = found->event_ticks = rows[0].ticks;
     int code = scan_rows(&f, d, rows, count, classes, found, error);
     if (!code) code = collect(&f, found);
     if (code) {

@@ -57,7 +57,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
 #define SCAN(F, S)                                                                                                     \
     F(S, functions) F(S, addresses) F(S, regions) F(S, comms) F(S, handles) F(S, messages) F(S, nfunctions)            \
     F(S, naddresses) F(S, nregions) F(S, ncomms) F(S, nhandles) F(S, nmessages) F(S, first_ticks) F(S, last_ticks)     \
-    F(S, memory) F(S, threads)
+    F(S, event_ticks) F(S, memory) F(S, threads)
 #define STREAM(F, S) F(S, rows) F(S, count) F(S, unused)
 #define MAPS(F, S)                                                                                                     \
     F(S, function_offsets) F(S, function_regions) F(S, addresses) F(S, address_regions) F(S, regions)                  \

@@ -68,3 +68,14 @@ uint64_t vt_times_shift(struct vt_times *c, uint64_t ns)
     }
     return vt_times_put(ns, c->put_begin, c->put);
 }
+
+VT_EXPORT int vt_kernel_times(const struct vt_maps *maps, uint64_t *times, uint32_t count)
+{
+    struct vt_times c;
+    if (!vt_times_begin(&c, maps)) return VT_BAD_ARGUMENT;
+    for (uint32_t i = 0; i < count; i++) {
+        int early = 0;
+        times[i] = vt_times_ns(&c, times[i], &early);
+    }
+    return VT_OK;
+}

@@ -521,10 +521,12 @@ static int run(struct pass *p, const struct vt_row *rows, uint32_t count, const 
 }
 
 VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
-                                  const struct vt_sampled *sampled, struct vt_transcoded *result,
-                                  struct vt_error *error)
+                                  const struct vt_sampled *sampled, struct vt_batch *batch, vt_batch_full *full,
+                                  struct vt_transcoded *result, struct vt_error *error)
 {
-    struct pass p = {.writer = writer, .maps = maps, .result = result, .error = error};
+    const struct vt_listener listener = {batch, full};
+    struct pass p = {
+        .writer = writer, .listener = batch ? &listener : NULL, .maps = maps, .result = result, .error = error};
     return run(&p, rows, count, sampled, NULL);
 }
 

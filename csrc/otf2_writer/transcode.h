@@ -22,6 +22,10 @@
 
 #define VT_EXPORT __attribute__((visibility("default")))
 
+struct vt_batch; /* ../otf2_reader/readback.h */
+/* Takes the events of a full batch, and clears it. Another result than 0 ends the pass with VT_NO_MEMORY. */
+typedef int vt_batch_full(void);
+
 #define VT_RAW_MAX (VT_CHUNK_SIZE - VT_CHUNK_DATA)
 #define VT_WORDS_MAX (VT_RAW_MAX / 8)
 #define VT_UNMAPPED 0xffffffffu
@@ -59,7 +63,7 @@ struct vt_scan {
     uint64_t *functions, *addresses, *regions, *comms, *handles;
     uint64_t *messages; /* not sorted; of each USER_SEND and USER_RECV: ticks, communicator | receives << 32, tag */
     uint64_t nfunctions, naddresses, nregions, ncomms, nhandles, nmessages;
-    uint64_t first_ticks, last_ticks;
+    uint64_t first_ticks, last_ticks, event_ticks; /* begin of the first block; last record; first event, about */
     uint64_t memory; /* 1: there are records of the heap */
     uint64_t threads; /* 1: there may be records of threads that begin and end */
 };
@@ -213,10 +217,14 @@ VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found);
 VT_EXPORT int vt_kernel_samples(const struct vt_row *rows, uint32_t count, struct vt_sample_scan *found,
                                 struct vt_error *error);
 VT_EXPORT void vt_kernel_samples_free(struct vt_sample_scan *found);
-/* sampled: NULL for an archive without calling contexts. An error in the samples has a row of count or more. */
+/* sampled: NULL for an archive without calling contexts. batch: gets the events, as a reader of the archive would (NULL:
+   nobody listens); its settings are the caller's; full is called before an event without room, and the last events stay
+   in the batch. An error in the samples has a row of count or more. */
 VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
-                                  const struct vt_sampled *sampled, struct vt_transcoded *result,
-                                  struct vt_error *error);
+                                  const struct vt_sampled *sampled, struct vt_batch *batch, vt_batch_full *full,
+                                  struct vt_transcoded *result, struct vt_error *error);
+/* Converts ticks to times of events in place, by the clock of the maps. */
+VT_EXPORT int vt_kernel_times(const struct vt_maps *maps, uint64_t *times, uint32_t count);
 /* Finds the calling contexts that vt_kernel_transcode will write. */
 VT_EXPORT int vt_kernel_contexts(const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
                                  const struct vt_sampled *sampled, struct vt_contexts *found, struct vt_error *error);
@@ -227,9 +235,10 @@ VT_EXPORT int32_t vt_kernel_write_contexts(void *writer, uint64_t count, const u
 VT_EXPORT void vt_kernel_notes_free(struct vt_transcoded *result);
 VT_EXPORT void vt_kernel_gaps_free(struct vt_transcoded *result);
 /* Writes the heap of a process as values of a metric class: bytes and blocks in use by all locations, UINT64, never
-   below 0. which: the stream with an error. */
+   below 0. batch, full: as of vt_kernel_transcode. which: the stream with an error. */
 VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
-                             uint32_t class, struct vt_transcoded *result, uint32_t *which, struct vt_error *error);
+                             uint32_t class, struct vt_batch *batch, vt_batch_full *full, struct vt_transcoded *result,
+                             uint32_t *which, struct vt_error *error);
 
 /* ---- decode.c: the records of a row ---- */
 

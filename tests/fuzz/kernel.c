@@ -380,7 +380,7 @@ static int transcode(const struct vt_row *rows, uint32_t n, const struct vt_maps
     reader.regions = maps->unknown_region;
     reader.comms = maps->ncomms ? (uint32_t)maps->ncomms : 1; /* communicators of the user API have numbers from 0 */
     reader.others = (uint32_t)maps->nwindows;
-    int code = vt_kernel_transcode(WRITER, rows, n, maps, NULL, result, &error);
+    int code = vt_kernel_transcode(WRITER, rows, n, maps, NULL, NULL, NULL, result, &error);
     INSIST(code == VT_OK || code == VT_BAD_DATA || code == VT_BAD_OTF2 || code == VT_BAD_ARGUMENT);
     INSIST(memchr(error.text, 0, sizeof error.text) && (!n || error.row < n) && error.offset <= VT_RAW_MAX);
     INSIST((code == VT_BAD_OTF2) == (fail && reader.events == fail));
@@ -407,7 +407,7 @@ static void join(const struct vt_row *rows, uint32_t n, const struct vt_maps *ma
     uint32_t which = 9;
     memset(&reader, 0, sizeof reader);
     reader.fail = fail;
-    int code = vt_kernel_heap(WRITER, streams, 3, maps, 0, &result, &which, &error);
+    int code = vt_kernel_heap(WRITER, streams, 3, maps, 0, NULL, NULL, &result, &which, &error);
     INSIST(code == VT_OK || code == VT_BAD_DATA || code == VT_BAD_OTF2 || code == VT_BAD_ARGUMENT);
     INSIST(which < 3 && (!n || error.row < n) && error.offset <= VT_RAW_MAX);
     INSIST((code == VT_BAD_OTF2) == (fail && reader.events == fail));

@@ -50,6 +50,7 @@ def build(directory: Path, sources: Path, target: str = "kernel") -> Path:
     program = directory / target
     clang = need_sanitizer("clang", "fuzzer")
     kernel = [*sorted((sources / "otf2_writer").glob("*.c")), sources / "core" / "columns.c"]
+    kernel += [sources / "otf2_reader" / name for name in ("events.c", "callbacks.c")]  # for listeners
     done = call(
         [clang, *FLAGS, f"-I{sources}", Path(__file__).with_name(f"{target}.c"), *kernel, "-o", program], directory
     )

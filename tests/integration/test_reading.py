@@ -49,8 +49,8 @@ class Both:
         return self.fast.locations["id"]
 
 
-def archive(name: str, build: Builder, where: Path) -> Path:
-    """Records a program and returns the path of its archive."""
+def archive(name: str, build: Builder, where: Path, *options: str) -> Path:
+    """Records a program and returns the path of its archive. options: of vtunify."""
     if name in MPI:
         ranks, flags = MPI[name]
         mpi = mpis.find("mpich-wheel", build)
@@ -61,7 +61,7 @@ def archive(name: str, build: Builder, where: Path) -> Path:
         program = build(f"{name}.c", flags=("-O1", *OTHERS[name]))
         words = ["sh", "-c", 'exec "$@" </dev/null 9>told', "sh"]
         run(program, where, env={"VT_IOTRACE": "yes", "VT_MEMTRACE": "yes"}, launch=words)
-    unify(where, name)
+    unify(where, *options, name)
     return where / f"{name}.trace"
 
 

@@ -17,7 +17,7 @@ from test_reading import archive
 import vtrace
 from support.build import mpis
 from support.build.builder import Builder
-from support.build.run import unify
+from support.build.run import run, unify
 from support.build.run import vtrace as command
 from support.oracles import slow_tiles
 from support.oracles.slow import FLUSH
@@ -252,19 +252,54 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.
     assert len([*tmp_path.glob(f"cache/vtrace/*/{sidecar.FOLDER}/{DATA}")]) == 1
 
 
+def tiles_made(archive: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in (archive / sidecar.FOLDER).glob("tiles*")}
+
+
+def check_made(archive: Path) -> None:
+    """The tiles beside the archive are those that vtrace view would write."""
+    made = tiles_made(archive)
+    assert set(made) == {"tiles", DATA, "tiles.bundles", "tiles.bands", "tiles.counters", "tiles.samples"}
+    for file in made:
+        os.remove(archive / sidecar.FOLDER / file)
+    opened(vtrace.open(archive))
+    assert tiles_made(archive) == made
+
+
+AGAIN = "reading the events once more for the tiles"
+
+
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_tiles_from_the_written_events(what: str, build: Builder, tmp_path: Path) -> None:
+    check_made(archive(what, build, tmp_path, "--tiles"))
+
+
 def test_vtunify_makes_the_same_tiles(build: Builder, tmp_path: Path) -> None:
-    """vtunify and vtunify-mpi with --tiles write the bytes that vtrace view would write."""
+    """vtunify builds the tiles from the events that it writes, vtunify-mpi from the archive."""
     mpi = mpis.find("mpich-wheel", build)
     mpi.run(mpi.build("mpi_messages.c", flags=("-O1",)), tmp_path, ranks=3)
-    done = call([*mpi.launch, "-n", "2", *program("vtunify-mpi"), "-k", "--tiles", "mpi_messages"], tmp_path)
-    unify(tmp_path, "--tiles", "mpi_messages")
+    words = [*mpi.launch, "-n", "2", *program("vtunify-mpi"), "-v", "-k", "--tiles", "mpi_messages"]
+    done = call(words, tmp_path)
+    assert AGAIN in done.stderr
+    assert AGAIN not in unify(tmp_path, "-v", "--tiles", "mpi_messages").stderr
     for name in ("u_mpi_messages.trace", "mpi_messages.trace"):
-        folder = tmp_path / name / sidecar.FOLDER
-        made = {file.name: file.read_bytes() for file in folder.glob("tiles*")}
-        assert set(made) == {"tiles", DATA, "tiles.bundles", "tiles.bands", "tiles.counters", "tiles.samples"}
-        for file in made:
-            os.remove(folder / file)
-        opened(vtrace.open(tmp_path / name))
-        assert {file.name: file.read_bytes() for file in folder.glob("tiles*")} == made
+        check_made(tmp_path / name)
+    assert tiles_made(tmp_path / "mpi_messages.trace").keys() == tiles_made(tmp_path / "u_mpi_messages.trace").keys()
     assert "next: vtrace summary" in done.stdout
     assert unify(tmp_path, "--tiles", "mpi_messages").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"VT_MODE": "RING", "VT_BUFFER_SIZE": "128K", "VT_THREAD_BUFFER_SIZE": "128K"},
+        {"VT_SAMPLING": "yes", "VT_METRICS": "ru_utime"},
+        {"VT_MEMTRACE": "yes", "VT_MAX_SIZE": "64K"},
+    ],
+)
+def test_tiles_of_unusual_runs(settings: dict[str, str], build: Builder, tmp_path: Path) -> None:
+    """Where the times or the levels differ from the expected ones, the archive is read once more."""
+    program = build("ring.c", flags=("-O1", "-pthread", "-DVTRACE"))
+    run(program, tmp_path, "end", "30000", env=settings)
+    unify(tmp_path, "--tiles", "ring")
+    check_made(tmp_path / "ring.trace")

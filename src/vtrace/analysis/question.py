@@ -71,7 +71,7 @@ class Question(Generic[PartType, Answer]):
     early = False
     """True: the parts also get the events before the window."""
     trace: Source
-    """Set by begin, like start and stop: the window in ns; for an open end ALWAYS or NEVER of io.archive.reader."""
+    """Set by begin, like start and stop: the window in ns; for an open end ALWAYS or NEVER of io.archive.batches."""
     start: int
     stop: int
 

@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.replay import Replay
 from vtrace.errors import FormatError
-from vtrace.io.archive.batches import BatchBuffer
-from vtrace.io.archive.reader import ALWAYS, NEVER, Reader
+from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
+from vtrace.io.archive.reader import Reader
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -66,75 +66,74 @@ def scan(
         jobs = 1
     if not in_order and jobs > 1:
         order.sort(key=lambda row: -trace.bytes_of(row))
-    job = _Job(
+    job = Scanning(
         trace, questions, ALWAYS if start is None else start, NEVER if stop is None else stop, strict, iter(order)
     )
     with ThreadPoolExecutor(jobs) as pool:
         for worker in [pool.submit(job.work) for _ in range(jobs)]:
             worker.result()
-    for question in questions:
-        question.parts = dict(sorted(question.parts.items()))
+    job.end()
     return job.met
 
 
-class _Job:
+class Scanning:
     """The state that the threads of a pass share."""
 
     def __init__(
-        self, trace: Source, questions: Sequence[AnyQuestion], start: int, stop: int, strict: bool, order: Any
+        self, trace: Source, questions: Sequence[AnyQuestion], start: int, stop: int, strict: bool, order: Iterator[int]
     ) -> None:
-        self.trace, self.questions, self.start, self.stop, self.strict = trace, questions, start, stop, strict
-        self.order, self.lock, self.met = order, Lock(), Pass()
-        self.replays = any(question.replay for question in questions)
+        self.trace, self.questions, self.start, self.stop, self._strict = trace, questions, start, stop, strict
+        self._order, self._lock, self.met = order, Lock(), Pass()
+        self._replays = any(question.replay for question in questions)
         self.kinds = frozenset({"Unknown"}).union(*(question.kinds for question in questions))
-        if self.replays:
+        if self._replays:
             self.kinds |= _CALLS
         self.attributes = any(question.attributes for question in questions)
         for question in questions:
             question.begin(trace, start, stop)
 
-    def next(self) -> int | None:
-        with self.lock:
-            return next(self.order, None)
+    def replay(self) -> Replay | None:
+        """The stack for a thread; None if no question needs the stack."""
+        if not self._replays:
+            return None
+        replay = Replay(self.trace, any(q.paths for q in self.questions), self.start, self.stop)
+        replay.fields.want_stats = any(q.stats for q in self.questions)
+        for question in self.questions:
+            question.configure(replay)
+        return replay
+
+    def end(self) -> None:
+        """Called after the last location."""
+        for question in self.questions:
+            question.parts = dict(sorted(question.parts.items()))
 
     def work(self) -> None:
-        replay = None
-        if self.replays:
-            replay = Replay(self.trace, any(q.paths for q in self.questions), self.start, self.stop)
-            replay.fields.want_stats = any(q.stats for q in self.questions)
-            for question in self.questions:
-                question.configure(replay)
+        """Reads locations until none is left."""
+        replay = self.replay()
         with self.trace.reader() as reader:
             batch = BatchBuffer()
-            while (location := self.next()) is not None:
-                self.read(reader, batch, replay, location)
+            while (location := self._next()) is not None:
+                self._read(reader, batch, replay, location)
 
-    def read(self, reader: Reader, batch: BatchBuffer, replay: Replay | None, location: int) -> None:
-        parts = [question.part(self.trace, location) for question in self.questions]
+    def _next(self) -> int | None:
+        with self._lock:
+            return next(self._order, None)
+
+    def _read(self, reader: Reader, batch: BatchBuffer, replay: Replay | None, location: int) -> None:
+        scanned = LocationScan(self, replay, location)
         first = self.start if replay is None else ALWAYS  # the stack needs the events before the window
         number, expected = (int(self.trace.locations[name][location]) for name in ("id", "events"))
-        if replay is not None:
-            replay.begin()
         try:
             for _ in reader.batches(number, batch, self.kinds, first, self.stop, self.attributes, expected):
-                if replay is not None:
-                    replay.batch(batch)
-                late = batch.since(self.start) if first < self.start else batch
-                for question, part in zip(self.questions, parts, strict=True):
-                    part.batch(batch if question.early else late, replay)
+                scanned.take(batch)
         except FormatError as error:
-            if self.strict:
+            if self._strict:
                 raise
             self.met.problems.append(str(error))
-        if replay is not None:
-            replay.end(min(self.stop, batch.fields.last))
-        for question, part in zip(self.questions, parts, strict=True):
-            part.end(replay)
-            question.parts[location] = part
-        self.count(batch, replay, location, reader.events)
+        scanned.end(batch, reader.events)
 
     def count(self, batch: BatchBuffer, replay: Replay | None, location: int, events: int) -> None:
-        with self.lock:
+        with self._lock:
             met, fields = self.met, batch.fields
             met.events[location] = events
             met.unknown += fields.unknown
@@ -142,3 +141,32 @@ class _Job:
             if replay is not None:
                 met.stray += replay.fields.stray
                 met.closed += replay.fields.closed
+
+
+class LocationScan:
+    """The parts of all questions in one location (row of trace.locations)."""
+
+    def __init__(self, owner: Scanning, replay: Replay | None, location: int) -> None:
+        self._owner, self._replay, self._location = owner, replay, location
+        self._parts = [question.part(owner.trace, location) for question in owner.questions]
+        if replay is not None:
+            replay.begin()
+
+    def take(self, batch: BatchBuffer) -> None:
+        """Passes a batch to all parts."""
+        owner, replay = self._owner, self._replay
+        if replay is not None:
+            replay.batch(batch)
+        late = batch.since(owner.start) if replay is not None and owner.start > ALWAYS else batch
+        for question, part in zip(owner.questions, self._parts, strict=True):
+            part.batch(batch if question.early else late, replay)
+
+    def end(self, batch: BatchBuffer, events: int) -> None:
+        """Ends the location. batch: the last one; events: the number of all events, taken or not."""
+        owner, replay = self._owner, self._replay
+        if replay is not None:
+            replay.end(min(owner.stop, batch.fields.last))
+        for question, part in zip(owner.questions, self._parts, strict=True):
+            part.end(replay)
+            question.parts[self._location] = part
+        owner.count(batch, replay, self._location, events)

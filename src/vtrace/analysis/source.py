@@ -63,7 +63,7 @@ class Source:
         self.creator, self.machine, self.properties, self.vtrace = info.creator, info.machine, info.texts, info.vtrace
         """properties: of the archive, by name. vtrace: properties that vtunify wrote about the run, by name (ABOUT,
         SETTINGS, EVENTS, COVERAGE ...); empty for other tools' archives."""
-        self.resolution, self._offset, length, self.start = self.definitions.clock
+        self.resolution, self.offset, length, self.start = self.definitions.clock
         """resolution: ticks a second of the file; start: ns since the epoch, None if unknown."""
         self.duration = min(length * 10**9 // self.resolution, LATEST)
         """From the start to the end, ns, by the archive's clock properties."""
@@ -83,7 +83,7 @@ class Source:
     def reader(self) -> Reader:
         """Opens the archive once more for reading events. Raises FormatError."""
         reader = Reader(self.anchor, self.locations["id"].tolist())
-        reader.offset, reader.resolution = self._offset, self.resolution
+        reader.offset, reader.resolution = self.offset, self.resolution
         return reader
 
     def bytes_of(self, location: int) -> int:
@@ -95,7 +95,7 @@ class Source:
 
     def ns(self, ticks: Array) -> Array:
         """Times of the file (uint64, ticks) as ns since the archive's start."""
-        since = (ticks - np.uint64(self._offset)).astype(np.int64)
+        since = (ticks - np.uint64(self.offset)).astype(np.int64)
         scaled = since if self.resolution == 10**9 else since * (10**9 / self.resolution)
         found: Array = np.clip(scaled, -LATEST, LATEST).astype(np.int64)
         return found
@@ -144,7 +144,7 @@ class Source:
         scope (GLOBAL, LOCATION ...), scope_id (OTF2's id of the scope), text."""
         with Reader(self.anchor) as reader:
             found = read_markers(reader)
-        scale, zero = 10**9 / self.resolution, self._offset
+        scale, zero = 10**9 / self.resolution, self.offset
 
         def ns(ticks: int) -> int:
             return int(min(max(ticks * scale, -LATEST), LATEST))
@@ -194,7 +194,7 @@ class Source:
     ) -> Ledger:
         """The part of the ledger in a selection. locations: rows; start, stop: ns since the archive's start."""
         ids = None if locations is None else self.locations["id"][list(locations)].astype(np.uint64).tolist()
-        ends = [None if ns is None else self._offset + ns * self.resolution // 10**9 for ns in (start, stop)]
+        ends = [None if ns is None else self.offset + ns * self.resolution // 10**9 for ns in (start, stop)]
         return self.ledger.select(ids, *ends)
 
     def caveats(
@@ -205,7 +205,7 @@ class Source:
         selection = Selection.of(start, stop, locations)
         if selection not in self._caveats:
             found = self.not_recorded(**selection.arguments())
-            self._caveats[selection] = caveats(found, self._offset, self.resolution)
+            self._caveats[selection] = caveats(found, self.offset, self.resolution)
         return list(self._caveats[selection])
 
     def __repr__(self) -> str:

@@ -31,8 +31,8 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.source import Source
 from vtrace.analysis.table import Array, Table
 from vtrace.errors import VtraceError
+from vtrace.io.archive.batches import ALWAYS, NEVER
 from vtrace.io.archive.overview import find_anchor
-from vtrace.io.archive.reader import ALWAYS, NEVER
 
 __all__ = ["Trace", "open_trace"]
 

@@ -10,6 +10,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -20,11 +21,12 @@ from vtrace import console as talk
 from vtrace.commands.completion import complete_prefix
 from vtrace.commands.import_beside import import_beside
 from vtrace.console import CLICK_SETTINGS, Console, some
-from vtrace.errors import NoFilesError
+from vtrace.errors import NoFilesError, VtraceError
 from vtrace.light_numpy import lighten_numpy
 from vtrace.parallel.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
+    from vtrace.timeline.written_tiles import WrittenTiles
     from vtrace.unify.run import WrittenArchive
 
 _HELP = """Unify the local files of a traced program's last run into one OTF2 archive.
@@ -115,8 +117,18 @@ def command(
         console.note(f"the prefix of {prefix} is {path}")
     check_report(report)
     further = Further(report, tiles, diagnose, threads=jobs)
+    request = Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair, samples)
+
+    def listen(anchor: Path) -> WrittenTiles:
+        nonlocal further
+        from vtrace.timeline.written_tiles import WrittenTiles
+
+        further = further._replace(written_tiles=WrittenTiles(anchor))
+        assert further.written_tiles
+        return further.written_tiles
+
     try:
-        written = unify(Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair, samples), console)
+        written = unify(request, console, listen=listen if tiles else None)
     except NoFilesError as error:
         archive = unified_before(path, name, keep, error)
         report_unified(archive, bool(name) or keep, further, console)
@@ -134,6 +146,8 @@ class Further(NamedTuple):
     ranks: Ranks = ALONE
     threads: int | None = None
     """Of each of the ranks that share the diagnosis; None: one a core."""
+    written_tiles: WrittenTiles | None = None
+    """The tiles, from the events as they were written; None: the archive must be read."""
 
 
 def check_report(report: bool) -> None:
@@ -174,7 +188,7 @@ def lead_on(console: Console, target: Path, archive: Path, further: Further) -> 
     """Prints the next command for an archive, or does the further work; target: names the archive for the user."""
     word = shlex.quote(str(target))
     if further.tiles:
-        make_tiles(archive, console)
+        make_tiles(archive, console, further.written_tiles)
     if further.diagnose:
         from vtrace.commands.diagnose import after_unifying
 
@@ -187,12 +201,17 @@ def lead_on(console: Console, target: Path, archive: Path, further: Further) -> 
         console.result(f"next: vtrace summary {word}, vtrace view {word}")
 
 
-def make_tiles(archive: Path, console: Console) -> None:
-    """Makes the tiles of an archive, with progress. Raises VtraceError."""
+def make_tiles(archive: Path, console: Console, written: WrittenTiles | None) -> None:
+    """Writes the tiles of an archive; reads its events, with progress, if they were not written. Raises VtraceError."""
     import vtrace
     from vtrace.timeline.tile_cache import tiles_of
 
-    tiles_of(vtrace.open(archive), console).close()
+    trace = vtrace.open(archive)
+    with suppress(VtraceError):  # the directory cannot be written: tiles_of tells it
+        if written and written.write(trace):
+            return
+    console.detail("reading the events once more for the tiles")
+    tiles_of(trace, console).close()
 
 
 def summary(written: WrittenArchive) -> str:

@@ -24,7 +24,7 @@ from vtrace.analysis.questions.callsites import (
     span,
 )
 from vtrace.analysis.table import Table
-from vtrace.io.archive.reader import ALWAYS, NEVER
+from vtrace.io.archive.batches import ALWAYS, NEVER
 from vtrace.io.archive.reader_abi import SITE_NAMED
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ class _BundlePart(Part):
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         kinds = batch.detailed()
         if any(kinds[number(kind)] for kind in SENDS):
-            found = batch.details[are(batch.details["kind"], *SENDS)]
+            found = batch.details.compress(are(batch.details["kind"], *SENDS))
             self._owner.sums.add(len(found), (self._location, found, batch.time[found["row"]]))
 
 

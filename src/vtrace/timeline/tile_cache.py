@@ -8,17 +8,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vtrace.analysis.question import AnyQuestion
 from vtrace.console import Console
 from vtrace.errors import FormatError, TileDamageError, VtraceError
-from vtrace.io import sidecar, tile_file
+from vtrace.io import sidecar
 from vtrace.io.tile_file import TileFile
-from vtrace.timeline.bands import Bands, band_table
-from vtrace.timeline.bundles import Bundles, bundle_table
-from vtrace.timeline.counter_bins import CounterBins, are_few, counter_table
-from vtrace.timeline.large_data import is_large
-from vtrace.timeline.sample_store import all_samples, has_samples, sample_table
-from vtrace.timeline.tiles import TileBuilder
+from vtrace.timeline.tile_pass import TilePass
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -55,24 +49,14 @@ def _built(trace: Source, of: str, console: Console) -> TileFile:
     before = list(trace.problems)
     with tempfile.TemporaryFile() as scratch:
         with console.steps("reading events", events, "events") as advance:
-            builder, bundles, bands = TileBuilder(trace, scratch, advance), Bundles(), Bands()
-            large = is_large(trace)
-            counters = CounterBins() if large and are_few(trace) else None
-            samples = all_samples(trace) if large and has_samples(trace) else None
-            optional: list[AnyQuestion] = [each for each in (counters, samples) if each]
-            questions: list[AnyQuestion] = [builder, bundles, bands, *optional]
-            trace.scan(questions, builder.groups.order, in_order=True)
-        index, problems = builder.answer(), [line for line in trace.problems if line not in before]
-        tables = {
-            "bundles": bundle_table(bundles.answer()), "bands": band_table(bands.answer()),
-            "counters": counter_table(counters.answer() if counters else None), "samples": sample_table(samples),
-        }  # fmt: skip
-        parts = index, scratch, trace.regions.classes, problems, tables
+            tiles = TilePass(trace, scratch, advance)
+            trace.scan(tiles.questions, tiles.builder.groups.order, in_order=True)
+        problems = [line for line in trace.problems if line not in before]
         folder, cache = _folders(trace, of)
         try:
-            tile_file.write(folder, of, *parts)
+            tiles.write(folder, of, problems)
         except VtraceError as error:
-            tile_file.write(cache, of, *parts)
+            tiles.write(cache, of, problems)
             folder = cache
             console.note(f"{error}: the tiles of the timeline are in {cache / sidecar.FOLDER}")
     found = TileFile.open(folder, of)

@@ -36,6 +36,7 @@ _OWN: Prototypes = {
     "vt_tiles_batch": (ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields), ctypes.POINTER(BatchFields)]),
     "vt_tiles_end": (ctypes.c_int, [_pointer, ctypes.POINTER(ReplayFields)]),
     "vt_tiles_drop": (None, [_pointer, _u64]),
+    "vt_tiles_level": (_u64, [_u64, _pointer]),
 }
 _ENOUGH = 1 << 20
 """Bytes of finished tiles that a location packs together."""
@@ -47,6 +48,11 @@ _TEXT = np.dtype([(name, np.uint64) for name in ("level", "number", "at", "size"
 def _library() -> ctypes.CDLL:
     declare(readback(), _OWN)
     return readback()
+
+
+def finest_level(events: int, end: int) -> int:
+    """The finest level of a location with so many events; end: ns from the start to the end of the trace."""
+    return int(_library().vt_tiles_level(events, ctypes.byref(_i64(end))))
 
 
 class _LocationTiles(Part):
@@ -98,8 +104,12 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
     replay = True
     early = True
 
-    def __init__(self, trace: Source, scratch: BinaryIO, progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, trace: Source, scratch: BinaryIO, progress: Callable[[int], None], sizes_known: bool = True
+    ) -> None:
+        """sizes_known: False for an archive that is being written, whose files tell nothing."""
         super().__init__()
+        self._sizes_known = sizes_known
         self.kinds = frozenset(event_kinds())  # tiles count all events
         self._scratch, self._progress, self._classes = scratch, progress, len(trace.regions.classes)
         self._class_of = np.ascontiguousarray(trace.regions["class"], np.uint8)
@@ -124,8 +134,10 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         """
         found = self._some_pyramid()
         found.contents.want_overview = 1
-        size = self._source.bytes_of(location)
-        events = min(int(self._source.locations["events"][location]) or size // 10, size)
+        events = int(self._source.locations["events"][location])
+        if self._sizes_known:
+            size = self._source.bytes_of(location)
+            events = min(events or size // 10, size)
         _library().vt_tiles_begin(found, events, self._source.duration)
         return found
 

@@ -16,8 +16,7 @@ import numpy as np
 
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array
-from vtrace.io.archive.batches import BatchBuffer
-from vtrace.io.archive.reader import ALWAYS, NEVER
+from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
 from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK, CHECKPOINT_CALL
 from vtrace.io.checkpoints import stack_of
 from vtrace.timeline.window_events import WindowEvents, WindowRows, tables

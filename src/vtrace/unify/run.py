@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,10 +20,11 @@ from vtrace.unify.merge.merge import Merged, merge
 from vtrace.unify.model.context import SIDECAR, Context, Request
 from vtrace.unify.model.owners import users_of
 from vtrace.unify.reading.reading import read_definitions
+from vtrace.unify.writing.expected import expected_archive
 from vtrace.unify.writing.output import Output
-from vtrace.unify.writing.writing import write_events
+from vtrace.unify.writing.writing import EventListener, write_events
 
-__all__ = ["Request", "WrittenArchive", "unify"]
+__all__ = ["EventListener", "Request", "WrittenArchive", "unify"]
 
 
 class WrittenArchive(NamedTuple):
@@ -38,10 +40,14 @@ class WrittenArchive(NamedTuple):
     seconds: float
 
 
-def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> WrittenArchive:
+def unify(
+    request: Request, console: Console, ranks: Ranks = ALONE, listen: Callable[[Path], EventListener] | None = None
+) -> WrittenArchive:
     """Unifies the newest run under a prefix; all ranks call unify. Returns the archive.
 
-    Raises VtraceError; then no file is changed. Only rank 0 prints messages and has all definitions.
+    listen: gets the anchor file of an archive that has only the expected definitions, and gives a listener for the
+    events; not called with several ranks, or for an archive with samples inside another one. Raises VtraceError; then
+    no file is changed. Only rank 0 prints messages and has all definitions.
     """
     context = Context(request, console, ranks)
     found = discover(context)
@@ -53,9 +59,13 @@ def unify(request: Request, console: Console, ranks: Ranks = ALONE) -> WrittenAr
         for text in out.others:
             console.warn(text)
         repaired = repair(run, clocks, merged.definitions, out.archive.directory, context)
+        listener = None
+        if listen and ranks.size == 1 and not (request.samples == SIDECAR and merged.samples):
+            with expected_archive(out.archive.directory, merged.definitions, run, context.kernel) as anchor:
+                listener = listen(anchor)
 
         def fill(archive: Archive, chosen: Merged, more: dict[str, str]) -> Account:
-            results = write_events(run, crew, archive, chosen.heap_class, chosen.samples, context)
+            results = write_events(run, crew, archive, chosen.heap_class, chosen.samples, context, listener)
             found = account(run, reading, clocks, repaired, chosen, results, context)
             chosen.definitions.properties |= more
             archive.finish(chosen.definitions, found.markers)

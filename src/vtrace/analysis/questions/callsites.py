@@ -14,9 +14,8 @@ from vtrace.analysis.questions.details import chosen, known_bytes, number, prese
 from vtrace.analysis.questions.message_lengths import CommSizes, one_of
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, group
-from vtrace.io.archive.batches import Batch
+from vtrace.io.archive.batches import ALWAYS, NEVER, Batch
 from vtrace.io.archive.definitions import UNDEFINED
-from vtrace.io.archive.reader import ALWAYS, NEVER
 from vtrace.io.archive.reader_abi import SITE_BEGIN, SITE_CALL, SITE_END
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from vtrace.analysis.questions.details import known_bytes, number, present, regi
 from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, add_up, group, joined, stack
-from vtrace.io.archive.batches import Batch
-from vtrace.io.archive.reader import ALWAYS
+from vtrace.io.archive.batches import ALWAYS, Batch
 from vtrace.io.archive.reader_abi import DETAIL
 from vtrace.io.common.enumerations import names_of
 
@@ -76,12 +75,12 @@ class CollectiveEnds(Part):
         for _, found in present(batch, "NonBlockingCollectiveRequest"):
             self.started |= dict(zip(found["request"].tolist(), found["time"].tolist(), strict=True))
         result = []
-        blocking = batch.details[kinds == number(_ENDS[0])]
+        blocking = batch.details.compress(kinds == number(_ENDS[0]))
         begin = self.begins.of(batch, blocking["row"].astype(np.int64))
         if len(blocking):
             result.append((self.location, blocking, begin, batch.time[blocking["row"]]))
         if there[number(_ENDS[1])]:
-            other = batch.details[kinds == number(_ENDS[1])]
+            other = batch.details.compress(kinds == number(_ENDS[1]))
             times = batch.time[other["row"]]
             pairs = zip(other["words"][:, 4].tolist(), times.tolist(), strict=True)
             begin = np.array([self.started.pop(request, time) for request, time in pairs], np.int64)

@@ -15,8 +15,7 @@ from vtrace.analysis.questions.details import known_bytes, number, present, regi
 from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, group, joined, stack
-from vtrace.io.archive.batches import Batch
-from vtrace.io.archive.reader import ALWAYS
+from vtrace.io.archive.batches import ALWAYS, Batch
 from vtrace.io.archive.reader_abi import DETAIL
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array
 from vtrace.errors import VtraceError
-from vtrace.io.archive.batches import Batch, BatchBuffer
+from vtrace.io.archive.batches import ALWAYS, NEVER, Batch, BatchBuffer
 from vtrace.io.archive.matcher_abi import (
     CALL_WAIT,
     DELAY,
@@ -32,7 +32,6 @@ from vtrace.io.archive.matcher_abi import (
     MatcherFields,
     matcher,
 )
-from vtrace.io.archive.reader import ALWAYS, NEVER
 from vtrace.io.common.arrays import view
 
 if TYPE_CHECKING:

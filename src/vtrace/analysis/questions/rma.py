@@ -49,7 +49,7 @@ class _RmaPart(Part):
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         wanted = np.isin(batch.details["kind"], [number(kind) for kind in _KINDS])
         if np.any(wanted):
-            found = batch.details[wanted]
+            found = batch.details.compress(wanted)
             self.sums.add(len(found), (self.location, found))
 
 

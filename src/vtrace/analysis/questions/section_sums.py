@@ -13,7 +13,7 @@ from vtrace.analysis.questions.sections import ALL, RESERVED, UNIT, Sections
 from vtrace.analysis.questions.timeline_data import location_names
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up, group
-from vtrace.io.archive.reader import ALWAYS, NEVER
+from vtrace.io.archive.batches import ALWAYS, NEVER
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source

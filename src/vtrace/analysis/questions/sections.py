@@ -15,8 +15,7 @@ from vtrace.analysis.questions.details import number, present
 from vtrace.analysis.questions.metrics import MetricMembers
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table
-from vtrace.io.archive.batches import Batch
-from vtrace.io.archive.reader import ALWAYS, NEVER
+from vtrace.io.archive.batches import ALWAYS, NEVER, Batch
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Collection
 from functools import cache
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from vtrace.io.archive.reader_abi import ATTRIBUTE, DETAIL, BatchFields, event_kinds, readback
 from vtrace.io.common.arrays import Array, view
 
+ALWAYS, NEVER = -(2**63), 2**63 - 1
 BATCH = 1 << 16
 """Events in a batch: few enough for the processor's cache."""
 _KINDS = BatchFields.wanted.size
@@ -79,6 +81,20 @@ class BatchBuffer(Batch):
         f = self.fields
         self._all = view(f.time, capacity, np.int64), view(f.kind, capacity, np.uint8), view(f.ref, capacity, np.uint32)
         self.refresh()
+
+    def begin(
+        self, clock: tuple[int, int], kinds: Collection[str] | None = None, start: int = ALWAYS, stop: int = NEVER,
+        attributes: bool = False, last: int = ALWAYS,
+    ) -> None:  # fmt: skip
+        """Begins a location. clock: first tick, ticks a second; kinds: OTF2's names, None for all; start, stop: ns,
+        both included; attributes: True to take them, too; last: time of the event before, ns."""
+        fields = self.fields
+        fields.from_, fields.to, fields.want_attributes, fields.last = start, stop, attributes, last
+        fields.clock_offset, fields.resolution = clock
+        fields.unknown = fields.ended = fields.early = fields.out_of_room = 0
+        wanted = wanted_kinds(None if kinds is None else frozenset(kinds))
+        ctypes.memmove(fields.wanted, wanted, len(wanted))
+        self.clear()
 
     def refresh(self) -> None:
         """Updates the arrays after reading."""

@@ -16,7 +16,7 @@ import _otf2
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io.archive.batches import BatchBuffer, wanted_kinds
+from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
 from vtrace.io.archive.definitions import UNDEFINED_TIME
 from vtrace.io.archive.reader_abi import libotf2, readback
 from vtrace.io.common.arrays import Array, view
@@ -28,7 +28,6 @@ _END, _EMPTY = b"\x02\x01", 20
 """The records at the end of each file, of its last chunk and of the file, and the size of a file with only the head of
 a chunk and these two records."""
 OPEN_SECONDS = 10
-ALWAYS, NEVER = -(2**63), 2**63 - 1
 _STEP = 1 << 18
 """Events between two reports of progress."""
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
@@ -213,21 +212,16 @@ class Reader:
         expected: the least number of events; first: number of the event to begin with (from 1), and the time of the
         event before. Raises FormatError for a file that is missing, cut or damaged, after the events before the damage.
         """
-        fields = batch.fields
-        fields.from_, fields.to, fields.want_attributes = start, stop, attributes
-        fields.clock_offset, fields.resolution = self.offset, self.resolution
-        fields.unknown = fields.ended = fields.early = fields.out_of_room = 0
-        number, fields.last = first
+        number, last = first
+        batch.begin((self.offset, self.resolution), kinds, start, stop, attributes, last)
         most, cut = self._extent(location)
-        wanted = wanted_kinds(None if kinds is None else frozenset(kinds))
-        ctypes.memmove(fields.wanted, wanted, len(wanted))
         reader = None
         try:
             reader = self._events(location, self._callbacks, batch.address)
             if number > 1 and (code := self._otf2.EvtReader_Seek(reader, number)):
                 raise self._error(self.path(location), code)
             yield from self._read(reader, location, batch, max(0, most + 1 - number))
-            self._check_whole(location, cut, 0 if fields.ended else expected)
+            self._check_whole(location, cut, 0 if batch.fields.ended else expected)
         finally:
             if reader:
                 self._otf2.Reader_CloseEvtReader(self._handle, reader)

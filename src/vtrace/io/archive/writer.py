@@ -185,6 +185,17 @@ class Archive:
             self.abort()
             raise
 
+    def describe(self, definitions: Definitions) -> None:
+        """Writes the definitions of an archive without events, whose locations may be said to have some, and closes the
+        archive. Raises VtraceError."""
+        self.events = {number: location.events for number, location in enumerate(definitions.locations)}
+        size = self._chunk_bytes(definitions)
+        with self._errors("write the definitions"):
+            _otf2.Archive_CloseEvtFiles(self._archive)
+            _otf2.Archive_SetDefChunkSize(self._archive, size)
+        self._write_global(definitions, ())
+        self._close()
+
     def _take_parts(self) -> None:
         for directory, archive in self._parts:
             with self._errors("write the events"):

@@ -16,6 +16,7 @@ import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.interning import same_array
+from vtrace.io.common.listener import NOBODY, Listener
 from vtrace.io.local import records
 from vtrace.io.local.local_files import INDEX, Stream
 from vtrace.io.local.maps import U4, U8, Maps, SampleMaps, empty4
@@ -45,13 +46,14 @@ _FUNCTIONS: Prototypes = {
     "vt_kernel_scan_free": (None, [_pointer]),
     "vt_kernel_samples": (_int, [_pointer, _u32, _pointer, _pointer]),
     "vt_kernel_samples_free": (None, [_pointer]),
-    "vt_kernel_transcode": (_int, [_pointer, _pointer, _u32, _pointer, _pointer, _pointer, _pointer]),
+    "vt_kernel_transcode": (_int, [_pointer, _pointer, _u32, *[_pointer] * 6]),
     "vt_kernel_contexts": (_int, [_pointer, _u32, _pointer, _pointer, _pointer, _pointer]),
     "vt_kernel_contexts_free": (None, [_pointer]),
     "vt_kernel_write_contexts": (_int, [_pointer, ctypes.c_uint64, _pointer, _pointer, _pointer]),
     "vt_kernel_notes_free": (None, [_pointer]),
     "vt_kernel_gaps_free": (None, [_pointer]),
-    "vt_kernel_heap": (_int, [_pointer, _pointer, _u32, _pointer, _u32, _pointer, _pointer, _pointer]),
+    "vt_kernel_heap": (_int, [_pointer, _pointer, _u32, _pointer, _u32, *[_pointer] * 5]),
+    "vt_kernel_times": (_int, [_pointer, _pointer, _u32]),
 }
 _Decompress = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t)
 
@@ -139,7 +141,8 @@ _NO_MESSAGES: U8 = np.empty((0, 3), np.uint64)
 
 @dataclass(slots=True)
 class Scan:
-    """The ids in a location's records, each array ascending, and the times of its first and last record (ticks)."""
+    """The ids in a location's records, each array ascending. Times (ticks): the begin of its first block, the last
+    record."""
 
     functions: U4
     """Offsets in the code space."""
@@ -161,6 +164,10 @@ class Scan:
     """Bytes of the blocks."""
     classes: int = 0
     """Classes of records that the blocks may have."""
+    records: int = 0
+    """Number of records in the blocks."""
+    event_ticks: int = 0
+    """Time of the first event; of the first block, if the block was not read."""
 
 
 @dataclass(slots=True)
@@ -328,7 +335,7 @@ class Kernel:
                     (found.messages, 3 * found.nmessages),
                 )
             ]
-            first, last = int(found.first_ticks), int(found.last_ticks)
+            first, last, event = int(found.first_ticks), int(found.last_ticks), int(found.event_ticks)
             memory, threads = bool(found.memory), bool(found.threads)
         finally:
             self.library.vt_kernel_scan_free(ctypes.byref(found))
@@ -338,7 +345,7 @@ class Kernel:
         return Scan(
             offsets, same_array(addresses), regions, comms, handles, first, last, memory, threads,
             messages.reshape(-1, 3) if len(messages) else _NO_MESSAGES, int(index["stored_bytes"].sum()),
-            int(np.bitwise_or.reduce(index["classes"], initial=0)),
+            int(np.bitwise_or.reduce(index["classes"], initial=0)), int(index["records"].sum()), event,
         )  # fmt: skip
 
     def samples(self, stream: Stream) -> SampleScan:
@@ -377,12 +384,13 @@ class Kernel:
             self.library.vt_kernel_contexts_free(ctypes.byref(found))
 
     def transcode(
-        self, evt_writer: int, stream: Stream | None, maps: Maps, sampled: SampledStream | None = None
-    ) -> Transcoded:
+        self, evt_writer: int, stream: Stream | None, maps: Maps, sampled: SampledStream | None = None,
+        listener: Listener = NOBODY,
+    ) -> Transcoded:  # fmt: skip
         """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.
 
         sampled: for an archive with calling contexts; without it calls become Enter and Leave. Raises FormatError
-        (path, offset of the block) for damage, VtraceError when OTF2 cannot write.
+        (path, offset of the block) for damage, VtraceError when OTF2 cannot write, and the listener's exceptions.
         """
         error, result = Error(), _Result()
         pointers, keep = maps.pointers()
@@ -390,10 +398,12 @@ class Kernel:
         index = _index(stream)
         code = self.library.vt_kernel_transcode(
             evt_writer, index.ctypes.data, len(index), ctypes.byref(pointers),
-            None if others is None else ctypes.byref(others), ctypes.byref(result), ctypes.byref(error),
+            None if others is None else ctypes.byref(others), listener.batch, listener.full, ctypes.byref(result),
+            ctypes.byref(error),
         )  # fmt: skip
         del keep, more
         try:
+            listener.check()
             if code:
                 raise self._error_of(code, error, stream, sampled)
             return self._transcoded(result)
@@ -411,7 +421,9 @@ class Kernel:
             return self.error(code, error, sampled.stream)
         return self.error(code, error, stream)
 
-    def heap(self, evt_writer: int, streams: Sequence[Stream], maps: Maps, metric_class: int) -> Transcoded:
+    def heap(
+        self, evt_writer: int, streams: Sequence[Stream], maps: Maps, metric_class: int, listener: Listener = NOBODY
+    ) -> Transcoded:
         """Writes the heap of a process as Metric events of bytes and blocks in use. streams: of its locations.
 
         The streams are joined by time in one pass, without the GIL. Raises as transcode does.
@@ -421,13 +433,22 @@ class Kernel:
         rows = (IndexRows * len(streams))(*(IndexRows(index.ctypes.data, len(index), 0) for index in indices))
         pointers, keep = maps.pointers()
         code = self.library.vt_kernel_heap(
-            evt_writer, rows, len(streams), ctypes.byref(pointers), metric_class, ctypes.byref(result),
-            ctypes.byref(which), ctypes.byref(error),
+            evt_writer, rows, len(streams), ctypes.byref(pointers), metric_class, listener.batch, listener.full,
+            ctypes.byref(result), ctypes.byref(which), ctypes.byref(error),
         )  # fmt: skip
         del keep
+        listener.check()
         if code:
             raise self.error(code, error, streams[which.value])
         return self._transcoded(result)
+
+    def times(self, maps: Maps, ticks: Sequence[int]) -> U8:
+        """The times of ticks in the archive, ns since its zero, by the clock of these maps."""
+        found = np.array(ticks, np.uint64)
+        pointers, keep = maps.pointers()
+        self.library.vt_kernel_times(ctypes.byref(pointers), found.ctypes.data, len(found))
+        del keep
+        return found
 
     def _transcoded(self, result: ctypes.Structure) -> Transcoded:
         notes, gaps = np.zeros(result.nnotes, _NOTE), np.zeros(result.ngaps, _GAP)

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import NamedTuple
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import NamedTuple, Protocol
 
 from vtrace.console import some
 from vtrace.io.archive.writer import Archive
+from vtrace.io.common.listener import NOBODY, Listener
 from vtrace.io.local.kernel import Transcoded
 from vtrace.parallel.crew import Crew
 from vtrace.parallel.lending import lend, return_results
@@ -31,9 +32,22 @@ Results = dict[int, Transcoded | None]
 """Results of locations, by OTF2's id; None: the location has no events."""
 
 
+class EventListener(Protocol):
+    """Gets all events while they are written."""
+
+    def location(self, id: int) -> AbstractContextManager[Listener]:
+        """The listener for a location (OTF2's id), which is written in the context."""
+
+
+class _Nobody:
+    def location(self, id: int) -> AbstractContextManager[Listener]:
+        return nullcontext(NOBODY)
+
+
 def write_events(
-    run: Run, crew: Crew, archive: Archive, heap_class: int, with_samples: bool, context: Context
-) -> Results:
+    run: Run, crew: Crew, archive: Archive, heap_class: int, with_samples: bool, context: Context,
+    listener: EventListener | None = None,
+) -> Results:  # fmt: skip
     """Writes the events of all locations into the archive, the largest first; all ranks call write_events.
 
     One rank reads a process and has its definitions; any rank that sees its files may write its locations.
@@ -48,19 +62,20 @@ def write_events(
     ]
     own += [WriteTask(p.heap, p, HEAP, p.stored) for p in run.processes if p.heap is not None]
     done: Results = {}
+    listeners = listener or _Nobody()
 
     def write(task: WriteTask) -> None:
         maps = task.process.maps_of(task.number)
-        with archive.event_writer(task.id) as writer, ExitStack() as stack:
+        with archive.event_writer(task.id) as writer, listeners.location(task.id) as heard, ExitStack() as stack:
             result = None
             if task.number == HEAP and maps is not None:
                 streams = stack.enter_context(task.process.all_events())
-                result = kernel.heap(writer, streams, maps, heap_class)
+                result = kernel.heap(writer, streams, maps, heap_class, heard)
             elif maps is not None:
                 events, samples = stack.enter_context(task.process.events(task.number))
                 sampled = task.process.sampled(task.number, samples) if with_samples else None
                 if events is not None or (sampled is not None and samples is not None):
-                    result = kernel.transcode(writer, events, maps, sampled)
+                    result = kernel.transcode(writer, events, maps, sampled, heard)
         done[task.id] = result
 
     with context.salvageable():

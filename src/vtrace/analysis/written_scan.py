@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A pass over the events of an archive while they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import local
+from typing import TYPE_CHECKING
+
+from vtrace.analysis.question import AnyQuestion
+from vtrace.analysis.scan import LocationScan, Pass, Scanning
+from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
+from vtrace.io.common.listener import Listener
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
+
+class WrittenScan:
+    """Passes the events to several questions, as vtrace.analysis.scan does, but nothing is read.
+
+    Each location is written once, by any thread. After end() the questions can answer.
+    """
+
+    def __init__(self, trace: Source, questions: Sequence[AnyQuestion]) -> None:
+        """trace: the definitions of the archive, which has no events yet."""
+        self._trace, self._scanning = trace, Scanning(trace, questions, ALWAYS, NEVER, True, iter(()))
+        self._thread = local()
+
+    @contextmanager
+    def location(self, row: int) -> Iterator[Listener]:
+        """Gives the listener for the events of a location (row of trace.locations), which are written in this block."""
+        scanning = self._scanning
+        if not hasattr(self._thread, "batch"):
+            self._thread.batch, self._thread.replay = BatchBuffer(), scanning.replay()
+        batch: BatchBuffer = self._thread.batch
+        batch.begin((self._trace.offset, self._trace.resolution), scanning.kinds, attributes=scanning.attributes)
+        scanned = LocationScan(scanning, self._thread.replay, row)
+        events = 0
+
+        def take() -> None:
+            nonlocal events
+            batch.refresh()
+            events += len(batch)
+            if len(batch):
+                scanned.take(batch)
+            batch.clear()
+
+        yield Listener(batch.address, take)
+        take()
+        scanned.end(batch, events)
+
+    def end(self) -> Pass:
+        """Ends the pass after the last location."""
+        self._scanning.end()
+        return self._scanning.met

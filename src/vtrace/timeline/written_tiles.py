@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds the tiles of an archive while vtunify writes its events."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vtrace.analysis.source import Source
+from vtrace.analysis.written_scan import WrittenScan
+from vtrace.io import sidecar
+from vtrace.io.common.listener import Listener
+from vtrace.timeline.counter_bins import counter_level
+from vtrace.timeline.large_data import is_large
+from vtrace.timeline.tile_pass import TilePass
+from vtrace.timeline.tiles import finest_level
+
+if TYPE_CHECKING:
+    from vtrace.analysis.table import Array
+
+
+class WrittenTiles:
+    """A listener of vtunify. The levels of the tiles depend on the length of the run and the numbers of events, which
+    are expected; if an expectation was wrong, the tiles are left to the first pass that reads the archive."""
+
+    def __init__(self, anchor: Path) -> None:
+        """anchor: of an archive that has the expected definitions. Raises FormatError."""
+        self._expected = Source(anchor)
+        self._scratch = tempfile.TemporaryFile()  # noqa: SIM115
+        self._tiles = TilePass(self._expected, self._scratch, lambda events: None, sizes_known=False)
+        self._scan = WrittenScan(self._expected, self._tiles.questions)
+
+    def location(self, id: int) -> AbstractContextManager[Listener]:
+        """The listener for a location; ids of vtunify are rows."""
+        return self._scan.location(id)
+
+    def write(self, trace: Source) -> bool:
+        """Writes the tiles beside the finished archive. Returns False if they do not fit. Raises VtraceError."""
+        with self._scratch:
+            self._scan.end()
+            if not self._fit(trace):
+                return False
+            of = sidecar.identity(trace.anchor, trace.properties)
+            self._tiles.write(trace.anchor.parent, of, [], trace)
+            return True
+
+    def _fit(self, trace: Source) -> bool:
+        old = self._expected
+        if (trace.offset, trace.duration, is_large(trace)) != (old.offset, old.duration, is_large(old)):
+            return False
+        if not np.array_equal(_known(trace.regions["id"]), _known(old.regions["id"])):
+            return False
+        if np.any(trace.contexts["region"] >= len(_known(trace.regions["id"]))):
+            return False  # regions that are unknown have other rows
+        if self._levels(trace) != self._levels(old):
+            return False
+        return not is_large(trace) or counter_level(trace) == counter_level(old)
+
+    @staticmethod
+    def _levels(trace: Source) -> list[int]:
+        return [finest_level(events, trace.duration) for events in trace.locations["events"].tolist()]
+
+
+def _known(ids: Array) -> Array:
+    found: Array = ids[ids >= 0]
+    return found
