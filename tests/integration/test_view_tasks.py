@@ -128,3 +128,32 @@ def test_what_differs(page: Browser, runs: Path, tmp_path: Path) -> None:
         assert view.page.until(lambda: view.panel().count("80 calls in the window")) == 2
         assert view.actions <= 3
         assert page.complaints() == []
+
+
+SLOWEST = "select ts, dur from slice where name = 'step' order by dur desc limit 1"
+WRITES = (
+    "select thread.name, sum(dur) from slice join thread_track on track_id = thread_track.id join thread using (utid) "
+    "where slice.name = 'write_results' group by utid order by 2 desc"
+)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("query", "answer"), [(SLOWEST, "10670000 3020000"), (WRITES, f"thread {stepping.WRITER} 4000000")]
+)
+def test_the_same_tasks_in_perfetto(page: Browser, runs: Path, tmp_path: Path, query: str, answer: str) -> None:
+    """Perfetto's page answers a query in SQL: the field, the query, Enter. docs/view.md compares the actions."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    stepping.write(tmp_path / "steps.trace")
+    with served(tmp_path, tmp_path / "steps", "--perfetto") as (address, _):
+        page.open(address)
+        page.driver.switch_to.frame("ui")
+        page.until(lambda: "process 3" in page.text().splitlines())
+        page.until(lambda: page.driver.find_element("css selector", "input[placeholder*=Search]"))
+        hint = "return document.activeElement.placeholder || ''"
+        # 1: a key; 2: the query, whose colon changes the field; 3: Enter
+        for keys, ready in (("/", "Search"), (":", "select"), (query, "select"), ("\n", "")):
+            ActionChains(page.driver).send_keys(keys).perform()
+            page.until(lambda ready=ready: not ready or ready in page.run(hint))
+        page.until(lambda: answer in " ".join(page.text().split()))
