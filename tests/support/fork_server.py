@@ -3,8 +3,8 @@
 
 Only support/forked.py runs this file: python -P fork_server.py COMMAND [SUB-COMMAND]. It reads requests from the socket
 that is its standard input (receive): the words of the command line, the working directory, the environment, and three
-files for standard input, output and error. It writes two integers of four bytes to the socket: the id of the new process,
-and its wait status.
+files for standard input, output and error. It writes two integers of four bytes to the socket: the id of the new
+process, and its wait status.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands of vtrace for a shell or make: scripts that let pytest run the command in a forked process (forked.py). A
-script starts in a tenth of the time of a command."""
+"""The commands of vtrace for a shell or make: scripts that let pytest run the command in a forked process (forked.py).
+A script starts in a tenth of the time of a command."""
 
 from __future__ import annotations
 
