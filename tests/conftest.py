@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 
@@ -17,8 +18,15 @@ FIRST = ("test_mpi_mpi4py.py", "test_conformance.py", "test_wheel.py", "test_doc
 """Files that take minutes. They start first: otherwise the last worker would run one of them alone."""
 
 
+gc.set_threshold(100_000)  # Python else spends a tenth of pytest's time on looking for cycles of objects
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in FIRST)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # the objects of all tests, which stay to the end
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ from conformance.suite import Compilers, Line
 from conformance.ways import PLAIN, PRELOADED, TRACED, Result, Setup, run_program
 from support.build import mpis
 from support.build.builder import Builder
+from support.shell_commands import shell_commands
 from support.tools import environment
 
 
@@ -36,8 +37,10 @@ def main(arguments: Sequence[str]) -> int:
     tests = [test for test in tests if test.memory <= options.memory]
     _choose_ways(setup, tests, options.rotate)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    results = _run(setup, tests, options.jobs)
-    results = _again(setup, tests, results, untraced=not options.limit)
+    with tempfile.TemporaryDirectory() as place, shell_commands(Path(place)) as bin:
+        setup = replace(setup, bin=bin)
+        results = _run(setup, tests, options.jobs)
+        results = _again(setup, tests, results, untraced=not options.limit)
     ran = {result.test for result in results}
     not_run = [test for test in tests if test.name not in ran]
     text = _report(options, results, left_out, not_run)

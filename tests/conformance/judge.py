@@ -16,7 +16,7 @@ import otf2
 from conformance.job import TIMEOUT, Ended, run
 from conformance.suite import Line
 from support.oracles.check import check
-from support.tools import BIN, need
+from support.tools import need
 
 LARGE = 6_000_000
 """Bytes of event files; for larger archives only otf2-print reads the events, and messages are counted, not matched."""
@@ -76,12 +76,13 @@ def same_output(plain: Ended, traced: Ended) -> bool:
     )
 
 
-def judge_archive(cwd: Path, prefix: str, complete: bool, env: Mapping[str, str]) -> tuple[str, int]:
+def judge_archive(cwd: Path, prefix: str, complete: bool, env: Mapping[str, str], bin: Path) -> tuple[str, int]:
     """Unifies and checks a run. Returns a text about an error, or an empty text; and the archive's number of events.
 
-    complete: the program ended normally, so that messages must have both ends and collectives all members.
+    complete: the program ended normally, so that messages must have both ends and collectives all members. bin: the
+    directory of vtunify.
     """
-    done = run([BIN / "vtunify", prefix], cwd, env, 300)
+    done = run([bin / "vtunify", prefix], cwd, env, 300)
     if done.code != 0:
         return f"vtunify, exit code {done.code}: {' / '.join((done.err or done.out).strip().splitlines()[-3:])}", 0
     archive = cwd / f"{prefix}.trace"

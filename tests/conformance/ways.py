@@ -52,7 +52,7 @@ class Result:
 class Setup:
     """The settings of a run. launch: the launcher's command; work: directory of all runs; is_open: the MPI is Open
     MPI; keep: keep all files; slow:
-    factor of time limits with vtrace; ways: the ways of tracing."""
+    factor of time limits with vtrace; ways: the ways of tracing; bin: the directory of the wrappers and vtunify."""
 
     trees: Trees
     launch: tuple[str, ...]
@@ -62,6 +62,7 @@ class Setup:
     keep: bool = False
     slow: float = 3
     ways: dict[Line, tuple[str, ...]] = field(default_factory=dict)
+    bin: Path = BIN
 
 
 def run_program(setup: Setup, tests: list[Line]) -> list[Result]:
@@ -71,7 +72,7 @@ def run_program(setup: Setup, tests: list[Line]) -> list[Result]:
     plain = build(setup, first, setup.trees.plain, setup.trees.compilers)
     if plain:
         return [Result(test.name, test.directory, PLAIN, f"does not build: {plain}") for test in tests]
-    failed = TRACED in ways and build(setup, first, setup.trees.traced, setup.trees.compilers.traced(BIN))
+    failed = TRACED in ways and build(setup, first, setup.trees.traced, setup.trees.compilers.traced(setup.bin))
     results: list[Result] = []
     for test in tests:
         results += run_test(setup, test, failed or "")
@@ -138,7 +139,7 @@ def _traced(setup: Setup, test: Line, way: str, plain: Ended) -> Result:
     if ended.code != TIMEOUT and not result.reason:
         complete = ended.code == 0 and not listed(test, OPEN_ENDS)
         where = _place(setup, test, way)
-        result.archive, result.events = judge_archive(where, PREFIX, complete, setup.env)
+        result.archive, result.events = judge_archive(where, PREFIX, complete, setup.env, setup.bin)
     if not result.failed and not setup.keep:
         shutil.rmtree(_place(setup, test, way))
     return result

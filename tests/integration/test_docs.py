@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from support.build.builder import Builder
 from support.readers import docs
 from support.readers.docs import Block
+from support.shell_commands import shell_commands
 from support.tools import BIN, PROGRAMS, ROOT, call, need, unavailable
 
 BLOCKS = {block.key: block for block in docs.blocks()}
@@ -406,8 +409,8 @@ NOT_TYPED = {
 
 
 @pytest.fixture(scope="module")
-def programs(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory $DOCS: programs, sources and archives."""
+def programs(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The directory $DOCS: programs, sources and archives, and in bin the commands of vtrace."""
     if not (BIN / "vtrace-cc").exists():
         unavailable("vtrace is not installed beside this Python")
     where = tmp_path_factory.mktemp("docs")
@@ -425,13 +428,16 @@ def programs(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "vtrace-cc -O1 -DSECONDS=60 -pthread server.c -o server; vtrace-cc -O1 killed.c -o killed",
         "cp heat heat2d; mpiexec -n 4 ./heat2d; vtunify heat2d; vtrace run python3 region.py",
     )
-    _shell("\n".join(lines), where, where)
-    return where
+    with shell_commands(where):
+        _shell("\n".join(lines), where, where)
+        yield where
 
 
 def _shell(text: str, where: Path, programs: Path, code: int = 0) -> str:
     """Runs lines in a shell with job control. Returns standard output and standard error."""
-    env = {"DOCS": str(programs), "BROWSER": "true", "VT_UNIFY": ""}  # a user's environment has no VT_UNIFY
+    path = os.pathsep.join(map(str, (programs / "bin", BIN, os.environ["PATH"])))
+    # A user's environment has no VT_UNIFY.
+    env = {"DOCS": str(programs), "PATH": path, "BROWSER": "true", "VT_UNIFY": ""}
     done = call(["bash", "-c", f"set -m\n{text}"], where, env, check=False)
     assert code == -1 or done.returncode == code, str(done)
     assert "Traceback" not in done.stderr, str(done)

@@ -1,24 +1,42 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A process that has loaded the modules of one command of vtrace, and forks a process for each call of that command.
 
-Only support/forked.py runs this file: python -P fork_server.py COMMAND [SUB-COMMAND]. It reads pickled requests from
-standard input: the words of the command line, the working directory, the environment, and the paths of three files for
-standard input, output and error. It writes two integers of four bytes: the id of the new process, and its wait status.
+Only support/forked.py runs this file: python -P fork_server.py COMMAND [SUB-COMMAND]. It reads requests from the socket
+that is its standard input (receive): the words of the command line, the working directory, the environment, and three
+files for standard input, output and error. It writes two integers of four bytes to the socket: the id of the new
+process, and its wait status.
 """
 
 from __future__ import annotations
 
 import atexit
 import gc
+import marshal
 import os
-import pickle
+import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 
 WRAPPERS = ("vtrace-cc", "vtrace-cxx", "vtrace-fc")
-Request = tuple[list[str], str, dict[str, str], list[str]]
+Request = tuple[list[str], str, dict[str, str]]
+
+
+def send(connection: socket.socket, request: Request, files: Sequence[int]) -> None:
+    """Sends a request and files, which the receiver gets as files of its own."""
+    text = marshal.dumps(request)
+    socket.send_fds(connection, [len(text).to_bytes(4, sys.byteorder)], files)
+    connection.sendall(text)
+
+
+def receive(connection: socket.socket) -> tuple[Request, list[int]]:
+    """Receives what send has sent. Raises EOFError at the end of the connection."""
+    head, files, _, _ = socket.recv_fds(connection, 4, 3)
+    if not head:
+        raise EOFError
+    text = connection.recv(int.from_bytes(head, sys.byteorder), socket.MSG_WAITALL)
+    return marshal.loads(text), files
 
 
 def load(command: str, name: str) -> Callable[[], int]:
@@ -45,22 +63,25 @@ def load(command: str, name: str) -> Callable[[], int]:
     return main.main
 
 
-def serve() -> Request:
+def serve(connection: socket.socket) -> tuple[Request, list[int]]:
     """Handles all requests. Returns in a new process, which takes the place of the command. Loads the modules that the
     process has loaded, for the next process."""
     while True:
         gc.freeze()
         try:
-            request: Request = pickle.load(sys.stdin.buffer)
+            request, files = receive(connection)
         except EOFError:
             os._exit(0)
         loaded = os.memfd_create("modules")
         pid = os.fork()
         if pid == 0:
             atexit.register(_tell_modules, loaded)
-            return request
-        os.write(1, pid.to_bytes(4, sys.byteorder))
-        os.write(1, os.waitpid(pid, 0)[1].to_bytes(4, sys.byteorder))
+            connection.close()
+            return request, files
+        for file in files:
+            os.close(file)
+        connection.sendall(pid.to_bytes(4, sys.byteorder))
+        connection.sendall(os.waitpid(pid, 0)[1].to_bytes(4, sys.byteorder))
         for module in os.pread(loaded, os.fstat(loaded).st_size, 0).decode().splitlines():
             if module not in sys.modules:
                 with suppress(ImportError):  # a name that a module gave to a part of itself
@@ -72,11 +93,10 @@ def _tell_modules(file: int) -> None:
     os.pwrite(file, "\n".join(sys.modules).encode(), 0)
 
 
-def become(request: Request) -> None:
+def become(request: Request, files: Sequence[int]) -> None:
     """Gives this process what a new process gets from its parent."""
-    sys.argv, cwd, environ, files = request
-    for number, path in enumerate(files):
-        file = os.open(path, os.O_RDWR)
+    sys.argv, cwd, environ = request
+    for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
     os.chdir(cwd)
@@ -90,5 +110,5 @@ def become(request: Request) -> None:
 
 if __name__ == "__main__":
     entry = load(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "")
-    become(serve())
+    become(*serve(socket.socket(fileno=os.dup(0))))
     sys.exit(entry())

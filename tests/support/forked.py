@@ -5,14 +5,16 @@ command is the start of Python and of these modules (fork_server.py)."""
 from __future__ import annotations
 
 import os
-import pickle
 import select
 import signal
+import socket
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from support.fork_server import Request, send
 
 BIN = Path(sys.executable).parent
 """The directory of the installed commands."""
@@ -34,32 +36,24 @@ class _Server:
     def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         script = str(Path(__file__).with_name("fork_server.py"))
         words = [sys.executable, "-P", script, *command]
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, bufsize=0, env=environ)
+        self._socket, end = socket.socketpair()
+        with end:
+            self._process = subprocess.Popen(words, stdin=end, stdout=subprocess.DEVNULL, env=environ)
 
-    def run(self, words: Sequence[str], cwd: Path, environ: Mapping[str, str], timeout: float, stdin: bytes) -> Ended:
-        files = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
-        try:
-            os.write(files[0], stdin)
-            paths = [f"/proc/{os.getpid()}/fd/{file}" for file in files]
-            assert self._process.stdin
-            self._process.stdin.write(pickle.dumps(([*words], str(cwd), dict(environ), paths)))
-            pid = self._number()
-            late = not select.select([self._process.stdout], [], [], timeout)[0]
-            if late:
-                os.kill(pid, signal.SIGKILL)
-            code = os.waitstatus_to_exitcode(self._number())
-            if late:
-                raise subprocess.TimeoutExpired(words, timeout)
-            out, err = (os.pread(file, os.fstat(file).st_size, 0) for file in files[1:])
-            return code, out, err
-        finally:
-            for file in files:
-                os.close(file)
+    def run(self, request: Request, files: Sequence[int], timeout: float | None) -> int:
+        """Runs a command with these files as standard input, output and error; returns its exit code."""
+        send(self._socket, request, files)
+        pid = self._number()
+        late = not select.select([self._socket], [], [], timeout)[0]
+        if late:
+            os.kill(pid, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(self._number())
+        if late:
+            raise subprocess.TimeoutExpired(request[0], timeout or 0)
+        return code
 
     def _number(self) -> int:
-        assert self._process.stdout
-        number = self._process.stdout.read(4)
+        number = self._socket.recv(4, socket.MSG_WAITALL)
         assert number, f"{self._process.args} has ended"
         return int.from_bytes(number, sys.byteorder)
 
@@ -72,16 +66,35 @@ def run_forked(
     words: Sequence[str], cwd: Path, environ: Mapping[str, str], usual: Mapping[str, str], timeout: float, stdin: bytes
 ) -> Ended | None:
     """Runs a command in a forked process. usual: the environment of a command without variables of its own. Returns
-    None for a command that needs a new process: another program, or one with other variables at its start. Also with
-    NEW_PROCESSES set, as by make test-full."""
+    None for a command that needs a new process (code_of_forked)."""
+    files = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
+    try:
+        os.pwrite(files[0], stdin, 0)
+        code = code_of_forked(([*words], str(cwd), dict(environ)), usual, files, timeout)
+        if code is None:
+            return None
+        out, err = (os.pread(file, os.fstat(file).st_size, 0) for file in files[1:])
+        return code, out, err
+    finally:
+        for file in files:
+            os.close(file)
+
+
+def code_of_forked(
+    request: Request, usual: Mapping[str, str], files: Sequence[int], timeout: float | None = None
+) -> int | None:
+    """Runs a command in a forked process with these files as standard input, output and error; returns its exit code.
+    Returns None for a command that needs a new process: another program, or one with other variables at its start.
+    Also with NEW_PROCESSES set, as by make test-full."""
+    words, cwd, environ = request
     command = _command(words)
-    if not command or "NEW_PROCESSES" in os.environ or _of_start(environ) != _of_start(usual) or not cwd.is_dir():
+    if not command or "NEW_PROCESSES" in os.environ or _of_start(environ) != _of_start(usual) or not Path(cwd).is_dir():
         return None
     idle = _idle[os.getpid(), command]
     server = idle.pop() if idle else _Server(command, usual)
-    ended = server.run(words, cwd, environ, timeout, stdin)
+    code = server.run(request, files, timeout)
     idle.append(server)
-    return ended
+    return code
 
 
 def _command(words: Sequence[str]) -> tuple[str, ...]:
