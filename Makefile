@@ -74,8 +74,8 @@ torture: setup ## Kill a traced program KILLS times (10000) at random moments; c
 fuzz: setup ## Fuzz the readers for FUZZ_SECONDS (an hour)
 	VT_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -m "" tests/fuzz
 
-bench: setup ## Measure the cost of recording and unifying
-	$(BIN)/python bench/run.py
+bench: setup ## Measure the cost of recording and unifying; BENCH="-n 1 --only unify": arguments of bench/run.py
+	$(BIN)/python bench/run.py $(BENCH)
 
 # Without templates, which are not C before vtrace fills them, and tests/programs, whose line numbers tests check.
 C_SOURCES = $(filter-out csrc/mpiwrap/templates/%,$(wildcard csrc/*/*.[ch])) $(wildcard tests/c/*.[ch] bench/*.[ch])
@@ -87,8 +87,8 @@ docs: setup ## Build the site of the documentation in build/site; a warning or a
 	$(BIN)/sphinx-build -W --keep-going -q docs build/site
 	@echo "next: open build/site/index.html"
 
-release-check: setup ## Check whether the last commit can be released: an hour and more
-	$(BIN)/python tools/release_check.py
+release-check: setup ## Check whether the last commit can be released: an hour and more; CHECK="--only docs": one step
+	$(BIN)/python tools/release_check.py $(CHECK)
 
 # gcc's analyzer, without leaks, since memory that a table keeps looks like a leak. csrc/mpiwrap needs a generated part.
 SHIM = $(VENV)/analyzed

@@ -38,8 +38,9 @@ import user
 import viewing
 import windows
 from measure import Row
-from rich.console import Console
-from rich.table import Table
+
+from vtrace.reports import sheet
+from vtrace.reports.sheet import Column, Sheet
 
 MODULES = (
     functions,
@@ -70,15 +71,11 @@ MODULES = (
 
 def show(rows: list[Row]) -> None:
     """Prints the table to standard output."""
-    table = Table(title=f"vtrace benchmarks ({os.cpu_count()} cores)")
-    for heading in ("what", "unit", "floor", "measured", "ratio", "to hold", ""):
-        table.add_column(heading, justify="left" if heading in ("what", "unit", "to hold", "") else "right")
-    for row in rows:
-        floor = "" if row.floor is None else f"{row.floor:.2f}"
-        ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-        held = "" if row.held else "missed"
-        table.add_row(row.what, row.unit, floor, f"{row.measured:.2f}", ratio, row.bar, held)
-    Console(width=120).print(table)
+    columns = [Column(name, name, "text") for name in ("what", "unit")]
+    columns += [Column(name, name, "ratio") for name in ("floor", "measured", "ratio")]
+    columns += [Column("bar", "to hold", "text"), Column("verdict", " ", "text")]
+    cells = [asdict(row) | {"verdict": "" if row.held else "missed"} for row in rows]
+    sheet.show([Sheet("benchmarks", f"vtrace benchmarks ({os.cpu_count()} cores)", columns, cells)])
 
 
 def main() -> None:

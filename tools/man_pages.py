@@ -41,7 +41,8 @@ class _Roff(click.HelpFormatter):
 
     def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         for term, meaning in rows:
-            self.parts += [".TP", f".B {_escaped(term.strip())}", _escaped(" ".join(meaning.split()))]
+            breakable = _escaped(term.strip()).replace("|", r"|\:")  # a narrow terminal may break lists of choices
+            self.parts += [".TP", f".B {breakable}", _escaped(" ".join(meaning.split()))]
 
 
 def _escaped(text: str) -> str:

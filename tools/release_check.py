@@ -5,6 +5,11 @@
 tools/release_check.py                            all steps, in a new clone: an hour and more
 tools/release_check.py --only changelog --only docs
 tools/release_check.py --python ~/py312/bin/python --only wheels
+tools/release_check.py --only tests --tests "tests/unit -k kernel"
+tools/release_check.py --only figures --bench "-n 1 --only unify"
+
+A row of `make bench` that misses its bar fails the step figures, unless the section of the release in CHANGELOG.md
+says why, in a line "- `the row's name`: the reason" below the heading "### Missed bars".
 
 Exit code: 0 if all steps passed, else 1.
 """
@@ -12,6 +17,7 @@ Exit code: 0 if all steps passed, else 1.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -33,11 +39,14 @@ class FailedStepError(Exception):
 
 @dataclass
 class Check:
-    """A clone of the last commit. log: of the current step; pythons: commands."""
+    """A clone of the last commit. log: of the current step; pythons: commands; tests, bench: arguments of pytest and of
+    bench/run.py, empty for all."""
 
     clone: Path
     scratch: Path
     pythons: list[str]
+    tests: str
+    bench: str
     log: Path = Path(os.devnull)
 
     def run(self, *words: str | Path, cwd: Path | None = None) -> str:
@@ -93,12 +102,14 @@ def docs(check: Check) -> str:
 
 
 def tests(check: Check) -> str:
-    """make test, with the coverage of the unit tests"""
-    check.run("make", "test")
-    python = check.clone / ".venv" / "bin" / "python"
+    """make test, and a report of the coverage of the unit tests"""
+    check.run("make", "test", f"TESTS={check.tests}")
+    python, report = check.clone / ".venv" / "bin" / "python", check.scratch / "coverage"
     check.run(python, "-m", "coverage", "run", "--source=vtrace", "-m", "pytest", "-q", "tests/unit")
-    total = check.run(python, "-m", "coverage", "report").splitlines()[-1]
-    return f"coverage of tests/unit alone: {total.split()[-1]}"
+    check.run(python, "-m", "coverage", "html", "-q", "--directory", report)
+    total = check.run(python, "-m", "coverage", "report", "--format=total").strip()
+    some = f"only {check.tests}; " if check.tests else ""
+    return f"{some}coverage of tests/unit alone: {total} %, {report}/index.html"
 
 
 def wheels(check: Check) -> str:
@@ -120,11 +131,27 @@ def wheels(check: Check) -> str:
 
 
 def figures(check: Check) -> str:
-    """make bench: no row misses its bar"""
-    text = check.run("make", "bench")
-    if missed := text.count("missed"):
-        raise FailedStepError(f"{missed} rows of make bench miss their bar")
-    return ""
+    """make bench: no row misses its bar, but for those of the changelog"""
+    file = check.scratch / "figures.json"
+    check.run("make", "bench", f"BENCH=--json {file} {check.bench}")
+    rows = json.loads(file.read_text())
+    missed = [row for row in rows if not row["held"]]
+    reasons = missed_bars(check)
+    texts = [f"{row['what']}: {row['measured']:.3g} {row['unit']}, not {row['bar']}" for row in missed]
+    if new := [text for row, text in zip(missed, texts, strict=True) if row["what"] not in reasons]:
+        raise FailedStepError(f"{len(new)} of {len(rows)} rows miss their bar without a reason: {'; '.join(new)}")
+    if not check.bench and (gone := reasons.keys() - {row["what"] for row in rows}):
+        raise FailedStepError(f"CHANGELOG.md has reasons for rows that make bench lacks: {', '.join(sorted(gone))}")
+    some = f"only {check.bench}; " if check.bench else ""
+    return "; ".join([f"{some}{len(missed)} of {len(rows)} rows miss their bar, all with a reason", *texts])
+
+
+def missed_bars(check: Check) -> dict[str, str]:
+    """Rows of make bench that may miss their bar -> why, from the first section of the changelog."""
+    section = re.split(r"^## ", (check.clone / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[1]
+    _, _, lines = section.partition("\n### Missed bars\n")
+    lines, _, _ = lines.partition("\n### ")
+    return dict(re.findall(r"^- `([^`]+)`: (\S.*)$", lines, re.MULTILINE))
 
 
 STEPS: dict[str, Callable[[Check], str]] = {
@@ -143,10 +170,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=STEPS, action="append", help="only this step; may be repeated")
     parser.add_argument("--python", action="append", help=f"for wheels [default: those of {', '.join(PYTHONS)} found]")
+    parser.add_argument("--tests", default="", help="arguments of pytest: the step tests runs these tests only")
+    parser.add_argument("--bench", default="", help="arguments of bench/run.py: the step figures measures with these")
     args = parser.parse_args()
     pythons = args.python or [name for name in PYTHONS if works(name)]
     scratch = Path(tempfile.mkdtemp(prefix="vtrace-release-"))
-    check = Check(scratch / "vtrace", scratch, pythons)
+    check = Check(scratch / "vtrace", scratch, pythons, args.tests, args.bench)
     subprocess.run(["git", "clone", "-q", str(ROOT), str(check.clone)], check=True)
     failed = 0
     for name in args.only or STEPS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -29,8 +30,26 @@ _LINE_SECONDS, _BATCH_SECONDS = 10.0, 60.0
 """Seconds between two lines of progress: with --progress, and without."""
 _LATER = 0.001
 """Seconds after which an interrupt is repeated that was lost in a callback."""
-_BAR_DELAY = 2.0
-"""Seconds until a terminal shows a bar without --progress."""
+_BAR_DELAY, _REDRAWN = 2.0, 0.1
+"""Seconds until a terminal shows a bar without --progress, and between two drawings of a bar."""
+_BAR = 20
+"""Characters of a bar."""
+_ERASE = "\r\x1b[K"
+"""Empties the terminal's line and goes to its begin."""
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that standard output is; None for a pipe or a file."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def bold(text: str) -> str:
+    """Text in bold for a terminal, if the terminal has control sequences."""
+    return click.style(text, bold=True) if _has_control() else text
+
+
+def _has_control() -> bool:
+    return os.environ.get("TERM", "dumb") != "dumb"
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -77,17 +96,20 @@ class Console:
     def warn(self, text: str) -> None:
         """Prints a warning on stderr."""
         if self.level >= NORMAL:
-            click.echo(f"{self.name}: warning: {plain(text)}", err=True)
+            self._say(f"warning: {text}")
 
     def note(self, text: str) -> None:
         """Prints a message on stderr that is not a warning."""
         if self.level >= NORMAL:
-            click.echo(f"{self.name}: {plain(text)}", err=True)
+            self._say(text)
 
     def detail(self, text: str, level: int = VERBOSE) -> None:
         """Prints a message on stderr, from this level of VT_VERBOSE on."""
         if self.level >= level:
-            click.echo(f"{self.name}: {plain(text)}", err=True)
+            self._say(text)
+
+    def _say(self, text: str) -> None:
+        click.echo(f"{_ERASE if _drawn else ''}{self.name}: {plain(text)}", err=True)
 
     @contextmanager
     def steps(self, label: str, total: int, unit: str = "steps") -> Iterator[Callable[[int], None]]:
@@ -96,7 +118,7 @@ class Console:
         Yields a function to call with the amount of work done since its last call; total: the sum of all amounts."""
         if self.level < NORMAL:
             yield lambda amount: None
-        elif sys.stderr.isatty():
+        elif sys.stderr.isatty() and _has_control():
             with _Bar(label, total, unit, 0 if self.progress else _BAR_DELAY) as bar:
                 yield bar.advance
         else:
@@ -108,10 +130,10 @@ class _Bar:
 
     def __init__(self, label: str, total: int, unit: str, delay: float) -> None:
         self._label, self._total, self._unit = label, max(total, 1), unit
+        self._lock = threading.Lock()
         self._begin = time.monotonic()
         self._due = self._begin + delay
         self._done = 0
-        self._progress: Any = None
 
     def __enter__(self) -> _Bar:
         self.advance(0)
@@ -119,26 +141,26 @@ class _Bar:
 
     def advance(self, amount: int) -> None:
         """Adds amount to the work done."""
-        self._done += amount
-        if self._progress is None and time.monotonic() >= self._due:
-            self._start()
-        if self._progress is not None:
-            speed = _rate(self._done, time.monotonic() - self._begin, self._unit)
-            self._progress.update(self._task, completed=self._done, speed=speed)
-
-    def _start(self) -> None:
-        from rich.console import Console as Terminal
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        words, speed = TextColumn("{task.description}"), TextColumn("{task.fields[speed]}")
-        columns = (words, BarColumn(), TaskProgressColumn(), speed, TimeRemainingColumn())
-        self._progress = Progress(*columns, console=Terminal(stderr=True), transient=True)
-        self._task = self._progress.add_task(self._label, total=self._total, speed="")
-        self._progress.start()
+        with self._lock:
+            self._done += amount
+            now = time.monotonic()
+            if now < self._due:
+                return
+            self._due = now + _REDRAWN
+            share = min(self._done / self._total, 1)
+            bar = f"[{'#' * int(_BAR * share):{_BAR}}]"
+            text = f"{plain(self._label)} {bar} {_state(self._done, self._total, self._unit, now - self._begin)}"
+            _drawn.add(self)
+            click.echo(f"{_ERASE}{text[: shutil.get_terminal_size().columns - 1]}", nl=False, err=True)
 
     def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        if self in _drawn:
+            _drawn.remove(self)
+            click.echo(_ERASE, nl=False, err=True)
+
+
+_drawn: set[_Bar] = set()
+"""The bars on the terminal: messages overwrite them."""
 
 
 def _lines(console: Console, label: str, total: int, unit: str) -> Callable[[int], None]:
@@ -156,11 +178,15 @@ def _lines(console: Console, label: str, total: int, unit: str) -> Callable[[int
             if now < due and not last:
                 return
             due = now + seconds
-            text = f"{label}: {100 * done // total} %, {_rate(done, now - begin, unit)}"
-            left = (now - begin) * (total - done) / done if done else 0
-            console.note(text if last or not done else f"{text}, {left:.0f} s left")
+            console.note(f"{label}: {_state(done, total, unit, now - begin)}")
 
     return advance
+
+
+def _state(done: int, total: int, unit: str, seconds: float) -> str:
+    """Share, rate and remaining time of work that has taken this many seconds."""
+    text = f"{100 * done // total} %, {_rate(done, seconds, unit)}"
+    return f"{text}, {seconds * (total - done) / done:.0f} s left" if 0 < done < total else text
 
 
 def _rate(done: int, seconds: float, unit: str) -> str:

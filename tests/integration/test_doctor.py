@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,10 @@ def test_missing_tools(tmp_path: Path) -> None:
         line for line in problems if line.startswith(f"error: MPI: {tools / 'mpicc'}: no such MPI compiler command")
     ]
     assert not done.stderr
+    # The mpicc beside Python is there, but its compiler is not.
+    shown = vtrace(tmp_path, "doctor", env={"PATH": str(tools)}, check=False).stdout
+    assert re.search(r"^MPI +no mpicc that can be used;|: MPI: no mpicc that can be used:", shown, re.MULTILINE)
+    assert "in PATH" not in "".join(line for line in shown.splitlines() if "MPI" in line)
 
 
 def test_places(tmp_path: Path) -> None:

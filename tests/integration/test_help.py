@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from support.build.run import vtrace
-from support.tools import ROOT
+from support.tools import ROOT, command
+from support.users.terminal import on_terminal
 
 DOCS = {path.stem: path.read_text() for path in (ROOT / "docs").glob("*.md") if path.stem not in ("renames", "index")}
 
@@ -31,6 +33,14 @@ def test_parts_with_words(tmp_path: Path) -> None:
     assert shown.startswith("# Settings\n\n| variable | default | meaning |\n")
     assert "**VT_MAX_SIZE** ends recording" not in shown  # this paragraph has "1 GiB"
     assert "**VT_MAX_SIZE** ends recording" in vtrace(tmp_path, "help", "settings", "VT_MAX_SIZE", "twentieth").stdout
+
+
+def test_on_a_terminal(tmp_path: Path) -> None:
+    """Formatted: without the marks of Markdown, in the terminal's width."""
+    shown = on_terminal([*command("vtrace"), "help", "settings", "VT_MODE"], tmp_path, columns=70)
+    assert shown.startswith("\x1b[1mSettings\x1b[0m\r\n\r\n\x1b[1mvariable ")
+    assert "\r\nVT_MODE         TRACE    TRACE: all; RING:" in shown
+    assert max(map(len, re.sub(r"\x1b\[\d+m", "", shown).splitlines())) in range(60, 71)
 
 
 @pytest.mark.parametrize(

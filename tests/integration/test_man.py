@@ -36,13 +36,20 @@ COMMANDS = {
 }
 
 
-def shown(name: str, here: Path) -> str:
-    """The page that `man NAME` shows in a wide terminal; groff's warnings are errors."""
+def shown(name: str, here: Path, width: int = 160) -> str:
+    """The page that `man NAME` shows in a terminal of this width; groff's warnings are errors."""
     if not (Path(sys.prefix) / "share" / "man" / "man1" / "vtrace.1").exists():
         unavailable("vtrace is not installed from a wheel, which brings the man pages")
-    done = call(["env", "-u", "MANPATH", need("man"), "--warnings=w", name], here, {"MANWIDTH": "160"})
+    done = call(["env", "-u", "MANPATH", need("man"), "--warnings=w", name], here, {"MANWIDTH": str(width)})
     assert done.stderr == ""
     return done.stdout
+
+
+def test_narrow(tmp_path: Path) -> None:
+    """A list of choices that is longer than a line is broken between two choices."""
+    page = shown("vtrace-summary", tmp_path, 80)
+    assert "[classes|samples|" in page
+    assert "heap|counters|coverage]" in re.sub(r"\n +", "", page)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

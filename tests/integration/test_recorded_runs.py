@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Old files (docs/file-format.md): vtunify reads local files of its own format version, and refuses others in one line;
-archives of all versions and of Score-P stay readable. tests/archives has the recorded runs."""
+archives of all versions and of Score-P stay readable; programs that vtrace-cc of an older release has linked run with
+the libraries of this one. tests/archives has the recorded runs and the programs."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 import vtrace
-from support.build.run import names, unify
+from support.build.run import names, record, unify
 from support.oracles.check import check
 from support.oracles.user_api import ALL, MARKERS, story
 from support.recorded_archives import unpack
-from vtrace import __version__
+from vtrace import __version__, paths
 from vtrace.io.local import records
 
 VERSION_AT = 8
@@ -63,6 +65,16 @@ def test_archive_of_each_version(tmp_path: Path, version: int) -> None:
     opened = vtrace.open(archive)
     assert int(opened.profile()["calls"].sum()) == trace.kinds()["Enter"] + trace.kinds()["BufferFlush"]
     assert sorted(row["text"] for row in opened.markers().records()) == sorted(text for _, text in MARKERS)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the programs are for x86-64")
+@pytest.mark.parametrize("release", ["0.1"])
+def test_programs_of_each_release(tmp_path: Path, release: str) -> None:
+    """Programs that an older vtrace-cc has linked, with its hooks inside, record the same with libraries of today."""
+    place, env = unpack(f"program-{release}", tmp_path), {"LD_LIBRARY_PATH": str(paths.LIB)}
+    assert story(record(place / "user", tmp_path, env=env)) == ALL
+    wanted = {"main": 1, "near": 3, "helper": 8, "far": 5, "lib_work": 10, "lib_inner": 10}
+    assert record(place / "two", tmp_path, env=env).calls() == wanted
 
 
 @pytest.mark.parametrize("name", SCOREP)

@@ -61,3 +61,43 @@ def test_a_name_does_nothing_to_the_terminal(capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr()
     text = r"grid \x1b[31m\nof é"
     assert (said.err, said.out) == (f"tool: warning: {text}\ntool: {text}\n", f"{text}\n")
+
+
+def test_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bar with rate and time left appears after two seconds. A message overwrites the bar, and the end erases it."""
+    now = [100.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    tool = console.Console("tool")
+    erase = "\r\x1b[K"
+    with tool.steps("reading a\x1b[2J", 400, "ranks") as advance:
+        for seconds in (1.9, 2.1, 0.05, 2.0):
+            now[0] += seconds
+            advance(100)
+        said = capsys.readouterr().err
+        tool.warn("odd")
+        warned = capsys.readouterr().err
+    assert said.split(erase) == [
+        "",
+        r"reading a\x1b[2J [##########          ] 50 %, 50 ranks/s, 4",  # cut to the width
+        r"reading a\x1b[2J [####################] 100 %, 66 ranks/s",
+    ]
+    assert warned == f"{erase}tool: warning: odd\n"
+    assert capsys.readouterr().err == erase
+    tool.warn("odd")
+    assert capsys.readouterr().err == "tool: warning: odd\n"
+
+
+def test_no_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Short work shows none; a terminal without control sequences gets lines."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for terminal in ("xterm", "dumb"):
+        monkeypatch.setenv("TERM", terminal)
+        with console.Console("tool").steps("reading", 2) as advance:
+            advance(1)
+        assert capsys.readouterr().err == ""
+    with console.Console("tool", progress=True).steps("reading", 2) as advance:
+        advance(2)
+    assert capsys.readouterr().err.startswith("tool: reading: 100 %, ")

@@ -1,65 +1,100 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tools/release_check.py on a small repository, whose make targets succeed or fail."""
+"""tools/release_check.py: which commits it lets pass, on a small repository whose make targets do nothing."""
 
 from __future__ import annotations
 
+import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from support.tools import ROOT, need
+from support.tools import ROOT, call, need
 
-GOOD = {
-    "src/vtrace/__init__.py": '__version__ = "1.2.3"\n',
-    "CHANGELOG.md": "# Changelog\n\n## 1.2.3 (2026-11-27)\n\n## 1.2.2 (2026-01-01)\n",
-    "CITATION.cff": "version: 1.2.3\n",
-    "Makefile": "lint:\n\t@echo checked\ndocs:\n\t@true\nbench:\n\t@echo all rows hold\n",
-}
-
-
-def released(where: Path, *only: str, **changed: str) -> tuple[int, dict[str, list[str]]]:
-    """The exit code for a repository with changed files, and the words of each step's line."""
-    for name, text in (
-        GOOD | {name.replace("__", "/").replace("_", "."): text for name, text in changed.items()}
-    ).items():
-        (where / name).parent.mkdir(parents=True, exist_ok=True)
-        (where / name).write_text(text)
-    (where / "tools").mkdir()
-    shutil.copy(ROOT / "tools" / "release_check.py", where / "tools")
-    git = [need("git"), "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
-        subprocess.run([*git, *words], cwd=where, check=True)
-    words = [sys.executable, where / "tools" / "release_check.py", *(f"--only={name}" for name in only)]
-    done = subprocess.run(
-        words, capture_output=True, text=True, env={"PATH": f"{Path(need('make')).parent}", "TMPDIR": str(where)}
-    )
-    return done.returncode, {line.split()[0]: line.split() for line in done.stdout.splitlines()}
+MAKEFILE = """
+lint: ; true
+docs: ; echo broken link >&2; exit 3
+bench: ; cp rows.json $(word 2,$(BENCH)); echo $(BENCH)
+"""
+ROWS = [
+    {"what": "a call", "unit": "ns", "measured": 12.5, "bar": "<= 10 ns", "held": False},
+    {"what": "a start", "unit": "ms", "measured": 2.0, "bar": "<= 5 ms", "held": True},
+]
+DATED = "# Changelog\n\n## 0.3.0 (2031-02-03)\n"
+OLDER = "\n## 0.2.0 (2030-01-01)\n\n### Missed bars\n\n- `a call`: was slow then\n"
 
 
-def test_a_release(tmp_path: Path) -> None:
-    code, steps = released(tmp_path, "changelog", "lint", "docs", "figures")
-    assert code == 0
-    assert {name: words[1] for name, words in steps.items()} == dict.fromkeys(
-        ("changelog", "lint", "docs", "figures"), "ok"
-    )
-    assert steps["changelog"][-1] == "1.2.3"
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a version, make targets and a copy of the tool."""
+    place = tmp_path_factory.mktemp("release") / "project"
+    (place / "tools").mkdir(parents=True)
+    (place / "src" / "vtrace").mkdir(parents=True)
+    shutil.copy(ROOT / "tools" / "release_check.py", place / "tools")
+    (place / "src" / "vtrace" / "__init__.py").write_text('__version__ = "0.3.0"\n')
+    (place / "Makefile").write_text(MAKEFILE)
+    (place / "rows.json").write_text(json.dumps(ROWS))
+    call([need("git"), "init", "-q"], place)
+    return place
+
+
+def checked(project: Path, changelog: str, *words: str, cited: str = "0.3.0") -> tuple[int, str]:
+    """Exit code and output of the check, of a commit with this changelog."""
+    (project / "CHANGELOG.md").write_text(changelog)
+    (project / "CITATION.cff").write_text(f"version: {cited}\n")
+    call(["git", "add", "."], project)
+    call(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all", "--allow-empty"], project)
+    scratch = {"TMPDIR": str(project.parent)}
+    done = call([sys.executable, project / "tools" / "release_check.py", *words], project, scratch, check=False)
+    return done.returncode, done.stdout
 
 
 @pytest.mark.parametrize(
-    ("step", "file", "text", "said"),
+    ("changelog", "cited", "said"),
     [
-        ("changelog", "CHANGELOG_md", "# Changelog\n\n## 1.2.3 (unreleased)\n", "(unreleased),"),
-        ("changelog", "CHANGELOG_md", "# Changelog\n\n## 1.2.4 (2026-11-27)\n", "1.2.4"),
-        ("changelog", "CITATION_cff", "version: 1.2.2\n", "CITATION.cff"),
-        ("lint", "Makefile", "lint:\n\t@exit 1\n", "lint:"),
-        ("docs", "Makefile", "lint:\n\t@true\n", "docs:"),
-        ("figures", "Makefile", "bench:\n\t@echo one row missed\n", "miss"),
+        (DATED, "0.3.0", "ok"),
+        (DATED.replace("2031-02-03", "unreleased"), "0.3.0", "begins with 0.3.0 (unreleased), not 0.3.0 (a date)"),
+        (OLDER, "0.3.0", "begins with 0.2.0 (2030-01-01), not 0.3.0 (a date)"),
+        (DATED, "0.2.0", "CITATION.cff has another version than 0.3.0"),
     ],
 )
-def test_a_fault(tmp_path: Path, step: str, file: str, text: str, said: str) -> None:
-    code, steps = released(tmp_path, step, **{file: text})
-    assert (code, steps[step][1]) == (1, "FAILED")
-    assert said in steps[step]
+def test_changelog(project: Path, changelog: str, cited: str, said: str) -> None:
+    code, shown = checked(project, changelog, "--only", "changelog", cited=cited)
+    assert (code, said in shown) == (0 if said == "ok" else 1, True), shown
+
+
+def test_a_failed_step(project: Path) -> None:
+    """The other steps run, the exit code is 1, and the log has the step's output."""
+    code, shown = checked(project, DATED, "--only", "lint", "--only", "docs", "--only", "changelog")
+    verdicts = [line.split()[:2] for line in shown.splitlines()]
+    assert (code, verdicts[:3]) == (1, [["lint", "ok"], ["docs", "FAILED"], ["changelog", "ok"]])
+    line = next(line for line in shown.splitlines() if line.startswith("docs"))
+    assert "broken link" in Path(line.rpartition("; see ")[2]).read_text()
+
+
+@pytest.mark.parametrize(
+    ("told", "words", "said"),
+    [
+        ("", (), "FAILED 1 of 2 rows miss their bar without a reason: a call: 12.5 ns, not <= 10 ns"),
+        ("- `a call`: \n", (), "FAILED 1 of 2 rows miss their bar without a reason"),
+        (
+            "- `a call`: two loads\n",
+            (),
+            "ok 1 of 2 rows miss their bar, all with a reason; a call: 12.5 ns, not <= 10 ns",
+        ),
+        (
+            "- `a call`: x\n- `a fork`: y\n",
+            (),
+            "FAILED CHANGELOG.md has reasons for rows that make bench lacks",
+        ),
+        ("- `a call`: x\n- `a fork`: y\n", ("--bench", "-n 1"), "ok only -n 1; 1 of 2 rows miss"),
+    ],
+)
+def test_figures(project: Path, told: str, words: tuple[str, ...], said: str) -> None:
+    """A row that misses its bar needs a reason in the section of this release, not of an older one."""
+    changelog = f"{DATED}\n### All\n\n- `a call`: faster\n\n### Missed bars\n\n{told}\n### More\n{OLDER}"
+    code, shown = checked(project, changelog, "--only", "figures", *words)
+    kept = " ".join(word for place, word in enumerate(shown.split()[1:]) if place not in (1, 2))  # without the time
+    assert kept.startswith(said)
+    assert code == ("FAILED" in said)

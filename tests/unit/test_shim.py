@@ -112,6 +112,16 @@ def test_an_mpi_that_cannot_be_used(tmp_path: Path, answer: str, message: str) -
     assert error.value.hint
 
 
+def test_an_mpi_in_a_path_with_blanks(tmp_path: Path) -> None:
+    """MPICH's mpicc finds its own mpi.h no more there."""
+    place = tmp_path / "with blanks"
+    place.mkdir()
+    (place / "mpi.h").touch()
+    mpicc = script(place / "mpicc", f"echo cc -I{place} -L{place} -lmpi")
+    with pytest.raises(VtraceError, match="with blanks/mpicc: an mpicc does not quote the blanks of its path"):
+        find_mpi(mpicc)
+
+
 def test_no_such_mpicc() -> None:
     with pytest.raises(VtraceError, match="no-such-mpicc: no such MPI compiler"):
         find_mpi("no-such-mpicc")

@@ -165,24 +165,27 @@ def _first_line(words: list[str]) -> str:
 def _mpis(named: tuple[str, ...]) -> Iterator[_Finding]:
     """The MPIs of the named compiler commands; without names, of all mpicc commands in PATH and beside this Python."""
     known: set[Path] = set()
+    unusable = False
     for mpicc in named or _in_path():
         try:
             mpi = find_mpi(mpicc)
         except VtraceError as error:
             message = f"{error.args[0]}; {error.hint}" if error.hint else str(error.args[0])
             yield _Finding("MPI", f"{mpicc}: cannot be used", message, bool(named))
+            unusable = True
             continue
         if mpi and mpi.library not in known:
             known.add(mpi.library)
             yield _mpi(mpi)
     if not known and not named:
+        lack = "no mpicc that can be used" if unusable else "no mpicc in PATH"
         from vtrace.wrappers.mpi_shim.prebuilt import available
 
         known_abis = ", ".join(available())
         if known_abis:
-            yield _Finding("MPI", f"no mpicc in PATH; vtrace run has shims for {known_abis}")
+            yield _Finding("MPI", f"{lack}; vtrace run has shims for {known_abis}")
         else:
-            yield _Finding("MPI", "none", "no mpicc in PATH: MPI calls are not recorded; pip install mpich")
+            yield _Finding("MPI", "none", f"{lack}: MPI calls are not recorded; pip install mpich")
 
 
 def _in_path() -> list[str]:
@@ -265,7 +268,7 @@ def _clock() -> _Finding:
     flags = set(_text("/proc/cpuinfo").partition("flags")[2].partition("\n")[0].split())
     counter = platform.machine() == "aarch64" or "nonstop_tsc" in flags
     if counter and (not source or source.startswith(_COUNTERS)):
-        return _Finding("clock", f"the processor's counter ({source})")
+        return _Finding("clock", f"the processor's counter ({source or 'of an unknown clock source'})")
     problem = "this kernel does not trust the processor's counter: each event costs about 20 ns more"
     return _Finding("clock", f"CLOCK_MONOTONIC_RAW ({source})", problem)
 

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from difflib import get_close_matches
 from pathlib import Path
 
 import click
 
-from vtrace.console import CLICK_SETTINGS
+from vtrace.console import CLICK_SETTINGS, terminal_width
 from vtrace.errors import UsageError
 from vtrace.paths import DOCS
+from vtrace.reports.terminal_page import formatted
 
 _EXAMPLES = """\b
 Examples:
@@ -80,10 +80,5 @@ def _parts(text: str, words: tuple[str, ...]) -> str:
 
 def _show(text: str) -> None:
     """Prints Markdown: formatted on a terminal, as it is elsewhere."""
-    if not sys.stdout.isatty():
-        click.echo(text, nl=not text.endswith("\n"))
-        return
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    Console().print(Markdown(text, hyperlinks=False))
+    width = terminal_width()
+    click.echo(formatted(text, width) if width else text.removesuffix("\n"))

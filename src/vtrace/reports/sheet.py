@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from vtrace.analysis.questions.timeline_data import span
+from vtrace.console import bold, terminal_width
 from vtrace.text import plain
 
 Row = dict[str, Any]
-_FOLDED, _BETWEEN = 24, 3
-"""The least width of the last column if it has names; blanks and lines between two columns."""
+_FOLDED, _BETWEEN = 24, 2
+"""The least width of the last column if it has names; blanks before each column."""
 
 
 def _count(number: float) -> str:
@@ -115,49 +116,33 @@ class Sheet:
 
 
 def show(sheets: Sequence[Sheet]) -> None:
-    """Prints tables: rich tables on a terminal, else text in columns."""
-    one = _rich if sys.stdout.isatty() else _text
+    """Prints tables in columns. On a terminal they fit into its width if possible, and heads are bold."""
+    width = terminal_width()
     for number, sheet in enumerate(sheets):
         if number:
             print()
-        one(sheet)
+        _print(sheet, width)
 
 
-def _text(sheet: Sheet) -> None:
-    print(plain(sheet.title))
+def _print(sheet: Sheet, width: int | None) -> None:
+    heading = bold if width else str
     columns, rows = sheet.seen()
-    rows.insert(0, [column.head for column in columns])
+    fitting = _fitting(columns, rows, width) if width else []
+    # Without columns that fit the terminal breaks lines, but no number.
+    places = fitting or list(range(len(columns)))
+    rows = [[columns[place].head for place in places], *([row[place] for place in places] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = zip(row, widths, columns, strict=True)
-        print("  " + "  ".join(t.ljust(w) if c.left else t.rjust(w) for t, w, c in cells).rstrip())
+    print(heading(plain(sheet.title)))
+    for number, row in enumerate(rows):
+        cells = zip(row, widths, places, strict=True)
+        *before, last = [t.ljust(w) if columns[p].left else t.rjust(w) for t, w, p in cells]
+        begin = "".join(f"  {text}" for text in before) + "  "
+        room = width - len(begin) if width and fitting and columns[places[-1]].left else len(last)
+        folded = textwrap.wrap(last, room) or [""] if room < len(last.rstrip()) else [last.rstrip()]
+        line = f"\n{' ' * len(begin)}".join(folded)
+        print(heading(f"{begin}{line}".rstrip()) if not number else f"{begin}{line}".rstrip())
     for note in sheet.notes:
         print(f"  {plain(note)}")
-
-
-def _rich(sheet: Sheet) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    columns, rows = sheet.seen()
-    fitting = _fitting(columns, rows, console.width)
-    if not fitting:
-        _text(sheet)  # the terminal breaks its lines, but no number
-        return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for place in fitting:
-        left = columns[place].left
-        folds = left and place == fitting[-1]
-        table.add_column(columns[place].head, justify="left" if left else "right", no_wrap=not folds, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(row[place]) for place in fitting))
-    console.print(Text(plain(sheet.title), style="bold"))
-    console.print(table)
-    for note in sheet.notes:
-        console.print(Text(f"  {plain(note)}", style="dim"))
 
 
 def _fitting(columns: list[Column], rows: list[list[str]], width: int) -> list[int]:

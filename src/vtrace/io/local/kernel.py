@@ -14,6 +14,7 @@ import _otf2
 import msgpack
 import numpy as np
 
+from vtrace import zstd
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.interning import same_array
 from vtrace.io.common.listener import NOBODY, Listener
@@ -60,18 +61,15 @@ _Decompress = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t
 
 def _unzstd(target: int, capacity: int, source: int, size: int) -> int:
     """Decompresses a block if libzstd.so.1 is missing."""
-    import zstandard  # only if needed
-
     try:
-        data = zstandard.ZstdDecompressor().decompress(ctypes.string_at(source, size), max_output_size=capacity)
+        data = zstd.decompress(ctypes.string_at(source, size), capacity)
     except Exception:  # no exception may reach C: all of them mean a damaged block
         return capacity + 1
-    if len(data) <= capacity:
-        ctypes.memmove(target, data, len(data))
+    ctypes.memmove(target, data, len(data))
     return len(data)
 
 
-_zstandard = _Decompress(_unzstd)
+_python_zstd = _Decompress(_unzstd)
 
 
 @cache
@@ -83,7 +81,7 @@ def _library() -> ctypes.CDLL:
     if functions.vt_kernel_open(_otf2.Config.lib_path().encode(), text, len(text)):
         raise VtraceError(f"cannot use OTF2: {text.value.decode('utf-8', 'replace')}", "reinstall the otf2 package")
     if not functions.vt_kernel_zstd(None):
-        functions.vt_kernel_zstd(_zstandard)
+        functions.vt_kernel_zstd(_python_zstd)
     return functions
 
 

@@ -168,6 +168,8 @@ def _split(command: list[str], mpicc: str) -> tuple[tuple[str, ...], tuple[str, 
 
 def _preprocess(mpicc: str, compiler: tuple[str, ...], include_flags: tuple[str, ...]) -> str:
     done = _run([*compiler, *include_flags, "-E", "-P", "-dD", "-x", "c", "-"], "#include <mpi.h>\n")
+    if done.returncode != 0 and any(c.isspace() for c in mpicc):
+        raise VtraceError(f"{mpicc}: an mpicc does not quote the blanks of its path", "install the MPI in another path")
     if done.returncode != 0:
         reason = next((line for line in done.stderr.splitlines() if "error" in line), "compiler failed")
         raise VtraceError(f"{mpicc}: cannot preprocess mpi.h: {reason.strip()}", "install the MPI's development files")
