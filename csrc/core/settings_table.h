@@ -113,7 +113,8 @@ TEXT(VT_METRICS_SEP, metrics_separator, 16, WORDS, NOTHING, "counters.md", "char
 TEXT(VT_METRICS_REPLAY, metrics_replay, 512, PATH, NOTHING, "counters.md",
      "file of recorded values that the counters with its names have", "none")
 TEXT(VT_METRICS_AT, metrics_at, 64, WORDS, NOTHING, "counters.md",
-     "calls at which counters are read: mpi, openmp, user (regions), threads, io, separated by :", "mpi:openmp:user")
+     "where counters are read: calls of mpi, openmp, user (regions), threads, io; samples; separated by :",
+     "mpi:openmp:user:samples")
 TEXT(VT_RUSAGE, rusage, 256, WORDS, NOTHING, "counters.md",
      "counters of getrusage that each thread reads once in VT_RUSAGE_INTV, separated by : (ru_stime:ru_majflt), or all",
      "none")
