@@ -41,8 +41,8 @@ def command(
     fail_above: str | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """The largest changes from A to B stand first. Call paths, functions with samples, messages, collective
-    operations, files and counters are matched by name. A and B are prefixes, directories of OTF2 archives or their .otf2
-    files, written by any tool.
+    operations, files and counters are matched by name. A and B are prefixes, directories of OTF2 archives or their
+    .otf2 files, written by any tool.
 
     \b
     Examples:
