@@ -69,6 +69,8 @@ NUMBER(VT_PYTRACE, pytrace, YESNO, 0, 0, 1, NOTHING, "", /* python_hook/sitecust
        "record the functions of Python programs (vtrace run --python sets it)")
 NUMBER(VT_MEMTRACE_THRESHOLD, memtrace_threshold, SIZE, 0, 0, UINT64_MAX / 2, WHOLE, "",
        "bytes: smaller blocks are only part of the heap in use")
+NUMBER(VT_MEMTRACE_LIBRARIES, memtrace_libraries, YESNO, 0, 0, 1, NOTHING, "sections.md",
+       "record the library that calls malloc and its family")
 NUMBER(VT_SAMPLE_RATE, sample_period, RATE, 0, 0, UINT64_MAX, NOTHING, "sampling.md",
        "samples of each thread's call stack: a number per second (100), or the time between two (10ms, 2s); 0: none")
 NUMBER(VT_SAMPLE_FRAME_POINTERS, sample_frame_pointers, YESNO, 0, 0, 1, NOTHING, "sampling.md",
