@@ -7,15 +7,16 @@
 #include "counter_groups.h"
 #include "slow_path.h"
 
-enum { AT_MPI = 1, AT_OPENMP = 2, AT_USER = 4, AT_THREADS = 8, AT_IO = 16 };
+enum { AT_MPI = 1, AT_OPENMP = 2, AT_USER = 4, AT_THREADS = 8, AT_IO = 16, AT_SAMPLES = 32 };
 
 static const struct {
     const char *name;
     uint32_t bit;
-} places[] = {{"mpi", AT_MPI}, {"openmp", AT_OPENMP}, {"user", AT_USER}, {"threads", AT_THREADS}, {"io", AT_IO}};
+} places[] = {{"mpi", AT_MPI},         {"openmp", AT_OPENMP}, {"user", AT_USER},
+              {"threads", AT_THREADS}, {"io", AT_IO},         {"samples", AT_SAMPLES}};
 
 static vt_read_counters *read_counters;
-static uint32_t chosen = AT_MPI | AT_OPENMP | AT_USER;
+static uint32_t chosen = AT_MPI | AT_OPENMP | AT_USER | AT_SAMPLES;
 static uint8_t *regions; /* bit set of the chosen regions; NULL: no counters */
 
 static uint32_t bit_of(const char *word, size_t length)
@@ -69,14 +70,24 @@ enum vt_kind vt_groups_want(const uint64_t *words, unsigned n)
 
 void vt_groups_write(struct vt_location *l, enum vt_kind kind, const uint64_t *words, unsigned n)
 {
-    uint64_t values[VT_GROUP_WORDS], now = kind == VT_K_LEAVE ? vt_now() : 0;
+    uint64_t values[VT_GROUP_WORDS], now;
+    VT_SET(l->reads_counters, 1);
+    now = kind == VT_K_LEAVE ? vt_now() : 0;
     int skips = l->stopped || atomic_load(&vt_process.off) || VT_READ(l->vforked);
-    unsigned of_values = skips ? 0 : read_counters(l, values);
+    unsigned of_values = skips ? 0 : read_counters(l, 0, values);
     if (!now) now = vt_now();
     vt_busy_begin(l);
     if (now < l->last) now = l->last; /* a handler has recorded */
     if (of_values) vt_put(l, values, of_values, now);
     if (now < l->last) now = l->last; /* a flush */
+    VT_SET(l->reads_counters, 0);
     vt_put(l, words, n, now);
     vt_busy_end(l);
+}
+
+/* Between the reading of values and the time of their record a sample would have newer values at an earlier time. */
+unsigned vt_groups_sample(struct vt_location *l, uint64_t words[VT_GROUP_WORDS])
+{
+    if (!read_counters || !(chosen & AT_SAMPLES) || VT_READ(l->reads_counters)) return 0;
+    return read_counters(l, 1, words);
 }

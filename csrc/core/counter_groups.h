@@ -7,14 +7,14 @@
 #include "location.h"
 
 #define VT_GROUP_MOST 7u /* counters of a group: payload words of METRIC_GROUP */
-#define VT_GROUPS_MOST 6u /* groups of a process */
+#define VT_GROUPS_MOST 7u /* groups of a process */
 #define VT_GROUP_WORDS (VT_GROUPS_MOST * (VT_GROUP_MOST + 1)) /* of the records of all groups */
 
 #pragma GCC visibility push(hidden)
 
 /* Reads the counters of the calling thread into METRIC_GROUP records. Returns their words; 0: there is no value. Called
-   without busy: a handler may record meanwhile. */
-typedef unsigned vt_read_counters(struct vt_location *l, uint64_t words[VT_GROUP_WORDS]);
+   without busy: a handler may record meanwhile. in_handler: leaves out counters whose reading takes a lock. */
+typedef unsigned vt_read_counters(struct vt_location *l, int in_handler, uint64_t words[VT_GROUP_WORDS]);
 
 /* Begins to write groups. where: the value of VT_METRICS_AT. Returns the length of its first unknown word, which begins
    at *wrong; 0: all are known. Regions that were defined before have no values. */
@@ -27,6 +27,8 @@ enum vt_kind vt_groups_want(const uint64_t *words, unsigned n);
 /* Writes records with the values of the counters before them. l: result of vt_location_to_record. kind: result of
    vt_groups_want. */
 void vt_groups_write(struct vt_location *l, enum vt_kind kind, const uint64_t *words, unsigned n);
+/* Reads the values for a sample, in the handler of the sampling signal. Returns their words; 0: the sample has none. */
+unsigned vt_groups_sample(struct vt_location *l, uint64_t words[VT_GROUP_WORDS]);
 
 #pragma GCC visibility pop
 

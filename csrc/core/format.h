@@ -182,8 +182,12 @@ enum vt_class {
    A frame is an offset in the code space, as in a function event, or VT_OPEN_ADDRESS and an address outside of it.
    VT_FRAME_OWN: the frame is in a library of vtrace. VT_FRAME_PYTHON: the frame of a Python function: id of PYTHON_CODE
    shifted by VT_PYTHON_UNIT_BITS, and the number of the instruction there. Of the innermost frame, and of a frame that a signal has
-   interrupted, the place is the instruction; of any other frame, the last byte of its call. */
+   interrupted, the place is the instruction; of any other frame, the last byte of its call.
+
+   Before a sample may stand the values of counters at its time: an entry with VT_SAMPLE_VALUES in place of vt_sample_end,
+   whose n words are records METRIC_GROUP without times. Its weight, shared and overruns are 0. */
 #define VT_SAMPLE_WORDS 3
+#define VT_SAMPLE_VALUES 255
 #define VT_SAMPLE_FRAMES 512 /* maximum; of a deeper stack the outermost frames are missing */
 #define VT_FRAME_OWN 0x4000000000000000u
 #define VT_FRAME_PYTHON 0x2000000000000000u

@@ -140,6 +140,7 @@ struct vt_location {
     struct vt_scratch scratch; /* used with the lock held */
     struct vt_sample_stream samples;
     struct vt_thread_counters *counters; /* csrc/providers/counters.c; NULL: none */
+    uint32_t reads_counters; /* 1: a record with values of counters is on its way (counter_groups.c) */
     struct vt_open_sections *sections; /* csrc/userwrap/sections.c; NULL: none yet */
 };
 

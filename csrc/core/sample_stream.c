@@ -20,7 +20,8 @@ static uint32_t count(struct vt_chunk *c)
 {
     const uint64_t *w = vt_chunk_words(c);
     uint32_t n = c->used / 8, samples = 0;
-    for (uint32_t i = 0; i + VT_SAMPLE_WORDS <= n; i += VT_SAMPLE_WORDS + (uint32_t)(w[i + 2] & 0xffff)) samples++;
+    for (uint32_t i = 0; i + VT_SAMPLE_WORDS <= n; i += VT_SAMPLE_WORDS + (uint32_t)(w[i + 2] & 0xffff))
+        samples += (w[i + 2] >> 32 & 0xff) != VT_SAMPLE_VALUES;
     return samples;
 }
 
@@ -104,6 +105,17 @@ static uint32_t shared_frames(const uint64_t *a, uint32_t na, const uint64_t *b,
     return n;
 }
 
+/* Writes the values of counters. Returns the next position. */
+static uint64_t *put_values(uint64_t *at, const struct vt_sample *sample)
+{
+    if (!sample->nvalues) return at;
+    at[0] = sample->ticks;
+    at[1] = 0;
+    at[2] = VT_SAMPLE_HEAD(sample->nvalues, 0, VT_SAMPLE_VALUES, 0);
+    memcpy(at + VT_SAMPLE_WORDS, sample->values, sample->nvalues * sizeof *at);
+    return at + VT_SAMPLE_WORDS + sample->nvalues;
+}
+
 void vt_samples_put(struct vt_location *l, const struct vt_sample *sample)
 {
     struct vt_sample_stream *s = &l->samples;
@@ -111,13 +123,14 @@ void vt_samples_put(struct vt_location *l, const struct vt_sample *sample)
     const uint32_t overruns = sample->overruns < VT_SAMPLE_OVERRUNS_MOST ? sample->overruns : VT_SAMPLE_OVERRUNS_MOST;
     int stopped = l->stopped || s->closed || atomic_load_explicit(&vt_process.full, memory_order_relaxed);
     struct vt_chunk *c = VT_READ(s->chunk); /* another thread that ends the program may take the chunk at any moment */
-    int has = !stopped && c && vt_chunk_end(c) - s->cursor >= VT_SAMPLE_WORDS + (long)(n - shared);
+    long words = VT_SAMPLE_WORDS + (long)(n - shared) + (sample->nvalues ? VT_SAMPLE_WORDS + (long)sample->nvalues : 0);
+    int has = !stopped && c && vt_chunk_end(c) - s->cursor >= words;
     if (!has && (stopped || !next_chunk(l) || !(c = VT_READ(s->chunk)))) {
         VT_SET(s->lost, s->lost + 1);
         return;
     }
     if (!s->nbefore) shared = 0;
-    uint64_t *at = s->cursor;
+    uint64_t *at = put_values(s->cursor, sample);
     at[0] = sample->ticks;
     at[1] = sample->weight;
     at[2] = VT_SAMPLE_HEAD(n - shared, shared, sample->end, overruns);

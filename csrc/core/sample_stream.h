@@ -7,12 +7,13 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A sample to write. frames: innermost first; they must stay unchanged until the next sample. weight: ns. */
+/* A sample to write. frames: innermost first; they must stay unchanged until the next sample. weight: ns. values: the
+   words of records METRIC_GROUP. */
 struct vt_sample {
     uint64_t ticks, weight;
-    uint32_t overruns, nframes;
+    uint32_t overruns, nframes, nvalues;
     enum vt_sample_end end;
-    const uint64_t *frames;
+    const uint64_t *frames, *values;
 };
 
 /* Appends a sample to the stream of the calling thread's location, in a handler with all signals blocked. Counts the

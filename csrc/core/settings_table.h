@@ -69,6 +69,8 @@ NUMBER(VT_PYTRACE, pytrace, YESNO, 0, 0, 1, NOTHING, "", /* python_hook/sitecust
        "record the functions of Python programs (vtrace run --python sets it)")
 NUMBER(VT_MEMTRACE_THRESHOLD, memtrace_threshold, SIZE, 0, 0, UINT64_MAX / 2, WHOLE, "",
        "bytes: smaller blocks are only part of the heap in use")
+NUMBER(VT_MEMTRACE_LIBRARIES, memtrace_libraries, YESNO, 0, 0, 1, NOTHING, "sections.md",
+       "record the library that calls malloc and its family")
 NUMBER(VT_SAMPLE_RATE, sample_period, RATE, 0, 0, UINT64_MAX, NOTHING, "sampling.md",
        "samples of each thread's call stack: a number per second (100), or the time between two (10ms, 2s); 0: none")
 NUMBER(VT_SAMPLE_FRAME_POINTERS, sample_frame_pointers, YESNO, 0, 0, 1, NOTHING, "sampling.md",
@@ -113,7 +115,8 @@ TEXT(VT_METRICS_SEP, metrics_separator, 16, WORDS, NOTHING, "counters.md", "char
 TEXT(VT_METRICS_REPLAY, metrics_replay, 512, PATH, NOTHING, "counters.md",
      "file of recorded values that the counters with its names have", "none")
 TEXT(VT_METRICS_AT, metrics_at, 64, WORDS, NOTHING, "counters.md",
-     "calls at which counters are read: mpi, openmp, user (regions), threads, io, separated by :", "mpi:openmp:user")
+     "where counters are read: calls of mpi, openmp, user (regions), threads, io; samples; separated by :",
+     "mpi:openmp:user:samples")
 TEXT(VT_RUSAGE, rusage, 256, WORDS, NOTHING, "counters.md",
      "counters of getrusage that each thread reads once in VT_RUSAGE_INTV, separated by : (ru_stime:ru_majflt), or all",
      "none")

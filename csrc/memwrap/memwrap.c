@@ -2,8 +2,8 @@
 /* The memory shim (libvtrace-mem.so): wraps malloc and the related functions that glibc exports. Allocations by new and
    delete of C++, and by strdup, fopen or getline of libc, reach these functions, too.
 
-   This file owns the table of functions and the records, sums.c the sums of the threads. In this folder these rules
-   always hold:
+   This file owns the table of functions and the records, sums.c the sums of the threads, libraries.c the callers. In
+   this folder these rules always hold:
    - A wrapper calls the next definition exactly once and keeps its result and errno.
    - A wrapper allocates no memory by malloc and takes no lock.
    - A block is subtracted from the sums before it is freed, and added after it was allocated. */
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "core/write.h"
+#include "libraries.h"
 #include "sums.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -150,6 +151,7 @@ static void attach(void)
         atomic_store(&functions[i].left, limit);
     }
     threshold = vt_setting("VT_MEMTRACE_THRESHOLD");
+    vt_libraries_begin(on && vt_setting("VT_MEMTRACE_LIBRARIES"));
     if (on) {
         vt_at_thread_end(at_thread_end);
         pthread_atfork(NULL, NULL, vt_sums_inherit);
@@ -230,10 +232,14 @@ __attribute__((destructor)) static void at_end(void)
     at_thread_end();
 }
 
+/* In an exported function: where the program calls the function. */
+#define CALLER __builtin_return_address(0)
+
 /* Before a call that allocates n bytes. Returns false if the call is not recorded. */
-static inline bool enter_allocate(enum function function, size_t n)
+static inline bool enter_allocate(enum function function, size_t n, const void *caller)
 {
     if (!records() || n < threshold || !filter_accepts(function)) return false;
+    vt_library_of_next(caller);
     vt_write_few(VT_HEAD(VT_K_ENTER_ALLOC, 1, functions[function].region), n, 0, 0, 0, 2);
     return true;
 }
@@ -252,12 +258,13 @@ static inline void *leave_allocate(enum function function, bool recorded, void *
 }
 
 /* Before a call that frees a block, since afterwards another thread may own the block. */
-static inline bool enter_free(void *block)
+static inline bool enter_free(void *block, const void *caller)
 {
     struct vt_sums *s = vt_sums_own();
     int64_t bytes = usable(block);
     add(s, -bytes, -1);
     if (!records() || (uint64_t)bytes < threshold || !filter_accepts(F_free)) return false;
+    vt_library_of_next(caller);
     mark_recorded(s);
     vt_write_few(VT_HEAD(VT_K_ENTER_FREE, 4, functions[F_free].region), (uintptr_t)block, (uint64_t)bytes,
                  (uint64_t)s->bytes, (uint64_t)s->blocks, 5);
@@ -269,7 +276,7 @@ static inline bool enter_free(void *block)
 EXPORT void *malloc(size_t n)
 {
     if (is_off()) return next.malloc(n);
-    bool recorded = enter_allocate(F_malloc, n);
+    bool recorded = enter_allocate(F_malloc, n, CALLER);
     return leave_allocate(F_malloc, recorded, VT_LIKELY(next.malloc != NULL) ? next.malloc(n) : early_malloc(n));
 }
 
@@ -278,7 +285,7 @@ EXPORT void *calloc(size_t n, size_t size)
     size_t bytes;
     if (is_off()) return next.calloc(n, size);
     if (__builtin_mul_overflow(n, size, &bytes)) bytes = SIZE_MAX;
-    bool recorded = enter_allocate(F_calloc, bytes);
+    bool recorded = enter_allocate(F_calloc, bytes, CALLER);
     return leave_allocate(F_calloc, recorded,
                           VT_LIKELY(next.calloc != NULL) ? next.calloc(n, size) : early_malloc(bytes));
 }
@@ -292,20 +299,21 @@ static void *from_early(void *old, size_t n)
     return made;
 }
 
-static bool enter_reallocate(enum function function, void *old, int64_t was, size_t n)
+static bool enter_reallocate(enum function function, void *old, int64_t was, size_t n, const void *caller)
 {
     if (!records() || (n < threshold && (uint64_t)was < threshold) || !filter_accepts(function)) return false;
+    vt_library_of_next(caller);
     vt_write_4(VT_HEAD(VT_K_ENTER_REALLOC, 3, functions[function].region), (uintptr_t)old, (uint64_t)was, n);
     return true;
 }
 
-static void *reallocate(enum function function, void *old, size_t n)
+static void *reallocate(enum function function, void *old, size_t n, const void *caller)
 {
     if (VT_UNLIKELY(!next.realloc)) begin_slowly();
     if (VT_UNLIKELY(!next.realloc)) return old ? from_early(old, n) : early_malloc(n);
     if (is_early(old)) return from_early(old, n);
     int64_t was = old ? usable(old) : 0;
-    bool recorded = enter_reallocate(function, old, was, n);
+    bool recorded = enter_reallocate(function, old, was, n, caller);
     void *made = next.realloc(old, n);
     if (old && (made || !n))
         add(vt_sums_own(), -was, -1); /* for 0 bytes glibc frees the old block; without memory it keeps the block */
@@ -314,7 +322,7 @@ static void *reallocate(enum function function, void *old, size_t n)
 
 EXPORT void *realloc(void *old, size_t n)
 {
-    return is_off() && !is_early(old) ? next.realloc(old, n) : reallocate(F_realloc, old, n);
+    return is_off() && !is_early(old) ? next.realloc(old, n) : reallocate(F_realloc, old, n, CALLER);
 }
 
 EXPORT void *reallocarray(void *old, size_t n, size_t size)
@@ -322,7 +330,7 @@ EXPORT void *reallocarray(void *old, size_t n, size_t size)
     size_t bytes;
     if (is_off() && !is_early(old)) return next.reallocarray(old, n, size);
     if (__builtin_mul_overflow(n, size, &bytes)) bytes = SIZE_MAX; /* realloc fails, too */
-    return reallocate(F_reallocarray, old, bytes);
+    return reallocate(F_reallocarray, old, bytes, CALLER);
 }
 
 EXPORT void free(void *block)
@@ -331,15 +339,16 @@ EXPORT void free(void *block)
     if (is_off()) return next.free(block);
     if (!block) return;
     if (VT_UNLIKELY(!next.free)) begin_slowly();
-    bool recorded = enter_free(block);
+    bool recorded = enter_free(block, CALLER);
     next.free(block);
     if (VT_LIKELY(recorded)) vt_write_few(VT_HEAD(VT_K_LEAVE, 0, functions[F_free].region), 0, 0, 0, 0, 1);
     else record_sums(vt_sums_own());
 }
 
-static inline void *aligned(enum function function, void *(*call)(size_t, size_t), size_t alignment, size_t n)
+static inline void *aligned(enum function function, void *(*call)(size_t, size_t), size_t alignment, size_t n,
+                            const void *caller)
 {
-    bool recorded = enter_allocate(function, n);
+    bool recorded = enter_allocate(function, n, caller);
     return leave_allocate(function, recorded, call(alignment, n));
 }
 
@@ -353,20 +362,20 @@ EXPORT void *memalign(size_t alignment, size_t n)
 {
     if (is_off()) return next.memalign(alignment, n);
     begin_slowly();
-    return aligned(F_memalign, next.memalign ? next.memalign : no_aligned, alignment, n);
+    return aligned(F_memalign, next.memalign ? next.memalign : no_aligned, alignment, n, CALLER);
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t n)
 {
     if (is_off()) return next.aligned_alloc(alignment, n);
     begin_slowly();
-    return aligned(F_aligned_alloc, next.aligned_alloc ? next.aligned_alloc : no_aligned, alignment, n);
+    return aligned(F_aligned_alloc, next.aligned_alloc ? next.aligned_alloc : no_aligned, alignment, n, CALLER);
 }
 
 EXPORT int posix_memalign(void **made, size_t alignment, size_t n)
 {
     if (is_off()) return next.posix_memalign(made, alignment, n);
-    bool recorded = enter_allocate(F_posix_memalign, n);
+    bool recorded = enter_allocate(F_posix_memalign, n, CALLER);
     int result = next.posix_memalign ? next.posix_memalign(made, alignment, n) : ENOMEM;
     leave_allocate(F_posix_memalign, recorded, result ? NULL : *made);
     return result;
@@ -382,14 +391,14 @@ static void *no_pages(size_t n)
 EXPORT void *valloc(size_t n)
 {
     if (is_off()) return next.valloc(n);
-    bool recorded = enter_allocate(F_valloc, n);
+    bool recorded = enter_allocate(F_valloc, n, CALLER);
     return leave_allocate(F_valloc, recorded, (next.valloc ? next.valloc : no_pages)(n));
 }
 
 EXPORT void *pvalloc(size_t n)
 {
     if (is_off()) return next.pvalloc(n);
-    bool recorded = enter_allocate(F_pvalloc, n);
+    bool recorded = enter_allocate(F_pvalloc, n, CALLER);
     return leave_allocate(F_pvalloc, recorded, (next.pvalloc ? next.pvalloc : no_pages)(n));
 }
 

@@ -55,8 +55,18 @@ int vt_samples_until(struct pass *p, uint64_t ticks);
 int vt_context_enter(struct pass *p, uint64_t t, uint32_t around, uint32_t *place);
 int vt_context_leave(struct pass *p, uint64_t t, uint32_t context, OTF2_AttributeList *attributes);
 
-/* The number of words of the sample at words[at] of n, after a sample with `depth` frames. Returns 0 with a text for
-   damage. */
+#define VT_GROUP_RECORD 8u /* words of METRIC_GROUP */
+
+static inline int vt_is_group(uint32_t what)
+{
+    return !(what & VT_FUNCTION) && VT_KIND(what) == VT_K_METRIC_GROUP && VT_WORDS(what) == VT_GROUP_RECORD - 1;
+}
+
+/* 1: the entry has the values of counters at the sample behind it. */
+static inline int vt_sample_is_values(const uint64_t *entry) { return (entry[2] >> 32 & 0xff) == VT_SAMPLE_VALUES; }
+
+/* The number of words of the sample or values at words[at] of n, after a sample with `depth` frames. Returns 0 with a text
+   for damage. */
 static inline uint32_t vt_sample_words(const uint64_t *words, uint32_t at, uint32_t n, uint32_t depth,
                                        struct vt_error *error)
 {
@@ -65,6 +75,11 @@ static inline uint32_t vt_sample_words(const uint64_t *words, uint32_t at, uint3
     int good = size + shared && size + shared <= VT_SAMPLE_FRAMES && shared <= depth &&
                (head >> 32 & 0xff) < VT_SAMPLE_END_MOST && VT_SAMPLE_WORDS + size <= n - at &&
                words[at] <= VT_TICKS_MAX;
+    if (n - at >= VT_SAMPLE_WORDS && vt_sample_is_values(words + at)) {
+        good = size && size % VT_GROUP_RECORD == 0 && VT_SAMPLE_WORDS + size <= n - at && words[at] <= VT_TICKS_MAX;
+        for (uint32_t i = VT_SAMPLE_WORDS; good && i < VT_SAMPLE_WORDS + size; i += VT_GROUP_RECORD)
+            good = vt_is_group((uint32_t)words[at + i]);
+    }
     if (good) return VT_SAMPLE_WORDS + size;
     error->offset = at * 8;
     vt_fail(error, VT_BAD_DATA, "a damaged sample");

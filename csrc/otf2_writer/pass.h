@@ -111,6 +111,8 @@ int vt_attribute_uint64(struct pass *p, uint32_t id, uint64_t value);
 int vt_attribute(struct pass *p, uint32_t what, uint64_t value);
 /* Forgets the values that were kept. */
 void vt_attributes_end(struct pass *p);
+/* Writes the values of a group of counters. */
+int vt_metric_group(struct pass *p, uint64_t t, uint32_t what, const uint64_t *values);
 /* Write the events of one-sided communication, of threads and locks, of I/O. w: the payload. */
 int vt_rma(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 int vt_thread(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);

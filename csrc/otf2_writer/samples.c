@@ -138,13 +138,29 @@ static int changed(struct pass *p)
     return vt_fail(p->error, VT_BAD_DATA, "records or samples that were not there before");
 }
 
+/* w: records METRIC_GROUP, of `size` words. */
+static int put_values(struct pass *p, const uint64_t *w, uint32_t size)
+{
+    int code = VT_OK;
+    for (uint32_t i = 0; !code && i < size; i += VT_GROUP_RECORD)
+        code = vt_metric_group(p, p->last, (uint32_t)w[i], w + i + 1);
+    return code;
+}
+
 static int put(struct pass *p)
 {
     struct vt_samples *s = p->samples;
     const uint64_t *w = s->decoder->words + s->at;
     uint32_t size = vt_sample_words(s->decoder->words, s->at, s->words, s->depth, p->error);
     if (!size) return VT_BAD_DATA;
-    int early = 0, code = follow(p, w + VT_SAMPLE_WORDS, size - VT_SAMPLE_WORDS, (uint32_t)(w[2] >> 16 & 0xffff));
+    int early = 0, code = VT_OK;
+    if (vt_sample_is_values(w)) {
+        uint64_t t = vt_times_ns(&p->times, w[0], &early);
+        if (t > p->last) p->last = t;
+        s->at += size;
+        return put_values(p, w + VT_SAMPLE_WORDS, size - VT_SAMPLE_WORDS);
+    }
+    code = follow(p, w + VT_SAMPLE_WORDS, size - VT_SAMPLE_WORDS, (uint32_t)(w[2] >> 16 & 0xffff));
     if (code) return code;
     uint32_t context = context_of(p);
     if (context == VT_UNMAPPED) return VT_NO_MEMORY;

@@ -256,6 +256,10 @@ static int add_samples(struct set *frames, struct set *weights, const uint64_t *
     for (uint32_t at = 0; at < n;) {
         uint32_t size = vt_sample_words(words, at, n, depth, error);
         if (!size) return VT_BAD_DATA;
+        if (vt_sample_is_values(words + at)) {
+            at += size;
+            continue;
+        }
         depth = size - VT_SAMPLE_WORDS + (uint32_t)(words[at + 2] >> 16 & 0xffff);
         if (!add(weights, words[at + 1])) return VT_NO_MEMORY;
         for (uint32_t i = VT_SAMPLE_WORDS; i < size; i++)

@@ -300,7 +300,7 @@ static int metric(struct pass *p, uint64_t t, uint32_t what, const uint64_t *val
     return WRITE(p, Metric, t, global, 1, type, values);
 }
 
-static int metric_group(struct pass *p, uint64_t t, uint32_t what, const uint64_t *values)
+int vt_metric_group(struct pass *p, uint64_t t, uint32_t what, const uint64_t *values)
 {
     enum { U64 = VT_OTF2_TYPE_UINT64 };
     static const uint8_t types[] = {U64, U64, U64, U64, U64, U64, U64};
@@ -395,7 +395,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_COMM_CREATE:
     case VT_K_COMM_DESTROY: return collective(p, t, what, w);
     case VT_K_METRIC: return metric(p, t, what, w);
-    case VT_K_METRIC_GROUP: return metric_group(p, t, what, w);
+    case VT_K_METRIC_GROUP: return vt_metric_group(p, t, what, w);
     case VT_K_ENTER_ALLOC:
     case VT_K_ENTER_FREE:
     case VT_K_ENTER_REALLOC:

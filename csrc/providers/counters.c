@@ -68,7 +68,7 @@ static struct vt_provider_state *state_of(struct vt_thread_counters *t, const st
 
 static void close_all(struct vt_thread_counters *t)
 {
-    t->opened = 0;
+    VT_SET(t->opened, 0); /* first: a sample may come at any moment */
     for (size_t i = 0; i < PROVIDERS; i++)
         if (providers[i]->close) providers[i]->close(&t->states[i]);
 }
@@ -78,7 +78,7 @@ static long open_all(struct vt_thread_counters *t, unsigned *failed)
 {
     for (unsigned i = 0; i < nsets; i++) {
         const struct counter_set *s = &sets[i];
-        if (!s->provider->open || s->reading != VT_READ_AT_CALLS) continue;
+        if (!s->provider->open || s->reading > VT_READ_AT_CALLS_ONLY) continue;
         long r = s->provider->open(counters + s->first, s->n, state_of(t, s->provider), failed);
         if (r < 0) {
             *failed += s->first;
@@ -86,7 +86,7 @@ static long open_all(struct vt_thread_counters *t, unsigned *failed)
             return r;
         }
     }
-    t->opened = 1;
+    VT_SET(t->opened, 1);
     return 0;
 }
 
@@ -128,10 +128,10 @@ static void in_child(void)
 
 /* Returns the bits of the readings to make now: BY_PROCESS for one of all threads when VT_METRICS_INTERVAL has passed,
    BY_THREAD when VT_RUSAGE_INTV has. */
-static unsigned readings_now(struct vt_thread_counters *t)
+static unsigned readings_now(struct vt_thread_counters *t, int in_handler)
 {
     uint64_t at = atomic_load_explicit(&due, memory_order_relaxed);
-    unsigned found = 1u << VT_READ_AT_CALLS;
+    unsigned found = 1u << VT_READ_AT_CALLS | (in_handler ? 0 : 1u << VT_READ_AT_CALLS_ONLY);
     if (at == UINT64_MAX && !has_usage) return found;
     uint64_t now = vt_clock_ns(CLOCK_MONOTONIC_COARSE);
     if (now >= at && atomic_compare_exchange_strong(&due, &at, now + vt_process.set.metrics_interval))
@@ -143,13 +143,13 @@ static unsigned readings_now(struct vt_thread_counters *t)
     return found;
 }
 
-static unsigned read_counters(struct vt_location *l, uint64_t words[VT_GROUP_WORDS])
+static unsigned read_counters(struct vt_location *l, int in_handler, uint64_t words[VT_GROUP_WORDS])
 {
     uint64_t values[VT_COUNTERS_MOST];
     struct vt_thread_counters *t = l->counters;
     unsigned used = 0;
-    if (!t || !t->opened) return 0;
-    unsigned now = readings_now(t);
+    if (!t || !VT_READ(t->opened)) return 0;
+    unsigned now = readings_now(t, in_handler);
     for (unsigned i = 0; i < nsets; i++) {
         const struct counter_set *s = &sets[i];
         if (!(now >> s->reading & 1)) continue;
@@ -242,7 +242,8 @@ static const char *unknown(const char *name, size_t length, char *into, size_t b
 static enum vt_counter_reading reading_of(const struct vt_counter *c, int is_usage)
 {
     if (c->scope != VT_SCOPE_THREAD) return VT_READ_BY_PROCESS;
-    return is_usage && vt_process.set.rusage_interval ? VT_READ_BY_THREAD : VT_READ_AT_CALLS;
+    if (is_usage && vt_process.set.rusage_interval) return VT_READ_BY_THREAD;
+    return c->provider->takes_locks ? VT_READ_AT_CALLS_ONLY : VT_READ_AT_CALLS;
 }
 
 /* setting: VT_METRICS or VT_RUSAGE, which has the name. most: number of counters up to which there is room. */
@@ -349,7 +350,7 @@ static void define(struct vt_location *l, struct counter_group *g)
     for (unsigned i = 0; i < g->n; i++) vt_mp_str(&m, c[i].meaning);
     for (unsigned i = 0; i < g->n; i++) modes[i] = c[i].mode;
     vt_mp_strn(&m, modes, g->n);
-    vt_mp_bool(&m, g->reading == VT_READ_AT_CALLS);
+    vt_mp_bool(&m, g->reading <= VT_READ_AT_CALLS_ONLY);
     vt_define_end(l, &m);
 }
 
@@ -400,7 +401,7 @@ __attribute__((constructor)) static void start(void)
         pthread_atfork(NULL, NULL, in_child);
         length = vt_groups_start(read_counters, vt_process.set.metrics_at, &wrong);
         if (length && vt_process.set.speaks)
-            vt_warn("VT_METRICS_AT: %.*s is not mpi, openmp, user, threads or io: the default is used",
+            vt_warn("VT_METRICS_AT: %.*s is not mpi, openmp, user, threads, io or samples: the default is used",
                     (int)(length < 60 ? length : 60), wrong);
         if (length) vt_groups_start(read_counters, "", &wrong);
         vt_location_here(l);

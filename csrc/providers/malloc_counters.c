@@ -116,4 +116,4 @@ static long read_all(const struct vt_counter *counters, unsigned n, struct vt_pr
     return 0;
 }
 
-const struct vt_provider vt_malloc_counters = {.open = open_all, .read = read_all, .list = list};
+const struct vt_provider vt_malloc_counters = {.open = open_all, .read = read_all, .list = list, .takes_locks = 1};

@@ -15,9 +15,9 @@
    node, read at most once in VT_METRICS_INTERVAL, of a node by one process. */
 enum vt_counter_scope { VT_SCOPE_THREAD, VT_SCOPE_PROCESS, VT_SCOPE_NODE };
 
-/* When counters are read: AT_CALLS: at each enter and leave; BY_THREAD: by each thread once in VT_RUSAGE_INTV;
-   BY_PROCESS: by one thread once in VT_METRICS_INTERVAL. */
-enum vt_counter_reading { VT_READ_AT_CALLS, VT_READ_BY_THREAD, VT_READ_BY_PROCESS, VT_READINGS };
+/* When counters are read: AT_CALLS: at each enter and leave, and with samples; AT_CALLS_ONLY: not with samples; BY_THREAD:
+   by each thread once in VT_RUSAGE_INTV; BY_PROCESS: by one thread once in VT_METRICS_INTERVAL. */
+enum vt_counter_reading { VT_READ_AT_CALLS, VT_READ_AT_CALLS_ONLY, VT_READ_BY_THREAD, VT_READ_BY_PROCESS, VT_READINGS };
 
 /* A counter. mode: of METRIC in format.h. number, event: for its provider. reading: by counters.c. */
 struct vt_counter {
@@ -42,7 +42,7 @@ struct vt_provider_state {
 /* find: looks a name up, which need not end with 0; fills all members of *found but provider, reading and name; returns
    0 for an unknown name. NULL: the names are those of list.
    open: opens n counters for the calling thread; NULL: not needed. Returns 0, or -errno for counters[*failed].
-   read: stores a value for each counter. Returns 0, or -errno.
+   read: stores a value for each counter. Returns 0, or -errno. takes_locks: 1 if a signal handler must not call read.
    close: closes what open has opened; NULL: not needed.
    list: fills *found and its name with the i-th counter that the machine may have; returns 0 if i is too large. NULL: the
    counters are listed elsewhere. */
@@ -52,6 +52,7 @@ struct vt_provider {
     long (*read)(const struct vt_counter *counters, unsigned n, struct vt_provider_state *state, uint64_t *values);
     void (*close)(struct vt_provider_state *state);
     int (*list)(unsigned i, struct vt_counter *found);
+    int takes_locks;
 };
 
 #pragma GCC visibility push(hidden)

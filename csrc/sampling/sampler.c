@@ -15,6 +15,7 @@
 #include <ucontext.h>
 #include "../core/call.h"
 #include "../core/clock.h"
+#include "../core/counter_groups.h"
 #include "../core/define.h"
 #include "../core/memory.h"
 #include "../core/msgpack.h"
@@ -39,6 +40,7 @@ struct vt_sampler {
     _Atomic uint32_t handled; /* stored at the end of the handler, loaded by a thread that takes over the location */
     unsigned turn; /* index of the frames of the next sample */
     uint64_t frames[2][VT_SAMPLE_FRAMES];
+    uint64_t values[VT_GROUP_WORDS]; /* of counters at the sample that is being taken */
 };
 
 #define LEAST_TIME 100000 /* ns between two samples, as VT_SAMPLE_RATE allows */
@@ -60,6 +62,8 @@ void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight,
     struct vt_sampler *s = l->samples.sampler;
     struct vt_sample sample = {.weight = weight, .overruns = overruns, .frames = s->frames[s->turn]};
     struct vt_registers at = {0, 0, 0};
+    sample.values = s->values;
+    sample.nvalues = vt_groups_sample(l, s->values);
     sample.ticks = vt_now();
 #if defined(__x86_64__)
     const greg_t *registers = ((const ucontext_t *)context)->uc_mcontext.gregs;

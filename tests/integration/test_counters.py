@@ -161,6 +161,12 @@ CPU
     ]
 
 
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "f.events").write_bytes("EVENT,A,NOT_DERIVED,B\nEVENT,Ü".encode("latin-1"))
+    done = counters(tmp_path, "--file", "f.events", "--check", check=False)
+    assert (done.returncode, done.stdout) == (1, "f.events:2:7: not UTF-8 text\n")
+
+
 def test_bases_that_this_machine_cannot_verify_are_warnings(tmp_path: Path) -> None:
     done = checked(tmp_path, "CPU,skl\nEVENT,A,NOT_DERIVED,INST_RETIREDD\nEVENT,B,NOT_DERIVED,PAPI_L1_DCM\n")
     assert (done.returncode, done.stdout) == (0, "")

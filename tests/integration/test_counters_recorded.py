@@ -209,7 +209,7 @@ def test_what_cannot_be_recorded_is_told(program: Path, tmp_path: Path) -> None:
         said = [line for line in lines if f"VT_METRICS: {name} is not recorded" in line]
         assert len(said) == (name != "page-faults"), name
     assert "page-fault is not recorded: unknown counter, did you mean page-faults?" in done.stderr
-    assert "VT_METRICS_AT: nowhere is not mpi, openmp, user, threads or io: the default is used" in done.stderr
+    assert "VT_METRICS_AT: nowhere is not mpi, openmp, user, threads, io or samples: the default is used" in done.stderr
     assert len(found.increases("inner")) == 3
 
 

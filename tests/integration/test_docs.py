@@ -106,6 +106,10 @@ TYPED = {
         "cp $DOCS/solve.c solver.c; vtrace-cc -DVTRACE solver.c -o solver", ('"cycles:inclusive": 100',),
         after="vtrace profile solver --metrics cycles --json",
     ),
+    ("counters.md", "vtrace run --force --sample --counters page-faults,task-clock ./solver"): Typed(
+        f"gcc -O1 {PROGRAMS}/sampled.c -pthread -o solver", ("Call paths by page-faults", " > f"),
+        (("./solver", "./solver 600 1"),),  # the program wants its time
+    ),
     ("counters.md", "vtrace profile heat2d --metrics page-faults,ru_utime"): Typed(
         COUNTED, ("Functions by page-faults", "Call paths by page-faults", "MPI_Init"),
     ),

@@ -324,7 +324,12 @@ def test_memory_usage(memory: Path) -> None:
 def test_memory_calls(memory: Path) -> None:
     """Tables 3.44 to 3.46."""
     found = memory_tables(memory, "lpgstats")
-    calls, arenas, seeks = found["LPGStats profile", "Process 0"]
+    calls, *libraries, arenas, seeks = found["LPGStats profile", "Process 0"]
+    assert calls.title == "allocstats_total"
+    program = next(table for table in libraries if table.title == "memory")
+    assert program.cells("malloc grow 1")[0] == "100"
+    for place, (_, cells, name) in enumerate(calls.rows):
+        assert int(cells[0]) == sum(int(table.rows[place][1][0]) for table in libraries), name
     rows = {text: cells for _, cells, text in calls.rows}
     names = [text for _, _, text in calls.rows]
     grow, shrink = names.index("malloc grow 1"), names.index("malloc shrink 1")

@@ -70,7 +70,7 @@ def test_text_and_csv(archive: Path) -> None:
     names = [line[2:] for line in done.stdout.splitlines() if line.startswith("# ")]
     assert names == [f"section_{of}" for of in (
         "memory", "memory_by_process", "memory_by_thread", "allocations", "allocations_by_process",
-        "allocations_by_thread", "arenas",
+        "allocations_by_thread", "allocations_by_library", "arenas",
     )]  # fmt: skip
     text = vtrace(archive.parent, *words, "memory").stdout.splitlines()
     at = text.index("Arenas and searches, which glibc does not count")
@@ -90,7 +90,8 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     where = tmp_path_factory.mktemp("memory")
     vtrace(where, "compat", "--install", "tools")
     call([need("gcc"), "-pthread", "-Itools/include", PROGRAMS / "sections_memory.c", "-o", "blocks"], where)
-    vtrace(where, "run", "--counters", LEVELS, "--memory", "./blocks", env={"VT_METRICS_AT": "user"})
+    env = {"VT_METRICS_AT": "user", "VT_MEMTRACE_LIBRARIES": "yes"}
+    vtrace(where, "run", "--counters", LEVELS, "--memory", "./blocks", env=env)
     unify(where, "blocks")
     return tables(where / "blocks.trace", "--metrics", "memory")
 
@@ -128,6 +129,23 @@ def test_calls_of_malloc(memory: dict[str, Any]) -> None:
     averages = [row for row in memory["section_allocations"] if (row["kind"], row["section"]) == ("average", "grow/1")]
     found = [(row["function"], row["calls"]) for row in averages]
     assert found == [("malloc", 100), ("free", 50), ("calloc", 1), ("posix_memalign", 1)], "most calls first"
+
+
+def test_calls_by_library(memory: dict[str, Any]) -> None:
+    """The program calls; the loader calls for pthread_create, which needs memory of the thread. All together are the
+    calls of the process."""
+    found = memory["section_allocations_by_library"]
+    calls = {(row["section"], row["function"]): row for row in found if row["library"] == "blocks"}
+    assert {key: (row["calls"], row["most_bytes"]) for key, row in calls.items() if key[0] != "all/0"} == {
+        ("grow/1", "malloc"): (100, 1000), ("grow/1", "calloc"): (1, 1 << 20), ("grow/1", "free"): (50, 0),
+        ("grow/1", "posix_memalign"): (1, 640), ("shrink/1", "free"): (52, 0),
+    }  # fmt: skip
+    assert {row["library"] for row in found} > {"blocks"}
+    sums: dict[tuple[str, str], int] = {}
+    for row in found:
+        key = row["section"], row["function"]
+        sums[key] = sums.get(key, 0) + row["calls"]
+    assert sums == {(r["section"], r["function"]): r["calls"] for r in memory["section_allocations_by_process"]}
 
 
 @pytest.mark.parametrize(

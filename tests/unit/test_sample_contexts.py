@@ -102,9 +102,27 @@ def test_only_samples(tmp_path: Path) -> None:
     assert (tree.parents.tolist(), tree.steps.tolist()) == ([0, 0, 0, 2], [0, 3, 4, 5])
 
 
+VALUES = r.SAMPLE_VALUES << 32
+GROUP = r.what("METRIC_GROUP", 3), *range(7)
+
+
+def test_values_of_counters_are_no_sample(tmp_path: Path) -> None:
+    made = samples((1001, 5, (0x10,)))
+    for word in (1002, 0, VALUES | 16, *GROUP, *GROUP, 1002, 9, 1 << 16):
+        made.word(word)
+    made.records += 1
+    found = Kernel().samples(stream_of(lf.write_events(tmp_path / "e", [made]), r.SAMPLES))
+    assert (found.samples, found.frames.tolist(), found.weights.tolist()) == (2, [0x10], [5, 9])
+
+
 @pytest.mark.parametrize(
-    "words", [(1, 5), (1, 5, 0), (1, 5, 2, 0x10), (1, 5, 2 << 16 | 1, 0x10), (1 << 63, 5, 1, 0x10)]
-)
+    "words",
+    [
+        (1, 5), (1, 5, 0), (1, 5, 2, 0x10), (1, 5, 2 << 16 | 1, 0x10), (1 << 63, 5, 1, 0x10),
+        (1, 0, VALUES), (1, 0, VALUES | 7, *GROUP), (1, 0, VALUES | 16, *GROUP), (1, 0, VALUES | 8, *range(8)),
+        (1 << 63, 0, VALUES | 8, *GROUP),
+    ],
+)  # fmt: skip
 def test_damage(tmp_path: Path, words: tuple[int, ...]) -> None:
     made = samples((1001, 5, (0x10,)))
     for word in words:

@@ -55,6 +55,18 @@ def test_blocks_between_events(tmp_path: Path, codec: int) -> None:
         assert found[r.EVENTS, 0].index["sequence"].tolist() == [0, 1]
 
 
+def test_values_of_counters(tmp_path: Path) -> None:
+    """They belong to the sample behind them, and leave the frames that it shares unchanged."""
+    made = chunk(STACKS[:1])
+    group = r.what("METRIC_GROUP", 3), *range(10, 17)
+    for word in (2000, 0, 8 | r.SAMPLE_VALUES << 32, *group, 2000, 9, 3 << 16, 3000, 9, 3 << 16):
+        made.word(word)
+    with open_local(lf.write_events(tmp_path / "e", [made])) as file:
+        first, second, third = read_samples(Kernel(), streams([file])[r.SAMPLES, 0], 0)
+    assert (first, third) == (expected()[0], Sample(3000, 9, 0, COMPLETE, STACKS[0]))
+    assert second == Sample(2000, 9, 0, COMPLETE, STACKS[0], ((3, tuple(range(10, 17))),))
+
+
 def test_chunks_of_a_buffer_follow_the_blocks(tmp_path: Path) -> None:
     """A chunk that is a block, too, counts once; one that was being filled counts its samples."""
     blocks = lf.write_events(tmp_path / "e", [chunk()])
@@ -82,6 +94,9 @@ def test_a_missing_block_is_told(tmp_path: Path) -> None:
         (1000, 1, 9 << 16),  # shares more frames than the stack before has
         (1000, 1, 0),  # no frame
         (1000, 1, 1 | 9 << 32, 7),  # an unknown end
+        (1000, 0, r.SAMPLE_VALUES << 32),  # no values
+        (1000, 0, r.SAMPLE_VALUES << 32 | 8, 1),  # more values than words
+        (1000, 0, r.SAMPLE_VALUES << 32 | 7, *range(7)),  # no whole record
         (1000, 1),  # no head
         (1000,),
         (1000, 1, r.SAMPLE_FRAMES + 1, *range(1, r.SAMPLE_FRAMES + 2)),

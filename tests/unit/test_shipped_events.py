@@ -10,6 +10,7 @@ from vtrace.analysis.derived.event_file import read_events
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.derived.known_events import SHIPPED, known_files
 from vtrace.analysis.derived.pfm_names import PfmNames
+from vtrace.analysis.derived.topdown import SLOTS, TREE
 
 GUIDE = {
     "effective_instruction_counts": 1000, "load_store_instructions": 200, "SIMD_load_store_instructions": 30,
@@ -60,9 +61,22 @@ _FOUR_WIDE = {
     "CPU_CLK_UNHALTED:THREAD_P": 1000, "IDQ_UOPS_NOT_DELIVERED:CORE": 600, "UOPS_RETIRED:RETIRE_SLOTS": 2000,
     "INT_MISC:RECOVERY_CYCLES": 50, "IDQ_UOPS_NOT_DELIVERED:CYCLES_0_UOPS_DELIV_CORE": 100,
 }  # fmt: skip
+_BACKEND = {"RESOURCE_STALLS:SB": 50, "INST_RETIRED:ANY_P": 1500, "RS_EVENTS:EMPTY_CYCLES": 100}
+_LOADS = {"CYCLE_ACTIVITY:STALLS_LDM_PENDING": 150, "CYCLE_ACTIVITY:CYCLES_NO_EXECUTE": 250}
+
+
+def _old(waits: dict[str, int], of: str = "THREAD") -> dict[str, int]:
+    """Before Skylake. Of 400 cycles of the backend 200 wait for memory; IPC is 1.5."""
+    executed = {f"UOPS_EXECUTED:{of}:c={least}": cycles for least, cycles in ((1, 700), (2, 600), (3, 500))}
+    return _FOUR_WIDE | _BRANCHES | _CODE | _BACKEND | waits | executed
+
+
 COUNTS = {
     "skl": _FOUR_WIDE | _BRANCHES | _CODE | _STALLS,
-    "bdw": _FOUR_WIDE | _BRANCHES | _CODE,
+    "snb": _old({"CYCLE_ACTIVITY:STALLS_L1D_PENDING": 150, "CYCLE_ACTIVITY:CYCLES_NO_DISPATCH": 250}),
+    "ivb_ep": _old(_LOADS),
+    "hsw": _old(_LOADS, "CORE"),
+    "bdw": _old(_LOADS),
     "icx": {
         "TOPDOWN:SLOTS_P": 5000, "IDQ_UOPS_NOT_DELIVERED:CORE": 800, "INT_MISC:UOP_DROPPING": 50,
         "TOPDOWN:BACKEND_BOUND_SLOTS": 950, "INT_MISC:CLEARS_COUNT": 10, "UOPS_RETIRED:SLOTS": 2500,
@@ -71,8 +85,13 @@ COUNTS = {
     "spr": {
         "TOPDOWN:SLOTS_P": 6000, "IDQ_UOPS_NOT_DELIVERED:CORE": 960, "INT_MISC:UOP_DROPPING": 60,
         "TOPDOWN:BACKEND_BOUND_SLOTS": 1200, "UOPS_RETIRED:SLOTS": 3000, "TOPDOWN:BR_MISPREDICT_SLOTS": 675,
-        "IDQ_UOPS_NOT_DELIVERED:CYCLES_0_UOPS_DELIV_CORE": 110,
+        "IDQ_UOPS_NOT_DELIVERED:CYCLES_0_UOPS_DELIV_CORE": 110, "TOPDOWN:MEMORY_BOUND_SLOTS": 600,
     } | _CODE,
+    "amd64_fam1ah_zen5": {
+        "CYCLES_NOT_IN_HALT": 1000, "DISPATCH_STALLS_1:FE_NO_OPS": 1200, "DISPATCH_STALLS_1:BE_STALLS": 1600,
+        "DISPATCH_STALLS_1:SMT_CONTENTION": 400, "RETIRED_OPS": 3600, "DISPATCH_STALLS_1:FE_NO_OPS:c=8": 100,
+        "RETIRED_BRANCH_INSTRUCTIONS_MISPREDICTED": 30, "BP_REDIRECTS:RESYNC": 10, "RETIRED_UCODE_OPS": 400,
+    },
     "amd64_fam19h_zen4": {
         "CYCLES_NOT_IN_HALT": 1000, "DISPATCH_STALLS_1:FE_NO_OPS": 900, "DISPATCH_STALLS_1:BE_STALLS": 1200,
         "DISPATCH_STALLS_1:SMT_CONTENTION": 300, "RETIRED_OPS": 2700, "DISPATCH_STALLS_1:FE_NO_OPS:c=6": 100,
@@ -86,7 +105,7 @@ SHARES = {
     "Branch_Mispredicts": 0.1125, "Machine_Clears": 0.0375, "Backend_Bound": 0.2, "Memory_Bound": 0.1,
     "Core_Bound": 0.1, "Retiring": 0.5, "Heavy_Operations": 0.05, "Light_Operations": 0.45,
 }  # fmt: skip
-"""Of all COUNTS; only zen4 differs in retiring, and some processors have no Memory_Bound."""
+"""Of all COUNTS; only AMD's differ in retiring, and Zen 5 has no Memory_Bound."""
 
 
 def test_the_guides_formulas() -> None:
@@ -109,14 +128,31 @@ def test_top_down(pmu: str) -> None:
     file = read_events(SHIPPED / "topdown.events")
     events = EventSet([file], pmu)
     expected = dict(SHARES)
-    if pmu == "amd64_fam19h_zen4":
+    if pmu.startswith("amd"):
         expected |= {"SMT_Contention": 0.05, "Retiring": 0.45, "Light_Operations": 0.4}
-    if pmu in ("bdw", "spr"):
+    if pmu == "amd64_fam1ah_zen5":
         del expected["Memory_Bound"], expected["Core_Bound"]
-    found = {name: events.value(name, COUNTS[pmu]) for name in events.events if name != "slots"}
+    found = {node.name: events.value(node.name, COUNTS[pmu]) for node in TREE if node.name in events.events}
     assert found == pytest.approx(expected)
+    assert events.value(SLOTS, COUNTS[pmu]) in (4000, 5000, 6000, 8000)
     level_one = [found[n] for n in ("Frontend_Bound", "Bad_Speculation", "Backend_Bound", "Retiring")]
     assert sum(level_one) + found.get("SMT_Contention", 0) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "waits"),
+    [
+        ({}, 200 / 400),
+        ({"INST_RETIRED:ANY_P": 1801}, 200 / 500),  # three operations a cycle are few
+        ({"IDQ_UOPS_NOT_DELIVERED:CYCLES_0_UOPS_DELIV_CORE": 101}, 200 / 300),  # the empty cycles are the frontend's
+        ({"INST_RETIRED:ANY_P": 4000, "IDQ_UOPS_NOT_DELIVERED:CYCLES_0_UOPS_DELIV_CORE": 1000}, 200 / 400),
+        ({"INST_RETIRED:ANY_P": 0, "IDQ_UOPS_NOT_DELIVERED:CYCLES_0_UOPS_DELIV_CORE": 0}, 200 / 400),
+    ],
+)
+@pytest.mark.parametrize("pmu", ["snb", "ivb_ep", "hsw", "bdw"])
+def test_the_cycles_of_the_backend_depend_on_the_speed(pmu: str, changes: dict[str, int], waits: float) -> None:
+    events = EventSet([read_events(SHIPPED / "topdown.events")], pmu)
+    assert events.value("Memory_Bound", COUNTS[pmu] | changes) == pytest.approx(waits * 0.2)
 
 
 def test_every_name_is_known_to_libpfm4() -> None:

@@ -142,6 +142,7 @@ def collect(
     chosen.counters = ",".join([*own_counters(environ), *_CPU, *hardware_counters(of, environ)])
     if "lpgstats" in asked:
         chosen.switches["memory"] = True
+        environ.setdefault("VT_MEMTRACE_LIBRARIES", "yes")
     if "lpgusage" in asked:  # a reading takes malloc's locks: not at calls of MPI
         chosen.counters += "," + ",".join(LEVELS)
         environ.setdefault("VT_METRICS_AT", "user")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.questions import section_sums
-from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers
+from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers, AllocationsBySection
 from vtrace.analysis.questions.increases import is_count
 from vtrace.analysis.questions.section_calls import COLUMNS, SectionCalls, by_function
 from vtrace.analysis.questions.section_memory import LEVELS, memory_of
@@ -33,6 +33,10 @@ _KINDS: dict[str, Callable[[Sequence[float]], float]] = {
 }  # fmt: skip
 Values = Sequence[float | None]
 Form = Callable[[float], str]
+MemoryCalls = dict[str, dict[tuple[int, str], AllocationNumbers]]
+"""By the guide's functions, then by row of processes and section."""
+LIBRARIES = 32
+"""Source libraries that the guide's layout has, at most."""
 
 
 @dataclass
@@ -74,6 +78,8 @@ class FappTable:
     groups: list[list[FappRow]]
     has_kinds: bool
     names: list[str] = field(default_factory=list)
+    title: str = ""
+    """A line above the table."""
 
 
 @dataclass
@@ -371,34 +377,43 @@ class FappMaker:
         """Figure 3.26, its first table: the calls of malloc and the like in sections. The others are "-"."""
         question = AllocationCalls(self.trace, self.numbers.table)
         self.trace.scan([question], self.locations)
-        of = question.answer()
-        functions: dict[str, dict[tuple[int, str], AllocationNumbers]] = {name: {} for name in fapp_memory.FUNCTIONS}
-        for (location, section, name), numbers in of.items():
+        libraries = {name: self._by_function(of) for name, of in question.by_library().items() if name}
+        return FappPart("LPGStats profile", [*self._memory_levels(self._by_function(question.answer()), libraries)])
+
+    def _by_function(self, calls: AllocationsBySection) -> MemoryCalls:
+        functions: MemoryCalls = {name: {} for name in fapp_memory.FUNCTIONS}
+        for (location, section, name), numbers in calls.items():
             known = functions.get(fapp_memory.SHOWN.get(name, name), {})
             place = int(self.trace.places.process[location]), self.numbers.table.sections[section]
             known[place] = known[place].plus(numbers) if place in known else numbers
-        return FappPart("LPGStats profile", [*self._memory_levels(functions)])
+        return functions
 
-    def _memory_levels(
-        self, functions: Mapping[str, Mapping[tuple[int, str], AllocationNumbers]]
-    ) -> Iterator[FappLevel]:
+    def _memory_levels(self, functions: MemoryCalls, libraries: Mapping[str, MemoryCalls]) -> Iterator[FappLevel]:
         head = list(fapp_memory.STATS)
         forms = [number, *[seconds] * 3, *[number] * 3]
 
-        def values(process: FappProcess, section: str, name: str) -> Values:
-            return fapp_memory.stats(functions[name].get((process.row, section)), name)
+        def values(of: MemoryCalls, process: FappProcess, section: str, name: str) -> Values:
+            return fapp_memory.stats(of[name].get((process.row, section)), name)
+
+        def calls(of: MemoryCalls, process: FappProcess, sections: list[str], title: str = "") -> FappTable:
+            groups = [
+                [row for name in of for row in single(values(of, process, s, name), forms, s, name)] for s in sections
+            ]
+            return FappTable(head, groups, False, title=title)
 
         pairs = [(section, name) for section in self.sections for name in functions]
-        groups = [spread([values(p, s, name) for p in self.having(s)], forms, s, name) for s, name in pairs]
+        groups = [spread([values(functions, p, s, name) for p in self.having(s)], forms, s, name) for s, name in pairs]
         tables = [self._unknown(heads, self.sections, True) for heads in fapp_memory.UNKNOWN]
         yield FappLevel("Application", [FappTable(head, groups, True), *tables])
         for process in self.shown:
             mine = [section for section in self.sections if self._process(process, section)]
-            groups = [
-                [row for name in functions for row in single(values(process, s, name), forms, s, name)] for s in mine
-            ]
             tables = [self._unknown(heads, mine, False) for heads in fapp_memory.UNKNOWN]
-            yield FappLevel(f"Process {process.number}", [FappTable(head, groups, False), *tables])
+            of = [
+                calls(one, process, mine, library) for library, one in [*libraries.items()][:LIBRARIES]
+                if any(place[0] == process.row for by in one.values() for place in by)
+            ]  # fmt: skip
+            total = calls(functions, process, mine, "allocstats_total" if of else "")
+            yield FappLevel(f"Process {process.number}", [total, *of, *tables])
 
     def _unknown(self, heads: Sequence[str], sections: list[str], kinds: bool) -> FappTable:
         values, forms = [None] * len(heads), [number] * len(heads)

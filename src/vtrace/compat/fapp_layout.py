@@ -36,6 +36,8 @@ def _table(table: FappTable) -> Iterator[str]:
     widths = [max(map(len, column)) + 2 for column in columns]
     kind = _KIND if table.has_kinds else 0
     yield ""
+    if table.title:
+        yield from (table.title, _RULE)
     for head, name in zip(table.head, table.names, strict=False):
         if head != name:
             yield f"{head} = {name}"
@@ -67,8 +69,9 @@ def csv_text(report: FappReport, version: str) -> str:
                 rows = [row for group in table.groups for row in group]
                 has_functions = any(row.function for row in rows)
                 kind = ["Kind"] if table.has_kinds else []
+                title = f"{part.title} - {level.title}" + (f" - {table.title}" if table.title else "")
                 head = [*kind, *(table.names or table.head), "Name", "Number", *(["Function"] if has_functions else [])]
-                writer.writerows([[], [f"{part.title} - {level.title}"], head])
+                writer.writerows([[], [title], head])
                 for row in rows:
                     name, _, number = row.section.rpartition("/")
                     cells = [row.kind, *row.cells] if table.has_kinds else row.cells

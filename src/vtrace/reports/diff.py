@@ -15,6 +15,7 @@ from vtrace.analysis.questions.activity_times import Extent
 from vtrace.analysis.questions.collectives import CollectiveTotals, op_name
 from vtrace.analysis.questions.cost_rows import CostRows
 from vtrace.analysis.questions.costs import CostQuestion, Costs
+from vtrace.analysis.questions.increases import Increases
 from vtrace.analysis.questions.io_files import Io, reduce_io
 from vtrace.analysis.questions.messages import MessageMatrix
 from vtrace.analysis.questions.path_sums import outermost
@@ -22,6 +23,7 @@ from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.table import Table, add_up
 from vtrace.console import some
+from vtrace.reports.metric_sheets import counters_of
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class DiffRun:
     messages: SumsByKey = field(default_factory=dict)
     collectives: SumsByKey = field(default_factory=dict)
     files: SumsByKey = field(default_factory=dict)
+    counters: SumsByKey = field(default_factory=dict)
+    """Increases of counters, by name and unit."""
     problems: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     """trace.caveats of the selection."""
@@ -84,8 +88,9 @@ def read(trace: Trace, window: Selection, paths: CallPaths) -> DiffRun:
     """Reads the events of a selection once."""
     tree, matrix, totals, io = CallTree(), MessageMatrix(), CollectiveTotals(), Io()
     inside = [CostQuestion()] if len(trace.contexts) else []
-    extent = Extent()
-    met = trace.scan([tree, matrix, totals, io, extent, *inside], **window.arguments())
+    extent, counted = Extent(), counters_of(trace)
+    increases = [Increases(trace, counted)] if counted else []
+    met = trace.scan([tree, matrix, totals, io, extent, *increases, *inside], **window.arguments())
     members = trace.places.process[window.rows(trace)]
     run = DiffRun(trace, max(1, len(np.unique(members[members >= 0]))), problems=met.problems)
     run.caveats = trace.caveats(**window.of_recording())
@@ -103,6 +108,9 @@ def read(trace: Trace, window: Selection, paths: CallPaths) -> DiffRun:
     for one in reduce_io(io.answer(), "file").records():
         one["ns"] = one["read_ns"] + one["write_ns"] + one["flush_ns"]
         _add(run.files, files[one["file"]], one, ("opens", "reads", "writes", "bytes_read", "bytes_written", "ns"))
+    of = list(zip(trace.metrics["name"].tolist(), trace.metrics["unit"].tolist(), strict=True))
+    for (_, metric, _), value in (pair for question in increases for pair in question.answer().items()):
+        _add(run.counters, of[metric], {"increase": int(value) if value == int(value) else value}, ("increase",))
     return run
 
 
@@ -206,7 +214,7 @@ def order(rows: list[Row], what: str, relative: bool) -> list[Row]:
 
 
 def sheets(one: DiffRun, other: DiffRun, paths: CallPaths, sort: str, relative: bool, per_rank: bool) -> list[Sheet]:
-    """The tables totals, regions, samples, messages, collectives and files.
+    """The tables totals, regions, samples, messages, collectives, files and counters.
 
     sort: exclusive, inclusive or calls, for regions. per_rank: numbers are averages over the ranks.
     """
@@ -221,6 +229,8 @@ def sheets(one: DiffRun, other: DiffRun, paths: CallPaths, sort: str, relative: 
          _pair("operation", "communicator"), _head("operation", "communicator")),
         ("files", "Files", ("opens", "reads", "writes", "bytes_read", "bytes_written", "ns"), "ns", _word("file"),
          _head("file")),
+        ("counters", "Counters: increase while they were recorded", ("increase",), "increase", _pair("counter", "unit"),
+         _head("unit", "counter")),
     ):  # fmt: skip
         where = {"totals": "classes", "regions": "paths"}.get(name, name)
         rows = order(compare(getattr(one, where), getattr(other, where), names, key, scales), first, relative)

@@ -23,6 +23,7 @@ from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.common.outfile import complete
 from vtrace.reports import compared_runs, profile_sheets, report_numbers, sample_sheets
+from vtrace.reports.metric_sheets import counters
 from vtrace.reports.profile_sheets import ProfileNumbers
 from vtrace.reports.report_numbers import ReportNumbers
 from vtrace.text import html_text
@@ -72,7 +73,8 @@ def page(numbers: ReportNumbers, title: str, runs: str = "") -> str:
         "ABOUT": _pairs(report_numbers.about(numbers.trace, numbers.window)), "COVERAGE": _coverage(numbers),
         "LEAD": _lead(numbers) + _findings(numbers), "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
         "SAMPLES": _samples(numbers), "RUNS": runs,
-        "FILES": _files(numbers), "MATRIX": _matrix(numbers), "HEAP": _heap(numbers), "MARKERS": _markers(numbers),
+        "FILES": _files(numbers), "MATRIX": _matrix(numbers), "HEAP": _heap(numbers), "COUNTERS": _counters(numbers),
+        "MARKERS": _markers(numbers),
     }  # fmt: skip
     parts = (PAGE / "report.html").read_text().split("@")
     return "".join(holes[part] if place % 2 else part for place, part in enumerate(parts))
@@ -309,6 +311,12 @@ def _heap(numbers: ReportNumbers) -> str:
         return ""
     rows = ((name, Size(peak), blocks if blocks >= 0 else "", Size(last)) for name, peak, blocks, last in heap["peaks"])
     return table("peaks", ("process", "largest bytes", "most blocks", "bytes at the end"), rows)
+
+
+def _counters(numbers: ReportNumbers) -> str:
+    made = counters(numbers.trace, numbers.counters)
+    rows = [tuple("" if row[column.key] is None else row[column.key] for column in made.columns) for row in made.rows]
+    return table("counter", [column.head for column in made.columns], rows) if rows else ""
 
 
 def _markers(numbers: ReportNumbers) -> str:

@@ -20,6 +20,7 @@ from vtrace.analysis.questions import activity_bins, path_sums
 from vtrace.analysis.questions.collectives import CollectiveTotals
 from vtrace.analysis.questions.cost_rows import CostRows
 from vtrace.analysis.questions.costs import CostQuestion, Costs
+from vtrace.analysis.questions.increases import Increases, Path
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix
 from vtrace.analysis.questions.metrics import Metrics, heap_curve, heap_metrics
@@ -30,7 +31,8 @@ from vtrace.analysis.questions.timeline_data import location_names, process_name
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
-from vtrace.reports import spread, topology
+from vtrace.reports import counter_charts, spread, topology
+from vtrace.reports.metric_sheets import counters_of
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
@@ -57,6 +59,8 @@ class ReportNumbers:
     io: Table
     costs: Costs | None
     """None for an archive without calling contexts, unless runs are compared."""
+    counters: dict[tuple[int, int, Path], float]
+    """The answer of the question Increases."""
     charts: dict[str, Any]
     """The data of the charts, for report.js."""
     notes: list[str]
@@ -75,22 +79,26 @@ def read(trace: Trace, window: Selection, compared: bool = False) -> ReportNumbe
     spans = Spans()
     heap = Metrics(np.array(list(heap_metrics(trace).values()), np.int64), 4 * _POINTS)
     inside = [CostQuestion()] if len(trace.contexts) or compared else []
-    questions: list[AnyQuestion] = [profile, tree, matrix, totals, io, line, sizes, heap, spans, *inside]
+    counted = [Increases(trace, wanted)] if (wanted := counters_of(trace)) else []
+    questions: list[AnyQuestion] = [*counted, profile, tree, matrix, totals, io, line, sizes, heap, spans, *inside]
     met = trace.scan(questions, window.locations, *ends)
     costs = inside[0].answer() if inside else None
     if costs is not None and costs.samples.rows:
         flame = _sampled_flame(trace, window, costs)
     else:
         flame = _flame_of_calls(trace, *tree.answer())
+    increases = counted[0].answer() if counted else {}
     charts = {
         "classes": list(trace.regions.classes), "styles": [one.style for one in TREE], "begin": ends[0], "end": ends[1],
         "timeline": _timeline(trace, line.answer(), shared, ends), "flame": flame,
         "matrix": _matrix(trace, matrix.answer()), "sizes": _sizes(sizes.answer()),
         "heap": _heap(trace, heap_curve(heap.answer(), trace)),
         "topology": topology.chart(trace, grid, profile.answer(), spans.answer()) if grid else None,
+        "counters": counter_charts.chart(trace, window, increases),
         "spread": spread.chart(trace, window, costs), "run": "", "others": [], "compared": None,
     }  # fmt: skip
-    return ReportNumbers(trace, window, profile.answer(), totals.answer(), io.answer(), costs, charts, met.problems)
+    answers = profile.answer(), totals.answer(), io.answer()
+    return ReportNumbers(trace, window, *answers, costs, increases, charts, met.problems)
 
 
 def packed(values: Array) -> str:

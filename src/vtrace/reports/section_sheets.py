@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.questions import section_sums
-from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers
+from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers, AllocationsBySection
 from vtrace.analysis.questions.message_lengths import CLASSES
 from vtrace.analysis.questions.section_calls import SectionCalls, by_function
 from vtrace.analysis.questions.section_memory import LEVELS, MEMORY, memory_of
 from vtrace.analysis.questions.section_sums import SectionNumbers, SectionValues
+from vtrace.analysis.questions.timeline_data import process_names
 from vtrace.analysis.selection import Selection
 from vtrace.reports.section_levels import SectionTable, levels, order_of
 from vtrace.reports.sheet import Column, Row, Sheet
@@ -108,6 +109,7 @@ def memory_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[li
         numbers.notes.append(f"neither the counters of malloc nor its calls were recorded: {asked}")
     made = levels(trace, numbers, _memory(trace, numbers), most)
     made += levels(trace, numbers, _allocations(trace, numbers, calls), most)
+    made.append(_libraries(trace, numbers, question.by_library(), most))
     columns = [*(Column(key, head, missing="-") for key, head in _UNSEEN.items()), Column("section", "section", "text")]
     unseen: list[Row] = [{"section": name} for name in order_of(numbers)]
     made.append(Sheet("section_arenas", "Arenas and searches, which glibc does not count", columns, unseen))
@@ -137,6 +139,29 @@ def _allocations(
     title = "Calls of malloc and the like in sections"
     nothing: SectionValues = dict.fromkeys([column.key for column in _CALLS], 0)
     return SectionTable("section_allocations", title, _CALLS, processes, threads, True, lambda name: nothing)
+
+
+def _libraries(
+    trace: Trace, numbers: SectionNumbers, libraries: Mapping[str, AllocationsBySection], most: int | None
+) -> Sheet:
+    """The calls of each process by the library that makes them; no rows if libraries were not recorded."""
+    labels, order, rows = process_names(trace), order_of(numbers), []
+    for library, calls in libraries.items():
+        of: dict[tuple[int, int, str], AllocationNumbers] = {}
+        for (location, section, function), one in calls.items():
+            key = int(trace.places.process[location]), order.index(numbers.table.sections[section]), function
+            of[key] = of[key].plus(one) if key in of else one
+        rows += [(process, place, library, one.count, function, one) for (process, place, function), one in of.items()]
+    rows.sort(key=lambda row: (row[0], row[1], row[2], -row[3], row[4]))
+    shown: list[Row] = [
+        {"process": labels[process], "section": order[place], "library": library, "function": function,
+         **_call_values(one)}
+        for process, place, library, _, function, one in rows if library
+    ]  # fmt: skip
+    words = [Column(name, name, "text") for name in ("library", "function", "section")]
+    columns = [Column("process", "process", "text"), *_CALLS, *words]
+    made = Sheet("section_allocations_by_library", "Calls of malloc and the like by calling library", columns, shown)
+    return made.cut(len(shown) if most is None else most, "--top shows more, all with --json or --csv")
 
 
 def _call_values(one: AllocationNumbers) -> SectionValues:

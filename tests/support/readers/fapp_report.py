@@ -13,10 +13,12 @@ _RULE = re.compile(r"-{20,}")
 
 @dataclass
 class FigureTable:
-    """head: without Kind. rows: kind ("" without one), cells, what stands behind them."""
+    """head: without Kind. rows: kind ("" without one), cells, what stands behind them. title: above a rule and the
+    head."""
 
     head: list[str]
     rows: list[tuple[str, list[str], str]] = field(default_factory=list)
+    title: str = ""
 
     def cells(self, name: str, kind: str = "") -> list[str]:
         """The cells of a row; those of MAX and MIN stand below the row with the name."""
@@ -28,7 +30,7 @@ def tables(text: str) -> dict[tuple[str, str], list[FigureTable]]:
     """By title of the part and level; a thread has its process in front: Process 0 - Thread 1."""
     found: dict[tuple[str, str], list[FigureTable]] = {}
     lines = text.splitlines()
-    title = process = ""
+    title = process = of = ""
     table: FigureTable | None = None
     key = ("", "")
     for place, line in enumerate(lines):
@@ -37,9 +39,12 @@ def tables(text: str) -> dict[tuple[str, str], list[FigureTable]]:
             process = after if after.startswith("Process") else process
             key = title, f"{process} - {after}" if after.startswith("Thread") else after
             found[key], table = [], None
-        elif re.fullmatch(r"(Kind)? +\S.*", line) and _RULE.fullmatch(after) and not lines[place - 1]:
-            table = FigureTable(re.split(r" {2,}", line.removeprefix("Kind").strip()))
+        elif re.fullmatch(r"(Kind)? +\S.*", line) and _RULE.fullmatch(after) and (of or not lines[place - 1]):
+            table = FigureTable(re.split(r" {2,}", line.removeprefix("Kind").strip()), title=of)
             found[key].append(table)
+            of = ""
+        elif line and not lines[place - 1] and _RULE.fullmatch(after):
+            of = line
         elif table and (row := re.fullmatch(r"(?P<kind>AVG|MAX|MIN|) +(?P<rest>\S.*)", line)):
             words = row["rest"].split(None, len(table.head))
             width = len(table.head)

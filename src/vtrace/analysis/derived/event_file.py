@@ -94,7 +94,7 @@ class _LineError(Exception):
 def read_events(path: Path) -> EventFile:
     """Reads a file. Lines with errors are left out, and are among the problems.
 
-    Raises VtraceError if the file cannot be read or is not text."""
+    Raises VtraceError if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             data = file.read(_LARGEST + 1)
@@ -104,8 +104,10 @@ def read_events(path: Path) -> EventFile:
         raise VtraceError(f"{path}: larger than {_LARGEST >> 20} MiB", "name a file of derived events")
     try:
         text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise VtraceError(f"{path}: not UTF-8 text", "name a file of derived events") from None
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        column = len(before) - before.rfind(b"\n")
+        return EventFile(path, [], [Problem(before.count(b"\n") + 1, column, "not UTF-8 text")])
     return _Parser(path).parse(text)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calls of malloc and the like in sections of the program, by function: times and sizes."""
+"""The calls of malloc and the like in sections of the program, by function and calling library: times and sizes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,18 @@ from vtrace.analysis.questions.metrics import SIZE
 from vtrace.analysis.questions.section_calls import calls_in_sections
 from vtrace.analysis.questions.sections import OutermostClock
 from vtrace.analysis.replay import Replay
-from vtrace.analysis.table import Array, Table
+from vtrace.analysis.table import Array, Table, group
 from vtrace.io.archive.batches import Batch
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
+
+
+LIBRARY = "source library"
+"""The attribute of the Enter with the library that calls (VT_MEMTRACE_LIBRARIES)."""
+_NO_LIBRARY = -1
+_REFERENCE = 0xFFFFFFFF
+"""The bits of a reference in an attribute's value; libotf2 leaves the others undefined."""
 
 
 @dataclass
@@ -46,10 +53,11 @@ class _AllocationCallsPart(Part):
     def __init__(self, owner: AllocationCalls, location: int) -> None:
         self.owner, self.clock = owner, OutermostClock(owner.wanted)
         self.sections = owner.sections.take(np.flatnonzero(owner.sections["location"] == location))
-        self.open = np.empty((0, 3), np.int64)
-        """Region, begin and size of the call that is open at the end of the batch."""
+        self.open = np.empty((0, 4), np.int64)
+        """Region, begin, size and library of the call that is open at the end of the batch."""
         self.count = 0
-        self.sums: dict[tuple[int, int], AllocationNumbers] = {}
+        self.sums: dict[tuple[int, int, int], AllocationNumbers] = {}
+        """By section, region and library (OTF2's id of the string)."""
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         """Calls inside another one, such as malloc of calloc, do not count."""
@@ -58,28 +66,41 @@ class _AllocationCallsPart(Part):
         self.clock.read(batch, not self.count)
         self.count += len(batch)
         began, ended = self.clock.ends()
-        sizes = np.zeros(len(batch), np.int64)
-        attributes = batch.attributes[batch.attributes["attribute"] == self.owner.size]
-        sizes[attributes["row"]] = attributes["value"].view(np.int64)
-        new = np.column_stack([batch.ref[began].astype(np.int64), batch.time[began], sizes[began]])
+        sizes = self.attributes(batch, self.owner.size, 0)[began]
+        libraries = self.attributes(batch, self.owner.library, _NO_LIBRARY)[began]
+        libraries = np.where(libraries == _NO_LIBRARY, libraries, libraries & _REFERENCE)
+        new = np.column_stack([batch.ref[began].astype(np.int64), batch.time[began], sizes, libraries])
         begun = np.concatenate([self.open, new])
         self.open = begun[len(ended) :]
-        regions, begins, sizes = begun[: len(ended)].T
-        self.add(regions, begins, sizes, batch.time[ended].astype(np.int64))
+        self.add(begun[: len(ended)], batch.time[ended].astype(np.int64))
 
-    def add(self, regions: Array, begins: Array, sizes: Array, ends: Array) -> None:
+    @staticmethod
+    def attributes(batch: Batch, attribute: int, missing: int) -> Array:
+        """The values of an attribute by event of the batch."""
+        found = np.full(len(batch), missing, np.int64)
+        rows = batch.attributes[batch.attributes["attribute"] == attribute]
+        found[rows["row"]] = rows["value"].view(np.int64)
+        return found
+
+    def add(self, begun: Array, ends: Array) -> None:
+        regions, begins, sizes, libraries = begun.T
         for section, calls in calls_in_sections(self.sections, begins, ends):
-            for region in np.unique(regions[calls]).tolist():
-                here = calls[regions[calls] == region]
+            first, member = group([regions[calls], libraries[calls]])
+            for place, at in enumerate(first.tolist()):
+                here = calls[member == place]
                 values = ((ends - begins)[here], sizes[here])
                 numbers = (int(join(column)) for column in values for join in (np.sum, np.min, np.max))
                 made = AllocationNumbers(len(here), *numbers)
-                known = self.sums.get((section, region))
-                self.sums[section, region] = known.plus(made) if known else made
+                key = section, int(regions[calls[at]]), int(libraries[calls[at]])
+                self.sums[key] = self.sums[key].plus(made) if key in self.sums else made
 
 
-class AllocationCalls(Question[_AllocationCallsPart, dict[tuple[int, int, str], AllocationNumbers]]):
-    """Answers with the numbers by location, section (place in the table's sections) and name of the function."""
+AllocationsBySection = dict[tuple[int, int, str], AllocationNumbers]
+"""By location, section (place in the table's sections) and name of the function."""
+
+
+class AllocationCalls(Question[_AllocationCallsPart, AllocationsBySection]):
+    """Answers with the numbers of all calls."""
 
     replay = attributes = True
 
@@ -89,15 +110,25 @@ class AllocationCalls(Question[_AllocationCallsPart, dict[tuple[int, int, str], 
         self.sections = sections
         self.names = trace.regions["name"].tolist()
         self.wanted = trace.regions["activity"] == ACTIVITIES.index("memory")
-        ids = trace.attributes["id"][trace.attributes["name"] == SIZE].tolist()
-        self.size = ids[0] if ids else -1
+        ids = dict(zip(trace.attributes["name"].tolist(), trace.attributes["id"].tolist(), strict=True))
+        self.size, self.library = ids.get(SIZE, -1), ids.get(LIBRARY, -1)
+        self._strings = trace.definitions.strings
 
     def part(self, trace: Source, location: int) -> _AllocationCallsPart:
         return _AllocationCallsPart(self, location)
 
-    def answer(self) -> dict[tuple[int, int, str], AllocationNumbers]:
-        return {
-            (location, section, self.names[region]): numbers
-            for location, part in self.parts.items()
-            for (section, region), numbers in part.sums.items()
-        }
+    def answer(self) -> AllocationsBySection:
+        found: AllocationsBySection = {}
+        for calls in self.by_library().values():
+            for key, numbers in calls.items():
+                found[key] = found[key].plus(numbers) if key in found else numbers
+        return found
+
+    def by_library(self) -> dict[str, AllocationsBySection]:
+        """The numbers by the name of the calling library; "": not recorded."""
+        found: dict[str, AllocationsBySection] = {}
+        for location, part in self.parts.items():
+            for (section, region, library), numbers in part.sums.items():
+                calls = found.setdefault(self._strings.get(library, ""), {})
+                calls[location, section, self.names[region]] = numbers
+        return dict(sorted(found.items()))

@@ -13,6 +13,8 @@ from vtrace.io.local.local_files import Stream
 
 ENDS = {number: name for name, number in r.SCHEMA.enumerations["vt_sample_end"].items()}
 """Why a stack has no frame further out."""
+_GROUP = 1 + r.KINDS["METRIC_GROUP"][1]
+"""Words of a record with values of counters."""
 CLOCKS = {number: name for name, number in r.SCHEMA.enumerations["vt_sample_clock"].items()}
 
 
@@ -29,23 +31,34 @@ class Sample(NamedTuple):
     frames: tuple[int, ...]
     """The stack, innermost first: offsets in the code space, or OPEN_ADDRESS and an address; and FRAME_OWN for frames
     in libraries of vtrace. A caller's frame is the last byte of its call."""
+    counters: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """The values of counters at the sample: id of METRIC_GROUP, and seven values of which the group has some."""
 
 
 def read_samples(kernel: Kernel, stream: Stream, number: int) -> Iterator[Sample]:
     """The samples of one block or chunk. Raises FormatError (path, offset) for damage, after those before it."""
     words = kernel.words(stream, number).tolist()
     frames: tuple[int, ...] = ()
+    counters: tuple[tuple[int, tuple[int, ...]], ...] = ()
     at = 0
     while at < len(words):
         ticks, weight, head = (*words[at : at + r.SAMPLE_WORDS], 0, 0)[:3]
         new, shared, end = head & 0xFFFF, head >> 16 & 0xFFFF, head >> 32 & 0xFF
         begin = at + r.SAMPLE_WORDS
         at = begin + new
+        if end == r.SAMPLE_VALUES and begin < at <= len(words) and new % _GROUP == 0:
+            counters = tuple(_group(words[first : first + _GROUP]) for first in range(begin, at, _GROUP))
+            continue
         if at > len(words) or shared > len(frames) or not 0 < new + shared <= r.SAMPLE_FRAMES or end not in ENDS:
             path, offset = stream.where(number)
             raise FormatError(f"{path}: at byte {offset}, word {begin - r.SAMPLE_WORDS}: a damaged sample")
         frames = (*words[begin:at], *frames[len(frames) - shared :])
-        yield Sample(ticks, weight, head >> 40, end, frames)
+        yield Sample(ticks, weight, head >> 40, end, frames, counters)
+        counters = ()
+
+
+def _group(words: list[int]) -> tuple[int, tuple[int, ...]]:
+    return words[0] & r.ID_MAX, tuple(words[1:])
 
 
 def count_samples(kernel: Kernel, stream: Stream) -> int:

@@ -379,6 +379,30 @@
       layout(380, {showlegend: true, xaxis: {title: {text: 'seconds'}}, yaxis: {title: {text: 'bytes'}, rangemode: 'tozero'}}));
   }
 
+  const amount = (v) => (Number.isInteger(v) ? number(v) : v.toPrecision(4));
+
+  // The chosen counter: bars by rank, and a heat map of sections by rank.
+  function drawCounters() {
+    const of = data.counters;
+    if (!of) { hide('s-counters'); return; }
+    const at = Number(byId('counters-what').value), one = of.series[at], unit = one.unit && one.unit !== '#' ? ` ${one.unit}` : '';
+    const ticks = of.rows.map((_, i) => i).filter((i) => i % Math.ceil(of.rows.length / 20) === 0);
+    const axis = {tickvals: ticks, ticktext: ticks.map((i) => short(of.rows[i], 40))};
+    const sum = one.values.reduce((a, b) => a + b, 0);
+    draw('counters-ranks', [{type: 'bar', orientation: 'h', x: one.values, y: of.rows.map((_, i) => i), marker: {color: COLOURS[0]}, textposition: 'none',
+      hovertext: one.values.map((v, i) => `${short(of.rows[i], 120)}<br>${amount(v)}${plain(unit)}`), hoverinfo: 'text'}],
+      layout(Math.min(620, 110 + of.rows.length * 22), {title: {text: plain(`${one.name}: ${amount(sum)}${unit}`), font: {size: 14}}, bargap: of.rows.length > 64 ? 0 : 0.2,
+        xaxis: {title: {text: plain(unit) || 'increase'}, rangemode: 'tozero'}, yaxis: {...axis, autorange: 'reversed'}}));
+    byId('counters-sections').hidden = !of.sections.length;
+    if (!of.sections.length) return;
+    const z = of.in_sections[at], names = of.sections.map((name) => short(name, 40));
+    draw('counters-sections', [{type: 'heatmap', z, x: of.rows.map((_, i) => i), y: names.map((_, i) => i), colorscale: 'Viridis', xgap: of.rows.length <= 64 ? 1 : 0, ygap: 1,
+      hovertext: z.map((row, i) => row.map((v, j) => `${names[i]}<br>${short(of.rows[j])}<br>${v === null ? 'no reading' : amount(v) + plain(unit)}`)), hoverinfo: 'text',
+      colorbar: {title: {text: plain(unit)}, thickness: 12}}],
+      layout(Math.min(620, 130 + 26 * names.length), {title: {text: 'in sections, by rank', font: {size: 14}}, xaxis: {...axis, showgrid: false},
+        yaxis: {tickvals: names.map((_, i) => i), ticktext: names, autorange: 'reversed', showgrid: false}}));
+  }
+
   function sortable(table) {
     const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
     const value = (row, i) => {
@@ -405,7 +429,7 @@
     }
   }
 
-  const all = [drawClasses, drawRuns, drawTopology, drawTimeline, drawFlame, drawSpread, drawMatrix, drawSizes, drawHeap];
+  const all = [drawClasses, drawRuns, drawTopology, drawTimeline, drawFlame, drawSpread, drawMatrix, drawSizes, drawHeap, drawCounters];
   const drawAll = () => all.forEach((one) => one());
   classes.forEach((name, c) => {
     if (!line.seconds.some((row) => row[c] > 0)) return;
@@ -427,6 +451,7 @@
     for (const unit of ['function', 'loop', 'line']) if (data.compared.units[unit].length) option(byId('runs-unit'), unit, `${unit}s`);
     for (const id of ['runs-unit', 'runs-as']) byId(id).addEventListener('change', drawRuns);
   }
+  if (data.counters) data.counters.series.forEach((one, i) => option(byId('counters-what'), i, one.name));
   fillSpread();
   drawAll();
   classesTable();
@@ -440,6 +465,7 @@
   for (const id of ['spread-which', 'spread-shape', 'spread-run-1', 'spread-run-2']) byId(id).addEventListener('change', drawSpread);
   for (let place = 0; place < 3; place++) byId(`spread-${place}`).addEventListener('change', () => { wanted[place] = Number(picked(`spread-${place}`)); drawSpread(); });
   byId('matrix-what').addEventListener('change', drawMatrix);
+  byId('counters-what').addEventListener('change', drawCounters);
   byId('find').addEventListener('input', (event) => {
     const part = event.target.value.toLowerCase();
     for (const row of byId('profile').tBodies[0].rows) row.hidden = !row.cells[0].textContent.toLowerCase().includes(part);

@@ -81,11 +81,16 @@ class Labels:
 
     def of_sample(self, sample: Sample) -> dict[str, Any]:
         """Returns the values of a sample. stack: names of the functions, innermost first; at: their places in files;
-        own: indexes of the frames of vtrace."""
+        own: indexes of the frames of vtrace; counters: by name, only of a sample that has any."""
         stack = [self._of_frame(frame) for frame in sample.frames]
         known = {"ticks": sample.ticks, "weight": sample.weight, "overruns": sample.overruns, "end": ENDS[sample.end]}
         own = [i for i, frame in enumerate(sample.frames) if frame & FRAME_OWN]
-        return known | {"stack": [s["name"] for s in stack], "at": [s["at"] for s in stack], "own": own}
+        known |= {"stack": [s["name"] for s in stack], "at": [s["at"] for s in stack], "own": own}
+        groups = [(self._known.metric_groups.get(number), values) for number, values in sample.counters]
+        read = {
+            name: value for group, values in groups if group for name, value in zip(group.names, values, strict=False)
+        }
+        return known | ({"counters": read} if sample.counters else {})
 
     def _of_frame(self, frame: int) -> dict[str, Any]:
         if not frame & FRAME_PYTHON:
