@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zstandard
 from synthetic_program import EPOCH, START, HostClocks, Program
 
-from vtrace import zstd
 from vtrace.io.local import records as r
 
 RUN = b"S" * 16
@@ -79,9 +79,9 @@ def block(location: Location, content: int, raw: bytes, **fields: Any) -> bytes:
     if content == r.EVENTS:
         columns = ctypes.create_string_buffer(2 * r.CHUNK_SIZE)
         size = library().columns(raw, len(raw) // 8, columns)
-        stored = zstd.compress(columns[:size], level=1)
+        stored = zstandard.ZstdCompressor(level=1).compress(columns[:size])
     else:
-        stored = zstd.compress(raw, level=1)
+        stored = zstandard.ZstdCompressor(level=1).compress(raw)
     head = np.zeros(1, r.BLOCK)
     codec = r.CODEC_ZSTD_COLUMNS if content == r.EVENTS else r.CODEC_ZSTD
     values = {

@@ -16,7 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from vtrace import paths, zstd
+import zstandard
+
+from vtrace import paths
 from vtrace.wrappers.mpi_shim import fortran, shim
 from vtrace.wrappers.mpi_shim.fortran import Binding
 from vtrace.wrappers.mpi_shim.installation import Mpi, find_mpi
@@ -37,7 +39,7 @@ def main() -> None:
         abi = ABIS[soname(mpi.library)]
         with tempfile.TemporaryDirectory() as place:
             made = _build(mpi, abi, Path(place)).read_bytes()
-        packed = zstd.compress(made, level=19)
+        packed = zstandard.ZstdCompressor(level=19).compress(made)
         (into / f"{abi}.so.zst").write_bytes(packed)
         print(f"{abi}: {mpi.label}, {len(made):,} bytes, compressed {len(packed):,}")
 

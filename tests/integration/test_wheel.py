@@ -15,6 +15,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+import zstandard
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
@@ -24,7 +25,7 @@ from support.oracles.check import check
 from support.readers.archive import Trace
 from support.recorded_archives import extract
 from support.tools import BIN, PROGRAMS, ROOT, Done, call, need, unavailable
-from vtrace import __version__, zstd
+from vtrace import __version__
 from vtrace.wrappers.mpi_shim import prebuilt
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 from vtrace.wrappers.mpi_shim.shim import LIBRARY, shim_library
@@ -68,7 +69,7 @@ def libraries(wheel: Path) -> Iterator[tuple[str, ELFFile]]:
         for name in file.namelist():
             content = file.read(name)
             if name.endswith(".so.zst"):
-                content = zstd.decompress(content, 1 << 26)
+                content = zstandard.ZstdDecompressor().decompress(content)
             if content.startswith(b"\x7fELF"):
                 yield Path(name).name, ELFFile(BytesIO(content))
 

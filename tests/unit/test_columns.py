@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zstandard
 
 from support.build.c_layout import layout
 from support.synthetic_runs import local_files as lf
 from support.synthetic_runs.operations import IO, ONE_SIDED, THREADS
 from support.synthetic_runs.transcoding import MPI, chunk, stream_of
 from support.tools import ROOT, call, need
-from vtrace import zstd
 from vtrace.errors import FormatError
 from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Kernel
@@ -70,7 +70,7 @@ def test_pack(tmp_path: Path, kernel: Kernel, pack: Callable[[bytes, int], bytes
         assert packed == lf.columns(data, step)
         c = chunk(sequence)
         c.data = bytearray(data)
-        blocks.append(lf.block(c, stored=zstd.compress(packed)))
+        blocks.append(lf.block(c, stored=zstandard.ZstdCompressor().compress(packed)))
     path = tmp_path / "e"
     path.write_bytes(lf.write_head(r.EVENTS) + b"".join(blocks))
     stream = stream_of(path)
@@ -133,7 +133,7 @@ def test_counts_and_index_that_do_not_fit(tmp_path: Path, kernel: Kernel, at: in
 
 def refused(place: Path, kernel: Kernel, c: lf.Chunk, columns: bytes) -> None:
     path = place / "e"
-    stored = zstd.compress(columns)
+    stored = zstandard.ZstdCompressor().compress(columns)
     path.write_bytes(lf.write_head(r.EVENTS) + lf.block(c, stored=stored))
     with pytest.raises(FormatError, match="does not unpack to 40 bytes"):
         kernel.words(stream_of(path), 0)

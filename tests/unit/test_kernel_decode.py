@@ -14,7 +14,7 @@ from support.synthetic_runs import local_files as lf
 from support.synthetic_runs.transcoding import chunk, stream_of
 from vtrace.errors import FormatError
 from vtrace.io.local import records as r
-from vtrace.io.local.kernel import Kernel, _library, _python_zstd
+from vtrace.io.local.kernel import Kernel, _library, _zstandard
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +22,11 @@ def kernel() -> Kernel:
     return Kernel()
 
 
-@pytest.fixture(params=["libzstd", "python"])
+@pytest.fixture(params=["libzstd", "zstandard"])
 def either_zstd(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Runs the test with libzstd.so.1, and again with Python's module as if libzstd were missing."""
-    if request.param == "python":
-        _library().vt_kernel_zstd(_python_zstd)
+    """Runs the test with libzstd.so.1, and again with the Python package zstandard as if libzstd were missing."""
+    if request.param == "zstandard":
+        _library().vt_kernel_zstd(_zstandard)
     yield
     _library().vt_kernel_zstd(None)
 
@@ -54,7 +54,7 @@ def test_without_zstd_libraries_agree(tmp_path: Path, kernel: Kernel) -> None:
     c = chunk().enter(1).leave(1)
     path = tmp_path / "e"
     path.write_bytes(lf.write_head(r.EVENTS) + lf.block(c, raw_bytes=8))
-    for instead in (None, _python_zstd):
+    for instead in (None, _zstandard):
         _library().vt_kernel_zstd(instead)
         try:
             with pytest.raises(FormatError, match="does not unpack to 8 bytes"):

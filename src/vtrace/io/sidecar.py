@@ -19,7 +19,6 @@ from typing import IO, Any, BinaryIO
 
 import numpy as np
 
-from vtrace import zstd
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.arrays import Array
 from vtrace.io.common.hashing import blake2b
@@ -70,9 +69,12 @@ def identity(anchor: Path, properties: Mapping[str, str]) -> str:
 
 def write(archive: Path, name: str, version: int, of: str, table: SidecarTable) -> None:
     """Writes a table into the folder of an archive's directory; of: the archive's identity. Raises VtraceError."""
+    import zstandard
+
+    packer = zstandard.ZstdCompressor(level=3)
     stored, about = [], []
     for column, values in table.columns.items():
-        data = zstd.compress(np.ascontiguousarray(values).tobytes())
+        data = packer.compress(np.ascontiguousarray(values).tobytes())
         stored.append(data)
         about.append([column, values.dtype.str, len(data)])
     rows = len(next(iter(table.columns.values()), ()))
@@ -163,7 +165,16 @@ def _texts(texts: Sequence[object]) -> list[str]:
 
 
 def _inflate(data: bytes, size: int) -> bytes:
-    found = zstd.decompress(data, size)
+    """Unpacks piece by piece, so that memory grows with the data, not with the sizes in the head."""
+    import zstandard
+
+    found = bytearray()
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(data) as reader:
+            while len(found) <= size and (piece := reader.read(1 << 20)):
+                found += piece
+    except zstandard.ZstdError as error:
+        raise ValueError("zstd") from error
     if len(found) != size:
         raise ValueError("length")
-    return found
+    return bytes(found)

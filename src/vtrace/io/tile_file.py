@@ -14,12 +14,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
-from vtrace import zstd
 from vtrace.errors import FormatError, TileDamageError
 from vtrace.io import checkpoints, sidecar
 from vtrace.io.common.arrays import Array
@@ -113,6 +112,7 @@ class TileFile:
         self._blocks: dict[tuple[int, int], tuple[Array, Array]] = {}
         self._frames: dict[int, bytes] = {}
         self._lock = Lock()
+        self._thread = local()
         self._first = np.searchsorted(index.row, np.arange(int(index.row.max(initial=0)) + 2))
 
     @classmethod
@@ -191,12 +191,17 @@ class TileFile:
 
     def _frame(self, place: int, most: int) -> bytes:
         """The text, of most bytes at most, of the frame of a place of the index. Raises FormatError."""
+        import zstandard
+
+        if (unpacker := getattr(self._thread, "unpacker", None)) is None:
+            unpacker = self._thread.unpacker = zstandard.ZstdDecompressor()
         size, offset = int(self._index.bytes[place]), int(self._index.offset[place])
         found = os.pread(self._data.fileno(), min(size, 2 * most), offset)
         try:
-            return zstd.decompress(found, most)
-        except ValueError as error:
+            text: bytes = unpacker.decompress(found, max_output_size=most)
+        except zstandard.ZstdError as error:
             raise _damage() from error
+        return text
 
     def _unpacked(self, place: int, frame: bytes, unpack: Callable[[bytes], Found]) -> Found:
         at, size = int(self._index.at[place]), int(self._index.size[place])

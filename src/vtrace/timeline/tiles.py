@@ -6,12 +6,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from threading import Lock
+from threading import Lock, local
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from vtrace import zstd
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, joined
@@ -114,7 +113,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         self.kinds = frozenset(event_kinds())  # tiles count all events
         self._scratch, self._progress, self._classes = scratch, progress, len(trace.regions.classes)
         self._class_of = np.ascontiguousarray(trace.regions["class"], np.uint8)
-        self._lock, self._spare = Lock(), list[Any]()
+        self._lock, self._spare, self._local = Lock(), list[Any](), local()
         self._frames: list[tuple[int, int, int, Array]] = []
         """Row, offset, bytes and texts (_TEXT) of each frame."""
         self._source, self._used = trace, 0
@@ -200,7 +199,11 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         self._keep(location, np.array([(level, number, 0, len(text))], _TEXT), text)
 
     def _keep(self, location: int, texts: Array, data: Any) -> None:
-        frame = zstd.compress(data, level=1, checksum=True)
+        import zstandard
+
+        if (packer := getattr(self._local, "packer", None)) is None:
+            packer = self._local.packer = zstandard.ZstdCompressor(level=1, write_checksum=True)
+        frame = packer.compress(data)
         with self._lock:
             self._scratch.write(frame)
             self._frames.append((location, self._used, len(frame), texts))

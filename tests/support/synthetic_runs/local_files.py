@@ -11,8 +11,8 @@ from typing import Any
 
 import msgpack
 import numpy as np
+import zstandard
 
-from vtrace import zstd
 from vtrace.io.local import records as r
 
 PAIR = (0, 0, 0)
@@ -119,7 +119,7 @@ def encode(data: bytes, codec: int) -> bytes:
         return varint(data)
     if codec == r.CODEC_ZSTD_COLUMNS and is_whole(data):
         data = columns(data)
-    return zstd.compress(data, level=1)
+    return zstandard.ZstdCompressor(level=1).compress(data)
 
 
 def columns(data: bytes, step: int = 0) -> bytes:

@@ -14,7 +14,6 @@ import _otf2
 import msgpack
 import numpy as np
 
-from vtrace import zstd
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.interning import same_array
 from vtrace.io.common.listener import NOBODY, Listener
@@ -61,15 +60,18 @@ _Decompress = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t
 
 def _unzstd(target: int, capacity: int, source: int, size: int) -> int:
     """Decompresses a block if libzstd.so.1 is missing."""
+    import zstandard  # only if needed
+
     try:
-        data = zstd.decompress(ctypes.string_at(source, size), capacity)
+        data = zstandard.ZstdDecompressor().decompress(ctypes.string_at(source, size), max_output_size=capacity)
     except Exception:  # no exception may reach C: all of them mean a damaged block
         return capacity + 1
-    ctypes.memmove(target, data, len(data))
+    if len(data) <= capacity:
+        ctypes.memmove(target, data, len(data))
     return len(data)
 
 
-_python_zstd = _Decompress(_unzstd)
+_zstandard = _Decompress(_unzstd)
 
 
 @cache
@@ -81,7 +83,7 @@ def _library() -> ctypes.CDLL:
     if functions.vt_kernel_open(_otf2.Config.lib_path().encode(), text, len(text)):
         raise VtraceError(f"cannot use OTF2: {text.value.decode('utf-8', 'replace')}", "reinstall the otf2 package")
     if not functions.vt_kernel_zstd(None):
-        functions.vt_kernel_zstd(_python_zstd)
+        functions.vt_kernel_zstd(_zstandard)
     return functions
 
 

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from vtrace import __version__, paths, zstd
+import zstandard
+
+from vtrace import __version__, paths
 from vtrace.wrappers.compile.toolchain import library_directory
 from vtrace.wrappers.mpi_shim import fortran
 from vtrace.wrappers.mpi_shim.generate import NOT_WRAPPED
@@ -39,8 +41,6 @@ BINDINGS = {key: f"libvtrace-placeholder-for-the-soname-of-a-fortran-binding-{ke
 
 _FORTRAN = {"mpi_send_", "mpi_send_f08_", "mpi_send_f08ts_"}
 """Entry points that show how a Fortran binding passes arguments."""
-_LARGEST = 1 << 26
-"""Bytes of an unpacked shim at most."""
 _SYMBOL = slice(6, 24)
 """The bytes of an Elf64_Sym that say where the symbol is defined (st_shndx, st_value, st_size)."""
 
@@ -78,7 +78,7 @@ def find(library: Path) -> Prebuilt | None:
 def fit(prebuilt: Prebuilt) -> tuple[bytes, int] | None:
     """The shim for the library, and the number of wrapped C functions. None if the library has a function of the MPI
     standard without a wrapper: then the prebuilt shim is too old. Extensions (MPIX_) without a wrapper are allowed."""
-    shim = bytearray(zstd.decompress(prebuilt.file.read_bytes(), _LARGEST))
+    shim = bytearray(zstandard.ZstdDecompressor().decompress(prebuilt.file.read_bytes()))
     exported = exported_symbols(prebuilt.library)
     bound = set().union(*map(exported_symbols, prebuilt.fortran))
     wrappers = {name: at for name, at in _defined(bytes(shim)) if name.lower().startswith("mpi")}
