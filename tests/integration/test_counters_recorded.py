@@ -106,6 +106,8 @@ def test_each_thread_counts_for_itself(program: Path, tmp_path: Path) -> None:
     assert about(found.increases("worker"), printed(done)["worker"])
     first = [begin["page-faults"] for _, region, begin, _ in found.calls if region == "worker"]
     assert max(first) < 100, "counters of a new thread begin at 0"
+    (row,) = [row for row in profile(tmp_path, "--metrics", "page-faults") if row["function"] == "worker"]
+    assert row["page-faults"] == sum(found.increases("worker")), "both threads have had one location"
 
 
 def test_a_forked_child_counts_for_itself(program: Path, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_calls_of_malloc(memory: dict[str, Any]) -> None:
         assert sizes["grow/1", "calloc"] == [1 << 20] * 3
         assert sizes["grow/1", "posix_memalign"] == [640] * 3
         assert sizes["shrink/1", "free"] == [0, 0, 0]
-        assert all(0 < row["least_ns"] <= row["mean_ns"] <= row["most_ns"] for row in found.values())
+        assert all(0 <= row["least_ns"] <= row["mean_ns"] <= row["most_ns"] > 0 for row in found.values())
     averages = [row for row in memory["section_allocations"] if (row["kind"], row["section"]) == ("average", "grow/1")]
     found = [(row["function"], row["calls"]) for row in averages]
     assert found == [("malloc", 100), ("free", 50), ("calloc", 1), ("posix_memalign", 1)], "most calls first"

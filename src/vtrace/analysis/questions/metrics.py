@@ -21,6 +21,12 @@ _COLUMNS = {"location": np.int64, "time": np.int64, "metric": np.int64, "value":
 _DOUBLE, _INT64 = _otf2.TYPE_DOUBLE.value, _otf2.TYPE_INT64.value
 BYTES, BLOCKS = "Host Memory", "Live Blocks"
 """Names of the metrics of the heap: bytes and blocks in use. vtrace writes both, Score-P the first."""
+_NODE_WIDE = ("net/", "power/")
+
+
+def is_node_wide(name: str) -> bool:
+    """True for a counter of vtrace that counts for the whole node, whichever thread reads the value."""
+    return name.startswith(_NODE_WIDE)
 
 
 def doubles(bits: Array, kinds: Array) -> Array:

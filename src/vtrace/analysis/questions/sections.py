@@ -12,6 +12,7 @@ import numpy as np
 from vtrace.analysis.activity import ACTIVITIES, MPI
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import number, present
+from vtrace.analysis.questions.increases import increases
 from vtrace.analysis.questions.metrics import MetricMembers
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table
@@ -95,23 +96,33 @@ class _SectionPart(Part):
         """(n, 5) int64: metric of the section or kind of point, value, time, time in MPI, calls of MPI."""
         self.readings: list[Array] = []
         """(n, counters) float64: the values that were read at the points; NaN: none."""
-        self.latest = dict.fromkeys(owner.counters, (ALWAYS, np.nan))
-        """Time and value of the last reading."""
+        self.latest = dict.fromkeys(owner.counters, (ALWAYS, np.nan, 0))
+        """Time, value and thread of the last reading."""
         self.earliest = dict.fromkeys(owner.counters, np.nan)
+        self.lost = dict.fromkeys(owner.counters, 0.0)
+        """What counters lost where they began anew, or with another thread on the location."""
+        self.threads = 0
         self.count = 0
+        self.last: int | None = None
+        """Time of the last call, section or counter."""
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         if not len(batch):
             return
         self.clock.read(batch, not self.count)
-        if not self.count:
-            self.add(_FIRST, int(batch.time[0]), 0, 0)
+        counted = batch.time[batch.kind != number("ThreadBegin")]
+        if len(counted):
+            if self.last is None:
+                self.add(_FIRST, int(counted[0]), 0, 0)
+            self.last = int(counted[-1])
         for kind, ns in ((_FROM, self.owner.window[0]), (_UNTIL, self.owner.window[1])):
             if self.clock.times[0] <= ns < self.clock.times[-1]:
                 self.add(kind, ns, *self.clock.at(ns))
         self.ends_of_mpi(batch)
+        begun = np.cumsum(batch.kind == number("ThreadBegin"))
         for _, found in present(batch, "Metric"):
-            self.sections(found)
+            self.sections(found, self.threads + begun[found["row"]])
+        self.threads += int(begun[-1])
         self.count += len(batch)
 
     def add(self, kind: int, ns: int, spent: int, calls: int, values: Array | None = None) -> None:
@@ -143,11 +154,15 @@ class _SectionPart(Part):
                 values[0, place] = of[-1] if len(of) else np.nan
         return values
 
-    def sections(self, found: dict[str, Array]) -> None:
+    def sections(self, found: dict[str, Array], threads: Array) -> None:
         metrics = self.owner.members.rows(found["ref"], found["member"])
         mine = np.flatnonzero(np.isin(metrics, self.owner.metrics))
         rows, times = found["row"][mine].astype(np.int64), found["time"][mine]
-        readings = [self.at_sections(counter, metrics == counter, found, mine) for counter in self.owner.counters]
+        of = [metrics == counter for counter in self.owner.counters]
+        readings = [
+            self.at_sections(counter, here, found, threads[here], mine)
+            for counter, here in zip(self.owner.counters, of, strict=True)
+        ]
         if not len(mine):
             return
         values = found["value"][mine].astype(np.int64)
@@ -157,25 +172,32 @@ class _SectionPart(Part):
         )
         self.readings.append(np.stack(readings, axis=1) if readings else np.empty((len(mine), 0)))
 
-    def at_sections(self, counter: int, of: Array, found: dict[str, Array], sections: Array) -> Array:
-        """The values of a counter that were read directly before the events of sections, at the same time."""
+    def at_sections(
+        self, counter: int, of: Array, found: dict[str, Array], threads: Array, sections: Array
+    ) -> Array:  # fmt: skip
+        """The values of a counter that were read directly before the events of sections, at the same time. threads: of
+        the readings."""
         places = np.flatnonzero(of)
         read = _as_floats(found, places)
-        time, value = self.latest[counter]
+        time, value, thread = self.latest[counter]
         times, values = np.append(time, found["time"][places]), np.append(value, read)
         if len(places):
-            self.latest[counter] = int(times[-1]), float(values[-1])
+            steps = increases(values, np.append(thread, threads))
+            self.lost[counter] += float(np.nansum(steps) - np.nansum(np.diff(values)))
+            self.latest[counter] = int(times[-1]), float(values[-1]), int(threads[-1])
             if np.isnan(self.earliest[counter]):
                 self.earliest[counter] = float(read[0])
         at = np.searchsorted(places, sections)
         return np.where(times[at] == found["time"][sections], values[at], np.nan)
 
     def end(self, replay: Replay | None) -> None:
-        if not self.count:
+        if self.last is None:
             return
         clock, counters = self.clock, self.owner.counters
-        values = [self.latest[counter][1] for counter in counters]
-        last = int(clock.times[-1]), int(clock.spent[-1]), int(clock.calls[-1])
+        values = [
+            self.latest[counter][1] + self.lost[counter] * (counter not in self.owner.levels) for counter in counters
+        ]
+        last = self.last, int(clock.spent[-1]), int(clock.calls[-1])
         self.add(_LAST, *last, np.array([values]).reshape(1, len(counters)))
 
     def rows(self, location: int) -> tuple[Array, Array, Array, Array]:
@@ -221,7 +243,7 @@ class _SectionPart(Part):
 class Sections(Question[_SectionPart, Table]):
     """Answers Trace.sections. Reads the whole run: a section may have begun before the window."""
 
-    kinds = frozenset({"Metric"})
+    kinds = frozenset({"Metric", "ThreadBegin"})
     replay = True
 
     def __init__(
@@ -243,7 +265,7 @@ class Sections(Question[_SectionPart, Table]):
         return _SectionPart(self)
 
     def answer(self) -> Table:
-        found = [part.rows(location) for location, part in self.parts.items() if part.count]
+        found = [part.rows(location) for location, part in self.parts.items() if part.last is not None]
         numbers = np.concatenate([np.empty((0, len(_COLUMNS)), np.int64), *(each[0] for each in found)])
         none = np.empty((0, len(self.counters)))
         before, after = (np.concatenate([none, *(each[place] for each in found)]) for place in (1, 2))

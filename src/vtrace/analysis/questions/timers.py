@@ -11,7 +11,7 @@ import numpy as np
 from vtrace.analysis.definition_tables import has_line
 from vtrace.analysis.question import AnyQuestion, Part, Question
 from vtrace.analysis.questions.details import present
-from vtrace.analysis.questions.metrics import MetricMembers
+from vtrace.analysis.questions.metrics import MetricMembers, is_node_wide
 from vtrace.analysis.questions.profile import Profile, mean_and_deviation
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
@@ -96,7 +96,9 @@ class Counted(Question[_CountedPart, dict[tuple[int, int], dict[str, _SUM]]]):
         self.modes: list[str] = trace.metrics["mode"].tolist()
         rows = enumerate(trace.metrics.records())
         self.wanted: dict[int, tuple[str, _SUM]] = {
-            row: (UNITS[unit], _scale(one)) for row, one in rows if (unit := one["unit"].strip().lower()) in UNITS
+            row: (UNITS[unit], _scale(one))
+            for row, one in rows
+            if (unit := one["unit"].strip().lower()) in UNITS and not is_node_wide(one["name"])
         }
         """By row of metrics: the quantity, and the amount that a value of 1 stands for."""
 
