@@ -143,6 +143,8 @@ def figures(check: Check) -> str:
     if not check.bench and (gone := reasons.keys() - {row["what"] for row in rows}):
         raise FailedStepError(f"CHANGELOG.md has reasons for rows that make bench lacks: {', '.join(sorted(gone))}")
     some = f"only {check.bench}; " if check.bench else ""
+    if not missed:
+        return f"{some}all {len(rows)} rows keep their bar"
     return "; ".join([f"{some}{len(missed)} of {len(rows)} rows miss their bar, all with a reason", *texts])
 
 

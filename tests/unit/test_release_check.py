@@ -56,6 +56,7 @@ def checked(project: Path, changelog: str, *words: str, cited: str = "0.3.0") ->
         (DATED, "0.3.0", "ok"),
         (DATED.replace("2031-02-03", "unreleased"), "0.3.0", "begins with 0.3.0 (unreleased), not 0.3.0 (a date)"),
         (OLDER, "0.3.0", "begins with 0.2.0 (2030-01-01), not 0.3.0 (a date)"),
+        (DATED.replace("0.3.0", "0.4.0"), "0.3.0", "begins with 0.4.0 (2031-02-03), not 0.3.0 (a date)"),
         (DATED, "0.2.0", "CITATION.cff has another version than 0.3.0"),
     ],
 )
@@ -98,3 +99,15 @@ def test_figures(project: Path, told: str, words: tuple[str, ...], said: str) ->
     kept = " ".join(word for place, word in enumerate(shown.split()[1:]) if place not in (1, 2))  # without the time
     assert kept.startswith(said)
     assert code == ("FAILED" in said)
+
+
+def test_a_release(project: Path) -> None:
+    """All steps pass, each with its line."""
+    (project / "Makefile").write_text(MAKEFILE.replace("echo broken link >&2; exit 3", "true"))
+    (project / "rows.json").write_text(json.dumps([row | {"held": True} for row in ROWS]))
+    steps = ("changelog", "lint", "docs", "figures")
+    code, shown = checked(project, DATED, *(f"--only={name}" for name in steps))
+    words = {line.split()[0]: line.split() for line in shown.splitlines()}
+    assert (code, {name: words[name][1] for name in steps}) == (0, dict.fromkeys(steps, "ok"))
+    assert words["changelog"][-1] == "0.3.0"
+    assert " ".join(words["figures"][4:]) == "all 2 rows keep their bar"

@@ -136,15 +136,16 @@ to and fro, which takes a third of the time."""
 
 def work_on(
     ranks: Ranks, threads: int, items: Sequence[WorkItem], work: Callable[[WorkItem], None],
-    weigh: Callable[[WorkItem], int], advance: Callable[[int], None],
+    weigh: Callable[[WorkItem], int], advance: Callable[[int], None], place: Callable[[WorkItem], int] | None = None,
 ) -> None:  # fmt: skip
-    """Works on this rank's items in threads, the heaviest first, while the other ranks work on theirs.
+    """Works on this rank's items in threads, by ascending place (None: the heaviest first), while the other ranks work
+    on theirs.
 
     weigh: returns the bytes of an item, its amount of progress. advance: gets the progress of all ranks since its last
     call. After a failure no rank begins another item, and all ranks raise the first failure; an interrupt is raised at
     once.
     """
-    todo = _Work(sorted(items, key=weigh, reverse=True), work, weigh)
+    todo = _Work(sorted(items, key=place or (lambda item: -weigh(item))), work, weigh)
     try:
         todo.start(min(threads, max(sum(weigh(item) >= _WORTH_A_THREAD for item in items), min(len(items), 1))))
         _follow(ranks, todo, advance)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -45,12 +45,11 @@ class _OpenGroup:
 class GroupTiles:
     """Adds locations to their groups. A group whose members are all done is given to `finished` and forgotten."""
 
-    def __init__(self, trace: Source, finished: Callable[[int, Any], None]) -> None:
-        """finished: gets the row of a group, and its sums of C."""
+    def __init__(self, trace: Source, sizes: Sequence[int], finished: Callable[[int, Any], None]) -> None:
+        """sizes: of the locations; finished: gets the row of a group, and its sums of C."""
         self._end, self._finished, self._lock = trace.duration, finished, Lock()
         self._inner: dict[int, _OpenGroup] = {}
         outer: dict[int, _OpenGroup] = {}
-        sizes = [trace.bytes_of(location) for location in range(trace.locations.rows)]
         keys: list[list[int]] = [[-size, location] for location, size in enumerate(sizes)]
         for group in summed(row_groups(trace)):
             made = _OpenGroup(group.row)

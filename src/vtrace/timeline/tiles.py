@@ -117,7 +117,9 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         self._frames: list[tuple[int, int, int, Array]] = []
         """Row, offset, bytes and texts (_TEXT) of each frame."""
         self._source, self._used = trace, 0
-        self.groups = GroupTiles(trace, self._keep_group)
+        rows = range(trace.locations.rows)
+        sizes = [trace.bytes_of(row) for row in rows] if sizes_known else trace.locations["events"].tolist()
+        self.groups = GroupTiles(trace, sizes, self._keep_group)
 
     def part(self, trace: Source, location: int) -> _LocationTiles:
         return _LocationTiles(self, location)

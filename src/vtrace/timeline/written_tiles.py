@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ class WrittenTiles:
         self._scratch = tempfile.TemporaryFile()  # noqa: SIM115
         self._tiles = TilePass(self._expected, self._scratch, lambda events: None, sizes_known=False)
         self._scan = WrittenScan(self._expected, self._tiles.questions)
+        self.order: Sequence[int] = self._tiles.builder.groups.order
 
     def location(self, id: int) -> AbstractContextManager[Listener]:
         """The listener for a location; ids of vtunify are rows."""

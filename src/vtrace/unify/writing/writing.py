@@ -33,13 +33,17 @@ Results = dict[int, Transcoded | None]
 
 
 class EventListener(Protocol):
-    """Gets all events while they are written."""
+    """Gets all events while they are written. order: the order in which the locations (OTF2's ids) should come."""
+
+    order: Sequence[int]
 
     def location(self, id: int) -> AbstractContextManager[Listener]:
         """The listener for a location (OTF2's id), which is written in the context."""
 
 
 class _Nobody:
+    order: Sequence[int] = ()
+
     def location(self, id: int) -> AbstractContextManager[Listener]:
         return nullcontext(NOBODY)
 
@@ -48,7 +52,8 @@ def write_events(
     run: Run, crew: Crew, archive: Archive, heap_class: int, with_samples: bool, context: Context,
     listener: EventListener | None = None,
 ) -> Results:  # fmt: skip
-    """Writes the events of all locations into the archive, the largest first; all ranks call write_events.
+    """Writes the events of all locations into the archive, the largest first, or in the order of a listener; all ranks
+    call write_events.
 
     One rank reads a process and has its definitions; any rank that sees its files may write its locations.
     heap_class: the metric class of the heap. with_samples: False for an archive without calling contexts. Returns the
@@ -62,7 +67,7 @@ def write_events(
     ]
     own += [WriteTask(p.heap, p, HEAP, p.stored) for p in run.processes if p.heap is not None]
     done: Results = {}
-    listeners = listener or _Nobody()
+    listeners: EventListener = listener or _Nobody()
 
     def write(task: WriteTask) -> None:
         maps = task.process.maps_of(task.number)
@@ -88,7 +93,9 @@ def write_events(
             are = some(moved, "location is", "locations are")
             console.detail(f"{are} written by another rank than the one that read their process")
         with console.steps("events", stored, "bytes") as advance:
-            work_on(ranks, threads, tasks, write, lambda task: task.bytes, advance)
+            place = {id: number for number, id in enumerate(listeners.order)}
+            order = (lambda task: place[task.id]) if place else None
+            work_on(ranks, threads, tasks, write, lambda task: task.bytes, advance, order)
         lent = [task for task in tasks if task.process.owner is not None]
         returned = return_results([(task.process.owner or 0, task.id, done.pop(task.id)) for task in lent], ranks)
     return done | returned
