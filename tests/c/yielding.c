@@ -18,6 +18,10 @@ unsigned ucp_worker_progress(void *worker)
     static __thread unsigned (*next)(void *);
     static __thread int idle;
     if (!next) next = (unsigned (*)(void *))dlsym(RTLD_NEXT, "ucp_worker_progress");
+    if (!next) { // mpi4py loads MPICH for itself only
+        void *library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+        next = (unsigned (*)(void *))dlsym(library, "ucp_worker_progress");
+    }
     unsigned found = next(worker);
     idle = found ? 0 : idle + 1;
     if (idle > POLLS) {
