@@ -159,7 +159,7 @@ def on_nodes(mpi: Mpi, places: list[Path], *args: str | Path, check: bool = True
     for number, place in enumerate(places):
         words += [":"] if number else []
         words += ["-n", "1", "-wdir", place, *command("vtunify-mpi"), *args, "heat2d"]
-    done = call(words, places[0], mpi.env, check=check)
+    done = call(words, places[0], {**mpi.env, **mpi.yielding}, check=check)
     return done.returncode, done.stdout, done.stderr
 
 

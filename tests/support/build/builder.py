@@ -110,11 +110,12 @@ class Builder:
                 call([*words, "-c", *sorted((ROOT / "csrc" / part).glob("*.c"))], place)
         return sorted(place.glob("*.o"))
 
-    def yielding(self) -> Path:
-        """YIELDING as an object without functions to record."""
-        target = self._directory / "yielding.o"
-        with target.with_suffix(".lock").open("w") as lock:
+    def yielding(self, shared: bool = False) -> Path:
+        """YIELDING as an object without functions to record. shared: as a library to preload into Python."""
+        name, kind = ("yielding.so", "-shared") if shared else ("yielding.o", "-c")
+        target = self._directory / name
+        with target.with_suffix(f"{target.suffix}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not target.exists():
-                call([need("gcc"), "-O1", "-fPIC", "-c", YIELDING, "-o", target], self._directory)
+                call([need("gcc"), "-O1", "-fPIC", kind, YIELDING, "-o", target], self._directory)
         return target

@@ -50,6 +50,11 @@ class Mpi:
     def is_open(self) -> bool:
         return self.name.startswith("openmpi")
 
+    @property
+    def yielding(self) -> dict[str, str]:
+        """Variables for Python programs: ranks of MPICH then sleep while they wait (tests/c/yielding.c)."""
+        return {} if self.is_open else {"LD_PRELOAD": str(self.builder.yielding(shared=True))}
+
     def has(self, function: str) -> bool:
         """True if the MPI library has a function."""
         found = find_mpi(str(self.mpicc))

@@ -19,7 +19,7 @@ from vtrace.parallel.ranks import Ranks, RankValue
 def unify_mpi(mpi: Mpi, cwd: Path, *args: str | Path, ranks: int, check: bool = True, **env: str) -> Done:
     """Runs vtunify-mpi on ranks."""
     words = [*mpi.launch, "-n", str(ranks), *command("vtunify-mpi"), *args]
-    return call(words, cwd, {**mpi.env, **env}, check=check)
+    return call(words, cwd, {**mpi.env, **mpi.yielding, **env}, check=check)
 
 
 def assert_same(one: Path, other: Path) -> None:

@@ -76,10 +76,11 @@ class EventColumns:
         """The next events, all of one location."""
         here = slice(self.at, self.at + len(time))
         self.found["time"][here], self.found["location"][here], self.found["kind"][here] = time, location, kind
-        for _, (number, what, words) in event_kinds().items():
-            rows = np.flatnonzero(kind == number)
-            if not len(rows):
+        counts = np.bincount(kind, minlength=256)
+        for number, what, words in event_kinds().values():
+            if not counts[number]:
                 continue
+            rows = np.flatnonzero(kind == number)
             if what:
                 refs = ref[rows]
                 self.values(what)[self.at + rows] = (
