@@ -179,8 +179,10 @@ def test_races_of_sums(core: list[Path], tmp_path: Path) -> None:
 def test_races_of_the_heap(core: list[Path], tmp_path: Path) -> None:
     """The memory shim, with its functions renamed: preloaded it would come before the sanitizer."""
     flags = ["-fno-builtin", f"-I{ROOT / 'csrc'}", '-DVT_VERSION="test"']
-    program = link(core, tmp_path / "heap", *flags, ROOT / "tests/c/heap.c", ROOT / "csrc/memwrap/sums.c")
-    done = call([program], tmp_path, {"VT_MEMTRACE": "yes"}, check=False)
+    files = [ROOT / "csrc/memwrap" / name for name in ("sums.c", "libraries.c")]
+    program = link(core, tmp_path / "heap", *flags, ROOT / "tests/c/heap.c", *files)
+    settings = {"VT_MEMTRACE": "yes", "VT_MEMTRACE_LIBRARIES": "yes"}
+    done = call([program], tmp_path, settings, check=False)
     assert (done.returncode, done.stdout) == (0, "ok\n"), str(done)
     assert "ThreadSanitizer" not in done.stderr
 
