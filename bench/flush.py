@@ -43,7 +43,7 @@ def flush(work: Path) -> tuple[float, float]:
     overview = read_overview(work / "traced.trace" / "traces.otf2")
     events, flushes = overview.vtrace["EVENTS"], overview.vtrace["EVENTS"]["BufferFlush"]
     recorded = 8 * (events["Enter"] + events["Leave"])
-    return overview.locations[0].properties["FLUSHED_NS"] / (flushes * BYTES), written / recorded
+    return overview.locations.line(0).properties["FLUSHED_NS"] / (flushes * BYTES), written / recorded
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:

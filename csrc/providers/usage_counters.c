@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include "../core/sys.h"
 #include "provider.h"
 
@@ -24,6 +25,7 @@ static const struct {
     {"ru_nivcsw", "#", "switches to another thread by the kernel", MEMBER(ru_nivcsw), 'a'},
 };
 #define MEMBERS (sizeof members / sizeof *members)
+#define LAST_TIME 1 /* the members up to here are CPU times */
 
 static int list(unsigned i, struct vt_counter *found)
 {
@@ -40,12 +42,20 @@ static int list(unsigned i, struct vt_counter *found)
 static long read_all(const struct vt_counter *counters, unsigned n, struct vt_provider_state *s, uint64_t *values)
 {
     struct rusage usage;
+    struct timespec unused;
     (void)s;
+    /* The kernel's sums of CPU time are those of the last tick. Reading the clock of the CPU time brings them up to
+       date. */
+    for (unsigned i = 0; i < n; i++)
+        if (counters[i].number <= LAST_TIME) {
+            VT_SYS2(clock_gettime, CLOCK_THREAD_CPUTIME_ID, &unused);
+            break;
+        }
     long r = VT_SYS2(getrusage, RUSAGE_THREAD, &usage);
     for (unsigned i = 0; r >= 0 && i < n; i++) {
         size_t offset = members[counters[i].number].offset;
         const char *at = (const char *)&usage + offset;
-        if (offset == MEMBER(ru_utime) || offset == MEMBER(ru_stime)) {
+        if (counters[i].number <= LAST_TIME) {
             struct timeval time;
             memcpy(&time, at, sizeof time);
             values[i] = (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;

@@ -178,6 +178,15 @@ def test_usage_is_that_of_the_kernel(program: Path, tmp_path: Path) -> None:
     assert 0 < (last["ru_utime"] + last["ru_stime"]) / 1e6 <= spent + 0.02
 
 
+def test_cpu_times_are_those_of_the_moment(program: Path, tmp_path: Path) -> None:
+    """The kernel's sums are up to date at its ticks only, which are longer than these regions."""
+    _, found = recorded(program, tmp_path, VT_METRICS="ru_utime:ru_stime:task-clock")
+    usage = sum(sum(found.increases("outer", name)) for name in ("ru_utime", "ru_stime")) * 1000
+    spent = sum(found.increases("outer", "task-clock"))
+    assert spent > 0
+    assert abs(usage - spent) <= 0.3 * spent + 50_000
+
+
 @pytest.mark.parametrize(("interval", "least", "most"), [("0", 12, 12), ("3600s", 1, 1)])
 def test_counters_of_the_process_are_read_by_time(
     program: Path, tmp_path: Path, interval: str, least: int, most: int
@@ -279,6 +288,8 @@ def test_profile(program: Path, tmp_path: Path) -> None:
     assert f"{inner:,}" in table
     chosen = profile(tmp_path, "--metrics", "page-faults", "--select", "region=in*")
     assert [row["function"] for row in chosen if row["page-faults"]] == ["inner"]
+    nothing = vtrace(tmp_path, "profile", "counter_regions", "--metrics", "page-faults", "--select", "region=nope")
+    assert nothing.stdout.startswith("Functions by page-faults\n  no rows\n")
     assert done.stderr.count("vtrace:") == 1
 
 

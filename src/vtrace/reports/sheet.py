@@ -127,12 +127,23 @@ def show(sheets: Sequence[Sheet]) -> None:
 def _print(sheet: Sheet, width: int | None) -> None:
     heading = bold if width else str
     columns, rows = sheet.seen()
+    if columns:
+        _print_rows(sheet.title, columns, rows, width, heading)
+    else:
+        print(f"{heading(plain(sheet.title))}\n  no rows")
+    for note in sheet.notes:
+        print(f"  {plain(note)}")
+
+
+def _print_rows(
+    title: str, columns: list[Column], rows: list[list[str]], width: int | None, heading: Callable[[str], str]
+) -> None:
     fitting = _fitting(columns, rows, width) if width else []
     # Without columns that fit the terminal breaks lines, but no number.
     places = fitting or list(range(len(columns)))
     rows = [[columns[place].head for place in places], *([row[place] for place in places] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    print(heading(plain(sheet.title)))
+    print(heading(plain(title)))
     for number, row in enumerate(rows):
         cells = zip(row, widths, places, strict=True)
         *before, last = [t.ljust(w) if columns[p].left else t.rjust(w) for t, w, p in cells]
@@ -141,8 +152,6 @@ def _print(sheet: Sheet, width: int | None) -> None:
         folded = textwrap.wrap(last, room) or [""] if room < len(last.rstrip()) else [last.rstrip()]
         line = f"\n{' ' * len(begin)}".join(folded)
         print(heading(f"{begin}{line}".rstrip()) if not number else f"{begin}{line}".rstrip())
-    for note in sheet.notes:
-        print(f"  {plain(note)}")
 
 
 def _fitting(columns: list[Column], rows: list[list[str]], width: int) -> list[int]:
