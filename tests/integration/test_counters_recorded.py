@@ -343,3 +343,16 @@ def test_run_takes_names(build: Builder, tmp_path: Path) -> None:
     assert "VT_METRICS: cpu/event=0x3c,umask=0x0/ is not recorded" in done.stderr or "not recorded" not in done.stderr
     unify(tmp_path, "counter_regions")
     assert len(_Reader(tmp_path / "counter_regions.trace").increases("inner")) == 3
+
+
+def test_sections_across_flushes(build: Builder, tmp_path: Path) -> None:
+    """A flush between the values and the start of a section, which has later values then."""
+    program = build("many_sections.c", flags=(*MANUAL, "-O1"))
+    counters = "page-faults:task-clock:ru_utime:ru_stime:ru_minflt:ru_majflt:ru_nvcsw:ru_nivcsw"
+    run(program, tmp_path, "30000", env={"VT_METRICS": counters, "VT_BUFFER_SIZE": "256K"})
+    assert "backwards" not in unify(tmp_path, "many_sections").stderr
+    assert sum(event.kind == "BufferFlush" for event in check(tmp_path / "many_sections.trace").events) > 3
+    shown = vtrace(tmp_path, "profile", "many_sections", "--by", "section", "--metrics", "task-clock", "--json")
+    rows = {row["section"]: row for row in json.loads(shown.stdout)["metrics"]}
+    assert rows["part/1"]["task-clock"] > 30_000
+    assert "were not read" not in shown.stderr

@@ -156,3 +156,13 @@ def test_local_files_and_vtunify_mpi(build: Builder, tmp_path: Path) -> None:
     assert len(of_samples) >= 400 // STEP
     unify_mpi(find("mpich-wheel", build), tmp_path, "-k", "-o", tmp_path / "all", "sampled_faults", ranks=2)
     assert_same(tmp_path / "one.trace", tmp_path / "all.trace")
+
+
+def test_a_small_alternate_stack(build: Builder, tmp_path: Path) -> None:
+    """Samples there have no values: reading files of the kernel takes more of the stack."""
+    program = build("sampled_altstack.c", flags=("-O1",), plain=True)
+    words = ["run", "--no-unify", "--sample=1000", "--counters", "cpu,sched-run,page-faults", program, "4096", "100"]
+    done = vtrace(tmp_path, *words)
+    assert done.stdout == "done\n"
+    unify(tmp_path, "sampled_altstack")
+    assert check(tmp_path / "sampled_altstack.trace").events

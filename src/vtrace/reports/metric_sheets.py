@@ -4,6 +4,7 @@ section, rank or thread."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -236,7 +237,9 @@ def sheet(numbers: MetricNumbers, most: int | None = None) -> Sheet:
 
 
 def _number(value: float | None) -> float | int | None:
-    return int(value) if value is not None and value == int(value) else value
+    if value is None or not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) else value
 
 
 def shown(made: Sheet) -> Sheet:

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sampled_altstack BYTES MS: computes for MS ms of CPU time in a handler's reach: samples come on an alternate stack of
+   BYTES above a page that nobody may touch. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define PAGE 4096u
+
+int main(int argc, char **argv)
+{
+    const size_t bytes = argc > 2 ? (size_t)atol(argv[1]) : 8192;
+    const long ms = argc > 2 ? atol(argv[2]) : 100;
+    const size_t room = (bytes + PAGE - 1) / PAGE * PAGE;
+    char *memory = mmap(0, PAGE + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory, PAGE, PROT_NONE)) return 1;
+    stack_t stack = {.ss_sp = memory + PAGE, .ss_size = bytes};
+    if (sigaltstack(&stack, 0)) return 1;
+    volatile double sum = 0;
+    do
+        for (int i = 0; i < 100000; i++) sum += i;
+    while (clock() < ms * (CLOCKS_PER_SEC / 1000));
+    puts("done");
+    return 0;
+}
