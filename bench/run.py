@@ -91,6 +91,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
     args = parser.parse_args()
     rows: list[Row] = []
+    groups: list[str] = []
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "."), prefix="bench-") as name:
         work = Path(name).resolve()
         functions.prepare(work)  # unify.py uses its traced program, too
@@ -99,7 +100,9 @@ def main() -> None:
                 continue
             if module is not functions:
                 module.prepare(work)
-            rows += module.measure(work, args.repetitions if module is not unify else max(1, args.repetitions // 2))
+            found = module.measure(work, args.repetitions if module is not unify else max(1, args.repetitions // 2))
+            groups += [module.__name__] * len(found)
+            rows += found
         if args.large:
             rows += unify.measure_memory(work)
             rows += unify.measure_scaling(work)
@@ -109,7 +112,9 @@ def main() -> None:
             rows += windows.measure_large(work)
     show(rows)
     if args.json:
-        args.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+        groups += ["--large"] * (len(rows) - len(groups))
+        found = [{"group": group} | asdict(row) for group, row in zip(groups, rows, strict=True)]
+        args.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
