@@ -45,7 +45,7 @@ def test_shares(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str,
     """The share of f in each thread is within 5 standard errors, and the weights are the threads' CPU times."""
     program = build("sampled.c", compiler=compiler, flags=(*flags, "-pthread"), plain=True)
     outermost = ("main", "odd", "even")
-    for attempt in range(5):
+    for attempt in range(12):
         place = tmp_path / str(attempt)
         place.mkdir()
         done = call([*command("vtrace"), "run", "--sample=200", program, "3000", "3"], place)
