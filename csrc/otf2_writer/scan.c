@@ -125,8 +125,9 @@ static uint64_t first_event(const uint64_t *words, uint32_t n, uint64_t begin)
     for (uint32_t at = 0; at < n;) {
         const uint32_t what = (uint32_t)words[at], kind = VT_KIND(what);
         ticks += words[at] >> 32;
-        const int joins = kind == VT_K_LOST || kind == VT_K_ATTRIBUTE || kind == VT_K_HEAP || kind == VT_K_THREAD;
-        if (what & VT_FUNCTION || (kind != VT_K_TIME && !joins)) return ticks;
+        const int is_none = kind == VT_K_TIME || kind == VT_K_LOST || kind == VT_K_ATTRIBUTE || kind == VT_K_HEAP ||
+                            kind == VT_K_THREAD;
+        if (what & VT_FUNCTION || !is_none) return ticks;
         if (kind == VT_K_TIME) ticks += words[at + 1];
         at += vt_record(words, at, n, &unused); /* not 0: add_records has checked all records */
     }

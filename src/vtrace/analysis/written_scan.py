@@ -27,6 +27,8 @@ class WrittenScan:
         """trace: the definitions of the archive, which has no events yet."""
         self._trace, self._scanning = trace, Scanning(trace, questions, ALWAYS, NEVER, True, iter(()))
         self._thread = local()
+        self.failed = False
+        """True if the questions could not take all events: the archive is whole, but they cannot answer."""
 
     @contextmanager
     def location(self, row: int) -> Iterator[Listener]:
@@ -44,12 +46,22 @@ class WrittenScan:
             batch.refresh()
             events += len(batch)
             if len(batch):
-                scanned.take(batch)
+                with self._surviving():
+                    scanned.take(batch)
             batch.clear()
 
         yield Listener(batch.address, take)
         take()
-        scanned.end(batch, events)
+        with self._surviving():
+            scanned.end(batch, events)
+
+    @contextmanager
+    def _surviving(self) -> Iterator[None]:
+        """No disk and no memory for the answers must not end the writing of the archive."""
+        try:
+            yield
+        except (OSError, MemoryError):
+            self.failed = True
 
     def end(self) -> Pass:
         """Ends the pass after the last location."""

@@ -123,9 +123,9 @@ def command(
         nonlocal further
         from vtrace.timeline.written_tiles import WrittenTiles
 
-        further = further._replace(written_tiles=WrittenTiles(anchor))
-        assert further.written_tiles
-        return further.written_tiles
+        made = WrittenTiles(anchor)
+        further = further._replace(written_tiles=made)
+        return made
 
     try:
         written = unify(request, console, listen=listen if tiles else None)
@@ -207,7 +207,7 @@ def make_tiles(archive: Path, console: Console, written: WrittenTiles | None) ->
     from vtrace.timeline.tile_cache import tiles_of
 
     trace = vtrace.open(archive)
-    with suppress(VtraceError):  # the directory cannot be written: tiles_of tells it
+    with suppress(VtraceError, OSError):  # tiles_of tells why they cannot be written
         if written and written.write(trace):
             return
     console.detail("reading the events once more for the tiles")

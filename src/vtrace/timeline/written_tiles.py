@@ -43,9 +43,9 @@ class WrittenTiles:
     def write(self, trace: Source) -> bool:
         """Writes the tiles beside the finished archive. Returns False if they do not fit. Raises VtraceError."""
         with self._scratch:
-            self._scan.end()
-            if not self._fit(trace):
+            if self._scan.failed or not self._fit(trace):
                 return False
+            self._scan.end()
             of = sidecar.identity(trace.anchor, trace.properties)
             self._tiles.write(trace.anchor.parent, of, [], trace)
             return True

@@ -21,8 +21,8 @@ _FOLDER = "expected"
 def expected_archive(directory: Path, definitions: Definitions, run: Run, kernel: Kernel) -> Iterator[Path]:
     """Writes an archive without events inside a directory, gives its anchor file, and removes the archive.
 
-    Its times, its numbers of events and its regions are those of the final archive, unless records become no event, or
-    records of the kernel's times are moved, which is rare. Raises VtraceError.
+    Its times, numbers of events and regions are those of the final archive, unless a record becomes no event, or gets
+    another time than its own. Raises VtraceError.
     """
     place = directory / _FOLDER
     Archive(place).describe(_expected(definitions, run, kernel))
