@@ -50,7 +50,7 @@ def command(topic: str | None, words: tuple[str, ...]) -> None:
 
 
 def _pages() -> dict[str, Path]:
-    return {path.stem: path for path in sorted(DOCS.glob("*.md"))}
+    return {path.stem: path for path in sorted(DOCS.glob("*.md"), key=lambda path: path.stem)}
 
 
 def _title(text: str) -> str:
