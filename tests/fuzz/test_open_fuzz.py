@@ -65,7 +65,17 @@ def ask(path: Path) -> None:
     try:
         trace = vtrace.open(path)
         trace.prepare(*QUESTIONS)
-        for name in (*QUESTIONS, "messages", "memory", "metric_values", "timeline", "markers", "coverage", "slices"):
+        for name in (
+            *QUESTIONS,
+            "messages",
+            "memory",
+            "metrics",
+            "metric_values",
+            "timeline",
+            "markers",
+            "coverage",
+            "slices",
+        ):
             getattr(trace, name)()
         trace.events(attributes=True)
         trace._repr_html_()

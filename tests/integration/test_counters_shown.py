@@ -14,6 +14,8 @@ import pytest
 from support.build.run import vtrace
 from support.synthetic_runs import fapp_run
 from support.users.browser import browser
+from vtrace.analysis.trace import open_trace
+from vtrace.errors import UsageError
 
 CYCLES = fapp_run.COUNTS["cycle_counts"]
 
@@ -46,6 +48,23 @@ def test_charts_by_rank_and_section(where: Path) -> None:
     for name, inside in zip(series, found["in_sections"], strict=True):
         assert inside == [series[name]["values"]] * 2, "each thread counts in its section only"
     assert charts(where / "first.html")["rows"] == ["process 0"]
+
+
+def test_in_python(where: Path) -> None:
+    """Trace.metrics and Trace.sections take names of counters."""
+    trace = open_trace(where / "known")
+    found = trace.metrics(metrics=["cycle_counts"])
+    assert set(found["metric"].tolist()) == {trace.metric_members["name"].tolist().index("cycle_counts")}
+    main = trace.regions["name"].tolist().index("main")
+    assert set(found["region"].tolist()) == {main}
+    assert found["exclusive"].tolist() == found["inclusive"].tolist() == [CYCLES, 2 * CYCLES, 4 * CYCLES]
+    assert {trace.metric_members["name"][metric] for metric in trace.metrics()["metric"]} == {*fapp_run.COUNTS}
+    sections = trace.sections(metrics=["cycle_counts"])
+    assert {name for name in sections if name.startswith("@")} == {"@cycle_counts"}
+    with pytest.raises(UsageError, match=r"no metric cycle_count \(did you mean .*cycle_counts"):
+        trace.metrics(metrics=["cycle_count"])
+    with pytest.raises(UsageError, match="loop/1 counts nothing"):
+        trace.metrics(metrics=["loop/1"])
 
 
 def test_no_counters_no_charts(where: Path, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_values(run: Path, tmp_path: Path) -> None:
     values = [f'("Miles" <0>; INT64; {miles}), ("Power" <1>; DOUBLE; {power})' for miles, power in ((5, 3), (7, -25))]
     assert told == [f"METRIC 3 {t} Metric: 0, 2 Values: {v}" for t, v in zip((10, 20), values, strict=True)]
     opened = package.open(trace.path)
-    assert opened.metrics["mode"].tolist() == ["ACCUMULATED_START", "ABSOLUTE_POINT"]
+    assert opened.metric_members["mode"].tolist() == ["ACCUMULATED_START", "ABSOLUTE_POINT"]
     assert str(opened.locations["name"][3]) == "Values of Thread 1"
 
 

@@ -108,7 +108,7 @@ def test_events_with_lists_and_attributes(tmp_path: Path) -> None:
         assert all(not len(b.attributes) for b in reader.batches(0, BatchBuffer()))
     trace = Trace(anchor)
     values = trace.metric_values()
-    assert trace.metrics["name"].tolist() == ["b", "a"]
+    assert trace.metric_members["name"].tolist() == ["b", "a"]
     assert list(zip(*(values[n].tolist() for n in ("metric", "value", "integer")), strict=True)) == [
         (0, 5.0, 5), (1, 0.5, 0), (-1, -3.0, -3)
     ]  # fmt: skip

@@ -287,7 +287,7 @@ def _files(b: _Builder) -> None:
 
 def _metrics(b: _Builder) -> None:
     b.add(
-        "metrics", b.raw["MetricMember"], "name description unit", None,
+        "metric_members", b.raw["MetricMember"], "name description unit", None,
         mode=lambda raw, _: named(_otf2.MetricMode, raw["mode"]),
         value_type=lambda raw, _: named(_otf2.Type, raw["value_type"]),
     )  # fmt: skip

@@ -43,8 +43,9 @@ class Source:
     """An archive: its definitions, and passes over its events. Times are int64, in ns since the archive's start.
 
     Tables (docs/python-api.md): locations, groups, regions, comms, windows, nodes, files, io_handles, io_paradigms,
-    metrics, metric_classes, attributes, parameters, comm_groups, topologies, coordinates, and location_properties,
-    group_properties, node_properties. A reference to another definition is a row of that table, -1 for none.
+    metric_members, metric_classes, attributes, parameters, comm_groups, topologies, coordinates, and
+    location_properties, group_properties, node_properties. A reference to another definition is a row of that
+    table, -1 for none.
     """
 
     def __init__(self, anchor: Path) -> None:

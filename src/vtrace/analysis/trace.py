@@ -18,10 +18,10 @@ from vtrace.analysis.questions.activity_bins import Timeline
 from vtrace.analysis.questions.collectives import Collectives, CollectiveTotals
 from vtrace.analysis.questions.efficiencies import efficiencies
 from vtrace.analysis.questions.events import Events, frame
-from vtrace.analysis.questions.increases import is_count
+from vtrace.analysis.questions.increases import Increases, counter_rows, increase_table
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix, Messages
-from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics
+from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics, metric_rows
 from vtrace.analysis.questions.mpi_replay import MpiReplay, Replayed
 from vtrace.analysis.questions.mpi_waits import calls_table, critical_table, delays_table, doubt, remarks, waits_table
 from vtrace.analysis.questions.profile import CallTree, Profile, Slices
@@ -405,23 +405,19 @@ class Trace(Source):
     @_with_caveats
     def sections(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        metrics: Sequence[int] | None = None,
+        metrics: Sequence[int | str] | None = None,
     ) -> Table:  # fmt: skip
         """The sections that the program has marked, each time that they were open, by location and begin: location,
         section (place in .sections: NAME/NUMBER), begin, end (ns), mpi_ns (time in calls of MPI of this thread),
         mpi_calls (begun in the section). all/0 is the whole run of the location, tofupa/0 the time from MPI_Init to
         MPI_Finalize if the program has sections of Tofu PA.
 
-        metrics: rows of metrics that count, None: all; each has a column "@name" with its increase, NaN where it was
-        not read at both ends. .unpaired: starts without a stop and stops without a start, which have no row: location,
-        section, starts, stops.
+        metrics: names of counters or rows of metric_members, None: all counters; each has a column "@name" with its
+        increase, NaN where it was not read at both ends. .unpaired: starts without a stop and stops without a start,
+        which have no row: location, section, starts, stops.
         """
-        counters = [row for row, mode in enumerate(self.metrics["mode"].tolist()) if is_count(mode)]
-        question = Sections(
-            self,
-            counters if metrics is None else metrics,
-            (ALWAYS if start is None else start, NEVER if stop is None else stop),
-        )
+        window = (ALWAYS if start is None else start, NEVER if stop is None else stop)
+        question = Sections(self, counter_rows(self, metrics), window)
         self.scan([question], Selection.of(None, None, locations).rows(self))
         return question.answer()
 
@@ -450,18 +446,28 @@ class Trace(Source):
         return table
 
     @_with_caveats
+    def metrics(
+        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
+        metrics: Sequence[int | str] | None = None,
+    ) -> Table:  # fmt: skip
+        """Increases of counters: location, region (-1: outside of all), metric (row of metric_members), exclusive,
+        inclusive (with the calls made from the region; a recursive call does not count again). An increase from one
+        reading to the next belongs to the call in which the second one was made. metrics: as in sections()."""
+        rows = counter_rows(self, metrics)
+        return increase_table(self._ask("metrics", start, stop, locations, lambda: Increases(self, rows), *rows))
+
+    @_with_caveats
     def metric_values(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        metrics: Sequence[int] | None = None, most: int = 2_000_000,
+        metrics: Sequence[int | str] | None = None, most: int = 2_000_000,
     ) -> Table:  # fmt: skip
         """Values of metrics, by location and time: location, time (ns), metric, value (float64), integer (int64: the
         exact value of a whole number).
 
-        metrics: rows of metrics, None: all. If there are more than most values of a location, the first, last, lowest
-        and highest of equal stretches of time are kept.
+        metrics: names or rows of metric_members, None: all. If there are more than most values of a location, the
+        first, last, lowest and highest of equal stretches of time are kept.
         """
-        wanted = None if metrics is None else np.array(metrics, np.int64)
-        question = Metrics(wanted, most)
+        question = Metrics(metric_rows(self, metrics), most)
         self.scan([question], locations, start, stop)
         return question.answer()
 

@@ -200,7 +200,7 @@ def fapppx(
     chosen = _choices({*asked} | ({"pa"} if hardware else set()), processes, limit)
     trace = opened(archive_in(_TOOL, directory))
     warn_of_caveats(console, trace, Selection())
-    events = derived_events(dict(os.environ), tuple(map(str, trace.metrics["name"].tolist())))
+    events = derived_events(dict(os.environ), tuple(map(str, trace.metric_members["name"].tolist())))
     maker = fapp.FappMaker(trace, chosen, collected, events, trace.call_waits)
     report = fapp.make(maker)
     for note in report.notes:

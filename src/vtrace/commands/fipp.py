@@ -195,7 +195,7 @@ def fipppx(
         raise VtraceError(
             f"{directory}: no samples in this trace", "collect them with vtrace compat fipp -C, or run --sample"
         )
-    events = derived_events(os.environ, trace.metrics["name"].tolist())
+    events = derived_events(os.environ, trace.metric_members["name"].tolist())
     report = fipp.make(costs, chosen, collected, events)
     if kind == "csv":
         made = fipp_layout.csv_text(report, __version__)

@@ -223,7 +223,7 @@ def _metrics_of(runs: list[CounterRun], asked: _Metrics, most: int | None) -> tu
     for file in files:
         for problem in file.errors:
             console.warn(plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
-    pmu = recorded_pmu([name for run in runs for name in run.trace.metrics["name"].tolist()], files)
+    pmu = recorded_pmu([name for run in runs for name in run.trace.metric_members["name"].tolist()], files)
     if wanted == [NAME]:
         known = chosen_events(files, [SLOTS] if pmu else [], pmu)
         made, findings, notes = topdown_sheets.read(runs, by, patterns, known, most)

@@ -164,10 +164,10 @@ class FappMaker:
         self.inputs = inputs_of(known, choices.inputs, choices.first_processes)
         self.locations = sorted(location for p in self.inputs for location in p.locations)
         self.mpi = bool((trace.processes["rank"] >= 0).any())
-        counters = [row for row, mode in enumerate(trace.metrics["mode"].tolist()) if is_count(mode)]
-        self.counters = [str(trace.metrics["name"][row]) for row in counters]
+        counters = [row for row, mode in enumerate(trace.metric_members["mode"].tolist()) if is_count(mode)]
+        self.counters = [str(trace.metric_members["name"][row]) for row in counters]
         window = Selection.of(None, None, self.locations)
-        levels = [row for row, name in enumerate(trace.metrics["name"].tolist()) if name in LEVELS]
+        levels = [row for row, name in enumerate(trace.metric_members["name"].tolist()) if name in LEVELS]
         self.numbers = section_sums.read(trace, window, counters, levels)
         self.sections = self._order()
         costs = [round(self._process(p, ALL).get("elapsed_ns") or 0) for p in self.inputs]

@@ -44,8 +44,8 @@ class HardwareMaker:
     def __init__(self, trace: Source, locations: Sequence[int], event: str, mhz: str, events: EventSet) -> None:
         """event: a key of fapp_hardware.EVENTS, else the standard; mhz: of the processors, "" if unknown."""
         self.event, self.mhz, self.events = event, mhz, events
-        counters = [row for row, mode in enumerate(trace.metrics["mode"].tolist()) if is_count(mode)]
-        self.counters = [str(trace.metrics["name"][row]) for row in counters]
+        counters = [row for row, mode in enumerate(trace.metric_members["mode"].tolist()) if is_count(mode)]
+        self.counters = [str(trace.metric_members["name"][row]) for row in counters]
         found = section_sums.read(trace, Selection.of(None, None, list(locations)), counters)
         self.threads = {location: numbers for (location, name), numbers in found.threads.items() if name == ALL}
 

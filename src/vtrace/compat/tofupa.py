@@ -83,7 +83,9 @@ class _Node(NamedTuple):
 
 def files(trace: Source, settings: TofuSettings) -> list[TofuFile]:
     """The file of each node with MPI processes. Reads the events once."""
-    counters = {str(name): row for row, name in enumerate(trace.metrics["name"].tolist()) if _COUNTER.fullmatch(name)}
+    counters = {
+        str(name): row for row, name in enumerate(trace.metric_members["name"].tolist()) if _COUNTER.fullmatch(name)
+    }
     question = Sections(trace, [*counters.values()], tofu=True)
     trace.scan([question])
     table = question.answer()

@@ -80,7 +80,7 @@ class _Write(Question[_WritePart, int]):
         self._columns = EventColumns(trace, _AT_ONCE)
         self._kinds, self._processes = texts(list(event_kinds())), self._shown([*process_names(trace), ""], show)
         self._threads = self._shown(trace.locations["name"].tolist(), show)
-        self._metrics = self._shown([*trace.metrics["name"].tolist(), None], show)
+        self._metrics = self._shown([*trace.metric_members["name"].tolist(), None], show)
         tables = trace.definitions.tables
         self._names = {
             name: self._shown([*tables[REFERENCES[name]]["name"].tolist(), None], show)

@@ -151,7 +151,7 @@ class _Writer:
 
     def counters(self) -> list[tuple[int, Array, Array]]:
         """A track for each counter of each location."""
-        values, metrics = self.shown.counters, self.trace.metrics
+        values, metrics = self.shown.counters, self.trace.metric_members
         values = values.take(
             (values["metric"] >= 0) & ~np.isin(values["metric"], list(heap_metrics(self.trace).values()))
         )

@@ -140,16 +140,16 @@ def _intervals(writer: _Exporter) -> Iterator[_Lines]:
 def _values(writer: _Exporter) -> Iterator[_Lines]:
     trace = writer.trace
     values = trace.metric_values(**writer.window, most=_ALL)
-    real = np.array([kind in ("DOUBLE", "FLOAT") for kind in trace.metrics["value_type"].tolist()], bool)
+    real = np.array([kind in ("DOUBLE", "FLOAT") for kind in trace.metric_members["value_type"].tolist()], bool)
     mode = np.array(
-        ["COUNT" if str(one).startswith("ACCUMULATED") else "INST" for one in trace.metrics["mode"]], object
+        ["COUNT" if str(one).startswith("ACCUMULATED") else "INST" for one in trace.metric_members["mode"]], object
     )
     for row in np.unique(values["location"]).tolist():
         mine = values.take(values["location"] == row)
         owner = writer.owner(row)
         for metrics, chosen in _together(mine["metric"]):
             clock, times = writer.stamps(owner, mine["time"][chosen[:, 0]])
-            heads = [f"{_head(str(trace.metrics['name'][one]))}.{mode[one]}" for one in metrics]
+            heads = [f"{_head(str(trace.metric_members['name'][one]))}.{mode[one]}" for one in metrics]
             columns = [
                 mine["value"][at].tolist() if real[one] else mine["integer"][at].tolist()
                 for one, at in zip(metrics, chosen.T, strict=True)

@@ -39,10 +39,11 @@ def chart(trace: Trace, window: Selection, increases: Mapping[tuple[int, int, Pa
         values[metrics.index(metric), at] += value if at >= 0 else 0
     names, each = process_names(trace), [np.flatnonzero(row == place) for place in range(values.shape[1])]
     sections, inside = _in_sections(trace, window, metrics, row, values.shape[1])
+    members = trace.metric_members
     return {
         "rows": [names[of[0]] + (f" to {names[of[-1]]}" if len(of) > 1 else "") for of in each],
         "series": [
-            {"name": str(trace.metrics["name"][metric]), "unit": str(trace.metrics["unit"][metric]), "values": of}
+            {"name": str(members["name"][metric]), "unit": str(members["unit"][metric]), "values": of}
             for metric, of in zip(metrics, values.tolist(), strict=True)
         ],
         "sections": sections, "in_sections": inside,
@@ -61,7 +62,7 @@ def _in_sections(
         if section not in sections or row[process] < 0:
             continue
         for place, metric in enumerate(metrics):
-            value, line = of.get(str(trace.metrics["name"][metric])), found[place][sections.index(section)]
+            value, line = of.get(str(trace.metric_members["name"][metric])), found[place][sections.index(section)]
             if value is not None:
                 line[row[process]] = (line[row[process]] or 0) + value
     return sections, found

@@ -108,7 +108,7 @@ def read(trace: Trace, window: Selection, paths: CallPaths) -> DiffRun:
     for one in reduce_io(io.answer(), "file").records():
         one["ns"] = one["read_ns"] + one["write_ns"] + one["flush_ns"]
         _add(run.files, files[one["file"]], one, ("opens", "reads", "writes", "bytes_read", "bytes_written", "ns"))
-    of = list(zip(trace.metrics["name"].tolist(), trace.metrics["unit"].tolist(), strict=True))
+    of = list(zip(trace.metric_members["name"].tolist(), trace.metric_members["unit"].tolist(), strict=True))
     for (_, metric, _), value in (pair for question in increases for pair in question.answer().items()):
         _add(run.counters, of[metric], {"increase": int(value) if value == int(value) else value}, ("increase",))
     return run

@@ -121,7 +121,7 @@ def _of_sections(
     """As _of_calls."""
     trace, window = run
     found = section_sums.read(trace, window, [*rows.values()])
-    names, notes = trace.metrics["name"].tolist(), found.notes
+    names, notes = trace.metric_members["name"].tolist(), found.notes
     sums: _Sums = {}
     for section, numbers in found.counters.items():
         values = {name: numbers[names[row]] for name, row in rows.items()}
@@ -161,19 +161,19 @@ def _rows(traces: Sequence[Trace], wanted: Sequence[str], events: EventSet) -> l
                 raise UsageError(f"--metrics: the trace has no metric {native}{of}", hint)
             place = next(place for place, names in enumerate(known) if native in names)
             row = known[place][native]
-            if not is_count(traces[place].metrics["mode"][row]):
+            if not is_count(traces[place].metric_members["mode"][row]):
                 raise UsageError(f"--metrics: {native} counts nothing", "vtrace view shows its values over time")
             found[place][native] = row
     return found
 
 
 def _known(trace: Trace) -> dict[str, int]:
-    names = trace.metrics["name"].tolist()
+    names = trace.metric_members["name"].tolist()
     return {unqualified(name): row for row, name in enumerate(names)} | {name: row for row, name in enumerate(names)}
 
 
 def _unit(trace: Trace, rows: dict[str, int], name: str) -> str:
-    return str(trace.metrics["unit"][rows[name]]) if name in rows else ""
+    return str(trace.metric_members["unit"][rows[name]]) if name in rows else ""
 
 
 def _key(trace: Trace, by: str, location: int, path: Path, regions: list[str]) -> Any:
@@ -250,9 +250,9 @@ def shown(made: Sheet) -> Sheet:
 
 
 def counters_of(trace: Trace) -> list[int]:
-    """Rows of trace.metrics that count, without the heap."""
+    """Rows of trace.metric_members that count, without the heap."""
     own = {*heap_metrics(trace).values()}
-    return [row for row, mode in enumerate(trace.metrics["mode"].tolist()) if is_count(mode) and row not in own]
+    return [row for row, mode in enumerate(trace.metric_members["mode"].tolist()) if is_count(mode) and row not in own]
 
 
 def counters(trace: Trace, increases: Mapping[tuple[int, int, Path], float]) -> Sheet:
@@ -261,7 +261,7 @@ def counters(trace: Trace, increases: Mapping[tuple[int, int, Path], float]) -> 
     for (location, metric, _), value in increases.items():
         of = sums.setdefault(metric, {})
         of[location] = of.get(location, 0.0) + value
-    names, labels = trace.metrics, location_names(trace)
+    names, labels = trace.metric_members, location_names(trace)
     rows: list[Row] = []
     for metric, of in sorted(sums.items()):
         most = max(of, key=lambda location: of[location])

@@ -35,7 +35,7 @@ def read(
 
     Raises UsageError if the runs lack the events of level 1.
     """
-    wanted = _available([name for run in runs for name in run.trace.metrics["name"].tolist()], events)
+    wanted = _available([name for run in runs for name in run.trace.metric_members["name"].tolist()], events)
     numbers = metric_sheets.read(runs, by, patterns, wanted, events)
     every = [ALL] if by == "section" else [*numbers.exclusive]  # sections overlap
     whole = sum(numbers.exclusive.get(key, {}).get(SLOTS, 0.0) for key in every)

@@ -35,13 +35,13 @@ _AT_ONCE = 64
 def counter_level(trace: Source) -> int:
     """The level of the bins: they are 2^level ns wide."""
     rows = min(_ROWS, max(_FEWEST, int(trace.locations["events"].sum()) // _PER_ROW))
-    bins = min(_MOST, max(1, rows // max(1, trace.locations.rows * trace.metrics.rows)))
+    bins = min(_MOST, max(1, rows // max(1, trace.locations.rows * trace.metric_members.rows)))
     return max(0, (max(trace.duration, 1) // bins).bit_length())
 
 
 def are_few(trace: Source) -> bool:
     """True if there are counters, but not so many that even one bin of each were too many rows."""
-    return 0 < trace.locations.rows * trace.metrics.rows <= _ROWS
+    return 0 < trace.locations.rows * trace.metric_members.rows <= _ROWS
 
 
 def counter_table(found: Table | None) -> SidecarTable:
@@ -51,8 +51,8 @@ def counter_table(found: Table | None) -> SidecarTable:
 
 
 def counter_bins(trace: Source, tiles: TileFile, metrics: Array, locations: Array) -> Table:
-    """The bins of counters (rows of trace.metrics) that have a value, of these locations: location, metric, begin, end
-    (ns), count (of values), low, mean, high, last; ascending by location and begin."""
+    """The bins of counters (rows of trace.metric_members) that have a value, of these locations: location, metric,
+    begin, end (ns), count (of values), low, mean, high, last; ascending by location and begin."""
     columns, level = tiles.counters.columns, counter_level(trace)
     rows = np.flatnonzero(np.isin(columns["metric"], metrics) & np.isin(columns["location"], locations))
     found = {name: columns[name][rows] for name in _KINDS}

@@ -43,7 +43,7 @@ class Curves:
 
     def described(self) -> list[dict[str, str]]:
         """The names and units of the counters."""
-        metrics = self._trace.metrics
+        metrics = self._trace.metric_members
         units = dict(zip(metrics["name"].tolist()[::-1], metrics["unit"].tolist()[::-1], strict=True))
         names = dict.fromkeys(metrics["name"].tolist()[:_NAMES])
         return [{"name": plain(str(name)), "unit": plain(str(units[name]))} for name in names]
@@ -53,7 +53,7 @@ class Curves:
         by row: of the values read there, else the last one before; NaN: none so far. Of a row of several locations the
         mean of their means. A row has the values of its locations, else those of the locations of type METRIC in its
         processes. Raises Wrong, FormatError."""
-        names = [*dict.fromkeys(self._trace.metrics["name"].tolist()[:_NAMES])]
+        names = [*dict.fromkeys(self._trace.metric_members["name"].tolist()[:_NAMES])]
         if not 0 <= counter < len(names):
             raise Wrong(f"{counter} is not a counter")
         bins = max(1, min(bins, _CELLS // max(1, len(rows))))
@@ -81,7 +81,7 @@ class Curves:
 
     def _values(self, name: str, locations: Array, window: tuple[int, int]) -> tuple[Table, list[str]]:
         """Values of the locations as bins, by location and time; lines about values that are joined."""
-        metrics = np.flatnonzero(self._trace.metrics["name"] == name)
+        metrics = np.flatnonzero(self._trace.metric_members["name"] == name)
         if self._is_large:
             found = self._reader.window(locations.tolist(), *window)
             near = _single(found.metrics.take(np.isin(found.metrics["metric"], metrics)))

@@ -99,7 +99,7 @@ class LargeData(WindowData):
     def values(self, locations: Sequence[int], window: tuple[int, int]) -> list[tuple[Table, str]]:
         """Of locations with too many events the means of bins (counter_bins.py)."""
         found = self._reader.window(locations, *window, _NEAR)
-        every = np.arange(self._trace.metrics.rows)
+        every = np.arange(self._trace.metric_members.rows)
         bins = counter_bins(self._trace, self._tiles, every, np.array(found.skipped, np.int64))
         means = {"location": bins["location"], "time": bins["begin"], "metric": bins["metric"], "value": bins["mean"]}
         return [(found.metrics, "metric"), (Table(means), "metric")]

@@ -181,7 +181,7 @@ class WindowData:
         if kind:
             paradigm = plain(str(self._trace.io_paradigms["name"][what]))
             return {"name": f"{'read' if way == READ else 'written'} by {paradigm}", "unit": "bytes"}
-        metrics = self._trace.metrics
+        metrics = self._trace.metric_members
         return {"name": plain(str(metrics["name"][what])), "unit": plain(str(metrics["unit"][what]))}
 
     def marks(self) -> Content:

@@ -61,7 +61,7 @@ class _Added:
         self.members: dict[tuple[str, str, str], int] = {}
         self.classes: dict[tuple[int, ...], int] = {}
         self._member, self._class = (
-            _next(ids["metrics"].pairs[0]),
+            _next(ids["metric_members"].pairs[0]),
             max(_next(ids[kind].pairs[0]) for kind in ("metric_classes", "metric_instances")),
         )
         self.of_lane = [self._class_of(lane.values) for lane in values]

@@ -59,7 +59,7 @@ def _counted(trace: Source, found: Replayed, masters: Array) -> dict[str, float]
     """The increases of instructions and cycles outside of MPI, on the masters; NaN where no master has the event."""
     sums = dict.fromkeys(_COUNTERS, float("nan"))
     rows: dict[int, str] = {}
-    for row, metric in enumerate(trace.metrics.records()):
+    for row, metric in enumerate(trace.metric_members.records()):
         for name, pattern in _COUNTERS.items():
             if name not in rows.values() and is_count(str(metric["mode"])) and pattern.fullmatch(str(metric["name"])):
                 rows[row] = name

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import _otf2
@@ -11,9 +11,10 @@ import numpy as np
 
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import number, present
-from vtrace.analysis.questions.metrics import MetricMembers, is_node_wide
+from vtrace.analysis.questions.metrics import MetricMembers, is_node_wide, metric_rows
 from vtrace.analysis.replay import Replay
-from vtrace.analysis.table import Array, group
+from vtrace.analysis.table import Array, Table, group
+from vtrace.errors import UsageError
 from vtrace.io.archive.batches import Batch
 
 if TYPE_CHECKING:
@@ -41,6 +42,35 @@ def increases(values: Array, threads: Array) -> Array:
 def is_count(mode: str) -> bool:
     """True for a metric whose values are sums over time. mode: OTF2's name."""
     return mode.startswith("ACCUMULATED")
+
+
+def counter_rows(trace: Source, wanted: Sequence[int | str] | None) -> list[int]:
+    """Rows of Trace.metric_members of counters, by names or rows; None: all counters. Raises UsageError: there is no
+    metric of a name, or the metric counts nothing."""
+    counts = [is_count(mode) for mode in trace.metric_members["mode"].tolist()]
+    rows = metric_rows(trace, wanted)
+    if rows is None:
+        return [row for row, count in enumerate(counts) if count]
+    for row in rows.tolist():
+        if not counts[row]:
+            raise UsageError(f"{trace.metric_members['name'][row]} counts nothing", "metric_values() has its values")
+    found: list[int] = rows.tolist()
+    return found
+
+
+def increase_table(found: Mapping[tuple[int, int, Path], float]) -> Table:
+    """The answer of Increases by location, region and metric."""
+    sums: dict[tuple[int, int, int], list[float]] = {}
+    for (location, metric, path), value in found.items():
+        sums.setdefault((location, path[-1] if path else -1, metric), [0.0, 0.0])[0] += value
+        for region in {*path} or {-1}:
+            sums.setdefault((location, region, metric), [0.0, 0.0])[1] += value
+    keys = np.array(sorted(sums), np.int64).reshape(-1, 3)
+    values = np.array([sums[key] for key in sorted(sums)], np.float64).reshape(-1, 2)
+    return Table({
+        "location": keys[:, 0], "region": keys[:, 1], "metric": keys[:, 2], "exclusive": values[:, 0],
+        "inclusive": values[:, 1],
+    })  # fmt: skip
 
 
 class _IncreasePart(Part):
@@ -126,7 +156,7 @@ class _IncreasePart(Part):
 
 
 class Increases(Question[_IncreasePart, dict[tuple[int, int, Path], float]]):
-    """Answers with the increase of each counter by location, metric (row of metrics) and call path.
+    """Answers with the increase of each counter by location, metric (row of metric_members) and call path.
 
     The first reading of a thread has nothing to compare with: what was before does not count.
     """
@@ -135,10 +165,10 @@ class Increases(Question[_IncreasePart, dict[tuple[int, int, Path], float]]):
     replay = paths = True
 
     def __init__(self, trace: Source, metrics: Sequence[int]) -> None:
-        """metrics: rows of trace.metrics, of counters (is_count)."""
+        """metrics: rows of trace.metric_members, of counters (is_count)."""
         super().__init__()
         self.members, self.wanted = MetricMembers(trace), [*metrics]
-        self.shared = [metric for metric in metrics if is_node_wide(str(trace.metrics["name"][metric]))]
+        self.shared = [metric for metric in metrics if is_node_wide(str(trace.metric_members["name"][metric]))]
         self._process = trace.places.process
         self._contexts, self._nodes = trace.definitions.ids["contexts"], np.append(trace.context_paths[1], 0)
         self.has_samples = len(self._nodes) > 1

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import _otf2
@@ -12,6 +14,7 @@ from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import present, region_rows
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, add_up, group, stack
+from vtrace.errors import UsageError
 from vtrace.io.archive.batches import Batch
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ def doubles(bits: Array, kinds: Array) -> Array:
 
 
 class MetricMembers:
-    """Finds the metric (row of Trace.metrics) of each value of a Metric event."""
+    """Finds the metric (row of Trace.metric_members) of each value of a Metric event."""
 
     def __init__(self, trace: Source) -> None:
         definitions, classes = trace.definitions, trace.metric_classes
@@ -47,7 +50,7 @@ class MetricMembers:
         self._class_of = np.append(trace.metric_instances["metric_class"], -1)
         self._first = np.append(classes["offset"], 0)
         self._count = np.append(classes["count"], 0)
-        self._metrics = np.append(definitions.ids["metrics"].rows(definitions.members), -1)
+        self._metrics = np.append(definitions.ids["metric_members"].rows(definitions.members), -1)
 
     def rows(self, refs: Array, places: Array) -> Array:
         """Rows of metrics for values of Metric events; -1: not defined.
@@ -136,9 +139,23 @@ def thinned(table: Table, most: int) -> Table:
     return table.take(np.unique(np.concatenate([first, last, low, high])))
 
 
+def metric_rows(trace: Source, wanted: Sequence[int | str] | None) -> Array | None:
+    """Rows of Trace.metric_members by names or rows; None stays. Raises UsageError: there is no metric of a name."""
+    if wanted is None:
+        return None
+    found: list[int] = []
+    names = trace.metric_members["name"]
+    for one in wanted:
+        if isinstance(one, str) and not (names == one).any():
+            near = get_close_matches(one, [*map(str, names)], 3)
+            raise UsageError(f"the trace has no metric {one}", f"did you mean {' or '.join(near)}?" if near else None)
+        found += np.flatnonzero(names == one).tolist() if isinstance(one, str) else [int(one)]
+    return np.array(found, np.int64)
+
+
 def heap_metrics(trace: Source) -> dict[str, int]:
-    """The rows of Trace.metrics for the heap, by name."""
-    names = trace.metrics["name"].tolist()
+    """The rows of Trace.metric_members for the heap, by name."""
+    names = trace.metric_members["name"].tolist()
     return {name: names.index(name) for name in (BYTES, BLOCKS) if name in names}
 
 

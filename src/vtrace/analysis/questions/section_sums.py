@@ -37,8 +37,8 @@ class SectionNumbers:
 
 
 def read(trace: Source, window: Selection, counters: Sequence[int] = (), levels: Sequence[int] = ()) -> SectionNumbers:
-    """Reads the events of a selection once. counters: rows of trace.metrics to sum up; levels: rows of those whose
-    values at both ends of each section are in the table."""
+    """Reads the events of a selection once. counters: rows of trace.metric_members to sum up; levels: rows of those
+    whose values at both ends of each section are in the table."""
     every = [*dict.fromkeys([*_of_cpu(trace), *counters, *levels])]
     ends = ALWAYS if window.start is None else window.start, NEVER if window.stop is None else window.stop
     question = Sections(trace, every, ends, levels)
@@ -61,8 +61,8 @@ def read(trace: Source, window: Selection, counters: Sequence[int] = (), levels:
 
 
 def _of_cpu(trace: Source) -> Iterator[int]:
-    """Rows of trace.metrics. vtrace has the unit us, Score-P s with the exponent -6."""
-    for row, metric in enumerate(trace.metrics.records()):
+    """Rows of trace.metric_members. vtrace has the unit us, Score-P s with the exponent -6."""
+    for row, metric in enumerate(trace.metric_members.records()):
         if metric["name"] in _CPU and (metric["unit"], metric["exponent"]) in (("us", 0), ("s", -6)):
             yield row
 
@@ -94,7 +94,7 @@ def _left_out(trace: Source, table: Table) -> Iterator[str]:
         for count, one, other in ((row["starts"], "start", "stop"), (row["stops"], "stop", "start")):
             if count:
                 yield f"section {name} of {where}: {count:,} {one}{'s' * (count > 1)} without {other}: left out"
-    of_program = trace.metrics["name"][trace.metrics["unit"] == UNIT].tolist()
+    of_program = trace.metric_members["name"][trace.metric_members["unit"] == UNIT].tolist()
     for name in RESERVED:
         if name in of_program:
             yield f"the program's own section {name} is left out: the name means the whole run"

@@ -33,15 +33,15 @@ _INIT, _FINALIZE = (ACTIVITIES.index(f"mpi/management/{end}") for end in ("init"
 _FIRST, _LAST, _FROM, _UNTIL, _AFTER_INIT, _BEFORE_FINALIZE = range(-6, 0)
 """Points that are no start or stop of a section: they stand in place of the section's metric."""
 _ALL, _TOFU_ALL = -1, -2
-"""Sections without a metric, in place of a row of metrics."""
+"""Sections without a metric, in place of a row of metric_members."""
 _COLUMNS = ("location", "section", "begin", "end", "mpi_ns", "mpi_calls")
 _ODD = ("location", "section", "starts", "stops")
 
 
 def section_metrics(trace: Source) -> list[int]:
-    """Rows of trace.metrics that are sections. A section of the program with a reserved name is none."""
-    names = trace.metrics["name"]
-    found: list[int] = np.flatnonzero((trace.metrics["unit"] == UNIT) & ~np.isin(names, RESERVED)).tolist()
+    """Rows of trace.metric_members that are sections. A section of the program with a reserved name is none."""
+    names = trace.metric_members["name"]
+    found: list[int] = np.flatnonzero((trace.metric_members["unit"] == UNIT) & ~np.isin(names, RESERVED)).tolist()
     return found
 
 
@@ -250,12 +250,13 @@ class Sections(Question[_SectionPart, Table]):
         self, trace: Source, counters: Sequence[int] = (), window: tuple[int, int] = (ALWAYS, NEVER),
         levels: Collection[int] = (), tofu: bool = False,
     ) -> None:  # fmt: skip
-        """counters: rows of trace.metrics, whose increases the answer has. levels: those of the counters whose values
-        at both ends the answer has, too. window: ns. tofu: tofupa/0 is there without other sections of Tofu PA, too."""
+        """counters: rows of trace.metric_members, whose increases the answer has. levels: those of the counters whose
+        values at both ends the answer has, too. window: ns. tofu: tofupa/0 is there without other sections of Tofu PA,
+        too."""
         super().__init__()
         self.levels = levels
         self.members, self.metrics, self.counters = MetricMembers(trace), section_metrics(trace), [*counters]
-        self.names: list[str] = trace.metrics["name"].tolist()
+        self.names: list[str] = trace.metric_members["name"].tolist()
         self.window = window
         self.activity = trace.regions["activity"]
         self.is_mpi = trace.regions["class"] == MPI

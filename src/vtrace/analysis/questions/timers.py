@@ -93,14 +93,14 @@ class Counted(Question[_CountedPart, dict[tuple[int, int], dict[str, _SUM]]]):
     def __init__(self, trace: Source) -> None:
         super().__init__()
         self.members = MetricMembers(trace)
-        self.modes: list[str] = trace.metrics["mode"].tolist()
-        rows = enumerate(trace.metrics.records())
+        self.modes: list[str] = trace.metric_members["mode"].tolist()
+        rows = enumerate(trace.metric_members.records())
         self.wanted: dict[int, tuple[str, _SUM]] = {
             row: (UNITS[unit], _scale(one))
             for row, one in rows
             if (unit := one["unit"].strip().lower()) in UNITS and not is_node_wide(one["name"])
         }
-        """By row of metrics: the quantity, and the amount that a value of 1 stands for."""
+        """By row of metric_members: the quantity, and the amount that a value of 1 stands for."""
 
     def part(self, trace: Source, location: int) -> _CountedPart:
         return _CountedPart(trace, self)
