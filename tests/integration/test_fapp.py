@@ -17,8 +17,9 @@ from support.build.builder import Builder
 from support.build.run import vtrace
 from support.readers import fapp_report
 from support.synthetic_runs import fapp_run
-from support.tools import PROGRAMS, call, need
+from support.tools import PROGRAMS, call, command, need
 from vtrace import __version__
+from vtrace.analysis.trace import open_trace
 
 NOTES = {"date": "Fri Nov 27 04:00:00 2026", "frequency": "2000", "event": "Statistics", "items": ["mpi"], "pa": 0}
 RULE, STARS = "-" * 105, "*" * 105
@@ -236,6 +237,29 @@ def collected(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = call([fapp, "-C", "-d", "prof", "-Ihwm", *mpi.launch, "-n", "2", "./lengths"], where)
     assert "events of SPARC64 XIfx that this machine does not have: 1FLOPS_instructions" in done.stderr
     return where / "prof"
+
+
+def test_formulas_of_the_user(build: Builder, tmp_path: Path) -> None:
+    """-C records the events that PAPI_USER_EVENTS_FILE takes for the guide's, and -A shows their items."""
+    (tmp_path / "my.events").write_text(
+        "EVENT,floating_point_operations,DERIVED_INFIX,N0*1000000000,page-faults\n"
+        "EVENT,effective_instruction_counts,NOT_DERIVED,minor-faults\n"
+    )
+    environ = {"PAPI_USER_EVENTS_FILE": str(tmp_path / "my.events")}
+    program = build("sections.c", flags=("-DVTRACE", "-pthread"))
+    words = [*command("vtrace"), "compat"]
+    done = call([*words, "fapp", "-C", "-d", "prof", "-Hevent=Statistics", program], tmp_path, env=environ)
+    assert "SPARC64 XIfx that this machine does not have: 2FLOPS_instructions" in done.stderr
+    assert "faults" not in done.stderr.partition("\n")[0]
+    archive = tmp_path / "prof" / "fapp"
+    assert {"page-faults", "minor-faults"} <= {*open_trace(archive).metric_members["name"].tolist()}
+    text = call([*words, "fapppx", "-A", "-Ihwm", "-d", "prof"], tmp_path, env=environ).stdout
+    table = fapp_report.tables(text)["Performance monitor event: Statistics", "Application"][0]
+    assert float(table.cells("all 0", "AVG")[0]) > 0
+    rows = call(
+        [*command("vtrace"), "profile", archive, "--by", "rank", "--metrics", "MIPS", "--json"], tmp_path, env=environ
+    ).stdout
+    assert json.loads(rows)["metrics"][0]["MIPS"] > 0
 
 
 def test_message_lengths(collected: Path) -> None:

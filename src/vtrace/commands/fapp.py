@@ -138,7 +138,7 @@ def collect(
     place = new_directory(directory)
     chosen, environ = choices.Choices(list(words)), start.environment()
     chosen.unify, chosen.prefix, chosen.section_level = True, str(place / _TOOL), str(level)
-    of = [] if not chosen_hardware else EVENTS if chosen_hardware.pa else [chosen_hardware.event]
+    of = [] if not chosen_hardware else [*EVENTS] if chosen_hardware.pa else [chosen_hardware.event]
     chosen.counters = ",".join([*own_counters(environ), *_CPU, *hardware_counters(of, environ)])
     if "lpgstats" in asked:
         chosen.switches["memory"] = True

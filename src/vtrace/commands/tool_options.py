@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from vtrace.analysis.derived.event_set import EventSet
     from vtrace.analysis.trace import Trace
@@ -183,18 +184,21 @@ def own_counters(environ: Mapping[str, str]) -> list[str]:
     return [name for name in names.split(separators[0]) if name]
 
 
-def hardware_counters(of: Iterable[str], environ: Mapping[str, str]) -> list[str]:
-    """The counters that the events of -H need and that processors of other makers have, too, less those that the
-    environment names. Warns of the others."""
-    from vtrace.compat.fapp_hardware import LINUX, needed
+def hardware_counters(of: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+    """The counters that the events of -H need and that this machine may have, less those that the environment names.
+    Warns of the others."""
+    from vtrace.analysis.derived.known_events import known_files
+    from vtrace.compat.fapp_hardware import needed
 
-    events, own = derived_events(environ, ()), own_counters(environ)
-    names = [*dict.fromkeys(name for event in of for name in needed(event, events))]
-    missing = [name for name in names if name not in (*LINUX.values(), *own)]
+    files, own, console = known_files(environ.get("PAPI_USER_EVENTS_FILE")), own_counters(environ), console_of()
+    names, lacking, problems = zip(*(needed(event, files) for event in of), strict=True) if of else ((), (), ())
+    for problem in dict.fromkeys(chain(*problems)):
+        console.warn(problem)
+    missing = [name for name in dict.fromkeys(chain(*lacking)) if name not in own]
     if missing:
         some = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
-        console_of().warn(f"events of SPARC64 XIfx that this machine does not have: {some}; their items are -")
-    return [name for name in names if name not in (*missing, *own)]
+        console.warn(f"events of SPARC64 XIfx that this machine does not have: {some}; their items are -")
+    return [name for name in dict.fromkeys(chain(*names)) if name not in own]
 
 
 def printable(line: str) -> str:

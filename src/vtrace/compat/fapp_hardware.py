@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from vtrace.analysis.derived.event_file import EventFile
 from vtrace.analysis.derived.event_set import CLOCK_RATE, EventSet
+from vtrace.analysis.derived.known_events import LINUX, known_files, natives, unqualified
 from vtrace.errors import VtraceError
 
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
@@ -77,26 +79,22 @@ EVENTS = {
 }  # fmt: skip
 """By the name that -H has."""
 
-LINUX = {
-    "effective_instruction_counts": "instructions", "cycle_counts": "cycles", "L1I_miss": "L1-icache-load-misses",
-    "L1D_miss": "L1-dcache-load-misses",
-}  # fmt: skip
-"""The guide's events that other processors have, too -> Linux's event of the same meaning."""
 
-
-def needed(event: str, events: EventSet) -> list[str]:
-    """The counters of Linux that the items of an event need, as far as there are any; the other events that the items
-    need stay under the guide's names."""
-    found: dict[str, None] = {}
-    for table in EVENTS[event].tables:
-        for _, name in table:
-            found |= {LINUX.get(one, one): None for one in events.natives(name) if one not in (ELAPSED, CORES)}
-    return [*found]
+def needed(event: str, files: Sequence[EventFile]) -> tuple[list[str], list[str], list[str]]:
+    """The counters that the items of an event need: those of Linux, and those that the user's file (after vtrace's)
+    takes for the guide's events; the guide's other events, which no machine but SPARC64 XIfx has; and problems."""
+    items = [name for table in EVENTS[event].tables for _, name in table]
+    of_guide = {*natives(items, known_files(None))[0]}
+    found, problems = natives(items, files)
+    wanted = [LINUX.get(name, name) for name in found if name not in (ELAPSED, CORES)]
+    missing = [name for name in wanted if name in of_guide]
+    return [name for name in wanted if name not in missing], missing, problems
 
 
 def bases(counters: Mapping[str, float | None], seconds: float, cores: int, mhz: str) -> dict[str, float]:
     """The values that formulas take, by the guide's names. counters: increases by name; mhz: no number if unknown."""
-    known = {name: value for name, value in counters.items() if value is not None}
+    known = {unqualified(name): value for name, value in counters.items() if value is not None}
+    known |= {name: value for name, value in counters.items() if value is not None}
     known |= {guide: known[linux] for guide, linux in LINUX.items() if linux in known and guide not in known}
     clock = {CLOCK_RATE: float(mhz)} if _NUMBER.fullmatch(mhz) else {}
     return {**known, ELAPSED: seconds, CORES: float(cores), **clock}

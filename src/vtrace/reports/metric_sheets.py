@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vtrace.analysis.counter_runs import unlike_first
 from vtrace.analysis.derived.event_set import CLOCK_RATE, EventSet
-from vtrace.analysis.derived.known_events import unqualified
+from vtrace.analysis.derived.known_events import LINUX, unqualified
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.increases import Increases, Path, is_count
@@ -169,7 +169,8 @@ def _rows(traces: Sequence[Trace], wanted: Sequence[str], events: EventSet) -> l
 
 def _known(trace: Trace) -> dict[str, int]:
     names = trace.metric_members["name"].tolist()
-    return {unqualified(name): row for row, name in enumerate(names)} | {name: row for row, name in enumerate(names)}
+    found = {unqualified(name): row for row, name in enumerate(names)} | {name: row for row, name in enumerate(names)}
+    return {guide: found[linux] for guide, linux in LINUX.items() if linux in found} | found
 
 
 def _unit(trace: Trace, rows: dict[str, int], name: str) -> str:

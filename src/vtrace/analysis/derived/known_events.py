@@ -15,6 +15,11 @@ from vtrace.analysis.derived.topdown import NAME, SLOTS, TREE
 SHIPPED = Path(__file__).with_name("files")
 """Directory of vtrace's own files."""
 _PMU_END = "::"
+LINUX = {
+    "effective_instruction_counts": "instructions", "cycle_counts": "cycles", "L1I_miss": "L1-icache-load-misses",
+    "L1D_miss": "L1-dcache-load-misses",
+}  # fmt: skip
+"""The events of SPARC64 XIfx in fapp.events that other processors have, too -> Linux's event of the same meaning."""
 
 
 def known_files(path: str | Path | None) -> list[EventFile]:
