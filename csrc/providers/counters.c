@@ -2,6 +2,7 @@
 /* VT_METRICS, VT_RUSAGE: counters of each thread at the enters and leaves of regions. core/counter_groups.c says at which
    records; this file owns the list of counters and their state in each thread. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,7 @@ static int has_usage; /* 1: there are counters VT_READ_BY_THREAD */
 
 struct vt_thread_counters {
     int opened; /* 1: the values can be read */
+    const char *reason; /* why they cannot be read any more, until the local files tell this; NULL: they can */
     uint64_t due; /* ns: time of the next reading VT_READ_BY_THREAD */
     struct vt_provider_state states[PROVIDERS];
     struct vt_thread_counters *next; /* of all threads of the process so far; they are kept */
@@ -62,6 +64,11 @@ static struct vt_provider_state *state_of(struct vt_thread_counters *t, const st
     for (size_t i = 0; i < PROVIDERS; i++)
         if (providers[i] == p) return &t->states[i];
     return NULL;
+}
+
+static const char *reason_of(const struct vt_counter *c, long error)
+{
+    return c->provider->reason ? c->provider->reason(error) : vt_reason(error);
 }
 
 /* ---- Threads ---- */
@@ -90,6 +97,20 @@ static long open_all(struct vt_thread_counters *t, unsigned *failed)
     return 0;
 }
 
+/* Defines that the location has no counters from now on, for unify/account/ledger_intervals.py. */
+static void tell_uncounted(struct vt_location *l, const char *reason)
+{
+    char key[32], text[128];
+    struct vt_text t = vt_text_into(key, sizeof key);
+    vt_text_add(&t, "uncounted.");
+    vt_text_dec(&t, l->number);
+    t = vt_text_into(text, sizeof text);
+    vt_text_dec(&t, vt_now());
+    vt_text_add(&t, " ");
+    vt_text_add(&t, reason);
+    vt_define_property(l, key, text);
+}
+
 static void begin(struct vt_location *l)
 {
     struct vt_thread_counters *t = l->counters; /* of the thread that had the location before */
@@ -97,6 +118,7 @@ static void begin(struct vt_location *l)
     if (t) close_all(t);
     else if (!(t = vt_pages(sizeof *t))) {
         vt_warn("no memory for the counters of another thread");
+        tell_uncounted(l, vt_reason(-ENOMEM));
         return;
     } else {
         t->next = atomic_load(&threads);
@@ -104,15 +126,21 @@ static void begin(struct vt_location *l)
     }
     l->counters = t;
     t->due = 0;
+    t->reason = NULL;
     long r = open_all(t, &failed);
-    if (r < 0)
-        vt_warn("VT_METRICS: the counters of a thread are not recorded: %s: %s", counters[failed].name,
-                vt_perf_reason(r));
+    if (r >= 0) return;
+    const char *reason = reason_of(&counters[failed], r);
+    vt_warn("VT_METRICS: the counters of a thread are not recorded: %s: %s", counters[failed].name, reason);
+    tell_uncounted(l, reason);
 }
 
 static void end(struct vt_location *l)
 {
-    if (l->counters) close_all(l->counters);
+    struct vt_thread_counters *t = l->counters;
+    if (!t) return;
+    close_all(t);
+    if (t->reason) tell_uncounted(l, t->reason);
+    t->reason = NULL;
 }
 
 static struct vt_thread_follower follower = {.begins = begin, .ends = end};
@@ -155,9 +183,12 @@ static unsigned read_counters(struct vt_location *l, int in_handler, uint64_t wo
         if (!(now >> s->reading & 1)) continue;
         long r = s->provider->read(counters + s->first, s->n, state_of(t, s->provider), values + s->first);
         if (r >= 0) continue;
+        const char *reason = reason_of(&counters[s->first], r);
         vt_warn("VT_METRICS: counters cannot be read any more: %s: %s; those of this thread end here",
-                counters[s->first].name, vt_reason(r));
+                counters[s->first].name, reason);
         close_all(t);
+        if (in_handler) t->reason = reason; /* the end of the thread defines this: a handler must not */
+        else tell_uncounted(l, reason);
         return 0;
     }
     for (unsigned i = 0; i < ngroups; i++) {
@@ -212,7 +243,7 @@ static const char *why_not(const struct vt_counter *c)
     long r = c->provider->open ? c->provider->open(c, 1, &state, &failed) : 0;
     if (r >= 0) r = c->provider->read(c, 1, &state, &value);
     if (c->provider->close) c->provider->close(&state);
-    return r < 0 ? vt_perf_reason(r) : NULL;
+    return r < 0 ? reason_of(c, r) : NULL;
 }
 
 /* Of a node, one process records the counters of the whole node. */
@@ -363,7 +394,7 @@ static void fit(struct vt_thread_counters *t)
         if (r >= 0) break;
         if (vt_process.set.speaks)
             vt_say(1, "VT_METRICS: %s is not recorded: the kernel does not count it together with the others: %s",
-                   counters[failed].name, vt_perf_reason(r));
+                   counters[failed].name, reason_of(&counters[failed], r));
         memmove(counters + failed, counters + failed + 1, (--ncounters - failed) * sizeof *counters);
     }
 }

@@ -3,10 +3,12 @@
    network and power of the node (sysfs), and any other file that begins with a number, by its path. A file is opened and
    closed at each reading, since the program could close a descriptor and reuse its number. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include "../core/sys.h"
 #include "../core/text.h"
+#include "directory.h"
 #include "kernel_counters.h"
 #include "provider.h"
 
@@ -44,7 +46,7 @@ enum { NET = KNOWN, POWER, A_FILE };
 
 const char *vt_sysfs = "/sys";
 
-static int list(unsigned i, struct vt_counter *found)
+static int is_known(unsigned i, struct vt_counter *found)
 {
     if (i >= KNOWN) return 0;
     found->number = i;
@@ -78,23 +80,28 @@ static int find_path(const struct vt_counter *c, char *path)
     return 1;
 }
 
-static int find(const char *name, size_t length, struct vt_counter *found)
+/* Fills *found with a counter of a device; its name is set. Returns 0 if there is no such file. */
+static int is_device(unsigned i, struct vt_counter *found)
 {
     char path[PATH_MOST];
-    for (unsigned i = 0; list(i, found); i++)
+    found->number = NET + i;
+    found->mode = 'a';
+    found->scope = VT_SCOPE_NODE;
+    found->unit = i == 0 && strstr(found->name, "_bytes") ? "bytes" : devices[i].unit;
+    found->meaning = devices[i].meaning;
+    return find_path(found, path) && VT_SYS3(faccessat, AT_FDCWD, path, 0) >= 0;
+}
+
+static int find(const char *name, size_t length, struct vt_counter *found)
+{
+    for (unsigned i = 0; is_known(i, found); i++)
         if (strlen(found->name) == length && !memcmp(found->name, name, length)) return 1;
     if (length >= sizeof found->name) return 0;
     memcpy(found->name, name, length);
     found->name[length] = 0;
     for (unsigned i = 0; i < sizeof devices / sizeof *devices; i++) {
         size_t n = strlen(devices[i].name);
-        if (length <= n || memcmp(name, devices[i].name, n) || name[n] != '/') continue;
-        found->number = NET + i;
-        found->mode = 'a';
-        found->scope = VT_SCOPE_NODE;
-        found->unit = i == 0 && strstr(found->name, "_bytes") ? "bytes" : devices[i].unit;
-        found->meaning = devices[i].meaning;
-        return find_path(found, path);
+        if (length > n && !memcmp(name, devices[i].name, n) && name[n] == '/') return is_device(i, found);
     }
     found->number = A_FILE;
     found->mode = 'p';
@@ -103,6 +110,47 @@ static int find(const char *name, size_t length, struct vt_counter *found)
     found->meaning = "number at the begin of the file";
     return *name == '/';
 }
+
+/* ---- The list ---- */
+
+/* The counters of a device that the list has; the other files of net's statistics are counters, too. */
+static const char *const fields[][4] = {{"/rx_bytes", "/tx_bytes", "/rx_packets", "/tx_packets"}, {""}};
+
+/* A search for the counter `left` of all devices. */
+struct device_search {
+    unsigned device, left;
+    struct vt_counter *found;
+    int is_found;
+};
+
+static void search_device(const char *name, void *data)
+{
+    struct device_search *s = data;
+    for (unsigned i = 0; i < 4 && fields[s->device][i] && !s->is_found; i++) {
+        struct vt_text t = vt_text_into(s->found->name, VT_COUNTER_NAME);
+        vt_text_add(&t, devices[s->device].name);
+        vt_text_add(&t, "/");
+        vt_text_add(&t, name);
+        vt_text_add(&t, fields[s->device][i]);
+        if (t.at < t.end && is_device(s->device, s->found)) s->is_found = !s->left--;
+    }
+}
+
+static int list(unsigned i, struct vt_counter *found)
+{
+    char path[PATH_MOST];
+    struct device_search s = {0, i - KNOWN, found, 0};
+    if (i < KNOWN) return is_known(i, found);
+    for (; s.device < sizeof devices / sizeof *devices && !s.is_found; s.device++) {
+        struct vt_text t = vt_text_into(path, sizeof path);
+        vt_text_add(&t, vt_sysfs);
+        vt_text_add(&t, devices[s.device].directory);
+        vt_directory_each(path, search_device, &s);
+    }
+    return s.is_found;
+}
+
+/* ---- Reading ---- */
 
 /* Reads the text of a file, up to its end or the end of the memory. Returns its length, or -errno. */
 static long read_text(const char *path, char *text, size_t bytes)
@@ -162,4 +210,10 @@ static long read_all(const struct vt_counter *counters, unsigned n, struct vt_pr
     return 0;
 }
 
-const struct vt_provider vt_kernel_counters = {.find = find, .read = read_all, .list = list};
+static const char *reason(long error)
+{
+    if (error == -ENOENT) return "there is no such file";
+    return error == -EINVAL ? "the file does not begin with a number" : vt_reason(error);
+}
+
+const struct vt_provider vt_kernel_counters = {.find = find, .read = read_all, .list = list, .reason = reason};

@@ -6,6 +6,7 @@
 #include "../core/safe_files.h"
 #include "../core/sys.h"
 #include "../core/text.h"
+#include "directory.h"
 #include "kernel_pmus.h"
 
 #define PATH_BYTES 640
@@ -157,15 +158,6 @@ int vt_pmu_find(const char *root, const char *name, size_t length, struct vt_per
 
 /* ---- Lists ---- */
 
-/* The kernel's struct linux_dirent64. */
-struct directory_entry {
-    uint64_t inode;
-    int64_t offset;
-    uint16_t bytes;
-    uint8_t type;
-    char name[];
-};
-
 struct listing {
     const char *root;
     const char *pmu; /* of the events; NULL: of the directory of PMUs */
@@ -183,13 +175,14 @@ static int describes_another(const char *name)
     return 0;
 }
 
-static void list_event(const struct listing *of, const char *name)
+static void list_event(const char *name, void *data)
 {
+    const struct listing *of = data;
     char full[VT_PMU_NAME_BYTES], terms[TEXT_BYTES];
     struct part pmu = {of->pmu, strlen(of->pmu)}, file = {name, strlen(name)};
     struct vt_perf_event event;
     struct vt_text t = vt_text_into(full, sizeof full);
-    if (describes_another(name) || memchr(name, ',', file.length)) return;
+    if (!is_name(file) || describes_another(name) || memchr(name, ',', file.length)) return;
     vt_text_add(&t, of->pmu);
     vt_text_add(&t, "/");
     vt_text_add(&t, name);
@@ -199,46 +192,31 @@ static void list_event(const struct listing *of, const char *name)
     of->visit(full, terms, &event, of->data);
 }
 
-static void list_directory(const char *path, void (*each)(const struct listing *, const char *),
-                           const struct listing *of)
+static void list_pmu(const char *pmu, void *data)
 {
-    _Alignas(uint64_t) char entries[2048];
-    long fd = vt_open(path, O_RDONLY | O_DIRECTORY, 0), n;
-    if (fd < 0) return;
-    while ((n = VT_SYS3(getdents64, fd, entries, sizeof entries)) > 0)
-        for (long at = 0; at < n; at += ((struct directory_entry *)(void *)(entries + at))->bytes) {
-            const char *name = ((struct directory_entry *)(void *)(entries + at))->name;
-            if (is_name((struct part){name, strlen(name)})) each(of, name);
-        }
-    VT_SYS1(close, fd);
-}
-
-static void list_pmu(const struct listing *of, const char *pmu)
-{
-    struct listing events = *of;
+    struct listing events = *(const struct listing *)data;
     char path[PATH_BYTES];
     struct vt_text t = vt_text_into(path, sizeof path);
-    vt_text_add(&t, of->root);
+    if (!is_name((struct part){pmu, strlen(pmu)})) return;
+    vt_text_add(&t, events.root);
     vt_text_add(&t, "/");
     vt_text_add(&t, pmu);
     vt_text_add(&t, "/events");
     events.pmu = pmu;
-    if (t.at < t.end) list_directory(path, list_event, &events);
+    if (t.at < t.end) vt_directory_each(path, list_event, &events);
 }
 
-static void add_name(const struct listing *of, const char *pmu)
+static void add_name(const char *pmu, void *into)
 {
-    vt_text_add(of->data, pmu);
-    vt_text_add(of->data, " ");
+    if (!is_name((struct part){pmu, strlen(pmu)})) return;
+    vt_text_add(into, pmu);
+    vt_text_add(into, " ");
 }
 
-void vt_pmu_names(const char *root, struct vt_text *into)
-{
-    list_directory(root, add_name, &(struct listing){root, NULL, NULL, into});
-}
+void vt_pmu_names(const char *root, struct vt_text *into) { vt_directory_each(root, add_name, into); }
 
 void vt_pmu_each(const char *root, vt_pmu_visit *visit, void *data)
 {
     struct listing of = {root, NULL, visit, data};
-    list_directory(root, list_pmu, &of);
+    vt_directory_each(root, list_pmu, &of);
 }

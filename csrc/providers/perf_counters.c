@@ -94,4 +94,5 @@ static long read_all(const struct vt_counter *counters, unsigned n, struct vt_pr
     return 0;
 }
 
-const struct vt_provider vt_perf_counters = {.find = find, .open = open_all, .read = read_all, .close = close_all};
+const struct vt_provider vt_perf_counters = {
+    .find = find, .open = open_all, .read = read_all, .close = close_all, .reason = vt_perf_reason};

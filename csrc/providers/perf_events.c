@@ -126,13 +126,12 @@ static long open_event(struct perf_event_attr *attributes, long leader)
     return vt_sys(SYS_perf_event_open, (long)attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC, 0);
 }
 
-/* Programs expect the lowest free descriptors for themselves, and standard ones below 3. */
+/* The lower descriptors belong to the program, which expects the lowest free one, and may use all up to its limit. */
 static long move_high(long fd)
 {
     long high = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
-    if (high < 0) high = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, 3);
     VT_SYS1(close, fd);
-    return high;
+    return high == -EINVAL ? -EMFILE : high;
 }
 
 /* Some PMUs refuse an event with parts left out. */
@@ -187,7 +186,11 @@ long vt_perf_count(const struct vt_perf_event *event, long leader)
 
 const char *vt_perf_reason(long error)
 {
-    if (error == -ENOENT || error == -EOPNOTSUPP) return "this processor does not have the event";
+    if (error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP) return "this processor does not have the event";
+    if (error == -EMFILE) return "the limit on descriptors (ulimit -n) leaves none above 511";
+    if (error == -ENOSYS) return "the kernel has no performance events, or hides them";
+    if (error == -EBUSY) return "another program has all of the processor's counters";
+    if (error == -EBADF) return "the program has closed the descriptor of the event";
     if (error == -EINVAL) return "the kernel does not count the event for single threads";
     return error == -EACCES || error == -EPERM ? "the kernel does not allow the event" : vt_reason(error);
 }

@@ -44,6 +44,7 @@ struct vt_provider_state {
    open: opens n counters for the calling thread; NULL: not needed. Returns 0, or -errno for counters[*failed].
    read: stores a value for each counter. Returns 0, or -errno. takes_locks: 1 if a signal handler must not call read.
    close: closes what open has opened; NULL: not needed.
+   reason: why open or read has failed, in words; error: -errno; NULL: the words of vt_reason.
    list: fills *found and its name with the i-th counter that the machine may have; returns 0 if i is too large. NULL: the
    counters are listed elsewhere. */
 struct vt_provider {
@@ -51,6 +52,7 @@ struct vt_provider {
     long (*open)(const struct vt_counter *counters, unsigned n, struct vt_provider_state *state, unsigned *failed);
     long (*read)(const struct vt_counter *counters, unsigned n, struct vt_provider_state *state, uint64_t *values);
     void (*close)(struct vt_provider_state *state);
+    const char *(*reason)(long error);
     int (*list)(unsigned i, struct vt_counter *found);
     int takes_locks;
 };

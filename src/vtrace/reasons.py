@@ -51,6 +51,10 @@ NO_SAMPLES = {"signal": "the program uses the signal", "timer": "no timer"}
 """Reasons for a location without samples; the word is that of csrc/sampling/sampler.c."""
 SAMPLES = "samples"
 """The class of the ledger's intervals without samples."""
+COUNTERS = "counters"
+"""The class of the ledger's intervals without counters; the reason is the kernel's."""
+MISSING_VALUES = (SAMPLES, COUNTERS)
+"""Classes of intervals that have all events; their samples or counters are missing."""
 
 CUT = "cut"
 """Halves that vtrace cut leaves out because the other half is not in the part."""

@@ -20,7 +20,7 @@ from vtrace.io.archive.event_files import damage
 from vtrace.io.archive.properties import PROPERTY, parsed
 from vtrace.io.common.arrays import distinct
 from vtrace.left_out import WHOLE_RUN, left_out
-from vtrace.reasons import CHOSEN, FLUSH, LOSSES, OVERWRITTEN, SAMPLES
+from vtrace.reasons import CHOSEN, FLUSH, LOSSES, MISSING_VALUES, OVERWRITTEN
 
 __all__ = ["UNKNOWN", "Ledger"]
 
@@ -161,7 +161,7 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
 
     zero (ticks), resolution (ticks a second): of the archive's clock.
     """
-    lines, unsampled = [], []
+    lines, without_values = [], []
     rows = ledger.sums.records()
     for row in rows:
         if row["reason"] == FLUSH:
@@ -172,8 +172,8 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
         known = row["count"] != UNKNOWN
         count = f"{row['count']:,}" if known else "an unknown number of"
         events, are = ("event", "is") if known and row["count"] == 1 else ("events", "are")
-        if row["class"] == SAMPLES:
-            unsampled.append(f"incomplete ({row['reason']}): samples are missing on {where}, {since}")
+        if row["class"] in MISSING_VALUES:
+            without_values.append(f"incomplete ({row['reason']}): {row['class']} are missing on {where}, {since}")
         elif row["reason"] == OVERWRITTEN:
             records = f"{count} records" if count != "1" else "1 record"
             lines.append(f"left out ({OVERWRITTEN}): {records}{what} before the last ones on {where}")
@@ -187,7 +187,7 @@ def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]
     lines += [f"incomplete: {text}" for text in [*ledger.damage, *_untimed(ledger)]]
     if any(line.startswith("incomplete") for line in lines):
         lines.append(LOWER_BOUNDS)
-    return ledger.notes + unsampled + lines
+    return ledger.notes + without_values + lines
 
 
 def _listed(kind: str) -> str:
@@ -214,8 +214,8 @@ def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
     table = ledger.intervals
     reasons = table["reason"].astype(str)
     known = np.logical_or.reduce([reasons == reason for reason in _LEFT_OUT])
-    unsampled = table["class"].astype(str) == SAMPLES
-    missing, uncounted = ~known & ~unsampled, table["count"] == UNKNOWN
+    classes = table["class"].astype(str)
+    missing, uncounted = ~known & ~np.isin(classes, MISSING_VALUES), table["count"] == UNKNOWN
     lost = max(int(sums["lost"]), int(table["count"][missing & ~uncounted].sum()))
     parts = [f"{some(lost, 'event')} lost"] if lost else []
     unknown, why = int(sums["unknown"]), ""
@@ -223,9 +223,10 @@ def coverage_line(ledger: Ledger, sums: Mapping[str, float]) -> str:
         unknown = len(distinct(table["location"][missing & uncounted]))
         why = f" ({', '.join(sorted(set(reasons[missing & uncounted].tolist())))})"
     parts += [f"an unknown number of events missing on {some(unknown, 'location')}{why}"] if unknown else []
-    if unsampled.any():
-        where = some(len(distinct(table["location"][unsampled])), "location")
-        parts.append(f"samples missing on {where} ({', '.join(sorted(set(reasons[unsampled].tolist())))})")
+    for kind in MISSING_VALUES:
+        if (these := classes == kind).any():
+            where = some(len(distinct(table["location"][these])), "location")
+            parts.append(f"{kind} missing on {where} ({', '.join(sorted(set(reasons[these].tolist())))})")
     parts += [f"incomplete: {text}" for text in ledger.damage]
     parts += [f"incomplete: {text}" for text in _untimed(ledger)] if not parts else []
     settings = left_out_by(ledger)

@@ -14,7 +14,7 @@ from vtrace.io.archive.overview import PROPERTY
 from vtrace.io.archive.writer import Marker
 from vtrace.io.local.kernel import Transcoded
 from vtrace.io.local.records import LOST_REASONS
-from vtrace.reasons import LOSSES, SAMPLES
+from vtrace.reasons import LOSSES, MISSING_VALUES
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.account.ledger_intervals import Gap, end_of, gaps_of
 from vtrace.unify.account.user_notes import user_markers
@@ -182,8 +182,8 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
         found.append(f"an unknown number of {'further ' if lost else ''}events lost on {some(unknown, 'location')}")
     stops = Counter(row.setting.partition("=")[0] for row in rows if row.setting)
     found += [f"{some(n, 'location')} stopped at {why}" for why, n in sorted(stops.items())]
-    unsampled = Counter(gap.reason for row in rows for gap in row.gaps if gap.kind == SAMPLES)
-    found += [f"samples missing on {some(n, 'location')} ({why})" for why, n in sorted(unsampled.items())]
+    without = Counter((gap.kind, gap.reason) for row in rows for gap in row.gaps if gap.kind in MISSING_VALUES)
+    found += [f"{kind} missing on {some(n, 'location')} ({why})" for (kind, why), n in sorted(without.items())]
     return found
 
 

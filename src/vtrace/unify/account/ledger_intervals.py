@@ -13,11 +13,11 @@ from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Transcoded
 from vtrace.io.sidecar import SidecarTable
 from vtrace.left_out import left_out, selects_all
-from vtrace.reasons import FLUSH, GAPS, LOSSES, NO_SAMPLES, OFF, SAMPLES, START_AFTER, STOP_AFTER
+from vtrace.reasons import COUNTERS, FLUSH, GAPS, LOSSES, NO_SAMPLES, OFF, SAMPLES, START_AFTER, STOP_AFTER
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.absent import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
-from vtrace.unify.model.process_definitions import UNSAMPLED
+from vtrace.unify.model.process_definitions import UNCOUNTED, UNSAMPLED
 
 if TYPE_CHECKING:
     from vtrace.io.archive.writer import Definitions
@@ -85,7 +85,7 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
         *_windowed(found, properties),
         *_left_out(tuple(properties.items())),
         *_selected(process),
-        *_unsampled(process, number),
+        *_without_values(process, number),
     )
 
 
@@ -150,13 +150,15 @@ def _selected(process: Process) -> Iterator[Gap]:
             yield Gap(begin, end, None, UNKNOWN, "user", f"VT_FUNCTIONS={patterns}")
 
 
-def _unsampled(process: Process, number: int) -> Iterator[Gap]:
-    """Yields the interval in which the location is no longer sampled."""
-    text = process.definitions.properties.get(f"{UNSAMPLED}{number}")
-    if text is not None and process.curve is not None and process.maps is not None:
-        ticks, _, why = str(text).partition(" ")
-        begin = _archive_ns(process, int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
-        yield Gap(begin, END, None, UNKNOWN, SAMPLES, NO_SAMPLES.get(why, "another reason"))
+def _without_values(process: Process, number: int) -> Iterator[Gap]:
+    """Yields the intervals in which the location is no longer sampled, or has no counters any more."""
+    for key, kind in ((UNSAMPLED, SAMPLES), (UNCOUNTED, COUNTERS)):
+        text = process.definitions.properties.get(f"{key}{number}")
+        if text is not None and process.curve is not None and process.maps is not None:
+            ticks, _, why = str(text).partition(" ")
+            begin = _archive_ns(process, int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
+            reason = NO_SAMPLES.get(why, "another reason") if kind == SAMPLES else why
+            yield Gap(begin, END, None, UNKNOWN, kind, reason)
 
 
 def _archive_ns(process: Process, ticks: int) -> int:

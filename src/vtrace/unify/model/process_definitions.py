@@ -19,6 +19,8 @@ HELPER = "helper."
 """Prefix of properties with the library that made a thread for itself; the location's number follows."""
 UNSAMPLED = "unsampled."
 """Prefix of properties of locations that have no samples any more: ticks since when, and why."""
+UNCOUNTED = "uncounted."
+"""The same of counters."""
 
 
 class LocalRegion(NamedTuple):
@@ -375,7 +377,7 @@ _INHERITED = (
 
 @lru_cache(256)
 def _of_no_location(properties: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    return {key: value for key, value in properties if not key.startswith((HELPER, UNSAMPLED))}
+    return {key: value for key, value in properties if not key.startswith((HELPER, UNSAMPLED, UNCOUNTED))}
 
 
 def _joined(own: dict[Any, Any], inherited: dict[Any, Any]) -> dict[Any, Any]:

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The names in a directory, read without memory of its own. */
+#ifndef VT_DIRECTORY_H
+#define VT_DIRECTORY_H
+
+typedef void vt_directory_visit(const char *name, void *data);
+
+#pragma GCC visibility push(hidden)
+
+/* Calls visit for each name in a directory but . and .. in the kernel's order; for none if the directory cannot be
+   read. */
+void vt_directory_each(const char *path, vt_directory_visit *visit, void *data);
+
+#pragma GCC visibility pop
+
+#endif
