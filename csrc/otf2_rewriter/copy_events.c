@@ -307,11 +307,36 @@ ON_CALL(CallingContextEnter, enter(r, &time, context, 1))
 ON_CALL(CallingContextLeave, leave(r, &time))
 ON_CALL(CallingContextSample, decide(r, &time, selects_context(r, context)))
 
+/* The section is cut at the edges of the window, as a call. begins: 1 for its start. */
+static void note_section(struct vt_rewrite *r, uint32_t metric, int begins)
+{
+    uint64_t i = 0;
+    while (i < r->nopen && r->open_sections[i].metric != metric) i++;
+    if (begins) {
+        if (i == r->nopen && !room(r, (void **)&r->open_sections, sizeof *r->open_sections, i, &r->open_max)) return;
+        r->nopen += i == r->nopen;
+        r->open_sections[i] = (struct vt_open_section){r->seen - 1, r->last, metric};
+        return;
+    }
+    if (i == r->nopen) return;
+    const struct vt_open_section *s = &r->open_sections[i];
+    if (s->time < r->from && r->last >= r->from) {
+        list_edge(r, s->ordinal);
+        vt_copy_mark(r->copy, VT_COPIED_Metric, metric);
+    }
+    if (s->time < r->to && r->last >= r->to) list_edge(r, r->seen - 1);
+    r->open_sections[i] = r->open_sections[--r->nopen];
+}
+
 static uint32_t on_Metric(VT_READ_HEAD, uint32_t metric, uint8_t count, const uint8_t *types,
                           const union OTF2_MetricValue_union *values)
 {
     BEGIN;
-    int what = decide(r, &time, in_selected(r));
+    uint64_t first = 0;
+    if (count) memcpy(&first, values, sizeof first);
+    int is_section = count == 1 && metric < r->nsections && r->sections[metric];
+    int what = decide(r, &time, is_section || in_selected(r));
+    if (is_section && !r->writer && !r->whole) note_section(r, metric, first != 0);
     END_OF_FIRST_PASS(what, vt_copy_mark(r->copy, VT_COPIED_Metric, metric);)
     metric = vt_copy_ref(r->copy, VT_COPIED_Metric, metric);
     return written(r, VT_READ_Metric, otf2.Metric(r->writer, ATTRIBUTES, time, metric, count, types, values));
@@ -427,6 +452,7 @@ VT_EXPORT void vt_rewrite_free(struct vt_rewrite *r)
     free(r->answers);
     free(r->events);
     free(r->edges);
+    free(r->open_sections);
     free(r->stack);
     free(r);
 }

@@ -32,6 +32,12 @@ struct vt_copied_event {
 
 struct vt_copy;
 
+/* A section of the program that is open: the number and the time of the Metric event with its start. */
+struct vt_open_section {
+    uint64_t ordinal, time;
+    uint32_t metric;
+};
+
 /* One pass over the events of a location. */
 struct vt_rewrite {
     struct vt_copy *copy;
@@ -39,15 +45,18 @@ struct vt_rewrite {
     const uint64_t *listed; /* ascending: events to leave out, if inside, or to move to the edge of the window */
     const uint8_t *regions; /* selected regions by id; NULL: all */
     const uint8_t *contexts; /* selected calling contexts by id; NULL: all */
+    const uint8_t *sections; /* metric classes by id: 1 for a section of the program, which any selection keeps */
     /* For a selection of call paths: takes the call path around and the region, returns the call path (from 1 on) times
        two, plus 1 if selected; NULL: all. */
     uint32_t (*ask)(uint32_t, uint32_t);
     void *answers; /* a vt_pair_table */
     uint64_t from, to; /* the window: from <= time < to */
-    uint64_t nlisted, nregions, ncontexts, whole; /* whole: 1: all events as they are */
+    uint64_t nlisted, nregions, ncontexts, nsections, whole; /* whole: 1: all events as they are */
     struct vt_copied_event *events; /* of the first pass */
     uint64_t *edges; /* of the first pass: Enter and Leave of calls across an edge of the window */
     uint64_t nevents, events_max, nedges, edges_max;
+    struct vt_open_section *open_sections; /* in the first pass */
+    uint64_t nopen, open_max;
     void *stack; /* open calls */
     uint64_t depth, stack_max;
     void *attributes; /* an OTF2_AttributeList */

@@ -255,11 +255,16 @@ def test_the_program_closes_descriptors_of_vtrace(program: Path, tmp_path: Path)
     assert len(found.calls) == 2
     assert len(found.readings) == 2
     known = json.loads(vtrace(tmp_path, "info", "counter_regions", "--json").stdout)
-    assert known["shortfalls"] == ["counters missing on 1 location (the program has closed the descriptor of the event)"]
+    assert known["shortfalls"] == [
+        "counters missing on 1 location (the program has closed the descriptor of the event)"
+    ]
     (lost,) = [row for row in known["not_recorded"] if row["class"] == "counters"]
     assert lost["ns"] > 0
     shown = vtrace(tmp_path, "profile", "counter_regions", "--metrics", "page-faults")
-    assert "incomplete (the program has closed the descriptor of the event): counters are missing on 1 location, from 0." in shown.stdout + shown.stderr
+    assert (
+        "incomplete (the program has closed the descriptor of the event): counters are missing on 1 location, from 0."
+        in shown.stdout + shown.stderr
+    )
 
 
 @pytest.mark.parametrize("most", [4, 64, 512])

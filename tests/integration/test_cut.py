@@ -18,6 +18,7 @@ from support.damage.damaged_archives import Mutant, rich
 from support.oracles import slow_cut
 from support.oracles.check import check
 from support.readers.archive import Trace, read
+from support.synthetic_runs import fapp_run
 from support.synthetic_runs.archives import UNDEFINED, Foreign, calls, simple
 from support.tools import call, need
 
@@ -88,6 +89,33 @@ def test_windows(archive: Path, tmp_path: Path) -> None:
         assert files(cut(archive, tmp_path, *options)) == first
         (tmp_path / "again").mkdir(exist_ok=True)
         assert printed(cut(copy, tmp_path / "again")) == printed(copy)
+
+
+def test_sections(tmp_path: Path) -> None:
+    """A section across an edge of the window is cut there as a call, and stays whatever is selected."""
+    source = package.open(fapp_run.write(tmp_path / "source.trace"))
+    windows = [
+        (1_500_000_000, 2_500_000_000),
+        (0, 1_500_000_000),
+        (2_100_000_000, 4_000_000_001),
+        (500_000_000, 600_000_000),
+    ]
+    for start, stop in windows:
+        wanted = source.sections(start, stop)
+        for more in ((), ("--select", "region=MPI_Send")):
+            copy = cut(source.path, tmp_path, "--from", f"{start}ns", "--to", f"{stop}ns", *more)
+            found = package.open(copy).sections()
+            mine = [
+                (wanted.sections[row["section"]], row["location"], row["begin"] - start, row["end"] - start)
+                for row in wanted.records()
+                if row["section"]
+            ]
+            assert [
+                (found.sections[row["section"]], row["location"], row["begin"], row["end"])
+                for row in found.records()
+                if row["section"]
+            ] == mine
+            assert not found.unpaired.rows
 
 
 def test_cut_of_a_cut(archive: Path, tmp_path: Path) -> None:

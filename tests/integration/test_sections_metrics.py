@@ -125,6 +125,8 @@ def test_calls_of_malloc(memory: dict[str, Any]) -> None:
         assert sizes["grow/1", "calloc"] == [1 << 20] * 3
         assert sizes["grow/1", "posix_memalign"] == [640] * 3
         assert sizes["shrink/1", "free"] == [0, 0, 0]
+        (refused,) = [row for row in rows if row["section"] == "refuse/1"]
+        assert [refused[f"{of}_bytes"] for of in ("least", "most", "mean")] == [2**64 - 1] * 2 + [float(2**64)]
         assert all(0 <= row["least_ns"] <= row["mean_ns"] <= row["most_ns"] > 0 for row in found.values())
     averages = [row for row in memory["section_allocations"] if (row["kind"], row["section"]) == ("average", "grow/1")]
     found = [(row["function"], row["calls"]) for row in averages]
@@ -138,7 +140,7 @@ def test_calls_by_library(memory: dict[str, Any]) -> None:
     calls = {(row["section"], row["function"]): row for row in found if row["library"] == "blocks"}
     assert {key: (row["calls"], row["most_bytes"]) for key, row in calls.items() if key[0] != "all/0"} == {
         ("grow/1", "malloc"): (100, 1000), ("grow/1", "calloc"): (1, 1 << 20), ("grow/1", "free"): (50, 0),
-        ("grow/1", "posix_memalign"): (1, 640), ("shrink/1", "free"): (52, 0),
+        ("grow/1", "posix_memalign"): (1, 640), ("shrink/1", "free"): (52, 0), ("refuse/1", "malloc"): (2, 2**64 - 1),
     }  # fmt: skip
     assert {row["library"] for row in found} > {"blocks"}
     sums: dict[tuple[str, str], int] = {}

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sections_memory: section grow/1 allocates 100 blocks of 1000 bytes and one of 1 MiB, which malloc maps by itself, and
    frees half of the small ones; shrink/1 frees the rest; in spread/1 another thread allocates a block, for which malloc
-   makes an arena. */
+   makes an arena; refuse/1 asks twice for more than there is. */
 #include "fj_tool/fapp.h"
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #define BLOCKS 100
 
 static void *blocks[BLOCKS], *large, *aligned;
+static volatile size_t too_much = SIZE_MAX;
 
 static void *work(void *unused)
 {
@@ -34,5 +36,9 @@ int main(void)
     if (pthread_create(&thread, NULL, work, NULL)) return 1;
     pthread_join(thread, NULL);
     fapp_stop("spread", 1, 0);
+    fapp_start("refuse", 1, 0);
+    for (int i = 0; i < 2; i++)
+        if (malloc(too_much)) return 1;
+    fapp_stop("refuse", 1, 0);
     return 0;
 }

@@ -11,6 +11,7 @@ import numpy as np
 
 from vtrace.errors import FormatError
 from vtrace.io import sidecar
+from vtrace.io.archive.properties import CPU_MAX_MHZ
 from vtrace.io.archive.reader_abi import readback
 from vtrace.io.common.arrays import Array
 
@@ -104,3 +105,12 @@ def _of_definitions(trace: Source) -> Iterator[dict[str, Array]]:
     resolution, offset, _, real = trace.definitions.clock
     if real is not None:
         yield {"real": np.array([real, real + _SECOND]), "time": np.array([offset, offset + resolution])}
+
+
+def clock_rate(trace: Source) -> float | None:
+    """The clock rate of the processors in MHz that an archive with counters has; None if the rate is unknown or not the
+    same for all processes."""
+    properties = trace.group_properties
+    found = {*properties["value"][properties["name"] == CPU_MAX_MHZ].tolist()}
+    text = found.pop() if len(found) == 1 else ""
+    return float(text) if text.isdecimal() else None

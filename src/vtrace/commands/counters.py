@@ -78,6 +78,7 @@ def command(
     for file in files:
         for problem in file.errors:
             console.warn(plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
+    _check_pmu(files, pmu)
     if evaluated is not None:
         _evaluate(files, evaluated, pmu, numbers, console)
     elif expanded is not None:
@@ -157,16 +158,23 @@ def _check(file: EventFile) -> int:
     return 1 if errors else 0
 
 
+def _check_pmu(files: list[EventFile], pmu: str | None) -> None:
+    """Raises VtraceError: no file has events of this PMU."""
+    from vtrace.analysis.derived.known_events import near
+
+    pmus = {known: None for file in files for section in file.sections for known in section.pmus}
+    if pmu is not None and pmu not in pmus:
+        path = files[0].path if len(files) == 1 else "derived events"
+        raise VtraceError(f"{path}: no CPU line names {pmu}", near(pmu, pmus))
+
+
 def _event_set(files: list[EventFile], name: str, pmu: str | None) -> EventSet:
     """The events for name and PMU. Raises VtraceError."""
     from vtrace.analysis.derived.event_set import Circle
     from vtrace.analysis.derived.known_events import chosen_events, near
 
     sections = [section for file in files for section in file.sections]
-    pmus = {known: None for section in sections for known in section.pmus}
     path = files[0].path if len(files) == 1 else "derived events"
-    if pmu is not None and pmu not in pmus:
-        raise VtraceError(f"{path}: no CPU line names {pmu}", near(pmu, pmus))
     events = chosen_events(files, [name], pmu)
     if name not in events.events:
         names = {event: None for section in sections for event in section.events}

@@ -28,6 +28,7 @@ from vtrace.commands.tool_options import (
     notes_file,
     own_counters,
     printable,
+    recorded_frequency,
     run_and_exit,
     write,
 )
@@ -199,6 +200,7 @@ def fapppx(
     asked = items_of(items, ("mpi", "hwm", "lpg"), "-I", "mpi" if "mpi" in collected.items and not hardware else "")
     chosen = _choices({*asked} | ({"pa"} if hardware else set()), processes, limit)
     trace = opened(archive_in(_TOOL, directory))
+    collected.frequency = collected.frequency or recorded_frequency(trace)
     warn_of_caveats(console, trace, Selection())
     events = derived_events(dict(os.environ), tuple(map(str, trace.metric_members["name"].tolist())))
     maker = fapp.FappMaker(trace, chosen, collected, events, trace.call_waits)

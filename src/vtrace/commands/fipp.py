@@ -29,6 +29,7 @@ from vtrace.commands.tool_options import (
     numbers_of,
     own_counters,
     printable,
+    recorded_frequency,
     run_and_exit,
     write,
 )
@@ -187,6 +188,7 @@ def fipppx(
     console = console_of()
     collected = fipp.FippCollected.read(notes_file(_TOOL, directory))
     trace = opened(archive_in(_TOOL, directory))
+    collected.frequency = collected.frequency or recorded_frequency(trace)
     warn_of_caveats(console, trace, Selection())
     costs = fipp_costs.FippCosts(trace, collected.userfunc)
     for problem in costs.problems:

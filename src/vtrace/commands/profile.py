@@ -271,6 +271,7 @@ def _check_patterns(option: str, patterns: Patterns, kinds: tuple[str, ...]) -> 
 def _print_sheet(
     made: Sheet, findings: list[dict[str, Any]], trace: Trace, part: Selection, as_json: bool, as_csv: bool
 ) -> None:
+    from vtrace.commands.tool_options import archive_of
     from vtrace.reports import metric_sheets, sheet
 
     caveats = trace.caveats(**part.of_recording())
@@ -287,7 +288,9 @@ def _print_sheet(
         sheet.show([metric_sheets.shown(made)])
         if made.columns[0].key == "function":
             console = Console("vtrace", environment_level("vtrace"))
-            console.note(f"next: the same with --by callpath, or vtrace view {shell_word(trace.path)}   for the curves")
+            console.note(
+                f"next: the same with --by callpath, or vtrace view {shell_word(archive_of(trace))}   for the curves"
+            )
 
 
 def _compare(

@@ -88,6 +88,14 @@ def frequency() -> str:
         return ""
 
 
+def recorded_frequency(trace: Trace) -> str:
+    """The clock rate of the processors in MHz that an archive with counters has, "" if unknown or not the same."""
+    from vtrace.analysis.host_clocks import clock_rate
+
+    found = clock_rate(trace)
+    return "" if found is None else f"{found:.0f}"
+
+
 def run_and_exit(tool: str, directory: str, notes: Collected, chosen: Choices, environ: dict[str, str]) -> None:
     """Writes the notes into the directory, runs the program, unifies, and exits with the program's code."""
     from vtrace.commands.run import run_and_unify

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from vtrace.compat.fipp_costs import execution
+from vtrace.errors import UsageError
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -24,6 +25,10 @@ def pick(numbers: Sequence[int], costs: Sequence[int], first: Iterable[int], mos
     return [*named, *rest][: most or None]
 
 
+def _range(numbers: Sequence[int]) -> str:
+    return f"{min(numbers)} to {max(numbers)}" if len(numbers) > 1 else f"only {numbers[0]}" if numbers else "none"
+
+
 class _Numbered(Protocol):
     @property
     def number(self) -> int: ...
@@ -33,7 +38,13 @@ _Process = TypeVar("_Process", bound=_Numbered)
 
 
 def inputs_of(processes: Sequence[_Process], inputs: int, first: Sequence[int]) -> list[_Process]:
-    """The processes to read: the first inputs (0: all), and those of the numbers in first."""
+    """The processes to read: the first inputs (0: all), and those of the numbers in first.
+
+    Raises UsageError: there is no process of such a number."""
+    numbers = [p.number for p in processes]
+    for number in first:
+        if number not in numbers:
+            raise UsageError(f"-p: there is no process {number}", f"the archive has {_range(numbers)}")
     return [p for place, p in enumerate(processes) if not inputs or place < inputs or p.number in first]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vtrace.analysis.counter_runs import unlike_first
 from vtrace.analysis.derived.event_set import CLOCK_RATE, EventSet
 from vtrace.analysis.derived.known_events import LINUX, unqualified
+from vtrace.analysis.host_clocks import clock_rate
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.increases import Increases, Path, is_count
@@ -21,7 +22,6 @@ from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.questions.timeline_data import location_names, process_names
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.errors import UsageError, VtraceError
-from vtrace.io.archive.properties import CPU_MAX_MHZ
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
@@ -192,16 +192,9 @@ def _add(sums: _Sums, key: Any, name: str, value: float) -> None:
     row[name] = row.get(name, 0.0) + value
 
 
-def _clock_rate(trace: Trace) -> dict[str, float]:
-    """The clock rate of the processors as a value for formulas, if it is known and the same for all processes."""
-    properties = trace.group_properties
-    found = {*properties["value"][properties["name"] == CPU_MAX_MHZ].tolist()}
-    text = found.pop() if len(found) == 1 else ""
-    return {CLOCK_RATE: float(text)} if text.isdecimal() else {}
-
-
 def _derive(trace: Trace, sums: _Sums, wanted: Sequence[str], events: EventSet) -> None:
-    rate = _clock_rate(trace)
+    clock = clock_rate(trace)
+    rate = {} if clock is None else {CLOCK_RATE: clock}
     for row in sums.values():
         for name in wanted:
             if name in events.events and name not in row:

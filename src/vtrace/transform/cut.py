@@ -18,10 +18,9 @@ from vtrace.io import sidecar
 from vtrace.io.archive.definitions import UNDEFINED_TIME
 from vtrace.io.archive.properties import PROPERTY
 from vtrace.io.archive.reader import Reader
-from vtrace.io.common.arrays import Array
 from vtrace.io.samples_archive import IN, OF
 from vtrace.transform.new_archive import CopiedDefinitions, new_archive
-from vtrace.transform.rewrite import NEVER, ArchivePart, Rewriter
+from vtrace.transform.rewrite import NEVER, ArchivePart, Rewriter, by_id
 from vtrace.transform.tables import copied_markers, write_tables
 
 if TYPE_CHECKING:
@@ -57,8 +56,8 @@ def part_of(trace: Trace, window: Selection, patterns: Patterns) -> ArchivePart:
         classes = patterns.matching("class", np.array(table.classes, object))[table["class"]]
         activities = patterns.matching("class", np.array(table.activities, object))[table["activity"]]
         matching = patterns.matching("region", table["name"]) & (classes | activities)
-        regions = _by_id(table["id"], matching)
-        contexts = _by_id(context_ids, np.append(matching, False)[inside["region"]])
+        regions = by_id(table["id"], matching)
+        contexts = by_id(context_ids, np.append(matching, False)[inside["region"]])
     if patterns.of("path"):
         selects_path = functools.partial(_selects, patterns)
         names = [str(name) for name in table["name"].tolist()]
@@ -67,7 +66,7 @@ def part_of(trace: Trace, window: Selection, patterns: Patterns) -> ArchivePart:
             around = texts[parent] if 0 <= parent < len(texts) else ""
             texts.append(" > ".join(filter(None, (around, names[region] if region >= 0 else ""))))
         chosen = np.array([selects_path(text) for text in texts], np.uint8)
-        by_path = _by_id(context_ids, chosen)
+        by_path = by_id(context_ids, chosen)
         contexts = by_path if contexts is None else contexts & by_path
     rows = range(trace.locations.rows) if window.locations is None else window.locations
     start = 0 if window.start is None else _ticks(trace, window.start)
@@ -77,14 +76,6 @@ def part_of(trace: Trace, window: Selection, patterns: Patterns) -> ArchivePart:
 
 def _selects(patterns: Patterns, path: str) -> bool:
     return bool(patterns.matching("path", np.array([path], object))[0])
-
-
-def _by_id(ids: Array, chosen: Array) -> Array:
-    """(largest id + 1,) uint8: 1 for the ids of chosen rows."""
-    found = np.zeros(int(ids.max(initial=-1)) + 1, np.uint8)
-    defined = ids >= 0
-    found[ids[defined]] = chosen[defined]
-    return found
 
 
 def _ticks(trace: Trace, ns: int) -> int:

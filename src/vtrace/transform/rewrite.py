@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io.archive.definitions import DEFINITION_CHUNK, DEFINITION_CHUNK_MAX
+from vtrace.io.archive.definitions import DEFINITION_CHUNK, DEFINITION_CHUNK_MAX, SECTION_UNIT, UNDEFINED
 from vtrace.io.archive.reader import Reader
 from vtrace.io.archive.writer import Archive
 from vtrace.io.common.arrays import Array, view
@@ -62,6 +62,14 @@ class Rewritten:
     stray: int = 0
 
 
+def by_id(ids: Array, chosen: Array) -> Array:
+    """(largest id + 1,) uint8: 1 for the ids of chosen rows."""
+    found = np.zeros(int(ids.max(initial=-1)) + 1, np.uint8)
+    defined = ids >= 0
+    found[ids[defined]] = chosen[defined]
+    return found
+
+
 class Rewriter:
     """A copy of a part of an archive: prepare(), then write() the events, then definitions()."""
 
@@ -90,6 +98,7 @@ class Rewriter:
         if not self._copy or not self._callbacks:
             raise MemoryError
         self._read_definitions()
+        self._sections = _section_classes(trace)
 
     def __enter__(self) -> Rewriter:
         return self
@@ -182,6 +191,7 @@ class Rewriter:
             fields.regions, fields.nregions = self.part.regions.ctypes.data, len(self.part.regions)
         if self.part.contexts is not None:
             fields.contexts, fields.ncontexts = self.part.contexts.ctypes.data, len(self.part.contexts)
+        fields.sections, fields.nsections = self._sections.ctypes.data, len(self._sections)
         if self.part.selects_path is not None:
             fields.ask = ctypes.cast(self._ask, ctypes.c_void_p)
         try:
@@ -246,3 +256,13 @@ class Rewriter:
         if size > DEFINITION_CHUNK_MAX:
             raise VtraceError(f"{self.trace.anchor.with_suffix('.def')}: a definition is too large for OTF2")
         return size
+
+
+def _section_classes(trace: Source) -> Array:
+    """uint8 by OTF2's ids of metric classes: 1 for those of sections."""
+    definitions, units = trace.definitions, np.append(trace.metric_members["unit"], "")
+    known, rows = definitions.ids["metric_classes"].pairs
+    members = np.append(definitions.members, UNDEFINED)
+    first = np.where(trace.metric_classes["count"] == 1, trace.metric_classes["offset"], -1)[rows]
+    of_sections = units[definitions.ids["metric_members"].rows(members[first])] == SECTION_UNIT
+    return by_id(known.astype(np.int64), of_sections)

@@ -75,13 +75,19 @@ def _problem(event: DerivedEvent, base: str, column: int, pmu: str | None, pfm: 
 
 
 def _circles(section: Section, events: EventSet) -> Iterator[Problem]:
+    """A problem for each event in a circle. Each event is followed once: another one needs only its name."""
+    known: dict[str, None] = {}
     for event in section.events.values():
-        if events.events[event.name] is not event:
-            continue  # a later section defines the event again
+        if events.events[event.name] is not event or event.name in known:
+            continue  # a later section defines the event again, or another event needs this one
         try:
-            events.order(event.name)
+            known |= {one.name: None for one in events.order(event.name, known)}
         except Circle as circle:
-            if event.name in circle.names:
-                base = circle.names[circle.names.index(event.name) + 1]
-                column = event.base_columns[event.bases.index(base)]
-                yield Problem(event.line, column, f"{event.name} is defined by itself: {circle}")
+            names = circle.names[:-1]
+            known |= dict.fromkeys(names)
+            for place, name in enumerate(names):
+                found = Circle([*names[place:], *names[:place], name])
+                if section.events.get(name) is events.events[name]:
+                    one = section.events[name]
+                    column = one.base_columns[one.bases.index(found.names[1])]
+                    yield Problem(one.line, column, f"{name} is defined by itself: {found}")

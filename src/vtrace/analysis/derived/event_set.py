@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,11 +15,16 @@ CLOCK_RATE = "cpu_max_mhz"
 """The name of the processor's maximum clock rate in MHz among the values of base events."""
 
 
+_SHOWN = 12
+"""Names of a circle in its message."""
+
+
 class Circle(Exception):
     """Events that are defined by each other. names: the events in order, the first one also last."""
 
     def __init__(self, names: list[str]) -> None:
-        super().__init__(" -> ".join(names))
+        shown = names if len(names) <= _SHOWN else [*names[: _SHOWN - 1], "...", names[-1]]
+        super().__init__(" -> ".join(shown))
         self.names = names
 
 
@@ -91,7 +97,10 @@ class EventSet:
                 raise VtraceError(f"{event.name}: division by zero") from None
             except OverflowError:
                 raise VtraceError(f"{event.name}: the value is too large") from None
-        return values[name]
+        found = values[name]
+        if isinstance(found, float) and not math.isfinite(found):
+            raise VtraceError(f"{name}: the value is too large")
+        return found
 
 
 def _uses_clock(event: DerivedEvent) -> bool:

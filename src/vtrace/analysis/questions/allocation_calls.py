@@ -49,6 +49,19 @@ class AllocationNumbers:
         )  # fmt: skip
 
 
+def _exact_sum(column: Array) -> int:
+    """The sum, which may exceed 2**64."""
+    return (int((column >> 32).sum()) << 32) + int((column & 0xFFFFFFFF).sum())
+
+
+def _least(column: Array) -> int:
+    return int(column.min())
+
+
+def _most(column: Array) -> int:
+    return int(column.max())
+
+
 class _AllocationCallsPart(Part):
     def __init__(self, owner: AllocationCalls, location: int) -> None:
         self.owner, self.clock = owner, OutermostClock(owner.wanted)
@@ -88,8 +101,8 @@ class _AllocationCallsPart(Part):
             first, member = group([regions[calls], libraries[calls]])
             for place, at in enumerate(first.tolist()):
                 here = calls[member == place]
-                values = ((ends - begins)[here], sizes[here])
-                numbers = (int(join(column)) for column in values for join in (np.sum, np.min, np.max))
+                values = ((ends - begins)[here], sizes[here].view(np.uint64))  # a failed call may ask for any size
+                numbers = (join(column) for column in values for join in (_exact_sum, _least, _most))
                 made = AllocationNumbers(len(here), *numbers)
                 key = section, int(regions[calls[at]]), int(libraries[calls[at]])
                 self.sums[key] = self.sums[key].plus(made) if key in self.sums else made

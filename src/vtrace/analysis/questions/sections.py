@@ -17,12 +17,11 @@ from vtrace.analysis.questions.metrics import MetricMembers
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import ALWAYS, NEVER, Batch
+from vtrace.io.archive.definitions import SECTION_UNIT
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
-UNIT = "section"
-"""The unit of the metric of a section; csrc/core/format.h has the same word."""
 ALL = "all/0"
 """The name of the whole run."""
 TOFU, TOFU_ALL = "tofupa/", "tofupa/0"
@@ -41,7 +40,9 @@ _ODD = ("location", "section", "starts", "stops")
 def section_metrics(trace: Source) -> list[int]:
     """Rows of trace.metric_members that are sections. A section of the program with a reserved name is none."""
     names = trace.metric_members["name"]
-    found: list[int] = np.flatnonzero((trace.metric_members["unit"] == UNIT) & ~np.isin(names, RESERVED)).tolist()
+    found: list[int] = np.flatnonzero(
+        (trace.metric_members["unit"] == SECTION_UNIT) & ~np.isin(names, RESERVED)
+    ).tolist()
     return found
 
 

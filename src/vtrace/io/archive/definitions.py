@@ -12,6 +12,8 @@ UNDEFINED = 0xFFFFFFFF
 PARADIGM_MPI = 4
 """OTF2_PARADIGM_MPI."""
 UNDEFINED_TIME = 0xFFFFFFFFFFFFFFFF
+SECTION_UNIT = "section"
+"""The unit of the metric of a section of the program; csrc/core/format.h has the same word."""
 DEFINITION_CHUNK = 256 * 1024
 """Smallest definition chunk of OTF2: with it a local .def file costs 11 us, with the default of 4 MiB 1.5 ms."""
 DEFINITION_CHUNK_MAX = 16 * 1024 * 1024
