@@ -393,7 +393,7 @@ static void fit(struct vt_thread_counters *t)
         long r = open_all(t, &failed);
         if (r >= 0) break;
         if (vt_process.set.speaks)
-            vt_say(1, "VT_METRICS: %s is not recorded: the kernel does not count it together with the others: %s",
+            vt_say(1, "VT_METRICS: %s is not recorded: it does not count together with the others: %s",
                    counters[failed].name, reason_of(&counters[failed], r));
         memmove(counters + failed, counters + failed + 1, (--ncounters - failed) * sizeof *counters);
     }

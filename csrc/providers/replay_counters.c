@@ -154,4 +154,10 @@ static long read_all(const struct vt_counter *counters, unsigned n, struct vt_pr
     return 0;
 }
 
-const struct vt_provider vt_replay_counters = {.find = find, .open = open_all, .read = read_all, .list = list};
+static const char *reason(long error)
+{
+    return error == -EINVAL ? "the file of VT_METRICS_REPLAY allows no more (# most)" : vt_reason(error);
+}
+
+const struct vt_provider vt_replay_counters = {
+    .find = find, .open = open_all, .read = read_all, .reason = reason, .list = list};

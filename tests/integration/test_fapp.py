@@ -215,6 +215,19 @@ def test_csv(archive: Path) -> None:
     assert rows[at + 6] == ["MAX", "3.0000", "2.0000", "1.0000", "2", "loop", "1"]
 
 
+def test_names_are_data(tmp_path: Path) -> None:
+    """Control characters in the name of a section are escaped; a process that is not there is refused."""
+    fapp_run.write(tmp_path / "odd.trace", section="\x1b[31mred/1")
+    for kind in ("text", "csv"):
+        text = shown(tmp_path / "odd", "-t", kind)
+        assert "\x1b" not in text
+        assert "[31mred" in text
+    words = [*command("vtrace"), "compat", "fapppx", "-A", "-p9", "-d", "odd"]
+    done = call(words, tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1] == "vtrace: error: -p: there is no process 9 (the archive has 0 to 1)"
+
+
 def test_options_select(archive: Path, tmp_path: Path) -> None:
     """-p names processes before those that take longest, and reads the first; -I and -o."""
     levels = [level for title, level in fapp_report.tables(shown(archive, "-p1,limit=1")) if "Basic" in title]

@@ -156,9 +156,11 @@ def choose_processes(choices: FippChoices | FappChoices, processes: str | None) 
 
 
 def write(output: str, text: str) -> None:
-    """Writes to the file of -o, or to stdout."""
+    """Writes to the file of -o, or to stdout, with control characters escaped."""
     from vtrace.io.common.outfile import complete
+    from vtrace.text import plain
 
+    text = "\n".join(map(plain, text.split("\n")))
     if output == "stdout":
         click.echo(text, nl=False)
         return
