@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import _otf2
 import pytest
 
 import vtrace
+from support.build.run import vtrace as command
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.increases import Increases
@@ -38,6 +40,7 @@ def archive(where: Path, *locations: list[tuple[Any, ...]]) -> Any:
     for number in range(len(locations)):
         made.location(number, 0)
     made.region(0, "work")
+    made.region(1, "inner")
     kind, mode = _otf2.TYPE_UINT64.value, _otf2.METRIC_ACCUMULATED_START.value
     for number, (name, unit) in enumerate((("page-faults", "#"), ("net/lo/rx_bytes", "bytes"))):
         made.define("MetricMember", number, name, "", 0, mode, kind, _otf2.BASE_DECIMAL.value, 0, unit)
@@ -63,6 +66,18 @@ def test_threads_that_follow_each_other_on_a_location(tmp_path: Path, first: int
     assert increases(trace, FAULTS) == {(0, ()): 0, (0, (0,)): 37}
     whole = section_sums.read(trace, Selection(), [FAULTS]).counters["all/0"]
     assert whole["page-faults"] == 37
+
+
+def test_a_call_without_readings_of_its_own(tmp_path: Path) -> None:
+    """Nothing has increased there: the number is known, and 0."""
+    archive(tmp_path, [
+        reading(10, FAULTS, 100), (20, "Enter", 0), (30, "Enter", 1), reading(40, FAULTS, 130), (40, "Leave", 1),
+        (50, "Leave", 0),
+    ])  # fmt: skip
+    words = ("--metrics", "page-faults", "--json")
+    rows = {row["function"]: row for row in json.loads(command(tmp_path, "profile", "t", *words).stdout)["metrics"]}
+    assert [rows[name]["page-faults"] for name in ("work", "inner")] == [0, 30]
+    assert [rows[name]["page-faults:inclusive"] for name in ("work", "inner")] == [30, 30]
 
 
 def test_a_counter_that_begins_anew_is_no_increase(tmp_path: Path) -> None:

@@ -110,6 +110,9 @@ def _of_calls(
                 _add(inclusive, tuple(regions[region] for region in path[:end]), name, value)
             for region in {*path} if by == "function" else ():
                 _add(inclusive, regions[region], name, value)
+    for key, sums in inclusive.items() if all(chosen) else ():
+        for name in sums:
+            exclusive.setdefault(key, {}).setdefault(name, 0.0)  # no reading was made in these calls themselves
     units = {name: _unit(trace, rows, name) for name in wanted}
     return MetricNumbers(by, [*wanted], units, exclusive, inclusive, met.problems)
 
