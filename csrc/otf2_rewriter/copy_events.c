@@ -334,9 +334,9 @@ static uint32_t on_Metric(VT_READ_HEAD, uint32_t metric, uint8_t count, const ui
     BEGIN;
     uint64_t first = 0;
     if (count) memcpy(&first, values, sizeof first);
-    int is_section = count == 1 && metric < r->nsections && r->sections[metric];
-    int what = decide(r, &time, is_section || in_selected(r));
-    if (is_section && !r->writer && !r->whole) note_section(r, metric, first != 0);
+    uint8_t kept = metric < r->nmetrics ? r->metrics[metric] : 0;
+    int what = decide(r, &time, kept || in_selected(r));
+    if (kept == VT_COPY_SECTION && count == 1 && !r->writer && !r->whole) note_section(r, metric, first != 0);
     END_OF_FIRST_PASS(what, vt_copy_mark(r->copy, VT_COPIED_Metric, metric);)
     metric = vt_copy_ref(r->copy, VT_COPIED_Metric, metric);
     return written(r, VT_READ_Metric, otf2.Metric(r->writer, ATTRIBUTES, time, metric, count, types, values));

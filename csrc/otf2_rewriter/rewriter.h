@@ -16,6 +16,8 @@
 
 #define VT_COPY_LARGEST_ID (1u << 26)
 
+enum { VT_COPY_COUNTER = 1, VT_COPY_SECTION };
+
 enum { VT_COPY_OK, VT_COPY_NO_MEMORY, VT_COPY_LARGE_ID, VT_COPY_INTERCOMM, VT_COPY_UNKNOWN };
 
 /* An event with a counterpart on this or another location. Values that the event lacks are 0. */
@@ -45,13 +47,15 @@ struct vt_rewrite {
     const uint64_t *listed; /* ascending: events to leave out, if inside, or to move to the edge of the window */
     const uint8_t *regions; /* selected regions by id; NULL: all */
     const uint8_t *contexts; /* selected calling contexts by id; NULL: all */
-    const uint8_t *sections; /* metric classes by id: 1 for a section of the program, which any selection keeps */
+    /* Metric classes by id that any selection keeps: 1 for counters, whose increases would else be those of other
+       calls, 2 for a section of the program. */
+    const uint8_t *metrics;
     /* For a selection of call paths: takes the call path around and the region, returns the call path (from 1 on) times
        two, plus 1 if selected; NULL: all. */
     uint32_t (*ask)(uint32_t, uint32_t);
     void *answers; /* a vt_pair_table */
     uint64_t from, to; /* the window: from <= time < to */
-    uint64_t nlisted, nregions, ncontexts, nsections, whole; /* whole: 1: all events as they are */
+    uint64_t nlisted, nregions, ncontexts, nmetrics, whole; /* whole: 1: all events as they are */
     struct vt_copied_event *events; /* of the first pass */
     uint64_t *edges; /* of the first pass: Enter and Leave of calls across an edge of the window */
     uint64_t nevents, events_max, nedges, edges_max;

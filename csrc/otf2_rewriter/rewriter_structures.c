@@ -8,8 +8,8 @@
 #define EVENT(F, S)                                                                                                    \
     F(S, time) F(S, ordinal) F(S, id) F(S, ref) F(S, peer) F(S, tag) F(S, kind) F(S, inside) F(S, selected)
 #define REWRITE(F, S)                                                                                                  \
-    F(S, copy) F(S, writer) F(S, listed) F(S, regions) F(S, contexts) F(S, sections) F(S, ask) F(S, answers)           \
-    F(S, from) F(S, to) F(S, nlisted) F(S, nregions) F(S, ncontexts) F(S, nsections) F(S, whole) F(S, events)          \
+    F(S, copy) F(S, writer) F(S, listed) F(S, regions) F(S, contexts) F(S, metrics) F(S, ask) F(S, answers)           \
+    F(S, from) F(S, to) F(S, nlisted) F(S, nregions) F(S, ncontexts) F(S, nmetrics) F(S, whole) F(S, events)          \
     F(S, edges) F(S, nevents) F(S, events_max) F(S, nedges) F(S, edges_max) F(S, open_sections) F(S, nopen)            \
     F(S, open_max) F(S, stack) F(S, depth) F(S, stack_max) F(S, attributes) F(S, seen) F(S, next) F(S, last)           \
     F(S, written) F(S, unknown) F(S, early) F(S, stray) F(S, ended) F(S, code) F(S, out_of_room) F(S, counts)
@@ -21,6 +21,8 @@
 /* clang-format on */
 
 static const struct vt_schema_number numbers[] = {
+    {NULL, "COPY_COUNTER", VT_COPY_COUNTER},
+    {NULL, "COPY_SECTION", VT_COPY_SECTION},
     {NULL, "COPY_NO_MEMORY", VT_COPY_NO_MEMORY},
     {NULL, "COPY_LARGE_ID", VT_COPY_LARGE_ID},
     {NULL, "COPY_INTERCOMM", VT_COPY_INTERCOMM},

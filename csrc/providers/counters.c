@@ -285,7 +285,7 @@ static void add(const char *setting, const char *name, size_t length, unsigned m
     const char *reason = "";
     int is_usage = !strcmp(setting, "VT_RUSAGE");
     if (has(name, length)) return;
-    if (ncounters >= most) reason = "there is no room for more counters";
+    if (ncounters >= most) reason = "a process has 24 counters at most";
     else if (!find(name, length, &found)) reason = unknown(name, length, text, sizeof text);
     else if (is_usage && found.provider != &vt_usage_counters) reason = "no counter of getrusage: set VT_METRICS";
     else if (found.scope == VT_SCOPE_NODE && !is_first_of_node()) return;

@@ -161,7 +161,7 @@ def test_no_more_room(program: Path, tmp_path: Path) -> None:
         path.write_text(f"{number}\n")
     names = ":".join([*software, *map(str, files)])
     done, found = recorded(program, tmp_path, VT_METRICS=names, VT_METRICS_INTERVAL="0")
-    assert f"VT_METRICS: {files[-1]} is not recorded: there is no room for more counters" in done.stderr
+    assert f"VT_METRICS: {files[-1]} is not recorded: a process has 24 counters at most" in done.stderr
     assert [len(group) for group in found.classes] == [7, 1, 7, 7, 2]
     read = {name: value for _, name, value in found.readings}
     assert {name: read[name] for name in map(str, files[:-1])} == {str(path): n for n, path in enumerate(files[:-1])}

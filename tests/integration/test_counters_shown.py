@@ -67,8 +67,15 @@ def test_in_python(where: Path) -> None:
         trace.metrics(metrics=["loop/1"])
 
 
+def test_counters_of_selected_calls(where: Path, tmp_path: Path) -> None:
+    """A cut of some calls keeps all values: an increase stays with its call."""
+    vtrace(where, "cut", "known", "--select", "region=MPI_Send", "-o", tmp_path / "sends")
+    rows = json.loads(vtrace(tmp_path, "profile", "sends", "--metrics", "cycle_counts", "--json").stdout)["metrics"]
+    assert {row["function"]: row["cycle_counts"] for row in rows} == {"(outside)": 7 * CYCLES}
+
+
 def test_no_counters_no_charts(where: Path, tmp_path: Path) -> None:
-    vtrace(where, "cut", "known", "--select", "region=MPI_Send", "-o", tmp_path / "bare")
+    vtrace(where, "cut", "known", "--to", "10ms", "-o", tmp_path / "bare")
     vtrace(tmp_path, "report", "bare")
     assert charts(tmp_path / "bare.html") is None
 

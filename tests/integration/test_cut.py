@@ -184,6 +184,17 @@ def test_reports_tell(build: Builder, tmp_path: Path) -> None:
     assert made["events"] == len(read(source).events)
 
 
+def test_ledger_of_a_cut_of_a_cut(build: Builder, tmp_path: Path) -> None:
+    """The halves that both have left out are one interval: the window of the second one."""
+    source = KINDS["messages"](build, tmp_path).archive
+    vtrace(tmp_path, "cut", source, "--ranks", "0", "-o", "first")
+    vtrace(tmp_path, "cut", "first", "--from", "10%", "-o", "second")
+    known = json.loads(vtrace(tmp_path, "info", "second", "--json").stdout)
+    (row,) = [row for row in known["not_recorded"] if row["reason"] == "cut"]
+    trace = package.open(tmp_path / "second")
+    assert row["ns"] == pytest.approx(trace.duration, abs=2)
+
+
 def test_every_kind_of_event(tmp_path: Path) -> None:
     """A copy has all kinds of events and definitions, also those that vtrace does not write, with their attributes."""
     source = rich(Foreign(tmp_path / "rich.trace"))

@@ -85,6 +85,17 @@ def _hardware(text: str | None) -> _Hardware | None:
     return found
 
 
+def _counters(asked: _Hardware, environ: dict[str, str]) -> list[str]:
+    """The counters of -H. Of precision PA each of the eleven runs has some of those of all items."""
+    from vtrace.compat.fapp_hardware import EVENTS, dealt, items
+    from vtrace.compat.fapp_precision import sheet_items
+
+    if not asked.pa:
+        return hardware_counters(items(asked.event), environ)
+    every = [item for event in EVENTS for item in items(event)]
+    return dealt(hardware_counters([*every, *sheet_items()], environ), asked.pa, _RUNS)
+
+
 def _check(words: tuple[str, ...], asked: dict[str, str], hardware: _Hardware | None) -> None:
     """The items of Table 3.4 that exclude each other. Raises UsageError."""
     named = {word for text in words for word in text.split(",")}
@@ -127,7 +138,6 @@ def collect(
     """
     from vtrace.analysis.questions.section_memory import LEVELS
     from vtrace.compat.fapp import FappCollected
-    from vtrace.compat.fapp_hardware import EVENTS
     from vtrace.wrappers.launch import choices, start
 
     asked, chosen_hardware = items_of(items, ("mpi", "hwm", *_ALONE), "-I", "mpi"), _hardware(hardware)
@@ -139,8 +149,8 @@ def collect(
     place = new_directory(directory)
     chosen, environ = choices.Choices(list(words)), start.environment()
     chosen.unify, chosen.prefix, chosen.section_level = True, str(place / _TOOL), str(level)
-    of = [] if not chosen_hardware else [*EVENTS] if chosen_hardware.pa else [chosen_hardware.event]
-    chosen.counters = ",".join([*own_counters(environ), *_CPU, *hardware_counters(of, environ)])
+    wanted = _counters(chosen_hardware, environ) if chosen_hardware else []
+    chosen.counters = ",".join([*own_counters(environ), *_CPU, *wanted])
     if "lpgstats" in asked:
         chosen.switches["memory"] = True
         environ.setdefault("VT_MEMTRACE_LIBRARIES", "yes")

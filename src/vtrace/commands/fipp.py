@@ -96,6 +96,7 @@ def collect(
       vtrace compat fipp -C -d prof -Icall -i 10 mpiexec -n 4 ./heat
       vtrace compat fipp -A -d prof
     """
+    from vtrace.compat import fapp_hardware
     from vtrace.compat.fipp import FippCollected
     from vtrace.wrappers.launch import choices, start
 
@@ -108,7 +109,8 @@ def collect(
     chosen.unify, chosen.prefix, chosen.sample = True, str(place / _TOOL), f"{interval}ms"
     environ = start.environment()
     if event:
-        chosen.counters = ",".join([*own_counters(environ), *hardware_counters([event], environ)]) or None
+        wanted = hardware_counters(fapp_hardware.items(event), environ)
+        chosen.counters = ",".join([*own_counters(environ), *wanted]) or None
     environ |= {"VT_SAMPLE_SECTIONS": "yes" if section == "range" else "no"}
     if memory is not None:  # samples get an eighth of the memory of events, in addition
         used = min(memory, _MOST_MEMORY)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shlex
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -194,21 +193,20 @@ def own_counters(environ: Mapping[str, str]) -> list[str]:
     return [name for name in names.split(separators[0]) if name]
 
 
-def hardware_counters(of: Sequence[str], environ: Mapping[str, str]) -> list[str]:
-    """The counters that the events of -H need and that this machine may have, less those that the environment names.
-    Warns of the others."""
+def hardware_counters(items: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+    """The counters that derived events of the guide need and that this machine may have, less those that the
+    environment names. Warns of the others."""
     from vtrace.analysis.derived.known_events import known_files
     from vtrace.compat.fapp_hardware import needed
 
-    files, own, console = known_files(environ.get("PAPI_USER_EVENTS_FILE")), own_counters(environ), console_of()
-    names, lacking, problems = zip(*(needed(event, files) for event in of), strict=True) if of else ((), (), ())
-    for problem in dict.fromkeys(chain(*problems)):
+    own, console = own_counters(environ), console_of()
+    names, lacking, problems = needed(items, known_files(environ.get("PAPI_USER_EVENTS_FILE")))
+    for problem in problems:
         console.warn(problem)
-    missing = [name for name in dict.fromkeys(chain(*lacking)) if name not in own]
-    if missing:
+    if missing := [name for name in lacking if name not in own]:
         some = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
         console.warn(f"events of SPARC64 XIfx that this machine does not have: {some}; their items are -")
-    return [name for name in dict.fromkeys(chain(*names)) if name not in own]
+    return [name for name in dict.fromkeys(names) if name not in own]
 
 
 def printable(line: str) -> str:

@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 from vtrace.analysis.derived.event_file import EventFile
 from vtrace.analysis.derived.event_set import CLOCK_RATE, EventSet
-from vtrace.analysis.derived.known_events import LINUX, known_files, natives, unqualified
+from vtrace.analysis.derived.known_events import CORES, ELAPSED, LINUX, known_files, natives, unqualified
 from vtrace.errors import VtraceError
 
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 STANDARD = "Statistics"
 """The event of -H by default."""
-ELAPSED, CORES = "elapsed", "cores"
-"""Bases of the formulas that are no events: seconds, number of execution cores."""
 _INST = ("Inst", "effective_instruction_counts")
 _MIPS = (("MIPS", "MIPS"), ("MIPS/PEAK(%)", "MIPS_PEAK"))
 _PREFETCH = ("Prefetch", "Indirect_prefetch")
+_FEW = 4
+"""Counters that most processors have at least."""
 COUNTS = ("Inst", "Prefetch", "Indirect_pf")
 """Heads of items that are counts, not rates."""
 
@@ -80,15 +80,27 @@ EVENTS = {
 """By the name that -H has."""
 
 
-def needed(event: str, files: Sequence[EventFile]) -> tuple[list[str], list[str], list[str]]:
-    """The counters that the items of an event need: those of Linux, and those that the user's file (after vtrace's)
-    takes for the guide's events; the guide's other events, which no machine but SPARC64 XIfx has; and problems."""
-    items = [name for table in EVENTS[event].tables for _, name in table]
+def items(event: str) -> list[str]:
+    """The derived events of an event of -H."""
+    return [name for table in EVENTS[event].tables for _, name in table]
+
+
+def needed(items: Sequence[str], files: Sequence[EventFile]) -> tuple[list[str], list[str], list[str]]:
+    """The counters that items need: those of Linux, and those that the user's file (after vtrace's) takes for the
+    guide's events; the guide's other events, which no machine but SPARC64 XIfx has; and problems."""
     of_guide = {*natives(items, known_files(None))[0]}
     found, problems = natives(items, files)
-    wanted = [LINUX.get(name, name) for name in found if name not in (ELAPSED, CORES)]
+    wanted = [LINUX.get(name, name) for name in found]
     missing = [name for name in wanted if name in of_guide]
     return [name for name in wanted if name not in missing], missing, problems
+
+
+def dealt(names: Sequence[str], run: int, runs: int) -> list[str]:
+    """The counters of a run of precision PA, from 1 on: all runs together have all counters, each run as few as
+    possible, but four if there are as many."""
+    each = max(_FEW, -(-len(names) // runs))
+    groups = [names[first : first + each] for first in range(0, len(names), each)] or [[]]
+    return [*groups[(run - 1) % len(groups)]]
 
 
 def bases(counters: Mapping[str, float | None], seconds: float, cores: int, mhz: str) -> dict[str, float]:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from vtrace.analysis.counter_runs import unlike_first
 from vtrace.analysis.derived.event_set import EventSet
+from vtrace.analysis.derived.known_events import ELAPSED
 from vtrace.compat.fapp import PA_HEAD, FappLevel, FappPart, FappReport, FappRow, FappTable
-from vtrace.compat.fapp_hardware import ELAPSED, bases, value
+from vtrace.compat.fapp_hardware import bases, value
 from vtrace.errors import VtraceError
 
 _TITLE = re.compile(
@@ -66,6 +67,11 @@ _SHEETS: dict[str, tuple[SheetItem, ...]] = {
     ),
 }  # fmt: skip
 """Tables 3.48 to 3.51 and 3.54."""
+
+
+def sheet_items() -> list[str]:
+    """The derived events of the sheets."""
+    return [name for sheet in _SHEETS.values() for _, name, _ in sheet if name not in ("", ELAPSED)]
 
 
 @dataclass

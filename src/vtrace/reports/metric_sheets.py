@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vtrace.analysis.counter_runs import unlike_first
 from vtrace.analysis.derived.event_set import CLOCK_RATE, EventSet
-from vtrace.analysis.derived.known_events import LINUX, unqualified
+from vtrace.analysis.derived.known_events import ELAPSED, LINUX, unqualified
 from vtrace.analysis.host_clocks import clock_rate
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import section_sums
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 UNITS = ("function", "callpath", "rank", "thread", "section")
 OUTSIDE = "(outside)"
-ELAPSED = "elapsed"
-"""A base of derived events that every trace has: the time of the calls, in s."""
 _Sums = dict[Any, dict[str, float]]
 TITLES = {"function": "Functions", "callpath": "Call paths", "rank": "Ranks", "thread": "Threads",
           "section": "Sections"}  # fmt: skip
@@ -108,8 +106,8 @@ def _of_calls(
             _add(exclusive, _key(trace, by, location, path, regions), name, value)
             for end in range(len(path) + 1) if by == "callpath" else ():
                 _add(inclusive, tuple(regions[region] for region in path[:end]), name, value)
-            for region in {*path} if by == "function" else ():
-                _add(inclusive, regions[region], name, value)
+            for function in {regions[region] for region in path} if by == "function" else ():
+                _add(inclusive, function, name, value)
     for key, sums in inclusive.items() if all(chosen) else ():
         for name in sums:
             exclusive.setdefault(key, {}).setdefault(name, 0.0)  # no reading was made in these calls themselves

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io.archive.definitions import DEFINITION_CHUNK, DEFINITION_CHUNK_MAX, SECTION_UNIT, UNDEFINED
+from vtrace.io.archive.definitions import DEFINITION_CHUNK, DEFINITION_CHUNK_MAX, SECTION_UNIT
 from vtrace.io.archive.reader import Reader
 from vtrace.io.archive.writer import Archive
 from vtrace.io.common.arrays import Array, view
@@ -98,7 +98,7 @@ class Rewriter:
         if not self._copy or not self._callbacks:
             raise MemoryError
         self._read_definitions()
-        self._sections = _section_classes(trace)
+        self._metrics = _kept_metrics(trace)
 
     def __enter__(self) -> Rewriter:
         return self
@@ -191,7 +191,7 @@ class Rewriter:
             fields.regions, fields.nregions = self.part.regions.ctypes.data, len(self.part.regions)
         if self.part.contexts is not None:
             fields.contexts, fields.ncontexts = self.part.contexts.ctypes.data, len(self.part.contexts)
-        fields.sections, fields.nsections = self._sections.ctypes.data, len(self._sections)
+        fields.metrics, fields.nmetrics = self._metrics.ctypes.data, len(self._metrics)
         if self.part.selects_path is not None:
             fields.ask = ctypes.cast(self._ask, ctypes.c_void_p)
         try:
@@ -258,11 +258,16 @@ class Rewriter:
         return size
 
 
-def _section_classes(trace: Source) -> Array:
-    """uint8 by OTF2's ids of metric classes: 1 for those of sections."""
-    definitions, units = trace.definitions, np.append(trace.metric_members["unit"], "")
+def _kept_metrics(trace: Source) -> Array:
+    """uint8 by OTF2's ids of metric classes: those with counters, and those of sections."""
+    definitions, members = trace.definitions, trace.metric_members
     known, rows = definitions.ids["metric_classes"].pairs
-    members = np.append(definitions.members, UNDEFINED)
-    first = np.where(trace.metric_classes["count"] == 1, trace.metric_classes["offset"], -1)[rows]
-    of_sections = units[definitions.ids["metric_members"].rows(members[first])] == SECTION_UNIT
-    return by_id(known.astype(np.int64), of_sections)
+    counts = np.append([mode.startswith("ACCUMULATED") for mode in members["mode"].tolist()], False).astype(bool)
+    sections = np.append(members["unit"] == SECTION_UNIT, False)
+    of = definitions.ids["metric_members"].rows(definitions.members)
+    chosen = np.zeros(len(known), np.uint8)
+    for place, row in enumerate(rows.tolist()):
+        first, count = (int(trace.metric_classes[name][row]) for name in ("offset", "count"))
+        mine = of[first : first + count]
+        chosen[place] = abi.SECTION if sections[mine].any() else abi.COUNTER if counts[mine].any() else 0
+    return by_id(known.astype(np.int64), chosen)

@@ -25,6 +25,7 @@ FIELDS = _SCHEMA.enumerations["field"]
 Ask = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)
 """vt_rewrite.ask."""
 UNKNOWN_DEFINITION = _SCHEMA.constants["COPY_UNKNOWN"]
+COUNTER, SECTION = (_SCHEMA.constants[f"COPY_{name}"] for name in ("COUNTER", "SECTION"))
 NO_MEMORY, LARGE_ID, INTERCOMM = (_SCHEMA.constants[f"COPY_{name}"] for name in ("NO_MEMORY", "LARGE_ID", "INTERCOMM"))
 
 _OWN: Prototypes = {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from vtrace.io.archive.reader import Reader
 from vtrace.io.common.arrays import Array
 from vtrace.reasons import CUT
 from vtrace.transform.rewrite import Rewriter
+
+
+_LedgerRow = tuple[Any, ...]
+"""location, from, to, ns, class, reason, count"""
 
 
 def write_tables(copy: Rewriter, directory: Path) -> list[str]:
@@ -52,7 +57,7 @@ def _coverage(copy: Rewriter) -> sidecar.SidecarTable:
     halves = [
         (of_row[row], begin, end, end - begin, "mpi", CUT, count) for row, count in copy.result.halves.items() if count
     ]
-    rows = [*zip(*(old[name].tolist() for name in old), strict=True), *halves]
+    rows = _joined([*zip(*(old[name].tolist() for name in old), strict=True), *halves])
     rows.sort(key=lambda row: (row[0], row[1], row[2]))
     kinds, reasons = (sorted({str(row[n]) for row in rows}) for n in (4, 5))
     columns = {
@@ -63,6 +68,17 @@ def _coverage(copy: Rewriter) -> sidecar.SidecarTable:
     columns["reason"] = np.array([reasons.index(str(row[5])) for row in rows], "<u4")
     order = ("location", "from", "to", "ns", "class", "reason", "count")
     return sidecar.SidecarTable({name: columns[name] for name in order}, {"class": kinds, "reason": reasons})
+
+
+def _joined(rows: list[_LedgerRow]) -> list[_LedgerRow]:
+    """Rows of one interval, class and reason as one row, as the halves of a cut of a cut are. The sum with an unknown
+    count is unknown."""
+    found: dict[_LedgerRow, int] = {}
+    for *about, count in rows:
+        key = tuple(about)
+        before = found.get(key, 0)
+        found[key] = UNKNOWN if UNKNOWN in (before, count) else before + count
+    return [(*key, count) for key, count in found.items()]
 
 
 def _clipped(rows: dict[str, Array], begin: int, end: int) -> dict[str, Array]:

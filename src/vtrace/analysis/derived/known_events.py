@@ -15,6 +15,8 @@ from vtrace.analysis.derived.topdown import NAME, SLOTS, TREE
 SHIPPED = Path(__file__).with_name("files")
 """Directory of vtrace's own files."""
 _PMU_END = "::"
+ELAPSED, CORES = NO_COUNTERS = "elapsed", "cores"
+"""Bases of formulas that every trace knows, and that are no events: seconds, number of execution cores."""
 LINUX = {
     "effective_instruction_counts": "instructions", "cycle_counts": "cycles", "L1I_miss": "L1-icache-load-misses",
     "L1D_miss": "L1-dcache-load-misses",
@@ -73,7 +75,8 @@ def natives(names: Sequence[str], files: Sequence[EventFile]) -> tuple[list[str]
     for name in _with_tree(names, events):
         if name in events.events:
             try:
-                found |= {_qualified(native, pmu, pfm): None for native in events.natives(name)}
+                wanted = [native for native in events.natives(name) if native not in NO_COUNTERS]
+                found |= {_qualified(native, pmu, pfm): None for native in wanted}
             except Circle as circle:
                 problems.append(f"{name} is defined by itself: {circle}")
         elif pmus := pmus_of(files, name):
