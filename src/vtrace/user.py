@@ -179,12 +179,33 @@ def _region(name: str, group: str | None, file: str, line: int) -> UserRegion:
     return _regions.setdefault((name, group), _recorded(number) if number else _UNTRACED)
 
 
-def _bytes(text: str) -> bytes:
+def _bytes(text: Any) -> bytes:
     """text in UTF-8, with escapes for anything else: recording a name must not raise an error in the program."""
+    if isinstance(text, bytes):
+        return text
+    name = str(text)
     try:
-        return text.encode("utf-8", "surrogateescape")
+        return name.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        return text.encode("utf-8", "backslashreplace")
+        return name.encode("utf-8", "backslashreplace")
+
+
+def _record(function: str, before: tuple[Any, ...], *numbers: Any) -> None:
+    """Calls a function of the runtime whose last arguments are whole numbers. Other numbers raise no error in the
+    program, which would have none without vtrace; the call is then not recorded."""
+    try:
+        whole = [int(number) for number in numbers]
+    except (TypeError, ValueError, OverflowError):
+        whole = []
+    if whole and all(-(2**31) <= number < 2**32 for number in whole):
+        getattr(_library, f"VT_User_{function}__")(*before, *whole)
+    elif function not in _refused:
+        _refused.add(function)
+        print(f"vtrace: {function}: {numbers} are not whole numbers of 32 bits: not recorded", file=sys.stderr)
+
+
+_refused: set[str] = set()
+"""Functions of which a call was not recorded."""
 
 
 def counter(name: str, unit: str = "#", kind: type = float, group: str | None = None) -> Callable[[float], None]:
@@ -213,13 +234,13 @@ def section_start(name: str, number: int = 0, level: int = 0) -> None:
     """Starts a section of this thread. Sections may nest and overlap. Without effect if level is above
     VT_SECTION_LEVEL."""
     if _library is not None:
-        _library.VT_User_section_start__(_bytes(name), number, level)
+        _record("section_start", (_bytes(name),), number, level)
 
 
 def section_stop(name: str, number: int = 0, level: int = 0) -> None:
     """Ends the section that section_start() with the same arguments has started."""
     if _library is not None:
-        _library.VT_User_section_stop__(_bytes(name), number, level)
+        _record("section_stop", (_bytes(name),), number, level)
 
 
 @contextmanager
@@ -247,13 +268,13 @@ def note(text: str) -> None:
 def send(tag: int, size: int, channel: str | None = None) -> None:
     """Records the sending of a message of size bytes. The matching receive has the same tag and channel."""
     if _library is not None:
-        _library.VT_User_msg_send__(_channel(channel), tag, size)
+        _record("msg_send", (_channel(channel),), tag, size)
 
 
 def receive(tag: int, size: int, channel: str | None = None) -> None:
     """Records the arrival of a message of size bytes. The matching send has the same tag and channel."""
     if _library is not None:
-        _library.VT_User_msg_recv__(_channel(channel), tag, size)
+        _record("msg_recv", (_channel(channel),), tag, size)
 
 
 def _channel(name: str | None) -> int:

@@ -41,6 +41,7 @@ def archive(where: Path, *locations: list[tuple[Any, ...]]) -> Any:
         made.location(number, 0)
     made.region(0, "work")
     made.region(1, "inner")
+    made.region(2, "work")
     kind, mode = _otf2.TYPE_UINT64.value, _otf2.METRIC_ACCUMULATED_START.value
     for number, (name, unit) in enumerate((("page-faults", "#"), ("net/lo/rx_bytes", "bytes"))):
         made.define("MetricMember", number, name, "", 0, mode, kind, _otf2.BASE_DECIMAL.value, 0, unit)
@@ -78,6 +79,17 @@ def test_a_call_without_readings_of_its_own(tmp_path: Path) -> None:
     rows = {row["function"]: row for row in json.loads(command(tmp_path, "profile", "t", *words).stdout)["metrics"]}
     assert [rows[name]["page-faults"] for name in ("work", "inner")] == [0, 30]
     assert [rows[name]["page-faults:inclusive"] for name in ("work", "inner")] == [30, 30]
+
+
+def test_two_regions_of_one_name(tmp_path: Path) -> None:
+    """A function with a region of its own name inside, as VT_USER_START makes: its calls count once."""
+    archive(tmp_path, [
+        reading(10, FAULTS, 100), (20, "Enter", 0), (30, "Enter", 2), reading(40, FAULTS, 130), (40, "Leave", 2),
+        (50, "Leave", 0),
+    ])  # fmt: skip
+    rows = json.loads(command(tmp_path, "profile", "t", "--metrics", "page-faults", "--json").stdout)["metrics"]
+    (row,) = [row for row in rows if row["function"] == "work"]
+    assert (row["page-faults"], row["page-faults:inclusive"]) == (30, 30)
 
 
 def test_a_counter_that_begins_anew_is_no_increase(tmp_path: Path) -> None:

@@ -219,7 +219,8 @@ def fapppx(
         console.warn(note)
     if not maker.sections:
         raise VtraceError(
-            f"{directory}: no calls and no sections in this trace", "call fapp_start: vtrace help sections"
+            f"{directory}: no calls and no sections in this trace",
+            "call fapp_start; sections of a level above 0 need fapp -C -L LEVEL: vtrace help sections",
         )
     lines = map(printable, fapp_layout.text(report, __version__))
     write(output, fapp_layout.csv_text(report, __version__) if kind == "csv" else "\n".join(lines) + "\n")

@@ -182,6 +182,7 @@ def fipppx(
     from vtrace import __version__
     from vtrace.analysis.selection import Selection
     from vtrace.compat import fipp, fipp_costs, fipp_layout
+    from vtrace.compat.program_facts import not_there
 
     if directory is None:
         raise UsageError("-d is missing", "vtrace compat fipppx -A -d DIR")
@@ -193,8 +194,9 @@ def fipppx(
     collected.frequency = collected.frequency or recorded_frequency(trace)
     warn_of_caveats(console, trace, Selection())
     costs = fipp_costs.FippCosts(trace, collected.userfunc)
-    for problem in costs.problems:
-        console.warn(problem)
+    for problem in [*costs.problems, not_there(costs.processes, chosen.first_processes)]:
+        if problem:
+            console.warn(problem)
     if not costs.costs.samples.rows:
         raise VtraceError(
             f"{directory}: no samples in this trace", "collect them with vtrace compat fipp -C, or run --sample"

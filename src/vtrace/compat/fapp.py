@@ -20,7 +20,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.compat import fapp_hardware, fapp_memory
 from vtrace.compat.collected import Collected
-from vtrace.compat.program_facts import collection, inputs_of, pick, program_type, virtual_coordinate
+from vtrace.compat.program_facts import collection, inputs_of, not_there, pick, program_type, virtual_coordinate
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -169,6 +169,8 @@ class FappMaker:
         window = Selection.of(None, None, self.locations)
         levels = [row for row, name in enumerate(trace.metric_members["name"].tolist()) if name in LEVELS]
         self.numbers = section_sums.read(trace, window, counters, levels)
+        if line := not_there(known, choices.first_processes):
+            self.numbers.notes.append(line)
         self.sections = self._order()
         costs = [round(self._process(p, ALL).get("elapsed_ns") or 0) for p in self.inputs]
         places = pick([p.number for p in self.inputs], costs, choices.first_processes, choices.most_processes)

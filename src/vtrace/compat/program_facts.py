@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from vtrace.compat.fipp_costs import execution
-from vtrace.errors import UsageError
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -25,10 +24,6 @@ def pick(numbers: Sequence[int], costs: Sequence[int], first: Iterable[int], mos
     return [*named, *rest][: most or None]
 
 
-def _range(numbers: Sequence[int]) -> str:
-    return f"{min(numbers)} to {max(numbers)}" if len(numbers) > 1 else f"only {numbers[0]}" if numbers else "none"
-
-
 class _Numbered(Protocol):
     @property
     def number(self) -> int: ...
@@ -38,14 +33,16 @@ _Process = TypeVar("_Process", bound=_Numbered)
 
 
 def inputs_of(processes: Sequence[_Process], inputs: int, first: Sequence[int]) -> list[_Process]:
-    """The processes to read: the first inputs (0: all), and those of the numbers in first.
-
-    Raises UsageError: there is no process of such a number."""
-    numbers = [p.number for p in processes]
-    for number in first:
-        if number not in numbers:
-            raise UsageError(f"-p: there is no process {number}", f"the archive has {_range(numbers)}")
+    """The processes to read: the first inputs (0: all), and those of the numbers in first."""
     return [p for place, p in enumerate(processes) if not inputs or place < inputs or p.number in first]
+
+
+def not_there(processes: Sequence[_Process], first: Sequence[int]) -> str | None:
+    """A line about the numbers of -p that no process has, which the guide disregards; None: there are none."""
+    numbers = [p.number for p in processes]
+    missing = ", ".join(str(number) for number in dict.fromkeys(first) if number not in numbers)
+    has = f"{min(numbers)} to {max(numbers)}" if len(numbers) > 1 else f"only {numbers[0]}" if numbers else "none"
+    return f"-p: there is no process {missing} (the archive has {has}): disregarded" if missing else None
 
 
 def collection(trace: Source, date: str, frequency: str, numbers: Sequence[int]) -> list[tuple[str, str]]:

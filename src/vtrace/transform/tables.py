@@ -19,7 +19,6 @@ from vtrace.io.common.arrays import Array
 from vtrace.reasons import CUT
 from vtrace.transform.rewrite import Rewriter
 
-
 _LedgerRow = tuple[Any, ...]
 """location, from, to, ns, class, reason, count"""
 
