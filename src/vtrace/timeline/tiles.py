@@ -21,6 +21,7 @@ from vtrace.io.common.arrays import view
 from vtrace.io.local.schema import Prototypes, Schema, declare
 from vtrace.io.tile_file import BLOCK_TIMES, BLOCKS, FRAME, TileIndex
 from vtrace.timeline.group_tiles import GroupTiles, fill
+from vtrace.timeline.spares import Spares
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -113,7 +114,9 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         self.kinds = frozenset(event_kinds())  # tiles count all events
         self._scratch, self._progress, self._classes = scratch, progress, len(trace.regions.classes)
         self._class_of = np.ascontiguousarray(trace.regions["class"], np.uint8)
-        self._lock, self._spare, self._local = Lock(), list[Any](), local()
+        self._lock, self._local = Lock(), local()
+        new = lambda: _library().vt_tiles_new(trace.regions.rows, self._classes)  # noqa: E731
+        self._spares = Spares(new, _library().vt_tiles_free)
         self._frames: list[tuple[int, int, int, Array]] = []
         """Row, offset, bytes and texts (_TEXT) of each frame."""
         self._source, self._used = trace, 0
@@ -134,7 +137,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         The number of events in the definitions may be wrong, or 0, as other tools write it: the location's file has at
         least one byte for each event, and about ten.
         """
-        found = self._some_pyramid()
+        found = self._spares.take()
         found.contents.want_overview = 1
         events = int(self._source.locations["events"][location])
         if self._sizes_known:
@@ -143,25 +146,16 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         _library().vt_tiles_begin(found, events, self._source.duration)
         return found
 
-    def _some_pyramid(self) -> Any:
-        with self._lock:
-            found = self._spare.pop() if self._spare else None
-        found = found or _library().vt_tiles_new(self._source.regions.rows, self._classes)
-        if not found:
-            raise MemoryError
-        return found
-
     def _keep_group(self, row: int, sums: Any) -> None:
-        pyramid = self._some_pyramid()
+        pyramid = self._spares.take()
         fill(sums, pyramid)
         self.pack(row, pyramid)
-        with self._lock:
-            self._spare.append(pyramid)
+        self._spares.give_back(pyramid)
 
     def give_back(self, location: int, pyramid: Any) -> None:
         """Ends the use of a pyramid: the location is done."""
+        self._spares.give_back(pyramid)
         with self._lock:
-            self._spare.append(pyramid)
             self._progress(int(self._source.locations["events"][location]))
 
     def pack(self, location: int, pyramid: Any, whole: bool = True) -> None:
@@ -212,9 +206,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
             self._used += len(frame)
 
     def answer(self) -> TileIndex:
-        for pyramid in self._spare:
-            _library().vt_tiles_free(pyramid)
-        self._spare.clear()
+        self._spares.free()
         counts = [len(texts) for _, _, _, texts in self._frames]
         frames = np.array([frame[:3] for frame in self._frames], np.uint64).reshape(-1, 3)
         row, offset, size = np.repeat(frames, counts, axis=0).T
