@@ -453,7 +453,7 @@ static uint64_t follow_calls(struct replay *r, const struct vt_batch *b, uint64_
             r->open[region]--;
             if (depth) {
                 f[-1].inside = sum_of(f[-1].inside, t - f->enter);
-                f[-1].flushed = sum_of(f[-1].flushed, f->flushed);
+                if (__builtin_expect(f->flushed, 0)) f[-1].flushed = sum_of(f[-1].flushed, f->flushed);
             }
         }
         spans++->end = t;
