@@ -70,6 +70,23 @@ static uint8_t width_of(uint64_t bits)
     return bits > UINT32_MAX ? 8 : bits > UINT16_MAX ? 4 : bits > UINT8_MAX ? 2 : bits ? 1 : 0;
 }
 
+/* Copies the lowest `width` bytes of each value of a column. Returns the end of the bytes. */
+static uint8_t *put_column(uint8_t *at, const uint64_t *column, uint32_t n, uint8_t width)
+{
+#define PUT(bytes)                                                                                                     \
+    case bytes:                                                                                                        \
+        for (uint32_t i = 0; i < n; i++, at += bytes) memcpy(at, column + (uint64_t)i * MOST_COLUMNS, bytes);          \
+        break
+    switch (width) { /* copies of a known size need no call */
+        PUT(1);
+        PUT(2);
+        PUT(4);
+        PUT(8);
+    }
+#undef PUT
+    return at;
+}
+
 /* Appends the open tile of a level to the bytes. */
 static void store(struct pyramid *p, uint32_t number)
 {
@@ -87,8 +104,8 @@ static void store(struct pyramid *p, uint32_t number)
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t c = 0; c < columns; c++) bits[c] |= l->values[i][c];
     for (uint32_t c = 0; c < columns; c++) {
-        const uint8_t width = head[3 + c] = width_of(bits[c]);
-        for (uint32_t i = 0; width && i < n; i++, at += width) memcpy(at, &l->values[i][c], width);
+        head[3 + c] = width_of(bits[c]);
+        at = put_column(at, &l->values[0][c], n, head[3 + c]);
     }
     const uint64_t bytes = (uint64_t)(at - head);
     o->tiles[o->ntiles++] = (struct vt_tile){o->nbytes, bytes, (uint32_t)o->level + number * VT_TILE_FAN,
