@@ -33,6 +33,7 @@ struct pyramid {
     uint32_t nlevels, ntouched;
     uint64_t *times; /* ns of each region in the finest open bin, or in the bin above that is closed */
     uint32_t *touched; /* the regions with times there */
+    struct share best[VT_TILE_SLOTS]; /* those of them with the most time, when the bin is closed */
     uint64_t room, tiles_room, overview_room;
     uint64_t overview_level;
     int64_t now, border; /* end of the last span; end of the finest open bin */
@@ -194,7 +195,7 @@ static void close_bin(struct pyramid *p, uint32_t number)
 {
     struct level *l = &p->levels[number];
     struct bin *b = &l->bin;
-    struct share best[VT_TILE_SLOTS];
+    struct share *best = p->best;
     uint32_t n = 0;
     const uint32_t nclasses = (uint32_t)p->out.nclasses;
     for (uint32_t i = 0; i < b->nslots; i++) add_time(p, b->slots[i].region, b->slots[i].ns);
