@@ -447,8 +447,8 @@ static uint64_t follow_calls(struct replay *r, const struct vt_batch *b, uint64_
             if (depth > deepest) deepest = depth;
             r->open[region]++;
         } else {
-            struct vt_checkpoint_call *f = stack + depth - 1;
-            if (b->kind[i] != VT_READ_Leave || !depth || f->region != region) break;
+            if (b->kind[i] != VT_READ_Leave || !depth || stack[depth - 1].region != region) break;
+            struct vt_checkpoint_call *f = &stack[depth - 1];
             *spans = open_span(o, depth--);
             r->open[region]--;
             if (depth) {
