@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define SMALLEST 4096u /* places in a hash table */
+#define AHEAD 16u /* shares whose places are fetched before they are needed */
 
 struct vt_group {
     int64_t end;
@@ -14,21 +15,29 @@ struct vt_group {
     uint64_t used, mask;
 };
 
-static uint64_t place_of(const struct vt_bin_share *shares, uint64_t mask, uint32_t bin, uint32_t region)
+static uint64_t home(uint64_t mask, const struct vt_bin_share *s)
 {
-    uint64_t key = ((uint64_t)bin << 32 | region) * 0x9e3779b97f4a7c15u;
-    uint64_t at = (key ^ key >> 29) & mask;
+    const uint64_t key = ((uint64_t)s->bin << 32 | s->region) * 0x9e3779b97f4a7c15u;
+    return (key ^ key >> 29) & mask;
+}
+
+static uint64_t place_of(const struct vt_bin_share *shares, uint64_t mask, const struct vt_bin_share *s)
+{
+    const uint32_t bin = s->bin, region = s->region;
+    uint64_t at = home(mask, s);
     while (shares[at].ns && (shares[at].bin != bin || shares[at].region != region)) at = (at + 1) & mask;
     return at;
 }
 
-static int grow(struct vt_group *g)
+/* Makes room for n shares. */
+static int grow(struct vt_group *g, uint64_t n)
 {
-    const uint64_t size = g->mask ? 2 * (g->mask + 1) : SMALLEST;
+    uint64_t size = g->mask ? g->mask + 1 : SMALLEST;
+    while (size < 2 * n) size *= 2;
     struct vt_bin_share *bigger = calloc(size, sizeof *bigger);
     if (!bigger) return 0;
     for (uint64_t i = 0; g->shares && i <= g->mask; i++)
-        if (g->shares[i].ns) bigger[place_of(bigger, size - 1, g->shares[i].bin, g->shares[i].region)] = g->shares[i];
+        if (g->shares[i].ns) bigger[place_of(bigger, size - 1, &g->shares[i])] = g->shares[i];
     free(g->shares);
     g->shares = bigger;
     g->mask = size - 1;
@@ -38,9 +47,10 @@ static int grow(struct vt_group *g)
 static int add_shares(struct vt_group *g, const struct vt_bin_share *shares, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
+        if (i + AHEAD < n) __builtin_prefetch(&g->shares[home(g->mask, &shares[i + AHEAD])], 1);
         if (!shares[i].ns) continue;
-        if (2 * g->used >= g->mask && !grow(g)) return VT_READ_NO_MEMORY;
-        struct vt_bin_share *s = &g->shares[place_of(g->shares, g->mask, shares[i].bin, shares[i].region)];
+        if (2 * g->used >= g->mask && !grow(g, g->used + 1)) return VT_READ_NO_MEMORY;
+        struct vt_bin_share *s = &g->shares[place_of(g->shares, g->mask, &shares[i])];
         if (!s->ns) g->used++;
         s->bin = shares[i].bin;
         s->region = shares[i].region;
@@ -65,13 +75,16 @@ VT_EXPORT int vt_group_add(struct vt_group *g, const struct vt_pyramid *p)
 {
     if (p->noverview != g->bins) return VT_READ_OK; /* never: all locations have the same end */
     add_sums(g, p->overview);
+    if (!g->shares && !grow(g, p->nshares)) return VT_READ_NO_MEMORY; /* other members mostly have the same regions */
     return add_shares(g, p->shares, p->nshares);
 }
 
 VT_EXPORT int vt_group_join(struct vt_group *g, const struct vt_group *other)
 {
     add_sums(g, other->sums);
-    return add_shares(g, other->shares, other->shares ? other->mask + 1 : 0);
+    if (!other->shares) return VT_READ_OK;
+    if (!g->shares && !grow(g, other->used)) return VT_READ_NO_MEMORY;
+    return add_shares(g, other->shares, other->mask + 1);
 }
 
 /* Copies the shares by ascending bin, in any order within a bin: their order there does not matter. first: bins + 1 zeros;

@@ -13,8 +13,8 @@ struct share {
     uint32_t region;
 };
 
-/* An open bin. slots: the largest of the bins that it joins; at the finest level the regions of `touched` stand for
-   them. */
+/* An open bin. slots: the largest of each bin that it joins, a region maybe several times; at the finest level the regions
+   of `touched` stand for them. */
 struct bin {
     struct share slots[VT_TILE_SLOTS << VT_TILE_FAN];
     uint32_t nslots, depth;
@@ -24,15 +24,16 @@ struct bin {
 struct level {
     struct bin bin;
     uint64_t filled, bins; /* bins so far; bins in all */
-    uint64_t columns[MOST_COLUMNS][VT_TILE_BINS]; /* of the open tile */
+    uint64_t values[VT_TILE_BINS][MOST_COLUMNS]; /* of the open tile */
 };
 
 struct pyramid {
     struct vt_pyramid out; /* first: the part that Python sees */
     struct level *levels;
     uint32_t nlevels, ntouched;
-    uint64_t *times; /* ns of each region in the finest open bin */
+    uint64_t *times; /* ns of each region in the finest open bin, or in the bin above that is closed */
     uint32_t *touched; /* the regions with times there */
+    struct share best[VT_TILE_SLOTS]; /* those of them with the most time, when the bin is closed */
     uint64_t room, tiles_room, overview_room;
     uint64_t overview_level;
     int64_t now, border; /* end of the last span; end of the finest open bin */
@@ -64,11 +65,27 @@ static int make_room(struct pyramid *p, uint64_t bytes)
     return 1;
 }
 
-static uint8_t width_of(const uint64_t *values, uint32_t n)
+/* The width of a column whose values have these bits. */
+static uint8_t width_of(uint64_t bits)
 {
-    uint64_t all = 0;
-    for (uint32_t i = 0; i < n; i++) all |= values[i];
-    return all > UINT32_MAX ? 8 : all > UINT16_MAX ? 4 : all > UINT8_MAX ? 2 : all ? 1 : 0;
+    return bits > UINT32_MAX ? 8 : bits > UINT16_MAX ? 4 : bits > UINT8_MAX ? 2 : bits ? 1 : 0;
+}
+
+/* Copies the lowest `width` bytes of each value of a column. Returns the end of the bytes. */
+static uint8_t *put_column(uint8_t *at, const uint64_t *column, uint32_t n, uint8_t width)
+{
+#define PUT(bytes)                                                                                                     \
+    case bytes:                                                                                                        \
+        for (uint32_t i = 0; i < n; i++, at += bytes) memcpy(at, column + (uint64_t)i * MOST_COLUMNS, bytes);          \
+        break
+    switch (width) { /* copies of a known size need no call */
+        PUT(1);
+        PUT(2);
+        PUT(4);
+        PUT(8);
+    }
+#undef PUT
+    return at;
 }
 
 /* Appends the open tile of a level to the bytes. */
@@ -84,9 +101,12 @@ static void store(struct pyramid *p, uint32_t number)
     }
     uint8_t *head = o->bytes + o->nbytes, *at = head + 3 + columns;
     head[0] = (uint8_t)n, head[1] = (uint8_t)(n >> 8), head[2] = (uint8_t)columns;
+    uint64_t bits[MOST_COLUMNS] = {0};
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t c = 0; c < columns; c++) bits[c] |= l->values[i][c];
     for (uint32_t c = 0; c < columns; c++) {
-        const uint8_t width = head[3 + c] = width_of(l->columns[c], n);
-        for (uint32_t i = 0; width && i < n; i++, at += width) memcpy(at, &l->columns[c][i], width);
+        head[3 + c] = width_of(bits[c]);
+        at = put_column(at, &l->values[0][c], n, head[3 + c]);
     }
     const uint64_t bytes = (uint64_t)(at - head);
     o->tiles[o->ntiles++] = (struct vt_tile){o->nbytes, bytes, (uint32_t)o->level + number * VT_TILE_FAN,
@@ -114,14 +134,12 @@ VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t
 
 /* ---- Bins ---- */
 
-static void add_share(struct bin *b, struct share s)
+/* Adds time, not 0, to a region of the bin that is closed next. */
+static inline void add_time(struct pyramid *p, uint32_t region, uint64_t ns)
 {
-    for (uint32_t i = 0; i < b->nslots; i++)
-        if (b->slots[i].region == s.region) {
-            b->slots[i].ns += s.ns;
-            return;
-        }
-    b->slots[b->nslots++] = s; /* never more than those of four bins */
+    p->touched[p->ntouched] = region;
+    p->ntouched += !p->times[region]; /* no branch: which regions a bin has is hard to predict */
+    p->times[region] += ns;
 }
 
 /* More time first; of equal times the lower region, so that the order of events does not matter. */
@@ -142,7 +160,7 @@ static void rank(struct share *best, uint32_t *n, uint64_t *rest, struct share s
 
 static void join(struct bin *above, const struct bin *b, const struct share *best, uint32_t n, uint32_t nclasses)
 {
-    for (uint32_t i = 0; i < n; i++) add_share(above, best[i]);
+    for (uint32_t i = 0; i < n; i++) above->slots[above->nslots++] = best[i];
     for (uint32_t c = 0; c < nclasses; c++) above->classes[c] += b->classes[c];
     above->rest += b->rest;
     above->events += b->events;
@@ -177,25 +195,22 @@ static void close_bin(struct pyramid *p, uint32_t number)
 {
     struct level *l = &p->levels[number];
     struct bin *b = &l->bin;
-    struct share best[VT_TILE_SLOTS];
+    struct share *best = p->best;
     uint32_t n = 0;
-    const uint32_t nclasses = (uint32_t)p->out.nclasses, at = (uint32_t)(l->filled % VT_TILE_BINS);
-    if (number) {
-        for (uint32_t i = 0; i < b->nslots; i++) rank(best, &n, &b->rest, b->slots[i]);
-    } else {
-        for (uint32_t i = 0; i < p->ntouched; i++) {
-            const uint32_t region = p->touched[i];
-            rank(best, &n, &b->rest, (struct share){p->times[region], region});
-            p->times[region] = 0;
-        }
-        p->ntouched = 0;
+    const uint32_t nclasses = (uint32_t)p->out.nclasses;
+    for (uint32_t i = 0; i < b->nslots; i++) add_time(p, b->slots[i].region, b->slots[i].ns);
+    for (uint32_t i = 0; i < p->ntouched; i++) {
+        const uint32_t region = p->touched[i];
+        rank(best, &n, &b->rest, (struct share){p->times[region], region});
+        p->times[region] = 0;
     }
-    uint64_t values[MOST_COLUMNS] = {0};
+    p->ntouched = 0;
+    uint64_t *values = l->values[l->filled % VT_TILE_BINS];
+    memset(values, 0, VT_TILE_REST * sizeof *values);
     if (n) values[VT_TILE_REGION] = 1 + (uint64_t)best[0].region, values[VT_TILE_TIME] = best[0].ns;
     if (n > 1) values[VT_TILE_SECOND] = 1 + (uint64_t)best[1].region, values[VT_TILE_SECOND_TIME] = best[1].ns;
     values[VT_TILE_REST] = b->rest, values[VT_TILE_EVENTS] = b->events, values[VT_TILE_DEPTH] = b->depth;
     memcpy(values + VT_TILE_FIRST_CLASS, b->classes, nclasses * sizeof *values);
-    for (uint32_t c = 0; c < VT_TILE_FIRST_CLASS + nclasses; c++) l->columns[c][at] = values[c];
     l->filled++;
     if (p->out.want_overview && p->out.level + (uint64_t)number * VT_TILE_FAN == p->overview_level)
         keep_overview(p, b, best, n);
@@ -217,8 +232,7 @@ static inline void spend(struct pyramid *p, const struct vt_span *s, int64_t unt
     p->now = until;
     if (s->region == VT_NONE || !ns) return;
     if (s->depth > b->depth) b->depth = s->depth;
-    if (!p->times[s->region]) p->touched[p->ntouched++] = s->region;
-    p->times[s->region] += ns;
+    add_time(p, s->region, ns);
     b->classes[s->class] += ns;
 }
 
@@ -233,7 +247,7 @@ static void next_bin(struct pyramid *p)
 }
 
 /* Adds a span that begins where the last one ended. */
-static inline void add_span(struct pyramid *p, const struct vt_span *s)
+static void add_span(struct pyramid *p, const struct vt_span *s)
 {
     const int64_t end = s->end < p->end ? s->end : p->end;
     while (__builtin_expect(end >= p->border, 0)) { /* never in the last bin: it ends behind p->end */
@@ -243,13 +257,53 @@ static inline void add_span(struct pyramid *p, const struct vt_span *s)
     if (end > p->now) spend(p, s, end);
 }
 
+/* Adds spans from i on, as far as they end in the open bin. Returns the number of the next span. */
+static uint64_t add_inner_spans(struct pyramid *p, const struct vt_replay *replay, uint64_t i)
+{
+    struct bin *b = &p->levels->bin;
+    const struct vt_span *spans = replay->spans;
+    const uint64_t n = replay->nspans;
+    const int64_t border = p->border <= p->end ? p->border : p->end + 1;
+    int64_t now = p->now;
+    uint64_t *classes = b->classes, class = 0, class_ns = 0; /* class_ns: not in the sums yet */
+    uint32_t depth = b->depth, ntouched = p->ntouched, *touched = p->touched;
+    for (; i < n && spans[i].end < border; i++) {
+        const struct vt_span s = spans[i];
+        if (s.end <= now) continue;
+        const uint64_t ns = (uint64_t)(s.end - now);
+        now = s.end;
+        if (s.region == VT_NONE) continue;
+        if (s.depth > depth) depth = s.depth;
+        touched[ntouched] = s.region;
+        ntouched += !p->times[s.region];
+        p->times[s.region] += ns;
+        if (s.class != class) {
+            classes[class] += class_ns;
+            class = s.class;
+            class_ns = 0;
+        }
+        class_ns += ns;
+    }
+    classes[class] += class_ns;
+    p->ntouched = ntouched;
+    p->now = now;
+    b->depth = depth;
+    return i;
+}
+
+/* Adds all spans of a replay. */
+static void add_spans(struct pyramid *p, const struct vt_replay *replay)
+{
+    for (uint64_t i = 0; (i = add_inner_spans(p, replay, i)) < replay->nspans; i++) add_span(p, &replay->spans[i]);
+}
+
 VT_EXPORT int vt_tiles_batch(struct vt_pyramid *out, const struct vt_replay *replay, const struct vt_batch *batch)
 {
     struct pyramid *p = (struct pyramid *)out;
     p->events = batch->time;
     p->nevents = batch->count;
     p->counted = 0;
-    for (uint64_t i = 0; i < replay->nspans; i++) add_span(p, &replay->spans[i]);
+    add_spans(p, replay);
     p->levels->bin.events += p->nevents - p->counted; /* the spans end with the last event */
     p->counted = p->nevents = 0;
     return p->failed ? VT_READ_NO_MEMORY : VT_READ_OK;
@@ -258,7 +312,7 @@ VT_EXPORT int vt_tiles_batch(struct vt_pyramid *out, const struct vt_replay *rep
 VT_EXPORT int vt_tiles_end(struct vt_pyramid *out, const struct vt_replay *replay)
 {
     struct pyramid *p = (struct pyramid *)out;
-    for (uint64_t i = 0; i < replay->nspans; i++) add_span(p, &replay->spans[i]);
+    add_spans(p, replay);
     while (p->levels->filled < out->bins) {
         p->now = p->border;
         next_bin(p);
@@ -291,10 +345,7 @@ void vt_tiles_add_bin(struct vt_pyramid *out, const struct vt_bin_sums *sums, co
 {
     struct pyramid *p = (struct pyramid *)out;
     struct bin *b = &p->levels->bin;
-    for (uint64_t i = 0; i < n; i++) {
-        p->touched[p->ntouched++] = shares[i].region;
-        p->times[shares[i].region] = shares[i].ns;
-    }
+    for (uint64_t i = 0; i < n; i++) add_time(p, shares[i].region, shares[i].ns);
     b->rest = sums->rest;
     b->events = sums->events;
     b->depth = (uint32_t)sums->depth;

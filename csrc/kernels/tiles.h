@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of the analysis and the timeline: tiles.c sums a location's times, window_rows.c has the calls of a
-   window, matcher.c finds who waits for whom. This header, window_rows.h, mpi_ends.h and matcher.h are the interface for
-   Python (timeline/tiles.py and window_events.py, io/archive/matcher_abi.py); the files ..._structures.c serve their
+/* The kernels of the analysis and the timeline: tiles.c sums a location's times, bundles.c its sends, bands.c joins
+   collective operations, window_rows.c has the calls of a window, matcher.c finds who waits for whom. This header,
+   bundles.h, bands.h, window_rows.h, mpi_ends.h and matcher.h are the interface for Python (timeline/tiles.py,
+   bundles.py, bands.py and window_events.py, io/archive/matcher_abi.py); the files ..._structures.c serve their
    structures.
 
    The caller owns the batches and replays that a kernel reads, and frees what a kernel makes by the function ..._free of

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The schema of the structures of tiles.h, see ../otf2_writer/schema.h. */
+/* The schema of the structures of tiles.h, bundles.h and bands.h, see ../otf2_writer/schema.h. */
 #include "../otf2_writer/schema.h"
+#include "bands.h"
+#include "bundles.h"
 #include "tiles.h"
 
 /* clang-format off */
@@ -8,7 +10,16 @@
 #define PYRAMID(F, S)                                                                                                  \
     F(S, nregions) F(S, nclasses) F(S, want_overview) F(S, level) F(S, bins) F(S, bytes) F(S, tiles) F(S, nbytes)      \
     F(S, ntiles) F(S, overview) F(S, shares) F(S, noverview) F(S, nshares)
-#define STRUCTURES(X) X(vt_tile, TILE) X(vt_pyramid, PYRAMID)
+#define BUNDLE(F, S) F(S, count) F(S, bytes) F(S, bin) F(S, comm) F(S, peer)
+#define BUNDLES(F, S) F(S, level) F(S, end) F(S, list) F(S, count)
+#define OPERATION(F, S) F(S, begin) F(S, end) F(S, sent) F(S, received) F(S, root) F(S, comm) F(S, op)
+#define OPERATIONS(F, S) F(S, list) F(S, count)
+#define BAND(F, S)                                                                                                     \
+    F(S, comm) F(S, location) F(S, op) F(S, root) F(S, begin) F(S, last_begin) F(S, first_end) F(S, end)               \
+    F(S, locations) F(S, sent) F(S, received)
+#define STRUCTURES(X)                                                                                                  \
+    X(vt_tile, TILE) X(vt_pyramid, PYRAMID) X(vt_bundle, BUNDLE) X(vt_bundles, BUNDLES) X(vt_operation, OPERATION)     \
+    X(vt_operations, OPERATIONS) X(vt_band, BAND)
 /* clang-format on */
 
 static const struct vt_schema_number numbers[] = {

@@ -75,6 +75,9 @@ static inline int64_t vt_read_ns(const struct vt_batch *b, uint64_t time)
     return ns > VT_READ_LATEST ? VT_READ_LATEST : ns < -VT_READ_LATEST ? -VT_READ_LATEST : ns;
 }
 
+/* A number of bytes of an event; 0 if it is unknown, OTF2's 2^64 - 1, or impossible. */
+static inline uint64_t vt_read_bytes(uint64_t bytes) { return bytes >> 62 ? 0 : bytes; }
+
 /* Writes the schema of the reader's structures, as vt_kernel_schema does. */
 VT_EXPORT size_t vt_readback_schema(char *text, size_t room);
 VT_EXPORT const char *vt_readback_event(uint32_t number);

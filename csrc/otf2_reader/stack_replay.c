@@ -383,6 +383,14 @@ static void place(const struct replay *r, struct rest *rest, uint64_t row)
     }
 }
 
+/* The row of the next detail or attribute, before n. */
+static inline uint64_t next_rest(const struct rest *rest, uint64_t n)
+{
+    if (rest->detail < rest->details_end && rest->detail->row < n) n = rest->detail->row;
+    if (rest->attribute < rest->attributes_end && rest->attribute->row < n) n = rest->attribute->row;
+    return n;
+}
+
 static inline int has_rest(const struct rest *rest, uint64_t row)
 {
     return (rest->detail < rest->details_end && rest->detail->row == row) ||
@@ -399,6 +407,64 @@ static uint32_t named_site(const struct replay *r, const struct rest *rest, uint
     return VT_NONE;
 }
 
+/* ---- Calls alone ---- */
+
+/* Returns 1 if only the spans and checkpoints of the whole location are wanted. */
+static int is_plain(const struct vt_replay *o)
+{
+    return o->want_spans && !o->want_stats && !o->want_paths && !o->want_slices && !o->want_nodes && !o->site_of &&
+           !o->bins && o->from == INT64_MIN && o->to == INT64_MAX;
+}
+
+/* A span of the innermost call, whose end is not known yet. */
+static struct vt_span open_span(const struct vt_replay *o, uint64_t depth)
+{
+    if (!depth) return (struct vt_span){.region = VT_NONE};
+    const uint32_t region = o->stack[depth - 1].region;
+    return (struct vt_span){.region = region, .depth = (uint16_t)depth, .class = o->class_of[region]};
+}
+
+/* Follows the events of a plain replay from row i on, before row `stop`, as long as they are Enter events and the Leave
+   events of the innermost call, in regions without marks; as the functions above do, but those ask for each event what is
+   wanted. Returns the row of the next event. */
+static uint64_t follow_calls(struct replay *r, const struct vt_batch *b, uint64_t i, uint64_t stop)
+{
+    struct vt_replay *o = &r->out;
+    const uint64_t room = r->frames_max < UINT16_MAX ? r->frames_max : UINT16_MAX;
+    struct vt_checkpoint_call *stack = o->stack;
+    struct vt_span *spans = o->spans + o->nspans;
+    uint64_t depth = o->depth, deepest = o->deepest;
+    if (r->flushing || r->marks >> VT_MARK_RUNTIME & 1) return i;
+    const uint64_t first = i;
+    for (; i < stop; i++) {
+        const uint32_t region = b->ref[i];
+        const int64_t t = b->time[i];
+        if (region >= r->known || (o->mark_of && o->mark_of[region])) break;
+        if (b->kind[i] == VT_READ_Enter) {
+            if (depth >= room) break;
+            *spans = open_span(o, depth);
+            stack[depth++] = (struct vt_checkpoint_call){t, 0, 0, o->events + i + 1, region, 0};
+            if (depth > deepest) deepest = depth;
+            r->open[region]++;
+        } else {
+            if (b->kind[i] != VT_READ_Leave || !depth || stack[depth - 1].region != region) break;
+            struct vt_checkpoint_call *f = &stack[depth - 1];
+            *spans = open_span(o, depth--);
+            r->open[region]--;
+            if (depth) {
+                f[-1].inside = sum_of(f[-1].inside, t - f->enter);
+                if (__builtin_expect(f->flushed, 0)) f[-1].flushed = sum_of(f[-1].flushed, f->flushed);
+            }
+        }
+        spans++->end = t;
+    }
+    if (i > first) r->now = b->time[i - 1];
+    o->nspans = (uint64_t)(spans - o->spans);
+    o->depth = depth;
+    o->deepest = deepest;
+    return i;
+}
+
 /* ---- Functions for Python ---- */
 
 VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
@@ -412,7 +478,13 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
     r->known = out->flush_region == VT_NONE ? out->nregions : out->flush_region;
     uint64_t checkpoint = out->want_checkpoints ? out->checkpoints->next : UINT64_MAX;
     if (b->count && !out->events) out->first = r->now = b->time[0];
+    const int plain = is_plain(out);
     for (uint64_t i = 0; i < b->count; i++) {
+        if (plain) {
+            const uint64_t stop = next_rest(&rest, b->count), last = out->events + 2;
+            i = follow_calls(r, b, i, checkpoint >= last + stop ? stop : checkpoint > last ? checkpoint - last : 0);
+            if (i == b->count) break;
+        }
         int64_t t = b->time[i];
         int fine = 1, more = has_rest(&rest, i);
         const struct vt_detail *detail = rest.detail;

@@ -83,6 +83,11 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
     ((p)->unwritten ? VT_OK                                                                                            \
                     : done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__))       \
                           ?: TELL(p, list, event, __VA_ARGS__))
+#define WRITE_CALL(p, list, event, t, region)                                                                          \
+    ((p)->unwritten                                                                                                    \
+             ? VT_OK                                                                                                   \
+             : done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, t, region))                \
+                       ?: TELL_CALL(p, list, event, t, region))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 
 /* Maps a local id to OTF2's id. VT_UNMAPPED is counted: the event is left out, since readers fail on undefined ids. */

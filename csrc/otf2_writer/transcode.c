@@ -111,14 +111,14 @@ static inline int enter(struct pass *p, uint64_t t, uint64_t key, uint32_t regio
         struct frame *top = &p->frames[p->depth - 1];
         return vt_context_enter(p, t, p->depth > 1 ? top[-1].place : 0, &top->place);
     }
-    return WRITE(p, Enter, t, region);
+    return WRITE_CALL(p, p->attributes, Enter, t, region);
 }
 
 static inline int pop(struct pass *p, uint64_t t, OTF2_AttributeList *attributes)
 {
     uint32_t place = p->frames[--p->depth].place;
     if (__builtin_expect(p->samples != NULL, 0)) return vt_context_leave(p, t, place, attributes);
-    return WRITE_WITH(p, attributes, Leave, t, place);
+    return WRITE_CALL(p, attributes, Leave, t, place);
 }
 
 /* Returns 1 for a region that the program begins and ends itself. */

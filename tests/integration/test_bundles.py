@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import _otf2
 import pytest
 from test_tiles import one_archive, opened
 
@@ -14,8 +15,8 @@ from support.build.builder import Builder
 from support.oracles.slow_window import ns
 from support.readers.archive import Trace, read
 from support.synthetic_runs.archives import Foreign
-from vtrace.timeline.bands import bands_of
-from vtrace.timeline.bundles import bundle_level, bundles_of
+from vtrace.timeline.bands import COLUMNS, bands_of
+from vtrace.timeline.bundles import Bundles, bundle_level, bundles_of
 
 ARCHIVES = ("mpi_messages", "mpi_io", "scorep-heat2d", 2)
 
@@ -47,6 +48,18 @@ def test_bundles(anchor: Path) -> None:
     parts = [bundles_of(trace, tiles, *ends) for ends in ((0, half), (half, trace.duration + 1))]
     shared = int(parts[0]["end"].max(initial=0)) > half >= int(parts[1]["begin"].min(initial=half + 1))
     assert shared or sum(int(part["count"].sum()) for part in parts) == sends
+
+
+def test_bundles_are_added_up_early(anchor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A location with many bundles does not keep them all to its end."""
+    trace, found = vtrace.open(anchor), []
+    for enough in (1 << 16, 0):
+        monkeypatch.setattr("vtrace.timeline.bundles._ENOUGH", enough)
+        question = Bundles()
+        trace.scan([question])
+        table = question.answer()
+        found.append({name: table[name].tolist() for name in ("bin", "sender", "receiver", "count", "bytes")})
+    assert found[0] == found[1]
 
 
 def slow_receiver(slow: Trace, event: object) -> int:
@@ -92,6 +105,53 @@ def test_bands(anchor: Path) -> None:
     middle = trace.duration // 2
     some = bands_of(tiles, middle, middle + 1)
     assert some.rows == sum(begin <= middle <= end for _, begin, _, _, end, _ in expected)
+
+
+OPS = [
+    (1, "MpiCollectiveEnd", 3, 0, 0, 8, 8),  # without a begin
+    (2, "NonBlockingCollectiveRequest", 7),
+    (3, "NonBlockingCollectiveRequest", 8),
+    (4, "MpiCollectiveBegin"),
+    (5, "MpiCollectiveBegin"),  # nested, as in a library
+    (6, "MpiCollectiveEnd", 4, 1, 2**32 - 1, 2**64 - 1, 1),  # another communicator, no root, unknown bytes
+    (7, "MpiCollectiveEnd", 5, 0, 1, 2, 3),
+    (8, "NonBlockingCollectiveComplete", 6, 0, 0, 4, 4, 8),
+    (8, "NonBlockingCollectiveRequest", 8),  # the same request once more
+    (9, "NonBlockingCollectiveComplete", 6, 0, 0, 5, 5, 8),
+    (9, "NonBlockingCollectiveComplete", 9, 0, 0, 6, 6, 7),
+    (9, "NonBlockingCollectiveComplete", 1, 77, 0, 7, 7, 99),  # unknown communicator and request
+]
+KNOWN = [
+    (-1, 0, 1, 0, 9, 9, 9, 9, 1, 7, 7),
+    (0, -1, 3, 0, 1, 1, 1, 1, 2, 16, 16),
+    (0, -1, 9, 0, 2, 2, 9, 9, 2, 12, 12),
+    (0, -1, 6, 0, 3, 3, 8, 8, 2, 8, 8),
+    (0, -1, 5, 1, 4, 4, 7, 7, 2, 4, 6),
+    (0, -1, 6, 0, 8, 8, 9, 9, 2, 10, 10),
+    (1, 0, 4, -1, 5, 5, 6, 6, 1, 0, 1),
+]
+"""COLUMNS of the bands of two locations with these operations: their own communicator 1, and a shared one. The second
+location has no bands of its own here."""
+
+
+def test_unusual_operations(tmp_path: Path) -> None:
+    """Operations that do not block and overlap, a request that is used again, and what is unknown."""
+    made = Foreign(tmp_path / "a.trace")
+    for location in (0, 1):
+        made.events(location, OPS)
+    made.begin_definitions()
+    made.machine(groups=2, length=10)
+    for location in (0, 1):
+        made.location(location, location)
+    made.define("Group", 0, "all", _otf2.GROUP_TYPE_COMM_LOCATIONS, 3, 0, [0, 1])
+    made.define("Group", 1, "world", _otf2.GROUP_TYPE_COMM_GROUP, 3, 0, [0, 1])
+    made.define("Group", 2, "self", _otf2.GROUP_TYPE_COMM_SELF, 3, 0, [])
+    made.define("Comm", 0, "world", 1, 2**32 - 1, 0)
+    made.define("Comm", 1, "self", 2, 2**32 - 1, 0)
+    found = bands_of(opened(vtrace.open(made.close())), 0, 10)
+    rows = sorted(zip(*(found[name].tolist() for name in COLUMNS), strict=True))
+    own = [(comm, 1, *row) for comm, location, *row in KNOWN if location == 0]
+    assert rows == sorted([*KNOWN, *own])
 
 
 def test_too_many_bands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

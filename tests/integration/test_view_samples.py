@@ -17,7 +17,7 @@ from support.oracles.slow_samples import Sample
 from support.recorded_archives import unpack
 from support.tools import call, command
 from support.users.page_site import Asked
-from vtrace.timeline import large_data, sample_data, sample_store
+from vtrace.timeline import sample_data, sample_store, tile_pass
 
 BINS = 40
 
@@ -44,7 +44,7 @@ def run(request: pytest.FixtureRequest, build: Builder, tmp_path_factory: pytest
     exact = request.param != "Score-P"
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "large":  # the samples come from the tiles
-            patch.setattr(large_data, "LARGE", -1)
+            patch.setattr(tile_pass, "LARGE", -1)
             patch.setattr(sample_store.SampleStore, "_scanned", None)
             asked = Asked(archive)
             assert asked.json("sample", location=0, time=0, slack=2**50, step=0)

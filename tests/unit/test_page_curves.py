@@ -15,7 +15,7 @@ from support.readers import archive as reader
 from support.recorded_archives import unpack
 from support.synthetic_runs.archives import Foreign
 from support.users.page_site import Asked
-from vtrace.timeline import curves, large_data
+from vtrace.timeline import curves, large_data, tile_pass
 from vtrace.timeline.server import Wrong
 
 LENGTH = 1000
@@ -142,7 +142,7 @@ def test_too_many_values(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.notes["lines"] == ["Of many values lowest and highest are exact, means are about."]
     right = expected(trace, [[0], [1]], "width", (0, LENGTH), 1)
     assert [*found.columns["low"], *found.columns["high"]] == [right[0], right[3], right[2], right[5]]
-    monkeypatch.setattr(large_data, "LARGE", -1)
+    monkeypatch.setattr(tile_pass, "LARGE", -1)
     near = Asked(place).table("curves", **words)
     assert near.columns["mean"] == pytest.approx([right[1], right[4]])
 
@@ -157,7 +157,7 @@ def of_bins(values: list[tuple[int, float]], low: int, high: int) -> tuple[float
 
 def test_bins_of_a_large_trace(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of locations with too many events in the window the curves are those of bins, in wide and in narrow windows."""
-    monkeypatch.setattr(large_data, "LARGE", -1)
+    monkeypatch.setattr(tile_pass, "LARGE", -1)
     monkeypatch.setattr(large_data, "_NEAR", 10)
     monkeypatch.setattr("vtrace.timeline.counter_bins._MOST", LENGTH // BIN + 1)
     monkeypatch.setattr("vtrace.timeline.window.WindowReader.window.__defaults__", (10,))

@@ -23,7 +23,7 @@ from support.users.page_site import Asked
 from vtrace.analysis.activity import RUNTIME, TRACING
 from vtrace.errors import VtraceError
 from vtrace.io.tile_file import BINS
-from vtrace.timeline import call_store, large_data, viewer_site
+from vtrace.timeline import call_store, tile_pass, viewer_site
 from vtrace.timeline.call_store import LocationCalls
 from vtrace.timeline.server import Wrong
 
@@ -270,7 +270,7 @@ def test_requests_without_meaning(asked: Asked, name: str, words: dict[str, obje
 
 def test_a_large_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages and collective operations from the tables beside the tiles, those of a call from its window."""
-    monkeypatch.setattr(large_data, "LARGE", -1)
+    monkeypatch.setattr(tile_pass, "LARGE", -1)
     anchor = viewed.write(tmp_path / "odd.trace")
     trace, asked = reader.read(anchor.parent), Asked(anchor)
     words = {"rows": "l0,l1", "from": 0, "to": trace.length}

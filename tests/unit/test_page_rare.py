@@ -15,7 +15,7 @@ from support.readers import archive as reader
 from support.synthetic_runs import archives, viewed
 from support.users.page_site import Asked, PageTable
 from vtrace.analysis.findings.stored import store_findings
-from vtrace.timeline import large_data, rare_calls
+from vtrace.timeline import rare_calls, tile_pass
 from vtrace.timeline.rare_calls import OUTLIER, PARTS, TIMES, WAIT
 
 Mark = tuple[int, int, int, int, int, int, float]
@@ -128,7 +128,7 @@ def test_waits(tmp_path: Path) -> None:
 
 
 def test_a_large_trace_is_read_on_wish(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_data, "LARGE", -1)
+    monkeypatch.setattr(tile_pass, "LARGE", -1)
     asked = Asked(place)
     words = {"rows": "r0-2", "from": 0, "to": 10**6, "bins": 1}
     first = asked.table("rare", every=0, **words)

@@ -203,10 +203,13 @@ def lead_on(console: Console, target: Path, archive: Path, further: Further) -> 
 
 def make_tiles(archive: Path, console: Console, written: WrittenTiles | None) -> None:
     """Writes the tiles of an archive; reads its events, with progress, if they were not written. Raises VtraceError."""
-    import vtrace
+    from vtrace.analysis.source import Source
+    from vtrace.io.archive.overview import find_anchor
     from vtrace.timeline.tile_cache import tiles_of
 
-    trace = vtrace.open(archive)
+    anchor = find_anchor(archive)
+    assert anchor is not None  # it has just been written
+    trace = Source(anchor)
     with suppress(VtraceError, OSError):  # tiles_of tells why they cannot be written
         if written and written.write(trace):
             return

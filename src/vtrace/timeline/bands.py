@@ -1,32 +1,55 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collective operations as bands, from the first arrival to the last departure of their locations."""
+"""Collective operations as bands, from the first arrival to the last departure of their locations; from
+csrc/kernels/bands.c."""
 
 from __future__ import annotations
 
+import ctypes
+from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.question import Question
-from vtrace.analysis.questions.collectives import CollectiveEnds, Piece, end_columns
+from vtrace.analysis.question import Part, Question
+from vtrace.analysis.questions.collectives import CollectiveEnds
 from vtrace.analysis.replay import Replay
-from vtrace.analysis.table import Array, Table
-from vtrace.io.archive.batches import Batch
+from vtrace.analysis.table import Table
+from vtrace.io.archive.batches import Batch, BatchBuffer
+from vtrace.io.archive.reader_abi import BatchFields, readback
+from vtrace.io.common.arrays import view
+from vtrace.io.local.schema import Prototypes, Schema, declare
 from vtrace.io.sidecar import SidecarTable
+from vtrace.timeline.spares import Spares
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
     from vtrace.io.tile_file import TileFile
 
-COLUMNS = ("comm", "location", "op", "root", "begin", "last_begin", "first_end", "end", "locations", "sent", "received")
 MOST = 1_000_000
 """Bands to keep."""
-_TOGETHER = 1 << 16
-"""Operations of ended locations from which on they are joined."""
-_LATE = np.iinfo(np.int64).max
-_FIRST = {"op": _LATE, "root": _LATE, "begin": _LATE, "first_end": _LATE, "last_begin": -_LATE, "end": -_LATE}
-"""The values of a row before its first location; 0 for sums."""
+_SCHEMA = Schema("vt_tiles_schema")
+_OPERATION, _BAND = _SCHEMA.dtype("vt_operation"), _SCHEMA.dtype("vt_band")
+COLUMNS = _BAND.names or ()
+_Operations = _SCHEMA.structure("vt_operations")
+_pointer, _code, _u64 = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64
+_OWN: Prototypes = {
+    "vt_operations_new": (ctypes.POINTER(_Operations), []),
+    "vt_operations_free": (None, [_pointer]),
+    "vt_operations_batch": (_code, [_pointer, ctypes.POINTER(BatchFields)]),
+    "vt_operations_clear": (None, [_pointer]),
+    "vt_bands_new": (_pointer, [_pointer, _u64]),
+    "vt_bands_free": (None, [_pointer]),
+    "vt_bands_add": (_code, [_pointer, _pointer, ctypes.c_uint32]),
+    "vt_bands_count": (_u64, [_pointer]),
+    "vt_bands_copy": (None, [_pointer, _pointer]),
+}
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    declare(readback(), _OWN)
+    return readback()
 
 
 def band_table(found: Table) -> SidecarTable:
@@ -44,45 +67,20 @@ def bands_of(tiles: TileFile, start: int, stop: int) -> Table:
     return Table({name: columns[name][rows] for name in COLUMNS}, left_out=left_out)
 
 
-class _Bands:
-    """The operations of one communicator by their turn: a row for each."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self.columns: dict[str, Array] = {name: np.empty(0, np.int64) for name in COLUMNS[2:]}
-
-    def grow(self, rows: int) -> None:
-        room = len(self.columns["op"])
-        if rows > room:
-            new = max(rows, 2 * room)
-            for name, column in self.columns.items():
-                self.columns[name] = np.concatenate([column, np.full(new - room, _FIRST.get(name, 0), np.int64)])
-        self.rows = max(self.rows, rows)
-
-    def add(self, ends: dict[str, Array], turns: Array) -> None:
-        """Adds operations of locations, each with its turn there."""
-        self.grow(int(turns.max()) + 1)
-        for name, source, join in (
-            ("op", "op", np.minimum), ("root", "root", np.minimum), ("begin", "begin", np.minimum),
-            ("last_begin", "begin", np.maximum), ("first_end", "end", np.minimum), ("end", "end", np.maximum),
-            ("sent", "sent", np.add), ("received", "received", np.add),
-        ):  # fmt: skip
-            join.at(self.columns[name], turns, ends[source])
-        np.add.at(self.columns["locations"], turns, 1)
-
-
-class _BandPart(CollectiveEnds):
+class _BandPart(Part):
     def __init__(self, owner: Bands, location: int) -> None:
-        super().__init__(location)
-        self._owner = owner
-        self._found: list[Piece] = []
+        self._owner, self._location, self._operations = owner, location, owner.operations.take()
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        self._found += self.ends(batch)
+        assert isinstance(batch, BatchBuffer)
+        if _library().vt_operations_batch(self._operations, batch.fields):
+            raise MemoryError
 
     def end(self, replay: Replay | None) -> None:
-        self._owner.add(self._found)
-        self._found = []
+        if self._operations.contents.count:
+            self._owner.add(self._location, self._operations)
+        _library().vt_operations_clear(self._operations)
+        self._owner.operations.give_back(self._operations)
 
 
 class Bands(Question[_BandPart, Table]):
@@ -90,59 +88,43 @@ class Bands(Question[_BandPart, Table]):
     there. location: that of an operation on a communicator of one process, else -1. If there are more than MOST, the
     table is empty, with the note `left_out`: their number."""
 
-    kinds = _BandPart.kinds
+    kinds = CollectiveEnds.kinds
 
     def __init__(self) -> None:
         super().__init__()
-        self._bands: dict[tuple[int, int], _Bands] = {}
         self._lock = Lock()
-        self._waiting: list[Piece] = []
-        self._rows = 0
+        self._bands: int | None = None
+
+    def __del__(self) -> None:
+        if self._bands:
+            _library().vt_bands_free(self._bands)
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)
-        self._alone = {comm for comm in range(trace.comms.rows) if trace.places.is_self(comm)}
+        self.operations = Spares(_library().vt_operations_new, _library().vt_operations_free)
+        self._alone = np.array([trace.places.is_self(comm) for comm in range(trace.comms.rows)], np.uint8)
+        self._bands = _library().vt_bands_new(self._alone.ctypes.data, len(self._alone))
+        if not self._bands:
+            raise MemoryError
 
     def part(self, trace: Source, location: int) -> _BandPart:
         return _BandPart(self, location)
 
-    def add(self, pieces: list[Piece]) -> None:
+    def add(self, location: int, operations: Any) -> None:
         """Adds all operations of a location."""
+        fields = operations.contents
+        comm = view(fields.list, fields.count, _OPERATION)["comm"]
+        comm[:] = self.trace.definitions.ids["comms"].rows(comm).astype(np.uint32)
         with self._lock:
-            self._waiting += pieces
-            self._rows += sum(len(piece[1]) for piece in pieces)
-            if self._rows > _TOGETHER:
-                self._join()
-
-    def _join(self) -> None:
-        """Joins the operations of the locations that wait."""
-        pieces, self._waiting, self._rows = self._waiting, [], 0
-        if not pieces:
-            return
-        ends = end_columns(self.trace, pieces)
-        order = np.lexsort((ends["end"], ends["begin"], ends["location"], ends["comm"]))
-        ends = {name: column[order] for name, column in ends.items()}
-        comm, location = ends["comm"], ends["location"]
-        first = np.flatnonzero((np.diff(comm, prepend=-2) != 0) | (np.diff(location, prepend=-2) != 0))
-        turns = np.arange(len(comm)) - np.repeat(first, np.diff(first, append=len(comm)))
-        alone = np.isin(comm, list(self._alone)) | (comm < 0)
-        own = np.where(alone, location, -1)
-        borders = np.flatnonzero((np.diff(comm, prepend=-2) != 0) | (np.diff(own, prepend=-2) != 0))
-        for begin, stop in zip(borders.tolist(), [*borders[1:].tolist(), len(comm)], strict=True):
-            bands = self._bands.setdefault((int(comm[begin]), int(own[begin])), _Bands())
-            bands.add({name: column[begin:stop] for name, column in ends.items()}, turns[begin:stop])
+            if _library().vt_bands_add(self._bands, operations, location):
+                raise MemoryError
 
     def answer(self) -> Table:
-        self._join()
-        total = sum(bands.rows for bands in self._bands.values())
-        kept = sorted(self._bands.items()) if total <= MOST else []
-        parts = [
-            {"comm": np.full(b.rows, comm), "location": np.full(b.rows, location)}
-            | {name: column[: b.rows] for name, column in b.columns.items()}
-            for (comm, location), b in kept
-        ]
-        found = Table(
-            {name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in parts)]) for name in COLUMNS},
-            left_out=0 if total <= MOST else total,
-        )
-        return found.take(np.lexsort((found["comm"], found["begin"])))
+        self.operations.free()
+        total = int(_library().vt_bands_count(self._bands))
+        found = np.empty(total if total <= MOST else 0, _BAND)
+        if len(found):
+            _library().vt_bands_copy(self._bands, found.ctypes.data)
+        columns = {name: found[name].astype(np.int64) for name in COLUMNS}
+        order = np.lexsort((found["location"], found["comm"], found["begin"]))
+        return Table(columns, left_out=0 if total <= MOST else total).take(order)

@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages as bundles: their number and bytes by pair of groups of processes and bin of time."""
+"""Messages as bundles: their number and bytes by pair of groups of processes and bin of time; from
+csrc/kernels/bundles.c."""
 
 from __future__ import annotations
 
+import ctypes
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import are, known_bytes, number
 from vtrace.analysis.questions.messages import SENDS
 from vtrace.analysis.questions.sums import Sums
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, joined
-from vtrace.io.archive.batches import Batch
-from vtrace.io.archive.reader_abi import DETAIL, LATEST
+from vtrace.io.archive.batches import Batch, BatchBuffer
+from vtrace.io.archive.reader_abi import LATEST, BatchFields, readback
+from vtrace.io.common.arrays import view
+from vtrace.io.local.schema import Prototypes, Schema, declare
 from vtrace.io.sidecar import SidecarTable
+from vtrace.timeline.spares import Spares
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -23,6 +28,24 @@ if TYPE_CHECKING:
 
 _BINS, _GROUPS = 512, 64
 """Bins, and groups of processes, at most: of more processes neighbours are a group."""
+_ENOUGH = 1 << 16
+"""Bundles of a location from which on they are added up with those of others."""
+_SCHEMA = Schema("vt_tiles_schema")
+_BUNDLE = _SCHEMA.dtype("vt_bundle")
+_Sends = _SCHEMA.structure("vt_bundles")
+_pointer = ctypes.c_void_p
+_OWN: Prototypes = {
+    "vt_bundles_new": (ctypes.POINTER(_Sends), [ctypes.c_uint64, ctypes.c_int64]),
+    "vt_bundles_free": (None, [_pointer]),
+    "vt_bundles_batch": (ctypes.c_int, [_pointer, ctypes.POINTER(BatchFields)]),
+    "vt_bundles_clear": (None, [_pointer]),
+}
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    declare(readback(), _OWN)
+    return readback()
 
 
 def bundle_level(trace: Source) -> int:
@@ -53,13 +76,24 @@ def bundles_of(trace: Source, tiles: TileFile, start: int, stop: int) -> Table:
 
 class _BundlePart(Part):
     def __init__(self, owner: Bundles, location: int) -> None:
-        self._owner, self._location = owner, location
+        self._owner, self._location, self._sends = owner, location, owner.sends.take()
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        kinds = batch.detailed()
-        if any(kinds[number(kind)] for kind in SENDS):
-            found = batch.details.compress(are(batch.details["kind"], *SENDS))
-            self._owner.sums.add(len(found), (self._location, found, batch.time[found["row"]]))
+        assert isinstance(batch, BatchBuffer)
+        if batch.fields.ndetails and _library().vt_bundles_batch(self._sends, batch.fields):
+            raise MemoryError
+        if self._sends.contents.count > _ENOUGH:
+            self._hand_on()
+
+    def end(self, replay: Replay | None) -> None:
+        self._hand_on()
+        self._owner.sends.give_back(self._sends)
+
+    def _hand_on(self) -> None:
+        fields = self._sends.contents
+        if fields.count:
+            self._owner.sums.add(int(fields.count), (self._location, view(fields.list, fields.count, _BUNDLE).copy()))
+            _library().vt_bundles_clear(self._sends)
 
 
 class Bundles(Question[_BundlePart, Table]):
@@ -74,24 +108,25 @@ class Bundles(Question[_BundlePart, Table]):
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)
-        self._level = bundle_level(trace)
+        level, end = bundle_level(trace), min(trace.duration, LATEST)
+        self.sends = Spares(lambda: _library().vt_bundles_new(level, end), _library().vt_bundles_free)
         groups = np.append(bundle_groups(trace), -1)
         self._group = np.append(groups[trace.places.process], -1)  # of locations; -1: no process
 
     def part(self, trace: Source, location: int) -> _BundlePart:
         return _BundlePart(self, location)
 
-    def _columns(self, pieces: list[tuple[int, Array, Array]]) -> dict[str, Array]:
-        location = np.repeat([place for place, _, _ in pieces], [len(found) for _, found, _ in pieces])
-        found = joined([each for _, each, _ in pieces], DETAIL)
-        time = joined([each for _, _, each in pieces], np.int64)
-        comm = self.trace.definitions.ids["comms"].rows(found["ref"])
+    def _columns(self, pieces: list[tuple[int, Array]]) -> dict[str, Array]:
+        location = np.repeat([place for place, _ in pieces], [len(found) for _, found in pieces])
+        found = joined([each for _, each in pieces], _BUNDLE)
+        comm = self.trace.definitions.ids["comms"].rows(found["comm"])
         return {
-            "bin": np.clip(time, 0, min(self.trace.duration, LATEST)) >> self._level, "sender": self._group[location],
-            "receiver": self._group[self.trace.places.locate(comm, found["words"][:, 0], location)],
-            "count": np.ones(len(found), np.int64), "bytes": known_bytes(found["words"][:, 2])[0],
+            "bin": found["bin"], "sender": self._group[location],
+            "receiver": self._group[self.trace.places.locate(comm, found["peer"], location)],
+            "count": found["count"], "bytes": found["bytes"],
         }  # fmt: skip
 
     def answer(self) -> Table:
+        self.sends.free()
         found = self.sums.table()
         return found.take((found["sender"] >= 0) & (found["receiver"] >= 0))

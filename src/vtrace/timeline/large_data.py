@@ -24,14 +24,8 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
     from vtrace.io.tile_file import TileFile
 
-LARGE = 50_000_000
-"""Events of a trace from which on its messages are not all read."""
 _NEAR = 300_000
 """Events of a window whose counters and messages are read."""
-
-
-def is_large(trace: Source) -> bool:
-    return int(trace.locations["events"].sum()) > LARGE
 
 
 class LargeData(WindowData):

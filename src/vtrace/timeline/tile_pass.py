@@ -12,12 +12,18 @@ from vtrace.io import tile_file
 from vtrace.timeline.bands import Bands, band_table
 from vtrace.timeline.bundles import Bundles, bundle_table
 from vtrace.timeline.counter_bins import CounterBins, are_few, counter_table
-from vtrace.timeline.large_data import is_large
 from vtrace.timeline.sample_store import all_samples, has_samples, sample_table
 from vtrace.timeline.tiles import TileBuilder
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
+
+LARGE = 50_000_000
+"""Events of a trace from which on its messages are not all read."""
+
+
+def is_large(trace: Source) -> bool:
+    return int(trace.locations["events"].sum()) > LARGE
 
 
 class TilePass:

@@ -21,6 +21,7 @@ from vtrace.io.common.arrays import view
 from vtrace.io.local.schema import Prototypes, Schema, declare
 from vtrace.io.tile_file import BLOCK_TIMES, BLOCKS, FRAME, TileIndex
 from vtrace.timeline.group_tiles import GroupTiles, fill
+from vtrace.timeline.spares import Spares
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -40,8 +41,6 @@ _OWN: Prototypes = {
 }
 _ENOUGH = 1 << 20
 """Bytes of finished tiles that a location packs together."""
-_TEXT = np.dtype([(name, np.uint64) for name in ("level", "number", "at", "size")])
-"""The place of a tile, or of checkpoints, in the text of a frame."""
 
 
 @cache
@@ -113,9 +112,11 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         self.kinds = frozenset(event_kinds())  # tiles count all events
         self._scratch, self._progress, self._classes = scratch, progress, len(trace.regions.classes)
         self._class_of = np.ascontiguousarray(trace.regions["class"], np.uint8)
-        self._lock, self._spare, self._local = Lock(), list[Any](), local()
+        self._lock, self._local = Lock(), local()
+        new = lambda: _library().vt_tiles_new(trace.regions.rows, self._classes)  # noqa: E731
+        self._spares = Spares(new, _library().vt_tiles_free)
         self._frames: list[tuple[int, int, int, Array]] = []
-        """Row, offset, bytes and texts (_TEXT) of each frame."""
+        """Row, offset, bytes and texts of each frame: _TILE, also for checkpoints."""
         self._source, self._used = trace, 0
         rows = range(trace.locations.rows)
         sizes = [trace.bytes_of(row) for row in rows] if sizes_known else trace.locations["events"].tolist()
@@ -134,7 +135,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         The number of events in the definitions may be wrong, or 0, as other tools write it: the location's file has at
         least one byte for each event, and about ten.
         """
-        found = self._some_pyramid()
+        found = self._spares.take()
         found.contents.want_overview = 1
         events = int(self._source.locations["events"][location])
         if self._sizes_known:
@@ -143,25 +144,16 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         _library().vt_tiles_begin(found, events, self._source.duration)
         return found
 
-    def _some_pyramid(self) -> Any:
-        with self._lock:
-            found = self._spare.pop() if self._spare else None
-        found = found or _library().vt_tiles_new(self._source.regions.rows, self._classes)
-        if not found:
-            raise MemoryError
-        return found
-
     def _keep_group(self, row: int, sums: Any) -> None:
-        pyramid = self._some_pyramid()
+        pyramid = self._spares.take()
         fill(sums, pyramid)
         self.pack(row, pyramid)
-        with self._lock:
-            self._spare.append(pyramid)
+        self._spares.give_back(pyramid)
 
     def give_back(self, location: int, pyramid: Any) -> None:
         """Ends the use of a pyramid: the location is done."""
+        self._spares.give_back(pyramid)
         with self._lock:
-            self._spare.append(pyramid)
             self._progress(int(self._source.locations["events"][location]))
 
     def pack(self, location: int, pyramid: Any, whole: bool = True) -> None:
@@ -170,37 +162,41 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         _ENOUGH bytes to the next call, so that frames do not depend on the calls."""
         fields = pyramid.contents
         tiles = view(fields.tiles, fields.ntiles, _TILE)
-        data, ends = view(fields.bytes, fields.nbytes, np.uint8).data, tiles["offset"] + tiles["bytes"]
+        data = view(fields.bytes, fields.nbytes, np.uint8).data
+        if whole and 0 < fields.nbytes <= FRAME:  # most locations have few events
+            self._keep_tiles(location, _by_level(tiles), data)
+            _library().vt_tiles_drop(pyramid, len(tiles))
+            return
+        ends = tiles["offset"] + tiles["bytes"]
         first = begin = 0
         while first < len(tiles):
             last = int(np.searchsorted(ends, begin + _ENOUGH)) + 1
             if last > len(tiles) and not whole:
                 break
-            self._pack_levels(location, tiles[first:last], data)
+            self._pack_levels(location, _by_level(tiles[first:last]), data)
             first, begin = last, int(ends[min(last, len(tiles)) - 1])
         _library().vt_tiles_drop(pyramid, min(first, len(tiles)))
 
     def _pack_levels(self, location: int, tiles: Array, data: memoryview) -> None:
-        """Stores tiles, whose offsets are places in data."""
-        tiles = tiles[np.argsort(tiles["level"], kind="stable")]
+        """Stores tiles in their order. Their offsets are places in data."""
         ends = np.cumsum(tiles["bytes"], dtype=np.int64)
         first = begin = 0
         while first < len(tiles):
             last = int(np.searchsorted(ends, begin + FRAME)) + 1
-            some = tiles[first:last]
-            texts = np.empty(len(some), _TEXT)
-            for name, column in (("level", "level"), ("number", "number"), ("size", "bytes")):
-                texts[name] = some[column]
-            texts["at"] = np.cumsum(texts["size"]) - texts["size"]
-            places = zip(some["offset"].tolist(), some["bytes"].tolist(), strict=True)
-            self._keep(location, texts, b"".join([data[at : at + size] for at, size in places]))
+            self._keep_tiles(location, tiles[first:last], data)
             first, begin = last, int(ends[min(last, len(tiles)) - 1])
+
+    def _keep_tiles(self, location: int, tiles: Array, data: memoryview) -> None:
+        """Stores a frame of tiles."""
+        places = zip(tiles["offset"].tolist(), tiles["bytes"].tolist(), strict=True)
+        self._keep(location, tiles, b"".join([data[at : at + size] for at, size in places]))
 
     def keep_block(self, location: int, level: int, number: int, text: bytes) -> None:
         """Stores a frame of one text."""
-        self._keep(location, np.array([(level, number, 0, len(text))], _TEXT), text)
+        self._keep(location, np.array([(0, len(text), level, number)], _TILE), text)
 
-    def _keep(self, location: int, texts: Array, data: Any) -> None:
+    def _keep(self, location: int, texts: Array, data: bytes) -> None:
+        """Stores a frame with texts, which are _TILE."""
         import zstandard
 
         if (packer := getattr(self._local, "packer", None)) is None:
@@ -212,13 +208,19 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
             self._used += len(frame)
 
     def answer(self) -> TileIndex:
-        for pyramid in self._spare:
-            _library().vt_tiles_free(pyramid)
-        self._spare.clear()
-        counts = [len(texts) for _, _, _, texts in self._frames]
+        self._spares.free()
+        counts = np.array([len(texts) for _, _, _, texts in self._frames], np.int64)
         frames = np.array([frame[:3] for frame in self._frames], np.uint64).reshape(-1, 3)
         row, offset, size = np.repeat(frames, counts, axis=0).T
-        texts = joined([texts for _, _, _, texts in self._frames], _TEXT)
-        order = np.lexsort((texts["number"], texts["level"], row))
-        columns = (row, texts["level"], texts["number"], offset, size, texts["at"], texts["size"])
-        return TileIndex(*(column[order] for column in columns))
+        texts = joined([texts for _, _, _, texts in self._frames], _TILE)
+        level, number = (texts[name].astype(np.uint64) for name in ("level", "number"))
+        ends = np.append(0, np.cumsum(texts["bytes"], dtype=np.uint64)).astype(np.uint64)
+        at = ends[:-1] - np.repeat(ends[np.cumsum(counts) - counts], counts)
+        order = np.lexsort((number, level, row))
+        return TileIndex(*(column[order] for column in (row, level, number, offset, size, at, texts["bytes"])))
+
+
+def _by_level(tiles: Array) -> Array:
+    """Tiles in the order of their levels, a copy."""
+    found: Array = tiles[np.argsort(tiles["level"], kind="stable")]
+    return found

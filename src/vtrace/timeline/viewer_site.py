@@ -25,7 +25,7 @@ from vtrace.timeline.call_store import CallStore
 from vtrace.timeline.columns import pack, plain_json
 from vtrace.timeline.compare_data import compared
 from vtrace.timeline.curves import Curves
-from vtrace.timeline.large_data import LargeData, is_large
+from vtrace.timeline.large_data import LargeData
 from vtrace.timeline.panel_data import PanelData
 from vtrace.timeline.rare_calls import RareCalls
 from vtrace.timeline.row_tiles import RowTiles
@@ -33,6 +33,7 @@ from vtrace.timeline.rows import PageRows
 from vtrace.timeline.sample_data import SampleData
 from vtrace.timeline.server import Content, Wrong
 from vtrace.timeline.tile_cache import remade
+from vtrace.timeline.tile_pass import is_large
 from vtrace.timeline.window_data import WindowData
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from vtrace.analysis.written_scan import WrittenScan
 from vtrace.io import sidecar
 from vtrace.io.common.listener import Listener
 from vtrace.timeline.counter_bins import counter_level
-from vtrace.timeline.large_data import is_large
-from vtrace.timeline.tile_pass import TilePass
+from vtrace.timeline.tile_pass import TilePass, is_large
 from vtrace.timeline.tiles import finest_level
 
 if TYPE_CHECKING:

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Times rise, so the latest bundle of each communicator and receiver is the only one that can get a send. */
+#include "bundles.h"
+#include <stdlib.h>
+#include "../otf2_writer/pair_table.h"
+
+#define FEWEST 1024u /* bundles that there is room for */
+
+struct bundles {
+    struct vt_bundles out; /* first: the part that Python sees */
+    uint64_t room;
+    struct vt_pair_table latest; /* by communicator and receiver: 1 + the place in the list */
+};
+
+static int grow(struct bundles *b)
+{
+    const uint64_t room = b->room ? 2 * b->room : FEWEST;
+    void *bigger = realloc(b->out.list, room * sizeof *b->out.list);
+    if (!bigger) return 0;
+    b->out.list = bigger;
+    b->room = room;
+    return 1;
+}
+
+/* The bundle for a send; NULL without memory. */
+static struct vt_bundle *bundle_of(struct bundles *b, uint64_t bin, uint32_t comm, uint32_t peer)
+{
+    struct vt_bundles *o = &b->out;
+    uint64_t *latest = vt_pair_table_find(&b->latest, comm, peer);
+    if (latest && o->list[*latest - 1].bin == bin) return &o->list[*latest - 1];
+    if (o->count == b->room && !grow(b)) return NULL;
+    o->list[o->count++] = (struct vt_bundle){.bin = bin, .comm = comm, .peer = peer};
+    if (latest) *latest = o->count;
+    else if (!vt_pair_table_set(&b->latest, comm, peer, o->count)) return NULL;
+    return &o->list[o->count - 1];
+}
+
+VT_EXPORT int vt_bundles_batch(struct vt_bundles *out, const struct vt_batch *batch)
+{
+    for (uint64_t i = 0; i < batch->ndetails; i++) {
+        const struct vt_detail *d = &batch->details[i];
+        if (d->kind != VT_READ_MpiSend && d->kind != VT_READ_MpiIsend) continue;
+        const int64_t t = batch->time[d->row], time = t < 0 ? 0 : t > out->end ? out->end : t;
+        const uint64_t bin = (uint64_t)time >> out->level;
+        struct vt_bundle *bundle = bundle_of((struct bundles *)out, bin, d->ref, (uint32_t)d->words[0]);
+        if (!bundle) return VT_READ_NO_MEMORY;
+        bundle->count++;
+        bundle->bytes += vt_read_bytes(d->words[2]);
+    }
+    return VT_READ_OK;
+}
+
+VT_EXPORT void vt_bundles_clear(struct vt_bundles *out)
+{
+    out->count = 0;
+    vt_pair_table_free(&((struct bundles *)out)->latest);
+}
+
+VT_EXPORT struct vt_bundles *vt_bundles_new(uint64_t level, int64_t end)
+{
+    struct bundles *b = calloc(1, sizeof *b);
+    if (!b) return NULL;
+    b->out.level = level;
+    b->out.end = end;
+    return &b->out;
+}
+
+VT_EXPORT void vt_bundles_free(struct vt_bundles *out)
+{
+    if (!out) return;
+    vt_bundles_clear(out);
+    free(out->list);
+    free(out);
+}

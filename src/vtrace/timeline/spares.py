@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Structures of C that one location after the other uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+
+class Spares:
+    """Pointers to structures of C, as many as are in use at the same time. Threads share them."""
+
+    def __init__(self, new: Callable[[], Any], free: Callable[[Any], None]) -> None:
+        """new: makes a structure, NULL without memory; free: frees one."""
+        self._new, self._free = new, free
+        self._spare: list[Any] = []
+        self._lock = Lock()
+
+    def take(self) -> Any:
+        """A structure that nobody uses. Raises MemoryError."""
+        with self._lock:
+            found = self._spare.pop() if self._spare else None
+        found = found or self._new()
+        if not found:
+            raise MemoryError
+        return found
+
+    def give_back(self, structure: Any) -> None:
+        """Ends the use of a structure."""
+        with self._lock:
+            self._spare.append(structure)
+
+    def free(self) -> None:
+        """Frees the structures that nobody uses."""
+        while self._spare:
+            self._free(self._spare.pop())
