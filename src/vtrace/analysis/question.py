@@ -65,7 +65,9 @@ class Question(Generic[PartType, Answer]):
     paths = False
     """True: the replay distinguishes call paths."""
     stats = False
-    """True: the replay sums the calls of each region and call path."""
+    """True: the replay sums the calls of each region."""
+    path_stats = False
+    """True: the replay sums the calls of each call path."""
     attributes = False
     """True: the parts need the attributes of events."""
     early = False
