@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from vtrace.analysis.findings.diagnosis import Diagnosis, diagnose
+from vtrace.analysis.findings.diagnosis import Diagnosis, DiagnosisPass, diagnose
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.stored import stored_findings
 from vtrace.analysis.question import AnyQuestion
@@ -399,11 +399,13 @@ class Trace(Source):
     ) -> Diagnosis:
         return self.diagnosis(Selection.of(start, stop, locations), iteration)
 
-    def diagnosis(self, window: Selection, iteration: str | None = None) -> Diagnosis:
+    def diagnosis(
+        self, window: Selection, iteration: str | None = None, known: DiagnosisPass | None = None
+    ) -> Diagnosis:
         """All that vtrace diagnose shows of a selection. iteration: the region to take as an iteration. A trace keeps
-        the latest diagnosis."""
+        the latest diagnosis. known: the pass over the events, if it is over."""
         if self._diagnosed is None or self._diagnosed[:2] != (window, iteration):
-            self._diagnosed = window, iteration, diagnose(self, window, iteration)
+            self._diagnosed = window, iteration, diagnose(self, window, iteration, known)
         return self._diagnosed[2]
 
     @_with_caveats

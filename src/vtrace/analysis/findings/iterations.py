@@ -138,6 +138,12 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
         rows = [row for row in self.window.rows(trace) if events[row] and not helper[row]]
         self._masters = {int(process[row]): row for row in reversed(rows)}
 
+    def order(self) -> list[int]:
+        """The rows of all locations in the order that lets a process tell its paths early; else the largest first."""
+        events = self.trace.locations["events"].tolist()
+        first = min(self._masters.values(), default=-1)
+        return sorted(range(len(events)), key=lambda row: (row != first, -events[row]))
+
     def configure(self, replay: Replay) -> None:
         with self.lock:
             self._replays.append(replay)
