@@ -30,7 +30,7 @@ static struct vt_mpi_end *look(struct vt_replayed *r, struct vt_reader *c)
     }
     c->n = left < c->room ? (uint32_t)left : c->room;
     const uint64_t from = c->place->offset + c->done * sizeof *c->ends;
-    if (!vt_read_all((int)r->out->file, c->ends, c->n * sizeof *c->ends, from)) {
+    if (!vt_read_all((int)c->place->file, c->ends, c->n * sizeof *c->ends, from)) {
         r->failed = VT_MATCH_NO_FILE;
         return NULL;
     }

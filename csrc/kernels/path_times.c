@@ -33,7 +33,7 @@ const struct vt_path_time *vt_times_at(struct vt_replayed *r, uint32_t location,
     if (t->kept[slot] != key) {
         const uint64_t from = place->times_offset + first * sizeof *here;
         t->kept[slot] = 0;
-        if (!vt_read_all((int)r->out->file, here, count * sizeof *here, from)) return NULL;
+        if (!vt_read_all((int)place->file, here, count * sizeof *here, from)) return NULL;
         t->kept[slot] = key;
     }
     *n = count - (at - first);

@@ -28,6 +28,7 @@ class WrittenTiles:
         self._scratch = tempfile.TemporaryFile()  # noqa: SIM115
         self._tiles = TilePass(self._expected, self._scratch, lambda events: None, sizes_known=False)
         self._scan = WrittenScan(self._expected, self._tiles.questions)
+        self.end = self._scan.end
         self.order: Sequence[int] = self._tiles.builder.groups.order
 
     def location(self, id: int) -> AbstractContextManager[Listener]:
@@ -39,7 +40,6 @@ class WrittenTiles:
         with self._scratch:
             if self._scan.failed or not self._scan.fits(trace) or not self._fit(trace):
                 return False
-            self._scan.end()
             of = sidecar.identity(trace.anchor, trace.properties)
             self._tiles.write(trace.anchor.parent, of, [], trace)
             return True

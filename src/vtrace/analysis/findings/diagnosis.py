@@ -62,12 +62,13 @@ class Diagnosis:
 class DiagnosisPass:
     """The questions that a diagnosis of a selection asks in one pass."""
 
-    def __init__(self, trace: Source, window: Selection, iteration: str | None = None) -> None:
-        """iteration: see iterations_of. Raises UsageError."""
+    def __init__(self, trace: Source, window: Selection, iteration: str | None = None, root: bool = True) -> None:
+        """iteration: see iterations_of. root: False on ranks that send their parts to another one. Raises
+        UsageError."""
         self.tree, self.extent, self.threads, self.files = CallTree(), Extent(), ThreadWaits(), IoWaits()
         self.calls = repeated_calls(trace, window, iteration)
         has_waits = trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
-        self.mpi = MpiReplay(times=True) if has_waits and window == Selection() else None
+        self.mpi = MpiReplay(times=True, root=root) if has_waits and window == Selection() else None
         """The waits of MPI need all events, whatever the selection."""
 
     @property
