@@ -89,7 +89,10 @@ def after_unifying(
 
     trace = opened(str(archive))
     trace.ranks, trace.threads = ranks, threads
-    found = trace.diagnosis(Selection(), known=written.known(trace) if written else None)
+    known = written.known(trace) if written else None
+    if not known:
+        console.detail("reading the events once more for the findings")
+    found = trace.diagnosis(Selection(), known=known)
     store_findings(trace, found.findings, found.notes)
     if console.level >= NORMAL:
         _show(found, "", Patterns(), 0)
