@@ -62,7 +62,7 @@ class Iterations:
     @property
     def median(self) -> float:
         """ns of a usual iteration of the slowest process."""
-        return float(np.median(self.table["time_ns"])) if self.table.rows else 0.0
+        return _median(self.table["time_ns"]) if self.table.rows else 0.0
 
     def loss(self, first: int, last: int) -> int:
         """ns that all processes together lose in these iterations, by the median iteration of each process."""
@@ -191,12 +191,13 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
             assert part.replay is not None
             if id(part.replay) not in good:
                 good[id(part.replay)] = path.among(self.trace, part.replay.all_paths())
-            mine = np.concatenate(found)
-            mine = mine[good[id(part.replay)][mine["path"]]]
-            mine = mine[np.argsort(mine["begin"], kind="stable")]
-            begin, end = mine["begin"], mine["end"]
+            kept = [slices[good[id(part.replay)][slices["path"]]] for slices in found]
+            begin, end = (np.concatenate([slices[name] for slices in kept]) for name in ("begin", "end"))
+            if np.any(begin[1:] < begin[:-1]):  # a call inside another one ends first
+                order = np.argsort(begin, kind="stable")
+                begin, end = begin[order], end[order]
             outermost = begin >= np.append(np.iinfo(np.int64).min, np.maximum.accumulate(end)[:-1])
-            if len(mine):
+            if len(begin):
                 calls[location] = np.stack([begin, end], 1)[outermost]
         return calls
 
@@ -336,13 +337,19 @@ def _table(calls: dict[int, Array], basis: str) -> tuple[Table, Array, Array, li
     return table, times, begins, locations
 
 
+def _median(values: Array) -> float:
+    """The median, without numpy.ma, which np.median loads for fractions."""
+    ordered = np.sort(values)
+    return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
+
+
 def _judge(found: Iterations) -> None:
     """Finds outliers and drift."""
     time = found.table["time_ns"].astype(np.float64)
     if len(time) < _LEAST:
         return
-    median = np.median(time)
-    deviation = np.median(np.abs(time - median))
+    median = _median(time)
+    deviation = _median(np.abs(time - median))
     slow = np.flatnonzero((time > _SLOW * median) & (time > median + _DEVIATIONS * deviation))
     for row in slow.tolist():
         if found.slow and row - found.slow[-1][1] <= 1:
@@ -352,8 +359,8 @@ def _judge(found: Iterations) -> None:
     usual = np.delete(time, slow)
     if len(usual) >= 8:
         quarter = len(usual) // 4
-        first = np.median(usual[:quarter])
-        found.drift = float(np.median(usual[-quarter:]) / first) if first else 1.0
+        first = _median(usual[:quarter])
+        found.drift = _median(usual[-quarter:]) / first if first else 1.0
 
 
 def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> tuple[int, int, int, tuple[str, ...]]:
