@@ -12,6 +12,7 @@ import pytest
 from support.recorded_archives import unpack
 from support.synthetic_runs.random_mpi import archive, program
 from vtrace.analysis import source
+from vtrace.analysis.findings import iterations
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.selection import Selection
@@ -79,3 +80,12 @@ def test_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for column, location in enumerate(found.locations):
         begins = calls["begin"][mine & (calls["location"] == location)].tolist()
         assert found.begins[:, column].tolist() == begins[:-1]
+
+
+@pytest.mark.parametrize(("name", "most"), [(None, 3), ("exchange_halo", 99), ("exchange_halo", 250)])
+def test_too_many_iterations(name: str | None, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Iterations that lack some of their calls would be compared with other ones: none are told."""
+    monkeypatch.setattr(iterations, "_MOST", most)
+    found = open_trace(unpack("scorep-heat2d", tmp_path)).diagnosis(Selection(), name)
+    assert found.iterations is None
+    assert [line for line in found.notes if "are not compared" in line]

@@ -109,7 +109,7 @@ def diagnose(
         found.notes.append(silent)
     if mpi and (silent or mpi.waits.notes["doubt"]):
         found.mpi = None
-    found.notes += [*found.thread_waits.lines, *found.io_waits.lines]
+    found.notes += [*found.thread_waits.lines, *found.io_waits.lines, *asked.calls.lines]
     found.findings = _chosen(found)
     return found
 

@@ -33,7 +33,7 @@ _RARE = 0.05
 _EVEN = 0.3
 """The least part of the covered time that as many median iterations take: calls in a cluster are no iterations."""
 _MOST = 4_000_000
-"""Calls to keep; beyond it the shortest are left out."""
+"""Calls of all processes that are compared at most."""
 _BASES = ("calls", "from one call to the next")
 
 
@@ -97,16 +97,19 @@ class _RepeatedPart(SlicePart):
 
     def __init__(self, owner: RepeatedCalls, location: int) -> None:
         super().__init__(owner)
-        self.question, self.location, self.wanted = owner, location, owner.wanted
+        self.question, self.location, self.wanted = owner, location, () if owner.dropped else owner.wanted
         self.replay: Replay | KnownPaths | None = None
 
     def add(self, replay: Replay) -> None:
         if self.wanted and len(slices := replay.slices()):
-            lasts = slices["end"] - slices["begin"] >= self.owner.shortest
-            kept = slices[lasts & np.isin(slices["region"], _regions(self.wanted))]
+            kept = slices[np.isin(slices["region"], _regions(self.wanted))]
             with self.owner.lock:
                 self.found.append(kept)
                 self.owner.more(len(kept))
+
+    def forget(self) -> None:
+        """There are too many calls."""
+        self.found, self.wanted = [], ()
 
     def end(self, replay: Replay | None) -> None:
         super().end(replay)
@@ -119,7 +122,8 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
     """The calls of repeated paths.
 
     If nobody knows the paths, the first process whose events are over tells: iterations of the others mostly are the
-    same. Only locations that begin later have calls then.
+    same. Only locations that begin later have calls then. Without a part of the calls iterations cannot be compared, so
+    that none are kept if there are too many.
     """
 
     paths = path_stats = True
@@ -127,6 +131,8 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
     def __init__(self, window: Selection, *wanted: RepeatedPath) -> None:
         super().__init__(_MOST)
         self.window, self.wanted, self._learns = window, wanted, not wanted
+        self.lines: list[str] = []
+        """About iterations that are not compared."""
         self._replays = list[Replay]()
 
     def arguments(self) -> tuple[Any, ...]:
@@ -166,11 +172,22 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
         paths, numbers = tree.answer()
         alone = Table({"location": np.array([location])})
         facts = RunFacts(self.trace, self.window, paths, numbers, alone, np.empty((0, 0)))
-        wanted = tuple(_calls_of(facts, row) for row in _likely(facts))
+        wanted = tuple(_calls_of(facts, row) for row in _likely(facts, len(self._masters)))
         with self.lock:
             for each in self._replays:
                 each.want_slices_of(_mask(_regions(wanted), self.trace.regions.rows))
             self.wanted = wanted  # after the replays: the next parts count on their slices
+
+    def adopt(self, location: int, part: SlicePart) -> None:
+        super().adopt(location, part)
+        self.shorten()
+
+    def shorten(self) -> None:
+        """Forgets all calls if there are too many."""
+        self.dropped |= self.kept > self.most
+        if self.dropped:
+            for part in self.all:
+                cast(_RepeatedPart, part).forget()
 
     def knows(self, path: RepeatedPath) -> dict[int, SlicePart]:
         """The parts, by location, with the calls of a path."""
@@ -186,7 +203,7 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
         calls = {}
         for location, found in self.left():
             part = cast(_RepeatedPart, self.parts[location])
-            if path not in part.wanted or not found:
+            if path not in part.wanted or not found:  # shorten() may have forgotten them
                 continue
             assert part.replay is not None
             if id(part.replay) not in good:
@@ -235,11 +252,18 @@ def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> It
     if name is not None:
         row = _first_path(facts, _mask(_regions(known.wanted), facts.trace.regions.rows))
         calls = known.of(known.wanted[0]) if row else {}
+        if len(known.knows(known.wanted[0])) < len(known.parts):
+            known.lines.append(_too_many(name))
+            calls = {}
         return _made(facts, row, _BASES[0], calls) if calls else None
     masters = {*facts.masters.values()}
-    tried = _repeated(facts)
-    questions = [RepeatedCalls(facts.window, _calls_of(facts, row)) for row, _ in tried[:_TRIED]]
-    for number, (row, basis) in enumerate(tried[:_TRIED]):
+    calls_of = _calls(facts)
+    found = _repeated(facts)
+    tried = [(row, basis) for row, basis in found if calls_of[row] <= _MOST][:_TRIED]
+    if found and not tried:
+        known.lines.append(_too_many(facts.region(found[0][0])))
+    questions = [RepeatedCalls(facts.window, _calls_of(facts, row)) for row, _ in tried]
+    for number, (row, basis) in enumerate(tried):
         if number == 0:
             _read(facts, questions[:1], known)
         elif number == 1:  # the first one mostly is right; else the others share a pass
@@ -250,6 +274,9 @@ def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> It
             made = _made(facts, row, basis, calls)
             if made.median * made.table.rows >= _EVEN * covered / len(calls):
                 return made
+    known.lines += [
+        _too_many(facts.region(row)) for (row, _), each in zip(tried, questions, strict=True) if each.dropped
+    ]
     return None
 
 
@@ -305,11 +332,21 @@ def _repeated(facts: RunFacts) -> list[tuple[int, str]]:
     return [(row, _BASES[1]) for row in rows.tolist()]
 
 
-def _likely(facts: RunFacts) -> list[int]:
+def _calls(facts: RunFacts) -> Array:
+    """(paths,) calls of the processes' first locations."""
+    n = facts.numbers.take(np.isin(facts.numbers["location"], [*facts.masters.values()]))
+    return add_up(n["path"], n["calls"], facts.paths.rows)
+
+
+def _too_many(name: str) -> str:
+    return f"more than {_MOST:,} calls of {name}: these iterations are not compared"
+
+
+def _likely(facts: RunFacts, processes: int) -> list[int]:
     """Call paths of one process that all processes may repeat: the best one, and rare ones, whose calls are cheap to
     keep."""
-    rows = [row for row, _ in _repeated(facts)]
-    calls = add_up(facts.numbers["path"], facts.numbers["calls"], facts.paths.rows)
+    calls = _calls(facts)
+    rows = [row for row, _ in _repeated(facts) if processes * calls[row] <= _MOST]
     rare = np.array(rows[1:], np.int64)[np.argsort(calls[rows[1:]], kind="stable")]
     return [*rows[:1], *rare[np.cumsum(calls[rare]) <= _RARE * calls.sum()].tolist()]
 
