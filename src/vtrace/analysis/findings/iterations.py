@@ -178,20 +178,18 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
                 each.want_slices_of(_mask(_regions(wanted), self.trace.regions.rows))
             self.wanted = wanted  # after the replays: the next parts count on their slices
 
-    def adopt(self, location: int, part: SlicePart) -> None:
-        super().adopt(location, part)
-        self.shorten()
-
-    def shorten(self) -> None:
+    def more(self, count: int) -> None:
         """Forgets all calls if there are too many."""
-        self.dropped |= self.kept > self.most
+        self.kept += count
+        self.dropped = self.kept > self.most
         if self.dropped:
             for part in self.all:
                 cast(_RepeatedPart, part).forget()
 
-    def knows(self, path: RepeatedPath) -> dict[int, SlicePart]:
+    def knows(self, path: RepeatedPath) -> dict[int, _RepeatedPart]:
         """The parts, by location, with the calls of a path."""
-        return {at: part for at, part in self.parts.items() if path in cast(_RepeatedPart, part).wanted}
+        parts = {at: cast(_RepeatedPart, part) for at, part in self.parts.items()}
+        return {at: part for at, part in parts.items() if path in part.wanted}
 
     def answer(self) -> RepeatedCalls:
         """The question itself: of() answers it for a path."""
@@ -201,14 +199,13 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
         """The calls of a path, outermost only: (n, 2) begin and end by location, ascending."""
         good: dict[int, Array] = {}
         calls = {}
-        for location, found in self.left():
-            part = cast(_RepeatedPart, self.parts[location])
-            if path not in part.wanted or not found:  # shorten() may have forgotten them
+        for location, part in self.knows(path).items():
+            if not part.found:
                 continue
             assert part.replay is not None
             if id(part.replay) not in good:
                 good[id(part.replay)] = path.among(self.trace, part.replay.all_paths())
-            kept = [slices[good[id(part.replay)][slices["path"]]] for slices in found]
+            kept = [slices[good[id(part.replay)][slices["path"]]] for slices in part.found]
             begin, end = (np.concatenate([slices[name] for slices in kept]) for name in ("begin", "end"))
             if np.any(begin[1:] < begin[:-1]):  # a call inside another one ends first
                 order = np.argsort(begin, kind="stable")
@@ -268,7 +265,8 @@ def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> It
             _read(facts, questions[:1], known)
         elif number == 1:  # the first one mostly is right; else the others share a pass
             _read(facts, questions[1:], known)
-        calls = {at: found for at, found in questions[number].of(questions[number].wanted[0]).items() if at in masters}
+        path = questions[number].wanted[0]
+        calls = {at: each for at, each in (known.of(path) | questions[number].of(path)).items() if at in masters}
         covered = sum(int(times[-1, 1] - times[0, 0]) for times in calls.values())
         if calls and covered >= _COVERS * facts.running(list(calls)):
             made = _made(facts, row, basis, calls)
@@ -282,14 +280,10 @@ def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> It
 
 def _read(facts: RunFacts, questions: Sequence[RepeatedCalls], known: RepeatedCalls) -> None:
     """Reads the calls of the processes' first locations, where they are not known."""
-    masters = sorted(facts.masters.values())
-    have: dict[int, SlicePart] = {}
-    if len(questions) == 1:
-        have = {at: part for at, part in known.knows(questions[0].wanted[0]).items() if at in masters}
-    if missing := [row for row in masters if row not in have]:
+    have = [known.knows(each.wanted[0]) for each in questions]
+    missing = [row for row in sorted(facts.masters.values()) if any(row not in parts for parts in have)]
+    if missing and questions:
         facts.trace.scan(questions, missing, facts.window.start, facts.window.stop)
-    for at, part in have.items():
-        questions[0].adopt(at, part)
 
 
 def _made(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Iterations:
@@ -345,10 +339,11 @@ def _too_many(name: str) -> str:
 def _likely(facts: RunFacts, processes: int) -> list[int]:
     """Call paths of one process that all processes may repeat: the best one, and rare ones, whose calls are cheap to
     keep."""
-    calls = _calls(facts)
-    rows = [row for row, _ in _repeated(facts) if processes * calls[row] <= _MOST]
+    rows, calls, most = [row for row, _ in _repeated(facts)], _calls(facts), _MOST / processes
     rare = np.array(rows[1:], np.int64)[np.argsort(calls[rows[1:]], kind="stable")]
-    return [*rows[:1], *rare[np.cumsum(calls[rare]) <= _RARE * calls.sum()].tolist()]
+    rare = rare[np.cumsum(calls[rare]) <= min(_RARE * calls.sum(), most)]
+    best = [row for row in rows[:1] if calls[row] + calls[rare].sum() <= most]
+    return [*best, *rare.tolist()]
 
 
 def _table(calls: dict[int, Array], basis: str) -> tuple[Table, Array, Array, list[int]]:
