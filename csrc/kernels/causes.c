@@ -85,7 +85,8 @@ static int add_totals(struct path *p)
         const uint32_t *joined = (const uint32_t *)(uintptr_t)place->joined;
         for (uint64_t at = 0, n; place->wanted && at < place->ntimes; at += n) {
             n = place->ntimes - at < CHUNK ? place->ntimes - at : CHUNK;
-            if (!vt_read_all((int)o->file, p->chunk, n * sizeof *p->chunk, place->times_offset + at * sizeof *p->chunk))
+            if (!vt_read_all((int)place->file, p->chunk, n * sizeof *p->chunk,
+                             place->times_offset + at * sizeof *p->chunk))
                 return VT_MATCH_NO_FILE;
             for (uint64_t i = 0; i < n; i++) o->totals[joined[p->chunk[i].node]] += p->chunk[i].ns;
         }

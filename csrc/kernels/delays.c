@@ -48,11 +48,14 @@ static int compare(struct delays *d, uint32_t location, uint32_t meet, uint32_t 
     return VT_MATCH_OK;
 }
 
-/* The number of waits of a location before the current one and before a call: the location may be far ahead. */
+/* The number of waits of a location before the current one and before a call: mostly all but a few, but the location may
+   be far ahead. */
 static uint32_t waits_until(const struct delays *d, uint32_t location, uint32_t call)
 {
     const uint32_t *calls = d->calls + d->first[location];
-    uint32_t low = 0, high = d->before[location];
+    uint32_t high = d->before[location], step = 1;
+    for (; step <= high && calls[high - step] >= call; step *= 2) high -= step;
+    uint32_t low = step <= high ? high - step : 0;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
         if (calls[middle] < call) low = middle + 1;
@@ -144,24 +147,18 @@ static int visit(struct delays *d, uint64_t number)
     return own + d->costs[number] > 0 ? distribute(d, &w, own, d->costs[number]) : VT_MATCH_OK;
 }
 
-/* Sorts the waits by location. Returns 0 if the log cannot be read. */
-static int sort_waits(struct delays *d)
+/* Sorts the waits by location. */
+static void sort_waits(struct delays *d)
 {
-    struct vt_replayed *r = d->r;
-    for (uint64_t i = 0; i < r->log.count; i++) {
-        const struct vt_logged *w = vt_log_get(&r->log, i);
-        if (!w) return 0;
-        d->first[w->location + 1]++;
-    }
-    for (uint64_t k = 0; k < r->out->nplaces; k++) d->first[k + 1] += d->first[k];
-    for (uint64_t i = 0; i < r->log.count; i++) {
-        const struct vt_logged *w = vt_log_get(&r->log, i);
-        if (!w) return 0;
-        const uint32_t at = d->first[w->location] + d->before[w->location]++;
+    const struct vt_wait_log *log = &d->r->log;
+    for (uint64_t i = 0; i < log->count; i++) d->first[log->calls[i].location + 1]++;
+    for (uint64_t k = 0; k < d->r->out->nplaces; k++) d->first[k + 1] += d->first[k];
+    for (uint64_t i = 0; i < log->count; i++) {
+        const struct vt_logged_call one = log->calls[i];
+        const uint32_t at = d->first[one.location] + d->before[one.location]++;
         d->numbers[at] = (uint32_t)i;
-        d->calls[at] = w->call;
+        d->calls[at] = one.call;
     }
-    return 1;
 }
 
 int vt_find_delays(struct vt_replayed *r)
@@ -181,7 +178,7 @@ int vt_find_delays(struct vt_replayed *r)
     int code = VT_MATCH_OK;
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         if (!all[i]) code = VT_MATCH_NO_MEMORY;
-    if (!code && !sort_waits(d)) code = VT_MATCH_NO_FILE;
+    if (!code) sort_waits(d);
     for (uint64_t i = r->log.count; !code && i--;) code = visit(d, i);
     vt_pair_table_free(&d->known);
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);

@@ -30,7 +30,7 @@ static struct vt_mpi_end *look(struct vt_replayed *r, struct vt_reader *c)
     }
     c->n = left < c->room ? (uint32_t)left : c->room;
     const uint64_t from = c->place->offset + c->done * sizeof *c->ends;
-    if (!vt_read_all((int)r->out->file, c->ends, c->n * sizeof *c->ends, from)) {
+    if (!vt_read_all((int)c->place->file, c->ends, c->n * sizeof *c->ends, from)) {
         r->failed = VT_MATCH_NO_FILE;
         return NULL;
     }
@@ -505,7 +505,7 @@ static void free_all(struct vt_replayed *r)
 VT_EXPORT int vt_match(struct vt_matcher *m)
 {
     struct vt_replayed r = {.out = m};
-    const int logs = !m->want_causes || (vt_log_open(&r.log, (int)m->log_file) && vt_times_open(&r.times));
+    const int logs = !m->want_causes || (vt_log_open(&r.log, (int)m->log_file) && vt_times_open(&r.times, m->nplaces));
     int code = logs && prepare(&r) ? run(&r) : VT_MATCH_NO_MEMORY;
     if (!code && m->want_causes) code = vt_find_causes(&r);
     vt_log_close(&r.log);

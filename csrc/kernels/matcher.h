@@ -11,8 +11,9 @@
 
 #include "mpi_ends.h"
 
-/* The ends of a location, in memory or in the file. */
+/* The ends of a location, in memory or in a file. */
 struct vt_location_ends {
+    uint64_t file; /* descriptor */
     uint64_t ends; /* address of struct vt_mpi_end[]; 0: in the file */
     uint64_t offset, count;
     uint64_t joined; /* address of uint32_t[]: the number that all locations share of each call path */
@@ -54,7 +55,7 @@ struct vt_delay {
 struct vt_matcher {
     const struct vt_mpi_comms *comms;
     struct vt_location_ends *places; /* by row of locations */
-    uint64_t nplaces, file; /* file: descriptor */
+    uint64_t nplaces;
     int64_t from, to; /* the parts of waits between these times count */
     uint64_t want_causes, log_file, nnodes; /* finds causes; needs the times of call paths, and a file for waits */
     const uint8_t *faster; /* 1 for call paths whose time outside of MPI is shorter; NULL: none */

@@ -19,7 +19,7 @@ static int64_t save(struct vt_replayed *r, struct vt_reader *c, uint64_t until)
             m->from = m->next;
             m->n = left < CHUNK ? (uint32_t)left : CHUNK;
             const uint64_t offset = c->place->times_offset + m->from * sizeof *m->times;
-            if (!m->n || !vt_read_all((int)o->file, m->times, m->n * sizeof *m->times, offset)) return -1;
+            if (!m->n || !vt_read_all((int)c->place->file, m->times, m->n * sizeof *m->times, offset)) return -1;
         }
         const struct vt_path_time *t = &m->times[m->next - m->from];
         if (!t->is_mpi && o->faster[c->joined[t->node]]) found += (int64_t)((double)t->ns * o->saved + 0.5);

@@ -4,13 +4,15 @@
 #include "replayed.h"
 #include <stdlib.h>
 
-#define BLOCK 64u /* times in a block */
-#define BLOCKS (1u << 14) /* blocks in memory: one of each location, and more */
+#define BLOCK 64u /* least times in a block */
+#define BLOCK_MAX 1024u
+#define TIMES (1u << 20) /* times in memory: some blocks of each location */
 
-int vt_times_open(struct vt_time_blocks *t)
+int vt_times_open(struct vt_time_blocks *t, uint64_t locations)
 {
-    t->blocks = malloc((size_t)BLOCKS * BLOCK * sizeof *t->blocks);
-    t->kept = calloc(BLOCKS, sizeof *t->kept);
+    for (t->block = BLOCK_MAX; t->block > BLOCK && TIMES / t->block < 4 * locations;) t->block /= 2;
+    t->blocks = malloc(TIMES * sizeof *t->blocks);
+    t->kept = calloc(TIMES / t->block, sizeof *t->kept);
     return t->blocks && t->kept;
 }
 
@@ -24,14 +26,14 @@ const struct vt_path_time *vt_times_at(struct vt_replayed *r, uint32_t location,
 {
     struct vt_time_blocks *t = &r->times;
     const struct vt_location_ends *place = &r->out->places[location];
-    const uint64_t block = at / BLOCK, first = block * BLOCK, left = place->ntimes - first;
-    const uint64_t slot = (location * 0x9e3779b1ull + block) % BLOCKS, key = (uint64_t)location << 32 | (block + 1);
-    struct vt_path_time *here = t->blocks + slot * BLOCK;
-    const uint64_t count = left < BLOCK ? left : BLOCK;
+    const uint64_t block = at / t->block, first = block * t->block, left = place->ntimes - first;
+    const uint64_t slot = (location * 0x9e3779b1ull + block) % (TIMES / t->block);
+    const uint64_t key = (uint64_t)location << 32 | (block + 1), count = left < t->block ? left : t->block;
+    struct vt_path_time *here = t->blocks + slot * t->block;
     if (t->kept[slot] != key) {
         const uint64_t from = place->times_offset + first * sizeof *here;
         t->kept[slot] = 0;
-        if (!vt_read_all((int)r->out->file, here, count * sizeof *here, from)) return NULL;
+        if (!vt_read_all((int)place->file, here, count * sizeof *here, from)) return NULL;
         t->kept[slot] = key;
     }
     *n = count - (at - first);

@@ -119,6 +119,7 @@ struct vt_actor {
 /* Blocks of the times of call paths. */
 struct vt_time_blocks {
     struct vt_path_time *blocks;
+    uint32_t block; /* times in a block */
     uint64_t *kept; /* location << 32 | number + 1 of each block in memory; 0: none */
 };
 
@@ -200,7 +201,7 @@ int vt_model_ends(struct vt_replayed *r, struct vt_reader *c);
 /* ---- path_times.c ---- */
 
 /* Returns 0 without memory. */
-int vt_times_open(struct vt_time_blocks *t);
+int vt_times_open(struct vt_time_blocks *t, uint64_t locations);
 void vt_times_close(struct vt_time_blocks *t);
 /* The times of a location from number `at` on, which must be below ntimes; *n: how many there are, valid until the next
    call. NULL if they cannot be read. */

@@ -20,11 +20,20 @@ void vt_log_close(struct vt_wait_log *log)
     free(log->last);
     free(log->blocks);
     free(log->kept);
+    free(log->calls);
     *log = (struct vt_wait_log){.file = -1};
 }
 
 int vt_log_add(struct vt_wait_log *log, const struct vt_logged *one)
 {
+    if (log->count == log->room) {
+        const uint64_t room = log->room ? 2 * log->room : VT_LOG_BLOCK;
+        struct vt_logged_call *larger = realloc(log->calls, room * sizeof *larger);
+        if (!larger) return 0;
+        log->calls = larger;
+        log->room = room;
+    }
+    log->calls[log->count] = (struct vt_logged_call){one->location, one->call};
     log->last[log->count++ % VT_LOG_BLOCK] = *one;
     if (log->count % VT_LOG_BLOCK) return 1;
     const char *p = (const char *)log->last;

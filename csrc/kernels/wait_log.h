@@ -17,9 +17,14 @@ struct vt_logged {
 #define VT_LOG_BLOCK 1024u /* waits in a block */
 #define VT_LOG_BLOCKS 128u /* blocks in memory */
 
+struct vt_logged_call {
+    uint32_t location, call;
+};
+
 struct vt_wait_log {
     int file;
-    uint64_t count;
+    uint64_t count, room;
+    struct vt_logged_call *calls; /* of all waits */
     struct vt_logged *last; /* the open block */
     struct vt_logged *blocks; /* a cache */
     uint64_t *kept; /* number of each block in the cache, + 1 */
@@ -28,7 +33,7 @@ struct vt_wait_log {
 /* Returns 0 without memory. */
 int vt_log_open(struct vt_wait_log *log, int file);
 void vt_log_close(struct vt_wait_log *log);
-/* Returns 0 if the file cannot be written. */
+/* Returns 0 without memory, or if the file cannot be written. */
 int vt_log_add(struct vt_wait_log *log, const struct vt_logged *one);
 /* A wait, valid until the next call; NULL if the file cannot be read. */
 const struct vt_logged *vt_log_get(struct vt_wait_log *log, uint64_t number);

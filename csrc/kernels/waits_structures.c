@@ -16,7 +16,7 @@
 #define FINDER(F, S)                                                                                                   \
     F(S, comms) F(S, role_of) F(S, nregions) F(S, want_times) F(S, process) F(S, ends) F(S, times) F(S, locks)         \
     F(S, nends) F(S, ntimes) F(S, nlocks) F(S, events) F(S, first) F(S, last) F(S, useful) F(S, flushed) F(S, calls)
-#define PLACE(F, S) F(S, ends) F(S, offset) F(S, count) F(S, joined) F(S, last) F(S, useful) F(S, in_window) F(S, ideal) F(S, times_offset) F(S, ntimes) F(S, first) F(S, modelled) F(S, process) F(S, wanted)
+#define PLACE(F, S) F(S, file) F(S, ends) F(S, offset) F(S, count) F(S, joined) F(S, last) F(S, useful) F(S, in_window) F(S, ideal) F(S, times_offset) F(S, ntimes) F(S, first) F(S, modelled) F(S, process) F(S, wanted)
 #define WAIT(F, S)                                                                                                     \
     F(S, ns) F(S, count) F(S, kind) F(S, node) F(S, location) F(S, partner) F(S, partner_node) F(S, spare)
 #define CALL_WAIT(F, S) F(S, begin) F(S, end) F(S, ns) F(S, location) F(S, kind) F(S, node) F(S, partner)
@@ -24,7 +24,7 @@
 #define DELAY(F, S)                                                                                                    \
     F(S, direct) F(S, indirect) F(S, excess) F(S, count) F(S, location) F(S, node) F(S, kind) F(S, waiting_node)
 #define MATCHER(F, S)                                                                                                  \
-    F(S, comms) F(S, places) F(S, nplaces) F(S, file) F(S, from) F(S, to) F(S, want_causes) F(S, log_file) F(S, nnodes) F(S, faster) F(S, saved) F(S, want_calls) F(S, calls_max) F(S, waits) \
+    F(S, comms) F(S, places) F(S, nplaces) F(S, from) F(S, to) F(S, want_causes) F(S, log_file) F(S, nnodes) F(S, faster) F(S, saved) F(S, want_calls) F(S, calls_max) F(S, waits) \
     F(S, calls) F(S, critical) F(S, delays) F(S, totals) F(S, nwaits) F(S, ncalls) F(S, ncritical) F(S, ndelays) F(S, jumps) F(S, length) F(S, shortest) F(S, messages) F(S, collectives) F(S, unmatched_sends)        \
     F(S, unmatched_receives) F(S, unmatched_collectives) F(S, reversed) F(S, most)
 #define STRUCTURES(X)                                                                                                  \

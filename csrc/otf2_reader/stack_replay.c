@@ -310,14 +310,15 @@ static inline int pop(struct replay *r, int64_t t)
     }
     if (is_runtime(r, f->region)) o->runtime = sum_of(o->runtime, own);
     if (o->site_of && o->site_of[f->region] == VT_SITE_BEGIN && o->begun == INT64_MIN) begin_sites(o, t);
-    if (o->want_stats && (o->site_of ? f->node : o->want_paths)) {
+    if (o->want_path_stats && (o->site_of ? f->node : o->want_paths)) {
         if (!o->path_stats[f->node].calls) o->touched_paths[o->ntouched_paths++] = f->node;
         /* Beyond paths_max a path also stands for the calls from it: only the outermost call adds its time. */
         int same = r->out.depth && f[-1].node == f->node;
         int64_t took = o->site_of ? sum_of(time, -f->flushed) : time; /* a report of call sites leaves flushes out */
         count(&o->path_stats[f->node], took, own, !same);
     }
-    return !o->want_slices || time < o->shortest || keep_slice(r, f, begin, end, own);
+    if (!o->want_slices || time < o->shortest || (o->slice_of && !o->slice_of[f->region])) return 1;
+    return keep_slice(r, f, begin, end, own);
 }
 
 static inline int leave(struct replay *r, int64_t t, uint32_t region)

@@ -61,10 +61,12 @@ struct vt_span {
 struct vt_replay {
     int64_t from, to; /* only times between them count */
     uint64_t nregions;
-    uint64_t want_stats; /* of the calls of regions, and with want_paths of call paths */
+    uint64_t want_stats; /* of the calls of regions */
+    uint64_t want_path_stats; /* of the calls of call paths; needs want_paths or site_of */
     uint64_t want_paths, paths_max; /* beyond paths_max a call belongs to the path around it */
     uint64_t want_slices; /* calls of at least shortest ns */
     int64_t shortest;
+    const uint8_t *slice_of; /* 1: regions whose calls become slices; NULL: all */
     uint64_t want_slice_details;
     uint64_t want_checkpoints; /* set before the first location */
     uint64_t want_spans; /* of each batch, up to its last event; needs class_of */

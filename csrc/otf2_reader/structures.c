@@ -22,8 +22,8 @@
     F(S, list) F(S, calls) F(S, count) F(S, ncalls) F(S, next) F(S, taken) F(S, list_room) F(S, calls_room)            \
     F(S, last) F(S, last_depth) F(S, last_room)
 #define REPLAY(F, S)                                                                                                   \
-    F(S, from) F(S, to) F(S, nregions) F(S, want_stats) F(S, want_paths) F(S, paths_max) F(S, want_slices) F(S, shortest) \
-    F(S, want_slice_details) F(S, want_checkpoints) F(S, want_spans) F(S, want_nodes) F(S, site_of) \
+    F(S, from) F(S, to) F(S, nregions) F(S, want_stats) F(S, want_path_stats) F(S, want_paths) F(S, paths_max)       \
+    F(S, want_slices) F(S, shortest) F(S, slice_of) F(S, want_slice_details) F(S, want_checkpoints) F(S, want_spans) F(S, want_nodes) F(S, site_of) \
     F(S, site_attribute) F(S, begun) F(S, ended) F(S, node_of) F(S, mark_of) F(S, bins) F(S, classes) F(S, class_of)                 \
     F(S, runtime_of) F(S, runtime_class) F(S, line) F(S, flush_region) F(S, regions) F(S, path_stats) F(S, paths)      \
     F(S, touched) F(S, touched_paths) F(S, slices) F(S, slice_details) F(S, checkpoints) F(S, stack) F(S, spans) F(S, nodes) \

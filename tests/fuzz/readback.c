@@ -194,7 +194,7 @@ static struct vt_replay *make_replay(uint8_t how, double *line)
     INSIST(r);
     if (how & 2) r->paths_max = 4;
     if (how & 64) add_paths(r);
-    r->want_stats = ~how >> 7 & 1;
+    r->want_stats = r->want_path_stats = ~how >> 7 & 1;
     r->want_slices = how >> 2 & 1;
     r->shortest = how & 1 ? 3 : 0;
     if (how & 8) r->site_of = site_of, r->site_attribute = 1;

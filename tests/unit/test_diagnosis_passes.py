@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from support.recorded_archives import unpack
 from support.synthetic_runs.random_mpi import archive, program
 from vtrace.analysis import source
+from vtrace.analysis.findings import iterations
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
-from vtrace.analysis.trace import Trace
+from vtrace.analysis.trace import Trace, open_trace
 
 NAMES = ("critical_path", "waits", "delays", "efficiencies")
 
@@ -34,24 +36,56 @@ def told(trace: Trace, table: Table) -> list[str]:
 
 @pytest.mark.parametrize(("window", "passes"), [(Selection(), 1), (Selection.of(500, 2000, None), 2)], ids=str)
 def test_one_pass(window: Selection, passes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part of the run needs a second pass: messages find their partners only among all events."""
+    """A part of the run needs a second pass: messages find their partners only among all events. Of the location that
+    tells the iterations, the calls are read once more."""
     anchor = archive(tmp_path / "a.trace", program(1, causal=True))
     alone = Trace(anchor)
     expected = {name: getattr(alone, name)(**window.arguments()) for name in NAMES}
-    met, scan = list[set[str]](), source.scan
+    met, again, scan = list[set[str]](), list[set[str]](), source.scan
 
     def counted(trace: Trace, questions: Sequence[AnyQuestion], places: Any, *more: Any, **named: Any) -> Any:
-        if places is None or len(places) > 1:  # the iterations are those of the first process, if all repeat the same
-            met.append({type(question).__name__ for question in questions})
+        (met if places is None or len(places) > 1 else again).append({type(each).__name__ for each in questions})
         return scan(trace, questions, places, *more, **named)
 
     monkeypatch.setattr(source, "scan", counted)
     trace = Trace(anchor)
     found = trace.diagnosis(window)
     assert len(met) == passes, met
+    assert len(again) <= 1
+    assert all(names == {"RepeatedCalls"} for names in again)
     assert found.mpi
     for name, table in expected.items():
         same = getattr(found.mpi, name)
         assert list(same) == list(table)
         assert same.notes["caveats"] == table.notes["caveats"]
         assert told(trace, same) == told(alone, table), name
+
+
+def test_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pass keeps the calls of the path that the first process repeats: only its own ones are read once more."""
+    met, scan = list[Any](), source.scan
+
+    def watched(trace: Trace, questions: Sequence[AnyQuestion], places: Any, *more: Any, **named: Any) -> Any:
+        met.append(("RepeatedCalls" in {type(each).__name__ for each in questions}, len(questions) > 1, places))
+        return scan(trace, questions, places, *more, **named)
+
+    monkeypatch.setattr(source, "scan", watched)
+    trace = open_trace(unpack("scorep-heat2d", tmp_path))
+    found = trace.diagnosis(Selection()).iterations
+    assert met == [(True, True, None), (True, False, [0])]
+    assert found
+    assert (found.region, len(found.begins)) == ("exchange_halo", 99)
+    calls = trace.slices()
+    mine = calls["region"] == trace.regions["name"].tolist().index(found.region)
+    for column, location in enumerate(found.locations):
+        begins = calls["begin"][mine & (calls["location"] == location)].tolist()
+        assert found.begins[:, column].tolist() == begins[:-1]
+
+
+@pytest.mark.parametrize(("name", "most"), [(None, 3), ("exchange_halo", 99), ("exchange_halo", 250)])
+def test_too_many_iterations(name: str | None, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Iterations that lack some of their calls would be compared with other ones: none are told."""
+    monkeypatch.setattr(iterations, "_MOST", most)
+    found = open_trace(unpack("scorep-heat2d", tmp_path)).diagnosis(Selection(), name)
+    assert found.iterations is None
+    assert [line for line in found.notes if "are not compared" in line]

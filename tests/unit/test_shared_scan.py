@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from threading import get_ident
@@ -13,45 +12,17 @@ import pytest
 
 import vtrace
 from support.build.parallel import in_threads
+from support.readers.diagnosis import told
 from support.recorded_archives import unpack
 from support.synthetic_runs.random_mpi import archive, program
 from vtrace.analysis import shared_scan
 from vtrace.analysis.questions import mpi_replay
 from vtrace.analysis.scan import Pass, scan
-from vtrace.analysis.selection import Selection
-from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
 from vtrace.errors import VtraceError
 from vtrace.parallel.ranks import Ranks
 
-TABLES = ("waits", "delays", "critical_path", "efficiencies", "profile")
 SCOREP = ("scorep-heat2d", "scorep-omp", "scorep-io")
-
-
-def rows(table: Table, paths: Table | None) -> list[str]:
-    """The rows with the regions of their call paths, whose numbers depend on the order of reading."""
-
-    def names(path: int) -> list[int]:
-        assert paths is not None
-        return [*names(int(paths["parent"][path])), int(paths["region"][path])] if path > 0 else []
-
-    values = {name: column.tolist() for name, column in table.items()}
-    for name in ("path", "partner_path", "waiting_path"):
-        if name in values:
-            values[name] = [names(path) for path in values[name]]
-    return sorted(json.dumps(row) for row in zip(*values.values(), strict=True))
-
-
-def told(trace: Trace) -> dict[str, Any]:
-    """All that a diagnosis tells."""
-    found = trace.diagnosis(Selection())
-    tables = {name: getattr(trace, name)() for name in TABLES}
-    made: dict[str, Any] = {
-        name: (rows(table, table.notes.get("paths")), table.notes["caveats"]) for name, table in tables.items()
-    }
-    made["thread_waits"] = rows(found.thread_waits, found.thread_waits.notes["paths"])
-    made["iterations"] = rows(found.iteration_table, None)
-    return made | {"findings": [one.told() for one in found.findings], "notes": found.notes}
 
 
 def shared(path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], Trace, list[set[int]]]:

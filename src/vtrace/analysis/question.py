@@ -65,7 +65,9 @@ class Question(Generic[PartType, Answer]):
     paths = False
     """True: the replay distinguishes call paths."""
     stats = False
-    """True: the replay sums the calls of each region and call path."""
+    """True: the replay sums the calls of each region."""
+    path_stats = False
+    """True: the replay sums the calls of each call path."""
     attributes = False
     """True: the parts need the attributes of events."""
     early = False
@@ -78,6 +80,8 @@ class Question(Generic[PartType, Answer]):
     def __init__(self) -> None:
         self.parts: dict[int, PartType] = {}
         """By row of trace.locations, ascending; filled at the end of the pass."""
+        self.borrowed: Any = None
+        """The answer of rank 0 to the offer of this rank."""
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
         """Called at the begin of a pass over this source and window."""
@@ -89,6 +93,12 @@ class Question(Generic[PartType, Answer]):
 
     def configure(self, replay: Replay) -> None:
         """May change the data that the replay of a thread collects."""
+
+    def offer(self) -> Any:
+        """Names data of the parts that rank 0 may be able to use where they are, before this rank sends its parts."""
+
+    def borrow(self, offer: Any) -> Any:
+        """On rank 0: takes the offer of another rank's question; returns its attribute `borrowed`."""
 
     def adopt(self, location: int, part: PartType) -> None:
         """Takes the part of a location that another rank has read."""

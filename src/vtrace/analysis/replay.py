@@ -66,6 +66,7 @@ class Replay:
             known, self._context_nodes = trace.context_paths
             if self._library.vt_replay_add_paths(self._pointer, known.ctypes.data, len(known)):
                 raise MemoryError
+        self._slice_of = np.zeros(0, np.uint8)
         self.line = np.empty((0, 0))
         """Time of a location for a Timeline: (classes + 1, bins), ns; C fills the array."""
 
@@ -137,6 +138,16 @@ class Replay:
     def is_full(self) -> bool:
         """True if further call paths count as those around them."""
         return bool(self.fields.npaths >= self.fields.paths_max)
+
+    def want_slices_of(self, wanted: Array) -> None:
+        """Keeps the calls of these regions, too, but no others. wanted: (regions,) bool."""
+        if not wanted.any():
+            return
+        if not len(self._slice_of):
+            self._slice_of = np.zeros(len(wanted), np.uint8)
+            self.fields.slice_of = self._slice_of.ctypes.data
+        self._slice_of |= wanted
+        self.fields.want_slices = 1
 
     def slices(self) -> Array:
         """Calls that ended in the last batch: SLICE, a view."""

@@ -98,6 +98,7 @@ class Scanning:
             return None
         replay = Replay(self.trace, any(q.paths for q in self.questions), self.start, self.stop)
         replay.fields.want_stats = any(q.stats for q in self.questions)
+        replay.fields.want_path_stats = any(q.path_stats for q in self.questions)
         for question in self.questions:
             question.configure(replay)
         return replay

@@ -52,6 +52,16 @@ def _take_part(
     """Reads this rank's locations, and gives all parts to rank 0."""
     own = _shares(trace, rows, ranks.size)[ranks.rank]
     met: Pass = ranks.together(lambda: scan(trace, questions, own, start, stop, threads))
+    collect(ranks, questions, own, met)
+    return met
+
+
+def collect(ranks: Ranks, questions: Sequence[AnyQuestion], own: Sequence[int], met: Pass) -> None:
+    """Gives the parts of all ranks to the questions of rank 0, and adds up the facts of their pass there. own: the
+    locations of this rank. All ranks call collect."""
+    for question in questions:
+        offers = ranks.gather({ranks.rank: question.offer()})
+        question.borrowed = ranks.scatter([question.borrow(offer) for offer in offers.values()])
     for first in range(1, ranks.size, _SENDERS):
         sends = first <= ranks.rank < first + _SENDERS
         packer = _Packer(questions)
@@ -68,7 +78,6 @@ def _take_part(
     if ranks.root:
         for question in questions:
             question.parts = dict(sorted(question.parts.items()))
-    return met
 
 
 def _shares(trace: Source, rows: Sequence[int], ranks: int) -> list[list[int]]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from vtrace.analysis.findings.diagnosis import Diagnosis, diagnose
+from vtrace.analysis.findings.diagnosis import Diagnosis, DiagnosisPass, diagnose
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.stored import stored_findings
 from vtrace.analysis.question import AnyQuestion
@@ -110,13 +110,13 @@ class Trace(Source):
             wanted = {(name, window): _PREPARED[name]() for name in each if (name, window) not in self._answers}
             self._pass(wanted, window)
 
-    def scan_with(self, names: Collection[str], questions: Sequence[AnyQuestion], window: Selection) -> None:
-        """Answers questions about a selection in one pass, together with those of prepare(): the named methods, but for
-        a part of the run not those that need all events."""
-        possible = set(names) - (_WHOLE if window != Selection() else set())
-        wanted = {(name, window): _PREPARED[name]() for name in possible if (name, window) not in self._answers}
-        self.scan([*questions, *wanted.values()], **window.arguments())
-        self._answers |= wanted
+    def knows(self, name: str) -> bool:
+        """True if the answer of a method of prepare() for all events is known."""
+        return (name, Selection()) in self._answers
+
+    def learn(self, name: str, question: AnyQuestion) -> None:
+        """Takes a question about all events, whose pass is over, for a method of prepare()."""
+        self._answers[name, Selection()] = question
 
     def _pass(self, wanted: dict[Any, AnyQuestion], selection: Selection) -> None:
         if wanted:
@@ -240,8 +240,8 @@ class Trace(Source):
     def _replayed(
         self, start: int | None, stop: int | None, locations: Sequence[int] | None, most: int = 0, causes: bool = False
     ) -> Replayed:
-        known = ("critical_path", Selection()) in self._answers
-        question: MpiReplay = self._ask("critical_path" if causes or known else "waits", None, None, None)
+        name = "critical_path" if causes or self.knows("critical_path") else "waits"
+        question: MpiReplay = self._ask(name, None, None, None)
         return question.of(Selection.of(start, stop, locations), most)
 
     def waits(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
@@ -316,11 +316,15 @@ class Trace(Source):
         (time outside of MPI by process), useful_instructions, useful_cycles (of all processes outside of MPI). With
         OpenMP's threads also hybrid_parallel = mpi_parallel * openmp_parallel, and of both load_balance and
         communication (BSC). Unknown values are NaN; .caveats says why."""
-        known = ("critical_path", Selection()) in self._answers
-        self.prepare("critical_path" if known else "waits", "profile", start=start, stop=stop, locations=locations)
-        found = self._replayed(start, stop, locations)
-        table, lines = efficiencies(self, found, self.profile(start, stop, locations))
-        self._noted(table, found, start, stop, locations).notes["caveats"] += lines
+        name = "critical_path" if self.knows("critical_path") else "waits"
+        self.prepare(name, "profile", start=start, stop=stop, locations=locations)
+        return self.efficiencies_with(self.profile(start, stop, locations), Selection.of(start, stop, locations))
+
+    def efficiencies_with(self, profile: Table, window: Selection) -> Table:
+        """efficiencies() of a selection whose profile is known; it may have several rows for a location and region."""
+        found = self._replayed(**window.arguments())
+        table, lines = efficiencies(self, found, profile)
+        self._noted(table, found, **window.arguments()).notes["caveats"] += lines
         return table
 
     def _noted(
@@ -395,11 +399,13 @@ class Trace(Source):
     ) -> Diagnosis:
         return self.diagnosis(Selection.of(start, stop, locations), iteration)
 
-    def diagnosis(self, window: Selection, iteration: str | None = None) -> Diagnosis:
+    def diagnosis(
+        self, window: Selection, iteration: str | None = None, known: DiagnosisPass | None = None
+    ) -> Diagnosis:
         """All that vtrace diagnose shows of a selection. iteration: the region to take as an iteration. A trace keeps
-        the latest diagnosis."""
+        the latest diagnosis. known: the pass over the events, if it is over."""
         if self._diagnosed is None or self._diagnosed[:2] != (window, iteration):
-            self._diagnosed = window, iteration, diagnose(self, window, iteration)
+            self._diagnosed = window, iteration, diagnose(self, window, iteration, known)
         return self._diagnosed[2]
 
     @_with_caveats

@@ -8,19 +8,25 @@ from contextlib import contextmanager
 from threading import local
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from vtrace.analysis.question import AnyQuestion
-from vtrace.analysis.scan import LocationScan, Pass, Scanning
+from vtrace.analysis.scan import LocationScan, Scanning
+from vtrace.analysis.shared_scan import collect
+from vtrace.errors import VtraceError
 from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
 from vtrace.io.common.listener import Listener
+from vtrace.parallel.ranks import Ranks
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
+    from vtrace.analysis.table import Array
 
 
 class WrittenScan:
     """Passes the events to several questions, as vtrace.analysis.scan does, but nothing is read.
 
-    Each location is written once, by any thread. After end() the questions can answer.
+    Each location is written once, by any thread of any rank. After end() the questions can answer.
     """
 
     def __init__(self, trace: Source, questions: Sequence[AnyQuestion]) -> None:
@@ -60,10 +66,27 @@ class WrittenScan:
         """No disk and no memory for the answers must not end the writing of the archive."""
         try:
             yield
-        except (OSError, MemoryError):
+        except (OSError, MemoryError, VtraceError):
             self.failed = True
 
-    def end(self) -> Pass:
-        """Ends the pass after the last location."""
+    def fits(self, trace: Source) -> bool:
+        """True if a finished archive has the expected times, locations and regions: the answers are about it."""
+        old = self._trace
+        if trace.offset != old.offset or not np.array_equal(trace.locations["id"], old.locations["id"]):
+            return False
+        if not np.array_equal(_known(trace.regions["id"]), _known(old.regions["id"])):
+            return False
+        # Regions that are unknown have other rows.
+        return not np.any(trace.contexts["region"] >= len(_known(trace.regions["id"])))
+
+    def end(self, ranks: Ranks) -> None:
+        """Ends the pass after the last location. All ranks that share the locations call end; rank 0 gets all parts."""
         self._scanning.end()
-        return self._scanning.met
+        self.failed = ranks.total([self.failed])[0] > 0
+        if ranks.size > 1 and not self.failed:
+            collect(ranks, self._scanning.questions, [*self._scanning.met.events], self._scanning.met)
+
+
+def _known(ids: Array) -> Array:
+    found: Array = ids[ids >= 0]
+    return found

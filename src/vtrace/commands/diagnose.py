@@ -15,6 +15,7 @@ from vtrace.text import json_text, plain
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
+    from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
     from vtrace.analysis.selection import Patterns
     from vtrace.analysis.trace import Trace
     from vtrace.parallel.ranks import Ranks
@@ -78,15 +79,20 @@ def command(
         _judge(console, traces, found, fail_below)
 
 
-def after_unifying(archive: Path, console: Console, ranks: Ranks, threads: int | None) -> None:
+def after_unifying(
+    archive: Path, console: Console, ranks: Ranks, threads: int | None, written: WrittenDiagnosis | None
+) -> None:
     """Prints the findings of a new archive, and keeps them in its directory. ranks share the work, with so many threads
-    each (None: one a core): the others call vtrace.analysis.shared_scan.serve."""
+    each (None: one a core): the others call vtrace.analysis.shared_scan.serve. written: saves reading the events."""
     from vtrace.analysis.findings.stored import store_findings
     from vtrace.analysis.selection import Patterns, Selection
 
     trace = opened(str(archive))
     trace.ranks, trace.threads = ranks, threads
-    found = trace.diagnosis(Selection())
+    known = written.known(trace) if written else None
+    if not known:
+        console.detail("reading the events once more for the findings")
+    found = trace.diagnosis(Selection(), known=known)
     store_findings(trace, found.findings, found.notes)
     if console.level >= NORMAL:
         _show(found, "", Patterns(), 0)

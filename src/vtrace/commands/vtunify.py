@@ -26,6 +26,7 @@ from vtrace.light_numpy import lighten_numpy
 from vtrace.parallel.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
+    from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
     from vtrace.timeline.written_tiles import WrittenTiles
     from vtrace.unify.run import WrittenArchive
 
@@ -119,16 +120,19 @@ def command(
     further = Further(report, tiles, diagnose, threads=jobs)
     request = Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair, samples)
 
-    def listen(anchor: Path) -> WrittenTiles:
+    def listen(anchor: Path) -> WrittenTiles | WrittenDiagnosis:
         nonlocal further
+        from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
         from vtrace.timeline.written_tiles import WrittenTiles
 
-        made = WrittenTiles(anchor)
-        further = further._replace(written_tiles=made)
-        return made
+        if tiles:  # one pass cannot serve both: tiles count events that a diagnosis must not see
+            further = further._replace(written_tiles=(made := WrittenTiles(anchor)))
+            return made
+        further = further._replace(written_diagnosis=(found := WrittenDiagnosis(anchor)))
+        return found
 
     try:
-        written = unify(request, console, listen=listen if tiles else None)
+        written = unify(request, console, listen=listen if tiles or diagnose else None)
     except NoFilesError as error:
         archive = unified_before(path, name, keep, error)
         report_unified(archive, bool(name) or keep, further, console)
@@ -147,7 +151,8 @@ class Further(NamedTuple):
     threads: int | None = None
     """Of each of the ranks that share the diagnosis; None: one a core."""
     written_tiles: WrittenTiles | None = None
-    """The tiles, from the events as they were written; None: the archive must be read."""
+    written_diagnosis: WrittenDiagnosis | None = None
+    """The tiles, and the diagnosis, from the events as they were written; None: the archive must be read."""
 
 
 def check_report(report: bool) -> None:
@@ -192,7 +197,7 @@ def lead_on(console: Console, target: Path, archive: Path, further: Further) -> 
     if further.diagnose:
         from vtrace.commands.diagnose import after_unifying
 
-        after_unifying(archive, console, further.ranks, further.threads)
+        after_unifying(archive, console, further.ranks, further.threads, further.written_diagnosis)
     if further.report:
         from vtrace.commands.report import write
 

@@ -24,6 +24,7 @@ from vtrace.text import plain
 from vtrace.wrappers.launch import launchers, mpi_library
 
 if TYPE_CHECKING:
+    from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
     from vtrace.parallel.mpi import MpiRanks
 
 _NAME = "vtunify-mpi"
@@ -56,6 +57,15 @@ def command(
 
     ranks = _ranks()
     written: WrittenArchive | None
+    heard: WrittenDiagnosis | None = None
+
+    def listen(anchor: Path) -> WrittenDiagnosis:
+        nonlocal heard
+        from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
+
+        heard = WrittenDiagnosis(anchor, ranks.root)
+        return heard
+
     if ranks.size > 1:
         talk.catch_in_callbacks(lambda error: _abort(ranks, error))
     try:
@@ -65,7 +75,7 @@ def command(
         ranks.first(lambda: vtunify.check_report(report))
         local = Path(os.path.abspath(path)) if ranks.size > 1 else path
         request = Request(local, name, keep, force, salvage, jobs, partial, not no_repair, samples)
-        written = unify(request, console, ranks)
+        written = unify(request, console, ranks, listen if diagnose else None)
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
             written = written._replace(archive=written.archive.relative_to(Path.cwd()))
         archive = written.archive
@@ -80,7 +90,7 @@ def command(
         if diagnose:
             _help_to_diagnose(ranks, jobs, archive)
         return
-    further = vtunify.Further(report, tiles, diagnose, ranks, jobs)
+    further = vtunify.Further(report, tiles, diagnose, ranks, jobs, written_diagnosis=heard)
     with _helped(ranks) if diagnose else nullcontext():
         if written:
             target = path if name is None and not keep else archive

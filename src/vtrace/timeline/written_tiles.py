@@ -7,9 +7,6 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from vtrace.analysis.source import Source
 from vtrace.analysis.written_scan import WrittenScan
@@ -18,9 +15,6 @@ from vtrace.io.common.listener import Listener
 from vtrace.timeline.counter_bins import counter_level
 from vtrace.timeline.tile_pass import TilePass, is_large
 from vtrace.timeline.tiles import finest_level
-
-if TYPE_CHECKING:
-    from vtrace.analysis.table import Array
 
 
 class WrittenTiles:
@@ -33,6 +27,7 @@ class WrittenTiles:
         self._scratch = tempfile.TemporaryFile()  # noqa: SIM115
         self._tiles = TilePass(self._expected, self._scratch, lambda events: None, sizes_known=False)
         self._scan = WrittenScan(self._expected, self._tiles.questions)
+        self.end = self._scan.end
         self.order: Sequence[int] = self._tiles.builder.groups.order
 
     def location(self, id: int) -> AbstractContextManager[Listener]:
@@ -42,21 +37,16 @@ class WrittenTiles:
     def write(self, trace: Source) -> bool:
         """Writes the tiles beside the finished archive. Returns False if they do not fit. Raises VtraceError."""
         with self._scratch:
-            if self._scan.failed or not self._fit(trace):
+            if self._scan.failed or not self._scan.fits(trace) or not self._fit(trace):
                 return False
-            self._scan.end()
             of = sidecar.identity(trace.anchor, trace.properties)
             self._tiles.write(trace.anchor.parent, of, [], trace)
             return True
 
     def _fit(self, trace: Source) -> bool:
         old = self._expected
-        if (trace.offset, trace.duration, is_large(trace)) != (old.offset, old.duration, is_large(old)):
+        if (trace.duration, is_large(trace)) != (old.duration, is_large(old)):
             return False
-        if not np.array_equal(_known(trace.regions["id"]), _known(old.regions["id"])):
-            return False
-        if np.any(trace.contexts["region"] >= len(_known(trace.regions["id"]))):
-            return False  # regions that are unknown have other rows
         if self._levels(trace) != self._levels(old):
             return False
         return not is_large(trace) or counter_level(trace) == counter_level(old)
@@ -64,8 +54,3 @@ class WrittenTiles:
     @staticmethod
     def _levels(trace: Source) -> list[int]:
         return [finest_level(events, trace.duration) for events in trace.locations["events"].tolist()]
-
-
-def _known(ids: Array) -> Array:
-    found: Array = ids[ids >= 0]
-    return found

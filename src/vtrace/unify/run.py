@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ def unify(
     """Unifies the newest run under a prefix; all ranks call unify. Returns the archive.
 
     listen: gets the anchor file of an archive that has only the expected definitions, and gives a listener for the
-    events; not called with several ranks, or for an archive with samples inside another one. Raises VtraceError; then
+    events; not called for an archive with samples inside another one. Raises VtraceError; then
     no file is changed. Only rank 0 prints messages and has all definitions.
     """
     context = Context(request, console, ranks)
@@ -60,12 +61,14 @@ def unify(
             console.warn(text)
         repaired = repair(run, clocks, merged.definitions, out.archive.directory, context)
         listener = None
-        if listen and ranks.size == 1 and not (request.samples == SIDECAR and merged.samples):
-            with expected_archive(out.archive.directory, merged.definitions, run, context.kernel) as anchor:
-                listener = listen(anchor)
+        if listen and not (request.samples == SIDECAR and merged.samples):
+            with expected_archive(out.archive.directory, merged.definitions, run, context.kernel, ranks) as anchor:
+                listener = ranks.together(partial(listen, anchor))
 
         def fill(archive: Archive, chosen: Merged, more: dict[str, str]) -> Account:
             results = write_events(run, crew, archive, chosen.heap_class, chosen.samples, context, listener)
+            if listener:
+                listener.end(ranks)
             found = account(run, reading, clocks, repaired, chosen, results, context)
             chosen.definitions.properties |= more
             archive.finish(chosen.definitions, found.markers)

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,15 +13,21 @@ from vtrace.analysis.findings.finding import Finding, archive_word, largest_firs
 from vtrace.analysis.findings.general_findings import computation, io_time, tracing_time, uneven_work
 from vtrace.analysis.findings.io_waits import IoWaits
 from vtrace.analysis.findings.iteration_findings import iteration_findings
-from vtrace.analysis.findings.iterations import Iterations, expected_calls, iterations_of
+from vtrace.analysis.findings.iterations import Iterations, iterations_of, repeated_calls
 from vtrace.analysis.findings.mpi_findings import MpiAnswers, mpi_findings
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.findings.run_notes import limits, oversubscribed, without_partners
 from vtrace.analysis.findings.thread_findings import thread_findings
 from vtrace.analysis.findings.thread_waits import ThreadWaits
 from vtrace.analysis.question import AnyQuestion
+from vtrace.analysis.questions.activity_times import Extent
+from vtrace.analysis.questions.mpi_replay import MpiReplay
+from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
 
 LEAST, MOST = 0.01, 7
 """Findings have at least this share of the time of all threads, and there are at most so many."""
@@ -54,24 +59,49 @@ class Diagnosis:
         return Table({**found.table}, **about, slow=found.slow, drift=found.drift)
 
 
-def diagnose(trace: Any, window: Selection, iteration: str | None = None) -> Diagnosis:
-    """Reads the events of a selection, and finds losses. trace: a Trace. iteration: see expected_calls."""
-    threads, files = ThreadWaits(), IoWaits()
-    waits = trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
-    names = ("critical_path", "profile") if waits else ()
-    calls = expected_calls(trace, window, iteration)
-    more: list[AnyQuestion] = [threads, files, *([calls] if calls else [])]
-    facts = RunFacts.read(trace, window, *more, scan=partial(trace.scan_with, names))
+class DiagnosisPass:
+    """The questions that a diagnosis of a selection asks in one pass."""
+
+    def __init__(self, trace: Source, window: Selection, iteration: str | None = None, root: bool = True) -> None:
+        """iteration: see iterations_of. root: False on ranks that send their parts to another one. Raises
+        UsageError."""
+        self.tree, self.extent, self.threads, self.files = CallTree(), Extent(), ThreadWaits(), IoWaits()
+        self.calls = repeated_calls(trace, window, iteration)
+        has_waits = trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
+        self.mpi = MpiReplay(times=True, root=root) if has_waits and window == Selection() else None
+        """The waits of MPI need all events, whatever the selection."""
+
+    @property
+    def questions(self) -> list[AnyQuestion]:
+        """All questions."""
+        return [self.tree, self.extent, self.threads, self.files, self.calls, *([self.mpi] if self.mpi else [])]
+
+    def scan(self, trace: Any) -> None:
+        """Reads the events, unless the trace knows the waits of MPI already: these then are not asked again."""
+        if self.mpi and trace.knows("critical_path"):
+            self.mpi = None
+        trace.scan(self.questions, **self.calls.window.arguments())
+
+
+def diagnose(
+    trace: Any, window: Selection, iteration: str | None = None, known: DiagnosisPass | None = None
+) -> Diagnosis:
+    """Finds losses in a selection. trace: a Trace. iteration: see iterations_of. known: the pass, if it is over; else
+    the events are read."""
+    asked = known or DiagnosisPass(trace, window, iteration)
+    if not known:
+        asked.scan(trace)
+    if asked.mpi:
+        trace.learn("critical_path", asked.mpi)
+    facts = RunFacts.of(trace, window, asked.tree, asked.extent)
     mpi = None
     if facts.has_mpi and trace.processes.rows > 1:
         mpi = MpiAnswers(
-            *(
-                getattr(trace, name)(**window.arguments())
-                for name in ("critical_path", "waits", "delays", "efficiencies")
-            )
-        )
-    iterations = iterations_of(facts, iteration, calls)
-    found = Diagnosis(facts, threads.with_idle_threads(facts), files.answer(), mpi, iterations)
+            trace.critical_path(**window.arguments()), trace.waits(**window.arguments()),
+            trace.delays(**window.arguments()), trace.efficiencies_with(facts.profile, window),
+        )  # fmt: skip
+    iterations = iterations_of(facts, iteration, asked.calls)
+    found = Diagnosis(facts, asked.threads.with_idle_threads(facts), asked.files.answer(), mpi, iterations)
     found.notes = [*limits(facts)]
     for table in (mpi.waits, mpi.delays, mpi.efficiencies) if mpi else ():
         found.notes += [line for line in table.notes["caveats"] if line not in found.notes]
@@ -79,7 +109,7 @@ def diagnose(trace: Any, window: Selection, iteration: str | None = None) -> Dia
         found.notes.append(silent)
     if mpi and (silent or mpi.waits.notes["doubt"]):
         found.mpi = None
-    found.notes += [*found.thread_waits.lines, *found.io_waits.lines]
+    found.notes += [*found.thread_waits.lines, *found.io_waits.lines, *asked.calls.lines]
     found.findings = _chosen(found)
     return found
 

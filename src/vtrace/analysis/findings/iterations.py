@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from vtrace.analysis.activity import CLASS_OF, MPI, OPENMP, USER
 from vtrace.analysis.findings.run_facts import RunFacts
-from vtrace.analysis.findings.sync_calls import SyncCalls, outermost_calls
+from vtrace.analysis.questions.profile import CallTree, KeptSlices, PathPart, SlicePart
+from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.errors import UsageError
@@ -26,8 +28,12 @@ _SLOW, _DEVIATIONS = 1.5, 5.0
 """An outlier takes so many times the median, and is so many median deviations above it."""
 _TRIED = 8
 """Call paths that are tried."""
+_RARE = 0.05
+"""The part of all calls that calls of rare paths are."""
 _EVEN = 0.3
 """The least part of the covered time that as many median iterations take: calls in a cluster are no iterations."""
+_MOST = 4_000_000
+"""Calls of all processes that are compared at most."""
 _BASES = ("calls", "from one call to the next")
 
 
@@ -56,7 +62,7 @@ class Iterations:
     @property
     def median(self) -> float:
         """ns of a usual iteration of the slowest process."""
-        return float(np.median(self.table["time_ns"])) if self.table.rows else 0.0
+        return _median(self.table["time_ns"]) if self.table.rows else 0.0
 
     def loss(self, first: int, last: int) -> int:
         """ns that all processes together lose in these iterations, by the median iteration of each process."""
@@ -65,99 +71,219 @@ class Iterations:
         return int(np.where(part >= 0, np.maximum(0, part - usual), 0).sum())
 
 
-class RepeatedCalls(SyncCalls[dict[int, Array]]):
-    """The calls of regions on one call path (names; None: on every path), outermost only. Answers with (n, 2) begin and
-    end by location, ascending."""
+@dataclass(frozen=True)
+class RepeatedPath:
+    """Calls of some regions (rows) on one call path (names; None: on every path)."""
 
-    def __init__(self, wanted: Array, path: tuple[str, ...] | None) -> None:
-        """wanted: (regions,) bool."""
-        super().__init__()
-        self.wanted, self.path = wanted, path
+    regions: tuple[int, ...]
+    path: tuple[str, ...] | None
 
-    def arguments(self) -> tuple[Array, tuple[str, ...] | None]:
-        return self.wanted, self.path
-
-    def same(self, other: RepeatedCalls) -> bool:
-        """True if both ask for the same calls."""
-        return self.path == other.path and np.array_equal(self.wanted, other.wanted)
-
-    def region_kinds_of(self, trace: Source) -> Array:
-        """The calls to keep."""
-        return np.where(self.wanted, 0, -1)
-
-    def answer(self) -> dict[int, Array]:
-        calls, paths, _ = self.calls()
-        if self.path is not None:
-            calls = calls[self._is_path(paths)[calls["path"]]]
-        calls = outermost_calls(calls)
-        bounds = np.flatnonzero(np.diff(calls["location"], prepend=-1, append=-1))
-        parts = [calls[first:last] for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)]
-        return {int(part["location"][0]): np.stack([part["begin"], part["end"]], 1) for part in parts}
-
-    def _is_path(self, paths: Table) -> Array:
-        """(paths,) bool: those with the names of the wanted path."""
-        assert self.path is not None
-        names = self.trace.regions["name"].tolist()
-        depth_of = np.zeros(paths.rows, np.int64)
-        good = np.zeros(paths.rows, bool)
-        good[0] = True
-        for row, (parent, region) in enumerate(zip(paths["parent"].tolist(), paths["region"].tolist(), strict=True)):
-            if row and good[parent] and depth_of[parent] < len(self.path):
-                depth_of[row] = depth_of[parent] + 1
-                good[row] = names[region] == self.path[depth_of[parent]]
-        found: Array = good & (depth_of == len(self.path))
+    def among(self, trace: Source, paths: Array) -> Array:
+        """(paths,) bool: which of the call paths (PATH) have these calls."""
+        wanted = np.append(_mask(self.regions, trace.regions.rows), False)
+        region = np.where(np.arange(len(paths)) > 0, paths["region"], trace.regions.rows)
+        if self.path is None:
+            return wanted[region]
+        names = np.append(trace.regions["name"], "")[region]
+        good = region == trace.regions.rows
+        for name in self.path:
+            good = good[paths["parent"]] & (names == name) & (region < trace.regions.rows)
+        found: Array = good & wanted[region]
         return found
 
 
-def expected_calls(trace: Source, window: Selection, name: str | None) -> RepeatedCalls | None:
-    """The calls that iterations_of will need, to be read in one pass with other questions. Without a name the first
-    process tells: if a call contains its iterations, those of the others mostly are the same. None: there is no such
-    call, or few processes. Raises UsageError: no region has this name."""
-    if name is not None:
-        wanted = np.array([str(each) == name for each in trace.regions["name"].tolist()], bool)
-        if not wanted.any():
-            raise UsageError(f"--iteration {name}: no region has this name", "vtrace summary lists the regions")
-        return RepeatedCalls(wanted, None)
-    helper, events = trace.locations["helper"], trace.locations["events"]
-    rows = [row for row in window.rows(trace) if events[row] and not helper[row]]
-    if not rows or 2 * events[rows[0]] > events[rows].sum():
-        return None  # to read the first one twice would cost more than a second pass
-    facts = RunFacts.read(trace, Selection(window.start, window.stop, (rows[0],)))
-    found = _repeated(facts)
-    return _calls_of(facts, found[0][0]) if found and found[0][1] == _BASES[0] else None
+class _RepeatedPart(SlicePart):
+    """The calls of one location."""
+
+    def __init__(self, owner: RepeatedCalls, location: int) -> None:
+        super().__init__(owner)
+        self.question, self.location, self.wanted = owner, location, () if owner.dropped else owner.wanted
+        self.replay: Replay | KnownPaths | None = None
+
+    def add(self, replay: Replay) -> None:
+        if self.wanted and len(slices := replay.slices()):
+            kept = slices[np.isin(slices["region"], _regions(self.wanted))]
+            with self.owner.lock:
+                self.found.append(kept)
+                self.owner.more(len(kept))
+
+    def forget(self) -> None:
+        """There are too many calls."""
+        self.found, self.wanted = [], ()
+
+    def end(self, replay: Replay | None) -> None:
+        super().end(replay)
+        self.replay = replay
+        if not self.wanted and isinstance(replay, Replay):
+            self.question.learn(self.location, replay)
 
 
-def _calls_of(facts: RunFacts, row: int) -> RepeatedCalls:
-    """The question for the calls of a call path."""
-    wanted = np.zeros(facts.trace.regions.rows, bool)
-    wanted[facts.paths["region"][row]] = True
-    return RepeatedCalls(wanted, facts.names(row))
+class RepeatedCalls(KeptSlices["RepeatedCalls"]):
+    """The calls of repeated paths.
+
+    If nobody knows the paths, the first process whose events are over tells: iterations of the others mostly are the
+    same. Only locations that begin later have calls then. Without a part of the calls iterations cannot be compared, so
+    that none are kept if there are too many.
+    """
+
+    paths = path_stats = True
+
+    def __init__(self, window: Selection, *wanted: RepeatedPath) -> None:
+        super().__init__(_MOST)
+        self.window, self.wanted, self._learns = window, wanted, not wanted
+        self.lines: list[str] = []
+        """About iterations that are not compared."""
+        self._replays = list[Replay]()
+
+    def arguments(self) -> tuple[Any, ...]:
+        return self.window, *self.wanted
+
+    def begin(self, trace: Source, start: int, stop: int) -> None:
+        super().begin(trace, start, stop)
+        helper, events, process = trace.locations["helper"], trace.locations["events"], trace.places.process
+        rows = [row for row in self.window.rows(trace) if events[row] and not helper[row]]
+        self._masters = {int(process[row]): row for row in reversed(rows)}
+
+    def order(self) -> list[int]:
+        """The rows of all locations in the order that lets a process tell its paths early; else the largest first."""
+        events = self.trace.locations["events"].tolist()
+        first = min(self._masters.values(), default=-1)
+        return sorted(range(len(events)), key=lambda row: (row != first, -events[row]))
+
+    def configure(self, replay: Replay) -> None:
+        with self.lock:
+            self._replays.append(replay)
+            replay.want_slices_of(_mask(_regions(self.wanted), self.trace.regions.rows))
+
+    def part(self, trace: Source, location: int) -> SlicePart:
+        part = _RepeatedPart(self, location)
+        self.all.append(part)
+        return part
+
+    def learn(self, location: int, replay: Replay) -> None:
+        """Chooses paths after the events of a location. replay: its sums of calls."""
+        with self.lock:
+            if not self._learns or location not in self._masters.values():
+                return
+            self._learns = False
+        tree, part = CallTree(), PathPart()
+        part.end(replay)
+        tree.parts = {location: part}
+        paths, numbers = tree.answer()
+        alone = Table({"location": np.array([location])})
+        facts = RunFacts(self.trace, self.window, paths, numbers, alone, np.empty((0, 0)))
+        wanted = tuple(_calls_of(facts, row) for row in _likely(facts, len(self._masters)))
+        with self.lock:
+            for each in self._replays:
+                each.want_slices_of(_mask(_regions(wanted), self.trace.regions.rows))
+            self.wanted = wanted  # after the replays: the next parts count on their slices
+
+    def more(self, count: int) -> None:
+        """Forgets all calls if there are too many."""
+        self.kept += count
+        self.dropped = self.kept > self.most
+        if self.dropped:
+            for part in self.all:
+                cast(_RepeatedPart, part).forget()
+
+    def knows(self, path: RepeatedPath) -> dict[int, _RepeatedPart]:
+        """The parts, by location, with the calls of a path."""
+        parts = {at: cast(_RepeatedPart, part) for at, part in self.parts.items()}
+        return {at: part for at, part in parts.items() if path in part.wanted}
+
+    def answer(self) -> RepeatedCalls:
+        """The question itself: of() answers it for a path."""
+        return self
+
+    def of(self, path: RepeatedPath) -> dict[int, Array]:
+        """The calls of a path, outermost only: (n, 2) begin and end by location, ascending."""
+        good: dict[int, Array] = {}
+        calls = {}
+        for location, part in self.knows(path).items():
+            if not part.found:
+                continue
+            assert part.replay is not None
+            if id(part.replay) not in good:
+                good[id(part.replay)] = path.among(self.trace, part.replay.all_paths())
+            kept = [slices[good[id(part.replay)][slices["path"]]] for slices in part.found]
+            begin, end = (np.concatenate([slices[name] for slices in kept]) for name in ("begin", "end"))
+            if np.any(begin[1:] < begin[:-1]):  # a call inside another one ends first
+                order = np.argsort(begin, kind="stable")
+                begin, end = begin[order], end[order]
+            outermost = begin >= np.append(np.iinfo(np.int64).min, np.maximum.accumulate(end)[:-1])
+            if len(begin):
+                calls[location] = np.stack([begin, end], 1)[outermost]
+        return calls
 
 
-def iterations_of(facts: RunFacts, name: str | None, expected: RepeatedCalls | None) -> Iterations | None:
+def _regions(paths: Sequence[RepeatedPath]) -> list[int]:
+    return sorted({region for path in paths for region in path.regions})
+
+
+def _mask(rows: Sequence[int], count: int) -> Array:
+    """(count,) bool: true at these rows."""
+    found = np.zeros(count, bool)
+    found[list(rows)] = True
+    return found
+
+
+def repeated_calls(trace: Source, window: Selection, name: str | None) -> RepeatedCalls:
+    """The calls that iterations_of will need, to be read in one pass with other questions. name: see there. Raises
+    UsageError: no region has this name."""
+    if name is None:
+        return RepeatedCalls(window)
+    regions = [row for row, each in enumerate(trace.regions["name"].tolist()) if str(each) == name]
+    if not regions:
+        raise UsageError(f"--iteration {name}: no region has this name", "vtrace summary lists the regions")
+    return RepeatedCalls(window, RepeatedPath(tuple(regions), None))
+
+
+def _calls_of(facts: RunFacts, row: int) -> RepeatedPath:
+    """The calls of a call path."""
+    return RepeatedPath((int(facts.paths["region"][row]),), facts.names(row))
+
+
+def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> Iterations | None:
     """The iterations of a run. name: of the region whose calls are the iterations; None: the outermost call path that
-    repeats on all processes. expected: of expected_calls, after the pass. None: there are none."""
+    repeats on all processes. known: of repeated_calls, after the pass. None: there are none."""
     if name is not None:
-        assert expected is not None
-        row = _first_path(facts, expected.wanted)
-        calls = expected.answer() if row else {}
+        row = _first_path(facts, _mask(_regions(known.wanted), facts.trace.regions.rows))
+        calls = known.of(known.wanted[0]) if row else {}
+        if len(known.knows(known.wanted[0])) < len(known.parts):
+            known.lines.append(_too_many(name))
+            calls = {}
         return _made(facts, row, _BASES[0], calls) if calls else None
     masters = {*facts.masters.values()}
-    tried = _repeated(facts)
-    questions = [_calls_of(facts, row) for row, _ in tried]
+    calls_of = _calls(facts)
+    found = _repeated(facts)
+    tried = [(row, basis) for row, basis in found if calls_of[row] <= _MOST][:_TRIED]
+    if found and not tried:
+        known.lines.append(_too_many(facts.region(found[0][0])))
+    questions = [RepeatedCalls(facts.window, _calls_of(facts, row)) for row, _ in tried]
     for number, (row, basis) in enumerate(tried):
-        if not number and expected and expected.same(questions[0]):
-            questions[0] = expected
-        elif number < 2:  # the first one mostly is right; else the others share a pass
-            asked = questions[1:] if number else questions[:1]
-            facts.trace.scan(asked, sorted(masters), facts.window.start, facts.window.stop)
-        calls = {at: found for at, found in questions[number].answer().items() if at in masters}
+        if number == 0:
+            _read(facts, questions[:1], known)
+        elif number == 1:  # the first one mostly is right; else the others share a pass
+            _read(facts, questions[1:], known)
+        path = questions[number].wanted[0]
+        calls = {at: each for at, each in (known.of(path) | questions[number].of(path)).items() if at in masters}
         covered = sum(int(times[-1, 1] - times[0, 0]) for times in calls.values())
         if calls and covered >= _COVERS * facts.running(list(calls)):
             made = _made(facts, row, basis, calls)
             if made.median * made.table.rows >= _EVEN * covered / len(calls):
                 return made
+    known.lines += [
+        _too_many(facts.region(row)) for (row, _), each in zip(tried, questions, strict=True) if each.dropped
+    ]
     return None
+
+
+def _read(facts: RunFacts, questions: Sequence[RepeatedCalls], known: RepeatedCalls) -> None:
+    """Reads the calls of the processes' first locations, where they are not known."""
+    have = [known.knows(each.wanted[0]) for each in questions]
+    missing = [row for row in sorted(facts.masters.values()) if any(row not in parts for parts in have)]
+    if missing and questions:
+        facts.trace.scan(questions, missing, facts.window.start, facts.window.stop)
 
 
 def _made(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Iterations:
@@ -197,7 +323,27 @@ def _repeated(facts: RunFacts) -> list[tuple[int, str]]:
     repeats[0] = False
     rows = np.flatnonzero(repeats & np.isin(kind, (USER, MPI, OPENMP)))
     rows = rows[np.lexsort((-inclusive[rows], paths["depth"][rows]))]
-    return [(row, _BASES[1]) for row in rows[:_TRIED].tolist()]
+    return [(row, _BASES[1]) for row in rows.tolist()]
+
+
+def _calls(facts: RunFacts) -> Array:
+    """(paths,) calls of the processes' first locations."""
+    n = facts.numbers.take(np.isin(facts.numbers["location"], [*facts.masters.values()]))
+    return add_up(n["path"], n["calls"], facts.paths.rows)
+
+
+def _too_many(name: str) -> str:
+    return f"more than {_MOST:,} calls of {name}: these iterations are not compared"
+
+
+def _likely(facts: RunFacts, processes: int) -> list[int]:
+    """Call paths of one process that all processes may repeat: the best one, and rare ones, whose calls are cheap to
+    keep."""
+    rows, calls, most = [row for row, _ in _repeated(facts)], _calls(facts), _MOST / processes
+    rare = np.array(rows[1:], np.int64)[np.argsort(calls[rows[1:]], kind="stable")]
+    rare = rare[np.cumsum(calls[rare]) <= min(_RARE * calls.sum(), most)]
+    best = [row for row in rows[:1] if calls[row] + calls[rare].sum() <= most]
+    return [*best, *rare.tolist()]
 
 
 def _table(calls: dict[int, Array], basis: str) -> tuple[Table, Array, Array, list[int]]:
@@ -223,13 +369,19 @@ def _table(calls: dict[int, Array], basis: str) -> tuple[Table, Array, Array, li
     return table, times, begins, locations
 
 
+def _median(values: Array) -> float:
+    """The median, without numpy.ma, which np.median loads for fractions."""
+    ordered = np.sort(values)
+    return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
+
+
 def _judge(found: Iterations) -> None:
     """Finds outliers and drift."""
     time = found.table["time_ns"].astype(np.float64)
     if len(time) < _LEAST:
         return
-    median = np.median(time)
-    deviation = np.median(np.abs(time - median))
+    median = _median(time)
+    deviation = _median(np.abs(time - median))
     slow = np.flatnonzero((time > _SLOW * median) & (time > median + _DEVIATIONS * deviation))
     for row in slow.tolist():
         if found.slow and row - found.slow[-1][1] <= 1:
@@ -239,8 +391,8 @@ def _judge(found: Iterations) -> None:
     usual = np.delete(time, slow)
     if len(usual) >= 8:
         quarter = len(usual) // 4
-        first = np.median(usual[:quarter])
-        found.drift = float(np.median(usual[-quarter:]) / first) if first else 1.0
+        first = _median(usual[:quarter])
+        found.drift = _median(usual[-quarter:]) / first if first else 1.0
 
 
 def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> tuple[int, int, int, tuple[str, ...]]:

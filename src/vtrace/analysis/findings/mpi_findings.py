@@ -135,8 +135,11 @@ def _waiters(facts: RunFacts, waits: Table, delays: Table, cause: _Cause) -> tup
 def _caused(facts: RunFacts, waits: Table, delays: Table, cause: _Cause) -> Array:
     """(waits,) bool: the waits in the call paths that a cause delays."""
     wanted = {_names(facts, delays.paths, int(one)) for one in np.unique(delays["waiting_path"][cause.rows])}
-    of_path = {p: _names(facts, waits.paths, int(p)) in wanted for p in np.unique(waits["path"])}
-    return np.array([of_path[p] for p in waits["path"]], bool)
+    is_caused = np.zeros(waits.paths.rows, bool)
+    for path in np.unique(waits["path"]).tolist():
+        is_caused[path] = _names(facts, waits.paths, path) in wanted
+    found: Array = is_caused[waits["path"]]
+    return found
 
 
 def _judged(one: Finding, waits: Table, rows: Array, clocks: ClockBounds) -> Finding:
@@ -194,7 +197,7 @@ def _other_waits(
             continue
         place = place_text(facts.trace, waits.paths, path)
         words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
-        partners = sorted({int(row) for row in waits["partner"][rows] if row >= 0})
+        partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
         certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT
         found = Finding(
             "mpi_wait", left, left / facts.whole, words.format(place=place, loss=span(left)),

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, CLASSES, IO, MPI, RUNTIME_MARK, TRACING
 from vtrace.analysis.definition_tables import has_line, source_text
-from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.profile import CallTree, path_names
@@ -44,20 +42,24 @@ class RunFacts:
     times: Array
 
     @classmethod
-    def read(
-        cls, trace: Source, window: Selection, *more: AnyQuestion, scan: Callable[..., Any] | None = None
-    ) -> RunFacts:
-        """Reads the events of a selection once. more: questions to answer in the same pass; their call paths have the
-        rows of paths. scan: reads the events for questions and a selection, and may answer others meanwhile."""
+    def read(cls, trace: Source, window: Selection) -> RunFacts:
+        """Reads the events of a selection."""
         tree, extent = CallTree(), Extent()
-        if scan:
-            scan([tree, extent, *more], window)
-        else:
-            trace.scan([tree, extent, *more], **window.arguments())
+        trace.scan([tree, extent], **window.arguments())
+        return cls.of(trace, window, tree, extent)
+
+    @classmethod
+    def of(cls, trace: Source, window: Selection, tree: CallTree, extent: Extent) -> RunFacts:
+        """The facts of a pass over a selection. The call paths of its other questions have the rows of paths."""
         paths, numbers = tree.answer()
-        profile = Table({**numbers, "region": paths["region"][numbers["path"]]})
-        times = activity_times(trace, profile, extent.answer(), window)
-        return cls(trace, window, paths, numbers, extent.answer(), times)
+        found = cls(trace, window, paths, numbers, extent.answer(), np.empty((0, 0)))
+        found.times = activity_times(trace, found.profile, found.extent, window)
+        return found
+
+    @cached_property
+    def profile(self) -> Table:
+        """The numbers with the region of each path. A region has a row for each of its call paths."""
+        return Table({**self.numbers, "region": self.paths["region"][self.numbers["path"]]})
 
     @cached_property
     def rows(self) -> list[int]:

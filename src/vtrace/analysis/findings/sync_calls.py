@@ -57,6 +57,8 @@ class _SyncPart(SlicePart):
 
     def add(self, replay: Replay) -> None:
         slices = replay.slices()
+        if not len(slices):
+            return
         kept = slices[self.wanted[slices["region"]] & (slices["end"] - slices["begin"] >= self.owner.shortest)]
         if len(kept):
             with self.owner.lock:
@@ -69,8 +71,8 @@ class _SyncPart(SlicePart):
 
 
 class SyncCalls(KeptSlices[Answer]):
-    """Keeps the calls of some regions with their call paths, and the events that end waits. Several of these, but no
-    other KeptSlices, may be questions of one pass."""
+    """Keeps the calls of some regions with their call paths, and the events that end waits. Several of these and
+    RepeatedCalls, but no other KeptSlices, may be questions of one pass."""
 
     paths = True
     events: tuple[str, ...] = ()
@@ -86,6 +88,9 @@ class SyncCalls(KeptSlices[Answer]):
     def begin(self, trace: Source, start: int, stop: int) -> None:
         super().begin(trace, start, stop)
         self.region_kinds = self.region_kinds_of(trace)
+
+    def configure(self, replay: Replay) -> None:
+        replay.want_slices_of(self.region_kinds >= 0)
 
     def part(self, trace: Source, location: int) -> SlicePart:
         part = _SyncPart(self)

@@ -187,7 +187,7 @@ class CallSites(Question[SitesPart, dict[int, SitesPart]]):
         """MpiSend MpiIsend MpiCollectiveBegin MpiCollectiveEnd IoOperationBegin RmaPut RmaGet RmaAtomic
         MeasurementOnOff BufferFlush""".split()
     )
-    replay = paths = stats = True
+    replay = paths = path_stats = True
 
     def __init__(self, trace: Source) -> None:
         super().__init__()

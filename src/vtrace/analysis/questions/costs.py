@@ -126,7 +126,7 @@ class CostQuestion(Question[CostPart, Costs]):
     """Answers with the times of calls and samples."""
 
     kinds = frozenset({_SAMPLE})
-    replay = paths = stats = True
+    replay = paths = stats = path_stats = True
 
     def part(self, trace: Source, location: int) -> CostPart:
         return CostPart(trace)

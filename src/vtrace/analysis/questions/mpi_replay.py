@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import tempfile
+from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -73,18 +75,24 @@ class _MpiEndsPart(Part):
         self.kept = self.owner.keep(ends)
         self.place = {"count": len(ends), "offset": 0 if len(self.kept) else self.owner.write(ends)}
         self.place |= {"ends": self.kept.ctypes.data if len(self.kept) else 0}
-        self.place |= {"times_offset": self.owner.write(times), "ntimes": len(times)}
+        self.place |= {"times_offset": self.owner.write(times), "ntimes": len(times), "file": self.owner.file}
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """For another rank: with the ends and times themselves, not their places."""
+        """For another rank: with the places in a file that it has opened, or with the ends and times themselves."""
         place, read = self.place, self.owner.read
+        state = self.owner, self.location, self.replay, self.sums, self.locks
+        if self.owner.borrowed is not None and not len(self.kept):
+            return *state, place | {"file": self.owner.borrowed}
         ends = self.kept if len(self.kept) else read(place["offset"], place["count"], MPI_END)
-        times = read(place["times_offset"], place["ntimes"], PATH_TIME)
-        return self.owner, self.location, self.replay, self.sums, self.locks, ends, times
+        return *state, ends, read(place["times_offset"], place["ntimes"], PATH_TIME)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.owner, self.location, self.replay, self.sums, self.locks, ends, times = state
-        self._store(ends, times)
+        self.owner, self.location, self.replay, self.sums, self.locks, *rest = state
+        self.kept = np.empty(0, MPI_END)
+        if len(rest) == 1:
+            self.place = rest[0]
+        else:
+            self._store(*rest)
 
 
 class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
@@ -93,7 +101,8 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     A pass must have no window and all locations: the order of all sends and receives decides which belong together. The
     ends are in memory or, if they are many, in a temporary file.
 
-    times: also keeps the times of call paths between the calls of MPI, for the causes of waits.
+    times: also keeps the times of call paths between the calls of MPI, for the causes of waits. root: False on ranks
+    that send their parts to another one: they keep all ends in the file, which the other one may open.
     """
 
     replay = paths = True
@@ -103,11 +112,12 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         "RmaAcquireLock RmaReleaseLock".split()
     )
 
-    def __init__(self, times: bool = False) -> None:
+    def __init__(self, times: bool = False, root: bool = True) -> None:
         super().__init__()
-        self.times = times
+        self.times, self._memory = times, _MEMORY if root else 0
         self._lock, self._spare, self._used, self._kept = Lock(), list[Any](), 0, 0
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._borrowed: list[BinaryIO] = []
         self._answers: dict[tuple[Selection, int], Replayed] = {}
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
@@ -142,7 +152,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     def keep(self, rows: Array) -> Array:
         """A copy of rows, if there is room for them in memory; else no rows."""
         with self._lock:
-            if self._kept + rows.nbytes > _MEMORY:
+            if self._kept + rows.nbytes > self._memory:
                 return rows[:0]
             self._kept += rows.nbytes
         return rows.view(np.uint8).copy().view(rows.dtype)  # as bytes: NumPy copies records one by one
@@ -162,13 +172,32 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
             raise VtraceError(f"{folder}: {error.strerror}", "set TMPDIR to a directory with more room") from error
         return place
 
+    def offer(self) -> tuple[str, str, int, int]:
+        """The file, for the ranks of this host."""
+        found = os.fstat(self.file)
+        return _boot(), f"/proc/{os.getpid()}/fd/{self.file}", found.st_dev, found.st_ino
+
+    def borrow(self, offer: tuple[str, str, int, int]) -> int | None:
+        """Opens the file of another rank. Returns the descriptor, None if this rank cannot open the file."""
+        boot, name, device, inode = offer
+        if boot != _boot():
+            return None
+        with suppress(OSError):
+            file = open(name, "rb", buffering=0)  # noqa: SIM115
+            self._borrowed.append(file)
+            found = os.fstat(file.fileno())
+            if (found.st_dev, found.st_ino) == (device, inode):
+                return file.fileno()
+        return None
+
     def read(self, place: int, count: int, kind: np.dtype[Any]) -> Array:
         """Rows of the file."""
         self._file.seek(place)
         return np.fromfile(self._file, kind, count)
 
-    def arguments(self) -> tuple[bool]:
-        return (self.times,)
+    def arguments(self) -> tuple[bool, bool]:
+        """The arguments on another rank."""
+        return self.times, False
 
     def answer(self) -> MpiReplay:
         """The question itself: of() answers it for selections."""
@@ -235,7 +264,7 @@ class Replayed:
         fields = MatcherFields()
         if faster is not None:
             fields.faster, fields.saved = faster.ctypes.data, saved
-        fields.comms, fields.file = owner.comms.address, owner.file
+        fields.comms = owner.comms.address
         fields.places, fields.nplaces = self.places.ctypes.data, len(self.places)
         fields.nnodes, fields.want_causes = self.paths.rows, owner.times and faster is None
         fields.want_calls, fields.calls_max = most > 0, max(most, 1)
@@ -260,6 +289,13 @@ class Replayed:
         """ns from the first begin to the last end of the locations with MPI. end: "last", with faster "modelled"."""
         calls = self.places["count"] > 0
         return int(self.places[end][calls].max() - self.places["first"][calls].min()) if calls.any() else 0
+
+
+def _boot() -> str:
+    """A text that is another one on each host."""
+    with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
+        return file.read()
+    return platform.node()
 
 
 def _owned(locks: Array, location: int, joined: Array) -> Array:

@@ -72,7 +72,7 @@ class PathPart(_ProfilePart):
 class CallTree(Question[PathPart, tuple[Table, Table]]):
     """Answers Trace.call_tree."""
 
-    replay = paths = stats = True
+    replay = paths = path_stats = True
 
     def part(self, trace: Source, location: int) -> PathPart:
         return PathPart()

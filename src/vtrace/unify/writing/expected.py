@@ -8,40 +8,64 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.writer import Archive, Definitions
 from vtrace.io.local.kernel import Kernel
+from vtrace.parallel.ranks import Ranks
 from vtrace.unify.model.traced_run import Run
 
 _FOLDER = "expected"
 
 
 @contextmanager
-def expected_archive(directory: Path, definitions: Definitions, run: Run, kernel: Kernel) -> Iterator[Path]:
-    """Writes an archive without events inside a directory, gives its anchor file, and removes the archive.
+def expected_archive(
+    directory: Path, definitions: Definitions, run: Run, kernel: Kernel, ranks: Ranks
+) -> Iterator[Path]:
+    """Writes an archive without events inside a directory, gives its anchor file, and removes the archive. All ranks
+    see the archive; they must have read it together before the context ends.
 
     Its times, numbers of events and regions are those of the final archive, unless a record becomes no event, or gets
     another time than its own. Raises VtraceError.
     """
     place = directory / _FOLDER
-    Archive(place).describe(_expected(definitions, run, kernel))
+    ends = ranks.gather(_ends(run, kernel))
+    ranks.first(lambda: Archive(place).describe(_expected(definitions, ends)))
     try:
         yield place / ANCHOR
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        if ranks.root:
+            shutil.rmtree(place, ignore_errors=True)
 
 
-def _expected(definitions: Definitions, run: Run, kernel: Kernel) -> Definitions:
-    """definitions: of rank 0, which has all processes."""
-    times, locations = list[int](), [replace(location) for location in definitions.locations]
+class _Ends(NamedTuple):
+    """The number of records of a location, and the times of its first and last event."""
+
+    records: int
+    first: int
+    last: int
+
+
+def _ends(run: Run, kernel: Kernel) -> dict[int, _Ends]:
+    """The ends of this rank's locations with records, by OTF2's id."""
+    found = {}
     for process in run.processes:
         if process.maps is None:
             continue
         for place, number in enumerate(process.locations):
             if (scan := process.scans.get(number)) is not None and scan.records:
-                locations[process.first + place].events = scan.records
-                times += kernel.times(process.maps, (scan.event_ticks, scan.last_ticks)).tolist()
+                first, last = kernel.times(process.maps, (scan.event_ticks, scan.last_ticks)).tolist()
+                found[process.first + place] = _Ends(scan.records, first, last)
+    return found
+
+
+def _expected(definitions: Definitions, ends: dict[int, _Ends]) -> Definitions:
+    """definitions: of rank 0, which has all processes."""
+    locations = [replace(location) for location in definitions.locations]
+    for number, end in ends.items():
+        locations[number].events = end.records
+    times = [time for end in ends.values() for time in (end.first, end.last)]
     first = min(times, default=0)
     return replace(
         definitions, regions=definitions.regions[:-1], locations=locations, offset=first,

@@ -40,12 +40,18 @@ class EventListener(Protocol):
     def location(self, id: int) -> AbstractContextManager[Listener]:
         """The listener for a location (OTF2's id), which is written in the context."""
 
+    def end(self, ranks: Ranks) -> None:
+        """Called on all ranks after the last location."""
+
 
 class _Nobody:
     order: Sequence[int] = ()
 
     def location(self, id: int) -> AbstractContextManager[Listener]:
         return nullcontext(NOBODY)
+
+    def end(self, ranks: Ranks) -> None:
+        pass
 
 
 def write_events(

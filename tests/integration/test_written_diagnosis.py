@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A diagnosis from the events that vtunify writes is the one of the archive."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import vtrace
+from support.build import mpis
+from support.build.builder import Builder
+from support.build.run import run
+from support.readers.diagnosis import told
+from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
+from vtrace.analysis.trace import Trace
+from vtrace.console import QUIET, Console
+from vtrace.unify.run import Request, unify
+
+PROGRAMS = {
+    "ranks_threads": (2, ("-pthread",), {}), "mpi_rma": (2, (), {}),
+    "omp_mpi": (2, ("-fopenmp",), {"VT_SAMPLING": "yes"}),
+}  # fmt: skip
+"""Ranks, flags and settings."""
+
+
+@pytest.fixture(scope="module")
+def recorded(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The prefix of the local files of a run."""
+    where = tmp_path_factory.mktemp("recorded")
+    mpi = mpis.find("mpich-wheel", build)
+    mpi.run(mpi.build("mpi_messages.c", flags=("-O1",)), where, ranks=3)
+    return where / "mpi_messages"
+
+
+def written(prefix: Path, name: str, threads: int = 2) -> tuple[Trace, WrittenDiagnosis]:
+    """The archive of local files, which stay, and the diagnosis that listened."""
+    made = []
+
+    def listen(anchor: Path) -> WrittenDiagnosis:
+        made.append(WrittenDiagnosis(anchor))
+        return made[0]
+
+    found = unify(Request(prefix, name, True, jobs=threads), Console("test", QUIET), listen=listen)
+    trace = vtrace.open(found.archive)
+    assert int(trace.locations["events"].sum()) == found.events
+    return trace, made[0]
+
+
+def assert_same(prefix: Path, threads: int) -> None:
+    """The diagnosis that listened tells what a diagnosis of the archive tells."""
+    trace, diagnosis = written(prefix, f"archive{threads}", threads)
+    known = diagnosis.known(trace)
+    assert known
+    assert told(trace, known) == told(vtrace.open(trace.path))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_messages(recorded: Path, threads: int) -> None:
+    assert_same(recorded, threads)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_other_programs(name: str, build: Builder, tmp_path: Path) -> None:
+    ranks, flags, settings = PROGRAMS[name]
+    mpi = mpis.find("mpich-wheel", build)
+    words = ["50"] if name == "ranks_threads" else []
+    mpi.run(mpi.build(f"{name}.c", flags=("-O1", *flags)), tmp_path, *words, ranks=ranks, env=settings)
+    assert_same(tmp_path / name, 2)
+
+
+def test_no_room(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archive is written all the same, and the diagnosis must read the archive."""
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
+    trace, diagnosis = written(recorded, "full")
+    assert not diagnosis.known(trace)
+
+
+def test_another_archive(recorded: Path, build: Builder, tmp_path: Path) -> None:
+    """Answers about expected definitions are not given for an archive that has others."""
+    trace, diagnosis = written(recorded, "one")
+    run(build("ring.c", flags=("-O1", "-pthread", "-DVTRACE")), tmp_path, "end", "300")
+    other, _ = written(tmp_path / "ring", "other")
+    assert not diagnosis.known(other)
+    assert diagnosis.known(trace)
