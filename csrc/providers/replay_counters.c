@@ -2,7 +2,7 @@
 /* VT_METRICS_REPLAY: counters from a table of recorded values, in place of counters that this machine does not have. The
    first line of the file has their names, each other line their values at one reading, with commas between them. Each
    thread begins with the first values; after the last ones it keeps these. Lines that begin with # are comments, but
-   "# most N": no more than N counters at once, like counters of a processor. */
+   "# most N": no more than N counters at once, like counters of a processor. Lines may end with CR LF. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +36,9 @@ static char *read_file(const char *path, const char **problem)
     return *problem ? NULL : text;
 }
 
+/* The end of a line's text; a line may end with CR LF. */
+static int at_end(const char *at) { return *at == '\n' || (*at == '\r' && at[1] == '\n'); }
+
 /* Reads a number up to a comma or the end of the line. Returns 0 if there is none. */
 static int take_number(const char **at, uint64_t *number)
 {
@@ -43,14 +46,15 @@ static int take_number(const char **at, uint64_t *number)
     unsigned overflows = 0;
     for (*number = 0; **at >= '0' && **at <= '9'; ++*at)
         overflows |= __builtin_mul_overflow(*number, 10, number) || __builtin_add_overflow(*number, **at - '0', number);
-    return *at > begin && !overflows && strchr(",\n", **at);
+    return *at > begin && !overflows && (**at == ',' || at_end(*at));
 }
 
-/* The first line. Returns why the line is wrong; NULL: it is not. */
+/* The first line, without its end. Returns why the line is wrong; NULL: it is not. */
 static const char *take_names(const char *line, size_t length)
 {
     for (const char *at = line, *end = line + length; at <= end;) {
         size_t n = strcspn(at, ",\n");
+        if (n > (size_t)(end - at)) n = (size_t)(end - at);
         if (table.columns == COLUMNS_MOST) return "more than 64 counters";
         if (!n || n >= VT_COUNTER_NAME) return "a counter has no name, or one of more than 127 characters";
         table.names[table.columns] = at;
@@ -74,10 +78,11 @@ static const char *take_line(const char *line, size_t length)
 {
     static const char most[] = "# most ";
     uint64_t number = 0;
+    if (length && line[length - 1] == '\r') length--;
     if (!length || (*line == '#' && strncmp(line, most, strlen(most)))) return NULL;
     if (*line == '#') {
         line += strlen(most);
-        if (!take_number(&line, &number) || *line != '\n' || !number || number > UINT32_MAX) return "not # most NUMBER";
+        if (!take_number(&line, &number) || !at_end(line) || !number || number > UINT32_MAX) return "not # most NUMBER";
         table.most = (unsigned)number;
         return NULL;
     }
@@ -104,7 +109,7 @@ static void take_file(const char *path)
     if (!problem) return;
     table.columns = 0;
     if (!vt_process.set.speaks) return;
-    if (!text) vt_say(1, "VT_METRICS_REPLAY: %.200s: %s: the file is not used", path, problem);
+    if (!line) vt_say(1, "VT_METRICS_REPLAY: %.200s: %s: the file is not used", path, problem);
     else vt_say(1, "VT_METRICS_REPLAY: %.200s, line %u: %s: the file is not used", path, line, problem);
 }
 

@@ -12,6 +12,7 @@ import pytest
 from support.tools import Done, call, command, unavailable
 from vtrace.analysis.derived.event_file import read_events
 from vtrace.analysis.derived.event_set import EventSet
+from vtrace.analysis.derived.pfm_names import PfmNames
 
 EXAMPLE = """\
 # The following lines define pmu names that all share the following events
@@ -103,7 +104,7 @@ def test_each_type_has_the_value_of_the_manual_page(name: str, bases: list[str],
         (["--eval", "PS", "PAPI_TOT_CYC=1", "A=1"], 1, "PS: no value of cpu_max_mhz"),
         (["--eval", "POSTFIX", "A=1", "B=1", "C=0"], 1, "POSTFIX: division by zero"),
         (["--eval", "POSTFX", "A=1"], 1, "no event POSTFX (did you mean POSTFIX?)"),
-        (["--eval", "PS", "--cpu", "two", "A=1"], 1, "no event PS for two"),
+        (["--eval", "PS", "--cpu", "two", "A=1"], 1, "no event PS for two (PMUs with this event: one)"),
         (["--eval", "PS", "--cpu", "tow", "A=1"], 1, "no CPU line names tow (did you mean two"),
         (["--eval", "ALIAS", "A"], 2, "A is not BASE=VALUE"),
         (["--eval", "ALIAS", "A=x"], 2, "A=x: x is not a number"),
@@ -172,6 +173,24 @@ def test_bases_that_this_machine_cannot_verify_are_warnings(tmp_path: Path) -> N
     assert (done.returncode, done.stdout) == (0, "")
     assert "f.events:3:21: warning: PAPI_L1_DCM is not defined in this file" in done.stderr
     assert "f.events: 2 events, 0 errors, 2 warnings" in done.stderr
+
+
+def test_events_of_every_pmu(tmp_path: Path) -> None:
+    """Before a CPU line an event of any PMU is right; counters of vtrace are right everywhere."""
+    try:
+        PfmNames()
+    except OSError:
+        unavailable("libpfm4 is not installed")
+    right = "page-faults,ru_utime,net/eth0/rx_bytes,r1a8,RETIRED_OPS,elapsed,L1D_miss"
+    wrong = f"EVENT,X,DERIVED_ADD,{right},nonsense\nEVENT,Y,DERIVED_ADD,perf::page-fautls,page-faults\n"
+    done = checked(tmp_path, f"{wrong}CPU,skl\nEVENT,Z,DERIVED_ADD,page-faults,elapsed,RETIRED_OPS\n")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.splitlines() == [
+        "f.events:1:94: warning: libpfm4 knows no event nonsense of any PMU",
+        "f.events:2:21: warning: libpfm4 knows no event perf::page-fautls of perf",
+        "f.events:4:41: warning: libpfm4 knows no event RETIRED_OPS of skl",
+        "f.events: 3 events, 0 errors, 3 warnings",
+    ]
 
 
 def test_the_file_of_the_environment_is_the_default(tmp_path: Path) -> None:

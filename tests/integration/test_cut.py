@@ -166,6 +166,16 @@ def test_selected(build: Builder, tmp_path: Path) -> None:
     assert not slow_cut.messages(new)
 
 
+def test_nothing_selected(tmp_path: Path) -> None:
+    source = simple(tmp_path / "simple.trace", {0: calls(3)}, length=20).parent
+    for pattern, said in (
+        ("region=Mian", "region=Mian; did you mean main?"), ("path=f > main", "path=f > main"), ("region=m*", ""),
+    ):  # fmt: skip
+        done = vtrace(tmp_path, "cut", source, "-o", "part", "--force", "--select", pattern)
+        warnings = [line for line in done.stderr.splitlines() if "warning" in line]
+        assert warnings == ([f"vtrace: warning: no calls match {said}"] if said else [])
+
+
 def test_reports_tell(build: Builder, tmp_path: Path) -> None:
     """Commands tell that an archive is a part of another one, and what its counts lack."""
     source = KINDS["messages"](build, tmp_path).archive
@@ -232,6 +242,7 @@ def test_refused(tmp_path: Path) -> None:
         (("missing", "-o", "part"), 1, "no such archive"),
         ((source, "-o", "part", "--from", "9ns", "--to", "3ns"), 2, "is not before"),
         ((source, "-o", "part", "--ranks", "9"), 2, "the trace has ranks"),
+        ((source, "-o", "part", "--ranks", "3-1"), 2, "--ranks 3-1: 3 is after 1 (write 1-3)"),
         ((source, "-o", "part", "--select", "thing=x"), 2, "KIND is one of"),
         ((source,), 2, "-o"),
     ):

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from support.build.builder import Builder
-from support.build.run import names, run, unify
+from support.build.run import names, run, unify, vtrace
 from support.damage.failing_calls import inject, injected
 from support.oracles.check import check
 from support.oracles.ledger import ledger
+from support.synthetic_runs.archives import calls, simple
 from support.tools import call, need
 
 CALLS = 100000
@@ -168,3 +169,16 @@ def test_unifying_goes_on_when_there_is_space(build: Builder, tmp_path: Path, di
     unify(tmp_path, "-o", "small/result", "many")
     shutil.copytree(small / "result.trace", tmp_path / "copy.trace")
     assert check(tmp_path / "copy.trace").calls()["work"] == CALLS
+
+
+def test_commands_name_the_file(tmp_path: Path, disk: Callable[[str], Path]) -> None:
+    small = disk("16k")
+    simple(tmp_path / "simple.trace", {0: calls(3)}, length=20)
+    for words, said in (
+        (("compat", "--install", "small/x"), "cannot write small/x: No space left on device (give --install another"),
+        (("export", "simple", "--to", "csv", "-o", "small/x.csv"), "small/x.csv: No space left on device"),
+    ):
+        (small / "full").write_bytes(b"x" * 16384)
+        done = vtrace(tmp_path, *words, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), str(done)
+        assert f"vtrace: error: {said}" in done.stderr

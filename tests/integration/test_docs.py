@@ -99,7 +99,7 @@ TYPED = {
     ): Typed(
         "cp $DOCS/heat2d .", ("Counters: increase", "ru_utime", "Functions by page-faults", "MPI_Init"),
     ),
-    ("counters.md", "vtrace run --repeat-groups --counters topdown,page-faults mpiexec -n 4 ./heat2d"): Typed(
+    ("counters.md", "vtrace run --force --repeat-groups --counters topdown,page-faults mpiexec -n 4 ./heat2d"): Typed(
         f"{HEAT}; mv heat heat2d", ("page-faults  with calls",),
     ),
     ("counters.md", "printf 'cycles,page-faults\\n0,0\\n100,7\\n180,9\\n' > values.csv"): Typed(

@@ -193,6 +193,8 @@ BAD = {
     "name,start_tsc.RDTSC,end_tsc,tid,pid\n": ":1:30: expected: pid and tid at the end",
     "tsc.RDTSC\n": ":1:10: no column has values",
     "tsc.RDTSC,power\n": ":1:11: the name of a value ends with .COUNT or .INST",
+    'tsc.RDTSC,"a, b".INST\n': ":1:11: the name has a quote without its end (quote the whole field",
+    'tsc.RDTSC,"a, b"\n': ":1:11: the name of a value ends with .COUNT or .INST",
     INTERVAL + "x,1,2,,\nx,1\n": ":3:4: fields are missing",
     INTERVAL + "x,1,2,,,\n": ":2:8: more fields than in the first line",
     INTERVAL + "x,5,4,,\n": ":2:5: the end is before the begin",
@@ -231,7 +233,7 @@ def test_archive_without_clocks(run: Path, tmp_path: Path) -> None:
 
 MANUAL = ("-vt:inst", "manual", "-DVTRACE", "-O1", "-pthread")
 INTERVALS = "name,start_tsc.CLOCK_MONOTONIC_RAW,end_tsc,pid,tid\n"
-VALUES = "tsc.CLOCK_MONOTONIC_RAW,n.COUNT,w.INST,pid,tid\n"
+VALUES = 'tsc.CLOCK_MONOTONIC_RAW,n.COUNT,"w, ""x"".INST",pid,tid\n'
 
 
 def test_round_trip(run: Path, tmp_path: Path) -> None:
@@ -243,6 +245,7 @@ def test_round_trip(run: Path, tmp_path: Path) -> None:
         "d": f"name,start_tsc.UTC,end_tsc,pid,tid\nall,{utc(START + 10)},{utc(START + 20)},,\n",
     }
     first, _ = imported(run, tmp_path, **files)
+    assert package.open(first.path).metric_members["name"].tolist() == ["n", 'w, "x"']
     done = vtrace(tmp_path, "export", "new", "--to", "vtune", "-o", "back.csv")
     written = {
         "back-intervals-hostname-node0.csv": "a__hostname__node0",

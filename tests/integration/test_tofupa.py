@@ -13,6 +13,7 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import vtrace
 from support.synthetic_runs import tofu_run
+from support.synthetic_runs.archives import calls, simple
 from support.tools import PROGRAMS, call, need
 
 STD = (
@@ -153,6 +154,14 @@ def test_example_of_the_guide(build: Builder, tmp_path: Path) -> None:
     assert [re.fullmatch(r"(\d) - - - - \d+ \d+ \d+ \d+", line)[1] for line in lines[5:7]] == ["0", "1"]  # type: ignore[index]
     whole, region = ([int(word) for word in line.split() if word != "-"][1:] for line in lines[5:7])
     assert all(more >= less for more, less in zip(whole, region, strict=True))
+
+
+def test_archive_without_sections(tmp_path: Path) -> None:
+    simple(tmp_path / "plain.trace", {0: calls(3)}, length=20)
+    done = vtrace(tmp_path, "compat", "tofupa", "-A", "plain", check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "plain.trace: no sections of Tofu PA in this trace (call fj_tofupa_start" in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"plain.trace"}
 
 
 def test_without_level(archive: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -158,6 +159,17 @@ class Patterns:
             raise UsageError(f"no location matches {self.text}", "vtrace info --all lists the locations")
         return replace(window, locations=locations)
 
+    def near(self, trace: Source) -> str | None:
+        """Names like the patterns of regions and classes that match no name, as a hint."""
+        known = {"region": trace.regions["name"].tolist(), "class": [*trace.regions.classes, *trace.regions.activities]}
+        found: dict[str, None] = {}
+        for kind, names in known.items():
+            for one in (one for each in self.of(kind) for one in each):
+                if not any(fnmatchcase(name, one) for name in names):
+                    folded = {name.casefold(): name for name in names}
+                    found |= {folded[name]: None for name in difflib.get_close_matches(one.casefold(), folded, 3)}
+        return f"did you mean {' or '.join(found)}?" if found else None
+
     @property
     def text(self) -> str:
         """The patterns in the user's words."""
@@ -187,7 +199,9 @@ def _of_ranks(trace: Source, ranks: str) -> tuple[int, ...]:
         if not found:
             raise UsageError(f"--ranks {ranks}: {part or 'nothing'} is not a rank", "for example 0-7,12")
         first, last = int(found[1]), int(found[2] or found[1])
-        if last >= known or first > last:
+        if first > last:
+            raise UsageError(f"--ranks {ranks}: {first} is after {last}", f"write {last}-{first}")
+        if last >= known:
             raise UsageError(f"--ranks {ranks}: the trace has ranks 0 to {known - 1}")
         wanted |= set(range(first, last + 1))
     return tuple(np.flatnonzero(np.isin(trace.places.process, sorted(wanted))).tolist())

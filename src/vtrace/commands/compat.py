@@ -74,8 +74,11 @@ def _install(directory: Path) -> None:
     from vtrace.paths import LIB
 
     try:
-        for part in ("include", "lib"):
-            shutil.copytree(LIB / "compat" / part, directory / part, dirs_exist_ok=True)
+        for source in (path for part in ("include", "lib") for path in (LIB / "compat" / part).rglob("*")):
+            if source.is_file():  # copytree would hide the reason of a failure among those of other files
+                target = directory / source.relative_to(LIB / "compat")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target)
         (directory / "bin").mkdir(parents=True, exist_ok=True)
         for tool in _TOOLS:
             script = directory / "bin" / tool

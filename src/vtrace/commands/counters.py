@@ -145,8 +145,10 @@ def _base(text: str) -> tuple[str, int | float]:
 
 def _check(file: EventFile) -> int:
     from vtrace.analysis.derived.event_check import problems
+    from vtrace.settings import lines_of_runtime
 
-    found = problems(file)
+    lists = ("vt_perf_list", "vt_counters_list")
+    found = problems(file, {row[0] for name in lists for row in lines_of_runtime(name)})
     for problem in found:
         kind = "warning: " if problem.warning else ""
         line = f"{file.path}:{problem.line}:{problem.column}: {kind}{problem.text}"
@@ -171,23 +173,28 @@ def _check_pmu(files: list[EventFile], pmu: str | None) -> None:
 def _event_set(files: list[EventFile], name: str, pmu: str | None) -> EventSet:
     """The events for name and PMU. Raises VtraceError."""
     from vtrace.analysis.derived.event_set import Circle
-    from vtrace.analysis.derived.known_events import chosen_events, near
+    from vtrace.analysis.derived.known_events import chosen_events, near, pmus_of
 
     sections = [section for file in files for section in file.sections]
     path = files[0].path if len(files) == 1 else "derived events"
     events = chosen_events(files, [name], pmu)
     if name not in events.events:
         names = {event: None for section in sections for event in section.events}
-        where = f" for {pmu}" if pmu is not None and name in names else ""
+        others = [known for file in files for known in pmus_of([file], name)]
+        where = f" for {pmu}" if others else ""
         if len(files) > 1 and not os.environ.get("PAPI_USER_EVENTS_FILE"):
-            hint = near(name, names) or "give --file FILE, or set PAPI_USER_EVENTS_FILE"
+            hint = _pmus(others) or near(name, names) or "give --file FILE, or set PAPI_USER_EVENTS_FILE"
             raise UsageError(f"no derived event {name}{where}", hint)
-        raise VtraceError(f"{path}: no event {name}{where}", near(name, events.events or names))
+        raise VtraceError(f"{path}: no event {name}{where}", _pmus(others) or near(name, events.events or names))
     try:
         events.order(name)
     except Circle as circle:
         raise VtraceError(f"{path}: {name} is defined by itself: {circle}") from None
     return events
+
+
+def _pmus(pmus: list[str]) -> str | None:
+    return f"PMUs with this event: {_some(pmus)}" if pmus else None
 
 
 def _evaluate(

@@ -52,6 +52,9 @@ def command(
     made = cut(trace, part, patterns, target(output, force), console)
     if made.early:
         console.warn(f"{some(made.early, 'time')} would have gone backwards: set to the previous time")
+    if any(kind != "location" for kind, _ in patterns.all) and not _has_calls(made.path):
+        hint = patterns.near(trace)
+        console.warn(plain(f"no calls match {patterns.text}{f'; {hint}' if hint else ''}"))
     if made.stray:
         console.warn(f"{some(made.stray, 'leave without an enter', 'leaves without an enter')} left out")
     if as_json:
@@ -69,3 +72,10 @@ def command(
         console.note(f"not in the cut: {', '.join(made.left)} (tables of the whole run)")
     word = shell_word(made.path.with_suffix(""))
     console.note(f"next: vtrace summary {word}, vtrace view {word}")
+
+
+def _has_calls(archive: Path) -> bool:
+    """A cut defines only the regions that its calls need."""
+    import vtrace
+
+    return bool((vtrace.open(archive).regions["id"] >= 0).any())

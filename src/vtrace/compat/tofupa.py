@@ -13,7 +13,7 @@ import numpy as np
 
 from vtrace.analysis.questions.sections import TOFU, Sections
 from vtrace.analysis.table import Table
-from vtrace.errors import UsageError
+from vtrace.errors import UsageError, VtraceError
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -82,10 +82,14 @@ class _Node(NamedTuple):
 
 
 def files(trace: Source, settings: TofuSettings) -> list[TofuFile]:
-    """The file of each node with MPI processes. Reads the events once."""
+    """The file of each node with MPI processes. Reads the events once. Raises VtraceError if the archive has neither
+    sections of Tofu PA nor statistics of network interfaces."""
     counters = {
         str(name): row for row, name in enumerate(trace.metric_members["name"].tolist()) if _COUNTER.fullmatch(name)
     }
+    if not counters and not any(str(name).startswith(TOFU) for name in trace.metric_members["name"].tolist()):
+        hint = "call fj_tofupa_start and set FJ_TOFUPA_LEVEL: vtrace help sections"
+        raise VtraceError(f"{trace.path.parent}: no sections of Tofu PA in this trace", hint)
     question = Sections(trace, [*counters.values()], tofu=True)
     trace.scan([question])
     table = question.answer()

@@ -149,7 +149,7 @@ def _values(writer: _Exporter) -> Iterator[_Lines]:
         owner = writer.owner(row)
         for metrics, chosen in _together(mine["metric"]):
             clock, times = writer.stamps(owner, mine["time"][chosen[:, 0]])
-            heads = [f"{_head(str(trace.metric_members['name'][one]))}.{mode[one]}" for one in metrics]
+            heads = [_quoted(f"{trace.metric_members['name'][one] or '?'}.{mode[one]}") for one in metrics]
             columns = [
                 mine["value"][at].tolist() if real[one] else mine["integer"][at].tolist()
                 for one, at in zip(metrics, chosen.T, strict=True)
@@ -177,11 +177,6 @@ def _together(metrics: Array) -> Iterator[tuple[list[int], Any]]:
 def _quoted(name: str) -> str:
     name = plain(name)
     return '"' + name.replace('"', '""') + '"' if "," in name or name.startswith('"') else name or "?"
-
-
-def _head(name: str) -> str:
-    """The name of a metric in the first line, whose fields have no quotes."""
-    return plain(name).replace(",", ";") or "?"
 
 
 def _utc(ns: int) -> str:

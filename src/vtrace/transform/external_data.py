@@ -24,6 +24,8 @@ _HOST = "-hostname-"
 _QPC = "QPC is the clock of Windows, which no trace has"
 _HEAD_MOST = 1 << 20
 _INTERVALS = "name,start_tsc.CLOCK,end_tsc[,pid][,tid]"
+_FIELD = re.compile(r"""[ \t]*(?:(?P<quoted>"(?:[^"]|"")*")[ \t]*|(?P<plain>[^ \t",][^,]*|))(?=,|\Z)""")
+"""A field of the first line. In one that begins with a quote, commas do not count, and a quote is written as two."""
 _VALUES = "tsc.CLOCK,NAME.COUNT|INST[,...][,pid][,tid]"
 
 
@@ -90,8 +92,7 @@ def _columns(path: Path, head: bytes) -> tuple[list[str], str, list[str]]:
         text = head.decode("utf-8").removeprefix("\ufeff").rstrip("\r\n")
     except UnicodeDecodeError:
         raise _fault(path, 1, 1, "the first line is no text", f"expected: {_INTERVALS} or {_VALUES}") from None
-    words = [word.strip() for word in text.split(",")]
-    places = [1 + sum(len(word) + 1 for word in text.split(",")[:n]) for n in range(len(words))]
+    words, places = _words(path, text)
     intervals = words[0] == "name"
     form = _INTERVALS if intervals else _VALUES
     at = 1 if intervals else 0
@@ -119,6 +120,20 @@ def _columns(path: Path, head: bytes) -> tuple[list[str], str, list[str]]:
     if rest not in ([], ["pid"], ["tid"], ["pid", "tid"]):
         raise _fault(path, 1, places[len(uses)], "expected: pid and tid at the end, or one of them", f"form: {form}")
     return [*uses, *map(str.upper, rest)], clock, counters
+
+
+def _words(path: Path, text: str) -> tuple[list[str], list[int]]:
+    """The fields of the first line, and their columns."""
+    words, places, at = list[str](), list[int](), 0
+    while at <= len(text):
+        found = _FIELD.match(text, at)
+        if not found:
+            reason = "the name has a quote without its end"
+            raise _fault(path, 1, at + 1, reason, f'quote the whole field: "NAME.{POINT}"')
+        words.append(found["plain"].strip() if found["quoted"] is None else _name(found["quoted"].encode()))
+        places.append(at + 1)
+        at = found.end() + 1
+    return words, places
 
 
 def _lines(

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 
 from vtrace.analysis.derived.event_file import DerivedEvent, EventFile, Problem, Section
 from vtrace.analysis.derived.event_set import Circle, EventSet
+from vtrace.analysis.derived.known_events import known_files
 from vtrace.analysis.derived.pfm_names import PfmNames
+
+_UNLISTED = re.compile(r".*/.*|r[0-9a-fA-F]+")
+"""Counters that no list has: paths, terms of a kernel's PMU, and raw events."""
 
 _EVERYWHERE = {"PAPI_TOT_CYC", "PAPI_TOT_INS"}
 """Presets that PAPI adds for every PMU."""
@@ -26,11 +31,12 @@ _PRESETS = frozenset(
 """The preset events of PAPI 7.0 (papiStdEventDefs.h)."""
 
 
-def problems(file: EventFile) -> list[Problem]:
+def problems(file: EventFile, counters: Collection[str] = ()) -> list[Problem]:
     """All problems of a file, by line and column: of its lines, of unknown bases, and events in a circle.
 
-    Bases that only another machine or libpfm4 can verify give warnings."""
+    Bases that only another machine or libpfm4 can verify give warnings. counters: names that vtrace lists."""
     found = dict.fromkeys(file.problems)
+    own = {*counters, *_names_of_own_files()}
     pfm = _pfm()
     unverified = 0
     for section in file.sections:
@@ -40,7 +46,7 @@ def problems(file: EventFile) -> list[Problem]:
             found |= dict.fromkeys(_circles(section, events))
             for event in section.events.values():
                 for base, column in zip(event.bases, event.base_columns, strict=True):
-                    if base in events.events:
+                    if base in events.events or base in own or _UNLISTED.fullmatch(base):
                         continue
                     problem = _problem(event, base, column, pmu, pfm)
                     unverified += problem is None and not base.startswith("PAPI_") and pfm is None
@@ -49,6 +55,13 @@ def problems(file: EventFile) -> list[Problem]:
     if unverified:
         found[Problem(1, 1, "libpfm4 is not installed: native base events are not verified", warning=True)] = None
     return sorted(found, key=lambda problem: (problem.line, problem.column))
+
+
+def _names_of_own_files() -> set[str]:
+    """The events of vtrace's own files that hold for every PMU, and their bases: processors of the guide, elapsed."""
+    sections = [section for file in known_files(None) for section in file.sections if not section.pmus]
+    events = [event for section in sections for event in section.events.values()]
+    return {name for event in events for name in (event.name, *event.bases)}
 
 
 def _pfm() -> PfmNames | None:
@@ -66,11 +79,16 @@ def _problem(event: DerivedEvent, base: str, column: int, pmu: str | None, pfm: 
         if base not in _EVERYWHERE:
             return Problem(event.line, column, f"{base} is not defined in this file", warning=True)
         return None
-    if pfm is None or (pmu not in pfm.pmus and "::" not in base):
+    if pfm is None or (pmu is not None and pmu not in pfm.pmus and "::" not in base):
         return None
-    if pfm.has(pmu or "", base):
+    if "::" in base:
+        where, is_known = base.split("::")[0], pfm.has("", base)
+    elif pmu is not None:
+        where, is_known = pmu, pfm.has(pmu, base)
+    else:
+        where, is_known = "any PMU", any(pfm.has(one, base) for one in pfm.pmus)
+    if is_known:
         return None
-    where = base.split("::")[0] if "::" in base else pmu
     return Problem(event.line, column, f"libpfm4 knows no event {base} of {where}", warning=True)
 
 

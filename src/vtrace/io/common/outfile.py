@@ -77,7 +77,7 @@ def complete(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """A new file, open for writing. The file gets its name when the block ends, and is removed if the block raises.
 
     mode: "w" for text in UTF-8 without changes of line ends, "wb" for bytes. Raises VtraceError if another user's file
-    has the name, or a file that is not regular; OSError if the file cannot be written.
+    has the name, or a file that is not regular; OSError with the file's name if it cannot be written.
     """
     if path.exists() and not path.is_file():
         raise VtraceError(f"{path} is not a regular file", "-o takes a file")
@@ -97,9 +97,11 @@ def complete(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
                 file.flush()
                 _check(path, directory, os.fstat(descriptor).st_uid)
                 os.replace(name, path.name, src_dir_fd=directory, dst_dir_fd=directory)
-        except BaseException:
+        except BaseException as error:
             with suppress(OSError):
                 os.unlink(name, dir_fd=directory)
+            if isinstance(error, OSError) and error.filename is None:
+                error.filename = str(path)  # write(2) does not name its file
             raise
     finally:
         os.close(directory)
