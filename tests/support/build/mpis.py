@@ -103,6 +103,20 @@ def quick_compiler(place: Path) -> dict[str, str]:
     return {"MPICH_CC": str(compiler), "OMPI_CC": str(compiler)}
 
 
+def without_expr(script: Path, place: Path) -> Path:
+    """A copy of a compiler command of MPICH's package that counts its arguments by itself, for builds of many programs.
+    MPICH's scripts start a process for each argument. The commands of Open MPI are programs, and need no copy."""
+    data = script.read_bytes()
+    if not data.startswith(b"#!"):
+        return script
+    count, quicker = b"argno=`expr $argno + 1`", b"argno=$((argno + 1))"
+    assert count in data, f"{script} does not count its arguments with expr"
+    copy = place / script.name
+    copy.write_bytes(data.replace(count, quicker).replace(b"${BASH_SOURCE:-$0}", bytes(script)))
+    copy.chmod(0o755)
+    return copy
+
+
 def _beside(tool: str) -> Path:
     """A tool of the MPICH wheel in this Python's environment, else the one in PATH."""
     return BIN / tool if (BIN / tool).exists() else Path(need(tool))
