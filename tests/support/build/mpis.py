@@ -94,13 +94,19 @@ def find(name: str, builder: Builder) -> Mpi:
     return Mpi(builder, name, Path(mpicc), Path(mpicxx), launch, _OPENMPI if openmpi else {})
 
 
-def quick_compiler(place: Path) -> dict[str, str]:
-    """Variables with which mpicc does not optimise: the build of a shim takes a third of the time, for tests that are
-    not about the speed of its wrappers."""
+def quick_compiler(place: Path, real: str = "gcc") -> Path:
+    """A compiler that does not optimise, for tests that are not about the speed of the shim's wrappers: building the
+    shim then takes a third of the time."""
     compiler = place / "quick-cc"
-    compiler.write_text(f'#!/bin/sh\nexec {need("gcc")} "$@" -O0\n')
+    compiler.write_text(f'#!/bin/sh\nexec {need(real)} "$@" -O0\n')
     compiler.chmod(0o755)
-    return {"MPICH_CC": str(compiler), "OMPI_CC": str(compiler)}
+    return compiler
+
+
+def quick_mpicc(place: Path) -> dict[str, str]:
+    """Variables with which mpicc calls quick_compiler."""
+    compiler = str(quick_compiler(place))
+    return {"MPICH_CC": compiler, "OMPI_CC": compiler}
 
 
 def without_expr(script: Path, place: Path) -> Path:
