@@ -14,6 +14,9 @@ SAFETY := sanitizers signals safety limits disk
 SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/* docs/*.md examples/*/*) \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
+# Set in some containers. Each process of the tests would compile the modules of tests/ again.
+unexport PYTHONDONTWRITEBYTECODE
+
 help: ## List the targets (default)
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 

@@ -153,6 +153,7 @@ class Layout:
         self.python = self._files("*.py")
         self.c = self._files("*.c", "*.h", "*.cc", "*.cpp", "*.map", "*.inc")
         self.build = [root / name for name in ("pyproject.toml", "CMakeLists.txt", "Makefile", ".ci/run")]
+        self._folders: dict[str, str] = {}
 
     def _files(self, *patterns: str) -> list[Path]:
         folders = [self.package, self.csrc, *(self.root / name for name in ("tests", "bench", "examples", "tools"))]
@@ -210,6 +211,11 @@ class Layout:
         return (f"{path.relative_to(self.root)}: {fault}" for fault in found)
 
     def _folder(self, name: str) -> str:
+        if name not in self._folders:
+            self._folders[name] = self._folder_of(name)
+        return self._folders[name]
+
+    def _folder_of(self, name: str) -> str:
         """The folder of a module or of a name in a module: io.local for io.local.heads. A module beside the folders, or
         with a layer of its own, is its own folder. name: without "vtrace."."""
         words = name.split(".")

@@ -82,8 +82,8 @@ def _prepare(options: argparse.Namespace, out: Path) -> tuple[Setup, list[Line]]
     mpi = mpis.find(options.mpi, Builder(out))
     env = environment(mpi.env)
     beside = {name: mpi.mpicc.with_name(mpi.mpicc.name.replace("mpicc", name)) for name in ("mpif77", "mpif90")}
-    fortran = [str(path) if path.exists() else "" for path in beside.values()]
-    compilers = Compilers(str(mpi.mpicc), *fortran)
+    fortran = [str(mpis.without_expr(path, out)) if path.exists() else "" for path in beside.values()]
+    compilers = Compilers(str(mpis.without_expr(mpi.mpicc, out)), *fortran)
     trees = suite.prepare(source, out / f"build-{options.mpi}", compilers, mpi.is_open, env, mpi.builder.yielding())
     tests = suite.lines(trees)
     if options.only:

@@ -106,7 +106,7 @@ def prepare(
         words += [f"MPICC={compilers.c}"]
         words += ["--enable-strictmpi"] if strict else [f"LIBS={yielding}"]
         words += [f"MPIF77={compilers.f77}", f"MPIFC={compilers.fc}"] if compilers.fc else ["--enable-fortran=no"]
-        _logged(words, plain, "configure.log", env)
+        _logged(words, plain, "configure.log", {**env, "CONFIG_SHELL": "/bin/sh"})
         _logged(["make", "-k", *NO_REMAKE, *SUPPORT], plain / "util", "make.log", env, check=False)
         _logged(["make", *NO_REMAKE], plain / "dtpools", "make.log", env, check=False)
         new = place / "traced.new"

@@ -46,14 +46,24 @@ FLAGS = [
 ]  # fmt: skip
 
 
-def build(directory: Path, sources: Path, target: str = "kernel") -> Path:
-    program = directory / target
-    clang = need_sanitizer("clang", "fuzzer")
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The objects of the kernel, for both programs."""
+    return compiled(tmp_path_factory.mktemp("parts"), SOURCES)
+
+
+def compiled(directory: Path, sources: Path) -> list[Path]:
     kernel = [*sorted((sources / "otf2_writer").glob("*.c")), sources / "core" / "columns.c"]
     kernel += [sources / "otf2_reader" / name for name in ("events.c", "callbacks.c")]  # for listeners
-    done = call(
-        [clang, *FLAGS, f"-I{sources}", Path(__file__).with_name(f"{target}.c"), *kernel, "-o", program], directory
-    )
+    done = call([need_sanitizer("clang", "fuzzer"), *FLAGS, f"-I{sources}", "-c", *kernel], directory)
+    assert not done.stderr, str(done)
+    return sorted(directory.glob("*.o"))
+
+
+def build(directory: Path, sources: Path, parts: list[Path], target: str = "kernel") -> Path:
+    program = directory / target
+    words = [need_sanitizer("clang", "fuzzer"), *FLAGS, f"-I{sources}", Path(__file__).with_name(f"{target}.c")]
+    done = call([*words, *parts, "-o", program], directory)
     assert not done.stderr, str(done)
     return program
 
@@ -169,19 +179,19 @@ def fuzz(program: Path, directory: Path, seconds: int) -> tuple[int, str]:
     return done.returncode, text
 
 
-def test_the_kernel_takes_anything(tmp_path: Path) -> None:
+def test_the_kernel_takes_anything(parts: list[Path], tmp_path: Path) -> None:
     where = tmp_path
     if "VT_FUZZ_SECONDS" in os.environ:  # keeps the corpus of a long run
         where = ROOT / "build" / "fuzz"
         where.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(where / "seeds", ignore_errors=True)
-    code, text = fuzz(build(tmp_path, SOURCES), where, SECONDS)
+    code, text = fuzz(build(tmp_path, SOURCES, parts), where, SECONDS)
     assert code == 0, text
     assert "Done" in text
 
 
-def test_the_repair_takes_anything(tmp_path: Path) -> None:
-    code, text = fuzz(build(tmp_path, SOURCES, "ends"), tmp_path, SECONDS // 2 + 1)
+def test_the_repair_takes_anything(parts: list[Path], tmp_path: Path) -> None:
+    code, text = fuzz(build(tmp_path, SOURCES, parts, "ends"), tmp_path, SECONDS // 2 + 1)
     assert code == 0, text
     assert "Done" in text
 
@@ -215,5 +225,6 @@ def test_mistakes_are_found(tmp_path: Path, what: str) -> None:
     assert right in text
     file.write_text(text.replace(right, wrong))
     target = "ends" if name in ("ends.c", "repair.c") else "kernel"
-    code, _ = fuzz(build(tmp_path, tmp_path / "csrc", target), tmp_path, 60)
+    parts = compiled(tmp_path, tmp_path / "csrc")
+    code, _ = fuzz(build(tmp_path, tmp_path / "csrc", parts, target), tmp_path, 60)
     assert code != 0

@@ -11,6 +11,7 @@ import pytest
 
 from support.build.aarch64 import GCC, emulate
 from support.build.arm_root import PACKAGES
+from support.build.mpis import quick_compiler
 from support.build.run import unify
 from support.build.wrap import wrap
 from support.oracles.check import check
@@ -36,7 +37,7 @@ def program(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     mpicc = place / "mpicc"
     (place / "lib").mkdir()
     (place / "lib" / "libmpich.so").symlink_to(LIBRARIES / "libmpich.so")
-    mpicc.write_text(COMPILER.format(gcc=need(GCC), libraries=LIBRARIES, place=place))
+    mpicc.write_text(COMPILER.format(gcc=quick_compiler(place, GCC), libraries=LIBRARIES, place=place))
     mpicc.chmod(mpicc.stat().st_mode | stat.S_IXUSR)
     call([need(GCC), "-O1", "-c", ROOT / "tests/c/yielding.c", "-o", "yielding.o"], place)
     words = ["-vt:cc", mpicc, "-w", "-O1", PROGRAMS / "mpi_messages.c", "yielding.o", "-o", "mpi_messages"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +13,7 @@ from types import ModuleType
 import click
 import pytest
 
+from support.shell_commands import shell_commands
 from support.tools import BIN, ROOT, Done, call, need
 from vtrace import cli
 
@@ -38,13 +40,22 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def old(corpus: Path) -> Path:
-    done = tool(corpus.parent, "describe", corpus, BIN, "old", "--only", RUN)
+def build(corpus: Path) -> Iterator[Path]:
+    """The directory of a build's commands, which run in forked processes."""
+    with shell_commands(corpus.parent) as scripts:
+        for name in ("vtunify-mpi", "python"):
+            script(scripts / name, f'exec "{BIN / name}" "$@"')
+        yield scripts
+
+
+@pytest.fixture(scope="module")
+def old(corpus: Path, build: Path) -> Path:
+    done = tool(corpus.parent, "describe", corpus, build, "old", "--only", RUN)
     assert (done.returncode, done.stderr) == (0, ""), str(done)
     return corpus.parent / "old"
 
 
-def test_equal_builds(corpus: Path, old: Path) -> None:
+def test_equal_builds(corpus: Path, build: Path, old: Path) -> None:
     """The same build twice: no difference. The description has all commands on the run."""
     (run,) = old.glob(f"{RUN}.txt")
     text = run.read_text()
@@ -55,18 +66,18 @@ def test_equal_builds(corpus: Path, old: Path) -> None:
         "diff u_many.trace u_many.trace",
     ):
         assert f"{words}\nexit code 0\n" in text
-    assert tool(corpus.parent, "describe", corpus, BIN, "again", "--only", RUN).returncode == 0
+    assert tool(corpus.parent, "describe", corpus, build, "again", "--only", RUN).returncode == 0
     done = tool(corpus.parent, "compare", "old", "again")
     assert (done.returncode, done.stdout.splitlines()[-1][-14:]) == (0, " 0 differences"), str(done)
 
 
-def test_planted_difference(corpus: Path, old: Path, tmp_path: Path) -> None:
+def test_planted_difference(corpus: Path, build: Path, old: Path, tmp_path: Path) -> None:
     """A build whose command vtrace summary prints another file."""
     place = tmp_path / "bin"
     place.mkdir()
     for name in ("vtunify", "vtunify-mpi", "vtrace-cc", "vtrace-cxx", "vtrace-fc", "python"):
-        script(place / name, f'exec "{BIN / name}" "$@"')
-    real = f'"{BIN / "vtrace"}" "$@"'
+        script(place / name, f'exec "{build / name}" "$@"')
+    real = f'"{build / "vtrace"}" "$@"'
     script(place / "vtrace", f"[ $1 = summary ] || exec {real}\n{real} | sed s/many.c:/other.c:/")
     assert tool(corpus.parent, "describe", corpus, place, "new", "--only", RUN).returncode == 0
     done = tool(corpus.parent, "compare", "old", "new")

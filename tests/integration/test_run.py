@@ -220,7 +220,7 @@ def test_unify_behind_the_launcher(build: Builder, tmp_path: Path) -> None:
 def test_ranks_at_once_build_one_shim(build: Builder, tmp_path: Path) -> None:
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build(SOURCE, plain=True)
-    env = {"VT_SHIM_CACHE": str(tmp_path / "cache"), "VT_VERBOSE": "1", **mpis.quick_compiler(tmp_path)}
+    env = {"VT_SHIM_CACHE": str(tmp_path / "cache"), "VT_VERBOSE": "1", **mpis.quick_mpicc(tmp_path)}
     done = call(started(mpi, program, ranks=6)["behind"], tmp_path, env, check=False)
     assert done.stderr.count("rank 0 of 6 wrote") == 1, str(done)
     assert done.stderr.count("building the MPI shim") == 1, str(done)

@@ -35,7 +35,7 @@ def mpi(mpi: mpis.Mpi) -> Mpi:
 @pytest.fixture
 def wheel(build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mpi:
     """The MPICH wheel, which the tests always install."""
-    for name, value in mpis.quick_compiler(tmp_path).items():
+    for name, value in mpis.quick_mpicc(tmp_path).items():
         monkeypatch.setenv(name, value)
     return found(mpis.find("mpich-wheel", build))
 

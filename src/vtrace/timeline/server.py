@@ -57,6 +57,7 @@ class Server(ThreadingHTTPServer):
     """Serves a site. port: 0 for any free port. Raises VtraceError if the port is taken."""
 
     daemon_threads = True
+    request_queue_size = 128  # a connection beyond the queue waits a second for its next try
 
     def __init__(self, site: PageSite, port: int = 0) -> None:
         self.site = site

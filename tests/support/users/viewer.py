@@ -25,12 +25,14 @@ class Viewer:
         self.settled()
 
     def settled(self) -> None:
-        """Waits until all requests are answered and no frame was drawn for 0.4 s."""
+        """Waits until all requests have been answered and no frame was drawn for 0.4 s, longer than each timer of the
+        page."""
         self.page.driver.set_script_timeout(60)
         self.page.driver.execute_async_script(
-            "const done = arguments[0]; let last = ''; const look = () => { const {frames: now, requests} ="
-            " document.body.dataset; if (now === last && requests === '0') done();"
-            " else { last = now; setTimeout(look, 400); } }; setTimeout(look, 400);"
+            "const done = arguments[0]; let last = '', since = 0; const look = () => {"
+            " const {frames, requests} = document.body.dataset, now = performance.now();"
+            " if (frames !== last || requests !== '0') [last, since] = [frames, now];"
+            " if (now - since >= 400) done(); else setTimeout(look, 25); }; look();"
         )
 
     @property

@@ -234,13 +234,23 @@ def _behind_script(path: Path) -> list[Path]:
 
 def fortran_libraries(library: Path) -> tuple[Path, ...]:
     """The shared libraries with Fortran bindings beside library; each must need library by its soname."""
-    name = library.name
-    names = {name} | {name[:i] for i in range(len(name)) if name[i] == "." and ".so" in name[:i]}
-    own = {name.encode() + b"\0" for name in names if _holds(library, name.encode() + b"\0")}
     places = dict.fromkeys((library.parent, library.parent.parent))
     found = [path for place in places for lib in _FORTRAN for path in sorted(place.glob(f"{lib}.so*"))]
     regular = dict.fromkeys(path.resolve() for path in found if path.is_file())
-    return tuple(path for path in regular if any(_holds(path, name) for name in own))
+    soname = _soname(library) if regular else None
+    return tuple(path for path in regular if soname and _holds(path, soname))
+
+
+def _soname(library: Path) -> bytes | None:
+    """The soname in an ELF file's string table, with its zero byte: the first text that is the file's name or its begin
+    up to a dot. A search for each of these names would read the whole file."""
+    name = library.name
+    names = {name} | {name[:i] for i in range(len(name)) if name[i] == "." and ".so" in name[:i]}
+    stem = re.escape(min(names, key=len).encode())
+    with library.open("rb") as file:
+        view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # closed with the last text found in it
+    texts = (found[0] for found in re.finditer(stem + rb"[^\0/]*\0", view))
+    return next((text for text in texts if text[:-1].decode(errors="replace") in names), None)
 
 
 def _exports_pmpi(library: Path) -> bool:
