@@ -57,7 +57,7 @@ def command(
     event, cpu_max_mhz=VALUE the clock rate in MHz. The machine need not be the PMU's.
     """
     from vtrace.analysis.derived.event_file import read_events
-    from vtrace.analysis.derived.known_events import known_files
+    from vtrace.analysis.derived.known_events import NO_COUNTERS, known_files
 
     if sum((check, evaluated is not None, expanded is not None)) > 1:
         raise UsageError("--check, --eval and --expand exclude each other", "give one of them")
@@ -83,7 +83,8 @@ def command(
         _evaluate(files, evaluated, pmu, numbers, console)
     elif expanded is not None:
         for native in _event_set(files, expanded, pmu).natives(expanded):
-            click.echo(plain(native))
+            if native not in NO_COUNTERS:
+                click.echo(plain(native))
     else:
         _list(files, pmu, as_json)
     return 0
