@@ -20,6 +20,7 @@ from support.synthetic_runs import fapp_run
 from support.tools import PROGRAMS, call, command, need
 from vtrace import __version__
 from vtrace.analysis.trace import open_trace
+from vtrace.compat.fapp import number, seconds
 from vtrace.compat.fapp_hardware import dealt
 
 NOTES = {"date": "Fri Nov 27 04:00:00 2026", "frequency": "2000", "event": "Statistics", "items": ["mpi"], "pa": 0}
@@ -275,6 +276,10 @@ def test_formulas_of_the_user(build: Builder, tmp_path: Path) -> None:
         [*command("vtrace"), "profile", archive, "--by", "rank", "--metrics", "MIPS", "--json"], tmp_path, env=environ
     ).stdout
     assert json.loads(rows)["metrics"][0]["MIPS"] > 0
+
+
+def test_no_negative_zero() -> None:
+    assert (seconds(-0.00001), seconds(-0.0002), number(-0.00001)) == ("0.0000", "-0.0002", "0.0000")
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, 5, 34, 100])

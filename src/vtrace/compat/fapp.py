@@ -118,12 +118,12 @@ class FappProcess:
 
 def seconds(value: float) -> str:
     """A time in s, or a rate."""
-    return f"{value:.4f}"
+    return f"{value:z.4f}"
 
 
 def number(value: float) -> str:
     """A count; the average of counts may have a fraction."""
-    return str(int(value)) if value == int(value) else f"{value:.4f}"
+    return str(int(value)) if value == int(value) else f"{value:z.4f}"
 
 
 def spread(of: Sequence[Values], forms: Sequence[Form], section: str, function: str = "") -> list[FappRow]:

@@ -27,7 +27,7 @@ _HINT = "write it with vtrace compat fapppx -A -Hpa -tcsv -o FILE -d DIR"
 _SHORTEST_US = 150
 """Bound of the guide's warning: us of one occurrence."""
 _INSTRUCTIONS = "effective_instruction_counts"
-_FORMS = {"s": "{:.4f}", "%": "{:.2f}%", "%5": "{:.5f}%", "#": "{:.2E}", "": "{:.0f}", "GB": "{:.2f}"}
+_FORMS = {"s": "{:z.4f}", "%": "{:z.2f}%", "%5": "{:z.5f}%", "#": "{:z.2E}", "": "{:z.0f}", "GB": "{:z.2f}"}
 SheetItem = tuple[str, str, str]
 """Head, derived event ("": the guide tells no formula), kind of _FORMS."""
 _SHEETS: dict[str, tuple[SheetItem, ...]] = {

@@ -72,7 +72,7 @@ class HardwareMaker:
             sums[name] = sum(known) if known and len(known) == len(values) else None
         given = fapp_hardware.bases(sums, place.elapsed, len(of), self.mhz)
         found = [fapp_hardware.value(item, given, self.events) for item in items]
-        texts = [_NONE if value is None else f"{value:.4f}".removesuffix(".0000") for value in found]
+        texts = [_NONE if value is None else f"{value:z.4f}".removesuffix(".0000") for value in found]
         return [f"{place.elapsed:.4f}", *texts]
 
 
