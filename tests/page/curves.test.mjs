@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {drawCurve} from '../../src/vtrace/timeline/page/draw/curves_layer.js';
-import {scaleOf, valueAt, valueText} from '../../src/vtrace/timeline/page/model/curves.js';
+import {scaleOf, short, shown, valueAt, valueText} from '../../src/vtrace/timeline/page/model/curves.js';
 
 const low = [NaN, 2, 4, 8], mean = [NaN, 3, 4, 9], high = [NaN, 4, 4, 12];
 const curves = {index: new Map([['l0', 0], ['l5', 1]]), low, mean, high, bins: 2, begin: 100, end: 300, name: 'faults', unit: '#', scale: scaleOf(low, high)};
@@ -36,4 +36,11 @@ test('the area from lowest to highest value, and the mean', () => {
   assert.deepEqual(drawn('l0', 23).map(([x]) => x), [0, 100, 100]);
   assert.deepEqual(drawn('l5', 2), [[0, 10, 100, 2], [100, 10, 100, 2]]);
   assert.deepEqual(drawn('l9', 23), []);
+});
+
+test('long names and large values stay short', () => {
+  assert.equal(short('faults'), 'faults');
+  assert.equal(short('x'.repeat(6000)).length, 60);
+  assert.equal(shown(-1.25e300), '-1.25000000e+300');
+  assert.equal(shown(123456789012), '123,456,789,000');
 });

@@ -22,6 +22,8 @@ export function drawMessages(s, v, table) {
   const {columns: c, notes} = table;
   if (notes.bundled) {
     const most = Math.log(1 + Math.max(1, ...c.bytes));
+    /** @type {number[][]} */
+    const labels = []; // their places: a label over another one would make both illegible
     for (let at = 0; at < c.count.length; at += 1) {
       const part = v.l.parts[v.trace];
       const y0 = rowTop(v.l, v.scroll, part, c.from_row[at]) + part.high / 2;
@@ -29,7 +31,10 @@ export function drawMessages(s, v, table) {
       const wide = 1 + (3 * Math.log(1 + c.bytes[at])) / most;
       const x0 = v.x(c.send[at]), x1 = v.x(c.receive[at]);
       s.line(x0, y0, x1, y1, v.paper.mark, wide, 0.16);
-      if (at < 12 && Math.abs(y1 - y0) > 24) s.text(`${c.count[at]} × ${bytes(c.bytes[at] / c.count[at])}`, (x0 + x1) / 2 + 4, (y0 + y1) / 2, v.paper.text, 160, 10);
+      const x = (x0 + x1) / 2 + 4, y = (y0 + y1) / 2;
+      if (at >= 12 || Math.abs(y1 - y0) <= 24 || labels.some(([a, b]) => Math.abs(a - x) < 90 && Math.abs(b - y) < 12)) continue;
+      labels.push([x, y]);
+      s.text(`${c.count[at]} × ${bytes(c.bytes[at] / c.count[at])}`, x, y, v.paper.text, 160, 10);
     }
     return;
   }

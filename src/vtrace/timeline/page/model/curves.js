@@ -41,10 +41,14 @@ export function valueText(curves, key, time) {
   const found = valueAt(curves, key, time);
   if (!curves || !found) return '';
   const range = found.low < found.high ? ` (${shown(found.low)} to ${shown(found.high)})` : '';
-  return `, ${curves.name} ${shown(found.mean)}${range}${curves.unit && ` ${curves.unit}`}`;
+  return `, ${short(curves.name)} ${shown(found.mean)}${range}${curves.unit && ` ${curves.unit}`}`;
 }
+
+/** The name of a counter, shortened. @param {string} name */
+export const short = (name) => (name.length > 60 ? `${name.slice(0, 59)}…` : name);
 
 /** A value with at most 9 digits. @param {number} value */
 export function shown(value) {
+  if (Math.abs(value) >= 1e18) return value.toExponential(8);
   return Number(value.toPrecision(9)).toLocaleString('en-US', {maximumFractionDigits: 9});
 }

@@ -4,7 +4,7 @@
 import {exportPicture} from './export.js';
 import {button, byId, element, fill} from './dom.js';
 import {showKeys} from '../hands/keys.js';
-import {shown} from '../model/curves.js';
+import {short, shown} from '../model/curves.js';
 import {options} from '../model/choice.js';
 import {bytes, count, duration} from '../model/time.js';
 
@@ -69,7 +69,7 @@ export function installBar(app) {
 /** @param {import('../model/curves.js').Curves} curves */
 function scaleText(curves) {
   const {least, most} = curves.scale;
-  return least <= most ? `${curves.name}: ${shown(least)} to ${shown(most)} ${curves.unit}` : `${curves.name}: no values here`;
+  return least <= most ? `${short(curves.name)}: ${shown(least)} to ${shown(most)} ${curves.unit}` : `${short(curves.name)}: no values here`;
 }
 
 /** @param {string} kind @param {string} text */
