@@ -78,6 +78,20 @@ void vt_define_property(struct vt_location *l, const char *key, const char *valu
     vt_define_end(l, &m);
 }
 
+void vt_define_missing(struct vt_location *l, const char *what, const char *why)
+{
+    char key[32], text[128];
+    struct vt_text t = vt_text_into(key, sizeof key);
+    vt_text_add(&t, what);
+    vt_text_add(&t, ".");
+    vt_text_dec(&t, l->number);
+    t = vt_text_into(text, sizeof text);
+    vt_text_dec(&t, vt_now());
+    vt_text_add(&t, " ");
+    vt_text_add(&t, why);
+    vt_define_property(l, key, text);
+}
+
 uint64_t vt_new_id(enum vt_id kind)
 {
     uint64_t id = atomic_fetch_add_explicit(&vt_process.ids[kind], 1, memory_order_relaxed) + 1;

@@ -17,6 +17,9 @@ int vt_define_end(struct vt_location *l, const struct vt_mp *m);
 void vt_defs_finish(struct vt_location *l);
 /* Defines a property of the run. */
 void vt_define_property(struct vt_location *l, const char *key, const char *value);
+/* Defines the property "WHAT.NUMBER": from now on the location has no samples ("unsampled") or counters ("uncounted").
+   why: for unify/account/ledger_intervals.py. */
+void vt_define_missing(struct vt_location *l, const char *what, const char *why);
 /* Defines the values of all settings as properties. */
 void vt_define_settings(struct vt_location *l);
 /* Defines the effective value of VT_MAX_SIZE in bytes. by_disk 1: the value follows from the free space. */

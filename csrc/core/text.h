@@ -11,6 +11,8 @@ struct vt_text {
     char *at, *end;
 };
 
+#define VT_TEXT_NUMBER(macro) VT_TEXT_DIGITS(macro) /* a number as a literal */
+#define VT_TEXT_DIGITS(digits) #digits
 #define VT_TEXT_NAME 128u /* bytes; names are shorter */
 
 #pragma GCC visibility push(hidden)

@@ -50,6 +50,8 @@ static unsigned ncounters;
 static _Atomic uint64_t due;
 static int has_usage; /* 1: there are counters VT_READ_BY_THREAD */
 
+#define UNCOUNTED "uncounted" /* of vt_define_missing */
+
 struct vt_thread_counters {
     int opened; /* 1: the values can be read */
     const char *reason; /* why they cannot be read any more, until the local files tell this; NULL: they can */
@@ -97,20 +99,6 @@ static long open_all(struct vt_thread_counters *t, unsigned *failed)
     return 0;
 }
 
-/* Defines that the location has no counters from now on, for unify/account/ledger_intervals.py. */
-static void tell_uncounted(struct vt_location *l, const char *reason)
-{
-    char key[32], text[128];
-    struct vt_text t = vt_text_into(key, sizeof key);
-    vt_text_add(&t, "uncounted.");
-    vt_text_dec(&t, l->number);
-    t = vt_text_into(text, sizeof text);
-    vt_text_dec(&t, vt_now());
-    vt_text_add(&t, " ");
-    vt_text_add(&t, reason);
-    vt_define_property(l, key, text);
-}
-
 static void begin(struct vt_location *l)
 {
     struct vt_thread_counters *t = l->counters; /* of the thread that had the location before */
@@ -118,7 +106,7 @@ static void begin(struct vt_location *l)
     if (t) close_all(t);
     else if (!(t = vt_pages(sizeof *t))) {
         vt_warn("no memory for the counters of another thread");
-        tell_uncounted(l, vt_reason(-ENOMEM));
+        vt_define_missing(l, UNCOUNTED, vt_reason(-ENOMEM));
         return;
     } else {
         t->next = atomic_load(&threads);
@@ -131,7 +119,15 @@ static void begin(struct vt_location *l)
     if (r >= 0) return;
     const char *reason = reason_of(&counters[failed], r);
     vt_warn("VT_METRICS: the counters of a thread are not recorded: %s: %s", counters[failed].name, reason);
-    tell_uncounted(l, reason);
+    vt_define_missing(l, UNCOUNTED, reason);
+}
+
+/* Defines what a handler must not. */
+static void tell_reason(struct vt_location *l, struct vt_thread_counters *t)
+{
+    if (!t->reason) return;
+    vt_define_missing(l, UNCOUNTED, t->reason);
+    t->reason = NULL;
 }
 
 static void end(struct vt_location *l)
@@ -139,8 +135,7 @@ static void end(struct vt_location *l)
     struct vt_thread_counters *t = l->counters;
     if (!t) return;
     close_all(t);
-    if (t->reason) tell_uncounted(l, t->reason);
-    t->reason = NULL;
+    tell_reason(l, t);
 }
 
 static struct vt_thread_follower follower = {.begins = begin, .ends = end};
@@ -176,7 +171,9 @@ static unsigned read_counters(struct vt_location *l, int in_handler, uint64_t wo
     uint64_t values[VT_COUNTERS_MOST];
     struct vt_thread_counters *t = l->counters;
     unsigned used = 0;
-    if (!t || !VT_READ(t->opened)) return 0;
+    if (!t) return 0;
+    if (!in_handler) tell_reason(l, t);
+    if (!VT_READ(t->opened)) return 0;
     unsigned now = readings_now(t, in_handler);
     for (unsigned i = 0; i < nsets; i++) {
         const struct counter_set *s = &sets[i];
@@ -187,8 +184,8 @@ static unsigned read_counters(struct vt_location *l, int in_handler, uint64_t wo
         vt_warn("VT_METRICS: counters cannot be read any more: %s: %s; those of this thread end here",
                 counters[s->first].name, reason);
         close_all(t);
-        if (in_handler) t->reason = reason; /* the end of the thread defines this: a handler must not */
-        else tell_uncounted(l, reason);
+        if (in_handler) t->reason = reason; /* the next call or the end of the thread defines this */
+        else vt_define_missing(l, UNCOUNTED, reason);
         return 0;
     }
     for (unsigned i = 0; i < ngroups; i++) {
@@ -285,7 +282,7 @@ static void add(const char *setting, const char *name, size_t length, unsigned m
     const char *reason = "";
     int is_usage = !strcmp(setting, "VT_RUSAGE");
     if (has(name, length)) return;
-    if (ncounters >= most) reason = "a process has 24 counters at most";
+    if (ncounters >= most) reason = "a process has " VT_TEXT_NUMBER(VT_COUNTERS_CHOSEN) " counters at most";
     else if (!find(name, length, &found)) reason = unknown(name, length, text, sizeof text);
     else if (is_usage && found.provider != &vt_usage_counters) reason = "no counter of getrusage: set VT_METRICS";
     else if (found.scope == VT_SCOPE_NODE && !is_first_of_node()) return;
@@ -313,7 +310,7 @@ static void read_names(const char *setting, const char *names, const char *separ
 {
     for (const char *at = names; *at;) {
         size_t length = strcspn(at, separators);
-        if (length) add(setting, at, length, VT_COUNTERS_MOST - VT_COUNTERS_ADDED);
+        if (length) add(setting, at, length, VT_COUNTERS_CHOSEN);
         at += length + (at[length] != 0);
     }
 }

@@ -113,6 +113,9 @@ static int find(const char *name, size_t length, struct vt_counter *found)
 
 /* ---- The list ---- */
 
+/* Of all devices: hosts of containers have hundreds of interfaces, and each counter of the list is searched anew. */
+#define LISTED_MOST 128u
+
 /* The counters of a device that the list has; the other files of net's statistics are counters, too. */
 static const char *const fields[][4] = {{"/rx_bytes", "/tx_bytes", "/rx_packets", "/tx_packets"}, {""}};
 
@@ -141,6 +144,7 @@ static int list(unsigned i, struct vt_counter *found)
     char path[PATH_MOST];
     struct device_search s = {0, i - KNOWN, found, 0};
     if (i < KNOWN) return is_known(i, found);
+    if (i >= KNOWN + LISTED_MOST) return 0;
     for (; s.device < sizeof devices / sizeof *devices && !s.is_found; s.device++) {
         struct vt_text t = vt_text_into(path, sizeof path);
         vt_text_add(&t, vt_sysfs);

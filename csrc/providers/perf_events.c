@@ -12,7 +12,7 @@
 #include "perf_events.h"
 #include "pfm_names.h"
 
-#define HIGH_DESCRIPTOR 512
+#define LAST_OF_PROGRAM 511 /* descriptor */
 
 /* meaning: NULL for a second name of the event before. */
 static const struct {
@@ -129,7 +129,7 @@ static long open_event(struct perf_event_attr *attributes, long leader)
 /* The lower descriptors belong to the program, which expects the lowest free one, and may use all up to its limit. */
 static long move_high(long fd)
 {
-    long high = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
+    long high = VT_SYS3(fcntl, fd, F_DUPFD_CLOEXEC, LAST_OF_PROGRAM + 1);
     VT_SYS1(close, fd);
     return high == -EINVAL ? -EMFILE : high;
 }
@@ -187,7 +187,8 @@ long vt_perf_count(const struct vt_perf_event *event, long leader)
 const char *vt_perf_reason(long error)
 {
     if (error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP) return "this processor does not have the event";
-    if (error == -EMFILE) return "the limit on descriptors (ulimit -n) leaves none above 511";
+    if (error == -EMFILE)
+        return "the limit on descriptors (ulimit -n) leaves none above " VT_TEXT_NUMBER(LAST_OF_PROGRAM);
     if (error == -ENOSYS) return "the kernel has no performance events, or hides them";
     if (error == -EBUSY) return "another program has all of the processor's counters";
     if (error == -EBADF) return "the program has closed the descriptor of the event";

@@ -8,7 +8,8 @@
 #include "perf_events.h"
 
 #define VT_COUNTERS_ADDED 2u /* by a provider itself: time-enabled and time-running */
-#define VT_COUNTERS_MOST (24u + VT_COUNTERS_ADDED) /* of a process; counters.c says the number, too */
+#define VT_COUNTERS_CHOSEN 24 /* at most, of a process */
+#define VT_COUNTERS_MOST (VT_COUNTERS_CHOSEN + VT_COUNTERS_ADDED)
 #define VT_COUNTER_NAME 128u
 
 /* scope: THREAD: the calling thread's own value, read at each enter and leave; PROCESS, NODE: of the whole process or

@@ -190,17 +190,9 @@ static long start_timer(struct vt_sample_timer *timer)
 /* Defines that the location has no samples from now on. why: a word for unify/account/ledger_intervals.py. */
 static void tell_unsampled(struct vt_location *l, const char *why)
 {
-    char key[32], text[48];
     if (VT_READ(l->samples.unsampled)) return;
     VT_SET(l->samples.unsampled, 1);
-    struct vt_text t = vt_text_into(key, sizeof key);
-    vt_text_add(&t, "unsampled.");
-    vt_text_dec(&t, l->number);
-    t = vt_text_into(text, sizeof text);
-    vt_text_dec(&t, vt_now());
-    vt_text_add(&t, " ");
-    vt_text_add(&t, why);
-    vt_define_property(l, key, text);
+    vt_define_missing(l, "unsampled", why);
 }
 
 /* Runs in a thread that has got its location, with signals blocked. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Escapes text from traces, file names and programs for output.
+"""Escapes text from traces, file names and programs for output; hints with names like a misspelt one.
 
 This module imports nothing at its start: compiler wrappers and `vtrace run` use this module, too."""
 
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
     from typing import Any
 
@@ -42,3 +43,11 @@ def shell_word(path: Path) -> str:
     except ValueError:
         near = str(path)
     return shlex.quote(str(path) if near.startswith("..") else near)
+
+
+def near(name: str, names: Iterable[str]) -> str | None:
+    """A hint with names like an unknown one."""
+    import difflib  # rarely needed, and slow to load
+
+    close = difflib.get_close_matches(name, [*names], 3)
+    return f"did you mean {' or '.join(close)}?" if close else None

@@ -193,12 +193,14 @@ def _bytes(text: Any) -> bytes:
 def _record(function: str, before: tuple[Any, ...], *numbers: Any) -> None:
     """Calls a function of the runtime whose last arguments are whole numbers. Other numbers raise no error in the
     program, which would have none without vtrace; the call is then not recorded."""
+    call = getattr(_library, f"VT_User_{function}__")
     try:
         whole = [int(number) for number in numbers]
     except (TypeError, ValueError, OverflowError):
         whole = []
-    if whole and all(-(2**31) <= number < 2**32 for number in whole):
-        getattr(_library, f"VT_User_{function}__")(*before, *whole)
+    kept = [kind(number).value for kind, number in zip(call.argtypes[len(before) :], whole, strict=False)]
+    if kept == [*numbers]:
+        call(*before, *kept)
     elif function not in _refused:
         _refused.add(function)
         print(f"vtrace: {function}: {numbers} are not whole numbers of 32 bits: not recorded", file=sys.stderr)

@@ -101,7 +101,7 @@ try:
         raise ValueError
 except ValueError:
     print("caught")
-with section(b"odd", 3.0), section("none", "x"), section("far", 1 << 40):
+with section(b"odd", 3.0), section("none", "x"), section("far", 1 << 31), section("half", 2.5):
     pass
 """
 

@@ -285,6 +285,11 @@ def _files(b: _Builder) -> None:
     b.tables["io_handles"] = Table({**b.tables["io_handles"], "layer": layers[b.tables["io_handles"]["paradigm"]]})
 
 
+def is_count(mode: str) -> bool:
+    """True for a metric whose values are sums over time. mode: OTF2's name."""
+    return mode.startswith("ACCUMULATED")
+
+
 def _metrics(b: _Builder) -> None:
     b.add(
         "metric_members", b.raw["MetricMember"], "name description unit", None,

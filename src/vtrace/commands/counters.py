@@ -12,7 +12,7 @@ import click
 
 from vtrace.console import CLICK_SETTINGS, NORMAL, Console, some
 from vtrace.errors import UsageError, VtraceError
-from vtrace.text import json_text, plain
+from vtrace.text import json_text, near, plain
 
 if TYPE_CHECKING:
     from vtrace.analysis.derived.event_file import EventFile
@@ -163,8 +163,6 @@ def _check(file: EventFile) -> int:
 
 def _check_pmu(files: list[EventFile], pmu: str | None) -> None:
     """Raises VtraceError: no file has events of this PMU."""
-    from vtrace.analysis.derived.known_events import near
-
     pmus = {known: None for file in files for section in file.sections for known in section.pmus}
     if pmu is not None and pmu not in pmus:
         path = files[0].path if len(files) == 1 else "derived events"
@@ -174,7 +172,7 @@ def _check_pmu(files: list[EventFile], pmu: str | None) -> None:
 def _event_set(files: list[EventFile], name: str, pmu: str | None) -> EventSet:
     """The events for name and PMU. Raises VtraceError."""
     from vtrace.analysis.derived.event_set import Circle
-    from vtrace.analysis.derived.known_events import chosen_events, near, pmus_of
+    from vtrace.analysis.derived.known_events import chosen_events, pmus_of
 
     sections = [section for file in files for section in file.sections]
     path = files[0].path if len(files) == 1 else "derived events"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vtrace.analysis.definition_tables import is_count
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.allocation_calls import AllocationCalls, AllocationNumbers, AllocationsBySection
-from vtrace.analysis.questions.increases import is_count
 from vtrace.analysis.questions.section_calls import COLUMNS, SectionCalls, by_function
 from vtrace.analysis.questions.section_memory import LEVELS, memory_of
 from vtrace.analysis.questions.sections import ALL, TOFU

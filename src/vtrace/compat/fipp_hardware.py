@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from vtrace.analysis.definition_tables import is_count
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.questions import section_sums
-from vtrace.analysis.questions.increases import is_count
 from vtrace.analysis.questions.sections import ALL
 from vtrace.analysis.selection import Selection
 from vtrace.compat import fapp_hardware

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.analysis.definition_tables import is_count
 from vtrace.analysis.host_clocks import HostClock, HostClocks
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array
@@ -141,9 +142,7 @@ def _values(writer: _Exporter) -> Iterator[_Lines]:
     trace = writer.trace
     values = trace.metric_values(**writer.window, most=_ALL)
     real = np.array([kind in ("DOUBLE", "FLOAT") for kind in trace.metric_members["value_type"].tolist()], bool)
-    mode = np.array(
-        ["COUNT" if str(one).startswith("ACCUMULATED") else "INST" for one in trace.metric_members["mode"]], object
-    )
+    mode = np.array(["COUNT" if is_count(one) else "INST" for one in trace.metric_members["mode"].tolist()], object)
     for row in np.unique(values["location"]).tolist():
         mine = values.take(values["location"] == row)
         owner = writer.owner(row)

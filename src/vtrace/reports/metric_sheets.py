@@ -11,12 +11,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vtrace.analysis.counter_runs import unlike_first
+from vtrace.analysis.definition_tables import is_count
 from vtrace.analysis.derived.event_set import CLOCK_RATE, EventSet
 from vtrace.analysis.derived.known_events import ELAPSED, LINUX, unqualified
 from vtrace.analysis.host_clocks import clock_rate
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions import section_sums
-from vtrace.analysis.questions.increases import Increases, Path, is_count
+from vtrace.analysis.questions.increases import Increases, Path
 from vtrace.analysis.questions.metrics import heap_metrics
 from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.questions.timeline_data import location_names, process_names

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vtrace.analysis.definition_tables import is_count
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.archive.definitions import DEFINITION_CHUNK, DEFINITION_CHUNK_MAX, SECTION_UNIT
 from vtrace.io.archive.reader import Reader
@@ -262,7 +263,7 @@ def _kept_metrics(trace: Source) -> Array:
     """uint8 by OTF2's ids of metric classes: those with counters, and those of sections."""
     definitions, members = trace.definitions, trace.metric_members
     known, rows = definitions.ids["metric_classes"].pairs
-    counts = np.append([mode.startswith("ACCUMULATED") for mode in members["mode"].tolist()], False).astype(bool)
+    counts = np.append([is_count(mode) for mode in members["mode"].tolist()], False).astype(bool)
     sections = np.append(members["unit"] == SECTION_UNIT, False)
     of = definitions.ids["metric_members"].rows(definitions.members)
     chosen = np.zeros(len(known), np.uint8)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
@@ -92,12 +91,6 @@ def _with_tree(names: Sequence[str], events: EventSet) -> list[str]:
     """The names with those of the top-down tree instead of topdown, level 1 first; topdown stays if there are none."""
     tree = [name for name in (SLOTS, *(node.name for node in TREE)) if name in events.events]
     return [one for name in names for one in (tree if name == NAME and SLOTS in events.events else [name])]
-
-
-def near(name: str, names: Iterable[str]) -> str | None:
-    """A hint with names like an unknown one."""
-    close = difflib.get_close_matches(name, [*names], 3)
-    return f"did you mean {' or '.join(close)}?" if close else None
 
 
 def _pfm() -> PfmNames | None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.activity import MPI, TRACING
-from vtrace.analysis.questions.increases import Increases, is_count
+from vtrace.analysis.definition_tables import is_count
+from vtrace.analysis.questions.increases import Increases
 from vtrace.analysis.questions.mpi_replay import Replayed
 from vtrace.analysis.table import Array, Table, add_up, texts
 

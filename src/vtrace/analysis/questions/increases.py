@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import _otf2
 import numpy as np
 
+from vtrace.analysis.definition_tables import is_count
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import number, present
 from vtrace.analysis.questions.metrics import MetricMembers, is_node_wide, metric_rows
@@ -37,11 +38,6 @@ def increases(values: Array, threads: Array) -> Array:
     steps = (values[1:] - values[:-1]).astype(np.float64)
     steps[(threads[1:] != threads[:-1]) | (values[1:] < values[:-1])] = 0
     return steps
-
-
-def is_count(mode: str) -> bool:
-    """True for a metric whose values are sums over time. mode: OTF2's name."""
-    return mode.startswith("ACCUMULATED")
 
 
 def counter_rows(trace: Source, wanted: Sequence[int | str] | None) -> list[int]:

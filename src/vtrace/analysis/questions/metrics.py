@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import _otf2
@@ -16,6 +15,7 @@ from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, add_up, group, stack
 from vtrace.errors import UsageError
 from vtrace.io.archive.batches import Batch
+from vtrace.text import near
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -147,8 +147,7 @@ def metric_rows(trace: Source, wanted: Sequence[int | str] | None) -> Array | No
     names = trace.metric_members["name"]
     for one in wanted:
         if isinstance(one, str) and not (names == one).any():
-            near = get_close_matches(one, [*map(str, names)], 3)
-            raise UsageError(f"the trace has no metric {one}", f"did you mean {' or '.join(near)}?" if near else None)
+            raise UsageError(f"the trace has no metric {one}", near(one, map(str, names)))
         found += np.flatnonzero(names == one).tolist() if isinstance(one, str) else [int(one)]
     return np.array(found, np.int64)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import _otf2
 import numpy as np
 
-from vtrace.analysis.definition_tables import has_line
+from vtrace.analysis.definition_tables import has_line, is_count
 from vtrace.analysis.question import AnyQuestion, Part, Question
 from vtrace.analysis.questions.details import present
 from vtrace.analysis.questions.metrics import MetricMembers, is_node_wide
@@ -51,7 +51,7 @@ class _CountedPart(Part):
             np.where(kinds == _DOUBLE, bits.view(np.float64), bits.view(np.int64)) if double else bits.view(np.int64)
         )
         mode = self.owner.modes[metric]
-        if not mode.startswith("ACCUMULATED"):
+        if not is_count(mode):
             return values
         before = self.latest.get(metric, 0 if mode.endswith("START") else values[0].item())
         self.latest[metric] = values[-1].item()
