@@ -367,6 +367,7 @@ __attribute__((destructor)) void vt_end(void)
     int on = VT_ON;
     if (!vt_is_recording()) return;
     struct vt_location *l = vt_own_location && vt_own_location->in_use ? vt_own_location : NULL;
+    if (l && !VT_READ(l->busy)) vt_thread_exits(l);
     vt_window_end(l && !VT_READ(l->busy) ? l : NULL);
     if (l) vt_busy_begin(l);
     if (!atomic_load(&vt_locations[0])) { /* main thread without records: location 0 identifies the process */

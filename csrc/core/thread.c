@@ -106,6 +106,12 @@ void vt_thread_began(struct vt_location *l)
     for (struct vt_thread_follower *f = atomic_load(&followers); f; f = f->next) f->begins(l);
 }
 
+void vt_thread_exits(struct vt_location *l)
+{
+    for (struct vt_thread_follower *f = atomic_load(&followers); f; f = f->next)
+        if (f->exits) f->exits(l);
+}
+
 /* Destructor of a pthread key. The end is written in the second round of destructors, after the records of other
    destructors in the first round. */
 static void on_thread_end(void *location)
@@ -142,7 +148,11 @@ void vt_thread_watch(struct vt_location *l) { pthread_setspecific(at_end, l); }
 void vt_thread_begins(uint64_t number)
 {
     vt_write_2(VT_HEAD(VT_K_THREAD_BEGIN, 1, 0), number);
-    if (vt_own_location && !vt_own_location->off) vt_own_location->begun = number;
+    struct vt_location *l = vt_own_location;
+    if (!l) return;
+    if (!l->off) l->begun = number;
+    for (struct vt_thread_follower *f = atomic_load(&followers); f; f = f->next)
+        if (f->has_begun) f->has_begun(l);
 }
 
 /* ---- The locations of threads ---- */

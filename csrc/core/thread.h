@@ -19,9 +19,12 @@ struct vt_location *vt_location_to_record(unsigned events);
 int vt_thread_start(void);
 /* Makes vtrace detect the end of the calling thread, whose location is l. */
 void vt_thread_watch(struct vt_location *l);
-/* Registers functions that run in each thread after it has got its location, and at its end. Called by constructors. */
+/* Registers functions that run in each thread: after it has got its location; after its THREAD_BEGIN record, if it has
+   one; at its end; in the thread that ends the process. has_begun, exits: NULL for none. Those registered last run first.
+   Called by constructors. */
 struct vt_thread_follower {
-    void (*begins)(struct vt_location *l), (*ends)(struct vt_location *l);
+    void (*begins)(struct vt_location *l), (*has_begun)(struct vt_location *l);
+    void (*ends)(struct vt_location *l), (*exits)(struct vt_location *l);
     struct vt_thread_follower *next; /* of those registered before */
 };
 void vt_on_threads(struct vt_thread_follower *follower);
@@ -32,6 +35,8 @@ void vt_before_exec(void);
 void vt_after_exec(void);
 /* Runs after the calling thread has got its location, with signals blocked. */
 void vt_thread_began(struct vt_location *l);
+/* Runs in the thread that ends the process, before the end of recording. */
+void vt_thread_exits(struct vt_location *l);
 /* Returns the current name of the thread; NULL: it has the default name. */
 const char *vt_thread_name(struct vt_location *l);
 /* Writes a THREAD_BEGIN record. A new thread calls this function. number: as in the record of its creation. */

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../core/clock.h"
@@ -274,6 +275,17 @@ static enum vt_counter_reading reading_of(const struct vt_counter *c, int is_usa
     return c->provider->takes_locks ? VT_READ_AT_CALLS_ONLY : VT_READ_AT_CALLS;
 }
 
+/* Tells that a counter is not recorded, on stderr and in the local files. */
+static void refuse(const char *setting, const char *name, size_t length, const char *reason)
+{
+    char key[VT_COUNTER_NAME];
+    int shown = (int)(length < 100 ? length : 100);
+    if (vt_process.set.speaks) vt_say(1, "%s: %.*s is not recorded: %s", setting, shown, name, reason);
+    if (!vt_own_location) return; /* a command of vtrace */
+    snprintf(key, sizeof key, "refused.%.*s", shown, name);
+    vt_define_property(vt_own_location, key, reason);
+}
+
 /* setting: VT_METRICS or VT_RUSAGE, which has the name. most: number of counters up to which there is room. */
 static void add(const char *setting, const char *name, size_t length, unsigned most)
 {
@@ -291,8 +303,7 @@ static void add(const char *setting, const char *name, size_t length, unsigned m
         counters[ncounters++] = found;
         return;
     }
-    if (vt_process.set.speaks)
-        vt_say(1, "%s: %.*s is not recorded: %s", setting, (int)(length < 100 ? length : 100), name, reason);
+    refuse(setting, name, length, reason);
 }
 
 /* The events of the processor need two more counters. */
@@ -383,15 +394,16 @@ static void define(struct vt_location *l, struct counter_group *g)
 }
 
 /* Opens the counters of a thread, and leaves those out that the kernel does not count together. */
-static void fit(struct vt_thread_counters *t)
+static void fit(struct vt_thread_counters *thread)
 {
+    char reason[256];
     for (unsigned failed; ncounters;) {
         make_sets();
-        long r = open_all(t, &failed);
+        long r = open_all(thread, &failed);
         if (r >= 0) break;
-        if (vt_process.set.speaks)
-            vt_say(1, "VT_METRICS: %s is not recorded: it does not count together with the others: %s",
-                   counters[failed].name, reason_of(&counters[failed], r));
+        snprintf(reason, sizeof reason, "it does not count together with the others: %s",
+                 reason_of(&counters[failed], r));
+        refuse("VT_METRICS", counters[failed].name, strlen(counters[failed].name), reason);
         memmove(counters + failed, counters + failed + 1, (--ncounters - failed) * sizeof *counters);
     }
 }

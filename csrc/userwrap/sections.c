@@ -3,8 +3,11 @@
    thread that starts it. Each has a metric of its own, whose value is 1 while the section is open and 0 afterwards.
 
    A start inside of an open section of the same name and number is counted and not recorded: the section that began
-   first lasts until its own stop. The count goes on while recording is off, so that a stop finds its start. */
+   first lasts until its own stop. The count goes on while recording is off, so that a stop finds its start.
+
+   all/0 is the whole run: with VT_SECTION_LEVEL, each thread has it from its begin to its end. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +21,14 @@
 
 #define SECTIONS 8192u
 #define NAME_MOST 1024u
+#define ALL "all" /* number 0: the whole run */
+#define TOFU "tofupa" /* number 0: the time from MPI_Init to MPI_Finalize */
 #define TOFU_MOST 4095
 
 /* By the number that a section has in this process, from 1 on. */
 static uint32_t metrics[SECTIONS];
 static _Atomic uint32_t sections;
+static uint32_t whole_run; /* the number of all/0; 0: it is not recorded */
 
 /* The sections of a thread: how often each is open. */
 struct vt_open_sections {
@@ -86,9 +92,18 @@ static void stop(uint32_t section)
 /* The settings are known when the thread has its open sections. */
 static int is_measured(int level) { return open_sections() && level <= (int64_t)vt_process.set.section_level; }
 
+/* vtrace has a meaning for the sections all/0 and tofupa/0. */
+static int is_reserved(const char *name, int number)
+{
+    if (number || (strcmp(name, ALL) && strcmp(name, TOFU))) return 0;
+    vt_warn("the program's own section %s/0 is not recorded: the name means the whole run", name);
+    return 1;
+}
+
 VT_PUBLIC unsigned int VT_User_section__(const char *name, int number, int level, unsigned int *site)
 {
-    uint32_t section = name && is_measured(level) ? section_of(name, number) : 0;
+    int is_recorded = name && is_measured(level) && !is_reserved(name, number);
+    uint32_t section = is_recorded ? section_of(name, number) : 0;
     if (site && section) VT_SET(*site, section);
     return section;
 }
@@ -130,8 +145,8 @@ static int tofu_level(void)
 VT_PUBLIC void VT_User_tofu_section__(int region, int level, int begins)
 {
     if (region < 1 || region > TOFU_MOST || level >= tofu_level()) return;
-    if (begins) start(section_of("tofupa", region));
-    else stop(section_of("tofupa", region));
+    if (begins) start(section_of(TOFU, region));
+    else stop(section_of(TOFU, region));
 }
 
 /* ---- Threads ---- */
@@ -141,8 +156,28 @@ static void thread_begins(struct vt_location *l)
     if (l->sections) memset(l->sections, 0, sizeof *l->sections); /* of the thread that had the location before */
 }
 
-static void thread_ends(struct vt_location *l) { (void)l; }
+static void thread_has_begun(struct vt_location *l)
+{
+    (void)l;
+    if (whole_run) start(whole_run);
+}
 
-static struct vt_thread_follower follower = {.begins = thread_begins, .ends = thread_ends};
+static void thread_ends(struct vt_location *l)
+{
+    if (l->sections) stop(whole_run);
+}
 
-__attribute__((constructor)) static void follow_threads(void) { vt_on_threads(&follower); }
+static struct vt_thread_follower follower = {
+    .begins = thread_begins, .has_begun = thread_has_begun, .ends = thread_ends, .exits = thread_ends};
+
+/* CMake sorts the files of the library, so that this constructor runs after that of the counters, which all/0 has. */
+__attribute__((constructor)) static void begin_run(void)
+{
+    const char *level = vt_setting_text("VT_SECTION_LEVEL");
+    vt_on_threads(&follower);
+    if (!level || !*level || getenv("VTRACE_LISTS")) return;
+    int saved = errno;
+    whole_run = section_of(ALL, 0);
+    start(whole_run);
+    errno = saved;
+}

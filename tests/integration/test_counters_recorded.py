@@ -223,6 +223,15 @@ def test_what_cannot_be_recorded_is_told(program: Path, tmp_path: Path) -> None:
     assert "/no/such/file is not recorded: there is no such file" in done.stderr
     assert "VT_METRICS_AT: nowhere is not mpi, openmp, user, threads, io or samples: the default is used" in done.stderr
     assert len(found.increases("inner")) == 3
+    assert {line.replace(" is not recorded", "") for line in lines if " is not recorded: " in line} == {
+        f"vtrace: VT_METRICS: {reason}" for reason in _reasons(tmp_path)
+    }
+
+
+def _reasons(where: Path) -> set[str]:
+    """Why counters are missing, by the ledger."""
+    known = json.loads(vtrace(where, "info", "counter_regions", "--json").stdout)
+    return {row["reason"] for row in known["not_recorded"] if row["class"] == "counters"}
 
 
 def test_network_interfaces_are_listed(program: Path, tmp_path: Path) -> None:
@@ -272,8 +281,10 @@ def test_no_descriptor_of_the_program_is_taken(program: Path, tmp_path: Path, mo
     """Counters that would need one of those are left out."""
     words = ["sh", "-c", f"ulimit -n {most}; exec {program} plain"]
     done = call(words, tmp_path, {"VT_METRICS": "page-faults:ru_minflt"})
+    unify(tmp_path, "counter_regions")
     reason = "the limit on descriptors (ulimit -n) leaves none above 511" if most > 4 else ""
     assert f"VT_METRICS: page-faults is not recorded: {reason}" in done.stderr
+    assert [text.startswith(f"page-faults: {reason}") for text in _reasons(tmp_path)] == [True]
 
 
 def test_mpi_on_any_number_of_ranks(build: Builder, tmp_path: Path) -> None:

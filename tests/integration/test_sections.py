@@ -51,7 +51,7 @@ def test_a_thread_begins_without_sections(build: Builder, tmp_path: Path) -> Non
 
 def test_level(build: Builder, tmp_path: Path) -> None:
     program = build("sections.c", flags=(*MANUAL, "-pthread"))
-    expected = [*OVERLAP, *HIDDEN, *REST]
+    expected = ["all/0=1", *OVERLAP, *HIDDEN, *REST, "all/0=0"]
     assert recorded(record(program, tmp_path, env={"VT_SECTION_LEVEL": "1"}))[0] == expected
     vtrace(tmp_path, "run", "--unify", "--force", "--section-level", "1", program)
     assert recorded(check(tmp_path / "sections.trace"))[0] == expected

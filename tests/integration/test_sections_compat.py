@@ -58,7 +58,7 @@ def recorded(where: Path) -> list[str]:
         ({}, OUTER),
         ({"FJ_TOFUPA_LEVEL": "0"}, OUTER),
         ({"FJ_TOFUPA_LEVEL": "1"}, [*OUTER, *TOFU]),
-        ({"FJ_TOFUPA_LEVEL": "2", "VT_SECTION_LEVEL": "1"}, [*OUTER, *HIDDEN, *TOFU, *SECOND]),
+        ({"FJ_TOFUPA_LEVEL": "2", "VT_SECTION_LEVEL": "1"}, ["all/0=1", *OUTER, *HIDDEN, *TOFU, *SECOND, "all/0=0"]),
     ],
     ids=["default", "tofu-0", "tofu-1", "all"],
 )

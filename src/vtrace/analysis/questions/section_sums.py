@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.questions.sections import ALL, RESERVED, Sections
+from vtrace.analysis.questions.sections import ALL, Sections
 from vtrace.analysis.questions.timeline_data import location_names
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.io.archive.batches import ALWAYS, NEVER
-from vtrace.io.archive.definitions import SECTION_UNIT
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -95,7 +94,3 @@ def _left_out(trace: Source, table: Table) -> Iterator[str]:
         for count, one, other in ((row["starts"], "start", "stop"), (row["stops"], "stop", "start")):
             if count:
                 yield f"section {name} of {where}: {count:,} {one}{'s' * (count > 1)} without {other}: left out"
-    of_program = trace.metric_members["name"][trace.metric_members["unit"] == SECTION_UNIT].tolist()
-    for name in RESERVED:
-        if name in of_program:
-            yield f"the program's own section {name} is left out: the name means the whole run"

@@ -17,7 +17,7 @@ from vtrace.reasons import COUNTERS, FLUSH, GAPS, LOSSES, NO_SAMPLES, OFF, SAMPL
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.absent import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
-from vtrace.unify.model.process_definitions import UNCOUNTED, UNSAMPLED
+from vtrace.unify.model.process_definitions import REFUSED, UNCOUNTED, UNSAMPLED
 
 if TYPE_CHECKING:
     from vtrace.io.archive.writer import Definitions
@@ -151,7 +151,11 @@ def _selected(process: Process) -> Iterator[Gap]:
 
 
 def _without_values(process: Process, number: int) -> Iterator[Gap]:
-    """Yields the intervals in which the location is no longer sampled, or has no counters any more."""
+    """Yields the intervals in which the location is no longer sampled, or has no counters any more; the whole run for
+    each counter that is not recorded."""
+    for key, why in process.definitions.properties.items():
+        if key.startswith(REFUSED):
+            yield Gap(BEGIN, END, None, UNKNOWN, COUNTERS, f"{key.removeprefix(REFUSED)}: {why}")
     for key, kind in ((UNSAMPLED, SAMPLES), (UNCOUNTED, COUNTERS)):
         text = process.definitions.properties.get(f"{key}{number}")
         if text is not None and process.curve is not None and process.maps is not None:

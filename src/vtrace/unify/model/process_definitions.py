@@ -21,6 +21,8 @@ UNSAMPLED = "unsampled."
 """Prefix of properties of locations that have no samples any more: ticks since when, and why."""
 UNCOUNTED = "uncounted."
 """The same of counters."""
+REFUSED = "refused."
+"""Prefix of properties that say why a counter is not recorded; its name follows."""
 
 
 class LocalRegion(NamedTuple):
