@@ -217,6 +217,13 @@ def test_select(score_p: Path) -> None:
     assert {row["class"] for row in profile(archive, "--select", "class=mpi/collective")["profile"]} == {"MPI"}
 
 
+@pytest.mark.parametrize("command", ["profile", "diagnose"])
+def test_a_name_that_matches_nothing(score_p: Path, command: str) -> None:
+    done = vtrace(score_p, command, score_p / "scorep-heat2d", "--select", "region=updat,main")
+    expected = "vtrace: warning: --select region=updat,main: a name matches nothing; did you mean update or part?"
+    assert expected in done.stderr.splitlines()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

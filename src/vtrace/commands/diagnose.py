@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, stale_lines, title, window_options
+from vtrace.commands.window import opened, selected_part, stale_lines, title, window_options
 from vtrace.console import NORMAL, Console, environment_level
 from vtrace.text import json_text, plain
 
@@ -54,7 +54,7 @@ def command(
       vtrace diagnose heat --fail-below 0.8          in tests: returns 1 below 80 %
       vtrace diagnose heat_4 heat_8 heat_16          how it scales
     """
-    from vtrace.analysis.selection import Patterns, Selection
+    from vtrace.analysis.selection import Patterns
     from vtrace.reports import sheet
 
     console = Console("vtrace", environment_level("vtrace"))
@@ -62,7 +62,7 @@ def command(
     traces = [opened(archive) for archive in archives]
     found = []
     for trace in traces:
-        window = patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers))
+        window = selected_part(console, trace, patterns, begin, end, ranks, helpers)
         found.append(trace.diagnosis(window, iteration))
     if as_json:
         made = [_data(trace, one, about or "", patterns) for trace, one in zip(traces, found, strict=True)]

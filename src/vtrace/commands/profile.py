@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, stale_lines, title, warn_of_caveats, window_options
+from vtrace.commands.window import opened, selected_part, stale_lines, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError
 from vtrace.text import json_text, plain, shell_word
@@ -85,7 +85,7 @@ def command(
       vtrace profile heat --by section --metrics mpi    the functions of MPI in sections
       vtrace profile one two three --by function        three runs side by side
     """
-    from vtrace.analysis.selection import Patterns, Selection
+    from vtrace.analysis.selection import Patterns
     from vtrace.reports import profile_sheets, sheet
 
     _check(archives, by, file, metrics, events, sort, as_json and as_csv)
@@ -94,7 +94,7 @@ def command(
 
     def opened_part(archive: str) -> tuple[Trace, Selection]:
         trace = opened(archive)
-        return trace, patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers))
+        return trace, selected_part(console, trace, patterns, begin, end, ranks, helpers)
 
     most = None if as_json or as_csv else top
     if by == "section" and metrics in (None, *_SECTION_METRICS):

@@ -14,7 +14,7 @@ from vtrace.console import Console, environment_level
 from vtrace.errors import VtraceError
 
 if TYPE_CHECKING:
-    from vtrace.analysis.selection import Selection
+    from vtrace.analysis.selection import Patterns, Selection
     from vtrace.analysis.trace import Trace
 
 _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1))
@@ -74,6 +74,19 @@ def warn_of_caveats(console: Console, trace: Trace, part: Selection) -> list[str
     for line in lines:
         console.warn(line)
     return lines
+
+
+def selected_part(
+    console: Console, trace: Trace, patterns: Patterns, begin: str | None, end: str | None, ranks: str | None,
+    helpers: bool,
+) -> Selection:  # fmt: skip
+    """The part of a trace that --select and the options of window_options choose. Tells of names that match nothing, if
+    there are similar ones. Raises UsageError."""
+    from vtrace.analysis.selection import Selection
+
+    if hint := patterns.near(trace):
+        console.warn(f"--select {patterns.text}: a name matches nothing; {hint}")
+    return patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers))
 
 
 def title(trace: Trace) -> str:
