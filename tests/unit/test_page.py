@@ -41,6 +41,18 @@ def test_model_depends_on_nothing() -> None:
         assert not re.search(r"\b(document|window\.|fetch|requestAnimationFrame|localStorage)\b(?!:)", text), path
 
 
+BELOW = {"model": "", "net": "model", "draw": "model", "panels": "model draw hands", "hands": "model draw panels"}
+"""Folder of the page -> the other folders whose modules its own may import: docs/architecture.md."""
+
+
+@pytest.mark.parametrize("folder", BELOW)
+def test_folders_depend_in_one_direction(folder: str) -> None:
+    for path in (PAGE / folder).glob("*.js"):
+        for name in re.findall(r"from '(.*?)'", path.read_text()):
+            used = (path.parent / name).resolve().relative_to(PAGE).parts[0]
+            assert used in (folder, *BELOW[folder].split()), f"{path.name} imports {name}"
+
+
 def test_model() -> None:
     done = subprocess.run([need("node"), "--test", str(ROOT / "tests" / "page")], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -9,7 +9,7 @@ import {fullName} from './model/rows.js';
 import {clamped} from './model/window.js';
 import {levelOf} from './model/tiles.js';
 import {Regions} from './net/regions.js';
-import * as walk from './walk.js';
+import * as walk from './hands/walk.js';
 import {TileStore} from './net/tile_store.js';
 
 /** @typedef {import('./net/wire.js').Table} Table */
@@ -315,7 +315,7 @@ export class App {
   chooseSample = (...place) => walk.chooseSample(this, ...place);
   /** @type {(way: string, all?: boolean) => Promise<void>} */
   go = (way, all) => walk.go(this, way, all);
-  /** @type {(end?: import('./walk.js').MessageEnd) => Promise<void>} */
+  /** @type {(end?: import('./hands/walk.js').MessageEnd) => Promise<void>} */
   goPartner = (end) => walk.goPartner(this, end);
   callAtCentre = () => walk.callAtCentre(this);
   zoomToChoice = () => walk.zoomToChoice(this);

@@ -6,7 +6,7 @@ import {AXIS, STACK_ROW, rowAtPoint, rowTop} from '../draw/layout.js';
 import {stackCall} from '../draw/stack_layer.js';
 import {moved, zoomed} from '../model/window.js';
 import {byId} from '../panels/dom.js';
-import {chooseAt, chooseRare} from '../walk.js';
+import {chooseAt, chooseRare} from './walk.js';
 
 const DRAG = 4;
 

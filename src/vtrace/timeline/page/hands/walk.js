@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ways of the user: from call to call, from row to row, into the selection.
 
-import {windowOf} from './draw/chart.js';
-import {rowAtPoint, rowTop} from './draw/layout.js';
-import {placesOf} from './model/rows.js';
-import {valueText} from './model/curves.js';
-import {OUTLIER, rareAt} from './model/rare.js';
-import {leafAt} from './model/samples.js';
-import {BINS, covering, levelOf, span} from './model/tiles.js';
-import {count, duration} from './model/time.js';
-import {around} from './model/window.js';
+import {windowOf} from '../draw/chart.js';
+import {rowAtPoint, rowTop} from '../draw/layout.js';
+import {placesOf} from '../model/rows.js';
+import {valueText} from '../model/curves.js';
+import {OUTLIER, rareAt} from '../model/rare.js';
+import {leafAt} from '../model/samples.js';
+import {BINS, covering, levelOf, span} from '../model/tiles.js';
+import {count, duration} from '../model/time.js';
+import {around} from '../model/window.js';
 
-/** @typedef {import('./app.js').App} App */
+/** @typedef {import('../app.js').App} App */
 
 /** Selects a call and reads its facts; moves the window if the call is outside. @param {App} app @param {number} trace
  * @param {{location: number, begin: number, end: number, depth: number} | null | undefined} call */
@@ -152,7 +152,7 @@ export function placeText(app, at) {
   return region[bin] ? `${head}: about ${Math.round((100 * share[bin]) / 255)} % ${of.regions.name(region[bin] - 1)}, ${count(events[bin])} events in ${duration(2 ** piece.level)}` : `${head}: ${nothing(app, row, time)}`;
 }
 
-/** The rare call of a row at a time, as text. @param {App} app @param {import('./model/rows.js').Row} row
+/** The rare call of a row at a time, as text. @param {App} app @param {import('../model/rows.js').Row} row
  * @param {number} time @param {number} perPixel */
 function rareText(app, row, time, perPixel) {
   const of = app.traces[row.trace], found = rareAt(of.rare, row.key, time, 2 * perPixel);
@@ -162,7 +162,7 @@ function rareText(app, row, time, perPixel) {
     : `, ${name} waits ${duration(size[found])}`;
 }
 
-/** Selects the rare call of a row at a time; false: there is none. @param {App} app @param {import('./model/rows.js').Row} row
+/** Selects the rare call of a row at a time; false: there is none. @param {App} app @param {import('../model/rows.js').Row} row
  * @param {number} time @param {number} slack ns */
 export async function chooseRare(app, row, time, slack) {
   const {rare} = app.traces[row.trace], found = rareAt(rare, row.key, time, slack);
@@ -172,7 +172,7 @@ export async function chooseRare(app, row, time, slack) {
   return true;
 }
 
-/** @param {App} app @param {import('./model/rows.js').Row} row @param {number} time */
+/** @param {App} app @param {import('../model/rows.js').Row} row @param {number} time */
 function nothing(app, row, time) {
   const of = app.traces[row.trace], region = app.store.state.samples ? leafAt(of.leaves, row.key, time) : -1;
   return region < 0 ? 'no call' : `no call, samples in ${of.regions.name(region)}`;
