@@ -111,22 +111,11 @@ CORE_LAYERS = [
     {"settings", "setting_texts", "clock", "file_locations", "lineage", "launcher", "prefix_claim"},
     {"buffer", "columns", "codec"},
     {"location", "define", "file", "replay", "ring", "sample_stream", "stop"},
-    {
-        "slow_path",
-        "switch",
-        "recording_window",
-        "rewind",
-        "module",
-        "filter",
-        "function_patterns",
-        "region_groups",
-        "limits",
-        "counter_groups",
-        "thread_time",
-    },
+    {"slow_path", "switch", "recording_window", "rewind", "module", "filter", "function_patterns", "region_groups",
+     "limits", "counter_groups", "thread_time"},
     {"process", "thread", "end", "signal", "vfork", "record"},
     {"regions"},
-]
+]  # fmt: skip
 """The files of csrc/core (.c and .h) by layers, lowest first. A file may include and use its own layer and those below.
 The other folders of RUNTIME are above all layers."""
 
@@ -174,6 +163,7 @@ class Layout:
             if path.suffix == ".c":
                 yield from self._named(path, _long_c_functions(path.read_text()))
         yield from self._core()
+        yield from self._page()
         for path in [*self.python, *self.c, *self.build]:
             yield from self._named(path, _form(path.name, path.suffix, path.read_text()))
         yield from self._twice()
@@ -182,7 +172,7 @@ class Layout:
         """Names that two files have or define, with the first file in each message."""
         seen: dict[tuple[str, str], tuple[Path, str]] = {}
         for path, line, kind, what, name in self._names():
-            other, how = seen.setdefault((kind, name), (path, what))
+            other, how = seen.setdefault((kind, name.lstrip("_")), (path, what))
             if other == path or (not line and other.parent == path.parent):  # text.c and text.h are a pair
                 continue
             where = other.relative_to(self.root)
@@ -291,8 +281,22 @@ class Layout:
                 if used.name not in CORE_INTERFACE and layer(used) > layer(path):
                     yield f"{path.relative_to(self.root)}: must not include {include}, which is of a higher layer"
             for name in sorted({*re.findall(r"\bvt_\w+", texts[path])} & {*where}):
-                if path.suffix == ".c" and layer(where[name]) > layer(path):
+                if layer(where[name]) > layer(path):
                     yield f"{path.relative_to(self.root)}: must not use {name} of {where[name].name}, a higher layer"
+
+    def _page(self) -> Iterator[str]:
+        """Differences between docs/architecture.md and the tables of this file."""
+        page = self.root / "docs" / "architecture.md"
+        text = page.read_text()
+        layers = text.partition("## Layers of csrc/core")[2].partition("\n## ")[0]
+        told = [{*re.findall(r"`(\w+)`", line.split("|")[2])} for line in layers.splitlines() if line.startswith("| ")]
+        if told[:0:-1] != CORE_LAYERS:  # the first line is the head of the table
+            yield from self._named(page, ["the table of the layers of csrc/core differs from CORE_LAYERS"])
+        folders = [*self.csrc.iterdir(), *(path.parent for path in self.package.glob("*/__init__.py"))]
+        table = text.partition("## Folders")[2].partition("\n## ")[0]
+        known = {*re.findall(r"`((?:csrc|src/vtrace)/\w+)`", table)}
+        names = {str(path.relative_to(self.root)) for path in folders if path.is_dir()}
+        yield from self._named(page, [f"the table of folders lacks {name}" for name in sorted(names - known)])
 
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
@@ -403,8 +407,8 @@ def _long_c_functions(text: str) -> Iterator[str]:
         if line == "{":
             begin = number
         elif line == "}" and begin:
-            if number - begin > 62:
-                yield f"line {begin}: a function of {number - begin} lines, at most 62"
+            if number - begin - 1 > 60:
+                yield f"line {begin}: a function of {number - begin - 1} lines, at most 60"
             begin = 0
 
 

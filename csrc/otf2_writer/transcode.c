@@ -89,7 +89,7 @@ static int grow(struct pass *p)
 {
     if (p->depth >= DEPTH_MAX) return vt_fail(p->error, VT_BAD_DATA, "more than %u open regions", DEPTH_MAX);
     uint32_t capacity = p->capacity ? p->capacity * 2 : 256;
-    struct frame *frames = realloc(p->frames, capacity * sizeof *frames);
+    struct open_region *frames = realloc(p->frames, capacity * sizeof *frames);
     if (!frames) return VT_NO_MEMORY;
     p->frames = frames;
     p->capacity = capacity;
@@ -106,9 +106,9 @@ static inline int enter(struct pass *p, uint64_t t, uint64_t key, uint32_t regio
         region = p->maps->unknown_region;
         p->result->unmapped++;
     }
-    p->frames[p->depth++] = (struct frame){key, region, 0};
+    p->frames[p->depth++] = (struct open_region){key, region, 0};
     if (__builtin_expect(p->samples != NULL, 0)) {
-        struct frame *top = &p->frames[p->depth - 1];
+        struct open_region *top = &p->frames[p->depth - 1];
         return vt_context_enter(p, t, p->depth > 1 ? top[-1].place : 0, &top->place);
     }
     return WRITE_CALL(p, p->attributes, Enter, t, region);
@@ -351,6 +351,13 @@ static int on_off(struct pass *p, uint64_t t, uint32_t kind)
     return WRITE_WITH(p, NULL, MeasurementOnOff, t, mode);
 }
 
+static int lost(struct pass *p, uint32_t why, uint64_t events)
+{
+    p->result->lost += events;
+    p->result->lost_by[why < VT_LOST_MOST ? why : 0] += events;
+    return vt_gap_lost(p, why, events);
+}
+
 /* w: the payload. */
 static int other(struct pass *p, uint32_t what, const uint64_t *w)
 {
@@ -360,11 +367,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
         p->ticks += w[0];
         return VT_OK;
     }
-    if (kind == VT_K_LOST) {
-        p->result->lost += w[0];
-        p->result->lost_by[VT_ID(what) < VT_LOST_MOST ? VT_ID(what) : 0] += w[0];
-        return vt_gap_lost(p, VT_ID(what), w[0]);
-    }
+    if (kind == VT_K_LOST) return lost(p, VT_ID(what), w[0]);
     if (kind == VT_K_ATTRIBUTE) return vt_attribute(p, what, w[0]);
     if (kind >= VT_K_THREAD_FORK && kind <= VT_K_THREAD_TEAM_JOINED) return vt_team(p, what, w);
     uint64_t t = time_at(p, p->ticks);
