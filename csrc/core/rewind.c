@@ -38,13 +38,13 @@ void vt_set_rewind_mark(struct vt_location *l)
     vt_busy_end(l);
 }
 
-struct stack {
+struct region_stack {
     uint32_t depth;
     uint64_t open[VT_OPEN_MAX];
 };
 
 /* Finds the stacks at the mark and now. Returns how many of the outermost regions stayed open in between. */
-static uint32_t stacks(const struct vt_location *l, struct stack *then, struct stack *now)
+static uint32_t stacks(const struct vt_location *l, struct region_stack *then, struct region_stack *now)
 {
     struct vt_chunk *c = l->mark.chunk;
     uint32_t words = (l->mark.offset - VT_CHUNK_DATA) / 8, least = c->depth;
@@ -128,7 +128,8 @@ static void put(struct vt_location *l, uint64_t open, int enter, uint64_t when)
 
 /* Writes a leave for each region left since the mark, then a REWOUND record for the gap, then an enter for each region
    that was entered since the mark and is still open. */
-static void tell(struct vt_location *l, const struct stack *then, const struct stack *here, uint32_t kept, uint64_t now)
+static void tell(struct vt_location *l, const struct region_stack *then, const struct region_stack *here, uint32_t kept,
+                 uint64_t now)
 {
     uint64_t gap[2] = {VT_HEAD(VT_K_REWOUND, 1, 0), now > l->last ? now - l->last : 0};
     uint64_t on = VT_HEAD(VT_K_ON, 0, 0), off = VT_HEAD(VT_K_OFF, 0, 0);
@@ -146,7 +147,7 @@ static void rewind_to_mark(struct vt_location *l)
     static const char at_another[] =
         "VT_REWIND is at another level of the call stack than VT_SET_REWIND_MARK: vtrace adds leaves and enters of "
         "regions";
-    struct stack then, here;
+    struct region_stack then, here;
     uint64_t now = vt_now();
     vt_switch_follow(l, now);
     if (!vt_location_lock(l)) return;
@@ -175,7 +176,7 @@ static void rewind_to_mark(struct vt_location *l)
    more. */
 unsigned vt_cut(struct vt_location *l, uint64_t when, uint64_t open[VT_OPEN_MAX])
 {
-    struct stack then, here;
+    struct region_stack then, here;
     struct vt_chunk *c = l->chunk;
     if (!c || !vt_location_lock(l)) return 0;
     uint64_t *words = vt_chunk_words(c), now = c->ticks;

@@ -35,7 +35,7 @@ static const uint8_t endbr64[4] = {0xf3, 0x0f, 0x1e, 0xfa};
 enum { CALL = 0xe8, NOP = 0x90, PREFIX_32 = 0x67, PREFIX_16 = 0x66 };
 
 /* Memory near a module, within the reach of CALL rel32. */
-struct near {
+struct near_code {
     uint8_t code[VT_PAGE];
     struct vt_sleds sleds;
     void (*take_return)(void);
@@ -61,14 +61,14 @@ static uint8_t *indirect(uint8_t *at, uint8_t mode, const void *slot)
     return at + 6;
 }
 
-static struct near *map_near(uintptr_t start)
+static struct near_code *map_near(uintptr_t start)
 {
     for (uintptr_t i = 1; i < TRIES && start > i * STEP; i++) {
         uintptr_t at = (start & ~(uintptr_t)(STEP - 1)) - i * STEP;
-        long p = VT_SYS6(mmap, at, sizeof(struct near), PROT_READ | PROT_WRITE,
+        long p = VT_SYS6(mmap, at, sizeof(struct near_code), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        if (p == (long)at) return (struct near *)at;
-        if (p > 0) VT_SYS2(munmap, p, sizeof(struct near)); /* an old kernel takes the address as a hint */
+        if (p == (long)at) return (struct near_code *)at;
+        if (p > 0) VT_SYS2(munmap, p, sizeof(struct near_code)); /* an old kernel takes the address as a hint */
     }
     return NULL;
 }
@@ -76,7 +76,7 @@ static struct near *map_near(uintptr_t start)
 /* takes: 1: the code has no sleds at its returns. */
 static struct vt_sleds *make_near(uintptr_t start, int takes)
 {
-    struct near *n = map_near(start);
+    struct near_code *n = map_near(start);
     if (!n) return NULL;
     if (takes) indirect(indirect(n->code + ENTER, 0x35, &n->sleds.enter), 0x25, &n->take_return);
     else indirect(n->code + ENTER, 0x25, &n->sleds.enter);

@@ -10,7 +10,7 @@
 #define PLACES 4096u
 #define TRIES 64u
 
-static struct operation {
+static struct aio_operation {
     _Atomic(uintptr_t) block; /* address of the control block; 0: free; BUSY: being filled in */
     uint32_t handle;
     uint64_t match;
@@ -25,7 +25,7 @@ static void begin(struct vt_io_batch *batch, const void *block, int fd, enum vt_
 {
     const uint32_t handle = vt_io_fd(fd);
     for (unsigned i = 0; handle && i < TRIES; i++) {
-        struct operation *o = &under_way[(place_of((uintptr_t)block) + i) % PLACES];
+        struct aio_operation *o = &under_way[(place_of((uintptr_t)block) + i) % PLACES];
         uintptr_t none = 0;
         if (!atomic_compare_exchange_strong(&o->block, &none, BUSY)) continue;
         o->handle = handle;
@@ -45,10 +45,10 @@ static void begin(struct vt_io_batch *batch, const void *block, int fd, enum vt_
     }
 }
 
-static struct operation *find(const void *block)
+static struct aio_operation *find(const void *block)
 {
     for (unsigned i = 0; block && i < TRIES; i++) {
-        struct operation *o = &under_way[(place_of((uintptr_t)block) + i) % PLACES];
+        struct aio_operation *o = &under_way[(place_of((uintptr_t)block) + i) % PLACES];
         if (atomic_load(&o->block) == (uintptr_t)block) return o;
     }
     return NULL;
@@ -57,7 +57,7 @@ static struct operation *find(const void *block)
 /* Adds a record about an operation. kind: IO_ISSUED, IO_TEST or IO_CANCELLED. */
 static void progress(struct vt_io_batch *batch, const void *block, enum vt_kind kind)
 {
-    const struct operation *o = find(block);
+    const struct aio_operation *o = find(block);
     if (!o) return;
     uint64_t *words = vt_io_add(batch, 2);
     words[0] = VT_HEAD(kind, 1, o->handle);
@@ -67,7 +67,7 @@ static void progress(struct vt_io_batch *batch, const void *block, enum vt_kind 
 /* Completes an operation with a number of bytes, or as cancelled. */
 static void end(struct vt_io_batch *batch, const void *block, uint64_t bytes, bool cancelled)
 {
-    struct operation *o = find(block);
+    struct aio_operation *o = find(block);
     if (!o) return;
     if (cancelled) progress(batch, block, VT_K_IO_CANCELLED);
     else {

@@ -58,19 +58,19 @@ int vt_io_mode_flags(const char *mode)
 
 /* ---- Memory for paths. The stack may be the small one of a signal handler, and malloc is not allowed. ---- */
 
-struct scratch {
+struct definition_space {
     _Atomic(uint32_t) owner; /* process id; another id means a copy made by fork */
     char path[2 * PATH_MAX + 2]; /* a directory and a name in it */
     uint8_t definition[2 * PATH_MAX + 128];
 };
 
 /* A signal handler or another thread gets another buffer. NULL: all are in use. */
-static struct scratch *take_scratch(void)
+static struct definition_space *take_scratch(void)
 {
-    static struct scratch all[8];
+    static struct definition_space all[8];
     const uint32_t me = (uint32_t)VT_SYS0(getpid);
     for (int i = 0; i < 1000; i++) {
-        for (struct scratch *s = all; s < all + sizeof all / sizeof *all; s++) {
+        for (struct definition_space *s = all; s < all + sizeof all / sizeof *all; s++) {
             uint32_t owner = atomic_load(&s->owner);
             if (owner != me && atomic_compare_exchange_strong(&s->owner, &owner, me)) return s;
         }
@@ -80,7 +80,7 @@ static struct scratch *take_scratch(void)
     return NULL;
 }
 
-static void give_scratch(struct scratch *s)
+static void give_scratch(struct definition_space *s)
 {
     if (s) atomic_store(&s->owner, 0);
 }
@@ -91,7 +91,7 @@ static void give_scratch(struct scratch *s)
    opened. vtunify merges files that are defined twice. */
 static _Atomic(uint64_t) files[4096];
 
-static uint32_t file_of(struct scratch *s, const char *path)
+static uint32_t file_of(struct definition_space *s, const char *path)
 {
     const size_t length = strlen(path);
     const uint64_t hash = vt_checksum(0, path, length) & ~(uint64_t)VT_ID_MAX;
@@ -126,7 +126,7 @@ static long name_of_fd(int fd, char *into, size_t bytes)
 
 /* Stores the absolute path in s->path. A leading "./" is dropped, so that the same file has the same name when it is
    opened and when it is removed. */
-static const char *absolute(struct scratch *s, int directory, const char *path)
+static const char *absolute(struct definition_space *s, int directory, const char *path)
 {
     while (path[0] == '.' && path[1] == '/') {
         path += 2;
@@ -147,7 +147,7 @@ static const char *absolute(struct scratch *s, int directory, const char *path)
 
 uint32_t vt_io_file(int directory, const char *path)
 {
-    struct scratch *s = vt_shares_memory() ? NULL : take_scratch();
+    struct definition_space *s = vt_shares_memory() ? NULL : take_scratch();
     const uint32_t id = s ? file_of(s, absolute(s, directory, path)) : 0;
     give_scratch(s);
     return id;
@@ -164,7 +164,7 @@ struct handle {
 };
 
 /* path: s->path or "". */
-static uint32_t define_handle(struct scratch *s, const char *path, const struct handle *h)
+static uint32_t define_handle(struct definition_space *s, const char *path, const struct handle *h)
 {
     const uint64_t id = vt_new_id(VT_ID_IO_HANDLE);
     if (!id) {
@@ -207,7 +207,7 @@ static uint32_t define_fd(int fd, const char *name)
     const long flags = fd < 0 ? -1 : VT_SYS2(fcntl, fd, F_GETFL);
     if (flags < 0 || vt_shares_memory()) return 0;
     _Atomic(uint64_t) *place = place_of(fd);
-    struct scratch *s = place ? take_scratch() : NULL;
+    struct definition_space *s = place ? take_scratch() : NULL;
     if (!s) return 0;
     struct handle h = {.name = name, .paradigm = VT_IO_POSIX, .before = true, .flags = (int)flags};
     if (name_of_fd(fd, s->path, sizeof s->path)) h.file = file_of(s, s->path);
@@ -223,7 +223,7 @@ static uint32_t meet_stream(FILE *stream, const char *name)
     const int fd = vt_io_fileno(stream);
     const uint32_t parent = vt_io_fd(fd);
     const long flags = parent ? VT_SYS2(fcntl, fd, F_GETFL) : -1;
-    struct scratch *s = flags < 0 ? NULL : take_scratch();
+    struct definition_space *s = flags < 0 ? NULL : take_scratch();
     if (!s) return 0;
     uint64_t known = vt_io_known(fd);
     name_of_fd(fd, s->path, sizeof s->path);
@@ -264,7 +264,7 @@ static void created(struct vt_io_batch *batch, uint32_t id, int flags)
 static void opened(struct vt_io_batch *batch, int fd, bool stream, int directory, const char *path, int flags)
 {
     _Atomic(uint64_t) *place = vt_shares_memory() || fd < 0 ? NULL : place_of(fd);
-    struct scratch *s = place ? take_scratch() : NULL;
+    struct definition_space *s = place ? take_scratch() : NULL;
     if (!place) return;
     struct handle h = {.paradigm = VT_IO_POSIX};
     uint32_t posix = 0, isoc = 0;
@@ -297,7 +297,7 @@ void vt_io_stream_on(struct vt_io_batch *batch, FILE *stream, int flags)
 {
     const int fd = vt_io_fileno(stream);
     const uint32_t parent = vt_io_fd(fd);
-    struct scratch *s = parent && !vt_shares_memory() ? take_scratch() : NULL;
+    struct definition_space *s = parent && !vt_shares_memory() ? take_scratch() : NULL;
     if (!s) return;
     uint64_t known = vt_io_known(fd);
     name_of_fd(fd, s->path, sizeof s->path);
@@ -315,7 +315,7 @@ void vt_io_duplicated(struct vt_io_batch *batch, int from, int to, uint64_t repl
     vt_io_closed(batch, replaced);
     const uint32_t old = vt_io_fd(from);
     _Atomic(uint64_t) *place = !old || vt_shares_memory() ? NULL : place_of(to);
-    struct scratch *s = place ? take_scratch() : NULL;
+    struct definition_space *s = place ? take_scratch() : NULL;
     if (!s) return;
     struct handle h = {.paradigm = VT_IO_POSIX, .file = VT_IO_OF_FILE(vt_io_known(from))};
     name_of_fd(to, s->path, sizeof s->path);

@@ -42,21 +42,21 @@ VT_IO_TRANSFER_AT(pwritev64v2, pwritev64v2, (int fd, IOV, off64_t at, int flags)
 
 /* ---- From one descriptor to another: a read and a write in one call ---- */
 
-struct copy {
+struct vector_copy {
     uint32_t handle;
     uint64_t match;
 };
 
-static struct copy begin_copy(int fd, enum vt_io_mode mode, size_t n)
+static struct vector_copy begin_copy(int fd, enum vt_io_mode mode, size_t n)
 {
-    struct copy c = {vt_io_fd(fd), 0};
+    struct vector_copy c = {vt_io_fd(fd), 0};
     if (!c.handle) return c;
     c.match = vt_io_match();
     vt_write_4(VT_HEAD(VT_K_IO_BEGIN, 3, c.handle), mode, n, c.match);
     return c;
 }
 
-static void end_copy(struct copy c, uint64_t done)
+static void end_copy(struct vector_copy c, uint64_t done)
 {
     if (c.handle) vt_write_3(VT_HEAD(VT_K_IO_COMPLETE, 2, c.handle), done, c.match);
 }
@@ -66,7 +66,8 @@ static void end_copy(struct copy c, uint64_t done)
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                     \
         vt_enter(region);                                                                                              \
-        const struct copy read = begin_copy(from, VT_IO_READ, bytes), write = begin_copy(to, VT_IO_WRITE, bytes);      \
+        const struct vector_copy read = begin_copy(from, VT_IO_READ, bytes),                                           \
+                                 write = begin_copy(to, VT_IO_WRITE, bytes);                                           \
         ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                          \
         end_copy(read, r > 0 ? (uint64_t)r : 0);                                                                       \
         end_copy(write, r > 0 ? (uint64_t)r : 0);                                                                      \

@@ -5,7 +5,7 @@
 
 /* ---- Parallel regions: each thread of the team calls the body through this shim ---- */
 
-struct call {
+struct gomp_data {
     uintptr_t head; /* the first word of the data; libgomp reads it for reductions */
     void (*body)(void *);
     void *data;
@@ -19,7 +19,7 @@ static int ask(struct omp_function *f, const void *caller)
     return ((int (*)(void))behind->function)();
 }
 
-GOMP_BODIES static void run_as(const struct call *call, int construct)
+GOMP_BODIES static void run_as(const struct gomp_data *call, int construct)
 {
     static struct omp_function number = {.name = "omp_get_thread_num"};
     struct omp_thread *t = omp_thread();
@@ -52,7 +52,7 @@ static long parallel(const struct omp_next *behind, struct omp_thread *t, void (
 {
     static struct omp_function most = {.name = "omp_get_max_threads"};
     struct omp_team *team = NULL;
-    struct call call;
+    struct gomp_data call;
     if (!behind->library) return body(data), 0;
     if (t) {
         uint32_t wanted = threads ? threads : (uint32_t)ask(&most, (const void *)body);

@@ -15,7 +15,7 @@
 
 _Static_assert(VT_READ_KINDS <= sizeof((struct vt_rewrite *)0)->counts / sizeof(uint64_t), "as many kinds as fit");
 
-struct open_call {
+struct copied_call {
     uint64_t ordinal, time;
     uint32_t ref; /* region or calling context */
     uint32_t path; /* call path, if paths are selected */
@@ -92,9 +92,9 @@ static inline int decide(struct vt_rewrite *r, uint64_t *time, int selected)
     return inside ^ listed;
 }
 
-static inline struct open_call *top(const struct vt_rewrite *r)
+static inline struct copied_call *top(const struct vt_rewrite *r)
 {
-    return r->depth ? (struct open_call *)r->stack + r->depth - 1 : NULL;
+    return r->depth ? (struct copied_call *)r->stack + r->depth - 1 : NULL;
 }
 
 static inline int selects(const struct vt_rewrite *r, uint32_t region)
@@ -136,20 +136,20 @@ static inline int enter(struct vt_rewrite *r, uint64_t *time, uint32_t ref, int 
     kept = kept && (path & 1);
     int what = decide(r, time, kept);
     if (r->whole || what == STOP) return what;
-    if (!room(r, &r->stack, sizeof(struct open_call), r->depth, &r->stack_max)) return STOP;
-    ((struct open_call *)r->stack)[r->depth++] =
-        (struct open_call){r->seen - 1, r->last, ref, path / 2, (uint8_t)kept, (uint8_t)is_context};
+    if (!room(r, &r->stack, sizeof(struct copied_call), r->depth, &r->stack_max)) return STOP;
+    ((struct copied_call *)r->stack)[r->depth++] =
+        (struct copied_call){r->seen - 1, r->last, ref, path / 2, (uint8_t)kept, (uint8_t)is_context};
     return what;
 }
 
-static inline uint32_t kind_of(const struct open_call *call)
+static inline uint32_t kind_of(const struct copied_call *call)
 {
     return call->is_context ? VT_COPIED_CallingContext : VT_COPIED_Region;
 }
 
 static inline int leave(struct vt_rewrite *r, uint64_t *time)
 {
-    struct open_call *call = top(r);
+    struct copied_call *call = top(r);
     int what = decide(r, time, call && call->kept);
     if (r->whole || what == STOP) return what;
     if (!call) {
@@ -378,7 +378,7 @@ static uint32_t on_Unknown(VT_READ_HEAD)
 
 VT_EXPORT void vt_rewrite_end(struct vt_rewrite *r)
 {
-    struct open_call *calls = r->stack;
+    struct copied_call *calls = r->stack;
     if (r->whole || r->last < r->from || r->code) return;
     uint64_t end = r->last < r->to ? r->last : r->to;
     if (!r->writer) {
@@ -390,7 +390,7 @@ VT_EXPORT void vt_rewrite_end(struct vt_rewrite *r)
         return;
     }
     for (; r->depth && !r->code; r->depth--) {
-        const struct open_call *call = &calls[r->depth - 1];
+        const struct copied_call *call = &calls[r->depth - 1];
         if (!call->kept || call->time >= r->to) continue;
         uint32_t ref = vt_copy_ref(r->copy, kind_of(call), call->ref);
         if (call->is_context)

@@ -10,7 +10,7 @@
 #define REAL_MOST 64 /* characters of a real number */
 
 /* Names by their bytes: an open hash table of numbers plus 1. */
-struct names {
+struct name_table {
     uint32_t *slots;
     uint64_t mask;
 };
@@ -125,7 +125,7 @@ static uint64_t hash(const char *text, uint64_t size)
     return found ^ found >> 29;
 }
 
-static int grow(const struct vt_external_lines *l, struct names *names)
+static int grow(const struct vt_external_lines *l, struct name_table *names)
 {
     uint64_t mask = names->slots ? names->mask * 2 + 1 : 1023;
     uint32_t *slots = calloc(mask + 1, sizeof *slots);
@@ -136,12 +136,12 @@ static int grow(const struct vt_external_lines *l, struct names *names)
         slots[at] = n + 1;
     }
     free(names->slots);
-    *names = (struct names){slots, mask};
+    *names = (struct name_table){slots, mask};
     return 1;
 }
 
 /* The number of a name; UINT32_MAX: no memory. */
-static uint32_t name_of(struct vt_external_lines *l, struct names *names, struct field f)
+static uint32_t name_of(struct vt_external_lines *l, struct name_table *names, struct field f)
 {
     const char *text = (const char *)l->text;
     uint64_t size = (uint64_t)(f.to - f.from);
@@ -181,7 +181,8 @@ static struct field trimmed(const char *from, const char *to)
     return (struct field){from, to};
 }
 
-static const char *take(struct vt_external_lines *l, struct names *names, uint8_t use, uint64_t value, struct field f)
+static const char *take(struct vt_external_lines *l, struct name_table *names, uint8_t use, uint64_t value,
+                        struct field f)
 {
     uint64_t row = l->rows, place = row * l->nvalues + value;
     int exact;
@@ -212,7 +213,7 @@ static const char *take(struct vt_external_lines *l, struct names *names, uint8_
     }
 }
 
-static int read_line(struct vt_external_lines *l, struct names *names, const char *line, const char *end)
+static int read_line(struct vt_external_lines *l, struct name_table *names, const char *line, const char *end)
 {
     const char *at = line, *times = line;
     uint64_t value = 0;
@@ -235,7 +236,7 @@ static int read_line(struct vt_external_lines *l, struct names *names, const cha
 
 VT_EXPORT int vt_external_read(struct vt_external_lines *l)
 {
-    struct names names = {0};
+    struct name_table names = {0};
     const char *text = (const char *)l->text, *all = text + l->size, *line = text + l->at;
     uint64_t room = l->rows;
     int fine = grow(l, &names) || refuse(l, line, line, "memory");

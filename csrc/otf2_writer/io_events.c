@@ -39,14 +39,14 @@ static int operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t handle,
 
 /* The matching id of the only operation of a region: the location, the operation's number there, and the highest bit,
    which is clear in the matching ids of the runtime. */
-static uint64_t match(const struct pass *p, const struct frame *f)
+static uint64_t match(const struct pass *p, const struct open_region *f)
 {
     return 1ull << 63 | (uint64_t)p->location << 32 | f->operation;
 }
 
 static int only_operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t handle, uint64_t bytes)
 {
-    struct frame *f = p->depth ? &p->frames[p->depth - 1] : NULL;
+    struct open_region *f = p->depth ? &p->frames[p->depth - 1] : NULL;
     if (!f) return VT_OK;
     if (kind != VT_K_IO_DONE) {
         f->operation = ++p->operations;

@@ -15,7 +15,7 @@
 
 #define ATTRIBUTES_MAX 32u /* of one event */
 
-struct frame {
+struct open_region {
     uint64_t key;
     uint32_t place, operation; /* place: OTF2's region, or with samples the context (contexts.h); operation: of I/O,
                                   which began in the region, 0: none */
@@ -42,7 +42,7 @@ struct pass {
     struct vt_error *error;
     struct vt_times times;
     uint64_t ticks, last, begun; /* last: time of the newest event; begun: of the first block */
-    struct frame *frames;
+    struct open_region *frames;
     uint32_t depth, capacity;
     uint64_t *functions, mask; /* open addressing: offset << 32 | region, UINT64_MAX is free */
     unsigned shift;

@@ -13,24 +13,27 @@
 #define TEXT_BYTES 512
 
 /* A part of a name. */
-struct part {
+struct event_term {
     const char *at;
     size_t length;
 };
 
 /* Returns the part up to `end` or to the end of the text, and moves *rest behind it. */
-static struct part cut(struct part *rest, char end)
+static struct event_term cut(struct event_term *rest, char end)
 {
     const char *found = memchr(rest->at, end, rest->length);
-    struct part first = {rest->at, found ? (size_t)(found - rest->at) : rest->length};
+    struct event_term first = {rest->at, found ? (size_t)(found - rest->at) : rest->length};
     size_t used = first.length + (found != NULL);
-    *rest = (struct part){rest->at + used, rest->length - used};
+    *rest = (struct event_term){rest->at + used, rest->length - used};
     return first;
 }
 
-static int equals(struct part p, const char *word) { return p.length == strlen(word) && !memcmp(p.at, word, p.length); }
+static int equals(struct event_term p, const char *word)
+{
+    return p.length == strlen(word) && !memcmp(p.at, word, p.length);
+}
 
-static void add_part(struct vt_text *t, struct part p)
+static void add_part(struct vt_text *t, struct event_term p)
 {
     for (size_t i = 0; i < p.length; i++) {
         char one[2] = {p.at[i], 0};
@@ -39,14 +42,15 @@ static void add_part(struct vt_text *t, struct part p)
 }
 
 /* A name of a file, not of a directory above. */
-static int is_name(struct part p)
+static int is_name(struct event_term p)
 {
     return p.length && p.length < VT_PMU_NAME_BYTES && *p.at != '.' && !memchr(p.at, '/', p.length) &&
            !memchr(p.at, 0, p.length);
 }
 
 /* Reads the file root/pmu[/folder/file] without its newline. Returns its length; -1 if it is not there. */
-static long read_file(const char *root, struct part pmu, const char *folder, struct part file, char *into, size_t bytes)
+static long read_file(const char *root, struct event_term pmu, const char *folder, struct event_term file, char *into,
+                      size_t bytes)
 {
     char path[PATH_BYTES];
     struct vt_text t = vt_text_into(path, sizeof path);
@@ -67,13 +71,13 @@ static long read_file(const char *root, struct part pmu, const char *folder, str
 }
 
 /* Parses a number, decimal or 0x and hexadecimal. Returns 0 if the text is none. */
-static int read_number(struct part p, uint64_t *value)
+static int read_number(struct event_term p, uint64_t *value)
 {
     uint64_t base = 10;
     *value = 0;
     if (p.length > 2 && p.at[0] == '0' && (p.at[1] == 'x' || p.at[1] == 'X')) {
         base = 16;
-        p = (struct part){p.at + 2, p.length - 2};
+        p = (struct event_term){p.at + 2, p.length - 2};
     }
     for (size_t i = 0; i < p.length; i++) {
         char c = (char)(p.at[i] | ' ');
@@ -86,7 +90,7 @@ static int read_number(struct part p, uint64_t *value)
 }
 
 /* Returns the word of the event that a format names: config, config1 or config2. */
-static uint64_t *word_of(struct part name, struct vt_perf_event *event)
+static uint64_t *word_of(struct event_term name, struct vt_perf_event *event)
 {
     return equals(name, "config")    ? &event->config
            : equals(name, "config1") ? &event->config1
@@ -96,12 +100,12 @@ static uint64_t *word_of(struct part name, struct vt_perf_event *event)
 
 /* Writes a value into bits of an event. format: config:0-7,32-35; the first range has the lowest bits of the value.
    Returns 0 for an unknown format, or a value that needs more bits. */
-static int write_bits(struct part format, uint64_t value, struct vt_perf_event *event)
+static int write_bits(struct event_term format, uint64_t value, struct vt_perf_event *event)
 {
     uint64_t *word = word_of(cut(&format, ':'), event);
     if (!word || !format.length) return 0;
     while (format.length) {
-        struct part range = cut(&format, ','), low = cut(&range, '-');
+        struct event_term range = cut(&format, ','), low = cut(&range, '-');
         uint64_t first, last;
         if (!read_number(low, &first) || first > 63) return 0;
         last = first;
@@ -114,11 +118,12 @@ static int write_bits(struct part format, uint64_t value, struct vt_perf_event *
 }
 
 /* Applies terms with commas between them. may_name: 1: a term may also be the name of an event, whose file has terms. */
-static int apply(const char *root, struct part pmu, struct part terms, int may_name, struct vt_perf_event *event)
+static int apply(const char *root, struct event_term pmu, struct event_term terms, int may_name,
+                 struct vt_perf_event *event)
 {
     if (!terms.length) return 0;
     while (terms.length) {
-        struct part given = cut(&terms, ','), value = given, name = cut(&value, '=');
+        struct event_term given = cut(&terms, ','), value = given, name = cut(&value, '=');
         char text[TEXT_BYTES];
         long n;
         int has_value = name.length < given.length;
@@ -128,9 +133,9 @@ static int apply(const char *root, struct part pmu, struct part terms, int may_n
         if (word && has_value) {
             *word = number;
         } else if (may_name && !has_value && (n = read_file(root, pmu, "/events/", name, text, sizeof text)) > 0) {
-            if (!apply(root, pmu, (struct part){text, (size_t)n}, 0, event)) return 0;
+            if (!apply(root, pmu, (struct event_term){text, (size_t)n}, 0, event)) return 0;
         } else if ((n = read_file(root, pmu, "/format/", name, text, sizeof text)) <= 0 ||
-                   !write_bits((struct part){text, (size_t)n}, number, event)) {
+                   !write_bits((struct event_term){text, (size_t)n}, number, event)) {
             return 0;
         }
     }
@@ -138,19 +143,19 @@ static int apply(const char *root, struct part pmu, struct part terms, int may_n
 }
 
 /* Returns 1 and the type of a PMU if the PMU is there. */
-static int find_type(const char *root, struct part pmu, struct vt_perf_event *found)
+static int find_type(const char *root, struct event_term pmu, struct vt_perf_event *found)
 {
     char text[TEXT_BYTES];
     uint64_t type;
-    long n = read_file(root, pmu, "/type", (struct part){"", 0}, text, sizeof text);
-    if (n <= 0 || !read_number((struct part){text, (size_t)n}, &type) || type > UINT32_MAX) return 0;
+    long n = read_file(root, pmu, "/type", (struct event_term){"", 0}, text, sizeof text);
+    if (n <= 0 || !read_number((struct event_term){text, (size_t)n}, &type) || type > UINT32_MAX) return 0;
     *found = (struct vt_perf_event){.type = (uint32_t)type};
     return 1;
 }
 
 int vt_pmu_find(const char *root, const char *name, size_t length, struct vt_perf_event *found)
 {
-    struct part terms = {name, length}, pmu = cut(&terms, '/');
+    struct event_term terms = {name, length}, pmu = cut(&terms, '/');
     if (!terms.length || terms.at[terms.length - 1] != '/' || !is_name(pmu)) return 0;
     terms.length--;
     return find_type(root, pmu, found) && apply(root, pmu, terms, 1, found);
@@ -179,7 +184,7 @@ static void list_event(const char *name, void *data)
 {
     const struct listing *of = data;
     char full[VT_PMU_NAME_BYTES], terms[TEXT_BYTES];
-    struct part pmu = {of->pmu, strlen(of->pmu)}, file = {name, strlen(name)};
+    struct event_term pmu = {of->pmu, strlen(of->pmu)}, file = {name, strlen(name)};
     struct vt_perf_event event;
     struct vt_text t = vt_text_into(full, sizeof full);
     if (!is_name(file) || describes_another(name) || memchr(name, ',', file.length)) return;
@@ -197,7 +202,7 @@ static void list_pmu(const char *pmu, void *data)
     struct listing events = *(const struct listing *)data;
     char path[PATH_BYTES];
     struct vt_text t = vt_text_into(path, sizeof path);
-    if (!is_name((struct part){pmu, strlen(pmu)})) return;
+    if (!is_name((struct event_term){pmu, strlen(pmu)})) return;
     vt_text_add(&t, events.root);
     vt_text_add(&t, "/");
     vt_text_add(&t, pmu);
@@ -208,7 +213,7 @@ static void list_pmu(const char *pmu, void *data)
 
 static void add_name(const char *pmu, void *into)
 {
-    if (!is_name((struct part){pmu, strlen(pmu)})) return;
+    if (!is_name((struct event_term){pmu, strlen(pmu)})) return;
     vt_text_add(into, pmu);
     vt_text_add(into, " ");
 }

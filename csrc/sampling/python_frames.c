@@ -114,11 +114,11 @@ void vt_python_look(void)
 
 /* ---- Checked loads ---- */
 
-struct reader {
+struct page_reader {
     uintptr_t readable[PAGES]; /* pages that were found readable for this sample; 0: none */
 };
 
-static int can_read(struct reader *r, uintptr_t from, size_t bytes)
+static int can_read(struct page_reader *r, uintptr_t from, size_t bytes)
 {
     if (!from || from + bytes < from) return 0;
     for (uintptr_t page = from & ~(uintptr_t)(PAGE - 1); page < from + bytes; page += PAGE) {
@@ -130,19 +130,19 @@ static int can_read(struct reader *r, uintptr_t from, size_t bytes)
     return 1;
 }
 
-static __attribute__((no_sanitize_address)) int load(struct reader *r, uintptr_t from, void *value, size_t bytes)
+static __attribute__((no_sanitize_address)) int load(struct page_reader *r, uintptr_t from, void *value, size_t bytes)
 {
     if (!can_read(r, from, bytes)) return 0;
     for (size_t i = 0; i < bytes; i++) ((char *)value)[i] = ((const char *)from)[i];
     return 1;
 }
 
-static int load_address(struct reader *r, uintptr_t from, uintptr_t *value)
+static int load_address(struct page_reader *r, uintptr_t from, uintptr_t *value)
 {
     return load(r, from, value, sizeof *value);
 }
 
-static int is_of_type(struct reader *r, uintptr_t object, uintptr_t type)
+static int is_of_type(struct page_reader *r, uintptr_t object, uintptr_t type)
 {
     uintptr_t found;
     return object && object % 8 == 0 && load_address(r, object + TYPE, &found) && found == type;
@@ -160,7 +160,7 @@ static size_t put_utf8(char *into, uint32_t c)
 }
 
 /* Stores a text of Python as UTF-8; surrogates, which UTF-8 lacks, as question marks. Returns its bytes, 0 for none. */
-static size_t load_text(struct reader *r, uintptr_t object, char *into)
+static size_t load_text(struct page_reader *r, uintptr_t object, char *into)
 {
     uint64_t length;
     uint32_t state;
@@ -179,7 +179,8 @@ static size_t load_text(struct reader *r, uintptr_t object, char *into)
 }
 
 /* Defines a code object. Returns its id; 0 if there is no room, or if the object is damaged. */
-static uint32_t define(struct vt_location *l, struct vt_python *p, struct reader *r, const struct vt_python_code *c)
+static uint32_t define(struct vt_location *l, struct vt_python *p, struct page_reader *r,
+                       const struct vt_python_code *c)
 {
     uintptr_t path;
     uint64_t bytes;
@@ -202,7 +203,7 @@ static uint32_t define(struct vt_location *l, struct vt_python *p, struct reader
 }
 
 /* Returns the id of a code object, and defines the object if it is new; 0: none. */
-static uint32_t id_of(struct vt_location *l, struct vt_python *p, struct reader *r, uintptr_t code)
+static uint32_t id_of(struct vt_location *l, struct vt_python *p, struct page_reader *r, uintptr_t code)
 {
     struct vt_python_code now = {.code = code}, *c = &p->known[(code >> 4 ^ code >> 16) % VT_PYTHON_KNOWN];
     if (!is_of_type(r, code, python.code_type)) return 0;
@@ -218,7 +219,7 @@ static uint32_t id_of(struct vt_location *l, struct vt_python *p, struct reader 
 /* ---- Frames ---- */
 
 /* The place of a frame as in the record of a sample; 0 if the frame is not that of a function. */
-static uint64_t frame_of(struct vt_location *l, struct vt_python *p, struct reader *r, uintptr_t frame)
+static uint64_t frame_of(struct vt_location *l, struct vt_python *p, struct page_reader *r, uintptr_t frame)
 {
     uintptr_t code, instruction;
     if (!load_address(r, frame + python.at.code, &code)) return 0;
@@ -234,7 +235,7 @@ static uint64_t frame_of(struct vt_location *l, struct vt_python *p, struct read
    the number of both; *calls: that of the calls. */
 static uint32_t collect(struct vt_location *l, struct vt_python *p, uint32_t *calls)
 {
-    struct reader r = {{0}};
+    struct page_reader r = {{0}};
     uintptr_t at = (uintptr_t)python.thread_state();
     uint32_t n = 0;
     *calls = 0;

@@ -12,20 +12,20 @@
 #define TEXT_MOST 1024u /* longer names are compared up to this length */
 #define BLOCK (64u << 10)
 
-struct entry {
+struct name_entry {
     uint64_t hash;
     uint32_t id, kind, number;
     uint32_t bytes[3];
     char text[]; /* the three texts, each ended by 0 */
 };
 
-struct block {
+struct name_block {
     _Atomic size_t used;
     char data[];
 };
 
-static struct entry *_Atomic *_Atomic slots;
-static struct block *_Atomic room;
+static struct name_entry *_Atomic *_Atomic slots;
+static struct name_block *_Atomic room;
 static _Atomic uint32_t entries;
 
 /* Zeroed memory, never freed. */
@@ -33,18 +33,18 @@ static void *take(size_t bytes)
 {
     bytes = (bytes + 7) & ~(size_t)7;
     for (;;) {
-        struct block *b = atomic_load(&room);
+        struct name_block *b = atomic_load(&room);
         size_t at = b ? atomic_fetch_add(&b->used, bytes) : BLOCK;
         if (at + bytes <= BLOCK - sizeof *b) return b->data + at;
-        struct block *fresh = vt_pages(BLOCK);
+        struct name_block *fresh = vt_pages(BLOCK);
         if (!fresh) return NULL;
         if (!atomic_compare_exchange_strong(&room, &b, fresh)) VT_SYS2(munmap, fresh, BLOCK);
     }
 }
 
-static struct entry *_Atomic *table(void)
+static struct name_entry *_Atomic *table(void)
 {
-    struct entry *_Atomic *t = atomic_load(&slots), *_Atomic *none = NULL;
+    struct name_entry *_Atomic *t = atomic_load(&slots), *_Atomic *none = NULL;
     if (t) return t;
     t = vt_pages(SLOTS * sizeof *t);
     if (!t || atomic_compare_exchange_strong(&slots, &none, t)) return t;
@@ -60,7 +60,7 @@ static uint64_t hash_of(const struct vt_user_key *k, const uint32_t bytes[3])
     return h;
 }
 
-static int is_same(const struct entry *e, uint64_t hash, const struct vt_user_key *k, const uint32_t bytes[3])
+static int is_same(const struct name_entry *e, uint64_t hash, const struct vt_user_key *k, const uint32_t bytes[3])
 {
     const char *text = e->text;
     if (e->hash != hash || e->kind != k->kind || e->number != k->number) return 0;
@@ -69,9 +69,9 @@ static int is_same(const struct entry *e, uint64_t hash, const struct vt_user_ke
     return 1;
 }
 
-static struct entry *make(uint64_t hash, const struct vt_user_key *k, const uint32_t bytes[3], uint32_t id)
+static struct name_entry *make(uint64_t hash, const struct vt_user_key *k, const uint32_t bytes[3], uint32_t id)
 {
-    struct entry *e = take(sizeof *e + bytes[0] + bytes[1] + bytes[2] + 3);
+    struct name_entry *e = take(sizeof *e + bytes[0] + bytes[1] + bytes[2] + 3);
     if (!e) return NULL;
     char *text = e->text;
     e->hash = hash;
@@ -97,11 +97,11 @@ uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const stru
     uint32_t bytes[3] = {0}, id = 0;
     for (int i = 0; i < 3; i++) bytes[i] = key->text[i] ? (uint32_t)strnlen(key->text[i], TEXT_MOST) : 0;
     uint64_t hash = hash_of(key, bytes);
-    struct entry *_Atomic *t = table();
-    struct entry *mine = NULL;
+    struct name_entry *_Atomic *t = table();
+    struct name_entry *mine = NULL;
     for (uint32_t i = 0; t && i < PROBES; i++) {
-        struct entry *_Atomic *slot = &t[(hash + i) % SLOTS];
-        struct entry *e = atomic_load_explicit(slot, memory_order_acquire);
+        struct name_entry *_Atomic *slot = &t[(hash + i) % SLOTS];
+        struct name_entry *e = atomic_load_explicit(slot, memory_order_acquire);
         if (e) {
             if (is_same(e, hash, key, bytes)) return e->id;
             continue;

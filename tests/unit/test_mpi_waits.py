@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.oracles.slow_delays import Cause, Delays
-from support.oracles.slow_waits import Key, Waits
+from support.oracles.slow_waits import WaitKey, Waits
 from support.readers.archive import read
 from support.synthetic_runs.archives import UNDEFINED
 from support.synthetic_runs.random_mpi import archive, program
@@ -20,10 +20,10 @@ from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import BatchBuffer
 
 
-def found(trace: Trace, **window: Any) -> dict[Key, tuple[int, int]]:
+def found(trace: Trace, **window: Any) -> dict[WaitKey, tuple[int, int]]:
     """The waits of Trace.waits as the oracle gives them."""
     table = trace.waits(**window)
-    sums: dict[Key, tuple[int, int]] = {}
+    sums: dict[WaitKey, tuple[int, int]] = {}
     for row in table.records():
         path = tuple(path_names(table.paths, trace.regions["name"], row["path"]))
         key = table.kinds[row["kind"]], path, row["location"], row["partner"]

@@ -46,7 +46,7 @@ _MIN_FREE = 256 << 20
 
 
 @dataclass
-class _Finding:
+class _CheckResult:
     """The result of one check. problem: the error and its remedy; needed: vtrace cannot work with the problem."""
 
     name: str
@@ -82,13 +82,13 @@ def command(context: click.Context, mpicc: tuple[str, ...], as_json: bool) -> No
         context.exit(1)
 
 
-def _verdict(findings: list[_Finding]) -> str:
+def _verdict(findings: list[_CheckResult]) -> str:
     if any(finding.problem and finding.needed for finding in findings):
         return "not ready"
     return "ready, but" if any(finding.problem for finding in findings) else "ready"
 
 
-def _print(findings: list[_Finding]) -> None:
+def _print(findings: list[_CheckResult]) -> None:
     """Prints the verdict, the problems with their remedies, and the details."""
     verdict = _verdict(findings)
     click.echo(verdict if verdict == "ready" else f"{verdict}:")
@@ -103,17 +103,17 @@ def _print(findings: list[_Finding]) -> None:
             click.echo(f"{'':{width}}    {plain(line)}")
 
 
-def _checked(name: str, hint: str, check: Callable[[], str], needed: bool = True) -> _Finding:
+def _checked(name: str, hint: str, check: Callable[[], str], needed: bool = True) -> _CheckResult:
     """A finding with the value that check returns; an exception of check becomes the problem."""
     try:
-        return _Finding(name, check())
+        return _CheckResult(name, check())
     except (VtraceError, OSError, ImportError, AttributeError) as error:
         message = f"{error.args[0] if error.args else error}".rstrip(".")
-        return _Finding(name, "missing", f"{message}; {hint}", needed)
+        return _CheckResult(name, "missing", f"{message}; {hint}", needed)
 
 
-def _own() -> Iterator[_Finding]:
-    yield _Finding("vtrace", f"{__version__}, Python {platform.python_version()} {sys.prefix}")
+def _own() -> Iterator[_CheckResult]:
+    yield _CheckResult("vtrace", f"{__version__}, Python {platform.python_version()} {sys.prefix}")
     again = "install vtrace again: pip install vtrace-otf2"
     yield _checked("runtime", again, lambda: str(_loaded(paths.LIB / "libvtrace.so.1")))
     yield _checked("hooks", again, _hooks, needed=False)
@@ -143,7 +143,7 @@ def _otf2() -> str:
     return str(_otf2.Config.lib_path())
 
 
-def _compilers() -> Iterator[_Finding]:
+def _compilers() -> Iterator[_CheckResult]:
     found = {name: path for name in _COMPILERS if (path := shutil.which(name))}
     missing = "neither gcc nor clang in PATH: vtrace-cc needs one, vtrace run does not"
     problem = None if {"gcc", "clang"} & found.keys() else missing
@@ -151,7 +151,7 @@ def _compilers() -> Iterator[_Finding]:
         f"{name} {_first_line([path, '-dumpfullversion', '-dumpversion'])}: {path}, {how_functions([path])}"
         for name, path in found.items()
     ]
-    yield _Finding("compilers", ", ".join(found) or "none", problem, False, {"lines": lines})
+    yield _CheckResult("compilers", ", ".join(found) or "none", problem, False, {"lines": lines})
 
 
 def _first_line(words: list[str]) -> str:
@@ -162,7 +162,7 @@ def _first_line(words: list[str]) -> str:
     return (done.stdout.strip().splitlines() or [""])[0]
 
 
-def _mpis(named: tuple[str, ...]) -> Iterator[_Finding]:
+def _mpis(named: tuple[str, ...]) -> Iterator[_CheckResult]:
     """The MPIs of the named compiler commands; without names, of all mpicc commands in PATH and beside this Python."""
     known: set[Path] = set()
     unusable = False
@@ -171,7 +171,7 @@ def _mpis(named: tuple[str, ...]) -> Iterator[_Finding]:
             mpi = find_mpi(mpicc)
         except VtraceError as error:
             message = f"{error.args[0]}; {error.hint}" if error.hint else str(error.args[0])
-            yield _Finding("MPI", f"{mpicc}: cannot be used", message, bool(named))
+            yield _CheckResult("MPI", f"{mpicc}: cannot be used", message, bool(named))
             unusable = True
             continue
         if mpi and mpi.library not in known:
@@ -183,9 +183,9 @@ def _mpis(named: tuple[str, ...]) -> Iterator[_Finding]:
 
         known_abis = ", ".join(available())
         if known_abis:
-            yield _Finding("MPI", f"{lack}; vtrace run has shims for {known_abis}")
+            yield _CheckResult("MPI", f"{lack}; vtrace run has shims for {known_abis}")
         else:
-            yield _Finding("MPI", "none", f"{lack}: MPI calls are not recorded; pip install mpich")
+            yield _CheckResult("MPI", "none", f"{lack}: MPI calls are not recorded; pip install mpich")
 
 
 def _in_path() -> list[str]:
@@ -194,7 +194,7 @@ def _in_path() -> list[str]:
     return list(dict.fromkeys(str(path) for path in found if not path.name.endswith((".1", ".conf"))))
 
 
-def _mpi(mpi: Mpi) -> _Finding:
+def _mpi(mpi: Mpi) -> _CheckResult:
     from vtrace.wrappers.mpi_shim.prebuilt import find, fit
     from vtrace.wrappers.mpi_shim.shim import list_shims
     from vtrace.wrappers.mpi_shim.wrapped_functions import coverage
@@ -215,20 +215,20 @@ def _mpi(mpi: Mpi) -> _Finding:
         *(f"{len(names)} Fortran entry points wrapped: {name}" for name, names in found.fortran.items()),
     ]
     more = {"mpicc": mpi.mpicc, "library": str(mpi.library), "built": cached, "lines": lines, **asdict(found)}
-    return _Finding("MPI", f"{mpi.label} {mpi.library}", None, False, more)
+    return _CheckResult("MPI", f"{mpi.label} {mpi.library}", None, False, more)
 
 
-def _mpi4py() -> _Finding:
+def _mpi4py() -> _CheckResult:
     """Starts two ranks with mpiexec and mpi4py; vtunify-mpi needs both in one MPI_COMM_WORLD."""
     try:
         release = metadata.version("mpi4py")
     except metadata.PackageNotFoundError:
-        return _Finding(
+        return _CheckResult(
             "mpi4py", "missing", "vtunify-mpi needs mpi4py, vtunify does not: pip install 'vtrace-otf2[mpi]'"
         )
     mpiexec = shutil.which("mpiexec") or shutil.which("mpiexec", path=str(Path(sys.executable).parent))
     if mpiexec is None:
-        return _Finding("mpi4py", f"{release}, no mpiexec in PATH", "vtunify-mpi needs mpiexec: pip install mpich")
+        return _CheckResult("mpi4py", f"{release}, no mpiexec in PATH", "vtunify-mpi needs mpiexec: pip install mpich")
     words = [mpiexec, "-n", "2", sys.executable, "-c", _PROBE]
     try:
         done = subprocess.run(
@@ -241,36 +241,36 @@ def _mpi4py() -> _Finding:
         sizes, messages = [], [str(error)]
     more = {"mpiexec": mpiexec, "library": sizes[0][2] if sizes else ""}
     if [size for size, _, _ in sizes] == ["2", "2"]:
-        return _Finding("mpi4py", f"{release}, with {more['library']} of {mpiexec}", more=more)
+        return _CheckResult("mpi4py", f"{release}, with {more['library']} of {mpiexec}", more=more)
     hint = "set MPI4PY_LIBMPI=/path/libmpi.so to the library of this mpiexec, or use another mpiexec for vtunify-mpi"
     if sizes:
         problem = f"mpi4py loads {more['library']}, which does not connect the processes of {mpiexec}; {hint}"
     else:
         problem = f"mpi4py does not start under {mpiexec}: {messages[-1] if messages else 'no message'}; {hint}"
-    return _Finding("mpi4py", f"{release}, does not fit {mpiexec}", problem, more=more)
+    return _CheckResult("mpi4py", f"{release}, does not fit {mpiexec}", problem, more=more)
 
 
-def _machine() -> Iterator[_Finding]:
+def _machine() -> Iterator[_CheckResult]:
     yield _clock()
     place = Path(os.environ.get("VT_PFORM_LDIR") or ".").resolve()
     yield _checked("buffer", "set VT_PFORM_LDIR to another directory", lambda: _free_space(place))
     if place.is_dir() and shutil.disk_usage(place).free < _MIN_FREE:
-        yield _Finding("free space", str(place), "less than 256 MiB: set VT_PFORM_LDIR to another directory", False)
+        yield _CheckResult("free space", str(place), "less than 256 MiB: set VT_PFORM_LDIR to another directory", False)
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY:
         problem = "recording stops when the buffer or a local file reaches this size: ulimit -f unlimited"
-        yield _Finding("file size limit", f"{limit} bytes", problem)
-    yield _Finding("processors", f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}")
+        yield _CheckResult("file size limit", f"{limit} bytes", problem)
+    yield _CheckResult("processors", f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}")
 
 
-def _clock() -> _Finding:
+def _clock() -> _CheckResult:
     source = _text("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     flags = set(_text("/proc/cpuinfo").partition("flags")[2].partition("\n")[0].split())
     counter = platform.machine() == "aarch64" or "nonstop_tsc" in flags
     if counter and (not source or source.startswith(_COUNTERS)):
-        return _Finding("clock", f"the processor's counter ({source or 'of an unknown clock source'})")
+        return _CheckResult("clock", f"the processor's counter ({source or 'of an unknown clock source'})")
     problem = "this kernel does not trust the processor's counter: each event costs about 20 ns more"
-    return _Finding("clock", f"CLOCK_MONOTONIC_RAW ({source})", problem)
+    return _CheckResult("clock", f"CLOCK_MONOTONIC_RAW ({source})", problem)
 
 
 def _text(path: str) -> str:

@@ -101,7 +101,7 @@ def command(
         _print_sections(*opened_part(archives[0]), patterns, metrics or "time", most, as_json, as_csv)
         return
     if metrics is not None:
-        asked = _Metrics(by, patterns, metrics, events)
+        asked = _MetricsOptions(by, patterns, metrics, events)
         _print_metrics([_runs_of(archive, opened_part) for archive in archives], asked, most, as_json, as_csv)
         return
     unit = "line" if file else by
@@ -149,7 +149,7 @@ def _check(
             raise UsageError(f"{option} with several archives", "give one archive")
 
 
-class _Metrics(NamedTuple):
+class _MetricsOptions(NamedTuple):
     """The options about metrics."""
 
     by: str
@@ -168,7 +168,7 @@ def _runs_of(archive: str, opened_part: Callable[[str], tuple[Trace, Selection]]
 
 
 def _print_metrics(
-    every_runs: list[list[CounterRun]], asked: _Metrics, most: int | None, as_json: bool, as_csv: bool
+    every_runs: list[list[CounterRun]], asked: _MetricsOptions, most: int | None, as_json: bool, as_csv: bool
 ) -> None:
     """Prints the metrics of a trace, or of several side by side. every_runs: of each, with its later runs."""
     from vtrace.reports import metric_sheets, sheet
@@ -199,7 +199,7 @@ def _print_metrics(
         sheet.show([metric_sheets.shown(made)])
 
 
-def _metrics_of(runs: list[CounterRun], asked: _Metrics, most: int | None) -> tuple[Sheet, list[Finding]]:
+def _metrics_of(runs: list[CounterRun], asked: _MetricsOptions, most: int | None) -> tuple[Sheet, list[Finding]]:
     """The table of metrics of runs with different counters, and its findings. Raises UsageError."""
     from vtrace.analysis.derived.known_events import chosen_events, known_files, recorded_pmu
     from vtrace.analysis.derived.topdown import NAME, SLOTS

@@ -52,14 +52,14 @@ _KINDS = (
 
 
 @dataclass
-class _CostPart:
+class _CostTable:
     """One of the two tables of costs: titles, and the cells of a row by the whole cost of the level."""
 
     titles: list[str]
     cells: Callable[[FippRow, int], list[str]]
 
 
-def _parts(report: FippReport) -> list[_CostPart]:
+def _parts(report: FippReport) -> list[_CostTable]:
     def costs(row: FippRow, whole: int) -> list[str]:
         found = [str(row.cost), _percent(row.cost, whole), f"{row.operation / 1e9:.4f}"]
         return [*found, str(row.barrier), _percent(row.barrier, row.cost)] if report.threads else found
@@ -68,11 +68,11 @@ def _parts(report: FippReport) -> list[_CostPart]:
         return [str(row.mpi), _percent(row.mpi, row.cost), f"{row.communication / 1e9:.4f}"]
 
     barrier = ["Barrier", "%"] if report.threads else []
-    parts = [_CostPart(["Cost", "%", "Operation (s)", *barrier], costs)]
-    return [*parts, _CostPart(["MPI", "%", "Communication (s)"], mpi)] if report.mpi else parts
+    parts = [_CostTable(["Cost", "%", "Operation (s)", *barrier], costs)]
+    return [*parts, _CostTable(["MPI", "%", "Communication (s)"], mpi)] if report.mpi else parts
 
 
-def _table(kind: _CostKind, part: _CostPart, level: FippLevel) -> list[list[str]]:
+def _table(kind: _CostKind, part: _CostTable, level: FippLevel) -> list[list[str]]:
     """The rows of a cost table, the total first. The last cell is the name."""
     whole = level.total.cost
     blanks = [""] * (len(kind.places) - 2) + [_NONE] * min(len(kind.places), 2)

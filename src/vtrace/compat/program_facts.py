@@ -29,15 +29,15 @@ class _Numbered(Protocol):
     def number(self) -> int: ...
 
 
-_Process = TypeVar("_Process", bound=_Numbered)
+_NumberedProcess = TypeVar("_NumberedProcess", bound=_Numbered)
 
 
-def inputs_of(processes: Sequence[_Process], inputs: int, first: Sequence[int]) -> list[_Process]:
+def inputs_of(processes: Sequence[_NumberedProcess], inputs: int, first: Sequence[int]) -> list[_NumberedProcess]:
     """The processes to read: the first inputs (0: all), and those of the numbers in first."""
     return [p for place, p in enumerate(processes) if not inputs or place < inputs or p.number in first]
 
 
-def not_there(processes: Sequence[_Process], first: Sequence[int]) -> str | None:
+def not_there(processes: Sequence[_NumberedProcess], first: Sequence[int]) -> str | None:
     """A line about the numbers of -p that no process has, which the guide disregards; None: there are none."""
     numbers = [p.number for p in processes]
     missing = ", ".join(str(number) for number in dict.fromkeys(first) if number not in numbers)

@@ -75,7 +75,7 @@ class TofuFile:
     notes: list[str] = field(default_factory=list)
 
 
-class _Node(NamedTuple):
+class _NodeOfRanks(NamedTuple):
     number: int
     rank: int
     locations: list[int]
@@ -97,7 +97,7 @@ def files(trace: Source, settings: TofuSettings) -> list[TofuFile]:
     return [_file(table, node, ports, settings) for node in _nodes(trace, table, [*counters])]
 
 
-def _nodes(trace: Source, table: Table, counters: list[str]) -> Iterator[_Node]:
+def _nodes(trace: Source, table: Table, counters: list[str]) -> Iterator[_NodeOfRanks]:
     """The nodes, each with the process that has read the counters, by default the first one."""
     processes, of = trace.processes, trace.places.process[table["location"]]
     read = np.zeros(table.rows, bool)
@@ -108,10 +108,12 @@ def _nodes(trace: Source, table: Table, counters: list[str]) -> Iterator[_Node]:
         hosts.setdefault(str(processes["host"][row]), []).append(row)
     for place, rows in enumerate(hosts.values()):
         chosen = next((row for row in rows if read[of == row].any()), rows[0])
-        yield _Node(place, int(processes["rank"][chosen]), np.flatnonzero(trace.places.process == chosen).tolist())
+        yield _NodeOfRanks(
+            place, int(processes["rank"][chosen]), np.flatnonzero(trace.places.process == chosen).tolist()
+        )
 
 
-def _file(table: Table, node: _Node, ports: list[str], settings: TofuSettings) -> TofuFile:
+def _file(table: Table, node: _NodeOfRanks, ports: list[str], settings: TofuSettings) -> TofuFile:
     address = [str(node.number), "0", "0", "0", "0", "0"]
     made = TofuFile("-".join(address), "")
     lines = [

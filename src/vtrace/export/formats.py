@@ -35,7 +35,7 @@ Columns = dict[str, Array]
 _AT_ONCE = 50_000
 
 
-class _SeenPart(Part):
+class _KindsSeenPart(Part):
     def __init__(self) -> None:
         self.counts = np.zeros(256, np.int64)
 
@@ -43,13 +43,13 @@ class _SeenPart(Part):
         self.counts += np.bincount(batch.kind, minlength=256)
 
 
-class _Seen(Question[_SeenPart, list[str]]):
+class _KindsSeen(Question[_KindsSeenPart, list[str]]):
     """Answers with the kinds of events in the selection."""
 
     kinds = frozenset(event_kinds())
 
-    def part(self, trace: Source, location: int) -> _SeenPart:
-        return _SeenPart()
+    def part(self, trace: Source, location: int) -> _KindsSeenPart:
+        return _KindsSeenPart()
 
     def answer(self) -> list[str]:
         counts = sum((part.counts for part in self.parts.values()), np.zeros(256))
@@ -156,7 +156,7 @@ def events(
     Columns: time (ns since the trace's start), process, thread, event (OTF2's name of the kind), and every value that
     any of the events has, None for events without this value.
     """
-    seen = _Seen()
+    seen = _KindsSeen()
     trace.scan([seen], **window.arguments())
     more: dict[str, bool] = {}
     names = seen.answer()

@@ -49,7 +49,7 @@ _PER_LEVEL, _KEPT_BLOCKS, _KEPT_FRAMES = 1 << 40, 512, 2048
 FRAME = 1 << 15
 """Bytes of tiles from which on the next one begins a frame."""
 Kept = TypeVar("Kept")
-Found = TypeVar("Found")
+Unpacked = TypeVar("Unpacked")
 _REMEDY = "remove the file: it is made anew"
 _LARGEST = 3 + 256 + 256 * 8 * BINS
 """Bytes of a tile, at most."""
@@ -185,7 +185,7 @@ class TileFile:
         base = int(self._index.number[tile]) * BINS
         return columns[:, max(0, first - base) : max(0, stop - base)]
 
-    def _read(self, place: int, unpack: Callable[[bytes], Found]) -> Found:
+    def _read(self, place: int, unpack: Callable[[bytes], Unpacked]) -> Unpacked:
         """Unpacks a frame of checkpoints. Raises FormatError."""
         return self._unpacked(place, self._frame(place, checkpoints.LARGEST), unpack)
 
@@ -203,7 +203,7 @@ class TileFile:
             raise _damage() from error
         return text
 
-    def _unpacked(self, place: int, frame: bytes, unpack: Callable[[bytes], Found]) -> Found:
+    def _unpacked(self, place: int, frame: bytes, unpack: Callable[[bytes], Unpacked]) -> Unpacked:
         at, size = int(self._index.at[place]), int(self._index.size[place])
         try:
             return unpack(frame[at : at + size])
@@ -242,7 +242,7 @@ class TileFile:
         return found
 
 
-def _put(kept: dict[Kept, Found], key: Kept, value: Found, most: int) -> None:
+def _put(kept: dict[Kept, Unpacked], key: Kept, value: Unpacked, most: int) -> None:
     """Keeps a value, and forgets the one that was kept first if there are too many."""
     kept[key] = value
     if len(kept) > most:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 UNITS = ("function", "callpath", "rank", "thread", "section")
 OUTSIDE = "(outside)"
-_Sums = dict[Any, dict[str, float]]
+_UnitSums = dict[Any, dict[str, float]]
 TITLES = {"function": "Functions", "callpath": "Call paths", "rank": "Ranks", "thread": "Threads",
           "section": "Sections"}  # fmt: skip
 
@@ -50,8 +50,8 @@ class MetricNumbers:
     by: str
     wanted: list[str]
     units: dict[str, str]
-    exclusive: _Sums
-    inclusive: _Sums
+    exclusive: _UnitSums
+    inclusive: _UnitSums
     notes: list[str]
 
 
@@ -91,8 +91,8 @@ def _of_calls(
     has_time = timed and any(ELAPSED in events.natives(name) for name in wanted) and ELAPSED not in rows
     questions: list[AnyQuestion] = [question, tree] if has_time else [question]
     met = trace.scan(questions, **window.arguments())
-    exclusive: _Sums = {}
-    inclusive: _Sums = {}
+    exclusive: _UnitSums = {}
+    inclusive: _UnitSums = {}
     names: dict[int, list[str]] = {}
     for name, row in rows.items():
         names.setdefault(row, []).append(name)
@@ -124,7 +124,7 @@ def _of_sections(
     trace, window = run
     found = section_sums.read(trace, window, [*rows.values()])
     names, notes = trace.metric_members["name"].tolist(), found.notes
-    sums: _Sums = {}
+    sums: _UnitSums = {}
     for section, numbers in found.counters.items():
         values = {name: numbers[names[row]] for name, row in rows.items()}
         sums[section] = {name: value for name, value in values.items() if value is not None}
@@ -189,12 +189,12 @@ def _key(trace: Trace, by: str, location: int, path: Path, regions: list[str]) -
     return regions[path[-1]] if path else OUTSIDE
 
 
-def _add(sums: _Sums, key: Any, name: str, value: float) -> None:
+def _add(sums: _UnitSums, key: Any, name: str, value: float) -> None:
     row = sums.setdefault(key, {})
     row[name] = row.get(name, 0.0) + value
 
 
-def _derive(trace: Trace, sums: _Sums, wanted: Sequence[str], events: EventSet) -> None:
+def _derive(trace: Trace, sums: _UnitSums, wanted: Sequence[str], events: EventSet) -> None:
     clock = clock_rate(trace)
     rate = {} if clock is None else {CLOCK_RATE: clock}
     for row in sums.values():

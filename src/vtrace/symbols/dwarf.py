@@ -28,7 +28,7 @@ _OFFSETS = (0x0E, 0x10, 0x17, 0x1D, 0x1F, 0x1F20, 0x1F21)
 """Forms with the size of the unit's offsets."""
 
 
-class _Kind(NamedTuple):
+class _Abbreviation(NamedTuple):
     """One abbreviation: tag and attributes (name, form) of its entries. size: bytes of an entry after the code, -1 if
     variable."""
 
@@ -65,7 +65,7 @@ class Functions:
     def __init__(self, info: bytes, abbreviations: bytes) -> None:
         self._info = info
         self._abbreviations = abbreviations
-        self._tables: dict[tuple[int, int, int], dict[int, _Kind]] = {}
+        self._tables: dict[tuple[int, int, int], dict[int, _Abbreviation]] = {}
 
     def of(self, unit: Unit) -> Iterator[DwarfFunction]:
         """All functions of a unit that have code. Raises IndexError or KeyError for a damaged unit."""
@@ -93,13 +93,13 @@ class Functions:
             else:
                 at = self._values(at, kind, sizes, ())[1]
 
-    def _kinds(self, unit: Unit, sizes: dict[int, int]) -> dict[int, _Kind]:
+    def _kinds(self, unit: Unit, sizes: dict[int, int]) -> dict[int, _Abbreviation]:
         key = (unit.abbreviations, unit.address_size, unit.offset_size)
         if key not in self._tables:
             self._tables[key] = dict(self._read_kinds(unit.abbreviations, sizes))
         return self._tables[key]
 
-    def _read_kinds(self, at: int, sizes: dict[int, int]) -> Iterator[tuple[int, _Kind]]:
+    def _read_kinds(self, at: int, sizes: dict[int, int]) -> Iterator[tuple[int, _Abbreviation]]:
         data = self._abbreviations
         code, at = _leb(data, at)
         while code:
@@ -116,11 +116,11 @@ class Functions:
                 attributes.append((name, form))
             fixed = [sizes.get(form, -1) for _, form in attributes]
             sibling = tag in _WITHOUT_FUNCTIONS and any(name == _SIBLING for name, _ in attributes)
-            yield code, _Kind(tag, -1 if -1 in fixed else sum(fixed), sibling, attributes)
+            yield code, _Abbreviation(tag, -1 if -1 in fixed else sum(fixed), sibling, attributes)
             code, at = _leb(data, at)
 
     def _values(
-        self, at: int, kind: _Kind, sizes: dict[int, int], wanted: tuple[int, ...]
+        self, at: int, kind: _Abbreviation, sizes: dict[int, int], wanted: tuple[int, ...]
     ) -> tuple[dict[int, tuple[int, int]], int]:
         """The wanted numeric attributes as name -> (form, value), and the offset of the entry's end."""
         data = self._info

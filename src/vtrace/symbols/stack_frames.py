@@ -46,7 +46,7 @@ class CallFrame(NamedTuple):
     own: bool = False
 
 
-_Calls = list[tuple[str, str | None, int]]
+_CallsOfAddress = list[tuple[str, str | None, int]]
 """Function, file and line, innermost first."""
 PlaceFrames = dict[Place, tuple[CallFrame, ...]]
 """Of each place: the function whose code it is, then the functions that are inlined there, each into the one before."""
@@ -128,7 +128,7 @@ def _functions(elf: ELFFile, holders: dict[int, tuple[int, str]], begins: dict[i
     return found
 
 
-def _last_line(function: FunctionLoops, calls: dict[int, _Calls]) -> int:
+def _last_line(function: FunctionLoops, calls: dict[int, _CallsOfAddress]) -> int:
     """The last line of a function's own code, not of what is inlined; 0: unknown."""
     places = [calls[address][-1][1:] for address in function.instructions if calls.get(address)]
     file = places[0][0] if places else None
@@ -160,7 +160,7 @@ def _loops(elf: ELFFile, debug: ELFFile, holders: dict[int, tuple[int, str]]) ->
         return {}
 
 
-def _addr2line(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, _Calls] | None:
+def _addr2line(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, _CallsOfAddress] | None:
     """The inlined functions and lines of addresses, from addr2line of binutils; None without it. The tool knows all
     forms of debug information, and is faster than any package of Python."""
     if not has_debug_info(elf):
@@ -174,8 +174,8 @@ def _addr2line(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, _
     return dict(_parsed(done.stdout.splitlines())) if done.returncode == 0 else None
 
 
-def _parsed(lines: Sequence[str]) -> Iterator[tuple[int, _Calls]]:
-    calls: _Calls = []
+def _parsed(lines: Sequence[str]) -> Iterator[tuple[int, _CallsOfAddress]]:
+    calls: _CallsOfAddress = []
     row = 0
     while row < len(lines):
         if lines[row].startswith("0x"):

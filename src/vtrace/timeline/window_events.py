@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _SCHEMA = Schema("vt_window_schema")
 _EVENT = _SCHEMA.dtype("vt_window_event")
-_Window = _SCHEMA.structure("vt_window")
+_WindowStructure = _SCHEMA.structure("vt_window")
 _CALLS = [name.lower() for name in _SCHEMA.enumerations["vt_call_column"] if name != "COLUMNS"]
 OPEN = _SCHEMA.constants["CALL_OPEN"]
 """Flag of a call that does not end before the end of the window."""
 _pointer, _code = ctypes.c_void_p, ctypes.c_int
 _OWN: Prototypes = {
-    "vt_window_new": (ctypes.POINTER(_Window), []),
+    "vt_window_new": (ctypes.POINTER(_WindowStructure), []),
     "vt_window_free": (None, [_pointer]),
     "vt_window_begin": (None, [_pointer, ctypes.c_int64, ctypes.c_int64]),
     "vt_window_location": (_code, [_pointer, ctypes.POINTER(ReplayFields), ctypes.c_uint64, ctypes.c_uint64]),

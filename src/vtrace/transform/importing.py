@@ -28,7 +28,7 @@ __all__ = ["ImportedArchive", "has_second_archive", "import_data"]
 
 
 @dataclass(frozen=True)
-class _Place:
+class _LineOwner:
     """The owner of some lines. scope: thread, process, host or run; group: row of trace.groups; tid: -1 for none."""
 
     scope: str
@@ -38,7 +38,7 @@ class _Place:
 
 
 @dataclass
-class _Placing:
+class _LanePlacing:
     """Finds the owners of lines in a trace. notes: lines for the user."""
 
     trace: Trace
@@ -70,16 +70,16 @@ class _Placing:
         groups: list[int] = self.trace.processes["group"].tolist()
         return next((group for group in groups if host is None or self._host[group] == host), groups[0])
 
-    def place(self, host: str, pid: int, tid: int) -> _Place:
+    def place(self, host: str, pid: int, tid: int) -> _LineOwner:
         process = self._of_pid.get((host, pid), -1)
         if tid < 0:
-            return _Place("process", process, "") if process >= 0 else _Place("host", self.first_of(host), "")
+            return _LineOwner("process", process, "") if process >= 0 else _LineOwner("host", self.first_of(host), "")
         groups = self.trace.locations["group"]
         here = [row for row in self._threads.get(tid, []) if self._host.get(int(groups[row])) == host]
         row = next((row for row in here if groups[row] == process), here[0] if here else -1)
         if row >= 0:
-            return _Place("thread", int(groups[row]), f" of {self.trace.locations['name'][row]}", tid)
-        return _Place("thread", process if process >= 0 else self.first_of(host), f" of thread {tid}", tid)
+            return _LineOwner("thread", int(groups[row]), f" of {self.trace.locations['name'][row]}", tid)
+        return _LineOwner("thread", process if process >= 0 else self.first_of(host), f" of thread {tid}", tid)
 
 
 def has_second_archive(trace: Trace) -> bool:
@@ -91,7 +91,7 @@ def import_data(trace: Trace, files: Sequence[ExternalData], output: Path, conso
     """Writes a copy of a trace with the data of files into the new directory output. Raises VtraceError."""
     if not trace.processes.rows:
         raise VtraceError(f"{trace.path} has no process")
-    placing = _Placing(trace, HostClocks(trace))
+    placing = _LanePlacing(trace, HostClocks(trace))
     lanes: list[Lane] = []
     values: list[ValueLane] = []
     for data in files:
@@ -104,7 +104,7 @@ def import_data(trace: Trace, files: Sequence[ExternalData], output: Path, conso
     return made
 
 
-def _add(placing: _Placing, data: ExternalData, lanes: list[Lane], values: list[ValueLane]) -> None:
+def _add(placing: _LanePlacing, data: ExternalData, lanes: list[Lane], values: list[ValueLane]) -> None:
     """Adds the lanes of a file."""
     owners, of_line = _owners(placing, data)
     known = data.host in placing.clocks.hosts
@@ -137,10 +137,10 @@ def _add(placing: _Placing, data: ExternalData, lanes: list[Lane], values: list[
             lanes += assign_lanes(wanted, *columns, data.names, str(data.path))
 
 
-def _owners(placing: _Placing, data: ExternalData) -> tuple[list[tuple[_Place, int]], Array]:
+def _owners(placing: _LanePlacing, data: ExternalData) -> tuple[list[tuple[_LineOwner, int]], Array]:
     """The owners in a file with their pids, and the number of the owner of each line."""
     if data.host not in placing.clocks.hosts:
-        return [(_Place("run", placing.first_of(None), ""), -1)], np.zeros(data.rows, np.int64)
+        return [(_LineOwner("run", placing.first_of(None), ""), -1)], np.zeros(data.rows, np.int64)
     assert data.host is not None
     key = (data.pid + 1).astype(np.uint64) << np.uint64(32) | (data.tid + 1).astype(np.uint64)
     if (key == key[0]).all():
@@ -151,7 +151,7 @@ def _owners(placing: _Placing, data: ExternalData) -> tuple[list[tuple[_Place, i
     return [(placing.place(data.host, pid, tid), pid) for pid, tid in pairs], of_line.reshape(-1)
 
 
-def _clock(placing: _Placing, data: ExternalData, pid: int, known: bool) -> HostClock:
+def _clock(placing: _LanePlacing, data: ExternalData, pid: int, known: bool) -> HostClock:
     """The clock of the times of a file. Raises VtraceError."""
     clocks, hosts = placing.clocks, ", ".join(placing.clocks.hosts)
     if not clocks.all:
@@ -173,7 +173,7 @@ def _clock(placing: _Placing, data: ExternalData, pid: int, known: bool) -> Host
     return clock
 
 
-def _tell(placing: _Placing, data: ExternalData, inside: int, cut: int) -> None:
+def _tell(placing: _LanePlacing, data: ExternalData, inside: int, cut: int) -> None:
     """Notes lines outside of the time of the run. Raises VtraceError if all are."""
     outside = data.rows - inside
     if not inside:

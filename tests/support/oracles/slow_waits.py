@@ -9,7 +9,7 @@ from typing import Any
 
 from support.readers.archive import Trace
 
-Key = tuple[str, tuple[str, ...], int, int]
+WaitKey = tuple[str, tuple[str, ...], int, int]
 """Kind, call path, location, partner (-1: none) of waits."""
 Wait = tuple[str, "MpiCall | None", int, int]
 """Kind, the call of the partner, begin and end."""
@@ -131,9 +131,9 @@ class Waits:
 
     # ---- Waits ----
 
-    def waits(self, start: int = -(2**62), stop: int = 2**62) -> dict[Key, tuple[int, int]]:
+    def waits(self, start: int = -(2**62), stop: int = 2**62) -> dict[WaitKey, tuple[int, int]]:
         """ns and number of the waits."""
-        found: dict[Key, list[int]] = defaultdict(lambda: [0, 0])
+        found: dict[WaitKey, list[int]] = defaultdict(lambda: [0, 0])
         for calls in self.calls.values():
             for number, call in enumerate(calls):
                 for kind, other, begin, end in self._of_call(call, calls[number + 1 :]):

@@ -51,8 +51,8 @@ def _of_scan(sent: Array, received: Array, n: Array) -> Array:
     return 2 * found
 
 
-_Formula = Callable[[Array, Array, Array], Array]
-_COLLECTIVES: dict[str, _Formula] = {
+_LengthFormula = Callable[[Array, Array, Array], Array]
+_COLLECTIVES: dict[str, _LengthFormula] = {
     "Bcast": lambda sent, received, n: np.where(received > 0, received * (1 + (sent > 0)), 2 * (sent // n)),
     "Allgather": lambda sent, received, n: one_of(sent, n) + received,
     "Allgatherv": lambda sent, received, n: one_of(sent, n) + received,
@@ -70,8 +70,8 @@ _OTHERS = """Send Bsend Ssend Rsend Isend Ibsend Issend Irsend Recv Irecv Sendre
 Rput Get Rget Accumulate Raccumulate Get_accumulate Rget_accumulate Compare_and_swap""".split()
 
 
-def _formulas() -> dict[str, _Formula]:
-    found: dict[str, _Formula] = dict.fromkeys([*_SUMS, *_OTHERS], lambda sent, received, n: sent + received)
+def _formulas() -> dict[str, _LengthFormula]:
+    found: dict[str, _LengthFormula] = dict.fromkeys([*_SUMS, *_OTHERS], lambda sent, received, n: sent + received)
     found |= _COLLECTIVES
     return found | {f"I{name.lower()}": found[name] for name in (*_SUMS, *_COLLECTIVES)}
 

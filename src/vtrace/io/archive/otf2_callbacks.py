@@ -59,7 +59,7 @@ _Barrier = ctypes.CFUNCTYPE(ctypes.c_int, _P, _P)
 _Broadcast = ctypes.CFUNCTYPE(ctypes.c_int, _P, _P, _P, _U, ctypes.c_uint8, _U)
 
 
-class _Table(ctypes.Structure):
+class _CollectiveCallbacks(ctypes.Structure):
     """OTF2_CollectiveCallbacks."""
 
     _fields_ = (
@@ -77,7 +77,7 @@ class CollectiveCallbacks:
 
     def __init__(self, writers: Writers) -> None:
         self._writers = writers
-        self._table = _Table()
+        self._table = _CollectiveCallbacks()
         self._table.get_size = _Sized(self._callback(lambda: writers.size))
         self._table.get_rank = _Sized(self._callback(lambda: writers.rank))
         self._table.barrier = _Barrier(lambda user, comm: self._safely(lambda: writers.broadcast_bytes(0, 0, 0)))
@@ -110,7 +110,7 @@ class CollectiveCallbacks:
             _otf2.Archive_SetSerialCollectiveCallbacks(archive)
             return
         call = ctypes.CDLL(_otf2.Config.lib_path()).OTF2_Archive_SetCollectiveCallbacks
-        call.argtypes = [_P, ctypes.POINTER(_Table), _P, _P, _P]
+        call.argtypes = [_P, ctypes.POINTER(_CollectiveCallbacks), _P, _P, _P]
         code = call(archive, ctypes.byref(self._table), None, ctypes.addressof(self._table), None)
         if code:
             raise _otf2.Error(_otf2.ErrorCode(code))

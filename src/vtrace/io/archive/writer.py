@@ -74,7 +74,7 @@ def _repeat(paths: list[str]) -> None:
             source = path
 
 
-class _Path(str):
+class _BytesPath(str):
     """A path for the otf2 package, which encodes texts as UTF-8; the bytes of a file's name need not be UTF-8."""
 
     def encode(self, *_: object) -> bytes:
@@ -125,7 +125,7 @@ class Archive:
         with self._errors("create the archive"):
             # The size of definition chunks is set in finish(): it depends on the largest group.
             archive = _otf2.Archive_Open(
-                _Path(directory), NAME, _otf2.FILEMODE_WRITE, EVENT_CHUNK, _otf2.UNDEFINED_UINT64.value,
+                _BytesPath(directory), NAME, _otf2.FILEMODE_WRITE, EVENT_CHUNK, _otf2.UNDEFINED_UINT64.value,
                 _otf2.SUBSTRATE_POSIX, _otf2.COMPRESSION_NONE,
             )  # fmt: skip
             code = kernel.prepare_archive(ctypes.cast(archive, ctypes.c_void_p).value or 0)

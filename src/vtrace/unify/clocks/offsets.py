@@ -29,7 +29,7 @@ class _Point(NamedTuple):
 
 
 @dataclass
-class _Line:
+class _ClockLine:
     """The difference between two clocks: linear between its points, and beyond them like between the outermost two."""
 
     points: list[_Point] = field(default_factory=list)
@@ -89,13 +89,15 @@ def align(sources: Mapping[int, ClockSource]) -> tuple[list[Clock], list[str]]:
     return found, doubts
 
 
-_Pairs = list[tuple[int, int, int]]
+_TickPairs = list[tuple[int, int, int]]
 """Ticks of the child, ticks of its parent, error in ticks of the child."""
 
 
-def _compared(sources: Mapping[int, ClockSource], of: dict[int, Clock]) -> dict[int, dict[int, tuple[Clock, _Pairs]]]:
+def _compared(
+    sources: Mapping[int, ClockSource], of: dict[int, Clock]
+) -> dict[int, dict[int, tuple[Clock, _TickPairs]]]:
     """Returns the measurements between two clocks, by the ids of parent and child."""
-    found: dict[int, dict[int, tuple[Clock, _Pairs]]] = {}
+    found: dict[int, dict[int, tuple[Clock, _TickPairs]]] = {}
     ranks = {(source.world, source.rank): number for number, source in sources.items() if source.rank is not None}
     for number, source in sources.items():
         for offset in source.offsets:
@@ -108,9 +110,9 @@ def _compared(sources: Mapping[int, ClockSource], of: dict[int, Clock]) -> dict[
     return found
 
 
-def _adjust(child: Clock, parent: Clock, pairs: _Pairs, sources: Mapping[int, ClockSource]) -> None:
+def _adjust(child: Clock, parent: Clock, pairs: _TickPairs, sources: Mapping[int, ClockSource]) -> None:
     curve = child.curve
-    line = _Line(_best([
+    line = _ClockLine(_best([
         _Point(curve.at(own), parent.curve.at(other), error * curve.rate[1] // curve.rate[0] + 1, own)
         for own, other, error in pairs
     ]))  # fmt: skip

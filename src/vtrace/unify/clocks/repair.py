@@ -37,7 +37,7 @@ Processes = np.ndarray[Any, np.dtype[np.uint32]]
 
 
 @dataclass(frozen=True)
-class _About:
+class _ProcessClocks:
     """A process for rank 0. first: its first location; doubtful: ends of messages may be missing; comms: by OTF2's id,
     True if the communicator has a topology, and True for an inter-communicator."""
 
@@ -150,7 +150,7 @@ def _lines(repaired: Repaired) -> list[str]:
     return found
 
 
-def _about(process: Process) -> _About:
+def _about(process: Process) -> _ProcessClocks:
     known, comms = process.definitions, {}
     topologies: set[int | None] = set()
     table = process.maps.comms if process.maps is not None else ()
@@ -161,10 +161,10 @@ def _about(process: Process) -> _About:
             comms[int(table[local])] = (local in topologies, bool(comm.remote))
     incomplete = process.lacks or any(s.lost or s.off_ticks or s.stopped for s in known.summaries.values())
     doubtful = bool(process.died or process.problems or known.lost or incomplete)
-    return _About(process.index, process.first, doubtful, comms)
+    return _ProcessClocks(process.index, process.first, doubtful, comms)
 
 
-def _parts(count: int, about: Mapping[int, _About], clocks: Sequence[Clock], definitions: Definitions) -> Parts:
+def _parts(count: int, about: Mapping[int, _ProcessClocks], clocks: Sequence[Clock], definitions: Definitions) -> Parts:
     of_clock, doubtful = np.full(count, UNMAPPED, np.uint32), np.zeros(count, np.uint8)
     for number, clock in enumerate(clocks):
         of_clock[clock.members] = number

@@ -50,7 +50,7 @@ class RegionStep:
 
     def __init__(self, processes: Sequence[Process], symbols: Symbols, definitions: Definitions) -> None:
         self._processes, self._symbols, self._definitions = processes, symbols, definitions
-        self._places_of = _Places()
+        self._places_of = _UsedFunctions()
         self._used: list[_Used] = []
         self._named: list[Mapping[int, own_definitions.LocalRegion]] = []
 
@@ -110,7 +110,7 @@ class _Used:
     places: list[Place]
 
 
-class _Places:
+class _UsedFunctions:
     """The used functions of processes. Most processes call the same functions of the same files, and share one
     object."""
 

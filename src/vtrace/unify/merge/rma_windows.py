@@ -19,10 +19,10 @@ from vtrace.unify.model.process_definitions import MembersPiece as Piece
 
 _Chosen = tuple[int, int | None, bytes]
 """A communicator, the process's index (in MPI_COMM_SELF, else None), and ranks in the communicator (i64)."""
-_Key = tuple[int, int]
+_WindowKey = tuple[int, int]
 """The OTF2 id of a communicator, and its number of earlier windows."""
-_Part = tuple[MergedDefinitions[_Key, GivenName], MergedDefinitions[_Chosen, None]]
-WindowIds = tuple[dict[_Key, int], dict[_Chosen, int]]
+_WindowPart = tuple[MergedDefinitions[_WindowKey, GivenName], MergedDefinitions[_Chosen, None]]
+WindowIds = tuple[dict[_WindowKey, int], dict[_Chosen, int]]
 """OTF2's ids of windows and of groups."""
 
 
@@ -48,8 +48,8 @@ class WindowStep:
         ]
         self._definitions = definitions
 
-    def contribute(self) -> _Part:
-        windows: Named[_Key] = Named()
+    def contribute(self) -> _WindowPart:
+        windows: Named[_WindowKey] = Named()
         groups: MergedDefinitions[_Chosen, None] = MergedDefinitions()
         for one in self._known:
             for local, window in one.windows.items():
@@ -59,10 +59,10 @@ class WindowStep:
                 groups.add(chosen, (one.process.number, local), None)
         return windows, groups
 
-    def join(self, one: _Part, other: _Part) -> _Part:
+    def join(self, one: _WindowPart, other: _WindowPart) -> _WindowPart:
         return one[0].join(other[0]), one[1].join(other[1])
 
-    def decide(self, everyone: _Part) -> WindowIds:
+    def decide(self, everyone: _WindowPart) -> WindowIds:
         windows, groups = everyone
         group_numbers = _add_groups([chosen for chosen, _ in groups.in_order()], self._definitions)
         found = windows.in_order()

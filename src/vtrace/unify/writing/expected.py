@@ -39,7 +39,7 @@ def expected_archive(
             shutil.rmtree(place, ignore_errors=True)
 
 
-class _Ends(NamedTuple):
+class _LocationEnds(NamedTuple):
     """The number of records of a location, and the times of its first and last event."""
 
     records: int
@@ -47,7 +47,7 @@ class _Ends(NamedTuple):
     last: int
 
 
-def _ends(run: Run, kernel: Kernel) -> dict[int, _Ends]:
+def _ends(run: Run, kernel: Kernel) -> dict[int, _LocationEnds]:
     """The ends of this rank's locations with records, by OTF2's id."""
     found = {}
     for process in run.processes:
@@ -56,11 +56,11 @@ def _ends(run: Run, kernel: Kernel) -> dict[int, _Ends]:
         for place, number in enumerate(process.locations):
             if (scan := process.scans.get(number)) is not None and scan.records:
                 first, last = kernel.times(process.maps, (scan.event_ticks, scan.last_ticks)).tolist()
-                found[process.first + place] = _Ends(scan.records, first, last)
+                found[process.first + place] = _LocationEnds(scan.records, first, last)
     return found
 
 
-def _expected(definitions: Definitions, ends: dict[int, _Ends]) -> Definitions:
+def _expected(definitions: Definitions, ends: dict[int, _LocationEnds]) -> Definitions:
     """definitions: of rank 0, which has all processes."""
     locations = [replace(location) for location in definitions.locations]
     for number, end in ends.items():
