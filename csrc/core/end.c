@@ -229,7 +229,7 @@ static void flush(int all)
 {
     struct vt_location *l = vt_location_to_record(0);
     if (!l || vt_shares_memory()) return;
-    if (vt_window_is_due(vt_now())) vt_window_look(l);
+    if (vt_window_is_due(vt_now())) vt_window_apply(l);
     vt_busy_begin(l);
     if (all) write_out_all(l);
     else vt_write_out(l);

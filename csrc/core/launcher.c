@@ -40,7 +40,7 @@ int vt_is_launcher(void)
 }
 
 /* Format, see proc(5): pid (comm) state ppid ...; the start time is the 20th field after the state. */
-int vt_process_look(uint32_t pid, struct vt_process_look *look)
+int vt_process_stat(uint32_t pid, struct vt_process_stat *stat)
 {
     static char text[1024];
     char path[32];
@@ -51,12 +51,12 @@ int vt_process_look(uint32_t pid, struct vt_process_look *look)
     if (vt_read_file(path, text, sizeof text) <= 0) return 0;
     const char *name = strchr(text, '('), *at = strrchr(text, ')');
     if (!name || !at || strlen(at) < 3) return 0;
-    look->state = at[2];
-    t = vt_text_into(look->name, sizeof look->name);
+    stat->state = at[2];
+    t = vt_text_into(stat->name, sizeof stat->name);
     for (name++; name < at; name++) vt_text_add(&t, (char[]){*name, 0});
-    look->parent = (uint32_t)strtoul(at + 3, NULL, 10);
+    stat->parent = (uint32_t)strtoul(at + 3, NULL, 10);
     for (int i = 0; i < 20 && at; i++) at = strchr(at + 1, ' ');
-    if (at) look->began = strtoull(at, NULL, 10);
+    if (at) stat->began = strtoull(at, NULL, 10);
     return at != NULL;
 }
 
@@ -66,9 +66,9 @@ void vt_launcher_run(struct vt_file *h)
 {
     static char text[1024];
     static const char *const jobs[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"};
-    struct vt_process_look parent;
+    struct vt_process_stat parent;
     const uint32_t pid = (uint32_t)VT_SYS0(getppid);
-    if (!vt_launcher_rank() || !vt_process_look(pid, &parent) || !is_launcher(parent.name)) return;
+    if (!vt_launcher_rank() || !vt_process_stat(pid, &parent) || !is_launcher(parent.name)) return;
     struct vt_text t = vt_text_into(text, sizeof text);
     vt_text_add(&t, h->host);
     vt_text_add(&t, " ");
@@ -136,15 +136,15 @@ static int is_untraced_rank(uint32_t pid)
 
 /* The nearest launcher among the ancestors decides, and must have set the rank and a number of ranks above 1. A program
    that a rank starts inherits the launcher's variables, but is not a rank. */
-int vt_launcher_look(struct vt_launched *launched)
+int vt_find_launcher(struct vt_launched *launched)
 {
-    struct vt_process_look look;
+    struct vt_process_stat stat;
     const struct launcher *found = NULL;
     uint32_t pid = (uint32_t)VT_SYS0(getppid);
-    if (vt_family_has_rank()) return 0;
-    for (int i = 0; i < ANCESTORS && !found; i++, pid = look.parent) {
-        if (pid <= 1 || !vt_process_look(pid, &look)) return 0;
-        found = launcher_called(look.name);
+    if (vt_lineage_has_rank()) return 0;
+    for (int i = 0; i < ANCESTORS && !found; i++, pid = stat.parent) {
+        if (pid <= 1 || !vt_process_stat(pid, &stat)) return 0;
+        found = launcher_called(stat.name);
         if (!found && is_untraced_rank(pid)) return 0;
     }
     const char *rank = found ? getenv(found->rank) : NULL;

@@ -6,7 +6,7 @@
 #include "state.h"
 
 /* A process, from /proc/PID/stat. */
-struct vt_process_look {
+struct vt_process_stat {
     uint64_t began; /* start time in clock ticks since boot */
     uint32_t parent;
     char name[32], state; /* comm and state of proc(5) */
@@ -23,11 +23,11 @@ struct vt_launched {
 /* 1: this process is a launcher or its helper, not a rank. */
 int vt_is_launcher(void);
 /* Reads /proc/PID/stat. Returns 0 if there is no such process. */
-int vt_process_look(uint32_t pid, struct vt_process_look *look);
+int vt_process_stat(uint32_t pid, struct vt_process_stat *stat);
 /* If a launcher has started this process, sets the run id that all processes of the launcher on this host share. */
 void vt_launcher_run(struct vt_file *h);
 /* Returns 1 if a launcher has started this process as one of several ranks. */
-int vt_launcher_look(struct vt_launched *launched);
+int vt_find_launcher(struct vt_launched *launched);
 
 #pragma GCC visibility pop
 

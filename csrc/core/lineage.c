@@ -15,7 +15,7 @@ static char variable[sizeof VT_FAMILY_NAME + 32 + 64 + sizeof(((struct vt_settin
 static char **ours; /* the array that enter_variable made last */
 static int has_rank;
 
-int vt_family_has_rank(void) { return has_rank; }
+int vt_lineage_has_rank(void) { return has_rank; }
 
 /* Makes a new environment array and keeps the old array unchanged: other threads may read the old array, setenv may
    grow it, and a shell frees the arrays and strings that it has made. */
@@ -33,7 +33,7 @@ static void enter_variable(void)
     environ = ours = all;
 }
 
-void vt_family_tell(void)
+void vt_lineage_tell(void)
 {
     const struct vt_file *h = &vt_process.head;
     static char text[sizeof variable];
@@ -61,12 +61,12 @@ void vt_family_tell(void)
     enter_variable();
 }
 
-void vt_family_enter(void)
+void vt_lineage_enter(void)
 {
     if (*variable) enter_variable();
 }
 
-const char *vt_family_variable(void) { return *variable ? variable : NULL; }
+const char *vt_lineage_variable(void) { return *variable ? variable : NULL; }
 
 static int nibble(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
@@ -79,7 +79,7 @@ static const char *take(char *into, size_t room, const char *from, size_t n, cha
     return from + n + (c != 0);
 }
 
-int vt_family_read(struct vt_file *h, struct vt_settings *set)
+int vt_lineage_read(struct vt_file *h, struct vt_settings *set)
 {
     const char *text = getenv("VTRACE_PARENT");
     static struct vt_settings s;

@@ -142,7 +142,7 @@ static int next_chunk(struct vt_location *l, uint64_t *flushed)
     *flushed = vt_now();
     VT_SET(l->wants_spare, 1); /* otherwise other threads might take all returned chunks */
     if (vt_file_flush(l) < 0) vt_stop(l, VT_LOST_WRITE, 0);
-    else vt_size_look(l);
+    else vt_size_check(l);
     VT_SET(l->wants_spare, 0);
     VT_SET(l->flushes, l->flushes + 1);
     VT_SET(l->flush_ticks, l->flush_ticks + (vt_now() - *flushed));

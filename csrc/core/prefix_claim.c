@@ -56,9 +56,9 @@ static uint64_t number_at(const char *text)
 /* Returns 1 if a process of this host exists that started before the given time (ns since the epoch). */
 static int is_alive(uint32_t pid, uint64_t before)
 {
-    struct vt_process_look look;
-    if (!vt_process_look(pid, &look) || look.state == 'Z') return 0;
-    uint64_t up = vt_clock_ns(CLOCK_BOOTTIME), began = look.began * (SECOND / 100), real = vt_clock_ns(CLOCK_REALTIME);
+    struct vt_process_stat stat;
+    if (!vt_process_stat(pid, &stat) || stat.state == 'Z') return 0;
+    uint64_t up = vt_clock_ns(CLOCK_BOOTTIME), began = stat.began * (SECOND / 100), real = vt_clock_ns(CLOCK_REALTIME);
     return real - (up - began) <= before + 2 * (uint64_t)SECOND; /* a process that started later may have the same id */
 }
 

@@ -57,7 +57,7 @@ static void in_child(void)
     *vt_process.alive = 0;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     if (vt_own_location) VT_SET(vt_own_location->limit, NULL);
-    vt_location_here(NULL);
+    vt_bind_location(NULL);
     vt_buffer_forget();
 }
 
@@ -159,7 +159,7 @@ void vt_define_process(struct vt_location *l)
 static int find_family(void)
 {
     struct vt_settings *set = &vt_process.set;
-    int has_parent = vt_family_read(&vt_process.head, set);
+    int has_parent = vt_lineage_read(&vt_process.head, set);
     if (has_parent && !set->exectrace) return 0;
     if (!has_parent) vt_launcher_run(&vt_process.head);
     if (!has_parent && set->unique == VT_UNIQUE_YES && set->speaks) {
@@ -214,7 +214,7 @@ static int start(const struct vt_file *parent)
     }
     if (first) has_thread_end = vt_thread_start();
     if (first) vt_signal_start();
-    if (first || parent) vt_family_tell();
+    if (first || parent) vt_lineage_tell();
     started = 1;
     vt_file_start();
     return 1;
@@ -233,7 +233,7 @@ static int become_child(void)
     atomic_store(&vt_process.full, VT_FULL_NOT);
     atomic_store(&vt_process.ended, 0);
     vt_process.named = vt_process.first = 0;
-    vt_location_here(NULL);
+    vt_bind_location(NULL);
     return start(&parent);
 }
 
@@ -279,7 +279,7 @@ static struct vt_location *begin_thread(void)
         return NULL;
     }
     if (has_thread_end && l->number) vt_thread_watch(l);
-    vt_location_here(l);
+    vt_bind_location(l);
     if (!l->number) vt_define_process(l);
     if (l->helper) define_helper(l);
     vt_thread_began(l);
@@ -366,7 +366,7 @@ static void set_rank(uint32_t rank, uint32_t name_rank, uint32_t world_size, uin
     memcpy(h->run, run, sizeof h->run);
     vt_buffer_tell();
     vt_process.named = 1;
-    vt_family_tell();
+    vt_lineage_tell();
     if (!atomic_load(&vt_locations[0])) vt_file_rename(NULL, prefix, old);
     for (uint32_t i = 0; i < n && i < VT_MAX_LOCATIONS; i++) {
         struct vt_location *l = atomic_load(&vt_locations[i]);
@@ -398,7 +398,7 @@ static uint32_t rank_of_name(const struct vt_world *w, struct vt_location *l)
 {
     static char text[128];
     struct vt_launched launched;
-    if (w->world_size != 1 || !vt_launcher_look(&launched)) return w->rank;
+    if (w->world_size != 1 || !vt_find_launcher(&launched)) return w->rank;
     struct vt_text t = vt_text_into(text, sizeof text);
     vt_text_add(&t, launched.launcher);
     vt_text_add(&t, " has started ");

@@ -100,7 +100,7 @@ static double ticks_until(uint64_t ns, const struct vt_clock_pair *p)
 }
 
 /* Runs in the slow path of an event, with l->busy clear. l: NULL if the calling thread has no location. */
-void vt_window_look(struct vt_location *l)
+void vt_window_apply(struct vt_location *l)
 {
     struct vt_clock_pair p = vt_clock_measure();
     struct moment *both[] = {&start, &stop};
@@ -209,7 +209,7 @@ static void follow_ended(void)
 /* Brings all locations to the last state. Prints a message if recording never started. */
 void vt_window_end(struct vt_location *l)
 {
-    if (start.ns != UINT64_MAX || stop.ns != UINT64_MAX) vt_window_look(l);
+    if (start.ns != UINT64_MAX || stop.ns != UINT64_MAX) vt_window_apply(l);
     if (VT_READ(cut_at) != UINT64_MAX) follow_ended();
     if (!atomic_load(&start.pending)) return;
     if (!start.region)

@@ -15,11 +15,11 @@ enum { VT_WATCHED_START = 4, VT_WATCHED_STOP = 8 };
 void vt_window_prepare(void);
 /* Runs when the runtime starts. mono: start of the program. */
 void vt_window_start(uint64_t mono);
-/* Returns 1 if a thread must call vt_window_look. */
+/* Returns 1 if a thread must call vt_window_apply. */
 int vt_window_is_due(uint64_t now);
 /* Switches recording on or off if a moment has come. l: location of the calling thread, with l->busy clear; NULL:
    none. */
-void vt_window_look(struct vt_location *l);
+void vt_window_apply(struct vt_location *l);
 /* Notes the id of a newly defined region. */
 void vt_window_defined(const char *name, uint32_t id);
 /* Counts a record that enters a watched region. l: result of vt_location_to_record(0), also in the functions below.

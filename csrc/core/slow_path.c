@@ -18,7 +18,7 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
     /* busy may be cleared here, since no state has changed yet: a signal handler may record */
     if (VT_UNLIKELY(vt_window_is_due(now)) && l == vt_own_location) {
         vt_busy_end(l);
-        vt_window_look(l);
+        vt_window_apply(l);
         vt_busy_begin(l);
     }
     if (VT_UNLIKELY(vt_ring_is_asked(l)) && l == vt_own_location) vt_write_out(l);
@@ -35,7 +35,7 @@ void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t n
 void vt_tell_flush(struct vt_location *l, uint64_t begin)
 {
     uint64_t record[2] = {VT_HEAD(VT_K_FLUSH, 1, 0), 0};
-    if (vt_process.set.mode != VT_MODE_RING) vt_size_look(l);
+    if (vt_process.set.mode != VT_MODE_RING) vt_size_check(l);
     record[1] = vt_now() - begin;
     VT_SET(l->flush_ticks, l->flush_ticks + record[1]);
     vt_put(l, record, 2, begin);

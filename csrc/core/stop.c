@@ -82,7 +82,7 @@ static void stop_all(enum vt_full full)
 
 /* Runs after a location has written to its files. A single flush may exceed the limit; the reserve is added in this
    case, too. */
-void vt_size_look(struct vt_location *l)
+void vt_size_check(struct vt_location *l)
 {
     uint64_t most = max_size(l), written = atomic_load(&vt_process.written), none = 0;
     uint64_t end = written + most / RESERVE;

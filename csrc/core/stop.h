@@ -10,7 +10,7 @@
 /* Stops a location for good. told: 1 if its LIMIT record is already written. Requires that l->busy is set. */
 void vt_stop(struct vt_location *l, enum vt_lost why, int told);
 /* Compares the bytes written with VT_MAX_SIZE. Runs after a location has written to its files. */
-void vt_size_look(struct vt_location *l);
+void vt_size_check(struct vt_location *l);
 /* Applies the state of VT_MAX_SIZE to a location, at its next event. Requires that l->busy is set. */
 void vt_size_follow(struct vt_location *l, uint64_t now);
 /* Notes if VT_MAX_SIZE stops the calls of a new region first. paradigm, role: as in OTF2. */

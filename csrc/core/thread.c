@@ -278,7 +278,7 @@ struct vt_location *vt_location_new(uint32_t thread)
     return NULL;
 }
 
-void vt_location_here(struct vt_location *l)
+void vt_bind_location(struct vt_location *l)
 {
     vt_own_location = l;
     vt_cursor = l && vt_clock_is_counter && !vt_sees_records ? &l->write_cursor : NULL;

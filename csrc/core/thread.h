@@ -11,7 +11,7 @@
    (gettid). */
 struct vt_location *vt_location_new(uint32_t thread);
 /* Sets the location of the calling thread; NULL: none. */
-void vt_location_here(struct vt_location *l);
+void vt_bind_location(struct vt_location *l);
 /* Returns the location of the calling thread, with busy clear. Returns NULL if the thread cannot record now; counts the
    events as lost. */
 struct vt_location *vt_location_to_record(unsigned events);

@@ -12,8 +12,8 @@
 
     .ifndef .Lvt_sleds /* the compiler may name the file twice */
     .set .Lvt_sleds, 1
-    .hidden __fentry__, __return__, vt_sleds_here
-    .weak __fentry__, __return__, vt_sleds_here, vt_sleds_attach
+    .hidden __fentry__, __return__, vt_module_sleds
+    .weak __fentry__, __return__, vt_module_sleds, vt_sleds_attach
     .weak __start_xray_instr_map, __stop_xray_instr_map
     .hidden __start_xray_instr_map, __stop_xray_instr_map
 
@@ -34,7 +34,7 @@ __return__:
     .cfi_endproc
     .size __return__, .-__return__
 
-/* A function that lets libvtrace.so.1 fill vt_sleds_here, and then jumps to `next` if one is given. */
+/* A function that lets libvtrace.so.1 fill vt_module_sleds, and then jumps to `next` if one is given. */
     .macro vt_attach name, next
     .type \name, @function
 \name:
@@ -44,7 +44,7 @@ __return__:
     je 1f
     pushq %rbx
     .cfi_adjust_cfa_offset 8
-    leaq vt_sleds_here(%rip), %rbx
+    leaq vt_module_sleds(%rip), %rbx
     call *vt_sleds_attach@GOTPCREL(%rip)
     popq %rbx
     .cfi_adjust_cfa_offset -8
@@ -61,9 +61,9 @@ __return__:
 
     .section .data.vt_sleds,"awG",@progbits,vt_sleds,comdat
     .balign 64
-    .type vt_sleds_here, @object
-vt_sleds_here:
-    .long .Lvt_end-vt_sleds_here
+    .type vt_module_sleds, @object
+vt_module_sleds:
+    .long .Lvt_end-vt_module_sleds
     .long 0
 .Lvt_enter:
     .quad .Lvt_first_enter
@@ -78,7 +78,7 @@ vt_sleds_here:
     .quad __start_xray_instr_map
     .quad __stop_xray_instr_map
 .Lvt_end:
-    .size vt_sleds_here, .-vt_sleds_here
+    .size vt_module_sleds, .-vt_module_sleds
 
     .section .init_array.00101,"awG",@init_array,vt_sleds,comdat
     .balign 8

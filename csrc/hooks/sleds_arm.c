@@ -6,15 +6,15 @@
 #if defined(__aarch64__)
 
 #pragma GCC visibility push(hidden)
-extern struct vt_sleds vt_sleds_here;
+extern struct vt_sleds vt_module_sleds;
 extern const char __start_xray_instr_map[] __attribute__((weak)), __stop_xray_instr_map[] __attribute__((weak));
 void vt_sled_enters_here(void), vt_sled_leaves_here(void);
 #pragma GCC visibility pop
 
 __typeof__(vt_sleds_attach) vt_sleds_attach __attribute__((weak)); /* NULL without libvtrace.so.1 */
 
-struct vt_sleds vt_sleds_here = {
-    .size = sizeof vt_sleds_here,
+struct vt_sleds vt_module_sleds = {
+    .size = sizeof vt_module_sleds,
     .on_enter = vt_sled_enters_here,
     .on_leave = vt_sled_leaves_here,
     .xray = __start_xray_instr_map,
@@ -27,8 +27,8 @@ struct vt_sleds vt_sleds_here = {
     "    .cfi_startproc\n"                                                                                             \
     "    .cfi_return_column 16\n    .cfi_register 16, 30\n    .cfi_register 30, 17\n"                                  \
     "    hint #34\n" /* bti c */                                                                                       \
-    "    adrp x16, vt_sleds_here+" offset "\n"                                                                         \
-    "    ldr x16, [x16, #:lo12:vt_sleds_here+" offset "]\n"                                                            \
+    "    adrp x16, vt_module_sleds+" offset "\n"                                                                       \
+    "    ldr x16, [x16, #:lo12:vt_module_sleds+" offset "]\n"                                                          \
     "    br x16\n"                                                                                                     \
     "    .cfi_endproc\n.size " name ", .-" name "\n"
 
@@ -39,7 +39,7 @@ __asm__(".text\n" JUMP("vt_sled_enters_here", "8") JUMP("vt_sled_leaves_here", "
 /* Before other constructors, which may call functions with sleds. */
 __attribute__((constructor(101))) static void begin(void)
 {
-    if (vt_sleds_attach) vt_sleds_attach(&vt_sleds_here);
+    if (vt_sleds_attach) vt_sleds_attach(&vt_module_sleds);
 }
 
 #endif

@@ -15,7 +15,7 @@ void vt_mpi_objects_unlock(struct vt_mpi_objects *objects)
     atomic_flag_clear_explicit(&objects->lock, memory_order_release);
 }
 
-static struct vt_mpi_object *vt_object_look(struct vt_mpi_objects *objects, uint64_t handle)
+static struct vt_mpi_object *vt_find_object(struct vt_mpi_objects *objects, uint64_t handle)
 {
     struct vt_mpi_object *o =
         atomic_load_explicit(&objects->buckets[vt_mpi_object_bucket(handle)], memory_order_acquire);
@@ -26,10 +26,10 @@ static struct vt_mpi_object *vt_object_look(struct vt_mpi_objects *objects, uint
 
 struct vt_mpi_object *vt_mpi_object_find(struct vt_mpi_objects *objects, uint64_t handle)
 {
-    struct vt_mpi_object *o = vt_object_look(objects, handle);
+    struct vt_mpi_object *o = vt_find_object(objects, handle);
     if (VT_LIKELY(o != NULL)) return o;
     vt_mpi_objects_lock(objects);
-    o = vt_object_look(objects, handle);
+    o = vt_find_object(objects, handle);
     vt_mpi_objects_unlock(objects);
     return o;
 }

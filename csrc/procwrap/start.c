@@ -84,7 +84,7 @@ VT_CALL_EXPORT int system(const char *command)
     static struct vt_call call = VT_CALL_OF(system);
     int (*real)(const char *);
     uint32_t region = vt_begin_process(&call, command, 1);
-    if (!vt_shares_memory()) vt_family_enter();
+    if (!vt_shares_memory()) vt_lineage_enter();
     *(void **)&real = vt_call_next(&call);
     int r = real(command);
     vt_end_process(region, 0, r == -1 ? errno : 0);
@@ -98,7 +98,7 @@ VT_CALL_EXPORT FILE *popen(const char *command, const char *how)
     FILE *(*real)(const char *, const char *);
     int saved = errno;
     vt_location_of_thread(0);
-    if (!vt_shares_memory()) vt_family_enter();
+    if (!vt_shares_memory()) vt_lineage_enter();
     errno = saved;
     *(void **)&real = vt_call_next(&call);
     return real(command, how);

@@ -444,7 +444,7 @@ __attribute__((constructor)) static void start(void)
             vt_warn("VT_METRICS_AT: %.*s is not mpi, openmp, user, threads, io or samples: the default is used",
                     (int)(length < 60 ? length : 60), wrong);
         if (length) vt_groups_start(read_counters, "", &wrong);
-        vt_location_here(l);
+        vt_bind_location(l);
     }
     errno = saved;
 }

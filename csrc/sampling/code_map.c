@@ -208,7 +208,7 @@ static void *serve(void *unused)
     VT_SYS2(prctl, PR_SET_NAME, "vtrace");
     while (atomic_load(&vt_process.state) <= VT_ON) {
         uint32_t seen = atomic_load(&wanted);
-        vt_python_look(); /* an interpreter that was loaded later */
+        vt_find_python(); /* an interpreter that was loaded later */
         renew_locked(0);
         if (atomic_load(&dismissed)) break;
         VT_SYS4(futex, &wanted, FUTEX_WAIT_PRIVATE, seen, NULL);

@@ -86,7 +86,7 @@ static int find_layout(struct layout *at)
     }
 }
 
-void vt_python_look(void)
+void vt_find_python(void)
 {
     static _Atomic int told;
     const ElfW(Sym) *symbol = NULL;

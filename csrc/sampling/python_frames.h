@@ -27,7 +27,7 @@ struct vt_python {
 #pragma GCC visibility push(hidden)
 
 /* Looks for CPython in the process. Not in a signal handler. Warns about a version whose frames are unknown. */
-void vt_python_look(void);
+void vt_find_python(void);
 /* Replaces the frames of CPython's interpreter in a stack by the frames of the Python functions that it runs, for the
    calling thread, in a signal handler. frames: room for VT_SAMPLE_FRAMES; n of them are used. Returns the new number. */
 uint32_t vt_python_replace(struct vt_location *l, struct vt_python *p, const struct vt_code_map *map, uint64_t *frames,

@@ -110,7 +110,7 @@ static void interrupted(const siginfo_t *info, void *context)
     if (!s || !atomic_load(&on) || VT_READ(l->vforked)) return;
     uint32_t overruns = info->si_code == SI_TIMER && info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
     uint64_t weight = vt_sample_timer_next(&s->timer, &rate, overruns);
-    if (vt_window_is_due(vt_now())) vt_window_look(NULL);
+    if (vt_window_is_due(vt_now())) vt_window_apply(NULL);
     int left_out = atomic_load(&vt_process.off) || atomic_load(&vt_process.unsampled);
     if (!left_out) vt_sample_take(l, context, weight, overruns);
     /* at the end: an event that counted here would interrupt the program again before it has made progress */
@@ -417,7 +417,7 @@ __attribute__((constructor)) static void start(void)
         define(l);
         atomic_store(&vt_process.unsampled, vt_process.set.sample_sections != 0);
         atomic_store(&on, 1);
-        vt_python_look();
+        vt_find_python();
         vt_on_threads(&follower);
         if (rate.clock == VT_SAMPLE_CLOCK_PERF) vt_on_exec(before_exec, exec_failed);
         pthread_atfork(before_fork, in_parent, in_child);

@@ -202,7 +202,7 @@ def _without_sleds(compiler: list[str], args: list[str], version: str) -> str:
 
 
 def _has_sleds(directory: str) -> bool:
-    return b"vt_sleds_here" in _content(os.path.join(directory, HOOKS))
+    return b"vt_module_sleds" in _content(os.path.join(directory, HOOKS))
 
 
 def library_directory(environ: Mapping[str, str] = os.environ) -> str:
@@ -281,7 +281,7 @@ def hooks_flags(directory: str, words: Sequence[str], inputs: Sequence[str], lan
     if way in ("plugin", "hooks", "manual") or not _has_sleds(directory):
         return flags
     if late or not inputs or _XRAY[1] in words or any(b"xray_instr_map" in _content(path) for path in inputs):
-        flags.append("-Wl,-u,vt_sleds_here")
+        flags.append("-Wl,-u,vt_module_sleds")
     flags += [f"-Wl,-u,__wrap_{_PERSONALITIES[0]}"] if late and language.name == "C++" else []
     return [*flags, "-Wl," + ",".join(f"--wrap={name}" for name in _PERSONALITIES)]
 
