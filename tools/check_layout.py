@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 BASE = {"", "errors", "console", "left_out", "light_numpy", "reasons", "settings", "settings_file", "paths",
-        "python_command", "text", "yes_no"}  # fmt: skip
+        "python_command", "text"}  # fmt: skip
 """Modules that every folder may use; "" is the package itself, for its version."""
 
 PYTHON_LAYERS: dict[str, set[str]] = {
@@ -29,7 +29,6 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "left_out": set(),
     "light_numpy": set(),
     "reasons": set(),
-    "yes_no": set(),
     "settings": set(),
     "settings_file": set(),
     "console": set(),

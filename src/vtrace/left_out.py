@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from vtrace.yes_no import NO
+from vtrace.settings_file import NO
 
 Settings = Mapping[str, str]
 """Name -> value, as the runtime writes into the trace; a missing setting has its default."""

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The settings files, for vtrace's own commands. The runtime reads them too, and reports what is wrong with them
-(csrc/core/settings_file.h states their form)."""
+"""The settings files, and the words for yes and no, for vtrace's own commands. The runtime reads the files too, and
+reports their faults (csrc/core/settings_file.h states their form)."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, MutableMapping
 
+YES = ("yes", "on", "true", "1")
+NO = ("no", "off", "false", "0")
+"""In lower case; the runtime's words are in csrc/core/setting_texts.c."""
 _MOST = 16383
 """Bytes of a file that count."""
 

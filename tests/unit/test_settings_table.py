@@ -12,7 +12,7 @@ import pytest
 from support.build.run import vtrace
 from support.tools import ROOT
 from vtrace.settings import in_force
-from vtrace.yes_no import NO, YES
+from vtrace.settings_file import NO, YES
 
 GUIDE = {
     "VT_BUFFER_SIZE": "32M", "VT_CLEAN": "yes", "VT_COMPRESSION": "yes", "VT_FILE_PREFIX": None, "VT_FILE_UNIQUE": "no",

@@ -11,6 +11,7 @@ import numpy as np
 
 from vtrace.analysis.table import Array, group
 from vtrace.io.archive.reader_abi import PATH
+from vtrace.io.common.arrays import children_of
 
 
 def context_paths(parents: Array, regions: Array) -> tuple[Array, Array]:
@@ -40,18 +41,10 @@ def context_paths(parents: Array, regions: Array) -> tuple[Array, Array]:
     around = np.zeros(len(level), np.uint32)
     while len(level):
         add(level, around)
-        level = _below(level, order, bounds)
+        level = children_of(level, order, bounds)
         level = level[number[level] == 0]
         around = number[parents[level]]
     return np.concatenate([np.empty(0, PATH), *found]), number
-
-
-def _below(level: Array, order: Array, bounds: Array) -> Array:
-    """The children of rows. order: all rows by parent; bounds: the begin of each parent's children there."""
-    sizes = bounds[level + 1] - bounds[level]
-    offset = np.repeat(bounds[level] - (np.cumsum(sizes) - sizes), sizes)
-    found: Array = order[offset + np.arange(sizes.sum())]
-    return found
 
 
 def _in_circles(order: Array, bounds: Array, parents: Array) -> Array:
@@ -60,5 +53,5 @@ def _in_circles(order: Array, bounds: Array, parents: Array) -> Array:
     level = np.flatnonzero(parents < 0)
     while len(level):
         met[level] = True
-        level = _below(level, order, bounds)
+        level = children_of(level, order, bounds)
     return ~met

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from vtrace.analysis.derived.event_file import DerivedEvent, EventFile, Problem, Section
 from vtrace.analysis.derived.event_set import Circle, EventSet
 from vtrace.analysis.derived.known_events import known_files
-from vtrace.analysis.derived.pfm_names import PfmNames
+from vtrace.analysis.derived.pfm_names import PfmNames, installed_pfm
 
 _UNLISTED = re.compile(r".*/.*|r[0-9a-fA-F]+")
 """Counters that no list has: paths, terms of a kernel's PMU, and raw events."""
@@ -37,7 +37,7 @@ def problems(file: EventFile, counters: Collection[str] = ()) -> list[Problem]:
     Bases that only another machine or libpfm4 can verify give warnings. counters: names that vtrace lists."""
     found = dict.fromkeys(file.problems)
     own = {*counters, *_names_of_own_files()}
-    pfm = _pfm()
+    pfm = installed_pfm()
     unverified = 0
     for section in file.sections:
         pmus: list[str | None] = [*section.pmus] or [None]
@@ -62,13 +62,6 @@ def _names_of_own_files() -> set[str]:
     sections = [section for file in known_files(None) for section in file.sections if not section.pmus]
     events = [event for section in sections for event in section.events.values()]
     return {name for event in events for name in (event.name, *event.bases)}
-
-
-def _pfm() -> PfmNames | None:
-    try:
-        return PfmNames()
-    except OSError:
-        return None
 
 
 def _problem(event: DerivedEvent, base: str, column: int, pmu: str | None, pfm: PfmNames | None) -> Problem | None:

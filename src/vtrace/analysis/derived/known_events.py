@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vtrace.analysis.derived.event_file import EventFile, read_events
 from vtrace.analysis.derived.event_set import Circle, EventSet
-from vtrace.analysis.derived.pfm_names import PfmNames
+from vtrace.analysis.derived.pfm_names import PfmNames, installed_pfm
 from vtrace.analysis.derived.topdown import NAME, SLOTS, TREE
 
 SHIPPED = Path(__file__).with_name("files")
@@ -65,7 +65,7 @@ def natives(names: Sequence[str], files: Sequence[EventFile]) -> tuple[list[str]
         name in section.events for name in names for file in files for section in file.sections
     ):
         return [*dict.fromkeys(names)], []
-    pfm = _pfm()
+    pfm = installed_pfm()
     known = {pmu for file in files for section in file.sections for pmu in section.pmus}
     pmu = next((one for one in (pfm.present if pfm else ()) if one in known), None)
     events = EventSet(files, pmu)
@@ -91,13 +91,6 @@ def _with_tree(names: Sequence[str], events: EventSet) -> list[str]:
     """The names with those of the top-down tree instead of topdown, level 1 first; topdown stays if there are none."""
     tree = [name for name in (SLOTS, *(node.name for node in TREE)) if name in events.events]
     return [one for name in names for one in (tree if name == NAME and SLOTS in events.events else [name])]
-
-
-def _pfm() -> PfmNames | None:
-    try:
-        return PfmNames()
-    except OSError:
-        return None
 
 
 def _qualified(native: str, pmu: str | None, pfm: PfmNames | None) -> str:

@@ -75,3 +75,11 @@ class PfmNames:
         encoding = _Encoding(size=ctypes.sizeof(_Encoding))
         arguments = (name.encode(), _ALL_LEVELS, _RAW_ENCODING, ctypes.byref(encoding))
         return bool(self.library.pfm_get_os_event_encoding(*arguments) == _SUCCESS)
+
+
+def installed_pfm() -> PfmNames | None:
+    """The names of libpfm4; None: the library is not installed."""
+    try:
+        return PfmNames()
+    except OSError:
+        return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The type of numpy's arrays; arrays over memory of C; distinct values."""
+"""The type of numpy's arrays; arrays over memory of C; distinct values; rows of trees."""
 
 from __future__ import annotations
 
@@ -28,4 +28,12 @@ def distinct(values: Array) -> Array:
     """The distinct values, ascending. np.unique would load numpy.ma, a twentieth of the start of vtunify."""
     ordered = np.sort(values, axis=None)
     found: Array = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return found
+
+
+def children_of(level: Array, order: Array, bounds: Array) -> Array:
+    """The children of these rows of a tree. order: all rows by parent; bounds: where each parent's children start."""
+    sizes = bounds[level + 1] - bounds[level]
+    offset = np.repeat(bounds[level] - (np.cumsum(sizes) - sizes), sizes)
+    found: Array = order[offset + np.arange(sizes.sum())]
     return found

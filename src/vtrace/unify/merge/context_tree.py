@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vtrace.io.archive.definitions import UNDEFINED, Contexts, Definitions
-from vtrace.io.common.arrays import Array, distinct
+from vtrace.io.common.arrays import Array, children_of, distinct
 from vtrace.io.local.kernel import ContextTree
 from vtrace.io.local.maps import U4
 from vtrace.parallel.ranks import work_on
@@ -31,7 +31,7 @@ def merge_trees(trees: Sequence[ContextTree]) -> tuple[ContextTree, list[U4]]:
     level = np.flatnonzero(~left)
     found: list[tuple[Array, Array]] = [(np.zeros(1, np.uint32), np.zeros(1, np.uint32))]
     count = 1
-    while len(level := _below(level, order, bounds)):
+    while len(level := children_of(level, order, bounds)):
         keys = number[parents[level]].astype(np.uint64) << np.uint64(32) | steps[level]
         ours = distinct(keys)
         number[level] = count + np.searchsorted(ours, keys)
@@ -46,14 +46,6 @@ def _children(parents: Array, left: Array) -> tuple[Array, Array]:
     rows = np.flatnonzero(left)
     order = rows[np.argsort(parents[rows], kind="stable")]
     return order, np.searchsorted(parents[order], np.arange(len(parents) + 1))
-
-
-def _below(level: Array, order: Array, bounds: Array) -> Array:
-    """The children of contexts."""
-    sizes = bounds[level + 1] - bounds[level]
-    offset = np.repeat(bounds[level] - (np.cumsum(sizes) - sizes), sizes)
-    found: Array = order[offset + np.arange(sizes.sum())]
-    return found
 
 
 def find_contexts(

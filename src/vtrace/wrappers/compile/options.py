@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from vtrace.errors import UsageError
-from vtrace.yes_no import NO, YES
+from vtrace.settings_file import NO, YES
 
 
 class Language(NamedTuple):

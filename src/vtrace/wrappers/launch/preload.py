@@ -12,13 +12,13 @@ from collections.abc import Mapping
 
 from vtrace.errors import UsageError, VtraceError
 from vtrace.python_command import is_python, python_script
+from vtrace.settings_file import NO, YES
 from vtrace.wrappers.compile.cache import cache_directory
 from vtrace.wrappers.launch import mpi_library, uses
 from vtrace.wrappers.launch import program as programs
 from vtrace.wrappers.launch.choices import SAMPLE_CLOCKS, SWITCHES, Choices
 from vtrace.wrappers.launch.counter_names import settings_of, split_names
 from vtrace.wrappers.launch.program import Elf, Program
-from vtrace.yes_no import NO, YES
 
 LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "_lib")
 RUNTIME = "libvtrace.so.1"
