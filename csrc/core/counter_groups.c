@@ -6,6 +6,7 @@
 #include <string.h>
 #include "clock.h"
 #include "counter_groups.h"
+#include "recording_window.h"
 #include "slow_path.h"
 #include "sys.h"
 
@@ -75,6 +76,8 @@ enum vt_kind vt_groups_want(const uint64_t *words, unsigned n)
 void vt_groups_write(struct vt_location *l, enum vt_kind kind, const uint64_t *words, unsigned n)
 {
     uint64_t values[VT_GROUP_WORDS], now;
+    /* VT_START_AFTER may switch recording on with this record, which has values then */
+    if (vt_window_is_due(UINT64_MAX - 1) && vt_window_is_due(vt_now()) && l == vt_own_location) vt_window_apply(l);
     VT_SET(l->reads_counters, 1);
     now = kind == VT_K_LEAVE ? vt_now() : 0;
     int skips = l->stopped || atomic_load(&vt_process.off) || VT_READ(l->vforked);

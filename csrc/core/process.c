@@ -278,7 +278,7 @@ static struct vt_location *begin_thread(void)
         refused = (uint32_t)VT_SYS0(getpid);
         return NULL;
     }
-    if (has_thread_end && l->number) vt_thread_watch(l);
+    if (has_thread_end) vt_thread_watch(l);
     vt_bind_location(l);
     if (!l->number) vt_define_process(l);
     if (l->helper) define_helper(l);

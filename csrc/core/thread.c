@@ -64,6 +64,8 @@ static void tell_name(struct vt_location *l)
 }
 
 static _Thread_local const char *helped __attribute__((tls_model("initial-exec")));
+/* 1: the thread writes its THREAD_BEGIN record */
+static _Thread_local int is_beginning __attribute__((tls_model("initial-exec")));
 
 void vt_thread_helps(const char *library) { helped = library; }
 
@@ -130,6 +132,10 @@ static void on_thread_end(void *location)
     if (l->begun) vt_write_2(VT_HEAD(VT_K_THREAD_END, 1, 0), l->begun);
     l->begun = 0;
     vt_thread_time_end(l);
+    if (!l->number) { /* main has called pthread_exit; its location has the records of the process */
+        errno = saved;
+        return;
+    }
     if (!vt_process.set.pthread_reuse && atomic_load(&vt_process.state) == VT_ON) vt_location_complete(l);
     atomic_store(&l->ended, 1);
     atomic_fetch_add(&vt_process.ended, 1);
@@ -147,7 +153,9 @@ void vt_thread_watch(struct vt_location *l) { pthread_setspecific(at_end, l); }
 
 void vt_thread_begins(uint64_t number)
 {
+    is_beginning = 1;
     vt_write_2(VT_HEAD(VT_K_THREAD_BEGIN, 1, 0), number);
+    is_beginning = 0;
     struct vt_location *l = vt_own_location;
     if (!l) return;
     if (!l->off) l->begun = number;
@@ -191,6 +199,8 @@ static struct vt_location *adopt(uint32_t thread)
         if (!l || !atomic_load_explicit(&l->ended, memory_order_relaxed)) continue;
         /* helper threads do not share a location with threads of the program */
         if (l->helper != vt_thread_helper()) continue;
+        /* THREAD_BEGIN separates the counters of two threads in the archive */
+        if (l->counters && !is_beginning) continue;
         if (!atomic_compare_exchange_strong(&l->ended, &ended, 0)) continue;
         if (l->thread != thread && VT_SYS3(tgkill, vt_process.pid, l->thread, 0) != -ESRCH) {
             atomic_store(&l->ended, 1);

@@ -168,7 +168,7 @@ static long read_text(const char *path, char *text, size_t bytes)
     return more < 0 ? more : n;
 }
 
-/* Finds a number in a text. Returns 0 if it is not there. */
+/* Finds a number in a text. Returns 0 if it is not there, or is 2^64 or larger. */
 static int find_number(const char *text, const char *line, unsigned word, uint64_t *number)
 {
     const char *at = text;
@@ -181,7 +181,8 @@ static int find_number(const char *text, const char *line, unsigned word, uint64
         if (i == word) break;
         at += strcspn(at, " \t\n");
     }
-    for (*number = 0; *at >= '0' && *at <= '9'; at++) *number = *number * 10 + (uint64_t)(*at - '0');
+    for (*number = 0; *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(*number, 10, number) || __builtin_add_overflow(*number, *at - '0', number)) return 0;
     return 1;
 }
 

@@ -96,7 +96,8 @@ static int is_measured(int level) { return open_sections() && level <= (int64_t)
 static int is_reserved(const char *name, int number)
 {
     if (number || (strcmp(name, ALL) && strcmp(name, TOFU))) return 0;
-    vt_warn("the program's own section %s/0 is not recorded: the name means the whole run", name);
+    if (strcmp(name, TOFU)) vt_warn("the program's own section " ALL "/0 is not recorded: the name means the whole run");
+    else vt_warn("the program's own section " TOFU "/0 is not recorded: the name means MPI_Init to MPI_Finalize");
     return 1;
 }
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 import vtrace as api
 from support.build.builder import Builder
-from support.build.run import run, unify
+from support.build.run import run, unify, vtrace
 from support.oracles.user_api import INCLUDE
 
 PAGES = 300
@@ -24,7 +25,7 @@ def program(build: Builder) -> Path:
     return build("sections_whole_run.c", flags=("-vt:inst", "manual", INCLUDE, "-DVTRACE", "-pthread"))
 
 
-def recorded(program: Path, where: Path, end: str, **env: str) -> dict[str, list[tuple[int, int, int, int]]]:
+def recorded(program: Path, where: Path, end: str, **env: str) -> dict[str, list[tuple[int, float, int, int]]]:
     """By section and in the order of threads, main first: the ns and the page faults by the recorded all/0 or part/1,
     and those that the thread has printed."""
     done = run(program, where, end, env={"VT_METRICS": "ru_minflt", "VT_METRICS_AT": "user", **env})
@@ -34,7 +35,7 @@ def recorded(program: Path, where: Path, end: str, **env: str) -> dict[str, list
     found = trace.sections()
     names = ["main" if name == "Master thread" else "thread" for name in trace.locations["name"]]
     rows = [
-        (found.sections[row["section"]], row["location"], row["end"] - row["begin"], int(row["@ru_minflt"]))
+        (found.sections[row["section"]], row["location"], row["end"] - row["begin"], row["@ru_minflt"])
         for row in found.records()
     ]
     return {
@@ -43,7 +44,7 @@ def recorded(program: Path, where: Path, end: str, **env: str) -> dict[str, list
     }
 
 
-@pytest.mark.parametrize("end", ["return", "_exit", "pthread_exit"])
+@pytest.mark.parametrize("end", ["return", "_exit", "pthread_exit", "outlived"])
 def test_whole_run(program: Path, tmp_path: Path, end: str) -> None:
     found = recorded(program, tmp_path, end, VT_SECTION_LEVEL="0")
     assert [PAGES <= faults < PAGES + OWN for _, faults, _, _ in found["part/1"]] == [True, True]
@@ -58,3 +59,37 @@ def test_without_level(program: Path, tmp_path: Path) -> None:
     """vtrace does not know before the first section that there are any."""
     found = recorded(program, tmp_path, "return")
     assert [faults < 2 * PAGES for _, faults, _, _ in found["all/0"]] == [True, True]
+
+
+def test_two_threads_of_a_location(program: Path, tmp_path: Path) -> None:
+    """Each has its own whole run; the time between them belongs to none."""
+    found = recorded(program, tmp_path, "two threads", VT_SECTION_LEVEL="0")
+    assert len(found["all/0"]) == 3
+    assert len(found["part/1"]) == 3
+    for ns, faults, *_ in found["all/0"]:
+        assert 3 * PAGES <= faults < 3 * PAGES + 2 * OWN
+        assert ns >= 30_000_000
+
+
+def test_a_thread_that_does_not_end(program: Path, tmp_path: Path) -> None:
+    """The readings up to the last event are not those of the whole run."""
+    env = {"VT_METRICS": "ru_minflt", "VT_METRICS_AT": "user", "VT_SECTION_LEVEL": "0"}
+    run(program, tmp_path, "exit in thread", env=env)
+    unify(tmp_path, program.name)
+    shown = vtrace(tmp_path, "profile", program.name, "--by", "section", "--metrics", "ru_minflt", "--json")
+    rows = {row["section"]: row["ru_minflt"] for row in json.loads(shown.stdout)["metrics"]}
+    assert rows["all/0"] is None
+    assert rows["part/1"] >= PAGES
+    assert "section all/0: the counters were not read at each start and stop: no values" in shown.stderr
+    shown = vtrace(tmp_path, "profile", program.name, "--by", "section")
+    (line,) = [line for line in shown.stderr.splitlines() if "all/0 has no counters of" in line]
+    assert line.endswith("Master thread: its end was not recorded")
+
+
+def test_shells_are_no_processes_of_the_application(program: Path, tmp_path: Path) -> None:
+    words = ("run", "--unify", "--section-level", "0", "sh", "-c", f"true; {program} return; true")
+    vtrace(tmp_path, *words, env={"VT_FILE_PREFIX": "shell"})
+    found = json.loads(vtrace(tmp_path, "profile", "shell", "--by", "section", "--json").stdout)
+    assert {(row["section"], row["processes"]) for row in found["sections"]} == {("all/0", 1), ("part/1", 1)}
+    assert {row["section"] for row in found["sections_by_process"]} == {"all/0", "part/1"}
+    assert len(found["sections_by_thread"]) == 4

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Works before, in and after a section, in main and in a thread. Prints the time and the page faults of each thread from
-   its first to its last statement. argv[1]: how main ends. tests/integration/test_sections_whole_run.py reads this. */
+   its first to its last statement. argv[1]: how the process ends. tests/integration/test_sections_whole_run.py reads
+   this. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -34,8 +36,13 @@ static void measure(long *ns, long *faults)
     *faults = used.ru_minflt;
 }
 
+static const char *ends;
+
 static void *work(void *name)
 {
+    const struct timespec pause = {0, 200000000};
+    int is_thread = !strcmp(name, "thread");
+    if (is_thread && !strcmp(ends, "outlived")) nanosleep(&pause, NULL); /* main ends meanwhile */
     long begin, end, before, after;
     measure(&begin, &before);
     touch();
@@ -45,18 +52,24 @@ static void *work(void *name)
     touch();
     measure(&end, &after);
     printf("%s %ld %ld\n", (const char *)name, end - begin, after - before);
+    if (is_thread && !strcmp(ends, "exit in thread")) exit(0);
     return NULL;
 }
 
 int main(int argc, char **argv)
 {
     pthread_t started;
-    (void)argc;
+    if (argc < 2) return 2;
+    ends = argv[1];
     pthread_create(&started, NULL, work, "thread");
-    pthread_join(started, NULL);
+    if (strcmp(ends, "outlived")) pthread_join(started, NULL);
+    if (!strcmp(ends, "two threads")) { /* the second one takes the location of the first one */
+        pthread_create(&started, NULL, work, "thread");
+        pthread_join(started, NULL);
+    }
     work("main");
     fflush(stdout);
-    if (!strcmp(argv[1], "_exit")) _exit(0);
-    if (!strcmp(argv[1], "pthread_exit")) pthread_exit(NULL);
+    if (!strcmp(ends, "_exit")) _exit(0);
+    if (!strcmp(ends, "pthread_exit") || !strcmp(ends, "outlived")) pthread_exit(NULL);
     return 0;
 }

@@ -161,14 +161,18 @@ class FappMaker:
         """waits: Trace.call_waits of the archive, if the MPI information is wanted."""
         self.trace, self.choices, self.collected, self.events = trace, choices, collected, events
         known = _processes(trace)
+        self.mpi = bool((trace.processes["rank"] >= 0).any())
+        if self.mpi:  # the others are shells and launchers
+            known = [process for process in known if trace.processes["rank"][process.row] >= 0]
         self.inputs = inputs_of(known, choices.inputs, choices.first_processes)
         self.locations = sorted(location for p in self.inputs for location in p.locations)
-        self.mpi = bool((trace.processes["rank"] >= 0).any())
         counters = [row for row, mode in enumerate(trace.metric_members["mode"].tolist()) if is_count(mode)]
         self.counters = [str(trace.metric_members["name"][row]) for row in counters]
         window = Selection.of(None, None, self.locations)
         levels = [row for row, name in enumerate(trace.metric_members["name"].tolist()) if name in LEVELS]
         self.numbers = section_sums.read(trace, window, counters, levels)
+        measured = {row for row, _ in self.numbers.processes}
+        self.inputs = [process for process in self.inputs if process.row in measured] or self.inputs
         if line := not_there(known, choices.first_processes):
             self.numbers.notes.append(line)
         self.sections = self._order()

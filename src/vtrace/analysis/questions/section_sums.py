@@ -43,12 +43,12 @@ def read(trace: Source, window: Selection, counters: Sequence[int] = (), levels:
     ends = ALWAYS if window.start is None else window.start, NEVER if window.stop is None else window.stop
     question = Sections(trace, every, ends, levels)
     met = trace.scan([question], window.rows(trace))
-    table = question.answer()
+    table = _of_application(trace, question.answer())
     made = SectionNumbers(table=table)
     process = trace.places.process[table["location"]]
     for (place, name), numbers in _sums(table, table["location"]):
         made.threads[place, name] = numbers
-    for (place, name), numbers in _sums(table, process):
+    for (place, name), numbers in _sums(table, process, of_threads=False):
         made.processes[place, name] = numbers
     for (_, name), numbers in _sums(table, np.zeros(table.rows, np.int64)):
         made.counters[name] = numbers
@@ -67,9 +67,20 @@ def _of_cpu(trace: Source) -> Iterator[int]:
             yield row
 
 
-def _sums(table: Table, places: Array) -> Iterator[tuple[tuple[int, str], SectionValues]]:
-    """The sums of each place and section, with the columns of _VALUES and the counters. The time of the whole run of a
-    process is that from its first to its last event."""
+def _of_application(trace: Source, table: Table) -> Table:
+    """The sections of the processes of the application: with MPI the ranks, else the processes that have a section of
+    their own, if any process has one. The others are shells and helper programs."""
+    process = trace.places.process[table["location"]]
+    of_program = np.array([name != ALL for name in table.sections], bool)[table["section"]]
+    chosen = np.append(trace.processes["rank"] >= 0, False)[process]
+    if not chosen.any():
+        chosen = np.isin(process, process[of_program])
+    return table.take(chosen) if chosen.any() else table
+
+
+def _sums(table: Table, places: Array, of_threads: bool = True) -> Iterator[tuple[tuple[int, str], SectionValues]]:
+    """The sums of each place and section, with the columns of _VALUES and the counters. of_threads: False for places
+    that are processes, whose whole run is from the start of the first thread to the end of the last one."""
     first, member = group([places, table["section"]])
     count, begin, end = len(first), table["begin"], table["end"]
     calls, elapsed = np.bincount(member, minlength=count), add_up(member, end - begin, count)
@@ -77,6 +88,7 @@ def _sums(table: Table, places: Array) -> Iterator[tuple[tuple[int, str], Sectio
     np.minimum.at(lowest, member, begin)
     np.maximum.at(highest, member, end)
     whole = np.array([table.sections[section] == ALL for section in table["section"][first].tolist()], bool)
+    whole &= not of_threads
     columns = {"calls": np.where(whole, 1, calls), "elapsed_ns": np.where(whole, highest - lowest, elapsed)}
     columns |= {name: add_up(member, table[name], count) for name in ("mpi_ns", "mpi_calls")}
     columns |= {name[1:]: np.bincount(member, table[name], count) for name in table if name.startswith("@")}
@@ -91,6 +103,9 @@ def _left_out(trace: Source, table: Table) -> Iterator[str]:
     labels = location_names(trace)
     for row in table.unpaired.records():
         name, where = table.sections[row["section"]], labels[row["location"]]
+        if name == ALL:
+            yield f"{ALL} has no counters of {where}: its {'end' if row['starts'] else 'start'} was not recorded"
+            continue
         for count, one, other in ((row["starts"], "start", "stop"), (row["stops"], "stop", "start")):
             if count:
                 yield f"section {name} of {where}: {count:,} {one}{'s' * (count > 1)} without {other}: left out"

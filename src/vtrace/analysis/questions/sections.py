@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-import _otf2
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, MPI
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import number, present
 from vtrace.analysis.questions.increases import increases
-from vtrace.analysis.questions.metrics import MetricMembers
+from vtrace.analysis.questions.metrics import MetricMembers, doubles
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.batches import ALWAYS, NEVER, Batch
@@ -27,7 +26,6 @@ ALL = "all/0"
 TOFU, TOFU_ALL = "tofupa/", "tofupa/0"
 """The sections of Tofu PA; number 0 is the time from MPI_Init to MPI_Finalize."""
 RESERVED = (ALL, TOFU_ALL)
-_DOUBLE = _otf2.TYPE_DOUBLE.value
 _INIT, _FINALIZE = (ACTIVITIES.index(f"mpi/management/{end}") for end in ("init", "finalize"))
 _FIRST, _LAST, _FROM, _UNTIL, _AFTER_INIT, _BEFORE_FINALIZE = range(-6, 0)
 """Points that are no start or stop of a section: they stand in place of the section's metric."""
@@ -38,18 +36,18 @@ _ODD = ("location", "section", "starts", "stops")
 
 
 def section_metrics(trace: Source) -> list[int]:
-    """Rows of trace.metric_members that are sections. A section of the program with a reserved name is none."""
-    names = trace.metric_members["name"]
-    found: list[int] = np.flatnonzero(
-        (trace.metric_members["unit"] == SECTION_UNIT) & ~np.isin(names, RESERVED)
-    ).tolist()
+    """Rows of trace.metric_members that are sections of the program."""
+    return _metrics(trace, ~np.isin(trace.metric_members["name"], RESERVED))
+
+
+def _metrics(trace: Source, chosen: Array) -> list[int]:
+    found: list[int] = np.flatnonzero((trace.metric_members["unit"] == SECTION_UNIT) & chosen).tolist()
     return found
 
 
 def _as_floats(found: dict[str, Array], places: Array) -> Array:
     """The values of Metric events at these places."""
-    bits, kinds = found["value"][places], found["type"][places]
-    return np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
+    return doubles(found["value"][places], found["type"][places])
 
 
 class OutermostClock:
@@ -157,7 +155,7 @@ class _SectionPart(Part):
 
     def sections(self, found: dict[str, Array], threads: Array) -> None:
         metrics = self.owner.members.rows(found["ref"], found["member"])
-        mine = np.flatnonzero(np.isin(metrics, self.owner.metrics))
+        mine = np.flatnonzero(np.isin(metrics, [*self.owner.metrics, *self.owner.whole]))
         rows, times = found["row"][mine].astype(np.int64), found["time"][mine]
         of = [metrics == counter for counter in self.owner.counters]
         readings = [
@@ -213,13 +211,18 @@ class _SectionPart(Part):
         alone = np.ones(len(order), bool)
         alone[:-1] &= ~paired
         alone[1:] &= ~paired
+        metrics = np.where(np.isin(metrics, self.owner.whole), _ALL, metrics)
         odd = [
             (location, metric, *(int(np.sum(metrics[alone & one] == metric)) for one in (opens, ~opens)))
             for metric in np.unique(metrics[alone]).tolist()
         ]
-        kinds = [*points[begins, 0].tolist(), _ALL]
-        begins, ends = np.append(begins, special[_FIRST]), np.append(ends, special[_LAST])
+        kinds = metrics[:-1][paired].tolist()
         readings[special[_FIRST]] = [self.earliest[counter] for counter in self.owner.counters]
+        starts, stops = (order[(metrics == _ALL) & one] for one in (opens, ~opens))
+        lone = [order[alone & (metrics == _ALL) & one] for one in (opens, ~opens)]
+        more = self.whole_run(readings, special, starts, stops, *lone)
+        begins, ends = np.append(begins, more[:, 0]), np.append(ends, more[:, 1])
+        kinds += [_ALL] * len(more)
         if {_AFTER_INIT, _BEFORE_FINALIZE} <= {*special}:
             begins, ends = np.append(begins, special[_AFTER_INIT]), np.append(ends, special[_BEFORE_FINALIZE])
             kinds.append(_TOFU_ALL)
@@ -228,6 +231,27 @@ class _SectionPart(Part):
         differences = points[ends, 3:] - points[begins, 3:]
         located = np.column_stack([np.full(len(begins), location), numbers, differences])
         return located, readings[begins], readings[ends], np.array(odd, np.int64).reshape(len(odd), len(_ODD))
+
+    def whole_run(
+        self,
+        readings: Array,
+        special: dict[int, int],
+        starts: Array,
+        stops: Array,
+        lone_starts: Array,
+        lone_stops: Array,
+    ) -> Array:
+        """(n, 2) The points of the whole run besides its pairs of start and stop. Completes the readings of a single
+        pair with the first and the last reading of the location, for counters that are read at other moments."""
+        first, last = special[_FIRST], special[_LAST]
+        if not len(starts) and not len(stops):
+            return np.array([[first, last]])
+        if len(starts) == len(stops) == 1 and not len(lone_starts):
+            for point, outermost in ((starts[0], first), (stops[0], last)):
+                readings[point] = np.where(np.isnan(readings[point]), readings[outermost], readings[point])
+        readings[[first, last]] = np.nan  # an end that was not recorded is at the outermost event, without a reading
+        more = [*((start, last) for start in lone_starts[-1:]), *((first, stop) for stop in lone_stops[:1])]
+        return np.array(more, np.int64).reshape(len(more), 2)
 
     def cut(self, points: Array, special: dict[int, int], begins: Array, ends: Array) -> tuple[Array, Array, Array]:
         """The sections that have a part in the window, and the points of that part."""
@@ -257,6 +281,8 @@ class Sections(Question[_SectionPart, Table]):
         super().__init__()
         self.levels = levels
         self.members, self.metrics, self.counters = MetricMembers(trace), section_metrics(trace), [*counters]
+        self.whole = _metrics(trace, trace.metric_members["name"] == ALL)
+        """The metric of the whole run, if it was recorded."""
         self.names: list[str] = trace.metric_members["name"].tolist()
         self.window = window
         self.activity = trace.regions["activity"]
