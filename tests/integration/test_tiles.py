@@ -25,6 +25,8 @@ from support.oracles.slow import FLUSH
 from support.readers.archive import read
 from support.recorded_archives import unpack
 from support.synthetic_runs.archives import Foreign
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.run_files import world, write_rank
 from support.tools import call
 from support.tools import command as program
 from vtrace.analysis.activity import CLASSES, RUNTIME
@@ -271,6 +273,23 @@ def check_made(archive: Path) -> None:
 
 
 AGAIN = "reading the events once more for the tiles"
+
+
+def test_markers_before_all_events(tmp_path: Path) -> None:
+    """The trace's time has them, and vtunify expects this time."""
+    records = Chunk(0, 0, 1000)
+    for kind, delta, *rest in [("COMMENT", 100, 0, 1), ("ENTER", 300, 4), ("LEAVE", 400, 4), ("MARKER", 100, 1, 1)]:
+        records.record(kind, delta, *rest)
+    known: list[list[Any]] = [world(0, 1), ["TEXT", 1, "here"], ["MARKER", 1, "place", 1]]
+    write_rank(tmp_path, 0, 1, [*known, ["REGION", 4, "work", 1, 1, "a.c", 3]], {0: [records]})
+    assert AGAIN not in unify(tmp_path, "-v", "--tiles", "t").stderr
+    trace = vtrace.open(tmp_path / "t.trace")
+    assert (trace.duration, trace.markers()["time"].tolist()) == (800, [0, 800])
+    check_made(tmp_path / "t.trace")
+    lines = command(tmp_path, "view", "--text", "--width", "60", "t").stdout.splitlines()
+    begin = lines[1].index("|")
+    assert lines[2][begin:] == "." * 18 + "=" * 24 + "." * 6
+    assert lines[3][begin:] == "v" + " " * 46 + "v"
 
 
 @pytest.mark.parametrize("what", PROGRAMS)

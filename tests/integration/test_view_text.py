@@ -13,6 +13,7 @@ from support.build.builder import Builder
 from support.build.run import vtrace
 from support.synthetic_runs.archives import Foreign
 from support.tools import command
+from support.users.page_site import Asked
 from support.users.terminal import on_terminal
 
 
@@ -93,6 +94,21 @@ def test_losses(build: Builder, tmp_path: Path) -> None:
     text = vtrace(tmp_path, "view", "--text", "stops").stdout
     assert re.search(r"^Process[^!]* !=[^!]*!+$", text, re.MULTILINE), text
     assert text.endswith("! events are missing in 1 row: vtrace info tells which\n")
+
+
+def test_markers_outside_of_the_time(tmp_path: Path) -> None:
+    """They stand at its border, on the page too."""
+    made = Foreign(tmp_path / "a.trace")
+    made.events(0, [(1000, "Enter", 0), (2000, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(groups=1, offset=1000, length=1000)
+    made.location(0)
+    made.region(0, "main")
+    made.markers((10, "early"), (1500, "inside"), (2600, "late"))
+    made.close()
+    lines = vtrace(tmp_path, "view", "--text", "--width", "60", "a").stdout.splitlines()
+    assert lines[3][lines[1].index("|") :] == "v" + " " * 23 + "v" + " " * 23 + "v"
+    assert Asked(tmp_path / "a.trace").table("marks").columns["time"] == [0, 500, 1000]
 
 
 def test_an_archive_without_calls(tmp_path: Path) -> None:

@@ -134,7 +134,8 @@ def _missing(trace: Source, window: Selection, rows: Array, columns: int) -> tup
 
 
 def _markers(trace: Source, begin: int, end: int, columns: int) -> Array:
-    times = trace.markers()["time"]
+    """markers of a TextPicture; those outside of the trace's time count at its border."""
+    times = np.clip(trace.markers()["time"], 0, trace.duration)
     inside = times[(times >= begin) & (times <= end)]
     found: Array = np.bincount(
         np.minimum((inside - begin) * columns // max(1, end - begin), columns - 1), minlength=columns
