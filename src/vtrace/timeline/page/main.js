@@ -19,7 +19,10 @@ import {Client} from './net/client.js';
 const client = new Client();
 client.complain = (line) => fill(byId('said'), line);
 const metas = await client.json('traces', {});
-if (metas) await start(metas);
+if (metas) {
+  client.loads = metas[0].loads;
+  await start(metas);
+}
 
 /** @param {any[]} traces */
 async function start(traces) {
