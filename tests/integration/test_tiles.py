@@ -275,13 +275,18 @@ def check_made(archive: Path) -> None:
 AGAIN = "reading the events once more for the tiles"
 
 
-def test_markers_before_all_events(tmp_path: Path) -> None:
-    """The trace's time has them, and vtunify expects this time."""
+def write_small(where: Path) -> None:
+    """Writes the local files of a call between a comment and a marker, with prefix t."""
     records = Chunk(0, 0, 1000)
     for kind, delta, *rest in [("COMMENT", 100, 0, 1), ("ENTER", 300, 4), ("LEAVE", 400, 4), ("MARKER", 100, 1, 1)]:
         records.record(kind, delta, *rest)
     known: list[list[Any]] = [world(0, 1), ["TEXT", 1, "here"], ["MARKER", 1, "place", 1]]
-    write_rank(tmp_path, 0, 1, [*known, ["REGION", 4, "work", 1, 1, "a.c", 3]], {0: [records]})
+    write_rank(where, 0, 1, [*known, ["REGION", 4, "work", 1, 1, "a.c", 3]], {0: [records]})
+
+
+def test_markers_before_all_events(tmp_path: Path) -> None:
+    """The trace's time has them, and vtunify expects this time."""
+    write_small(tmp_path)
     assert AGAIN not in unify(tmp_path, "-v", "--tiles", "t").stderr
     trace = vtrace.open(tmp_path / "t.trace")
     assert (trace.duration, trace.markers()["time"].tolist()) == (800, [0, 800])
@@ -309,6 +314,22 @@ def test_vtunify_makes_the_same_tiles(build: Builder, tmp_path: Path) -> None:
         check_made(tmp_path / name)
     assert "next: vtrace summary" in done.stdout
     assert unify(tmp_path, "--tiles", "mpi_messages").returncode == 0
+
+
+def test_tiles_in_the_cache_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """vtunify --tiles writes them beside the archive, also where the user's cache has some of it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write_small(tmp_path)
+    unify(tmp_path, "t")
+    archive = tmp_path / "t.trace"
+    opened(trace := vtrace.open(archive))
+    cache = tmp_path / "cache" / "vtrace" / f"archive-{sidecar.identity(trace.anchor, trace.properties)}"
+    shutil.copytree(archive / sidecar.FOLDER, cache / sidecar.FOLDER)
+    made = tiles_made(archive)
+    for file in made:
+        os.remove(archive / sidecar.FOLDER / file)
+    unify(tmp_path, "--tiles", "t")
+    assert tiles_made(archive) == made
 
 
 @pytest.mark.parametrize(

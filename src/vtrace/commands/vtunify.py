@@ -219,7 +219,7 @@ def make_tiles(archive: Path, console: Console, written: WrittenTiles | None) ->
         if written and written.write(trace):
             return
     console.detail("reading the events once more for the tiles")
-    tiles_of(trace, console).close()
+    tiles_of(trace, console, beside=True).close()
 
 
 def summary(written: WrittenArchive) -> str:

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 
-def tiles_of(trace: Source, console: Console) -> TileFile:
+def tiles_of(trace: Source, console: Console, beside: bool = False) -> TileFile:
     """The tiles of an archive: those beside it, or in the user's cache; else they are built, with progress. A file that
-    does not fit is built anew, after one line. Raises VtraceError."""
+    does not fit is built anew, after one line. beside: do not take those of the cache, which other users of the archive
+    do not have. Raises VtraceError."""
     of = sidecar.identity(trace.anchor, trace.properties)
-    for folder in _folders(trace, of):
+    for folder in _folders(trace, of)[: 1 if beside else None]:
         try:
             if (found := TileFile.open(folder, of)) is not None:
                 trace.problems += [line for line in found.problems if line not in trace.problems]
