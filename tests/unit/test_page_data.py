@@ -268,6 +268,20 @@ def test_requests_without_meaning(asked: Asked, name: str, words: dict[str, obje
         asked.content(name, **words)
 
 
+def test_words_without_meaning_together(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any endpoint: a line, not a closed connection."""
+    with pytest.raises(Wrong, match="level is not from 0 to "):
+        asked.content("tiles", rows="l0", level=62, number=0)
+    monkeypatch.setitem(asked.site._answers, "at", lambda shown, words: int("x"))
+    with pytest.raises(Wrong, match=r"no meaning together \(ValueError\)"):
+        asked.content("at")
+
+
+def test_samples_of_a_row_without_locations(tmp_path: Path) -> None:
+    found = Asked(unpack("scorep-sampling", tmp_path)).table("leaves", rows="l9,l0", bins=2, **{"from": 0, "to": 10**9})
+    assert found.columns["region"][:2] == [0, 0]
+
+
 def test_an_archive_that_is_replaced(tmp_path: Path) -> None:
     """The site gives no data until a page is loaded, and none to pages that were loaded before."""
     anchor = viewed.write(tmp_path / "a.trace")

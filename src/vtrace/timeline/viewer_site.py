@@ -120,6 +120,8 @@ class ViewerSite:
         self._check(words)
         try:
             return self._found(name, words)
+        except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
+            raise Wrong(f"these words have no meaning together ({type(error).__name__})") from error
         finally:
             self._check(words)
 
@@ -219,7 +221,7 @@ def _regions(shown: ShownTrace, words: _Words) -> Content:
 
 
 def _tiles(shown: ShownTrace, words: _Words) -> Content:
-    level, number = words.number("level", 0, 62), words.number("number", 0, 2**40)
+    level, number = words.number("level", 0, shown.row_tiles.top), words.number("number", 0, 2**40)
     return shown.row_tiles.answer(shown.rows.each(words.text("rows")), level, number, words.wanted)
 
 
