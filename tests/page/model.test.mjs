@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {fragment, values} from '../../src/vtrace/timeline/page/model/address.js';
+import {fragment, tagOf, values} from '../../src/vtrace/timeline/page/model/address.js';
 import {chosen, options} from '../../src/vtrace/timeline/page/model/choice.js';
 import {heat, mixed, needsLight, parsed, shade} from '../../src/vtrace/timeline/page/model/colours.js';
 import {boxes} from '../../src/vtrace/timeline/page/model/flame.js';
@@ -113,6 +113,8 @@ test('the address holds the state, and ignores what has no meaning', () => {
   };
   assert.deepEqual({...INITIAL, ...values(fragment(/** @type {any} */ (state)))}, state);
   assert.deepEqual(values('#w=9-3&fold=x&call=1.2&sel=a&zoom=-1&row=9:x&tag=q&scroll=1e9'), {});
+  assert.deepEqual(values(`#tag=${'9'.repeat(20)}&smallest=${'9'.repeat(20)}&comm=-7`), {});
+  assert.deepEqual([tagOf('4294967295'), tagOf('4294967296'), tagOf('-1')], ['4294967295', undefined, undefined]);
   assert.deepEqual(values(''), {});
 });
 

@@ -5,6 +5,9 @@ import {INITIAL} from './store.js';
 
 /** @typedef {import('./store.js').State} State */
 
+/** The largest tag: OTF2 has 32 bits for tags. */
+export const LAST_TAG = 2 ** 32 - 1;
+
 /** @type {Record<string, [keyof State, (value: any) => string, (text: string) => unknown]>} */
 const WORDS = {
   fold: ['fold', String, (text) => oneOf(text, ['thread', 'process', 'node'])],
@@ -24,9 +27,9 @@ const WORDS = {
   samples: ['samples', bit, (text) => text === '1'],
   rare: ['rare', String, (text) => oneOf(text, ['auto', 'all', 'none'])],
   curve: ['curve', String, String],
-  smallest: ['smallest', String, whole],
-  tag: ['tag', String, (text) => matched(text, /^-?\d+$/)],
-  comm: ['comm', String, whole],
+  smallest: ['smallest', String, naturalOf],
+  tag: ['tag', String, tagOf],
+  comm: ['comm', String, (text) => (text === '-1' ? -1 : naturalOf(text))],
   panel: ['panel', String, (text) => matched(text, /^[a-z]+$/)],
   shift: ['shift', (list) => list.join('.'), (text) => text.split('.').map(whole)],
   align: ['align', String, String],
@@ -59,6 +62,16 @@ export function values(text) {
 /** @param {boolean} value */
 function bit(value) {
   return value ? '1' : '0';
+}
+
+/** The tag of messages in a text; undefined: it is none. @param {string} text */
+export function tagOf(text) {
+  return /^\d{1,10}$/.test(text) && Number(text) <= LAST_TAG ? text : undefined;
+}
+
+/** A number of at most 15 digits, which is exact here; undefined: it is none. @param {string} text */
+export function naturalOf(text) {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 /** @param {string} text */
