@@ -27,7 +27,7 @@ from support.recorded_archives import unpack
 from support.synthetic_runs.archives import Foreign
 from support.synthetic_runs.local_files import Chunk
 from support.synthetic_runs.run_files import world, write_rank
-from support.tools import call
+from support.tools import call, need
 from support.tools import command as program
 from vtrace.analysis.activity import CLASSES, RUNTIME
 from vtrace.analysis.trace import Trace
@@ -256,6 +256,19 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.
     assert str(tmp_path / "cache") in first.stderr
     assert second.stdout == first.stdout
     assert len([*tmp_path.glob(f"cache/vtrace/*/{sidecar.FOLDER}/{DATA}")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("most", "said"), [(100, "no room for the tiles"), (250, "bundles cannot be"), (550, "tiles cannot")]
+)
+def test_a_full_disk(tmp_path: Path, most: int, said: str) -> None:
+    """One line, and no file of tiles is left. most: bytes of a file."""
+    some_archive(tmp_path / "a.trace", 2)
+    words = [need("prlimit"), f"--fsize={most}", *program("vtrace"), "view", "--text", "a"]
+    done = call(words, tmp_path, {"XDG_CACHE_HOME": str(tmp_path / "cache")}, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert said in done.stderr
+    assert [path for path in tmp_path.rglob("*tiles*") if path.is_file()] == []
 
 
 def tiles_made(archive: Path) -> dict[str, bytes]:

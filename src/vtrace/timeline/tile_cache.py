@@ -46,6 +46,21 @@ def _folders(trace: Source, of: str) -> tuple[Path, Path]:
 
 
 def _built(trace: Source, of: str, console: Console) -> TileFile:
+    try:
+        folder = _build(trace, of, console)
+    except OSError as error:
+        where = tempfile.gettempdir()
+        raise VtraceError(
+            f"no room for the tiles of the timeline in {where}: {error.strerror}", "TMPDIR takes another directory"
+        ) from error
+    found = TileFile.open(folder, of)
+    assert found is not None
+    return found
+
+
+def _build(trace: Source, of: str, console: Console) -> Path:
+    """Builds the tiles, and returns the directory with their folder. Raises OSError if the directory for temporary
+    files has no room, and VtraceError."""
     events = int(trace.locations["events"].sum())
     before = list(trace.problems)
     with tempfile.TemporaryFile() as scratch:
@@ -60,6 +75,4 @@ def _built(trace: Source, of: str, console: Console) -> TileFile:
             tiles.write(cache, of, problems)
             folder = cache
             console.note(f"{error}: the tiles of the timeline are in {cache / sidecar.FOLDER}")
-    found = TileFile.open(folder, of)
-    assert found is not None
-    return found
+    return folder
