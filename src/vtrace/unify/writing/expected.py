@@ -40,7 +40,7 @@ def expected_archive(
 
 
 class _Ends(NamedTuple):
-    """The number of records of a location, and the times of its first and last event or marker."""
+    """The number of records of a location, and the times of its first and last event."""
 
     records: int
     first: int
