@@ -80,9 +80,10 @@ def picture(trace: Source, tiles: TileFile, window: Selection, width: int, most_
         ns[: len(seconds), :classes] += seconds * 1e9
     off, silent, lossy = _missing(trace, window, rows, columns)
     whole = np.bincount(rows, minlength=len(names))[:, np.newaxis] * (end - begin) / columns
-    outside = np.maximum(0, whole - ns.sum(axis=1))
-    ns[:, -1] = np.minimum(off, outside)
-    ns[:, -2] = outside - ns[:, -1]
+    ns[:, -1] = np.minimum(off, whole)
+    recorded, inside = whole - ns[:, -1], ns[:, :classes].sum(axis=1)
+    ns[:, :classes] *= np.minimum(1, recorded / np.maximum(inside, 1))[:, np.newaxis]  # without open calls meanwhile
+    ns[:, -2] = np.maximum(0, recorded - inside)
     return TextPicture(names, ns, silent, lossy, _markers(trace, begin, end, columns), begin, end)
 
 
