@@ -45,8 +45,9 @@ export function fragment(state) {
   return `#${found}`;
 }
 
-/** The values of a fragment; what has no meaning is left out. @param {string} text @returns {Partial<State>} */
-export function values(text) {
+/** The values of a fragment for a page of so many traces; what has no meaning is left out.
+ * @param {string} text @param {number} [traces] @returns {Partial<State>} */
+export function values(text, traces = 2) {
   const found = new URLSearchParams(text.replace(/^#/, ''));
   /** @type {any} */
   const state = {};
@@ -56,6 +57,8 @@ export function values(text) {
     const value = found.has(word) ? read(found.get(word) ?? '') : undefined;
     if (value !== undefined && ![value].flat().some(Number.isNaN)) state[key] = value;
   }
+  if (Number(state.row?.[0]) >= traces) delete state.row;
+  for (const key of ['call', 'sample']) if (state[key]?.trace >= traces) delete state[key];
   return state;
 }
 
@@ -104,15 +107,15 @@ function selection(text) {
 /** @param {string} text */
 function call(text) {
   const found = text.split('.').map(whole);
-  if (found.length !== 4 || found.some(Number.isNaN)) return undefined;
   const [trace, location, begin, depth] = found;
+  if (found.length !== 4 || found.some(Number.isNaN) || Math.min(trace, location, depth) < 0) return undefined;
   return {trace, location, begin, depth};
 }
 
 /** @param {string} text */
 function sample(text) {
   const found = text.split('.').map(whole);
-  if (found.length !== 3 || found.some(Number.isNaN)) return undefined;
   const [trace, location, time] = found;
+  if (found.length !== 3 || found.some(Number.isNaN) || Math.min(trace, location) < 0) return undefined;
   return {trace, location, time};
 }
