@@ -228,9 +228,11 @@ def aligned(view: Viewer, region: str) -> str:
 
 
 def test_filters_without_meaning(archive: Path, page: Browser, tmp_path: Path) -> None:
-    """The page refuses them with a hint, and asks the server for nothing."""
+    """The page refuses them with a hint, and asks the server for nothing. What an address has of a second archive is
+    left out."""
     with served(tmp_path, archive) as (address, _):
-        view = Viewer(page, address)
+        view = Viewer(page, address + "#panel=compare&row=1:l0&call=1.0.5.0")
+        assert "MPI_Send" in view.panel()
         type_in = (
             "const field = document.querySelector(arguments[0]); field.closest('details').open = true;"
             "field.value = arguments[1]; field.dispatchEvent(new Event('change'))"
