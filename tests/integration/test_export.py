@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import _otf2
 import pytest
 
 import vtrace as package
@@ -50,6 +51,29 @@ def test_csv_of_a_part(place: Path) -> None:
         "time,process,thread,event,region", '800000,process 1,thread 1,Enter,<script>window.hit=1</script>',
         "801000,process 1,thread 1,Enter,</script><img src=x onerror=window.hit=2><b>bold</b>",
     ]  # fmt: skip
+
+
+def test_values(tmp_path: Path) -> None:
+    """Integers of counters are exact in csv; parquet has double precision."""
+    last, values = [4, 8, 10], [(4, 2**64 - 1), (4, 2**53 + 1), (8, -(2**53) - 1), (10, 0.5), (10, 3.0)]
+    archive = Foreign(tmp_path / "a.trace")
+    words = {4: "unsigned_int", 8: "signed_int", 10: "floating_point"}
+    written = [(last.index(kind), [kind], [_otf2.MetricValue(**{words[kind]: value})]) for kind, value in values]
+    archive.events(0, [(n, "Metric", *each) for n, each in enumerate(written)])
+    archive.begin_definitions()
+    archive.machine(length=9)
+    archive.location(0)
+    for number, kind in enumerate(last):
+        archive.define("MetricMember", number, f"m{number}", "", 1, 4, kind, 0, 0, "m")
+        archive.define("MetricClass", number, [number], 0, 0)
+    archive.close()
+    vtrace(tmp_path, "export", "a", "--to", "csv")
+    with (tmp_path / "a.csv").open(newline="") as file:
+        assert [row["value"] for row in csv.DictReader(file)] == [str(value) for _, value in values]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    vtrace(tmp_path, "export", "a", "--to", "parquet")
+    found = parquet.read_table(tmp_path / "a.parquet")
+    assert found["value"].to_pylist() == [float(value) for _, value in values]
 
 
 def replayed(profile: dict[str, Any], frames: list[dict[str, Any]]) -> Counter[str]:

@@ -25,7 +25,9 @@ from support.oracles.slow import FLUSH
 from support.readers.archive import read
 from support.recorded_archives import unpack
 from support.synthetic_runs.archives import Foreign
-from support.tools import call
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.run_files import world, write_rank
+from support.tools import call, need
 from support.tools import command as program
 from vtrace.analysis.activity import CLASSES, RUNTIME
 from vtrace.analysis.trace import Trace
@@ -256,6 +258,19 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.
     assert len([*tmp_path.glob(f"cache/vtrace/*/{sidecar.FOLDER}/{DATA}")]) == 1
 
 
+@pytest.mark.parametrize(
+    ("most", "said"), [(100, "no room for the tiles"), (250, "bundles cannot be"), (550, "tiles cannot")]
+)
+def test_a_full_disk(tmp_path: Path, most: int, said: str) -> None:
+    """One line, and no file of tiles is left. most: bytes of a file."""
+    some_archive(tmp_path / "a.trace", 2)
+    words = [need("prlimit"), f"--fsize={most}", *program("vtrace"), "view", "--text", "a"]
+    done = call(words, tmp_path, {"XDG_CACHE_HOME": str(tmp_path / "cache")}, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert said in done.stderr
+    assert [path for path in tmp_path.rglob("*tiles*") if path.is_file()] == []
+
+
 def tiles_made(archive: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (archive / sidecar.FOLDER).glob("tiles*")}
 
@@ -271,6 +286,28 @@ def check_made(archive: Path) -> None:
 
 
 AGAIN = "reading the events once more for the tiles"
+
+
+def write_small(where: Path) -> None:
+    """Writes the local files of a call between a comment and a marker, with prefix t."""
+    records = Chunk(0, 0, 1000)
+    for kind, delta, *rest in [("COMMENT", 100, 0, 1), ("ENTER", 300, 4), ("LEAVE", 400, 4), ("MARKER", 100, 1, 1)]:
+        records.record(kind, delta, *rest)
+    known: list[list[Any]] = [world(0, 1), ["TEXT", 1, "here"], ["MARKER", 1, "place", 1]]
+    write_rank(where, 0, 1, [*known, ["REGION", 4, "work", 1, 1, "a.c", 3]], {0: [records]})
+
+
+def test_markers_before_all_events(tmp_path: Path) -> None:
+    """The trace's time has them, and vtunify expects this time."""
+    write_small(tmp_path)
+    assert AGAIN not in unify(tmp_path, "-v", "--tiles", "t").stderr
+    trace = vtrace.open(tmp_path / "t.trace")
+    assert (trace.duration, trace.markers()["time"].tolist()) == (800, [0, 800])
+    check_made(tmp_path / "t.trace")
+    lines = command(tmp_path, "view", "--text", "--width", "60", "t").stdout.splitlines()
+    begin = lines[1].index("|")
+    assert lines[2][begin:] == "." * 18 + "=" * 24 + "." * 6
+    assert lines[3][begin:] == "v" + " " * 46 + "v"
 
 
 @pytest.mark.parametrize("what", PROGRAMS)
@@ -290,6 +327,22 @@ def test_vtunify_makes_the_same_tiles(build: Builder, tmp_path: Path) -> None:
         check_made(tmp_path / name)
     assert "next: vtrace summary" in done.stdout
     assert unify(tmp_path, "--tiles", "mpi_messages").returncode == 0
+
+
+def test_tiles_in_the_cache_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """vtunify --tiles writes them beside the archive, also where the user's cache has some of it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write_small(tmp_path)
+    unify(tmp_path, "t")
+    archive = tmp_path / "t.trace"
+    opened(trace := vtrace.open(archive))
+    cache = tmp_path / "cache" / "vtrace" / f"archive-{sidecar.identity(trace.anchor, trace.properties)}"
+    shutil.copytree(archive / sidecar.FOLDER, cache / sidecar.FOLDER)
+    made = tiles_made(archive)
+    for file in made:
+        os.remove(archive / sidecar.FOLDER / file)
+    unify(tmp_path, "--tiles", "t")
+    assert tiles_made(archive) == made
 
 
 @pytest.mark.parametrize(

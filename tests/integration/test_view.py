@@ -212,6 +212,40 @@ def test_two_archives(archive: Path, page: Browser, tmp_path: Path) -> None:
         view.run("[...document.querySelectorAll('#align button')][0].click()")
         view.settled()
         assert "align=2*MPI_Allreduce" in view.state
+        assert aligned(view, "nosuch") == "odd has no region nosuch, odd has no region nosuch"
+        assert aligned(view, "main") == ", ".join(["odd has 2 calls of main"] * 2)
+        assert page.complaints() == []
+
+
+def aligned(view: Viewer, region: str) -> str:
+    """The line about a region whose third call is looked for."""
+    view.run(
+        "const [number, name] = document.querySelectorAll('#align input'); number.value = 3; name.value = arguments[0];"
+        "document.querySelector('#align button').click()", region,
+    )  # fmt: skip
+    view.settled()
+    return str(view.run("return document.querySelector('#align output').innerText"))
+
+
+def test_filters_without_meaning(archive: Path, page: Browser, tmp_path: Path) -> None:
+    """The page refuses them with a hint, and asks the server for nothing. What an address has of a second archive is
+    left out."""
+    with served(tmp_path, archive) as (address, _):
+        view = Viewer(page, address + "#panel=compare&row=1:l0&call=1.0.5.0")
+        assert "MPI_Send" in view.panel()
+        type_in = (
+            "const field = document.querySelector(arguments[0]); field.closest('details').open = true;"
+            "field.value = arguments[1]; field.dispatchEvent(new Event('change'))"
+        )
+        for field, text, hint in (
+            ("[placeholder=tag]", "9" * 20, "a tag is a number from 0 to 4294967295"),
+            ("[placeholder=bytes]", "9" * 20, "bytes are a whole number of at most 15 digits"),
+            ("[placeholder=tag]", "7", ""),
+        ):
+            view.run(type_in, field, text)
+            view.settled()
+            assert view.run("return document.querySelector('details output').innerText") == hint
+        assert "tag=7" in view.state
         assert page.complaints() == []
 
 

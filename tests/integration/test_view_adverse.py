@@ -132,6 +132,22 @@ def test_two_pages(archive: Path, tmp_path: Path, page: Browser) -> None:
         assert not any("Traceback" in line for line in said(process))
 
 
+def test_an_archive_that_is_replaced(archive: Path, tmp_path: Path, page: Browser) -> None:
+    """The page says so, and shows the new one when it is loaded again."""
+    with served(tmp_path, archive) as (address, process):
+        viewer = Viewer(page, address)
+        archive.rename(tmp_path / "old.trace")
+        uneven.write(archive, 3, 20)
+        viewer.key("w")
+        assert page.run("return document.getElementById('said').innerText") == (
+            "the archive has changed: reload the page"
+        )
+        page.complaints()
+        assert len(Viewer(page, address).run("return document.getElementById('said').innerText")) == 0
+        assert page.complaints() == []
+        assert not any("Traceback" in line for line in said(process))
+
+
 def test_browsers_that_go_away(archive: Path, tmp_path: Path) -> None:
     """Connections that end in the middle of a request, before the answer, or that never ask: others get answers."""
     with served(tmp_path, archive) as (address, process):

@@ -108,7 +108,7 @@ def test_too_many_for_memory(run: Sampled, monkeypatch: pytest.MonkeyPatch) -> N
     """Each n-th sample is in memory, and weighs as much as n; a window has all of its samples."""
     monkeypatch.setattr(sample_store, "MOST", 0)
     monkeypatch.setattr(sample_store, "_LEAST", 20)
-    shown, every = run.asked.site._shown[0], run.samples[0]
+    shown, every = run.asked.site.shown[0], run.samples[0]
     monkeypatch.setattr(shown.tiles, "samples", sample_store.sample_table(None))
     trace = shown.trace
     store = sample_store.SampleStore(trace, shown.tiles)

@@ -12,7 +12,10 @@ from test_ledger import CALLS, SMALL, recorded
 from support.build.builder import Builder
 from support.build.run import vtrace
 from support.synthetic_runs.archives import Foreign
+from support.synthetic_runs.local_files import Chunk
+from support.synthetic_runs.run_files import unified, world, write_rank
 from support.tools import command
+from support.users.page_site import Asked
 from support.users.terminal import on_terminal
 
 
@@ -93,6 +96,37 @@ def test_losses(build: Builder, tmp_path: Path) -> None:
     text = vtrace(tmp_path, "view", "--text", "stops").stdout
     assert re.search(r"^Process[^!]* !=[^!]*!+$", text, re.MULTILINE), text
     assert text.endswith("! events are missing in 1 row: vtrace info tells which\n")
+
+
+def test_switched_off(tmp_path: Path) -> None:
+    """The time without recording that the user chose is no loss, and is not outside of calls."""
+    records = Chunk(0, 0, 1000)
+    for kind, delta, number in [
+        ("ENTER", 100, 4), ("LEAVE", 200_000, 4), ("OFF", 0, 0), ("ON", 200_000, 0), ("ENTER", 100_000, 4),
+        ("OFF", 0, 0), ("ON", 200_000, 0), ("LEAVE", 100_000, 4),
+    ]:  # fmt: skip
+        records.record(kind, delta, number)
+    write_rank(tmp_path, 0, 1, [world(0, 1), ["REGION", 4, "work", 1, 1, "a.c", 3]], {0: [records]})
+    unified(tmp_path)
+    assert vtrace(tmp_path, "view", "--text", "--width", "52", "u_t").stdout.splitlines()[2:] == [
+        "MPI Rank 0  ==========----------.....----------=====",
+        "- not recorded 50.0 %  = user 37.4 %  . no call 12.6 %",
+    ]
+
+
+def test_markers_outside_of_the_time(tmp_path: Path) -> None:
+    """They stand at its border, on the page too."""
+    made = Foreign(tmp_path / "a.trace")
+    made.events(0, [(1000, "Enter", 0), (2000, "Leave", 0)])
+    made.begin_definitions()
+    made.machine(groups=1, offset=1000, length=1000)
+    made.location(0)
+    made.region(0, "main")
+    made.markers((10, "early"), (1500, "inside"), (2600, "late"))
+    made.close()
+    lines = vtrace(tmp_path, "view", "--text", "--width", "60", "a").stdout.splitlines()
+    assert lines[3][lines[1].index("|") :] == "v" + " " * 23 + "v" + " " * 23 + "v"
+    assert Asked(tmp_path / "a.trace").table("marks").columns["time"] == [0, 500, 1000]
 
 
 def test_an_archive_without_calls(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {fragment, values} from '../../src/vtrace/timeline/page/model/address.js';
+import {fragment, tagOf, values} from '../../src/vtrace/timeline/page/model/address.js';
 import {chosen, options} from '../../src/vtrace/timeline/page/model/choice.js';
 import {heat, mixed, needsLight, parsed, shade} from '../../src/vtrace/timeline/page/model/colours.js';
 import {boxes} from '../../src/vtrace/timeline/page/model/flame.js';
@@ -113,6 +113,10 @@ test('the address holds the state, and ignores what has no meaning', () => {
   };
   assert.deepEqual({...INITIAL, ...values(fragment(/** @type {any} */ (state)))}, state);
   assert.deepEqual(values('#w=9-3&fold=x&call=1.2&sel=a&zoom=-1&row=9:x&tag=q&scroll=1e9'), {});
+  assert.deepEqual(values(`#tag=${'9'.repeat(20)}&smallest=${'9'.repeat(20)}&comm=-7`), {});
+  const second = '#row=1:l0&call=1.0.5.0&sample=1.0.5'; // of two archives
+  assert.deepEqual([Object.keys(values(second)), values(second, 1), values('#call=0.0.5.-1')], [['row', 'call', 'sample'], {}, {}]);
+  assert.deepEqual([tagOf('4294967295'), tagOf('4294967296'), tagOf('-1')], ['4294967295', undefined, undefined]);
   assert.deepEqual(values(''), {});
 });
 

@@ -17,7 +17,7 @@ from support.oracles import slow
 from support.oracles.slow_tiles import bins, follow
 from support.readers import archive as reader
 from support.recorded_archives import unpack
-from support.synthetic_runs import archives, viewed
+from support.synthetic_runs import archives, uneven, viewed
 from support.tools import ROOT
 from support.users.page_site import Asked
 from vtrace.analysis.activity import RUNTIME, TRACING
@@ -25,7 +25,7 @@ from vtrace.errors import VtraceError
 from vtrace.io.tile_file import BINS
 from vtrace.timeline import call_store, tile_pass, viewer_site
 from vtrace.timeline.call_store import LocationCalls
-from vtrace.timeline.server import Wrong
+from vtrace.timeline.server import Outdated, Wrong
 
 
 def nested(rng: random.Random, count: int) -> list[tuple[object, ...]]:
@@ -266,6 +266,38 @@ def test_panels(asked: Asked, trace: reader.Trace) -> None:
 def test_requests_without_meaning(asked: Asked, name: str, words: dict[str, object]) -> None:
     with pytest.raises((Wrong, VtraceError)):
         asked.content(name, **words)
+
+
+def test_words_without_meaning_together(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any endpoint: a line, not a closed connection."""
+    with pytest.raises(Wrong, match="level is not from 0 to "):
+        asked.content("tiles", rows="l0", level=62, number=0)
+    monkeypatch.setitem(asked.site._answers, "at", lambda shown, words: int("x"))
+    with pytest.raises(Wrong, match=r"no meaning together \(ValueError\)"):
+        asked.content("at")
+
+
+def test_samples_of_a_row_without_locations(tmp_path: Path) -> None:
+    found = Asked(unpack("scorep-sampling", tmp_path)).table("leaves", rows="l9,l0", bins=2, **{"from": 0, "to": 10**9})
+    assert found.columns["region"][:2] == [0, 0]
+
+
+def test_an_archive_that_is_replaced(tmp_path: Path) -> None:
+    """The site gives no data until a page is loaded, and none to pages that were loaded before."""
+    anchor = viewed.write(tmp_path / "a.trace")
+    asked, words = Asked(anchor.parent), {"location": 0, "begin": 0, "depth": 0}
+    assert asked.json("call", **words, loads=0)
+    anchor.parent.rename(tmp_path / "old.trace")
+    with pytest.raises(Outdated):
+        asked.content("call", **words)
+    uneven.write(anchor.parent, 3, 20)
+    with pytest.raises(Outdated, match="the archive has changed: reload the page"):
+        asked.content("call", **words, loads=0)
+    (about,) = asked.json("traces")
+    assert (len(about["rows"]["locations"]), about["loads"]) == (3, 1)
+    with pytest.raises(Outdated):
+        asked.content("call", **words, loads=0)
+    assert asked.json("call", **words, loads=1)
 
 
 def test_a_large_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

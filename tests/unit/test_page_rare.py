@@ -122,7 +122,7 @@ def test_waits(tmp_path: Path) -> None:
     asked = Asked(anchor)
     assert [mark for mark in marks(asked.table("rare", every=0, **words)) if mark[1] == WAIT] == []
     assert [mark for mark in marks(asked.table("rare", every=1, **words)) if mark[1] == WAIT] == sorted(late)
-    shown = asked.site._shown[0].trace
+    shown = asked.site.shown[0].trace
     store_findings(shown, shown.findings(), [])
     assert [mark for mark in marks(Asked(anchor).table("rare", every=0, **words)) if mark[1] == WAIT] == sorted(late)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -167,6 +166,8 @@ class Patterns:
             for one in (one for each in self.of(kind) for one in each):
                 if not any(fnmatchcase(name, one) for name in names):
                     folded = {name.casefold(): name for name in names}
+                    import difflib  # rarely needed, and slow to load
+
                     found |= {folded[name]: None for name in difflib.get_close_matches(one.casefold(), folded, 3)}
         return f"did you mean {' or '.join(found)}?" if found else None
 

@@ -51,6 +51,7 @@ class Source:
     def __init__(self, anchor: Path) -> None:
         self.path = anchor
         """The anchor file that the user names."""
+        self._written = _state(anchor)
         self._caveats: dict[Selection, list[str]] = {}
         self.ranks: Ranks = ALONE
         """They share the passes; see vtrace.analysis.shared_scan."""
@@ -74,6 +75,11 @@ class Source:
         if length * 10**9 // self.resolution > LATEST:
             file = self.anchor.with_suffix(".def")
             self.problems.append(f"{file}: the clock properties are damaged: {length} ticks long")
+
+    @property
+    def is_replaced(self) -> bool:
+        """The anchor file is not the one that was opened: another archive has its name, or none."""
+        return _state(self.path) != self._written
 
     def __getattr__(self, name: str) -> Table:
         tables: dict[str, Table] = self.__dict__["definitions"].tables if "definitions" in self.__dict__ else {}
@@ -228,3 +234,12 @@ class Source:
         }  # fmt: skip
         body = "".join(f"<tr><th>{html_text(name)}</th><td>{html_text(text)}</td></tr>" for name, text in rows.items())
         return f"{caveats_html(self.caveats())}<table>{body}</table>"
+
+
+def _state(file: Path) -> tuple[int, ...]:
+    """Numbers that change if a file is written again or replaced; none if there is no such file."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size

@@ -10,8 +10,9 @@ import socket
 import sys
 import tempfile
 import webbrowser
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -22,6 +23,9 @@ from vtrace.console import Console, environment_level, some
 from vtrace.errors import TileDamageError, UsageError
 from vtrace.text import plain, shell_word
 from vtrace.timeline.server import Server
+
+if TYPE_CHECKING:
+    from vtrace.timeline.viewer_site import ShownTrace
 
 
 class WindowOptions(NamedTuple):
@@ -134,25 +138,30 @@ def show(
     SIGTERM.
 
     err: prints the address on standard error, not on standard output. Raises VtraceError."""
-    from vtrace.analysis.selection import Selection
-    from vtrace.timeline.tile_cache import tiles_of
-    from vtrace.timeline.viewer_site import ShownTrace, ViewerSite
+    from vtrace.timeline.viewer_site import ViewerSite
 
     console = Console("vtrace", environment_level("vtrace"))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    shown = []
-    for archive in archives:
-        trace = opened(archive)
-        part = Selection.of_options(trace, *window, lanes=True)
-        caveats = warn_of_caveats(console, trace, part)
-        known = list(trace.problems)
-        tiles = tiles_of(trace, console)
-        for line in trace.problems[len(known) :]:
-            console.warn(line)
-        shown.append(ShownTrace(trace, part, tiles, title(trace), f"vtrace view {shell_word(trace.path)}", caveats))
-    events = sum(int(each.trace.locations["events"].sum()) for each in shown)
-    what = f"{some(events, 'event')} of {some(sum(len(each.rows.order) for each in shown), 'location')}"
-    _serve(console, Server(ViewerSite(shown, console), port), what, browser, idle, err)
+    site = ViewerSite([partial(_shown, archive, window, console) for archive in archives], console)
+    events = sum(int(each.trace.locations["events"].sum()) for each in site.shown)
+    what = f"{some(events, 'event')} of {some(sum(len(each.rows.order) for each in site.shown), 'location')}"
+    _serve(console, Server(site, port), what, browser, idle, err)
+
+
+def _shown(archive: str, window: WindowOptions, console: Console) -> ShownTrace:
+    """Opens a trace for the page. Raises VtraceError."""
+    from vtrace.analysis.selection import Selection
+    from vtrace.timeline.tile_cache import tiles_of
+    from vtrace.timeline.viewer_site import ShownTrace
+
+    trace = opened(archive)
+    part = Selection.of_options(trace, *window, lanes=True)
+    caveats = warn_of_caveats(console, trace, part)
+    known = list(trace.problems)
+    tiles = tiles_of(trace, console)
+    for line in trace.problems[len(known) :]:
+        console.warn(line)
+    return ShownTrace(trace, part, tiles, title(trace), f"vtrace view {shell_word(trace.path)}", caveats)
 
 
 def _show_perfetto(archive: str, window: WindowOptions, most: int, browser: bool, port: int, idle: float) -> None:

@@ -122,12 +122,13 @@ def command(
 
     def listen(anchor: Path) -> WrittenTiles | WrittenDiagnosis:
         nonlocal further
-        from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
-        from vtrace.timeline.written_tiles import WrittenTiles
-
         if tiles:  # one pass cannot serve both: tiles count events that a diagnosis must not see
+            from vtrace.timeline.written_tiles import WrittenTiles
+
             further = further._replace(written_tiles=(made := WrittenTiles(anchor)))
             return made
+        from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
+
         further = further._replace(written_diagnosis=(found := WrittenDiagnosis(anchor)))
         return found
 
@@ -219,7 +220,7 @@ def make_tiles(archive: Path, console: Console, written: WrittenTiles | None) ->
         if written and written.write(trace):
             return
     console.detail("reading the events once more for the tiles")
-    tiles_of(trace, console).close()
+    tiles_of(trace, console, beside=True).close()
 
 
 def summary(written: WrittenArchive) -> str:

@@ -15,7 +15,7 @@ from vtrace.analysis.ledger import UNKNOWN
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import number
 from vtrace.analysis.questions.events import NO_VALUE, REFERENCES, EventColumns
-from vtrace.analysis.questions.metrics import _DOUBLE, MetricMembers
+from vtrace.analysis.questions.metrics import _DOUBLE, _INT64, MetricMembers
 from vtrace.analysis.questions.timeline_data import Shown, label, process_names
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
@@ -136,10 +136,13 @@ class _Write(Question[_WritePart, int]):
         return texts([name if name is None else show(name) for name in names])
 
     def metrics(self, found: dict[str, Array], columns: Columns) -> None:
-        """Fills value and metric of Metric events: values are stored as bits; class and member identify the metric."""
+        """Fills value and metric of Metric events: values are stored as bits, and become integers, or numbers of double
+        precision; class and member identify the metric."""
         rows = np.flatnonzero(found["kind"] == number("Metric"))
         kinds, bits = found["type"][rows], found["value"][rows]
-        columns["value"][rows] = np.where(kinds == _DOUBLE, bits.view(np.float64), bits.astype(np.float64))
+        signed, real = kinds == _INT64, kinds == _DOUBLE
+        for mine, kind in ((signed, np.int64), (real, np.float64), (~(signed | real), np.uint64)):
+            columns["value"][rows[mine]] = bits.view(kind)[mine]
         metric = self._members.of_class(found["metric"][rows], found["member"][rows])
         columns["metric"][rows] = self._metrics[metric]
 
@@ -216,11 +219,15 @@ def write_parquet(trace: Source, window: Selection, path: Path, waits: Table | N
             writers.append(pa.parquet.ParquetWriter(file, schema))
 
             def write(columns: Columns) -> None:
-                arrays = [
-                    pa.array(columns[name].tolist(), pa.string()).dictionary_encode() if kind is str
-                    else pa.array(columns[name].tolist(), kinds[kind])
-                    for name, kind in types.items()
-                ]  # fmt: skip
+                arrays = []
+                for name, kind in types.items():
+                    values = columns[name].tolist()
+                    if kind is str:
+                        arrays.append(pa.array(values, pa.string()).dictionary_encode())
+                        continue
+                    if kind is float:  # pyarrow refuses integers that have no equal
+                        values = [value if value is None else float(value) for value in values]
+                    arrays.append(pa.array(values, kinds[kind]))
                 writers[0].write_table(pa.Table.from_arrays(arrays, schema=schema))
 
             return write

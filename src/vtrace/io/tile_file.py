@@ -76,8 +76,22 @@ def write(
 
     archive: the archive's directory; of: its identity; scratch: a file with the frames at their offsets; classes: names
     of the classes in their order; problems: lines about damaged locations; beside: the tables of BESIDE by their
-    names. Raises VtraceError.
+    names. Raises VtraceError. After an error no file of tiles is left.
     """
+    written: list[str] = []
+    try:
+        _write(archive, of, index, scratch, classes, problems, beside, written.append)
+    except BaseException:
+        for name in [*written, *([TILES[0]] if written else [])]:
+            (archive / sidecar.FOLDER / name).unlink(missing_ok=True)
+        raise
+
+
+def _write(
+    archive: Path, of: str, index: TileIndex, scratch: BinaryIO, classes: Sequence[str], problems: Sequence[str],
+    beside: Mapping[str, sidecar.SidecarTable], done: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Writes the files. done: gets the name of each after it has replaced an older one."""
     _, first, frame = np.unique(index.offset, return_index=True, return_inverse=True)
     order = np.argsort(first)  # by the first tile in the index, so that the order does not depend on threads
     sizes, begins = index.bytes[first], np.empty(len(first), np.uint64)
@@ -87,8 +101,10 @@ def write(
         scratch.flush()
         for offset, size in zip(index.offset[first][order].tolist(), sizes[order].tolist(), strict=True):
             file.write(os.pread(scratch.fileno(), size, offset))
+    done(DATA)
     for name, what in BESIDE.items():
         sidecar.write(archive, *what, of, beside[name])
+        done(what[0])
     columns = {"row": np.uint32, "level": np.uint8, "number": np.uint32}
     columns |= dict.fromkeys(("bytes", "at", "size"), np.uint32)
     table = {name: getattr(index, name).astype(kind) for name, kind in columns.items()}

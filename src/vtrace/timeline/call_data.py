@@ -192,13 +192,15 @@ class CallData:
                 best = int(times[at]), row, calls, int(same[at])
         return best and self._brief(best[1], best[2], best[3])
 
-    def nth(self, name: str, number: int, locations: Sequence[int]) -> int | None:
-        """The begin of the n-th call (1: the first) of the region with a name, by time over all locations."""
+    def nth(self, name: str, number: int, locations: Sequence[int]) -> dict[str, Any]:
+        """begin: that of the n-th call (1: the first) of the region with a name, by time over all locations; None:
+        there is none. calls: their number; known: False for a name that no region has."""
         wanted = np.flatnonzero(self._trace.regions["name"] == name)
         every = self._store.each(locations, 0, self._trace.duration + 1)
         begins = [calls.begin[np.isin(calls.region, wanted)] for _, calls in every]
         found = np.sort(np.concatenate([np.empty(0, np.int64), *begins]))
-        return int(found[number - 1]) if 0 < number <= len(found) else None
+        begin = int(found[number - 1]) if 0 < number <= len(found) else None
+        return {"begin": begin, "calls": len(found), "known": bool(len(wanted))}
 
     def search(self, text: str, rows: Sequence[Array], window: tuple[int, int], bins: int, exact: bool) -> Content:
         """The calls in a window whose region's name has the text: marks, the number of calls that begin or last in

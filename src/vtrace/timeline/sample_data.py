@@ -78,6 +78,8 @@ class SampleData:
         outside of recorded calls last that long: region, row by row."""
         found = np.zeros((len(rows), bins), np.uint32)
         for number, locations in enumerate(rows if self.known else ()):
+            if not len(locations):
+                continue
             each = [self._loose(location, window) for location in locations.tolist()]
             time, end, region = (np.concatenate([np.empty(0, np.int64), *parts]) for parts in zip(*each, strict=True))
             _mark(found[number], (time, end, region), window)

@@ -42,6 +42,10 @@ class Wrong(Exception):
     """A request that the site does not understand: the server answers 400."""
 
 
+class Outdated(VtraceError):
+    """The page shows an archive that was replaced: the server answers 409."""
+
+
 class PageSite(Protocol):
     """The pages of a server."""
 
@@ -146,6 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
             return 200, self.server.site.answer(path, query, self.is_wanted)
         except Wrong as error:
             return 400, Content(".txt", str(error).encode())
+        except Outdated as error:
+            return 409, Content(".txt", str(error).encode())
         except VtraceError as error:  # the archive is gone or damaged: the page shows the line
             return 500, Content(".txt", str(error).encode(errors="replace"))
 

@@ -23,24 +23,27 @@ if TYPE_CHECKING:
     from vtrace.analysis.selection import Selection
     from vtrace.analysis.source import Source
 
-LETTERS = "=MIsOTL#R.!"
-"""One for each class of TREE, one for the time outside of all calls, and one for silence."""
+LETTERS = "=MIsOTL#R.-!"
+"""One for each class of TREE, for the time outside of all calls, for the time without recording that the user chose,
+and for losses."""
 _SILENT = len(LETTERS) - 1
 _FINE = 4
 """Bins in a column from which on tiles are exact enough: a bin that a column's border cuts counts by its share."""
 _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 _NAME, _FEWEST = 28, 10
 """Characters of a row's name at most, and of the picture beside it at least."""
-_NO_LOSSES = CHOSEN | WHOLE_RUN.keys() | {FLUSH}
+_CALLS = WHOLE_RUN.keys() | {FLUSH}
+"""Reasons for intervals that have calls."""
 
 
 @dataclass
 class TextPicture:
     """The picture in numbers.
 
-    names: of the rows. ns: (rows, classes + 1, columns) time in each class, the last one outside of all calls. silent:
-    (rows, columns) bool, True where the ledger says that nothing was recorded, against the user's wish; lossy: (rows,)
-    bool, True where it names any loss. markers: (columns,) their number. begin, end: of the window, ns.
+    names: of the rows. ns: (rows, classes + 2, columns) time in each class, outside of all calls, and without recording
+    by the user's choice (VT_OFF, VT_STOP_AFTER, VT_MODE=RING). silent: (rows, columns) bool, True where the ledger says
+    that nothing was recorded, against the user's wish; lossy: (rows,) bool, True where it names any loss. markers:
+    (columns,) their number. begin, end: of the window, ns.
     """
 
     names: list[str]
@@ -62,22 +65,26 @@ def picture(trace: Source, tiles: TileFile, window: Selection, width: int, most_
     rows = grouped(range(len(locations)), min(most_rows, len(locations)))
     names = _names(trace, locations, rows)
     columns = max(_FEWEST, width - max(map(len, names), default=0) - 2)
-    ns = np.zeros((len(names), len(trace.regions.classes) + 1, columns))
+    classes = len(trace.regions.classes)
+    ns = np.zeros((len(names), classes + 2, columns))
     fine = np.array([_is_fine(tiles, location, (end - begin) / columns) for location in locations], bool)
     for n in np.flatnonzero(fine).tolist():
-        ns[rows[n], :-1] += class_times(tiles, locations[n], (begin, end), ns.shape[1] - 1, columns)
+        ns[rows[n], :classes] += class_times(tiles, locations[n], (begin, end), classes, columns)
     if not fine.all():
         coarse = np.array(locations)[~fine]
         shared = np.full(trace.locations.rows, -1, np.int64)
         shared[coarse] = rows[~fine]
-        line = Timeline(columns, trace.regions["class"], len(trace.regions.classes), shared, (begin, end))
+        line = Timeline(columns, trace.regions["class"], classes, shared, (begin, end))
         trace.scan([line], coarse.tolist(), stop=end)
         seconds = line.answer()[:, :-1]
-        ns[: len(seconds), :-1] += seconds * 1e9
+        ns[: len(seconds), :classes] += seconds * 1e9
+    off, silent, lossy = _missing(trace, window, rows, columns)
     whole = np.bincount(rows, minlength=len(names))[:, np.newaxis] * (end - begin) / columns
-    ns[:, -1] = np.maximum(0, whole - ns[:, :-1].sum(axis=1))
-    markers = _markers(trace, begin, end, columns)
-    return TextPicture(names, ns, *_missing(trace, window, rows, columns), markers, begin, end)
+    ns[:, -1] = np.minimum(off, whole)
+    recorded, inside = whole - ns[:, -1], ns[:, :classes].sum(axis=1)
+    ns[:, :classes] *= np.minimum(1, recorded / np.maximum(inside, 1))[:, np.newaxis]  # without open calls meanwhile
+    ns[:, -2] = np.maximum(0, recorded - inside)
+    return TextPicture(names, ns, silent, lossy, _markers(trace, begin, end, columns), begin, end)
 
 
 def _names(trace: Source, locations: list[int], rows: Array) -> list[str]:
@@ -113,28 +120,36 @@ def class_times(tiles: TileFile, location: int, window: tuple[int, int], classes
     return found
 
 
-def _missing(trace: Source, window: Selection, rows: Array, columns: int) -> tuple[Array, Array]:
-    """silent and lossy of a TextPicture. A loss behind the last event stands in the last column."""
+def _missing(trace: Source, window: Selection, rows: Array, columns: int) -> tuple[Array, Array, Array]:
+    """(rows, columns) ns without recording by the user's choice; silent and lossy of a TextPicture. A loss behind the
+    last event stands in the last column."""
     begin, end = window.ends(trace)
     end = max(end, begin + 1)
     silent = np.zeros((int(rows.max(initial=-1)) + 1, columns), bool)
-    lossy = np.zeros(len(silent), bool)
+    off, lossy = np.zeros(silent.shape), np.zeros(len(silent), bool)
+    borders = np.linspace(begin, end, columns + 1)
     row_of = {int(trace.locations["id"][location]): int(rows[n]) for n, location in enumerate(window.rows(trace))}
     selected = window.of_recording()
     for interval in trace.not_recorded(selected["locations"], begin, end).intervals.records():
         row = row_of.get(interval["location"])
-        if row is None or interval["reason"] in _NO_LOSSES:
+        if row is None or interval["reason"] in _CALLS:
             continue
-        lossy[row] = True
+        chosen = interval["reason"] in CHOSEN
+        lossy[row] |= not chosen
         if interval["class"] == "all":
             times = trace.ns(np.array([interval["from"], interval["to"]], np.uint64)).tolist()
             first, last = (min(max(0, (time - begin) * columns // (end - begin)), columns - 1) for time in times)
-            silent[row, first : last + 1] = True
-    return silent, lossy
+            if chosen:
+                ends = np.clip(borders[first : last + 2], *times)
+                off[row, first : last + 1] += np.diff(ends)
+            else:
+                silent[row, first : last + 1] = True
+    return off, silent, lossy
 
 
 def _markers(trace: Source, begin: int, end: int, columns: int) -> Array:
-    times = trace.markers()["time"]
+    """markers of a TextPicture; those outside of the trace's time count at its border."""
+    times = np.clip(trace.markers()["time"], 0, trace.duration)
     inside = times[(times >= begin) & (times <= end)]
     found: Array = np.bincount(
         np.minimum((inside - begin) * columns // max(1, end - begin), columns - 1), minlength=columns
@@ -181,7 +196,7 @@ def _cell(number: int, colour: bool) -> str:
 
 
 def _legend(shown: TextPicture, totals: Array) -> Iterator[str]:
-    names = [*(one.name for one in TREE), "no call"]
+    names = [*(one.name for one in TREE), "no call", "not recorded"]
     whole = totals.sum() or 1
     order = np.argsort(-totals, kind="stable")
     words = [f"{LETTERS[n]} {names[n]} {100 * totals[n] / whole:.1f} %" for n in order.tolist() if totals[n] > 0]

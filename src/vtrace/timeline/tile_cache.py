@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 
-def tiles_of(trace: Source, console: Console) -> TileFile:
+def tiles_of(trace: Source, console: Console, beside: bool = False) -> TileFile:
     """The tiles of an archive: those beside it, or in the user's cache; else they are built, with progress. A file that
-    does not fit is built anew, after one line. Raises VtraceError."""
+    does not fit is built anew, after one line. beside: do not take those of the cache, which other users of the archive
+    do not have. Raises VtraceError."""
     of = sidecar.identity(trace.anchor, trace.properties)
-    for folder in _folders(trace, of):
+    for folder in _folders(trace, of)[: 1 if beside else None]:
         try:
             if (found := TileFile.open(folder, of)) is not None:
                 trace.problems += [line for line in found.problems if line not in trace.problems]
@@ -45,6 +46,21 @@ def _folders(trace: Source, of: str) -> tuple[Path, Path]:
 
 
 def _built(trace: Source, of: str, console: Console) -> TileFile:
+    try:
+        folder = _build(trace, of, console)
+    except OSError as error:
+        where = tempfile.gettempdir()
+        raise VtraceError(
+            f"no room for the tiles of the timeline in {where}: {error.strerror}", "TMPDIR takes another directory"
+        ) from error
+    found = TileFile.open(folder, of)
+    assert found is not None
+    return found
+
+
+def _build(trace: Source, of: str, console: Console) -> Path:
+    """Builds the tiles, and returns the directory with their folder. Raises OSError if the directory for temporary
+    files has no room, and VtraceError."""
     events = int(trace.locations["events"].sum())
     before = list(trace.problems)
     with tempfile.TemporaryFile() as scratch:
@@ -59,6 +75,4 @@ def _built(trace: Source, of: str, console: Console) -> TileFile:
             tiles.write(cache, of, problems)
             folder = cache
             console.note(f"{error}: the tiles of the timeline are in {cache / sidecar.FOLDER}")
-    found = TileFile.open(folder, of)
-    assert found is not None
-    return found
+    return folder

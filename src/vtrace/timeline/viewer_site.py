@@ -6,7 +6,7 @@ Data is below data/1/ (the version of the protocol): answers of one address neve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from vtrace.timeline.rare_calls import RareCalls
 from vtrace.timeline.row_tiles import RowTiles
 from vtrace.timeline.rows import PageRows
 from vtrace.timeline.sample_data import SampleData
-from vtrace.timeline.server import Content, Wrong
+from vtrace.timeline.server import Content, Outdated, Wrong
 from vtrace.timeline.tile_cache import remade
 from vtrace.timeline.tile_pass import is_large
 from vtrace.timeline.window_data import WindowData
@@ -97,8 +97,10 @@ class ViewerSite:
         "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
     )
 
-    def __init__(self, shown: list[ShownTrace], console: Console | None = None) -> None:
-        self._shown, self._turns, self._console = shown, BoundedSemaphore(2), console or Console("vtrace", QUIET)
+    def __init__(self, opens: Sequence[Callable[[], ShownTrace]], console: Console | None = None) -> None:
+        """opens: open the traces, also anew when a page is loaded after an archive was replaced. Raises VtraceError."""
+        self._opens, self._turns, self._console = opens, BoundedSemaphore(2), console or Console("vtrace", QUIET)
+        self.shown, self._loads = [each() for each in opens], 0
         self._remaking = Lock()
         self._files = {p.relative_to(PAGE).as_posix(): p for p in PAGE.rglob("*") if p.suffix in (".js", ".css")}
         self._files[""] = PAGE / "index.html"
@@ -114,14 +116,39 @@ class ViewerSite:
             return self._files.get(path)
         name, words = path.removeprefix(VERSION), _Words(query, wanted)
         if name == "traces":
-            return plain_json([_described(each) for each in self._shown])
+            return self._described()
+        self._check(words)
+        try:
+            return self._found(name, words)
+        except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
+            raise Wrong(f"these words have no meaning together ({type(error).__name__})") from error
+        finally:
+            self._check(words)
+
+    def _described(self) -> Content:
+        """What the traces are, for a page that is loaded."""
+        with self._remaking:
+            for number, shown in enumerate(self.shown):
+                if shown.trace.is_replaced:
+                    self.shown[number] = self._opens[number]()
+                    self._loads += 1
+            return plain_json([_described(each) | {"loads": self._loads} for each in self.shown])
+
+    def _check(self, words: _Words) -> None:
+        """Raises Outdated if an archive was replaced since the page was loaded. Data of an old archive and of a new one
+        must not meet."""
+        loads = words.number("loads", default=self._loads)
+        if loads != self._loads or any(shown.trace.is_replaced for shown in self.shown):
+            raise Outdated("the archive has changed: reload the page")
+
+    def _found(self, name: str, words: _Words) -> Content | None:
         if name == "compare":
             with self._turns:
-                return _compare(self._shown, words)
+                return _compare(self.shown, words)
         if name not in self._answers:
             return None
-        number = words.number("trace", 0, len(self._shown) - 1)
-        shown = self._shown[number]
+        number, wanted = words.number("trace", 0, len(self.shown) - 1), words.wanted
+        shown = self.shown[number]
         with self._turns if name in _SLOW else nullcontext():
             if not wanted():
                 return Content(".bin", b"")
@@ -133,9 +160,9 @@ class ViewerSite:
     def _mended(self, number: int, shown: ShownTrace, error: TileDamageError) -> ShownTrace:
         """The trace with new tiles, which another thread may have made meanwhile."""
         with self._remaking:
-            if self._shown[number] is shown:
-                self._shown[number] = replace(shown, tiles=remade(shown.trace, self._console, error))
-            return self._shown[number]
+            if self.shown[number] is shown:
+                self.shown[number] = replace(shown, tiles=remade(shown.trace, self._console, error))
+            return self.shown[number]
 
 
 class _Words:
@@ -151,9 +178,9 @@ class _Words:
             raise Wrong(f"no {name}")
         return found
 
-    def number(self, name: str, least: int = -_FAR, most: int = _FAR) -> int:
+    def number(self, name: str, least: int = -_FAR, most: int = _FAR, default: int | None = None) -> int:
         try:
-            found = int(self.text(name))
+            found = int(self.text(name, None if default is None else str(default)))
         except ValueError:
             raise Wrong(f"{name} is not a number") from None
         if not least <= found <= most:
@@ -194,7 +221,7 @@ def _regions(shown: ShownTrace, words: _Words) -> Content:
 
 
 def _tiles(shown: ShownTrace, words: _Words) -> Content:
-    level, number = words.number("level", 0, 62), words.number("number", 0, 2**40)
+    level, number = words.number("level", 0, shown.row_tiles.top), words.number("number", 0, 2**40)
     return shown.row_tiles.answer(shown.rows.each(words.text("rows")), level, number, words.wanted)
 
 

@@ -185,14 +185,15 @@ class WindowData:
         return {"name": plain(str(metrics["name"][what])), "unit": plain(str(metrics["unit"][what]))}
 
     def marks(self) -> Content:
-        """The markers of the trace, and the intervals in which locations did not record (see timeline_data.missing)."""
+        """The markers of the trace, and the intervals in which locations did not record (see timeline_data.missing).
+        Markers outside of the trace's time stand at its border."""
         markers, notes = self._trace.markers(), list[str]()
         if markers.rows > _MARKERS:
             notes.append(f"only {_MARKERS:,} of {markers.rows:,} markers are shown, errors first")
             order = np.argsort(markers["severity"] != _ERROR, kind="stable")[:_MARKERS]
             markers = markers.take(np.sort(order))
         lost = missing(self._trace, self._part, notes)
-        columns = {"time": markers["time"], "duration": markers["duration"]}
+        columns = {"time": np.clip(markers["time"], 0, self._trace.duration), "duration": markers["duration"]}
         scopes = {"LOCATION": "locations", "LOCATION_GROUP": "groups"}
         of = [
             int(self._trace.definitions.ids[scopes[scope]].rows(np.array([number]))[0]) if scope in scopes else -1

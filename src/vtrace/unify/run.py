@@ -29,7 +29,7 @@ __all__ = ["EventListener", "Request", "WrittenArchive", "unify"]
 
 
 class WrittenArchive(NamedTuple):
-    """The finished archive. Only rank 0 has the counts. seconds: from the first to the last event."""
+    """The finished archive. Only rank 0 has the counts. seconds: from the first to the last event or marker."""
 
     archive: Path
     ranks: int

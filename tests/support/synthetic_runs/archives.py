@@ -115,6 +115,15 @@ class Foreign:
     def region(self, number: int, name: str, role: int = 1, paradigm: int = 1) -> None:
         self.define("Region", number, name, name, "", role, paradigm, 0, UNDEFINED, 0, 0)
 
+    def markers(self, *markers: tuple[int, str]) -> None:
+        """Writes the markers: times and texts."""
+        writer = _otf2.Archive_GetMarkerWriter(self.archive)
+        _otf2.MarkerWriter_WriteDefMarker(writer, 0, "user", "note", _otf2.SEVERITY_LOW)
+        for time, text in markers:
+            everywhere = _otf2.MARKER_SCOPE_GLOBAL, _otf2.UNDEFINED_UINT64.value
+            _otf2.MarkerWriter_WriteMarker(writer, time, 0, 0, *everywhere, text)
+        _otf2.Archive_CloseMarkerWriter(self.archive, writer)
+
     def close(self) -> Path:
         """Completes the archive; returns its anchor file."""
         _otf2.Archive_CloseGlobalDefWriter(self.archive, self.definitions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,7 @@ class Asked:
     """The site of archives, asked without a server."""
 
     def __init__(self, *archives: Path) -> None:
-        shown = []
-        for archive in archives:
-            trace = vtrace.open(archive)
-            tiles = tiles_of(trace, Console("vtrace", 0))
-            shown.append(ShownTrace(trace, Selection(), tiles, archive.name, f"vtrace view {archive}"))
-        self.site = ViewerSite(shown)
+        self.site = ViewerSite([partial(_shown, archive) for archive in archives])
 
     def content(self, name: str, /, **words: object) -> bytes:
         query = {key: str(value) for key, value in ({"trace": 0} | words).items()}
@@ -61,3 +57,9 @@ class Asked:
 
     def json(self, name: str, /, **words: object) -> Any:
         return json.loads(self.content(name, **words))
+
+
+def _shown(archive: Path) -> ShownTrace:
+    trace = vtrace.open(archive)
+    tiles = tiles_of(trace, Console("vtrace", 0))
+    return ShownTrace(trace, Selection(), tiles, archive.name, f"vtrace view {archive}")

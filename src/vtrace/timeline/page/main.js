@@ -19,7 +19,10 @@ import {Client} from './net/client.js';
 const client = new Client();
 client.complain = (line) => fill(byId('said'), line);
 const metas = await client.json('traces', {});
-if (metas) await start(metas);
+if (metas) {
+  client.loads = metas[0].loads;
+  await start(metas);
+}
 
 /** @param {any[]} traces */
 async function start(traces) {
@@ -27,7 +30,7 @@ async function start(traces) {
   fill(byId('caveats'), ...traces.flatMap((one) => one.caveats.map((/** @type {string} */ line) => element('li', {}, line))));
   const first = traces[0].rows.locations[0];
   const whole = {begin: traces[0].from, end: Math.max(...traces.map((one) => one.to))};
-  const initial = {...INITIAL, ...whole, row: first === undefined ? '' : `0:l${first}`, ...values(location.hash)};
+  const initial = {...INITIAL, ...whole, row: first === undefined ? '' : `0:l${first}`, ...values(location.hash, traces.length)};
   const store = new Store(initial);
   const app = new App(store, client, traces);
   store.state = {...initial, ...clamped(initial, app.length)};
@@ -54,7 +57,7 @@ async function start(traces) {
   installPanels(app);
   installMouse(app);
   installKeys(app);
-  installHistory(app, fragment, values);
+  installHistory(app, fragment, (text) => values(text, traces.length));
   new ResizeObserver(() => {
     const box = byId('chart').getBoundingClientRect();
     [app.width, app.height] = [Math.floor(box.width), Math.floor(box.height)];

@@ -15,7 +15,7 @@ from vtrace.io.local.repair_kernel import Repaired
 from vtrace.unify.account.accuracy import accuracy
 from vtrace.unify.account.archive_texts import counts, markers, properties, warnings
 from vtrace.unify.account.clock_table import clock_table
-from vtrace.unify.account.coverage import CoverageRow, location_properties, row_of
+from vtrace.unify.account.coverage import CoverageRow, ends_of, location_properties, row_of
 from vtrace.unify.account.facts import first_of, own_facts
 from vtrace.unify.account.ledger_intervals import table
 from vtrace.unify.account.sample_account import of_sums, sample_sums
@@ -85,9 +85,8 @@ def _rows(run: Run, results: Results) -> dict[int, CoverageRow]:
 
 def _complete(definitions: Definitions, rows: Sequence[CoverageRow]) -> None:
     """Adds facts to the definitions that are known after all events are written: times, and counts of locations."""
-    times = [(row.result.first_ns, row.result.last_ns) for row in rows if row.result and row.result.events]
-    definitions.offset = min((first for first, _ in times), default=0)
-    definitions.length = max((last for _, last in times), default=0) - definitions.offset
+    definitions.offset, last = ends_of(rows)
+    definitions.length = last - definitions.offset
     definitions.realtime += definitions.offset
     if not any(row.result.unmapped for row in rows if row.result):
         definitions.regions.pop()  # the last region, for unknown ones: no event refers to it

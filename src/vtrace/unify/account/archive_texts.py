@@ -16,7 +16,7 @@ from vtrace.io.archive.writer import Marker
 from vtrace.io.local.records import CLOCK_CNTVCT, CLOCK_NANOSECONDS, CLOCK_TSC
 from vtrace.reasons import LOSSES, SMALL_DISK
 from vtrace.unify.account import user_notes
-from vtrace.unify.account.coverage import CoverageRow, shortfalls, sums, untimed
+from vtrace.unify.account.coverage import CoverageRow, ends_of, shortfalls, sums, untimed
 from vtrace.unify.account.facts import Facts, settings_of
 from vtrace.unify.model.absent import FILE
 from vtrace.unify.model.fates import Fate, labels
@@ -82,7 +82,7 @@ def properties(
 def markers(rows: Sequence[CoverageRow]) -> list[Marker]:
     """Returns markers for viewers at the times where recording stopped before the end or began late."""
     found: list[Marker] = []
-    begin = min((row.result.first_ns for row in rows if row.result and row.result.events), default=0)
+    begin, end = ends_of(rows)
     for row in rows:
         found += row.markers
         if row.result and row.result.limit_ns is not None:
@@ -96,7 +96,8 @@ def markers(rows: Sequence[CoverageRow]) -> list[Marker]:
             found.append(Marker(since, "recording begins", text, row.id))
         if row.number == 0 and row.died:
             text = f"{row.label} ended without completing its files"
-            found.append(Marker(row.result.last_ns if row.result else begin, "process ended early", text, row.id))
+            last = min(max(row.result.last_ns if row.result else 0, begin), end)
+            found.append(Marker(last, "process ended early", text, row.id))
     return sorted(found, key=lambda marker: (marker.time, marker.location))
 
 

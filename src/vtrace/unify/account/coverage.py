@@ -70,6 +70,16 @@ class CoverageRow:
     """CPU time of its threads in user and in kernel mode; None: not known."""
 
     @property
+    def times(self) -> list[int]:
+        """Times of the first and last event, and of the remarks, in ns of the archive."""
+        r, found = self.result, [marker.time for marker in self.markers]
+        if r and r.events:
+            found += [r.first_ns, r.last_ns]
+        if r and r.limit_ns is not None:
+            found.append(r.limit_ns)
+        return found
+
+    @property
     def coverage(self) -> dict[str, int]:
         """Coverage: ns from the first to the last event, ns of flushes and switched off, counts."""
         r = self.result
@@ -81,6 +91,12 @@ class CoverageRow:
         stopped = int(r.limit_ns is not None)
         values = (r.last_ns - r.first_ns, r.flush_ns, r.off_ns, self.lost, self.clamped, stopped, died, r.dropped)
         return dict(zip(_COVERAGE, values, strict=True))
+
+
+def ends_of(rows: Sequence[CoverageRow]) -> tuple[int, int]:
+    """Returns the begin and the end of the trace, which has all events and markers, in ns of the archive."""
+    times = [time for row in rows for time in row.times]
+    return min(times, default=0), max(times, default=0)
 
 
 def _without_notes(result: Transcoded | None) -> Transcoded | None:

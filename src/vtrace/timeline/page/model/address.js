@@ -5,6 +5,9 @@ import {INITIAL} from './store.js';
 
 /** @typedef {import('./store.js').State} State */
 
+/** The largest tag: OTF2 has 32 bits for tags. */
+export const LAST_TAG = 2 ** 32 - 1;
+
 /** @type {Record<string, [keyof State, (value: any) => string, (text: string) => unknown]>} */
 const WORDS = {
   fold: ['fold', String, (text) => oneOf(text, ['thread', 'process', 'node'])],
@@ -24,9 +27,9 @@ const WORDS = {
   samples: ['samples', bit, (text) => text === '1'],
   rare: ['rare', String, (text) => oneOf(text, ['auto', 'all', 'none'])],
   curve: ['curve', String, String],
-  smallest: ['smallest', String, whole],
-  tag: ['tag', String, (text) => matched(text, /^-?\d+$/)],
-  comm: ['comm', String, whole],
+  smallest: ['smallest', String, naturalOf],
+  tag: ['tag', String, tagOf],
+  comm: ['comm', String, (text) => (text === '-1' ? -1 : naturalOf(text))],
   panel: ['panel', String, (text) => matched(text, /^[a-z]+$/)],
   shift: ['shift', (list) => list.join('.'), (text) => text.split('.').map(whole)],
   align: ['align', String, String],
@@ -42,8 +45,9 @@ export function fragment(state) {
   return `#${found}`;
 }
 
-/** The values of a fragment; what has no meaning is left out. @param {string} text @returns {Partial<State>} */
-export function values(text) {
+/** The values of a fragment for a page of so many traces; what has no meaning is left out.
+ * @param {string} text @param {number} [traces] @returns {Partial<State>} */
+export function values(text, traces = 2) {
   const found = new URLSearchParams(text.replace(/^#/, ''));
   /** @type {any} */
   const state = {};
@@ -53,12 +57,24 @@ export function values(text) {
     const value = found.has(word) ? read(found.get(word) ?? '') : undefined;
     if (value !== undefined && ![value].flat().some(Number.isNaN)) state[key] = value;
   }
+  if (Number(state.row?.[0]) >= traces) delete state.row;
+  for (const key of ['call', 'sample']) if (state[key]?.trace >= traces) delete state[key];
   return state;
 }
 
 /** @param {boolean} value */
 function bit(value) {
   return value ? '1' : '0';
+}
+
+/** The tag of messages in a text; undefined: it is none. @param {string} text */
+export function tagOf(text) {
+  return /^\d{1,10}$/.test(text) && Number(text) <= LAST_TAG ? text : undefined;
+}
+
+/** A number of at most 15 digits, which is exact here; undefined: it is none. @param {string} text */
+export function naturalOf(text) {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 /** @param {string} text */
@@ -91,15 +107,15 @@ function selection(text) {
 /** @param {string} text */
 function call(text) {
   const found = text.split('.').map(whole);
-  if (found.length !== 4 || found.some(Number.isNaN)) return undefined;
   const [trace, location, begin, depth] = found;
+  if (found.length !== 4 || found.some(Number.isNaN) || Math.min(trace, location, depth) < 0) return undefined;
   return {trace, location, begin, depth};
 }
 
 /** @param {string} text */
 function sample(text) {
   const found = text.split('.').map(whole);
-  if (found.length !== 3 || found.some(Number.isNaN)) return undefined;
   const [trace, location, time] = found;
+  if (found.length !== 3 || found.some(Number.isNaN) || Math.min(trace, location) < 0) return undefined;
   return {trace, location, time};
 }

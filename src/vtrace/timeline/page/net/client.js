@@ -9,6 +9,8 @@ export class Client {
   constructor() {
     /** @type {Map<string, AbortController>} */
     this.open = new Map();
+    /** How many archives the server had opened anew when it described those of this page: it refuses an older page. */
+    this.loads = 0;
     /** @type {(line: string) => void} */
     this.complain = () => undefined;
   }
@@ -42,11 +44,12 @@ export class Client {
       this.open.set(purpose, control);
     }
     this.count(1);
-    const query = new URLSearchParams(Object.entries(words).map(([key, value]) => [key, String(value)]));
+    const query = new URLSearchParams(Object.entries({...words, loads: this.loads}).map(([key, value]) => [key, String(value)]));
     try {
       const answer = await fetch(`${DATA}${name}?${query}`, {signal: control.signal});
       if (answer.ok) return answer;
-      this.complain(`${name}: ${await answer.text()}`);
+      const line = await answer.text();
+      this.complain(answer.status === 409 ? line : `${name}: ${line}`);
     } catch (error) {
       if (!control.signal.aborted) this.complain('the server does not answer: start vtrace view again');
     } finally {

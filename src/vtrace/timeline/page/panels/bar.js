@@ -5,6 +5,7 @@ import {exportPicture} from './export.js';
 import {button, byId, element, fill} from './dom.js';
 import {showKeys} from '../hands/keys.js';
 import {short, shown} from '../model/curves.js';
+import {LAST_TAG, naturalOf, tagOf} from '../model/address.js';
 import {options} from '../model/choice.js';
 import {bytes, count, duration} from '../model/time.js';
 
@@ -91,27 +92,41 @@ export function choice(id, label, items, value, change) {
 /** Filters of messages: smallest bytes, tag, communicator. @param {App} app */
 function filters(app) {
   const {store, traces} = app, {state} = store;
-  const smallest = element('input', {type: 'number', min: 0, value: state.smallest || '', placeholder: 'bytes', title: 'Messages of at least so many bytes', onchange: () => store.set({smallest: Math.max(0, Math.floor(Number(smallest.value)) || 0)})});
-  const tag = element('input', {type: 'text', size: 5, value: state.tag, placeholder: 'tag', title: 'Messages with this tag', onchange: () => store.set({tag: /^-?\d+$/.test(tag.value) ? tag.value : ''})});
+  const said = element('output', {className: 'hint'});
+  /** Takes a value, or refuses a text without one. @param {string} text @param {unknown} value @param {string} hint @param {() => void} take */
+  const checked = (text, value, hint, take) => {
+    fill(said, text && value === undefined ? hint : '');
+    if (!text || value !== undefined) take();
+  };
+  const smallest = element('input', {type: 'number', min: 0, value: state.smallest || '', placeholder: 'bytes', title: 'Messages of at least so many bytes', onchange: () => {
+    const value = naturalOf(smallest.value);
+    checked(smallest.value, value, 'bytes are a whole number of at most 15 digits', () => store.set({smallest: value ?? 0}));
+  }});
+  const tag = element('input', {type: 'text', size: 5, value: state.tag, placeholder: 'tag', title: 'Messages with this tag', onchange: () => {
+    const value = tagOf(tag.value.trim());
+    checked(tag.value.trim(), value, `a tag is a number from 0 to ${LAST_TAG}`, () => store.set({tag: value ?? ''}));
+  }});
   const comms = traces[0].meta.comms.map((/** @type {string} */ name, /** @type {number} */ row) => /** @type {[string, string]} */ ([String(row), name || `communicator ${row}`]));
   return element('details', {className: 'menu'}, element('summary', {}, 'Filter'), element('div', {},
     element('label', {}, 'at least ', smallest), element('label', {}, 'tag ', tag),
-    choice('comm', 'in', [['-1', 'all communicators'], ...comms], String(state.comm), (value) => store.set({comm: Number(value)}))));
+    choice('comm', 'in', [['-1', 'all communicators'], ...comms], String(state.comm), (value) => store.set({comm: Number(value)})), said));
 }
 
 /** Two traces: aligned at the start, or at a call of a region. @param {App} app */
 function alignment(app) {
   const {store} = app;
-  const number = element('input', {type: 'number', min: 1, value: 1, title: 'which call'});
+  const number = element('input', {type: 'number', min: 1, value: 1, title: 'Which call of the region: counted over all rows of a trace, in the order of their begins'});
   const name = element('input', {type: 'text', size: 16, placeholder: 'region', value: store.state.align.split('*')[1] ?? ''});
   const said = element('output', {});
   const apply = async () => {
-    const text = name.value.trim(), n = Math.max(1, Math.floor(Number(number.value)) || 1);
+    const text = name.value.trim(), n = Math.max(1, naturalOf(number.value) ?? 1);
     if (!text) return void store.set({shift: [0, 0], align: ''});
-    const times = await Promise.all(app.traces.map((_, trace) => app.client.json('nth', {trace, region: text, number: n}, `nth ${trace}`)));
-    if (times.some((time) => typeof time !== 'number')) return void fill(said, `no call ${n} of ${text} in both`);
-    fill(said, '');
-    const latest = Math.max(...times);
+    const found = await Promise.all(app.traces.map((_, trace) => app.client.json('nth', {trace, region: text, number: n}, `nth ${trace}`)));
+    if (!found.every(Boolean)) return undefined; // a newer request, or an error, which is shown
+    const lacks = found.flatMap((one, at) => (one.begin === null ? [`${app.traces[at].meta.title} has ${one.known ? `${count(one.calls)} calls of` : 'no region'} ${text}`] : []));
+    fill(said, lacks.join(', '));
+    if (lacks.length) return undefined;
+    const times = found.map((one) => one.begin), latest = Math.max(...times);
     store.set({shift: times.map((time) => latest - time), align: `${n}*${text}`});
     return undefined;
   };

@@ -3,7 +3,7 @@
 
 import {compare} from './compare.js';
 import {chosen} from '../model/choice.js';
-import {same} from '../model/store.js';
+import {INITIAL, same} from '../model/store.js';
 import {duration} from '../model/time.js';
 import {button, byId, element, fill} from './dom.js';
 import {detailsOf} from './details.js';
@@ -33,6 +33,7 @@ export function installPanels(app) {
   const shown = Object.entries(PANELS).filter(([name]) => name !== 'compare' || app.traces.length > 1);
   const tabs = shown.map(([name, [text]]) => button(text, () => store.set({panel: name}), {role: 'tab', 'data-panel': name}));
   fill(byId('tabs'), ...tabs);
+  if (!shown.some(([name]) => name === store.state.panel)) store.set({panel: INITIAL.panel}); // an address may name any
   const soon = () => {
     clearTimeout(timer);
     timer = window.setTimeout(() => show(app), PAUSE);
