@@ -10,7 +10,6 @@ import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.sync_calls import CALL, SyncCalls, Waits, outermost_calls
-from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.table import Array, Table
 
 if TYPE_CHECKING:
@@ -24,10 +23,10 @@ KINDS = (
 )  # fmt: skip
 """The kinds, by their numbers."""
 EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN = range(len(KINDS))
-_TASK, _INSIDE, _PARALLEL = range(100, 103)
-"""Calls that are no waits, but tell when a wait ends: of tasks, of critical sections' bodies, of parallel regions."""
+_TASK, _INSIDE = range(100, 102)
+"""Calls that are no waits, but tell when a wait ends: of tasks, of critical sections' bodies."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
-          "TASK": _TASK, "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
+          "TASK": _TASK, "TASK_UNTIED": _TASK, "THREAD_WAIT": JOIN}  # fmt: skip
 _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": MUTEX, "pthread_spin_lock": MUTEX,
           "pthread_mutex_timedlock": MUTEX, "pthread_rwlock_wrlock": MUTEX, "mtx_lock": MUTEX,
           "pthread_cond_wait": CONDITION, "pthread_cond_timedwait": CONDITION, "cnd_wait": CONDITION}  # fmt: skip
@@ -198,21 +197,15 @@ def _of(calls: Array, *kinds: int) -> Array:
 def idle_threads(facts: RunFacts) -> Waits:
     """While a process runs outside of parallel regions, each of its other OpenMP threads is idle: rows as of one wait
     for each call path of the process's first thread and each idle thread."""
-    trace, regions = facts.trace, facts.paths["region"]
-    kinds = np.append(kinds_of(trace), -1)[regions]
-    parallel = outermost(facts.paths["parent"], kinds == _PARALLEL) > 0
     n = facts.numbers
     workers: dict[int, list[int]] = {}
-    firsts = {*facts.masters.values()}
-    for row in np.unique(n["location"][parallel[n["path"]]]).tolist():
-        if row not in firsts:
-            workers.setdefault(int(trace.places.process[row]), []).append(row)
-    masters = [row for process, row in facts.masters.items() if process in workers]
-    serial = n.take(np.isin(n["location"], masters) & ~parallel[n["path"]] & (n["exclusive"] > 0))
+    for process, row in facts.workers:
+        workers.setdefault(facts.masters[process], []).append(row)
+    serial = n.take(np.isin(n["location"], [*workers]) & ~facts.parallel[n["path"]] & (n["exclusive"] > 0))
     rows = [
         (path, worker, master, ns)
         for path, master, ns in zip(*(serial[k].tolist() for k in ("path", "location", "exclusive")), strict=True)
-        for worker in workers[int(trace.places.process[master])]
+        for worker in workers[master]
     ]
     path, location, partner, time = np.array(rows, np.int64).reshape(len(rows), 4).T
     return Waits(np.full(len(rows), IDLE), path, location, partner, path, time)
