@@ -10,7 +10,9 @@ import _otf2
 import pytest
 
 from support.synthetic_runs.archives import Foreign
+from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.mpi_findings import mpi_findings
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
 
@@ -21,16 +23,16 @@ OPENMP, PTHREAD = _otf2.PARADIGM_OPENMP.value, _otf2.PARADIGM_PTHREAD.value
 
 def threads(where: Path, events: dict[int, list[Event]], name: str, role: int, paradigm: int) -> Trace:
     """An archive of the threads of one process. Region 0 is main, region 1 the one with the name."""
-    archive = Foreign(where)
+    made = Foreign(where)
     for thread, each in events.items():
-        archive.events(thread, each)
-    archive.begin_definitions()
-    archive.machine(length=max(each[-1][0] for each in events.values()))
+        made.events(thread, each)
+    made.begin_definitions()
+    made.machine(length=max(each[-1][0] for each in events.values()))
     for thread in events:
-        archive.location(thread)
-    archive.region(0, "main")
-    archive.region(1, name, role, paradigm)
-    return Trace(archive.close())
+        made.location(thread)
+    made.region(0, "main")
+    made.region(1, name, role, paradigm)
+    return Trace(made.close())
 
 
 def told(trace: Trace, kind: str) -> Finding:
@@ -46,3 +48,37 @@ def test_threads_are_idle_before_their_first_event(tmp_path: Path) -> None:
     serial = told(threads(tmp_path, events, "!$omp parallel", PARALLEL, OPENMP), "omp_serial")
     assert serial.loss_ns == 3 * 900
     assert serial.share == pytest.approx(2700 / 4000)
+
+
+def call(begin: int, end: int, name: str, *inside: Event) -> list[Event]:
+    return [(begin, "Enter", region(name)), *inside, (end, "Leave", region(name))]
+
+
+def test_a_wait_in_a_chain_counts_once(tmp_path: Path) -> None:
+    """Rank 0 works for 300 ns and sends to rank 1, which sends to rank 2 at once. Rank 1 waits 290 in MPI_Recv, rank 2
+    waits 300 in MPI_Waitall, and work() on rank 0 is the cause of both."""
+    sends, takes = ("MpiSend", 1, 0, 7, 8), ("MpiRecv", 0, 0, 7, 8)
+    passes, ends = ("MpiSend", 2, 0, 7, 8), ("MpiIrecv", 1, 0, 7, 8, 1)
+    each = (
+        call(0, 300, "work") + call(300, 300, "MPI_Send", (300, *sends)),
+        call(10, 300, "MPI_Recv", (300, *takes)) + call(310, 310, "MPI_Send", (310, *passes)),
+        call(10, 10, "MPI_Irecv", (10, "MpiIrecvRequest", 1)) + call(10, 310, "MPI_Waitall", (310, *ends)),
+    )
+    events = {rank: [(0, "Enter", 0), *calls, (320, "Leave", 0)] for rank, calls in enumerate(each)}
+    found = Trace(archive(tmp_path / "a", events)).diagnosis(Selection())
+    waiting = [one for one in found.findings if one.kind in ("imbalance", "serialisation", "mpi_wait")]
+    assert sum(one.loss_ns for one in waiting) == 290 + 300
+    assert (waiting[0].culprit, waiting[0].ranks) == ("rank 0, work in main", (1, 2))
+    assert waiting[0].text.endswith("580 ns of waiting, 50 % of it in MPI_Recv in main"), waiting[0].text
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_findings_tell_each_wait_once(seed: int, tmp_path: Path) -> None:
+    """All waits, and no wait twice, whatever waits for whom."""
+    trace = Trace(archive(tmp_path / "a", program(seed, 4, causal=True)))
+    found = trace.diagnosis(Selection())
+    assert found.mpi
+    waits = found.mpi.waits
+    whole = sum(row["time_ns"] for row in waits.records() if not waits.kinds[row["kind"]].endswith("_completion"))
+    made = [*mpi_findings(found.facts, found.mpi)]
+    assert sum(one.loss_ns for one in made if one.kind != "transfer") == pytest.approx(whole, abs=len(made))
