@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from vtrace.analysis.activity import CLASS_OF, MPI, OPENMP, USER
+from vtrace.analysis.definition_tables import regions_named
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.questions.profile import CallTree, KeptSlices, PathPart, SlicePart
 from vtrace.analysis.replay import KnownPaths, Replay
@@ -232,7 +233,7 @@ def repeated_calls(trace: Source, window: Selection, name: str | None) -> Repeat
     UsageError: no region has this name."""
     if name is None:
         return RepeatedCalls(window)
-    regions = [row for row, each in enumerate(trace.regions["name"].tolist()) if str(each) == name]
+    regions = regions_named(trace.regions, name)
     if not regions:
         raise UsageError(f"--iteration {name}: no region has this name", "vtrace summary lists the regions")
     return RepeatedCalls(window, RepeatedPath(tuple(regions), None))
