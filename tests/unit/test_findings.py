@@ -50,6 +50,22 @@ def test_threads_are_idle_before_their_first_event(tmp_path: Path) -> None:
     assert serial.share == pytest.approx(2700 / 4000)
 
 
+def test_barriers_of_threads(tmp_path: Path) -> None:
+    """Threads 0 and 2 wait 300 and 200 ns for thread 1 in a barrier of pthreads."""
+
+    def meets(begin: int) -> list[Event]:
+        return [(0, "Enter", 0), (begin, "Enter", 1), (400, "Leave", 1), (500, "Leave", 0)]
+
+    events = {0: meets(100), 1: meets(400), 2: meets(200)}
+    trace = threads(tmp_path, events, "pthread_barrier_wait", BARRIER, PTHREAD)
+    found = told(trace, "thread_imbalance")
+    assert (found.loss_ns, found.culprit) == (300 + 200, "thread 1")
+    assert found.evidence == ("diagnose", "--about", "waits")
+    assert {trace.thread_waits().kinds[row["kind"]] for row in trace.thread_waits().records()} == {
+        "pthread_barrier_wait"
+    }
+
+
 def call(begin: int, end: int, name: str, *inside: Event) -> list[Event]:
     return [(begin, "Enter", region(name)), *inside, (end, "Leave", region(name))]
 

@@ -29,7 +29,8 @@ ABOUT = {
 }  # fmt: skip
 """Beginnings of the kinds of waits for each value of --about."""
 _OF_KIND = {
-    "waits": ("imbalance", "serialisation", "io_by_few_ranks", "mpi_wait", "transfer", "lock", "join"),
+    "waits": ("imbalance", "serialisation", "io_by_few_ranks", "mpi_wait", "transfer", "thread_imbalance", "lock",
+              "join"),
     "openmp": ("omp_imbalance", "omp_serial", "lock"), "io": ("io_by_few_ranks", "io_time"),
 }  # fmt: skip
 

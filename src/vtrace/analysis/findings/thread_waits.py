@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wait states of threads: barriers of OpenMP, idle threads, critical regions and locks, joins. Times by the recorded
+"""Wait states of threads: barriers, idle threads, critical regions and locks, joins. Times by the recorded
 events, names of the kinds as in Scalasca."""
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 KINDS = (
     "omp_ebarrier_wait", "omp_ibarrier_wait", "omp_lock_contention_critical", "omp_lock_contention_api",
     "omp_idle_threads", "pthread_lock_contention_mutex_lock", "pthread_lock_contention_conditional",
-    "pthread_join_wait",
+    "pthread_join_wait", "pthread_barrier_wait",
 )  # fmt: skip
 """The kinds, by their numbers."""
-EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN = range(len(KINDS))
+EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER = range(len(KINDS))
 _TASK, _INSIDE = range(100, 102)
 """Calls that are no waits, but tell when a wait ends: of tasks, of critical sections' bodies."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
@@ -41,7 +41,8 @@ def kinds_of(trace: Source) -> Array:
                                     ("openmp/region", "openmp/sync", "openmp/task", "threads")])  # fmt: skip
     for row in np.flatnonzero(threaded).tolist():
         kind = _ROLES.get(str(trace.regions["role"][row]), _LOCKS.get(str(trace.regions["name"][row]), -1))
-        found[row] = kind
+        of_threads = kind in (EXPLICIT, IMPLICIT) and activities[row] == ACTIVITIES.index("threads")
+        found[row] = THREAD_BARRIER if of_threads else kind
     return found
 
 
@@ -86,7 +87,7 @@ class ThreadWaits(SyncCalls[Table]):
 def _barriers(calls: Array) -> Waits:
     """A thread waits from its enter to the last one's; tasks that threads run meanwhile are no waiting, and the last
     end of a task ends the waiting."""
-    mine = _of(calls, EXPLICIT, IMPLICIT)
+    mine = _of(calls, EXPLICIT, IMPLICIT, THREAD_BARRIER)
     if not len(mine):
         return _waits(mine, 0, *np.empty((3, 0), np.int64))
     tasks = _of(calls, _TASK)
