@@ -9,7 +9,7 @@ from typing import Any
 import _otf2
 import pytest
 
-from support.synthetic_runs.archives import Foreign
+from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.mpi_findings import mpi_findings
@@ -86,6 +86,32 @@ def test_a_wait_in_a_chain_counts_once(tmp_path: Path) -> None:
     assert sum(one.loss_ns for one in waiting) == 290 + 300
     assert (waiting[0].culprit, waiting[0].ranks) == ("rank 0, work in main", (1, 2))
     assert waiting[0].text.endswith("580 ns of waiting, 50 % of it in MPI_Recv in main"), waiting[0].text
+
+
+def turns(works: list[int], bursts: list[int]) -> list[Event]:
+    """A turn has bursts of so many operations, 10 ns from one to the next, and works after each burst."""
+    now, made = 0, [(0, "Enter", 0)]
+    for work in works:
+        for size in bursts:
+            for _ in range(size):
+                ends = ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1)
+                made += call(now, now + 5, "MPI_Coll", *((now, *event) for event in ends))
+                now += 10
+            now += work
+    return [*made, (now, "Leave", 0)]
+
+
+@pytest.mark.parametrize("slow", [None, 12])
+@pytest.mark.parametrize("bursts", [[3], [2, 3]], ids=str)
+def test_bursts_of_calls_are_one_iteration(bursts: list[int], slow: int | None, tmp_path: Path) -> None:
+    works = [50 + turn % 3 if turn != slow else 500 for turn in range(21)]
+    found = Trace(archive(tmp_path / "a", dict.fromkeys(range(2), turns(works, bursts)))).diagnosis(Selection())
+    assert found.iterations
+    size, whole = sum(bursts), [10 * sum(bursts) + len(bursts) * work for work in works[:-1]]
+    assert (found.iterations.basis, found.iterations.region) == (f"every {size} calls", "MPI_Coll")
+    assert found.iterations.table["time_ns"].tolist() == whole
+    assert found.iterations.slow == ([(12, 12)] if slow else [])
+    assert len([one for one in found.findings if one.kind == "slow_iterations"]) == bool(slow)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -36,6 +36,8 @@ _EVEN = 0.3
 _MOST = 4_000_000
 """Calls of all processes that are compared at most."""
 _BASES = ("calls", "from one call to the next")
+_BURSTS, _REGULAR = 8, 0.8
+"""Bursts of calls in a turn of a loop at most; the least part of long times with equal distances, and of the run."""
 
 
 @dataclass
@@ -43,10 +45,11 @@ class Iterations:
     """The iterations of a run.
 
     region, source, path (names): of the repeated call. basis: "calls", or "from one call to the next" where no call
-    contains an iteration. table: rows iteration, begin, end (ns, of all processes), time_ns (of the slowest process),
-    mean_ns, location (the slowest one's). times: (iterations, locations) ns; -1 where a process has no such iteration.
-    locations: their rows. begins: like times. slow: runs of iterations that are outliers: first, last (inclusive).
-    drift: time of the last quarter by that of the first one (medians); 1 with fewer than 8 iterations.
+    contains an iteration, or "every N calls" if these come in bursts. table: rows iteration, begin, end (ns, of all
+    processes), time_ns (of the slowest process), mean_ns, location (the slowest one's). times: (iterations,
+    locations) ns; -1 where a process has no such iteration. locations: their rows. begins: like times. slow: runs of
+    iterations that are outliers: first, last (inclusive). drift: time of the last quarter by that of the first one
+    (medians); 1 with fewer than 8 iterations.
     """
 
     region: str
@@ -270,7 +273,7 @@ def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> It
         calls = {at: each for at, each in (known.of(path) | questions[number].of(path)).items() if at in masters}
         covered = sum(int(times[-1, 1] - times[0, 0]) for times in calls.values())
         if calls and covered >= _COVERS * facts.running(list(calls)):
-            made = _made(facts, row, basis, calls)
+            made = _without_bursts(facts, row, _made(facts, row, basis, calls), calls)
             if made.median * made.table.rows >= _EVEN * covered / len(calls):
                 return made
     known.lines += [
@@ -291,6 +294,29 @@ def _made(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Ite
     made = Iterations(facts.region(row), facts.source(row), facts.names(row), basis, *_table(calls, basis))
     _judge(made)
     return made
+
+
+def _without_bursts(facts: RunFacts, row: int, made: Iterations, calls: dict[int, Array]) -> Iterations:
+    """The iterations, or those of the loop around bursts of calls: there the times after bursts are long, again and
+    again after as many calls."""
+    long = np.flatnonzero(_outliers(made.table["time_ns"]))
+    size = _turn(long, made.table.rows) if made.basis == _BASES[1] else 1
+    if size < 2:
+        return made
+    return _made(facts, row, f"every {size} calls", {at: times[::size] for at, times in calls.items()})
+
+
+def _turn(long: Array, count: int) -> int:
+    """The number of times in a turn of the loop, if long times are at the same places of each turn; else 1. long: the
+    places of long times among all, which are count."""
+    for each in range(1, _BURSTS + 1):  # each: number of long times in a turn
+        if len(long) < _LEAST * each:
+            break
+        distances = np.bincount(long[each:] - long[:-each])
+        size = int(np.argmax(distances))
+        if min(distances[size] / distances.sum(), size * len(long) / each / count) >= _REGULAR:
+            return size
+    return 1
 
 
 def _first_path(facts: RunFacts, wanted: Array) -> int:
@@ -349,7 +375,7 @@ def _likely(facts: RunFacts, processes: int) -> list[int]:
 
 def _table(calls: dict[int, Array], basis: str) -> tuple[Table, Array, Array, list[int]]:
     """The table, the times and begins of each location, and the locations."""
-    if basis == _BASES[1]:
+    if basis != _BASES[0]:
         calls = {at: np.stack([times[:-1, 0], times[1:, 0]], 1) for at, times in calls.items()}
     locations = sorted(calls)
     count = max(len(times) for times in calls.values())
@@ -376,14 +402,20 @@ def _median(values: Array) -> float:
     return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
 
 
+def _outliers(time: Array) -> Array:
+    """(n,) bool: the times that are much longer than the others."""
+    if len(time) < _LEAST:
+        return np.zeros(len(time), bool)
+    median = _median(time)
+    deviation = _median(np.abs(time - median))
+    found: Array = (time > _SLOW * median) & (time > median + _DEVIATIONS * deviation)
+    return found
+
+
 def _judge(found: Iterations) -> None:
     """Finds outliers and drift."""
     time = found.table["time_ns"].astype(np.float64)
-    if len(time) < _LEAST:
-        return
-    median = _median(time)
-    deviation = _median(np.abs(time - median))
-    slow = np.flatnonzero((time > _SLOW * median) & (time > median + _DEVIATIONS * deviation))
+    slow = np.flatnonzero(_outliers(time))
     for row in slow.tolist():
         if found.slow and row - found.slow[-1][1] <= 1:
             found.slow[-1] = found.slow[-1][0], row
