@@ -114,6 +114,13 @@ def test_bursts_of_calls_are_one_iteration(bursts: list[int], slow: int | None, 
     assert len([one for one in found.findings if one.kind == "slow_iterations"]) == bool(slow)
 
 
+@pytest.mark.parametrize(("ranks", "line"), [("1", "rank 1 is missing"), ("1,3-4", "ranks 1,3-4 are missing")])
+def test_missing_ranks(ranks: str, line: str, tmp_path: Path) -> None:
+    trace = Trace(archive(tmp_path / "a", program(0, 2, steps=5)))
+    trace.vtrace["ABOUT"] = {"missing_ranks": ranks}
+    assert [note for note in trace.diagnosis(Selection()).notes if note.startswith(f"{line} in the archive: waits")]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_findings_tell_each_wait_once(seed: int, tmp_path: Path) -> None:
     """All waits, and no wait twice, whatever waits for whom."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import click
 from vtrace.commands.stale import stale, warn_if_stale
 from vtrace.console import Console, environment_level
 from vtrace.errors import VtraceError
+from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.analysis.selection import Selection
@@ -80,6 +81,12 @@ def title(trace: Trace) -> str:
     """The name of the trace: heat for heat.trace/traces.otf2."""
     name = trace.path.parent.name if trace.path.name == "traces.otf2" else trace.path.stem
     return name.removesuffix(".trace") or str(trace.path)
+
+
+def titles(traces: Sequence[Trace], given: Sequence[str]) -> list[str]:
+    """The names of traces; as the user gave the archives if two names are the same."""
+    names = [title(trace) for trace in traces]
+    return names if len(set(names)) == len(names) else [plain(each) for each in given]
 
 
 def size(path: Path) -> str:
