@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -70,9 +71,16 @@ class Iterations:
 
     def loss(self, first: int, last: int) -> int:
         """ns that all processes together lose in these iterations, by the median iteration of each process."""
-        usual = np.median(np.where(self.times >= 0, self.times, 0), axis=0)
         part = self.times[first : last + 1]
-        return int(np.where(part >= 0, np.maximum(0, part - usual), 0).sum())
+        return int(np.where(part >= 0, np.maximum(0, part - self._usual), 0).sum())
+
+    @cached_property
+    def _usual(self) -> Array:
+        """(locations,) ns of the median iteration of each process; see _median."""
+        middle = (len(self.times) - 1) // 2, len(self.times) // 2
+        ordered = np.partition(np.maximum(self.times, 0), middle, axis=0)
+        found: Array = (ordered[middle[0]] + ordered[middle[1]]) / 2
+        return found
 
 
 @dataclass(frozen=True)
@@ -379,21 +387,21 @@ def _table(calls: dict[int, Array], basis: str) -> tuple[Table, Array, Array, li
         calls = {at: np.stack([times[:-1, 0], times[1:, 0]], 1) for at, times in calls.items()}
     locations = sorted(calls)
     count = max(len(times) for times in calls.values())
-    times, begins, ends = (np.full((count, len(locations)), -1, np.int64) for _ in range(3))
-    for column, at in enumerate(locations):
+    times, begins, ends = (np.full((len(locations), count), -1, np.int64) for _ in range(3))
+    for row, at in enumerate(locations):
         n = len(calls[at])
-        begins[:n, column], ends[:n, column] = calls[at][:, 0], calls[at][:, 1]
-        times[:n, column] = ends[:n, column] - begins[:n, column]
+        begins[row, :n], ends[row, :n] = calls[at][:, 0], calls[at][:, 1]
+        times[row, :n] = ends[row, :n] - begins[row, :n]
     there = times >= 0
-    slowest = times.argmax(axis=1) if count else np.empty(0, np.int64)
-    first = np.where(there, begins, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
+    slowest = times.argmax(axis=0) if count else np.empty(0, np.int64)
+    first = np.where(there, begins, np.iinfo(np.int64).max).min(axis=0, initial=np.iinfo(np.int64).max)
     table = Table({
         "iteration": np.arange(count), "begin": first,
-        "end": ends.max(axis=1, initial=-1), "time_ns": times.max(axis=1, initial=-1),
-        "mean_ns": np.where(there, times, 0).sum(axis=1) // np.maximum(1, there.sum(axis=1)),
+        "end": ends.max(axis=0, initial=-1), "time_ns": times.max(axis=0, initial=-1),
+        "mean_ns": np.where(there, times, 0).sum(axis=0) // np.maximum(1, there.sum(axis=0)),
         "location": np.array(locations)[slowest],
     })  # fmt: skip
-    return table, times, begins, locations
+    return table, times.T, begins.T, locations
 
 
 def _median(values: Array) -> float:
