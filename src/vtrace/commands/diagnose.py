@@ -104,7 +104,7 @@ def _data(trace: Trace, found: Diagnosis, about: str, patterns: Patterns) -> dic
     from vtrace.reports import io_story
     from vtrace.reports.sheet import data
 
-    chosen = sheets.selected(sheets.findings_about(found.findings, about), patterns)
+    chosen = sheets.selected(trace, sheets.findings_about(found.findings, about), patterns)
     waits = [
         {key: row[key] for key in ("kind", "callpath", "location", "partner", "time_ns", "count")}
         for row in sheets.waits(found, about, patterns).rows
@@ -135,7 +135,7 @@ def _show(found: Diagnosis, about: str, patterns: Patterns, top: int) -> None:
     for line in found.notes:
         click.echo(f"  {plain(line)}")
     click.echo(f"  {plain(sheets.headline(found))}\n")
-    chosen = sheets.selected(sheets.findings_about(found.findings, about), patterns)
+    chosen = sheets.selected(found.facts.trace, sheets.findings_about(found.findings, about), patterns)
     if chosen and chosen[0].kind != "computation":
         click.echo("Findings; 100 % are the time of all threads")
     else:
