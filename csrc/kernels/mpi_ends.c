@@ -444,6 +444,26 @@ static int move(struct ends_finder *f, int64_t t, uint32_t node)
                                       .what = VT_CALL_COLLECTIVE | FLOW(VT_CALL_ALL, VT_WAIT_mpi_finalize_wait)});
 }
 
+/* Spends the time outside of MPI from row i on, before row `stop`, as advance and move do. Returns the row of the next
+   event that may be another one than the begin or the end of a function outside of MPI. */
+static uint64_t pass_calls(struct ends_finder *f, const struct vt_batch *b, uint64_t i, uint64_t stop)
+{
+    const uint32_t *nodes = f->replay->nodes;
+    uint32_t node = f->node;
+    int64_t now = f->now;
+    for (; i < stop; i++) {
+        if (nodes[i] == node) continue;
+        if (f->call || f->call_of[nodes[i]] || b->kind[i] == VT_READ_BufferFlush) break;
+        f->node = node;
+        spend(f, b->time[i] - now);
+        now = b->time[i];
+        node = nodes[i];
+    }
+    f->node = node;
+    f->now = now;
+    return i;
+}
+
 VT_EXPORT int vt_mpi_ends_batch(struct vt_mpi_finder *out, const struct vt_replay *replay, const struct vt_batch *b)
 {
     struct ends_finder *f = (struct ends_finder *)out;
@@ -452,7 +472,8 @@ VT_EXPORT int vt_mpi_ends_batch(struct vt_mpi_finder *out, const struct vt_repla
     if (b->count && !out->events) out->first = f->now = b->time[0];
     out->events += b->count;
     for (uint64_t i = 0; i < b->count; i++) {
-        if (replay->nodes[i] == f->node && !f->flushing && (d >= end || d->row != i)) continue;
+        if (!f->flushing) i = pass_calls(f, b, i, d < end && d->row < b->count ? d->row : b->count);
+        if (i == b->count) break;
         advance(f, b->time[i]);
         for (; d < end && d->row == i; d++) {
             if (is_mpi(d->kind) && !mpi_event(f, d)) return VT_READ_NO_MEMORY;

@@ -466,6 +466,63 @@ static uint64_t follow_calls(struct replay *r, const struct vt_batch *b, uint64_
     return i;
 }
 
+/* Returns 1 if sums and nodes of call paths of the whole location are wanted, and besides them at most some slices. */
+static int is_tree(const struct vt_replay *o)
+{
+    return o->want_paths && o->want_path_stats && !o->want_stats && !o->want_spans && !o->want_checkpoints &&
+           !o->site_of && !o->node_of && !o->bins && o->from == INT64_MIN && o->to == INT64_MAX;
+}
+
+/* Ends the innermost call, as pop does. */
+static inline void end_in_tree(struct replay *r, struct vt_checkpoint_call *f, uint64_t depth, int64_t t)
+{
+    const int64_t time = t - f->enter;
+    int64_t own;
+    if (__builtin_sub_overflow(time, f->inside, &own)) own = 0;
+    struct vt_stats *stats = &r->out.path_stats[f->node];
+    if (!stats->calls) r->out.touched_paths[r->out.ntouched_paths++] = f->node;
+    count(stats, time, own, !depth || f[-1].node != f->node);
+    r->open[f->region]--;
+    if (!depth) return;
+    f[-1].inside = sum_of(f[-1].inside, time);
+    if (__builtin_expect(f->flushed, 0)) f[-1].flushed = sum_of(f[-1].flushed, f->flushed);
+}
+
+/* Follows the events of a replay of the call tree from row i on, as follow_calls does, and those that are no calls. */
+static uint64_t follow_tree(struct replay *r, const struct vt_batch *b, struct rest *rest, uint64_t i)
+{
+    struct vt_replay *o = &r->out;
+    uint64_t next = next_rest(rest, b->count);
+    uint32_t node = o->depth ? o->stack[o->depth - 1].node : 0;
+    if (r->flushing || r->marks >> VT_MARK_RUNTIME & 1) return i;
+    for (; i < b->count; i++) {
+        const uint32_t region = b->ref[i], kind = b->kind[i];
+        if (kind == VT_READ_Enter || kind == VT_READ_Leave) {
+            struct vt_checkpoint_call *f = &o->stack[o->depth];
+            if (i == next || region >= r->known || (o->mark_of && o->mark_of[region])) break;
+            if (kind == VT_READ_Enter) {
+                const uint32_t below = o->depth < r->frames_max ? path(r, node, region) : VT_NONE;
+                if (below == VT_NONE) break;
+                node = below;
+                *f = (struct vt_checkpoint_call){b->time[i], 0, 0, o->events + i + 1, region, node};
+                if (++o->depth > o->deepest) o->deepest = o->depth;
+                r->open[region]++;
+            } else {
+                if (!o->depth || f[-1].region != region) break;
+                if (o->want_slices && (!o->slice_of || o->slice_of[region])) break;
+                end_in_tree(r, f - 1, --o->depth, b->time[i]);
+                node = o->depth ? f[-2].node : 0;
+            }
+        } else if (kind == VT_READ_BufferFlush) break;
+        else if (i == next) {
+            place(r, rest, i);
+            next = next_rest(rest, b->count);
+        }
+        if (o->want_nodes) o->nodes[i] = node;
+    }
+    return i;
+}
+
 /* ---- Functions for Python ---- */
 
 VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
@@ -479,13 +536,14 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
     r->known = out->flush_region == VT_NONE ? out->nregions : out->flush_region;
     uint64_t checkpoint = out->want_checkpoints ? out->checkpoints->next : UINT64_MAX;
     if (b->count && !out->events) out->first = r->now = b->time[0];
-    const int plain = is_plain(out);
+    const int plain = is_plain(out), tree = is_tree(out);
     for (uint64_t i = 0; i < b->count; i++) {
         if (plain) {
             const uint64_t stop = next_rest(&rest, b->count), last = out->events + 2;
             i = follow_calls(r, b, i, checkpoint >= last + stop ? stop : checkpoint > last ? checkpoint - last : 0);
             if (i == b->count) break;
         }
+        if (tree && (i = follow_tree(r, b, &rest, i)) == b->count) break;
         int64_t t = b->time[i];
         int fine = 1, more = has_rest(&rest, i);
         const struct vt_detail *detail = rest.detail;

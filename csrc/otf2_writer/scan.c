@@ -161,7 +161,7 @@ static int scan_rows(struct scanner *f, struct vt_decoder *d, const struct vt_ro
         if (hole && classes & VT_CLASS_FUNCTION) classes |= VT_CLASS_NEW_CODE;
         error->row = i;
         error->offset = 0;
-        if (!here && !(classes & wanted)) {
+        if (i && !here && !(classes & wanted)) { /* the first block has the first event, whose time is needed */
             if (classes & VT_CLASS_MEMORY) f->memory = 1;
             if (classes & VT_CLASS_THREAD) f->threads = 1;
             if (row->end_ticks > VT_TICKS_MAX) return vt_fail(error, VT_BAD_DATA, "impossible time");

@@ -169,7 +169,8 @@ def test_selected(build: Builder, tmp_path: Path) -> None:
 def test_nothing_selected(tmp_path: Path) -> None:
     source = simple(tmp_path / "simple.trace", {0: calls(3)}, length=20).parent
     for pattern, said in (
-        ("region=Mian", "region=Mian; did you mean main?"), ("path=f > main", "path=f > main"), ("region=m*", ""),
+        ("region=Mian", "region=Mian; no region matches Mian; did you mean main?"), ("path=f > main", "path=f > main"),
+        ("region=m*", ""),
     ):  # fmt: skip
         done = vtrace(tmp_path, "cut", source, "-o", "part", "--force", "--select", pattern)
         warnings = [line for line in done.stderr.splitlines() if "warning" in line]

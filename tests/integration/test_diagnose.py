@@ -165,6 +165,8 @@ def test_archives_of_score_p(score_p: Path) -> None:
     kinds = {one["kind"] for one in diagnose(score_p / "scorep-omp")["findings"]}
     assert {"omp_serial", "omp_imbalance"} <= kinds
     assert diagnose(score_p / "scorep-heat2d")["iterations"]["rows"]
+    of_mpi = diagnose(score_p / "scorep-heat2d", "--select", "class=MPI")["findings"]
+    assert [one["kind"] for one in of_mpi] == ["transfer"], "not the computation"
 
 
 def test_usage(steps: Path) -> None:

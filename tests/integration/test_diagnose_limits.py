@@ -17,7 +17,7 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.build.kinds import KINDS
 from support.build.run import unify, vtrace
-from support.synthetic_runs.random_mpi import archive, region
+from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
@@ -190,3 +190,14 @@ def test_half_of_a_message(tmp_path: Path) -> None:
     (transfer,) = (one for one in found["findings"] if one["kind"] == "transfer")
     assert transfer["certainty"] == "upper bound"
     assert transfer["caveats"] == ["waits in calls without a partner count as transfer"]
+
+
+def test_runs_of_one_name(tmp_path: Path) -> None:
+    """Several runs have the names that the user gave if those of the archives are the same."""
+    for folder in ("one", "two"):
+        archive(tmp_path / folder / "a.trace", program(0, 2, steps=5))
+    words = (tmp_path, "diagnose", "one/a", "two/a")
+    shown = vtrace(*words).stdout.splitlines()
+    assert {"one/a", "two/a"} <= {*shown}
+    scaling = json.loads(vtrace(*words, "--json").stdout)["scaling"]
+    assert [row["run"] for row in scaling] == ["one/a", "two/a"]

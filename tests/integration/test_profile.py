@@ -219,9 +219,13 @@ def test_select(score_p: Path) -> None:
 
 @pytest.mark.parametrize("command", ["profile", "diagnose"])
 def test_a_name_that_matches_nothing(score_p: Path, command: str) -> None:
-    done = vtrace(score_p, command, score_p / "scorep-heat2d", "--select", "region=updat,main")
-    expected = "vtrace: warning: --select region=updat,main: a name matches nothing; did you mean update or part?"
-    assert expected in done.stderr.splitlines()
+    words = ("--select", "region=updat,main", "--select", "path=main > MPI_Ini", "--select", "class=zzz")
+    done = vtrace(score_p, command, score_p / "scorep-heat2d", *words)
+    assert [line for line in done.stderr.splitlines() if "--select" in line] == [
+        "vtrace: warning: --select: no region matches updat; did you mean update or part?",
+        "vtrace: warning: --select: no class matches zzz",
+        "vtrace: warning: --select: no region matches MPI_Ini of main > MPI_Ini; did you mean MPI_Init?",
+    ]
 
 
 @pytest.mark.parametrize(

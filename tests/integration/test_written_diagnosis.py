@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import vtrace
 from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import run
+from support.build.run import vtrace as command
 from support.readers.diagnosis import told
 from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
 from vtrace.analysis.trace import Trace
@@ -68,6 +70,13 @@ def test_other_programs(name: str, build: Builder, tmp_path: Path) -> None:
     words = ["50"] if name == "ranks_threads" else []
     mpi.run(mpi.build(f"{name}.c", flags=("-O1", *flags)), tmp_path, *words, ranks=ranks, env=settings)
     assert_same(tmp_path / name, 2)
+
+
+def test_python(tmp_path: Path) -> None:
+    """The first block of a Python program has no definitions that pass 1 needs, and begins before its first event."""
+    (tmp_path / "steps.py").write_text("def step(): pass\nfor _ in range(100): step()\n")
+    command(tmp_path, "run", "--no-unify", "--python", sys.executable, "steps.py")
+    assert_same(tmp_path / "steps", 1)
 
 
 def test_no_room(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:

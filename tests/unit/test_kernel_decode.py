@@ -84,16 +84,16 @@ def test_scan(tmp_path: Path, kernel: Kernel) -> None:
     ("classes", "functions", "comms"),
     [
         (r.CLASS_NEW_CODE, [3, 5], []),
-        (r.CLASS_MESSAGE, [], [2, 7]),
+        (r.CLASS_MESSAGE, [3, 5], [2, 7]),
         (r.CLASS_COLLECTIVE | r.CLASS_REGION, [3, 5], [2, 7]),
     ],
 )
-def test_scan_reads_only_the_blocks_of_its_classes(
+def test_scan_reads_only_the_first_block_and_those_of_its_classes(
     tmp_path: Path, kernel: Kernel, classes: int, functions: list[int], comms: list[int]
 ) -> None:
     scan = kernel.scan(stream_of(lf.write_events(tmp_path / "e", scanned())), classes)
     assert (scan.functions.tolist(), scan.comms.tolist()) == (functions, comms)
-    assert scan.last_ticks == 1082
+    assert (scan.event_ticks, scan.last_ticks) == (1001, 1082)
 
 
 def test_scan_does_not_trust_classes_after_a_hole(tmp_path: Path, kernel: Kernel) -> None:

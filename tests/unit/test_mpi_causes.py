@@ -81,8 +81,12 @@ def test_faster_regions(chain: Trace) -> None:
     assert chain.faster([work], 2) == {"elapsed_ns": 620, "replayed_ns": 620 - 150 - 100}
     # Rank 1 does not wait any more: it calls MPI_Recv after 100 ns.
     assert chain.faster([work], 1e9) == {"elapsed_ns": 620, "replayed_ns": 620 - 200 - 200}
+    assert chain.faster("work", 2) == chain.faster(["work"], 2) == chain.faster([work], 2)
     with pytest.raises(ValueError, match="factor 0"):
         chain.faster([work], 0)
+    for unknown in ("wrok", chain.regions.rows, -1):
+        with pytest.raises(ValueError, match=f"{unknown!r} is no region of this trace: give rows of trace.regions, or"):
+            chain.faster([work, unknown], 2)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,22 @@ def source_text(regions: Table, row: int) -> str:
     """The source of a region: file:line, or file if the line is unknown, or "" if both are."""
     file, line = str(regions["file"][row]), int(regions["line"][row])
     return f"{file}:{line}" if file and has_line(line) else file
+
+
+def regions_named(regions: Table, name: str) -> list[int]:
+    """The rows of all regions with a name."""
+    return [row for row, each in enumerate(regions["name"].tolist()) if str(each) == name]
+
+
+def region_rows(regions: Table, given: Sequence[int | str] | str) -> list[int]:
+    """The rows of regions that a user gives as rows and names. Raises ValueError: a region does not exist."""
+    rows: list[int] = []
+    for one in [given] if isinstance(given, str) else given:
+        found = regions_named(regions, one) if isinstance(one, str) else [int(one)]
+        if not found or not 0 <= found[0] < regions.rows:
+            raise ValueError(f"{one!r} is no region of this trace: give rows of trace.regions, or names")
+        rows += found
+    return rows
 
 
 @dataclass

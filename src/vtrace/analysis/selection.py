@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -158,18 +158,28 @@ class Patterns:
             raise UsageError(f"no location matches {self.text}", "vtrace info --all lists the locations")
         return replace(window, locations=locations)
 
-    def near(self, trace: Source) -> str | None:
-        """Names like the patterns of regions and classes that match no name, as a hint."""
+    def unmatched(self, trace: Source) -> Iterator[str]:
+        """A line for each pattern of regions, classes and call paths that no name matches, with similar names. In a call
+        path, names without wildcards must be regions."""
         known = {"region": trace.regions["name"].tolist(), "class": [*trace.regions.classes, *trace.regions.activities]}
-        found: dict[str, None] = {}
-        for kind, names in known.items():
-            for one in (one for each in self.of(kind) for one in each):
-                if not any(fnmatchcase(name, one) for name in names):
-                    folded = {name.casefold(): name for name in names}
-                    import difflib  # rarely needed, and slow to load
+        words = [(kind, one, one) for kind, each in self.all for one in each if kind in known]
+        words += [
+            ("region", part, one)
+            for each in self.of("path")
+            for one in each
+            for part in one.split(" > ")
+            if not set(part) & set("*?[")
+        ]
+        for kind, word, pattern in words:
+            names = known[kind]
+            if any(fnmatchcase(name, word) for name in names):
+                continue
+            import difflib  # rarely needed, and slow to load
 
-                    found |= {folded[name]: None for name in difflib.get_close_matches(one.casefold(), folded, 3)}
-        return f"did you mean {' or '.join(found)}?" if found else None
+            folded = {name.casefold(): name for name in names}
+            near = [folded[name] for name in difflib.get_close_matches(word.casefold(), folded, 3)]
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            yield f"no {kind} matches {word}{f' of {pattern}' if pattern != word else ''}{hint}"
 
     @property
     def text(self) -> str:

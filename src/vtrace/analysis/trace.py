@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from vtrace.analysis.definition_tables import region_rows
 from vtrace.analysis.findings.diagnosis import Diagnosis, DiagnosisPass, diagnose
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.stored import stored_findings
@@ -289,18 +290,19 @@ class Trace(Source):
         found = self._replayed(start, stop, locations, causes=True)
         return self._noted(delays_table(found), found, start, stop, locations)
 
-    def faster(self, regions: Sequence[int], factor: float) -> dict[str, int]:
-        """The length of the run if regions (rows of trace.regions), with the functions called from them and without
-        MPI, were factor times as fast: elapsed_ns (as recorded, of the locations with MPI), replayed_ns.
+    def faster(self, regions: Sequence[int | str] | str, factor: float) -> dict[str, int]:
+        """The length of the run if regions (rows of trace.regions, or names), with the functions called from them and
+        without MPI, were factor times as fast: elapsed_ns (as recorded, of the locations with MPI), replayed_ns.
 
         A replay lets each MPI call wait anew and keeps its transfers, so replayed_ns is a bound: a shorter run may
-        change the transfers. Raises ValueError for a factor of 0 or less.
+        change the transfers. Raises ValueError for a factor of 0 or less, and if a region does not exist.
         """
         if not factor > 0:
             raise ValueError(f"factor {factor} is not above 0")
+        rows = region_rows(self.regions, regions)
         question: MpiReplay = self._ask("critical_path", None, None, None)
         paths = question.of(Selection()).paths
-        chosen = np.isin(paths["region"], list(regions))
+        chosen = np.isin(paths["region"], rows)
         for path in range(1, paths.rows):
             chosen[path] |= chosen[paths["parent"][path]]
         elapsed, same = (question.modelled(chosen.astype(np.uint8), saved) for saved in (1 - 1 / factor, 0.0))

@@ -53,8 +53,7 @@ def command(
     if made.early:
         console.warn(f"{some(made.early, 'time')} would have gone backwards: set to the previous time")
     if any(kind != "location" for kind, _ in patterns.all) and not _has_calls(made.path):
-        hint = patterns.near(trace)
-        console.warn(plain(f"no calls match {patterns.text}{f'; {hint}' if hint else ''}"))
+        console.warn("; ".join([f"no calls match {patterns.text}", *patterns.unmatched(trace)]))
     if made.stray:
         console.warn(f"{some(made.stray, 'leave without an enter', 'leaves without an enter')} left out")
     if as_json:

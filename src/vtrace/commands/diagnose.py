@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, selected_part, stale_lines, title, window_options
+from vtrace.commands.window import opened, selected_part, stale_lines, titles, window_options
 from vtrace.console import NORMAL, Console, environment_level
 from vtrace.text import json_text, plain
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from vtrace.analysis.selection import Patterns
     from vtrace.analysis.trace import Trace
     from vtrace.parallel.ranks import Ranks
-    from vtrace.reports.sheet import Sheet
 
 
 @click.command()
@@ -56,27 +55,29 @@ def command(
     """
     from vtrace.analysis.selection import Patterns
     from vtrace.reports import sheet
+    from vtrace.reports.diagnose_sheets import scaling
 
     console = Console("vtrace", environment_level("vtrace"))
     patterns = Patterns.of_options(chosen)
     traces = [opened(archive) for archive in archives]
+    names = titles(traces, archives)
     found = []
     for trace in traces:
         window = selected_part(console, trace, patterns, begin, end, ranks, helpers)
         found.append(trace.diagnosis(window, iteration))
     if as_json:
         made = [_data(trace, one, about or "", patterns) for trace, one in zip(traces, found, strict=True)]
-        several = {"runs": made, **sheet.data([_scaling(traces, found)])}
+        several = {"runs": made, **sheet.data([scaling(names, found)])}
         click.echo(json_text(made[0] if len(made) == 1 else several, indent=1))
     else:
-        for number, (trace, one) in enumerate(zip(traces, found, strict=True)):
-            click.echo("\n" * bool(number) + click.style(plain(title(trace)), bold=True))
+        for number, (name, one) in enumerate(zip(names, found, strict=True)):
+            click.echo("\n" * bool(number) + click.style(plain(name), bold=True))
             _show(one, about or "", patterns, top if len(found) == 1 else 0)
         if len(found) > 1:
             click.echo()
-            sheet.show([_scaling(traces, found)])
+            sheet.show([scaling(names, found)])
     if fail_below is not None:
-        _judge(console, traces, found, fail_below)
+        _judge(console, names, found, fail_below)
 
 
 def after_unifying(
@@ -103,7 +104,7 @@ def _data(trace: Trace, found: Diagnosis, about: str, patterns: Patterns) -> dic
     from vtrace.reports import io_story
     from vtrace.reports.sheet import data
 
-    chosen = sheets.selected(sheets.findings_about(found.findings, about), patterns)
+    chosen = sheets.selected(trace, sheets.findings_about(found.findings, about), patterns)
     waits = [
         {key: row[key] for key in ("kind", "callpath", "location", "partner", "time_ns", "count")}
         for row in sheets.waits(found, about, patterns).rows
@@ -134,7 +135,7 @@ def _show(found: Diagnosis, about: str, patterns: Patterns, top: int) -> None:
     for line in found.notes:
         click.echo(f"  {plain(line)}")
     click.echo(f"  {plain(sheets.headline(found))}\n")
-    chosen = sheets.selected(sheets.findings_about(found.findings, about), patterns)
+    chosen = sheets.selected(found.facts.trace, sheets.findings_about(found.findings, about), patterns)
     if chosen and chosen[0].kind != "computation":
         click.echo("Findings; 100 % are the time of all threads")
     else:
@@ -158,24 +159,18 @@ def _show(found: Diagnosis, about: str, patterns: Patterns, top: int) -> None:
         show(shown)
 
 
-def _scaling(traces: list[Trace], found: list[Diagnosis]) -> Sheet:
-    from vtrace.reports.diagnose_sheets import scaling
-
-    return scaling([title(trace) for trace in traces], found)
-
-
-def _judge(console: Console, traces: list[Trace], found: list[Diagnosis], least: float) -> None:
+def _judge(console: Console, names: list[str], found: list[Diagnosis], least: float) -> None:
     """Ends the command with exit code 1 if an efficiency is below the least one, or unknown."""
     import numpy as np
 
     failed = False
-    for trace, one in zip(traces, found, strict=True):
+    for name, one in zip(names, found, strict=True):
         table = one.mpi.efficiencies if one.mpi else None
         value = float(table["parallel"][0]) if table is not None and table.rows else float("nan")
         if not np.isfinite(value):
-            console.warn(f"{title(trace)}: the parallel efficiency is unknown")
+            console.warn(f"{name}: the parallel efficiency is unknown")
         elif value < least:
-            console.warn(f"{title(trace)}: the parallel efficiency is {value:.3f}, below {least:g}")
+            console.warn(f"{name}: the parallel efficiency is {value:.3f}, below {least:g}")
         failed |= not value >= least
     if failed:
         raise SystemExit(1)

@@ -14,6 +14,7 @@ from vtrace.commands.window import (
     output_option,
     size,
     title,
+    titles,
     warn_of_caveats,
     window_options,
 )
@@ -74,9 +75,7 @@ def write(
         part = Selection.of_options(one, begin, end, ranks, helpers)
         warn_of_caveats(console, one, part)
         runs.append(report_numbers.read(one, part, compared=bool(others)))
-    names = [title(run.trace) for run in runs]
-    if len(set(names)) < len(names):
-        names = [plain(name) for name in (archive, *others)]
+    names = titles([run.trace for run in runs], (archive, *others))
     report.write(runs[0], f"{', '.join(names)} {runs[0].window.text}".strip(), path, names, runs[1:])
     for note in (note for run in runs for note in run.notes):
         console.warn(note)

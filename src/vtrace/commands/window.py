@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import click
 from vtrace.commands.stale import stale, warn_if_stale
 from vtrace.console import Console, environment_level
 from vtrace.errors import VtraceError
+from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.analysis.selection import Patterns, Selection
@@ -80,12 +81,12 @@ def selected_part(
     console: Console, trace: Trace, patterns: Patterns, begin: str | None, end: str | None, ranks: str | None,
     helpers: bool,
 ) -> Selection:  # fmt: skip
-    """The part of a trace that --select and the options of window_options choose. Tells of names that match nothing, if
-    there are similar ones. Raises UsageError."""
+    """The part of a trace that --select and the options of window_options choose. Tells of names that match nothing.
+    Raises UsageError."""
     from vtrace.analysis.selection import Selection
 
-    if hint := patterns.near(trace):
-        console.warn(f"--select {patterns.text}: a name matches nothing; {hint}")
+    for line in patterns.unmatched(trace):
+        console.warn(f"--select: {line}")
     return patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers))
 
 
@@ -93,6 +94,12 @@ def title(trace: Trace) -> str:
     """The name of the trace: heat for heat.trace/traces.otf2."""
     name = trace.path.parent.name if trace.path.name == "traces.otf2" else trace.path.stem
     return name.removesuffix(".trace") or str(trace.path)
+
+
+def titles(traces: Sequence[Trace], given: Sequence[str]) -> list[str]:
+    """The names of traces; as the user gave the archives if two names are the same."""
+    names = [title(trace) for trace in traces]
+    return names if len(set(names)) == len(names) else [plain(each) for each in given]
 
 
 def size(path: Path) -> str:

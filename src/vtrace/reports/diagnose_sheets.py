@@ -29,7 +29,8 @@ ABOUT = {
 }  # fmt: skip
 """Beginnings of the kinds of waits for each value of --about."""
 _OF_KIND = {
-    "waits": ("imbalance", "serialisation", "io_by_few_ranks", "mpi_wait", "transfer", "lock", "join"),
+    "waits": ("imbalance", "serialisation", "io_by_few_ranks", "mpi_wait", "transfer", "thread_imbalance", "lock",
+              "join"),
     "openmp": ("omp_imbalance", "omp_serial", "lock"), "io": ("io_by_few_ranks", "io_time"),
 }  # fmt: skip
 
@@ -39,11 +40,14 @@ def findings_about(findings: list[Finding], about: str) -> list[Finding]:
     return [one for one in findings if not about or one.kind in _OF_KIND[about]]
 
 
-def selected(findings: list[Finding], patterns: Patterns) -> list[Finding]:
-    """The findings whose region and call path match --select."""
-    regions = np.array([one.region for one in findings], object)
+def selected(trace: Any, findings: list[Finding], patterns: Patterns) -> list[Finding]:
+    """The findings whose region, its class and call path match --select."""
+    names = np.array([one.region for one in findings], object)
     paths = np.array([" > ".join(one.callpath) for one in findings], object)
-    kept = patterns.matching("region", regions) & patterns.matching("path", paths)
+    regions = trace.regions
+    class_of = {str(name): regions.classes[row] for name, row in zip(regions["name"], regions["class"], strict=True)}
+    classes = np.array([class_of.get(one.region, "") for one in findings], object)
+    kept = patterns.matching("region", names) & patterns.matching("path", paths) & patterns.matching("class", classes)
     return [one for one, keep in zip(findings, kept.tolist(), strict=True) if keep]
 
 

@@ -25,14 +25,14 @@ TOLD = ("kind", "loss_ns", "share", "region", "callpath", "ranks", "culprit", "c
 class Finding:
     """A diagnosed loss.
 
-    kind: imbalance, serialisation, io_by_few_ranks, mpi_wait, transfer, omp_imbalance, omp_serial, lock, join, io_time,
-    slow_iterations, drift, tracing, computation, topdown (share: of all slots). loss_ns: the time that all threads
-    together lose, 0 if this is unknown. share: of the time of all threads. text: a sentence. region, source
-    (file:line), callpath (names, the outermost first): of the code to look at. ranks: of the processes that lose time
-    (places in Trace.processes if the program has no MPI). culprit: who causes the loss, "" for nobody in particular.
-    certainty: exact, upper bound or estimate. caveats: lines about the limits of the numbers. start, stop: ns, a part
-    of the run; None: open. evidence: the words of a command of vtrace, without the archive. archive: as a user would
-    name the archive.
+    kind: imbalance, serialisation, io_by_few_ranks, mpi_wait, transfer, omp_imbalance, omp_serial, thread_imbalance,
+    lock, join, io_time, slow_iterations, drift, tracing, computation, topdown (share: of all slots). loss_ns: the
+    time that all threads together lose, 0 if this is unknown. share: of the time of all threads. text: a sentence.
+    region, source (file:line), callpath (names, the outermost first): of the code to look at. ranks: of the processes
+    that lose time (places in Trace.processes if the program has no MPI). culprit: who causes the loss, "" for nobody
+    in particular. certainty: exact, upper bound or estimate. caveats: lines about the limits of the numbers. start,
+    stop: ns, a part of the run; None: open. evidence: the words of a command of vtrace, without the archive. archive:
+    as a user would name the archive.
     """
 
     kind: str

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from vtrace.analysis.activity import CLASS_OF, MPI, OPENMP, USER
+from vtrace.analysis.definition_tables import regions_named
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.questions.profile import CallTree, KeptSlices, PathPart, SlicePart
 from vtrace.analysis.replay import KnownPaths, Replay
@@ -35,6 +37,8 @@ _EVEN = 0.3
 _MOST = 4_000_000
 """Calls of all processes that are compared at most."""
 _BASES = ("calls", "from one call to the next")
+_BURSTS, _REGULAR = 8, 0.8
+"""Bursts of calls in a turn of a loop at most; the least part of long times with equal distances, and of the run."""
 
 
 @dataclass
@@ -42,10 +46,11 @@ class Iterations:
     """The iterations of a run.
 
     region, source, path (names): of the repeated call. basis: "calls", or "from one call to the next" where no call
-    contains an iteration. table: rows iteration, begin, end (ns, of all processes), time_ns (of the slowest process),
-    mean_ns, location (the slowest one's). times: (iterations, locations) ns; -1 where a process has no such iteration.
-    locations: their rows. begins: like times. slow: runs of iterations that are outliers: first, last (inclusive).
-    drift: time of the last quarter by that of the first one (medians); 1 with fewer than 8 iterations.
+    contains an iteration, or "every N calls" if these come in bursts. table: rows iteration, begin, end (ns, of all
+    processes), time_ns (of the slowest process), mean_ns, location (the slowest one's). times: (iterations,
+    locations) ns; -1 where a process has no such iteration. locations: their rows. begins: like times. slow: runs of
+    iterations that are outliers: first, last (inclusive). drift: time of the last quarter by that of the first one
+    (medians); 1 with fewer than 8 iterations.
     """
 
     region: str
@@ -66,9 +71,16 @@ class Iterations:
 
     def loss(self, first: int, last: int) -> int:
         """ns that all processes together lose in these iterations, by the median iteration of each process."""
-        usual = np.median(np.where(self.times >= 0, self.times, 0), axis=0)
         part = self.times[first : last + 1]
-        return int(np.where(part >= 0, np.maximum(0, part - usual), 0).sum())
+        return int(np.where(part >= 0, np.maximum(0, part - self._usual), 0).sum())
+
+    @cached_property
+    def _usual(self) -> Array:
+        """(locations,) ns of the median iteration of each process; see _median."""
+        middle = (len(self.times) - 1) // 2, len(self.times) // 2
+        ordered = np.partition(np.maximum(self.times, 0), middle, axis=0)
+        found: Array = (ordered[middle[0]] + ordered[middle[1]]) / 2
+        return found
 
 
 @dataclass(frozen=True)
@@ -232,7 +244,7 @@ def repeated_calls(trace: Source, window: Selection, name: str | None) -> Repeat
     UsageError: no region has this name."""
     if name is None:
         return RepeatedCalls(window)
-    regions = [row for row, each in enumerate(trace.regions["name"].tolist()) if str(each) == name]
+    regions = regions_named(trace.regions, name)
     if not regions:
         raise UsageError(f"--iteration {name}: no region has this name", "vtrace summary lists the regions")
     return RepeatedCalls(window, RepeatedPath(tuple(regions), None))
@@ -269,7 +281,7 @@ def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> It
         calls = {at: each for at, each in (known.of(path) | questions[number].of(path)).items() if at in masters}
         covered = sum(int(times[-1, 1] - times[0, 0]) for times in calls.values())
         if calls and covered >= _COVERS * facts.running(list(calls)):
-            made = _made(facts, row, basis, calls)
+            made = _without_bursts(facts, row, _made(facts, row, basis, calls), calls)
             if made.median * made.table.rows >= _EVEN * covered / len(calls):
                 return made
     known.lines += [
@@ -290,6 +302,29 @@ def _made(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Ite
     made = Iterations(facts.region(row), facts.source(row), facts.names(row), basis, *_table(calls, basis))
     _judge(made)
     return made
+
+
+def _without_bursts(facts: RunFacts, row: int, made: Iterations, calls: dict[int, Array]) -> Iterations:
+    """The iterations, or those of the loop around bursts of calls: there the times after bursts are long, again and
+    again after as many calls."""
+    long = np.flatnonzero(_outliers(made.table["time_ns"]))
+    size = _turn(long, made.table.rows) if made.basis == _BASES[1] else 1
+    if size < 2:
+        return made
+    return _made(facts, row, f"every {size} calls", {at: times[::size] for at, times in calls.items()})
+
+
+def _turn(long: Array, count: int) -> int:
+    """The number of times in a turn of the loop, if long times are at the same places of each turn; else 1. long: the
+    places of long times among all, which are count."""
+    for each in range(1, _BURSTS + 1):  # each: number of long times in a turn
+        if len(long) < _LEAST * each:
+            break
+        distances = np.bincount(long[each:] - long[:-each])
+        size = int(np.argmax(distances))
+        if min(distances[size] / distances.sum(), size * len(long) / each / count) >= _REGULAR:
+            return size
+    return 1
 
 
 def _first_path(facts: RunFacts, wanted: Array) -> int:
@@ -348,25 +383,25 @@ def _likely(facts: RunFacts, processes: int) -> list[int]:
 
 def _table(calls: dict[int, Array], basis: str) -> tuple[Table, Array, Array, list[int]]:
     """The table, the times and begins of each location, and the locations."""
-    if basis == _BASES[1]:
+    if basis != _BASES[0]:
         calls = {at: np.stack([times[:-1, 0], times[1:, 0]], 1) for at, times in calls.items()}
     locations = sorted(calls)
     count = max(len(times) for times in calls.values())
-    times, begins, ends = (np.full((count, len(locations)), -1, np.int64) for _ in range(3))
-    for column, at in enumerate(locations):
+    times, begins, ends = (np.full((len(locations), count), -1, np.int64) for _ in range(3))
+    for row, at in enumerate(locations):
         n = len(calls[at])
-        begins[:n, column], ends[:n, column] = calls[at][:, 0], calls[at][:, 1]
-        times[:n, column] = ends[:n, column] - begins[:n, column]
+        begins[row, :n], ends[row, :n] = calls[at][:, 0], calls[at][:, 1]
+        times[row, :n] = ends[row, :n] - begins[row, :n]
     there = times >= 0
-    slowest = times.argmax(axis=1) if count else np.empty(0, np.int64)
-    first = np.where(there, begins, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
+    slowest = times.argmax(axis=0) if count else np.empty(0, np.int64)
+    first = np.where(there, begins, np.iinfo(np.int64).max).min(axis=0, initial=np.iinfo(np.int64).max)
     table = Table({
         "iteration": np.arange(count), "begin": first,
-        "end": ends.max(axis=1, initial=-1), "time_ns": times.max(axis=1, initial=-1),
-        "mean_ns": np.where(there, times, 0).sum(axis=1) // np.maximum(1, there.sum(axis=1)),
+        "end": ends.max(axis=0, initial=-1), "time_ns": times.max(axis=0, initial=-1),
+        "mean_ns": np.where(there, times, 0).sum(axis=0) // np.maximum(1, there.sum(axis=0)),
         "location": np.array(locations)[slowest],
     })  # fmt: skip
-    return table, times, begins, locations
+    return table, times.T, begins.T, locations
 
 
 def _median(values: Array) -> float:
@@ -375,14 +410,20 @@ def _median(values: Array) -> float:
     return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
 
 
+def _outliers(time: Array) -> Array:
+    """(n,) bool: the times that are much longer than the others."""
+    if len(time) < _LEAST:
+        return np.zeros(len(time), bool)
+    median = _median(time)
+    deviation = _median(np.abs(time - median))
+    found: Array = (time > _SLOW * median) & (time > median + _DEVIATIONS * deviation)
+    return found
+
+
 def _judge(found: Iterations) -> None:
     """Finds outliers and drift."""
     time = found.table["time_ns"].astype(np.float64)
-    if len(time) < _LEAST:
-        return
-    median = _median(time)
-    deviation = _median(np.abs(time - median))
-    slow = np.flatnonzero((time > _SLOW * median) & (time > median + _DEVIATIONS * deviation))
+    slow = np.flatnonzero(_outliers(time))
     for row in slow.tolist():
         if found.slow and row - found.slow[-1][1] <= 1:
             found.slow[-1] = found.slow[-1][0], row

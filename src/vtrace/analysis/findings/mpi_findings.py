@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import fsum
 
 import numpy as np
 
@@ -25,13 +26,16 @@ _CULPRIT = 0.15
 _MOST = 20
 """Causes to look at."""
 _MOSTLY = 0.5
+_NEARLY_ALL, _SOME = 0.99, 0.01
+"""The share of a cause's waits in one place from which on the text tells no share; the least one of its largest place
+that makes ranks wait there for this cause."""
 _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains so much of the waits; otherwise processes take turns."""
 
 
 @dataclass
 class MpiAnswers:
-    """Trace.critical_path, waits, delays and efficiencies for one selection."""
+    """Trace.critical_path, waits, delays and efficiencies for one selection, with one numbering of call paths."""
 
     critical_path: Table
     waits: Table
@@ -41,27 +45,51 @@ class MpiAnswers:
 
 @dataclass
 class _Cause:
-    """The delays that one call path causes, of all its culprits."""
+    """The delays that one call path causes, of all its culprits. booked: (places,) ns by place of the waits."""
 
     path: int
     locations: list[int]
     loss: int
-    rows: Array
+    booked: Array
+
+
+class _WaitPlaces:
+    """The kinds and call paths of waits, numbered. of_wait, of_delay: the place of each row. passed: (places,) the
+    share of each place in all indirect waits. A row of delays has the place of the wait that the cause makes; its
+    indirect waits are later ones elsewhere, in the places whose waits have more time than rows have as direct waits."""
+
+    def __init__(self, waits: Table, delays: Table) -> None:
+        late, wrong_order = (waits.kinds.index(f"mpi_latesender{end}") for end in ("", "_wo"))
+        kind = np.where(waits["kind"] == wrong_order, late, waits["kind"])  # delays tell both as late senders
+        keys = [np.concatenate([kind, delays["kind"]]), np.concatenate([waits["path"], delays["waiting_path"]])]
+        first, member = group(keys)
+        self.path = keys[1][first]
+        self.of_wait, self.of_delay = member[: waits.rows], member[waits.rows :]
+        has_cause = np.array([not name.endswith(_WITHOUT_CAUSE) for name in waits.kinds], bool)[keys[0][first]]
+        whole = add_up(self.of_wait, waits["time_ns"], len(first)) * has_cause
+        passed = np.maximum(0, whole - self._sums(self.of_delay, delays["direct_ns"]))
+        self.passed = passed / max(1.0, passed.sum())
+
+    def _sums(self, places: Array, values: Array) -> Array:
+        found: Array = np.bincount(places, values, len(self.path))
+        return found
+
+    def booked(self, delays: Table, rows: Array) -> Array:
+        """(places,) ns of the waits that some rows of delays caused."""
+        booked: Array = self.passed * delays["indirect_ns"][rows].sum()
+        booked += self._sums(self.of_delay[rows], delays["direct_ns"][rows])
+        return booked
 
 
 def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
-    """Findings of any size."""
-    told: dict[tuple[int, int], int] = {}
-    clocks = ClockBounds(facts.trace)
-    d = answers.delays
-    row_of = {int(path): find_path(facts, _names(facts, d.paths, int(path))) for path in np.unique(d["waiting_path"])}
-    for cause in islice(_causes(d), _MOST):
-        rows = np.flatnonzero(_caused(facts, answers.waits, d, cause))
-        yield _judged(_delay(facts, answers.waits, d, cause), answers.waits, rows, clocks)
-        for row in cause.rows.tolist():
-            key = int(d["kind"][row]), row_of[int(d["waiting_path"][row])]
-            told[key] = told.get(key, 0) + int(d["direct_ns"][row] + d["indirect_ns"][row])
-    yield from _other_waits(facts, answers.waits, told, clocks)
+    """Findings of any size. Those about waits together never tell more than all waits."""
+    places = _WaitPlaces(answers.waits, answers.delays)
+    told, clocks = np.zeros(len(places.path)), ClockBounds(facts.trace)
+    for cause in islice(_causes(answers.delays, places), _MOST):
+        rows = np.flatnonzero((cause.booked >= _SOME * cause.booked.max())[places.of_wait])
+        yield _judged(_delay(facts, answers, places, cause, rows), answers.waits, rows, clocks)
+        told += cause.booked
+    yield from _other_waits(facts, answers.waits, places, told, clocks)
     yield from _transfer(facts, answers)
 
 
@@ -69,32 +97,32 @@ def _names(facts: RunFacts, paths: Table, path: int) -> tuple[str, ...]:
     return tuple(path_names(paths, facts.trace.regions["name"], path))
 
 
-def _causes(delays: Table) -> Iterator[_Cause]:
+def _causes(delays: Table, places: _WaitPlaces) -> Iterator[_Cause]:
     """The causes by call path, the largest loss first."""
-    time = np.rint(delays["direct_ns"] + delays["indirect_ns"]).astype(np.int64)
+    time = delays["direct_ns"] + delays["indirect_ns"]
     first, member = group([delays["path"]])
-    sums = add_up(member, time, len(first))
+    sums = np.bincount(member, time, len(first))
     for number in np.argsort(-sums, kind="stable").tolist():
         rows = np.flatnonzero(member == number)
-        by = {int(at): 0 for at in delays["location"][rows]}
-        for at, ns in zip(delays["location"][rows].tolist(), time[rows].tolist(), strict=True):
-            by[at] += ns
-        culprits = sorted(at for at, ns in by.items() if ns >= _CULPRIT * sums[number])
-        yield _Cause(
-            int(delays["path"][first[number]]), culprits or [max(by, key=by.__getitem__)], int(sums[number]), rows
-        )
+        at, of = np.unique(delays["location"][rows], return_inverse=True)
+        by = np.bincount(of, time[rows])
+        culprits = at[by >= _CULPRIT * sums[number]].tolist() or [int(at[np.argmax(by)])]
+        path = int(delays["path"][first[number]])
+        yield _Cause(path, culprits, round(fsum(time[rows])), places.booked(delays, rows))
 
 
-def _delay(facts: RunFacts, table: Table, delays: Table, cause: _Cause) -> Finding:
-    trace = facts.trace
+def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, rows: Array) -> Finding:
+    """rows: the waits in the places of the cause's waits."""
+    trace, delays = facts.trace, answers.delays
     names = _names(facts, delays.paths, cause.path)
     culprits = who_ranks(trace, cause.locations)
     place = place_text(trace, delays.paths, cause.path)
-    waiters, waiting = _waiters(facts, table, delays, cause)
+    locations = np.unique(answers.waits["location"][rows])
+    waiters = facts.ranks_of(locations[~np.isin(locations, cause.locations)])
     region = int(delays.paths["region"][cause.path])
     activity = ACTIVITIES[trace.regions["activity"][region]] if region >= 0 else "user"
     is_io = activity == "mpi/io" or CLASS_OF[ACTIVITIES.index(activity)] == IO
-    waits = f"{span(cause.loss)} of waiting in {waiting}" if waiting else f"{span(cause.loss)} of waiting"
+    waits = _waiting(facts, delays.paths, places, cause)
     in_turn = len(cause.locations) == len(facts.masters) or _excess(facts, names) < _UNEVEN * cause.loss
     does = "s" if len(cause.locations) == 1 else ""
     if is_io:
@@ -121,25 +149,14 @@ def _delay(facts: RunFacts, table: Table, delays: Table, cause: _Cause) -> Findi
     )  # fmt: skip
 
 
-def _waiters(facts: RunFacts, waits: Table, delays: Table, cause: _Cause) -> tuple[tuple[int, ...], str]:
-    """The processes that wait for a cause, and the call in which most of the waiting happens."""
-    time = delays["direct_ns"][cause.rows] + delays["indirect_ns"][cause.rows]
-    largest = int(cause.rows[np.argmax(time)])
-    path = int(delays["waiting_path"][largest])
-    if path <= 0:
-        return (), ""
-    locations = np.unique(waits["location"][_caused(facts, waits, delays, cause)])
-    return facts.ranks_of(locations[~np.isin(locations, cause.locations)]), place_text(facts.trace, delays.paths, path)
-
-
-def _caused(facts: RunFacts, waits: Table, delays: Table, cause: _Cause) -> Array:
-    """(waits,) bool: the waits in the call paths that a cause delays."""
-    wanted = {_names(facts, delays.paths, int(one)) for one in np.unique(delays["waiting_path"][cause.rows])}
-    is_caused = np.zeros(waits.paths.rows, bool)
-    for path in np.unique(waits["path"]).tolist():
-        is_caused[path] = _names(facts, waits.paths, path) in wanted
-    found: Array = is_caused[waits["path"]]
-    return found
+def _waiting(facts: RunFacts, paths: Table, places: _WaitPlaces, cause: _Cause) -> str:
+    """Words about the waits of a cause, and the call in which most of them happen."""
+    text = f"{span(cause.loss)} of waiting"
+    largest = int(np.argmax(cause.booked))
+    if places.path[largest] <= 0:
+        return text
+    share, place = cause.booked[largest] / max(1, cause.loss), place_text(facts.trace, paths, places.path[largest])
+    return f"{text} in {place}" if share >= _NEARLY_ALL else f"{text}, {100 * share:.0f} % of it in {place}"
 
 
 def _judged(one: Finding, waits: Table, rows: Array, clocks: ClockBounds) -> Finding:
@@ -180,21 +197,26 @@ _WORDS = {
 
 _ESTIMATES = ("mpi_rma_lock_competition",)
 """Kinds whose times are lower bounds."""
+_WITHOUT_CAUSE = ("_completion", "mpi_latereceiver", *_ESTIMATES)
+"""Ends of kinds of waits that delays do not explain."""
 
 
 def _other_waits(
-    facts: RunFacts, waits: Table, told: dict[tuple[int, int], int], clocks: ClockBounds
+    facts: RunFacts, waits: Table, places: _WaitPlaces, told: Array, clocks: ClockBounds
 ) -> Iterator[Finding]:
-    """Waits that no delay explains, by kind and call path."""
+    """Waits that no told delay explains, by kind and call path. told: (places,) ns of those that are explained."""
     first, member = group([waits["kind"], waits["path"]])
     sums = add_up(member, waits["time_ns"], len(first))
     for number in range(len(first)):
         rows = np.flatnonzero(member == number)
         kind, path = str(waits.kinds[waits["kind"][first[number]]]), int(waits["path"][first[number]])
-        names = _names(facts, waits.paths, path)
-        left = int(sums[number]) - told.get((int(waits["kind"][first[number]]), find_path(facts, names)), 0)
+        at = places.of_wait[first[number]]
+        explained = min(told[at], sums[number])
+        told[at] -= explained
+        left = round(sums[number] - explained)
         if left <= 0 or kind.endswith("_completion"):
             continue
+        names = _names(facts, waits.paths, path)
         place = place_text(facts.trace, waits.paths, path)
         words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
         partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]

@@ -70,8 +70,11 @@ class RunFacts:
 
     @cached_property
     def whole(self) -> int:
-        """ns of all threads, each from its first to its last event: the denominator of all shares."""
-        return max(1, int(self.times[self.rows].sum()))
+        """ns of all threads, each from its first to its last event: the denominator of all shares. OpenMP's threads
+        count as long as the first thread of their process, since they are idle before their first event."""
+        of = self.times.sum(axis=1)
+        idle = (max(0, int(of[self.masters[process]] - of[row])) for process, row in self.workers)
+        return max(1, int(of[self.rows].sum()) + sum(idle))
 
     @cached_property
     def elapsed(self) -> int:
@@ -108,6 +111,20 @@ class RunFacts:
         for row in self.rows:
             found.setdefault(int(self.trace.places.process[row]), row)
         return found
+
+    @cached_property
+    def parallel(self) -> Array:
+        """(paths,) bool: inside of parallel regions of OpenMP."""
+        roles = np.append(self.trace.regions["role"], "")
+        found: Array = outermost(self.paths["parent"], roles[self.paths["region"]] == "PARALLEL") > 0
+        return found
+
+    @cached_property
+    def workers(self) -> list[tuple[int, int]]:
+        """The processes and locations of threads that work in parallel regions, besides the first of each process."""
+        others = {*self.rows} - {*self.masters.values()}
+        working = np.unique(self.numbers["location"][self.parallel[self.numbers["path"]]]).tolist()
+        return [(int(self.trace.places.process[row]), row) for row in working if row in others]
 
     def exclusive(self, locations: list[int]) -> Array:
         """(paths,) ns without the calls made, on these locations."""

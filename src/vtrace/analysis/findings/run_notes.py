@@ -58,7 +58,8 @@ def limits(facts: RunFacts) -> Iterator[str]:
     if crowded := oversubscribed(trace):
         yield crowded
     if missing := trace.vtrace.get("ABOUT", {}).get("missing_ranks"):
-        yield f"ranks {missing} are missing in the archive: waits for them have no cause here"
+        some_are, them = (f"rank {missing} is", "it") if missing.isdecimal() else (f"ranks {missing} are", "them")
+        yield f"{some_are} missing in the archive: waits for {them} have no cause here"
     if trace.processes.rows > 1 and np.any(trace.processes["rank"] >= 0) and not facts.has_mpi:
         yield "no calls of MPI were recorded: waits of ranks for each other are unknown"
     if unfinished := died(trace):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings about threads: OpenMP's barriers, serial parts, critical regions and locks, joins."""
+"""Findings about threads: barriers, OpenMP's serial parts, critical regions and locks, joins."""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ import numpy as np
 
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.run_facts import RunFacts, place_text, who, who_all
-from vtrace.analysis.findings.thread_waits import API, CRITICAL, EXPLICIT, IDLE, IMPLICIT, JOIN, KINDS, MUTEX
+from vtrace.analysis.findings.thread_waits import (
+    API,
+    CRITICAL,
+    EXPLICIT,
+    IDLE,
+    IMPLICIT,
+    JOIN,
+    KINDS,
+    MUTEX,
+    THREAD_BARRIER,
+)
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
 
-_BARRIERS, _LOCKS = (EXPLICIT, IMPLICIT), (CRITICAL, API, MUTEX)
+_BARRIERS, _LOCKS = (EXPLICIT, IMPLICIT, THREAD_BARRIER), (CRITICAL, API, MUTEX)
 _CONSTRUCTS = ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
-_SHOWS = ("diagnose", "--about", "openmp")
 _MOST_OF = 0.6
 """The share of a loss from which on one thread is its culprit."""
 
@@ -51,9 +60,10 @@ def _share_of(waits: Table, rows: Array) -> tuple[int, float]:
 
 def _base(facts: RunFacts, waits: Table, path: int, rows: Array) -> dict[str, object]:
     trace = facts.trace
-    loss = int(waits["time_ns"][rows].sum())
+    loss, kind = int(waits["time_ns"][rows].sum()), KINDS[waits["kind"][rows[0]]]
     return {
-        "loss_ns": loss, "share": loss / facts.whole, "evidence": _SHOWS,
+        "loss_ns": loss, "share": loss / facts.whole,
+        "evidence": ("diagnose", "--about", "openmp" if kind in OPENMP_KINDS else "waits"),
         "callpath": tuple(path_names(waits.paths, trace.regions["name"], path)),
         "region": facts.region_name(waits.paths, path), "source": facts.region_source(waits.paths, path),
         "ranks": facts.ranks_of(waits["location"][rows]), "start": facts.window.start, "stop": facts.window.stop,
@@ -80,7 +90,8 @@ def _barrier(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
     else:
         culprit = ""
         text = f"threads wait {loss} {where}: the work is uneven, for a different thread each time"
-    return Finding("omp_imbalance", text=text, culprit=culprit, **base)  # type: ignore[arg-type]
+    kind = "thread_imbalance" if waits["kind"][rows[0]] == THREAD_BARRIER else "omp_imbalance"
+    return Finding(kind, text=text, culprit=culprit, **base)  # type: ignore[arg-type]
 
 
 def _lock(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:

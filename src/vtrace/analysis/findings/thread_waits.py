@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wait states of threads: barriers of OpenMP, idle threads, critical regions and locks, joins. Times by the recorded
+"""Wait states of threads: barriers, idle threads, critical regions and locks, joins. Times by the recorded
 events, names of the kinds as in Scalasca."""
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES
 from vtrace.analysis.findings.sync_calls import CALL, SyncCalls, Waits, outermost_calls
-from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.table import Array, Table
 
 if TYPE_CHECKING:
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
 KINDS = (
     "omp_ebarrier_wait", "omp_ibarrier_wait", "omp_lock_contention_critical", "omp_lock_contention_api",
     "omp_idle_threads", "pthread_lock_contention_mutex_lock", "pthread_lock_contention_conditional",
-    "pthread_join_wait",
+    "pthread_join_wait", "pthread_barrier_wait",
 )  # fmt: skip
 """The kinds, by their numbers."""
-EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN = range(len(KINDS))
-_TASK, _INSIDE, _PARALLEL = range(100, 103)
-"""Calls that are no waits, but tell when a wait ends: of tasks, of critical sections' bodies, of parallel regions."""
+EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER = range(len(KINDS))
+_TASK, _INSIDE = range(100, 102)
+"""Calls that are no waits, but tell when a wait ends: of tasks, of critical sections' bodies."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
-          "TASK": _TASK, "TASK_UNTIED": _TASK, "PARALLEL": _PARALLEL, "THREAD_WAIT": JOIN}  # fmt: skip
+          "TASK": _TASK, "TASK_UNTIED": _TASK, "THREAD_WAIT": JOIN}  # fmt: skip
 _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": MUTEX, "pthread_spin_lock": MUTEX,
           "pthread_mutex_timedlock": MUTEX, "pthread_rwlock_wrlock": MUTEX, "mtx_lock": MUTEX,
           "pthread_cond_wait": CONDITION, "pthread_cond_timedwait": CONDITION, "cnd_wait": CONDITION}  # fmt: skip
@@ -42,7 +41,8 @@ def kinds_of(trace: Source) -> Array:
                                     ("openmp/region", "openmp/sync", "openmp/task", "threads")])  # fmt: skip
     for row in np.flatnonzero(threaded).tolist():
         kind = _ROLES.get(str(trace.regions["role"][row]), _LOCKS.get(str(trace.regions["name"][row]), -1))
-        found[row] = kind
+        of_threads = kind in (EXPLICIT, IMPLICIT) and activities[row] == ACTIVITIES.index("threads")
+        found[row] = THREAD_BARRIER if of_threads else kind
     return found
 
 
@@ -87,7 +87,7 @@ class ThreadWaits(SyncCalls[Table]):
 def _barriers(calls: Array) -> Waits:
     """A thread waits from its enter to the last one's; tasks that threads run meanwhile are no waiting, and the last
     end of a task ends the waiting."""
-    mine = _of(calls, EXPLICIT, IMPLICIT)
+    mine = _of(calls, EXPLICIT, IMPLICIT, THREAD_BARRIER)
     if not len(mine):
         return _waits(mine, 0, *np.empty((3, 0), np.int64))
     tasks = _of(calls, _TASK)
@@ -198,21 +198,15 @@ def _of(calls: Array, *kinds: int) -> Array:
 def idle_threads(facts: RunFacts) -> Waits:
     """While a process runs outside of parallel regions, each of its other OpenMP threads is idle: rows as of one wait
     for each call path of the process's first thread and each idle thread."""
-    trace, regions = facts.trace, facts.paths["region"]
-    kinds = np.append(kinds_of(trace), -1)[regions]
-    parallel = outermost(facts.paths["parent"], kinds == _PARALLEL) > 0
     n = facts.numbers
     workers: dict[int, list[int]] = {}
-    firsts = {*facts.masters.values()}
-    for row in np.unique(n["location"][parallel[n["path"]]]).tolist():
-        if row not in firsts:
-            workers.setdefault(int(trace.places.process[row]), []).append(row)
-    masters = [row for process, row in facts.masters.items() if process in workers]
-    serial = n.take(np.isin(n["location"], masters) & ~parallel[n["path"]] & (n["exclusive"] > 0))
+    for process, row in facts.workers:
+        workers.setdefault(facts.masters[process], []).append(row)
+    serial = n.take(np.isin(n["location"], [*workers]) & ~facts.parallel[n["path"]] & (n["exclusive"] > 0))
     rows = [
         (path, worker, master, ns)
         for path, master, ns in zip(*(serial[k].tolist() for k in ("path", "location", "exclusive")), strict=True)
-        for worker in workers[int(trace.places.process[master])]
+        for worker in workers[master]
     ]
     path, location, partner, time = np.array(rows, np.int64).reshape(len(rows), 4).T
     return Waits(np.full(len(rows), IDLE), path, location, partner, path, time)
