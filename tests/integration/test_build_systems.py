@@ -4,9 +4,9 @@ pkg-config. The programs that configure compiles and runs are not traced, and le
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 from support.build.run import record, run, unify, vtrace
 from support.build.wrap import asks_for_functions, has_shim, is_linked
 from support.oracles.check import check
+from support.shell_commands import shell_commands
 from support.tools import BIN, PROGRAMS, call, command, environment, need, unavailable
 from vtrace import __version__
 
@@ -133,15 +134,22 @@ class Project:
         return [path for path in self.here.rglob("*") if path.name.endswith(endings) or path.suffix == ".trace"]
 
 
+@pytest.fixture(scope="module")
+def wrappers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The directory of the wrappers, whose processes are forked."""
+    with shell_commands(tmp_path_factory.mktemp("wrappers")) as scripts:
+        yield scripts
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, wrappers: Path) -> Project:
     here, tools = tmp_path / "project", tmp_path / "bin"
     here.mkdir()
     tools.mkdir()
     for source in SOURCES:
         shutil.copy(PROGRAMS / source, here)
     for wrapper in ("vtrace-cc", "vtrace-cxx", "vtrace-fc"):
-        _script(tools / wrapper, f'exec {shlex.join(command(wrapper))} "$@"')
+        (tools / wrapper).symlink_to(wrappers / wrapper)
     env = {"PATH": f"{tools}:{environment()['PATH']}", "CC": "vtrace-cc", "CXX": "vtrace-cxx", "FC": "vtrace-fc"}
     env["FCFLAGS"] = "-O0"  # gfortran inlines procedures that the checks count
     for variable, compiler in (("VT_CC", "gcc"), ("VT_CXX", "g++"), ("VT_FC", "gfortran")):

@@ -164,7 +164,7 @@ def fresh(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     for tool in TOOLS:
         (tools / tool).symlink_to(need(tool))
     extract(dist / "wheelhouse.tar", place)
-    call([sys.executable, "-m", "venv", "fresh"], place)
+    call([sys.executable, "-m", "venv", "--without-pip", "fresh"], place)  # installing pip takes most of the time
     env = {
         "PATH": f"{place}/fresh/bin:{tools}",
         "PIP_CONFIG_FILE": "/dev/null",
@@ -174,7 +174,8 @@ def fresh(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     for compiler in ("cc", "gcc", "clang", "cmake", "mpicc"):
         assert shutil.which(compiler, path=env["PATH"]) is None
     local = ["--no-index", "--find-links", "wheelhouse", "--no-cache-dir", "vtrace-otf2"]
-    call([place / "fresh/bin/pip", "install", "--disable-pip-version-check", *local], place, env)
+    pip = [sys.executable, "-m", "pip", "--python", place / "fresh/bin/python"]
+    call([*pip, "install", "--disable-pip-version-check", *local], place, env)
     return Fresh(place, env)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -110,6 +111,22 @@ def test_an_mpi_that_cannot_be_used(tmp_path: Path, answer: str, message: str) -
         find_mpi(script(tmp_path / "mpicc", answer.replace("@", str(tmp_path))))
     assert "\n" not in str(error.value)
     assert error.value.hint
+
+
+@pytest.mark.parametrize("damage", ["empty", "head", "half", "headers", "numbers"])
+def test_a_damaged_library(tmp_path: Path, damage: str) -> None:
+    """A file whose table of strings cannot be found is no MPI library."""
+    library(tmp_path / "lib", "MPI_Init", "PMPI_Init")
+    path = tmp_path / "lib" / "libmpi.so"
+    data = path.read_bytes()
+    (sections,) = struct.unpack_from("<Q", data, 40)
+    damaged = {
+        "empty": b"", "head": data[:50], "half": data[: len(data) // 2], "headers": data[: sections + 100],
+        "numbers": data[:40] + b"\xff" * 24 + data[64:],
+    }  # fmt: skip
+    path.write_bytes(damaged[damage])
+    with pytest.raises(VtraceError, match="no shared MPI library in"):
+        find_mpi(script(tmp_path / "mpicc", f"echo cc -I{tmp_path}/lib -L{tmp_path}/lib -lmpi"))
 
 
 def test_an_mpi_in_a_path_with_blanks(tmp_path: Path) -> None:

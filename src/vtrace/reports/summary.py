@@ -164,9 +164,10 @@ def classes(numbers: SummaryNumbers) -> Sheet:
     trace, times = numbers.trace, class_times(numbers)
     times = {_COMMUNICATION if name == "MPI" else name: ns for name, ns in times.items()}
     keys = {name: _class_key(name) for name in times}
+    by_key = [(keys[name], ns.astype(np.int64).tolist()) for name, ns in times.items()]
     process, labels = trace.places.process.tolist(), location_names(trace)
     threads, helper = trace.locations["name"].tolist(), trace.locations["helper"].tolist()
-    mpi = numbers.classes[:, MPI].tolist()
+    mpi, total = numbers.classes[:, MPI].tolist(), numbers.classes.sum(axis=1).astype(np.int64).tolist()
     of_process = [*zip(trace.processes["name"].tolist(), trace.processes["host"].tolist(), strict=True), ("", "")]
     programs = [*of_processes(trace), (-1, "", "")]
     rows = []
@@ -175,8 +176,7 @@ def classes(numbers: SummaryNumbers) -> Sheet:
         rows.append({
             "location": labels[row], "rank": rank if rank >= 0 else None, "process": name, "thread": threads[row],
             "helper": helper[row], "host": host, "executable": executable, "command": command,
-            "total_ns": int(numbers.classes[row].sum()), "mpi_ns": mpi[row],
-            **{keys[name]: int(ns[row]) for name, ns in times.items()},
+            "total_ns": total[row], "mpi_ns": mpi[row], **{key: ns[row] for key, ns in by_key},
         })  # fmt: skip
     there = {name for name, ns in times.items() if ns.any()}
     columns = [

@@ -20,7 +20,7 @@ def check_windows(trace: Trace, complete: bool) -> None:
     alive: set[tuple[int, int]] = set()
     begun: set[tuple[int, int, int]] = set()
     locks: Counter[tuple[int, int, int, int]] = Counter()
-    for event in trace.events:
+    for event in trace.besides_calls:
         if "win" not in event.attrs:
             continue
         process, win = trace.locations[event.location].process, event.attrs["win"]
@@ -58,7 +58,7 @@ def check_io(trace: Trace, complete: bool) -> None:
     owners: dict[int, int] = {}
     active = {number for number, handle in trace.handles.items() if handle.state is not None}
     running: Counter[tuple[int, int]] = Counter()
-    for event in trace.events:
+    for event in trace.besides_calls:
         attrs = event.attrs
         if event.kind == "IoDuplicateHandle":
             _own(trace, owners, event, attrs["old_handle"])

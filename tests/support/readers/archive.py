@@ -58,6 +58,11 @@ class Trace:
             found[event.location].append(event)
         return dict(found)
 
+    @cached_property
+    def besides_calls(self) -> list[Event]:
+        """The events other than Enter and Leave, which are few beside these."""
+        return [event for event in self.events if event.kind not in ("Enter", "Leave")]
+
     def kinds(self, location: int | None = None) -> Counter[str]:
         """Number of events by kind."""
         return Counter(e.kind for e in self.of(location))
@@ -229,6 +234,7 @@ def _read_io(definitions: Any, trace: Trace) -> None:
 
 
 _LINE = re.compile(r"^([A-Z][A-Z0-9_]+) +(\d+) +(\d+)  (.*)$")
+_CALLS = {"ENTER": "Enter", "LEAVE": "Leave"}
 _REGION = re.compile(r'^Region: ".*" <(\d+)>$', re.DOTALL)
 
 
@@ -237,11 +243,14 @@ def _read_print(anchor: Path, trace: Trace) -> None:
     shown = call([need("otf2-print"), "-Werror", anchor], anchor.parent, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"})
     assert not shown.stderr, f"errors of otf2-print: {shown.stderr}"
     body = shown.stdout.partition("\n---")[2].partition("\n")[2]
+    regions: dict[str, int] = {}
     for line in body.splitlines():
-        if line.startswith(("ENTER ", "LEAVE ")) and line.endswith(">") and "INVALID" not in line:  # most lines
+        if line.startswith(("ENTER ", "LEAVE ")) and line[-1] == ">" and "INVALID" not in line:  # most lines
             word, location, time, text = line.split(None, 3)
-            region_id = int(text[text.rindex("<") + 1 : -1])
-            trace.printed.append(Printed(int(location), int(time), _kind(word), region_id, text))
+            region_id = regions.get(text)
+            if region_id is None:
+                region_id = regions[text] = int(text[text.rindex("<") + 1 : -1])
+            trace.printed.append(Printed._make((int(location), int(time), _CALLS[word], region_id, text)))
             continue
         if not line or line.lstrip().startswith("ADDITIONAL ATTRIBUTES: "):
             continue

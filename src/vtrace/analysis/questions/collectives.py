@@ -75,10 +75,11 @@ class CollectiveEnds(Part):
         for _, found in present(batch, "NonBlockingCollectiveRequest"):
             self.started |= dict(zip(found["request"].tolist(), found["time"].tolist(), strict=True))
         result = []
-        blocking = batch.details.compress(kinds == number(_ENDS[0]))
-        begin = self.begins.of(batch, blocking["row"].astype(np.int64))
-        if len(blocking):
-            result.append((self.location, blocking, begin, batch.time[blocking["row"]]))
+        if there[number(_ENDS[0])] or (batch.kind == number("MpiCollectiveBegin")).any():
+            blocking = batch.details.compress(kinds == number(_ENDS[0]))
+            begin = self.begins.of(batch, blocking["row"].astype(np.int64))
+            if len(blocking):
+                result.append((self.location, blocking, begin, batch.time[blocking["row"]]))
         if there[number(_ENDS[1])]:
             other = batch.details.compress(kinds == number(_ENDS[1]))
             times = batch.time[other["row"]]

@@ -143,6 +143,8 @@ class CostQuestion(Question[CostPart, Costs]):
         nodes = np.append(self.trace.context_paths[1].astype(np.int64), 0)
         found: list[dict[str, Any]] = []
         for location, part in self.parts.items():
+            if not part.intervals:  # no samples
+                continue
             counts = part.counts()
             ns = np.array([known[location, number] for number in counts["generator"].tolist()], np.float64)
             found.append({

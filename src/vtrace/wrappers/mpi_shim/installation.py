@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 from contextlib import suppress
@@ -29,6 +30,9 @@ _VERSIONS = (
 
 _FORTRAN = ("libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempif08")
 """Libraries of Fortran bindings: one for all bindings in MPICH and derived MPIs, one for each binding in Open MPI."""
+
+_STRTAB, _ALLOC = 3, 2
+"""Type and flag of a section: a table of strings; in the memory of the program."""
 
 
 class StaticMpi(VtraceError):
@@ -243,13 +247,11 @@ def fortran_libraries(library: Path) -> tuple[Path, ...]:
 
 def _soname(library: Path) -> bytes | None:
     """The soname in an ELF file's string table, with its zero byte: the first text that is the file's name or its begin
-    up to a dot. A search for each of these names would read the whole file."""
+    up to a dot."""
     name = library.name
     names = {name} | {name[:i] for i in range(len(name)) if name[i] == "." and ".so" in name[:i]}
     stem = re.escape(min(names, key=len).encode())
-    with library.open("rb") as file:
-        view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # closed with the last text found in it
-    texts = (found[0] for found in re.finditer(stem + rb"[^\0/]*\0", view))
+    texts = (found[0] for found in re.finditer(stem + rb"[^\0/]*\0", _strings(library)))
     return next((text for text in texts if text[:-1].decode(errors="replace") in names), None)
 
 
@@ -258,9 +260,22 @@ def _exports_pmpi(library: Path) -> bool:
 
 
 def _holds(path: Path, text: bytes) -> bool:
-    """True if an ELF file contains text, such as the end of a name in the string table. Reading symbols is slower."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-        return view[:4] == b"\x7fELF" and view.find(text) >= 0
+    """True if an ELF file's string table contains text, such as the end of a name. Reading symbols is slower."""
+    return text in _strings(path)
+
+
+def _strings(path: Path) -> bytes:
+    """The string table of a shared library's symbols and needed libraries, .dynstr; empty for other files. Of all
+    tables of strings only this one is in the memory of the program."""
+    with suppress(struct.error, ValueError), path.open("rb") as file:  # cut off, or an empty file
+        view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if view[:5] == b"\x7fELF\2":
+            (start,), (size, count) = struct.unpack_from("<Q", view, 40), struct.unpack_from("<2H", view, 58)
+            headers = struct.iter_unpack(f"<2I4Q{size - 40}x", view[start : start + size * count])
+            for _, kind, flags, _, offset, length in headers:
+                if kind == _STRTAB and flags & _ALLOC:
+                    return view[offset : offset + length]
+    return b""
 
 
 def _label(preprocessed: str) -> str:
