@@ -15,7 +15,7 @@
 #define BYTES 16384u /* of a file; with the 0 at its end */
 #define LINES 256u
 
-/* A line of a file that is no comment; value NULL: it is not NAME=VALUE. */
+/* A line of a file that is not a comment; value NULL: the line is not NAME=VALUE. */
 struct line {
     const char *name, *value;
     unsigned number;
@@ -33,7 +33,7 @@ static atomic_int state; /* 0: not read yet, 1: another call reads, 2: read */
 
 static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/* Cuts blanks off both ends of the text between two places. */
+/* Removes the blanks at both ends of a text. */
 static char *trimmed(char *begin, char *end)
 {
     while (end > begin && is_blank(end[-1])) end--;

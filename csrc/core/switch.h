@@ -21,7 +21,7 @@ int vt_passes_by(struct vt_location *l, uint32_t what, uint64_t now);
 void vt_switch_attach(const struct vt_shim *shim);
 /* Registers the function of a shim that records MPI calls for the first section. */
 void vt_sections_attach(const struct vt_shim *shim);
-/* Tells the MPI shim that the program has sections. Only the first call has an effect. */
+/* Informs the MPI shim that the program has sections. Only the first call has an effect. */
 void vt_sections_begin(void);
 /* Returns 1 unless recording is switched off or has ended. */
 int vt_is_on(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Begin, name and end of threads. thread.c owns the assignment of locations to threads. */
+/* Start, name and end of threads. thread.c owns the assignment of locations to threads. */
 #ifndef VT_THREAD_H
 #define VT_THREAD_H
 
