@@ -28,7 +28,7 @@ static struct vt_sleds *use_xray(struct vt_sleds *sleds, const ElfW(Shdr) * xray
 
 #if defined(__x86_64__)
 
-#define STEP 65536u /* distance of two places at which memory near a module is tried */
+#define STEP 65536u /* distance between two addresses where memory near a module is requested */
 #define TRIES 16384u
 
 static const uint8_t endbr64[4] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -46,7 +46,7 @@ struct foreign_code {
     const struct vt_elf *elf;
     uintptr_t start, bytes;
     uintptr_t slot; /* address of the pointer to __fentry__; 0: none */
-    int patchable; /* 1: functions begin with instructions that do nothing */
+    int patchable; /* 1: functions begin with NOPs */
 };
 
 /* ---- The hooks near a module ---- */
@@ -123,7 +123,7 @@ static size_t nop_length(const uint8_t *c)
     return prefixes + length + (c[2] >> 6 == 1 ? 1 : c[2] >> 6 == 2 ? 4 : 0);
 }
 
-/* Makes the begin of a function a call of on_enter. */
+/* Turns the start of a function into a call of on_enter. */
 static void make_call(const struct foreign_code *m, const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
 {
     uint8_t *c = (uint8_t *)function;
@@ -150,7 +150,7 @@ static void make_calls(const struct foreign_code *m, const struct vt_sleds *sled
     }
 }
 
-/* Another thread may be at the begin of a function, where several bytes change. */
+/* Another thread may be at the start of a function, where several bytes change. */
 static int has_threads(void)
 {
     struct stat s;
