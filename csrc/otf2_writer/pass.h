@@ -17,8 +17,8 @@
 
 struct frame {
     uint64_t key;
-    uint32_t place, operation; /* place: OTF2's region, or with samples the context (contexts.h); operation: of I/O,
-                                  which began in the region, 0: none */
+    uint32_t place, operation; /* place: OTF2's region, or with samples the context (contexts.h); operation: I/O
+                                  operation that began in the region, 0: none */
 };
 
 /* A fork of the location, or its membership of a team. */
@@ -57,8 +57,8 @@ struct pass {
     struct vt_samples *samples; /* NULL: the archive has no calling contexts */
     uint64_t next_sample; /* ticks of the next sample, UINT64_MAX: there is none */
     uint32_t row, nrows; /* of the events; errors number the rows of samples from nrows on */
-    uint64_t messages; /* messages of the user API so far */
-    uint32_t operations; /* operations of I/O so far that are the only one of their region */
+    uint64_t messages; /* number of messages of the user API so far */
+    uint32_t operations; /* number of I/O operations so far that are the only operation of their region */
     struct {
         uint64_t key, bytes; /* of the region that frees the bytes */
         uint32_t depth;
@@ -77,8 +77,8 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
     return vt_refused(p->error, code);
 }
 
-/* Writes an event with a list of attributes, or with those of p. The arguments are those of libotf2 from the time on.
-   */
+/* Writes an event with a list of attributes, or with those of p. The arguments are those of libotf2, starting with the
+   time. */
 #define WRITE_WITH(p, list, event, ...)                                                                                \
     ((p)->unwritten ? VT_OK                                                                                            \
                     : done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__))       \
@@ -101,11 +101,11 @@ static inline uint32_t mapped(struct pass *p, const uint32_t *map, uint64_t size
 /* Adds the offset of a group to a rank in it. */
 static inline uint32_t shifted(uint32_t rank, uint32_t offset)
 {
-    /* Larger numbers mean: this group, self, none (all). */
+    /* Larger numbers stand for this group, self, or none (all). */
     return rank < VT_OTF2_COLLECTIVE_ROOT_THIS_GROUP ? rank + offset : rank;
 }
 
-/* Keep the sizes and addresses of a call of the heap's functions for the event that its record becomes. */
+/* Keep the sizes and addresses of a call of a heap function for its event. */
 int vt_heap_enter(struct pass *p, uint32_t what, const uint64_t *w);
 /* address: the call's result. */
 int vt_heap_leave(struct pass *p, uint32_t what, uint64_t address);
@@ -128,7 +128,8 @@ int vt_user(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 
 /* Handles the records of teams and tasks, and finds their times. */
 int vt_team(struct pass *p, uint32_t what, const uint64_t *w);
-/* End all teams: at a hole (t: now), and at the end of the location, where a team may wait beyond the last record. */
+/* End all teams: at missing blocks (t: now), and at the end of the location, where a team may wait beyond the last
+   record. */
 int vt_teams_close(struct pass *p, uint64_t t);
 int vt_teams_end(struct pass *p);
 
