@@ -18,7 +18,7 @@ struct part {
     size_t length;
 };
 
-/* Returns the part up to `end` or to the end of the text, and moves *rest behind it. */
+/* Returns the part up to `end` or to the end of the text, and moves *rest past that part. */
 static struct part cut(struct part *rest, char end)
 {
     const char *found = memchr(rest->at, end, rest->length);
@@ -38,14 +38,14 @@ static void add_part(struct vt_text *t, struct part p)
     }
 }
 
-/* A name of a file, not of a directory above. */
+/* Returns 1 for the name of a file, not of a parent directory. */
 static int is_name(struct part p)
 {
     return p.length && p.length < VT_PMU_NAME_BYTES && *p.at != '.' && !memchr(p.at, '/', p.length) &&
            !memchr(p.at, 0, p.length);
 }
 
-/* Reads the file root/pmu[/folder/file] without its newline. Returns its length; -1 if it is not there. */
+/* Reads the file root/pmu[/folder/file] without its newline. Returns its length; -1: there is no such file. */
 static long read_file(const char *root, struct part pmu, const char *folder, struct part file, char *into, size_t bytes)
 {
     char path[PATH_BYTES];
@@ -66,7 +66,7 @@ static long read_file(const char *root, struct part pmu, const char *folder, str
     return n;
 }
 
-/* Parses a number, decimal or 0x and hexadecimal. Returns 0 if the text is none. */
+/* Parses a number, decimal or 0x and hexadecimal. Returns 0 if the text is not a number. */
 static int read_number(struct part p, uint64_t *value)
 {
     uint64_t base = 10;
@@ -113,7 +113,7 @@ static int write_bits(struct part format, uint64_t value, struct vt_perf_event *
     return !value;
 }
 
-/* Applies terms with commas between them. may_name: 1: a term may also be the name of an event, whose file has terms. */
+/* Applies terms separated by commas. may_name: 1: a term may also be the name of an event, whose file has terms. */
 static int apply(const char *root, struct part pmu, struct part terms, int may_name, struct vt_perf_event *event)
 {
     if (!terms.length) return 0;
@@ -137,7 +137,7 @@ static int apply(const char *root, struct part pmu, struct part terms, int may_n
     return 1;
 }
 
-/* Returns 1 and the type of a PMU if the PMU is there. */
+/* Returns 1 and the type of a PMU if the PMU exists. */
 static int find_type(const char *root, struct part pmu, struct vt_perf_event *found)
 {
     char text[TEXT_BYTES];
