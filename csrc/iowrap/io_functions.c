@@ -61,7 +61,7 @@ static bool attach(void)
         stay_off();
         return true;
     }
-    vt_io_errno = vt_define_attribute("errno", "Why the call failed (errno(3))", VT_TYPE_INT32);
+    vt_io_errno = vt_define_attribute("errno", "Reason why the call failed (errno(3))", VT_TYPE_INT32);
     vt_io_offset = vt_define_attribute("offset", "Position in the file that the call names", VT_TYPE_INT64);
     vt_io_define_standard();
     atomic_store(&state, RECORD);
@@ -191,7 +191,7 @@ void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int when
     vt_io_finish(&batch, region, error);
 }
 
-/* Asks the kernel: it reads 8 bytes as a signal set before it refuses the operation. The answer for pages of this
+/* Asks the kernel, which reads 8 bytes as a signal set before it refuses the operation. The answer for pages of this
    thread's own stack, above this frame, is kept: these pages stay mapped while the callers run. */
 static VT_TLS uintptr_t stack_pages[2];
 

@@ -19,7 +19,7 @@ static _Atomic(int64_t) gone_bytes, gone_blocks; /* sums of ended threads whose 
 
 VT_TLS struct vt_sums *vt_sums_of_thread;
 
-/* Takes sums that no thread has, or whose thread does not exist any more. The kernel is asked for that, since
+/* Takes sums that no thread has, or whose thread does not exist any more. The kernel knows which threads exist;
    destructors of an ending thread may still allocate. */
 static bool claim(struct vt_sums *s, uint32_t me)
 {

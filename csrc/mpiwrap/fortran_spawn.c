@@ -12,7 +12,7 @@ struct vt_fortran_spawn {
     /* in C, at the root; else NULL */
     char **commands, ***argvs;
     MPI_Info *infos;
-    /* in Fortran: what is started in their place */
+    /* in Fortran: commands started in their place */
     char *command, *arguments;
     size_t command_length, argument_length;
 };

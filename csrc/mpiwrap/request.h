@@ -27,7 +27,7 @@ struct vt_mpi_request {
     struct vt_mpi_list *list; /* NULL: the entry has a place in the table */
     struct vt_mpi_request *next; /* in that list */
     uint64_t own_key;
-    uint64_t words[5]; /* n words of records, written at completion; for a persistent send those that begin it */
+    uint64_t words[5]; /* n words of records, written at completion; for a persistent send the records of its start */
 };
 
 #define VT_TABLE_ROWS 128u

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How this process got its run id and its rank. */
+/* The sources of this process's run id and rank. */
 static enum { VT_NO_WORLD, VT_OF_SESSION, VT_OF_WORLD } vt_named;
 static bool vt_had_session;
 
@@ -60,8 +60,8 @@ void vt_mpi_initialized(void)
 static MPI_Session vt_sessions[VT_SESSIONS]; /* open sessions, protected by the lock of communicators */
 static int vt_open_sessions;
 
-/* Reads the word after an option from the command line in a /proc file. It makes system calls directly, since functions
-   of the C library may be recorded. */
+/* Reads the word after an option from the command line in a /proc file. Makes system calls directly, since functions of
+   the C library may be recorded. */
 static bool vt_option_in(const char *path, const char *option, char *text, size_t size)
 {
     char command[4096];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* GNU libgomp: tasks. libgomp copies the data of a task before it runs. vtrace's data about the task are put in front
-   of them. */
+/* GNU libgomp: tasks. libgomp copies the data of a task before the task runs. vtrace stores its own data about the task
+   in front of these data. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "gomp.h"

@@ -52,7 +52,7 @@
     X(SET_NEST_LOCK, "omp_set_nest_lock", 1)                                                                           \
     X(UNSET_NEST_LOCK, "omp_unset_nest_lock", 1)                                                                       \
     X(TEST_NEST_LOCK, "omp_test_nest_lock", 1)                                                                         \
-    X(WAIT, "implicit barrier", 16) /* at the end of a parallel region, recorded if that is */
+    X(WAIT, "implicit barrier", 16) /* at the end of a parallel region; recorded if the region is */
 
 enum omp_construct {
 #define OMP_CONSTRUCT(name, text, role) OMP_##name,
@@ -206,7 +206,7 @@ void omp_leave(uint32_t region);
 #define OMP_ENTER(region) VT_HEAD(VT_K_ENTER, 0, region)
 #define OMP_LEAVE(region) VT_HEAD(VT_K_LEAVE, 0, region)
 
-/* Regions that end in the opposite order of their begin, for calls that do not identify the region. */
+/* Regions that end in the opposite order of their starts, for calls that do not identify the region. */
 static inline void omp_open(struct omp_thread *t, uint32_t region)
 {
     if (OMP_LIKELY(t->nopen < OMP_OPEN)) t->open[t->nopen] = region;
@@ -263,7 +263,8 @@ static inline const struct omp_next *omp_next(struct omp_function *f, const void
 {
     return OMP_LIKELY(atomic_load_explicit(&f->known, memory_order_acquire)) ? &f->behind : omp_find(f, caller);
 }
-/* Start address of the runtime that supports OMPT. Its OMPT callbacks record calls into it, so wrappers do not. */
+/* Start address of the runtime that supports OMPT. OMPT callbacks record calls into this runtime, so wrappers do
+   not. */
 extern uintptr_t omp_ompt_library;
 /* Start address of the library with this address; 0: none. */
 uintptr_t omp_library_of(const void *address);
