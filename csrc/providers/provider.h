@@ -50,12 +50,13 @@ struct vt_provider_state {
 };
 
 /* find: looks up a name, which need not end with 0; fills all members of *found except provider, reading and name;
-   returns 0 for an unknown name. NULL: the names are those of list. open: opens n counters for the calling thread;
-   NULL: not needed. Returns 0, or -errno for counters[*failed]. read: stores a value for each counter. Returns 0, or
-   -errno. takes_locks: 1 if a signal handler must not call read. close: undoes open; NULL: not needed. reason: the
-   reason why open or read has failed, in words; error: -errno; NULL: the words of vt_reason. list: fills *found and its
-   name with the i-th counter that the machine may have; returns 0 if i is too large. NULL: the counters are listed
-   elsewhere. */
+   returns 0 for an unknown name. NULL: the names are those of list.
+   open: opens n counters for the calling thread; NULL: not needed. Returns 0, or -errno for counters[*failed].
+   read: stores a value for each counter. Returns 0, or -errno. takes_locks: 1 if a signal handler must not call read.
+   close: undoes open; NULL: not needed.
+   reason: the reason why open or read has failed, in words; error: -errno; NULL: the words of vt_reason.
+   list: fills *found and its name with the i-th counter that the machine may have; returns 0 if i is too large. NULL:
+   the counters are listed elsewhere. */
 struct vt_provider {
     int (*find)(const char *name, size_t length, struct vt_counter *found);
     long (*open)(const struct vt_counter *counters, unsigned n, struct vt_provider_state *state, unsigned *failed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Works before, in and after a section, in main and in a thread. Prints the time and the page faults of each thread from
-   its first to its last statement. argv[1]: how main ends. tests/integration/test_sections_whole_run.py reads this. */
+   its first to its last statement. argv[1]: main's end. tests/integration/test_sections_whole_run.py reads this. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
