@@ -148,8 +148,8 @@ struct vt_sleds {
     const void *xray, *xray_end; /* clang's table of sleds; both NULL: none */
 };
 
-/* Ends the calls of functions with sleds whose frames lie below the stack pointer: the thread goes on at a landing pad,
-   with that stack pointer. */
+/* Ends the calls of functions with sleds whose frames lie below the stack pointer: the thread continues at a landing
+   pad, with that stack pointer. */
 void vt_land(uintptr_t stack_pointer);
 
 #if defined(__aarch64__)

@@ -13,8 +13,8 @@
 #pragma GCC visibility push(hidden)
 
 /* Reads the counters of the calling thread into METRIC_GROUP records. Returns their words; 0: there is no value. Call
-   this function with the location's busy word clear: a handler may record meanwhile. in_handler: leaves out counters
-   whose reading takes a lock. */
+   this function with the location's busy word clear: a handler may record meanwhile. in_handler 1: omits counters whose
+   reading takes a lock. */
 typedef unsigned vt_read_counters(struct vt_location *l, int in_handler, uint64_t words[VT_GROUP_WORDS]);
 
 /* Begins to write groups. where: the value of VT_METRICS_AT. Returns the length of its first unknown word, which begins

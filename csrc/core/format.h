@@ -54,7 +54,7 @@ enum vt_class {
 #define VT_CLASS_HEAP (VT_CLASS_REGION | VT_CLASS_MEMORY)
 #define VT_CLASS_ALL 0xffffffffu
 /* The classes that VT_MAX_SIZE stops first, in a LIMIT record: functions, calls of I/O and of memory, the user API,
-   each with its regions. MPI, threads and processes go on. */
+   each with its regions. MPI, threads and processes continue. */
 #define VT_CLASS_FIRST                                                                                                 \
     (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE | VT_CLASS_IO | VT_CLASS_MEMORY | VT_CLASS_METRIC | VT_CLASS_USER)
 
@@ -80,7 +80,7 @@ enum vt_class {
     X(LOST, 6, 1, CONTROL, reason, "events") /* reason: enum vt_lost; events since the location's last LOST */         \
     X(OFF, 7, 0, CONTROL, NONE, "")                                                                                    \
     X(ON, 8, 0, CONTROL, NONE, "")                                                                                     \
-    X(FLUSH, 9, 1, CONTROL, NONE, "duration") /* a flush of so many ticks begins at the time of the record */          \
+    X(FLUSH, 9, 1, CONTROL, NONE, "duration") /* ticks of a flush that began at the time of the record */              \
     X(LIMIT, 10, 1, CONTROL, reason, "classes&vt_class") /* from here on the location records none of these */         \
     /* classes; VT_CLASS_ALL: nothing more */                                                                          \
     X(THREAD, 11, 1, THREAD, NONE, "thread") /* this thread (kernel id) takes over the location; open regions end */   \

@@ -176,8 +176,8 @@ void vt_window_function(struct vt_location *l, uint8_t bits, int leaves)
     else if (bits & VT_WATCHED_STOP) leave(l);
 }
 
-/* vt_write calls vt_window_enter before a record with one of vt_window_enters. It calls vt_window_wrote after each
-   record while vt_window_leave is set. */
+/* vt_write calls vt_window_enter before a record with one of vt_window_enters, and vt_window_wrote after each record
+   while vt_window_leave is set. */
 void vt_window_enter(struct vt_location *l, uint32_t what)
 {
     enter(l, what == vt_window_enters[0], what == vt_window_enters[1]);

@@ -145,13 +145,13 @@ void vt_settings_file_check(void)
         struct source *s = &sources[i];
         const int named = getenv("VT_CONFIG") != NULL;
         if (s->error && (named || (s->error != -ENOENT && s->error != -ENOTDIR && s->error != -EACCES)))
-            vt_say(1, "settings file %.400s: %s: it is ignored", s->path,
+            vt_say(1, "settings file %.400s: %s: the file is ignored", s->path,
                    s->error == -EINVAL   ? "not a text"
                    : s->error == -ENOENT ? "no such file"
                                          : vt_reason(s->error));
         for (unsigned k = 0; k < s->nlines; k++)
             if (!s->lines[k].value)
-                vt_say(1, "settings file %.400s, line %u: \"%.64s\" is not VT_NAME=VALUE: it is ignored", s->path,
+                vt_say(1, "settings file %.400s, line %u: \"%.64s\" is not VT_NAME=VALUE: the line is ignored", s->path,
                        s->lines[k].number, s->lines[k].name);
         if (s->is_long && !s->error)
             vt_say(1, "settings file %.400s has more than %u bytes or %u settings: the rest is ignored", s->path,

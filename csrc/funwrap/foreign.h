@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sleds of programs that vtrace-cc has not compiled: -pg -mfentry, -fpatchable-function-entry, -fxray-instrument. They get
-   a struct vt_sleds like that of csrc/hooks/sleds.s, in memory near the module. */
+/* Sleds of programs that vtrace-cc has not compiled: -pg -mfentry, -fpatchable-function-entry, -fxray-instrument. These
+   programs get a struct vt_sleds like that of csrc/hooks/sleds.s, in memory near the module. */
 #ifndef VT_FOREIGN_H
 #define VT_FOREIGN_H
 

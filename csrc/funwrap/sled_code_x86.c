@@ -85,7 +85,7 @@ void vt_sled_switch(uint8_t *sled, int on)
 /* ---- A sled of clang's -fxray-instrument ----
 
    At first the sled is a jump over nine bytes at the start of a function and before a tail call, or a RET and ten bytes
-   of padding at the end of a function. It becomes CALL rel32 and a NOP of six bytes, or CALL rel32 and RET. */
+   of padding at the end of a function. The sled becomes CALL rel32 and a NOP of six bytes, or CALL rel32 and RET. */
 
 static const uint8_t jump[VT_XRAY_BYTES] = {0xeb, 9, 0x66, 0x0f, 0x1f, 0x84, 0, 0, 2, 0, 0};
 static const uint8_t returns[VT_XRAY_BYTES] = {0xc3, 0x2e, 0x66, 0x0f, 0x1f, 0x84, 0, 0, 2, 0, 0};

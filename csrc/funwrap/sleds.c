@@ -99,7 +99,8 @@ static int look(struct dl_phdr_info *info, size_t bytes, void *data)
     return 0;
 }
 
-/* Another module may be mapped where an unloaded module was. It brings its own structure, which begins unattached. */
+/* Another module may be mapped where an unloaded module was. The new module has its own structure, which is not
+   attached yet. */
 void vt_sleds_forget_unloaded(void)
 {
     uint8_t loaded[MOST] = {0};

@@ -237,7 +237,7 @@ static void leave_fcntl(uint32_t region, int fd, int command, long argument, int
     vt_io_finish(&batch, region, error);
 }
 
-/* The third argument is a number, a pointer, or absent. It is passed on unchanged. */
+/* The third argument is a number, a pointer, or absent. The wrapper passes the argument on unchanged. */
 #define VT_IO_FCNTL(symbol)                                                                                            \
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, long argument), (fd, command, argument)) \
     {                                                                                                                  \

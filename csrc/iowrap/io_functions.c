@@ -40,9 +40,9 @@ static void stay_off(void)
     if (atomic_load(&found)) atomic_store(&vt_io_off, 1);
 }
 
-/* This runs early, so that a first call may come from a signal handler. Constructors of libraries may run earlier
-   still. Their functions are looked up one by one: such a call may come from inside an allocator, and dlsym allocates
-   memory if it does not find a name. */
+/* The constructor runs early, so that a first call may come from a signal handler. Constructors of libraries may run
+   earlier still. Their functions are looked up one by one: such a call may come from inside an allocator, and dlsym
+   allocates memory if it does not find a name. */
 __attribute__((constructor)) static void find_all(void)
 {
     for (struct vt_io_function *f = __start_vt_io_functions; f < __stop_vt_io_functions; f++) vt_io_next(f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Converts the commands and arguments of MPI_Comm_spawn between Fortran and C. They are CHARACTER arrays: element j of
-   command i is at (j * n + i) * length, padded with blanks. A blank element ends the list (MPI-4.1, section 11.8.2). */
+/* Converts the commands and arguments of MPI_Comm_spawn between Fortran and C. In Fortran these are CHARACTER arrays:
+   element j of command i is at (j * n + i) * length, padded with blanks. A blank element ends the list (MPI-4.1,
+   section 11.8.2). */
 #include "mpiwrap.h"
 
 #include <sys/syscall.h>

@@ -21,7 +21,7 @@ static void vt_know_world(int rank, int size, uint64_t id, uint32_t count, const
     vt_mpi_world_id = id;
 }
 
-/* All ranks take the run id of one rank. This happens also if MPI calls are not recorded: functions need their rank,
+/* All ranks take the run id of one rank. The ranks do so even if MPI calls are not recorded: functions need their rank,
    and a rank that does not take part would block the others. A rank that got its name from a session keeps that name,
    and the others take it. The function runs once, though a Fortran binding may call the C function, too. */
 void vt_mpi_initialized(void)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "gomp.h"
 
-/* libgomp reads and writes the first three words of the data: begin and end of a part of a taskloop, the reductions of
+/* libgomp reads and writes the first three words of the data: start and end of a part of a taskloop, the reductions of
    a taskloop, and the event of a detachable task (task.c and taskloop.c of GCC 12). */
 #define WORDS 3
 

@@ -72,7 +72,7 @@ struct omp_fork {
 /* All parallel regions that one thread forks at one level. A team is one communicator of OTF2 and lives as long as the
    process. */
 struct omp_team {
-    /* Fields that the members read. They seldom change, so they stay in each member's cache. */
+    /* Fields that the members read. These fields seldom change, so they stay in each member's cache. */
     struct {
         uint32_t id, level;
         uint32_t region, wait;         /* of the construct (0: it is not recorded) and of the wait at its end */

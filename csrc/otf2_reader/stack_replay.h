@@ -113,7 +113,7 @@ VT_EXPORT void vt_replay_begin(struct vt_replay *r);
    VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_replay_resume(struct vt_replay *r, uint64_t number, int64_t time,
                                const struct vt_checkpoint_call *calls, uint64_t n);
-/* Forgets the first n checkpoints, with so many calls. */
+/* Forgets the first n checkpoints, which have ncalls calls. */
 VT_EXPORT void vt_replay_drop_checkpoints(struct vt_replay *r, uint64_t n, uint64_t ncalls);
 /* Also fills region, caller and node of the batch's details. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_replay_batch(struct vt_replay *r, struct vt_batch *b);

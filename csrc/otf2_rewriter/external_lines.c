@@ -229,7 +229,7 @@ static int read_line(struct vt_external_lines *l, struct names *names, const cha
         if (to < end && i + 1 == l->columns) return refuse(l, line, to, "more fields than in the first line");
         at = to + 1;
     }
-    if (l->end && l->end[l->rows] < l->begin[l->rows]) return refuse(l, line, times, "the end is before the begin");
+    if (l->end && l->end[l->rows] < l->begin[l->rows]) return refuse(l, line, times, "the end is before the start");
     return 1;
 }
 

@@ -48,7 +48,7 @@ struct vt_open_section {
 struct vt_rewrite {
     struct vt_copy *copy;
     void *writer; /* OTF2_EvtWriter; NULL: the first pass */
-    const uint64_t *listed; /* ascending: events to leave out, if inside, or to move to the edge of the window */
+    const uint64_t *listed; /* ascending: events to omit, if inside, or to move to the edge of the window */
     const uint8_t *regions; /* selected regions by id; NULL: all */
     const uint8_t *contexts; /* selected calling contexts by id; NULL: all */
     /* Metric classes by id that any selection keeps: 1 for counters, since the increase in an omitted event would count

@@ -202,7 +202,7 @@ static int both_ends(struct finder *f, struct vt_end end)
     int code = VT_OK;
     end.what = VT_END_BEGIN;
     if (aside) code = close_request(f, end);
-    else if (!f->alone) return VT_OK; /* the begin is lost */
+    else if (!f->alone) return VT_OK; /* the start is lost */
     else {
         const uint64_t place = f->alone - 1;
         if (f->n && place == f->base + (f->n - 1) * sizeof end) end.request = now(f);

@@ -90,7 +90,7 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
                        ?: TELL_CALL(p, list, event, t, region))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 
-/* Maps a local id to OTF2's id. VT_UNMAPPED is counted: the event is left out, since readers fail on undefined ids. */
+/* Maps a local id to OTF2's id. VT_UNMAPPED is counted: the event is omitted, since readers fail on undefined ids. */
 static inline uint32_t mapped(struct pass *p, const uint32_t *map, uint64_t size, uint64_t id)
 {
     uint32_t global = id < size ? map[id] : VT_UNMAPPED;

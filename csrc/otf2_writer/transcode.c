@@ -128,7 +128,7 @@ static inline int is_users(const struct pass *p, uint64_t key)
     return key & ENTER_KEY && id < p->maps->nregions && p->maps->user_regions[id];
 }
 
-/* Notes a region that ended with the one around it. Its own leave may follow: gcc's OpenMP runtime detects the end of a
+/* Notes a region that ended with the enclosing one. Its own leave may follow: gcc's OpenMP runtime detects the end of a
    construct without a barrier only at the end of the team, and the end of `parallel sections` before the function with
    its code ends. */
 static void note_early(struct pass *p, uint64_t key)
@@ -280,7 +280,7 @@ static int collective(struct pass *p, uint64_t t, uint32_t what, const uint64_t 
     }
     if (VT_KIND(what) == VT_K_COLL_COMPLETE && !vt_request_is_known(p, w[3])) return VT_OK;
     if (VT_KIND(what) == VT_K_COLL_END && !p->collective && p->result->dropped)
-        return VT_OK; /* the begin was dropped */
+        return VT_OK; /* the start was dropped */
     uint32_t comm = comm_of(p, what);
     if (comm == VT_UNMAPPED) return VT_OK;
     if (VT_KIND(what) == VT_K_COMM_CREATE) return WRITE(p, CommCreate, t, comm);
@@ -308,7 +308,8 @@ int vt_metric_group(struct pass *p, uint64_t t, uint32_t what, const uint64_t *v
     uint32_t global = mapped(p, p->maps->metrics, p->maps->nmetrics, VT_ID(what));
     uint32_t size = VT_ID(what) < p->maps->nmetric_sizes ? p->maps->metric_sizes[VT_ID(what)] : 0;
     if (global == VT_UNMAPPED) return VT_OK;
-    if (!size || size > sizeof types) return vt_fail(p->error, VT_BAD_DATA, "%u is no group of counters", VT_ID(what));
+    if (!size || size > sizeof types)
+        return vt_fail(p->error, VT_BAD_DATA, "%u is not a group of counters", VT_ID(what));
     const void *all = values;
     return WRITE_WITH(p, NULL, Metric, t, global, (uint8_t)size, types, all);
 }

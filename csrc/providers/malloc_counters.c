@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state of glibc's malloc: mallinfo2(3), and the number of arenas, which only malloc_info(3) reports. A reading
-   takes the locks of malloc's arenas, one after the other. It is therefore for sections, not for signal handlers, which
-   may interrupt malloc. */
+   takes the locks of malloc's arenas, one after the other. Such readings are therefore for sections, not for signal
+   handlers, which may interrupt malloc. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -127,7 +127,7 @@ static void on_sample(int number, siginfo_t *info, void *context)
 }
 
 /* The kernel sends SIGIO in place of the signal of an event when too many signals wait (RLIMIT_SIGPENDING), which would
-   end the program. It has the code of all signals by the kernel. */
+   end the program. Such a SIGIO has the code of all signals by the kernel. */
 static int is_in_place(const siginfo_t *info)
 {
     return info->si_signo == SIGIO && info->si_code == SI_KERNEL && vt_perf_timer_has_lost(own_timer(), &rate);
@@ -275,7 +275,7 @@ static int take_signal(void)
     uint64_t blocked = 0;
     int ring = *vt_process.set.ring_signal ? vt_setting_signal(vt_process.set.ring_signal) : 0;
     *(void **)&real = vt_call_next(&call);
-    memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask); /* sigfillset leaves out the signal of pthread_cancel */
+    memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask); /* sigfillset omits the signal of pthread_cancel */
     for (int fault = 1; fault < 32; fault++)
         if (VT_FAULTS & VT_SIGNAL(fault)) sigdelset(&ours.sa_mask, fault);
     VT_SYS4(rt_sigprocmask, SIG_BLOCK, NULL, &blocked, 8);

@@ -25,7 +25,7 @@
 #define TOFU "tofupa" /* number 0: the time from MPI_Init to MPI_Finalize */
 #define TOFU_MOST 4095
 
-/* By the number that a section has in this process, from 1 on. */
+/* Indexed by the number of a section in this process, from 1 on. */
 static uint32_t metrics[SECTIONS];
 static _Atomic uint32_t sections;
 static uint32_t whole_run; /* the number of all/0; 0: it is not recorded */

@@ -360,4 +360,4 @@ def test_settings_without_effect(build: Builder, tmp_path: Path) -> None:
     said = sampled(build, tmp_path, "10", VT_SAMPLE_EVENT="page-faults:10", VT_SAMPLE_CLOCK="cpu").stderr
     assert said.splitlines()[0] == "vtrace: VT_SAMPLE_EVENT has no effect without VT_SAMPLE_CLOCK=perf"
     said = sampled(build, tmp_path, "10", VT_SAMPLE_EVENT="x" * 256, VT_FILE_PREFIX="long").stderr
-    assert said.splitlines()[0] == "vtrace: VT_SAMPLE_EVENT has more than 255 bytes: it is ignored"
+    assert said.splitlines()[0] == "vtrace: VT_SAMPLE_EVENT has more than 255 bytes: the setting is ignored"
