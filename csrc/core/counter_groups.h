@@ -8,7 +8,7 @@
 
 #define VT_GROUP_MOST 7u /* counters of a group: payload words of METRIC_GROUP */
 #define VT_GROUPS_MOST 7u /* groups of a process */
-#define VT_GROUP_WORDS (VT_GROUPS_MOST * (VT_GROUP_MOST + 1)) /* of the records of all groups */
+#define VT_GROUP_WORDS (VT_GROUPS_MOST * (VT_GROUP_MOST + 1)) /* words of the records of all groups */
 
 #pragma GCC visibility push(hidden)
 

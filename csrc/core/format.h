@@ -355,7 +355,7 @@ enum vt_comm_kind {
 };
 
 /* ---- Clock ---- */
-#define VT_CLOCKS(X) X(TSC, 1) X(CNTVCT, 2) X(NANOSECONDS, 3) /* of CLOCK_MONOTONIC_RAW */
+#define VT_CLOCKS(X) X(TSC, 1) X(CNTVCT, 2) X(NANOSECONDS, 3) /* ns of CLOCK_MONOTONIC_RAW */
 enum vt_clock_kind {
 #define VT_CLOCK_ENUM(name, number) VT_CLOCK_##name = number,
     VT_CLOCKS(VT_CLOCK_ENUM)
@@ -389,10 +389,10 @@ struct vt_file {
     uint32_t parent_pid, forked; /* forked: 1 if the parent's definitions also hold for this process */
     uint64_t parent_start; /* 0: no traced parent */
     uint64_t ticks_per_second; /* nominal, 0 unknown; the unifier uses the clock pairs */
-    struct vt_clock_pair pair; /* at the start */
+    struct vt_clock_pair pair; /* clock readings at the start */
     char tool[32]; /* "vtrace 0.1.0" */
     char host[64];
-    char prefix[256]; /* of the file names, without directory */
+    char prefix[256]; /* prefix of the file names, without directory */
     char directory[512]; /* VT_PFORM_GDIR, absolute */
     char buffer[760]; /* path of the buffer file, empty without one */
     uint64_t pid_space; /* boot and PID namespace in which the pid is valid; VT_NO_PID_SPACE, or 0 in older files */
@@ -413,7 +413,7 @@ enum vt_chunk_state {
 struct vt_chunk {
     uint32_t location, sequence; /* sequence counts per location and content */
     uint32_t thread; /* kernel id of the thread that began the chunk */
-    uint32_t records; /* of a full chunk; of definitions always */
+    uint32_t records; /* number, in a full chunk; always for definitions */
     uint64_t ticks; /* absolute time of the record before the first one */
     struct vt_clock_pair pair; /* newest known when the chunk was taken */
     uint64_t lost; /* events that the location had lost before */
@@ -421,8 +421,8 @@ struct vt_chunk {
     uint32_t depth, nopen; /* open regions at the chunk's start: number of all, number in open[] */
     uint16_t head; /* end of the published records in the chunk; 0 = 65536; stored after each record */
     uint8_t state, content;
-    uint32_t classes; /* of a full chunk */
-    uint64_t end_ticks; /* of a full chunk: time of its last record */
+    uint32_t classes; /* in a full chunk */
+    uint64_t end_ticks; /* in a full chunk: time of its last record */
     uint32_t next, used; /* list link, bytes of records; meaningless in a file */
     uint64_t open[VT_OPEN_MAX]; /* outermost first */
 };
@@ -467,7 +467,7 @@ struct vt_block {
 struct vt_columns {
     uint16_t records, whats;
     uint32_t step; /* 65536 times the ticks between two values of the clock; 0: times are ticks */
-    uint8_t time_bytes, payload_bytes; /* of each value; the bytes above are 0 */
+    uint8_t time_bytes, payload_bytes; /* stored bytes of each value; higher bytes are 0 */
     uint16_t unused;
 };
 

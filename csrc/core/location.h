@@ -38,7 +38,7 @@ struct vt_shapes {
 };
 
 /* The stack of functions, for rules that need the depth (funwrap/levels.c). */
-#define VT_LEVELS 65536u /* of a deeper stack the outer half is discarded */
+#define VT_LEVELS 65536u /* largest depth; a deeper stack loses its outer half */
 struct vt_levels {
     uint32_t n, shown; /* number of levels, and number of recorded open functions */
     uint64_t open[VT_LEVELS]; /* function; bit 63: recorded */
@@ -67,7 +67,7 @@ struct vt_frame {
 };
 #define VT_FRAME_ADDRESS (UINT64_C(1) << 63)
 #define VT_FRAME_RULE 58 /* shift of the rule, of 4 bits */
-#define VT_FRAME_WHERE ((UINT64_C(1) << VT_FRAME_RULE) - 1) /* of an address */
+#define VT_FRAME_WHERE ((UINT64_C(1) << VT_FRAME_RULE) - 1) /* the bits of an address */
 
 /* A location. A forked child sees its pages zeroed (MADV_WIPEONFORK): the first event of the child then finds no room,
    takes the slow path and opens a new buffer. The thread of the location owns all members. Other threads read members
@@ -85,7 +85,7 @@ struct vt_location {
     };
     uint64_t vforked; /* 1: the thread has called vfork */
     uintptr_t code_base[2], code_size[2]; /* the two modules used last: address range and first code slot */
-    uint32_t code_slot[2]; /* with VT_FUNCTION */
+    uint32_t code_slot[2]; /* first slot of each, with the bit VT_FUNCTION */
     struct vt_frame *frame, *frames_end; /* the innermost frame, and the last frame for which there is memory */
     struct vt_frame *frames; /* the frames' memory; NULL: none yet */
 

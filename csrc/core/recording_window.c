@@ -18,7 +18,7 @@ struct moment {
     uint64_t ns; /* since the program's start; UINT64_MAX: not a time */
     const char *region; /* name of the region whose calls count; NULL: not a region */
     int64_t calls;
-    uint32_t id; /* of the named region; 0: not defined yet */
+    uint32_t id; /* id of the named region; 0: not defined yet */
     _Atomic int64_t left; /* calls that must still begin */
     _Atomic int pending; /* the moment is set and has not come yet */
 };

@@ -12,7 +12,7 @@
 #include "sys.h"
 #include "text.h"
 
-#define BYTES 16384u /* of a file; with the 0 at its end */
+#define BYTES 16384u /* size limit of a file, with the 0 at its end */
 #define LINES 256u
 
 /* A line of a file that is not a comment; value NULL: the line is not NAME=VALUE. */
@@ -25,7 +25,7 @@ static struct source {
     char path[4096], text[BYTES];
     struct line lines[LINES];
     unsigned nlines;
-    long error; /* of reading the file, -errno; 0: none */
+    long error; /* result of reading the file: -errno, or 0 */
     int is_long; /* 1: the rest was ignored */
 } sources[2]; /* the stronger one first */
 

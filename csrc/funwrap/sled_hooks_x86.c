@@ -61,7 +61,7 @@ _Static_assert(VT_FUNCTION == 0x80000000u && VT_FUNCTION_LEAVE == 0x40000000u, "
     "    cmpq " LIMIT "(%r11), %rax\n" /* last: in a child just forked the limit is 0 */                               \
     "    jae 7f\n"                                                                                                     \
     "    leaq 32(%rsp), %rax\n" /* the address of the function's return address */
-#define RETURN_ADDRESS "24(%rsp)" /* of the hook: lies in the function */
+#define RETURN_ADDRESS "24(%rsp)" /* of the hook: an address in the function */
 /* Notes the time, and computes the ticks since the last record in the upper half of rax. The ticks must fit there. */
 #define CLOCK                                                                                                          \
     "    rdtsc\n"                                                                                                      \

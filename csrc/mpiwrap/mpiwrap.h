@@ -285,7 +285,7 @@ void vt_mpi_session_finalizing(const MPI_Session *session);
 /* ---- spawn.c: dynamic processes (MPI-4.1, chapter 11) ---- */
 
 struct vt_mpi_spawn {
-    int64_t id; /* of this call, the same in all processes that take part */
+    int64_t id; /* id of this call, the same in all processes that take part */
     char **commands; /* commands that MPI starts in place of the program's, or NULL */
     char ***argvs;
     size_t bytes;
@@ -327,7 +327,7 @@ struct vt_mpi_coll {
                               intra-communicator every rank) */
     bool from_all; /* receives from every other member, though the operation alone does not imply that */
     uint64_t sent, received;
-    uint64_t id; /* of the request of a non-blocking operation */
+    uint64_t id; /* id of the request of a non-blocking operation */
 };
 
 static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
@@ -409,7 +409,7 @@ static inline bool vt_mpi_is_missing(const struct vt_mpi_neighbours *neighbours,
 
 #include "request.h"
 
-#define VT_MOST_DIMENSIONS 32 /* of a Cartesian topology whose shape is read */
+#define VT_MOST_DIMENSIONS 32 /* limit for reading the shape of a Cartesian topology */
 
 #define VT_REQUEST_BLOCK 1024u
 extern __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-exec")));

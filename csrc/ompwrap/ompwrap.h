@@ -75,8 +75,8 @@ struct omp_team {
     /* Fields that the members read. These fields seldom change, so they stay in each member's cache. */
     struct {
         uint32_t id, level;
-        uint32_t region, wait;         /* of the construct (0: it is not recorded) and of the wait at its end */
-        const void *code, *wait_code;  /* of the fork, and of the fork that defined the region `wait` */
+        uint32_t region, wait;         /* regions of the construct (0: not recorded) and of the wait at its end */
+        const void *code, *wait_code;  /* places of the fork, and of the fork that defined `wait` */
         struct omp_thread *creator;
         uint32_t creator_location;
     } __attribute__((aligned(64)));
@@ -152,7 +152,7 @@ extern struct omp_site omp_sites[OMP_SITES];
 struct omp_lock { /* a lock or critical region, by the address of its variable */
     _Atomic uintptr_t key;
     _Atomic uint32_t acquired, released; /* number of acquisitions and releases */
-    uint32_t depth; /* of a nestable lock; the holder changes it */
+    uint32_t depth; /* nesting of a nestable lock; the holder changes it */
 };
 extern struct omp_lock omp_locks[OMP_LOCKS];
 

@@ -24,7 +24,7 @@
 
 /* The values of an event besides time, kind and one reference. A Metric has one detail for each value. */
 struct vt_detail {
-    uint32_t row; /* in the batch */
+    uint32_t row; /* row of the event in the batch */
     uint16_t kind; /* enum vt_read_kind */
     uint16_t marks; /* set by the replay: the marks of all open regions */
     uint32_t ref;

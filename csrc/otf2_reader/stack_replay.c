@@ -9,7 +9,7 @@
 struct replay {
     struct vt_replay out; /* first member: the part that Python sees */
     uint64_t frames_max;
-    uint64_t number; /* of the current event */
+    uint64_t number; /* number of the current event */
     uint32_t *open;       /* number of calls of each region on the stack */
     uint64_t marked[8];   /* number of calls on the stack with each mark */
     uint16_t marks;       /* the marks with a count above 0 */

@@ -61,16 +61,16 @@ struct vt_span {
 struct vt_replay {
     int64_t from, to; /* only times between these count */
     uint64_t nregions;
-    uint64_t want_stats; /* of the calls of regions */
-    uint64_t want_path_stats; /* of the calls of call paths; needs want_paths or site_of */
+    uint64_t want_stats; /* statistics of the calls of each region */
+    uint64_t want_path_stats; /* the same for each call path; needs want_paths or site_of */
     uint64_t want_paths, paths_max; /* beyond paths_max a call belongs to its caller's path */
     uint64_t want_slices; /* calls of at least shortest ns */
     int64_t shortest;
     const uint8_t *slice_of; /* 1: regions whose calls become slices; NULL: all */
     uint64_t want_slice_details;
     uint64_t want_checkpoints; /* set before the first location */
-    uint64_t want_spans; /* of each batch, up to its last event; needs class_of */
-    uint64_t want_nodes; /* of each batch; needs want_paths */
+    uint64_t want_spans; /* spans of each batch, up to its last event; needs class_of */
+    uint64_t want_nodes; /* call paths of each batch's events; needs want_paths */
     const uint8_t *site_of; /* enum vt_site_kind of each region; NULL: no call sites. Else paths are flat: a call is */
     uint64_t site_attribute; /* below the value of this attribute, or below its caller's region */
     int64_t begun, ended; /* calls between these times count; INT64_MIN, INT64_MAX: the whole location */
@@ -78,7 +78,7 @@ struct vt_replay {
                                 the stack */
     const uint8_t *mark_of; /* bits of each region, for the details of events in its calls; NULL: none */
     uint64_t bins, classes; /* 0: none; times of classes x bins between from and to */
-    const uint8_t *class_of; /* of each region */
+    const uint8_t *class_of; /* class of each region */
     const uint8_t *runtime_of; /* 1: calls of a region inside calls with the mark VT_MARK_RUNTIME are a library's
                                   internal work; NULL: none */
     uint64_t runtime_class; /* the class of these calls */
@@ -88,11 +88,11 @@ struct vt_replay {
     struct vt_stats *path_stats;
     struct vt_path *paths;
     uint32_t *touched, *touched_paths; /* the regions and paths that have calls */
-    struct vt_slice *slices; /* of the last batch */
+    struct vt_slice *slices; /* slices of the last batch */
     struct vt_slice_detail *slice_details; /* details of the same calls */
-    struct vt_checkpoints *checkpoints; /* of the location, until vt_replay_drop_checkpoints */
+    struct vt_checkpoints *checkpoints; /* checkpoints of the location, until vt_replay_drop_checkpoints */
     struct vt_checkpoint_call *stack; /* the calls that are open now, the outermost first */
-    struct vt_span *spans; /* of the last batch, or of the end */
+    struct vt_span *spans; /* spans of the last batch, or of the location's end */
     uint32_t *nodes; /* after each event of the last batch: the path of the innermost call, 0 outside all calls */
     uint64_t ntouched, ntouched_paths, npaths, nslices, nspans, depth;
     uint64_t stray; /* leaves without an enter, ignored */

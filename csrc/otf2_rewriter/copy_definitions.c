@@ -36,9 +36,9 @@ struct vt_copy {
     struct numbers kinds[VT_COPIED_KINDS_COUNT];
     const uint64_t *ids, *ids_now, *ids_events; /* locations that stay */
     uint64_t locations;
-    struct ranks *groups; /* by group */
-    struct ranks paradigms[256]; /* of the locations of a paradigm's COMM_LOCATIONS */
-    uint32_t *group_of, *comm_of; /* of communicators, of windows and of topologies */
+    struct ranks *groups; /* new ranks of each group */
+    struct ranks paradigms[256]; /* new ranks in each paradigm's COMM_LOCATIONS */
+    uint32_t *group_of, *comm_of; /* group of each communicator, communicator of each window and topology */
     uint32_t *topology_comm;
     uint32_t dropped[16], ndropped;
     int failed, closed, marked;

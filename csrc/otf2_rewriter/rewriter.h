@@ -60,10 +60,10 @@ struct vt_rewrite {
     void *answers; /* a vt_pair_table */
     uint64_t from, to; /* the window: from <= time < to */
     uint64_t nlisted, nregions, ncontexts, nmetrics, whole; /* whole: 1: all events as they are */
-    struct vt_copied_event *events; /* of the first pass */
-    uint64_t *edges; /* of the first pass: Enter and Leave of calls across an edge of the window */
+    struct vt_copied_event *events; /* result of the first pass */
+    uint64_t *edges; /* result of the first pass: Enter and Leave of calls across an edge of the window */
     uint64_t nevents, events_max, nedges, edges_max;
-    struct vt_open_section *open_sections; /* in the first pass */
+    struct vt_open_section *open_sections; /* used in the first pass */
     uint64_t nopen, open_max;
     void *stack; /* open calls */
     uint64_t depth, stack_max;

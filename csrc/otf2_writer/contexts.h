@@ -34,7 +34,7 @@ struct vt_samples {
     uint32_t generator, depth;
     struct vt_level {
         uint32_t context, frame; /* context of this frame and the outer frames; frame: index, nframes: unknown */
-    } levels[VT_SAMPLE_FRAMES]; /* of the newest sample, outermost first */
+    } levels[VT_SAMPLE_FRAMES]; /* frames of the newest sample, outermost first */
     struct vt_memo { /* cache: the context of a frame inside a context */
         uint64_t frame;
         uint32_t parent;

@@ -10,7 +10,7 @@ struct vt_item;
 struct vt_cursor {
     const struct vt_piece *piece, *last; /* last: end of the last piece */
     struct vt_end *ends; /* in memory; NULL before the first end and after the last end */
-    struct vt_item *posted, *alone; /* of the blocking receive and the blocking collective under way */
+    struct vt_item *posted, *alone; /* items of the active blocking receive and blocking collective */
     uint32_t at, n, room, done, process; /* at: of n ends; room: in ends; done: of piece */
 };
 

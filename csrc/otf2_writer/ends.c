@@ -19,11 +19,11 @@ struct finder {
     struct vt_error *error;
     struct vt_times times;
     struct vt_pair_table open; /* request -> 1 + its place in the file, or 1 + index of an early end | EARLY */
-    struct vt_end *early; /* of requests that begin on a later location */
+    struct vt_end *early; /* ends of requests that begin on a later location */
     uint64_t nearly, capacity;
     struct vt_pair_table cancelled; /* requests, perhaps of sends */
     struct vt_pair_table issued; /* local windows with operations of this location since the location's last fence */
-    uint64_t messages; /* of the user API, so far */
+    uint64_t messages; /* number of messages of the user API so far */
     struct vt_end *buffer;
     uint64_t base, ticks, last; /* base: offset of buffer in the file; last: time of the location's latest end */
     uint64_t alone; /* place of the open blocking collective */

@@ -13,7 +13,7 @@
 #define EARLY 16 /* most regions that ended with a function and may have a leave of their own later */
 #define ADDRESS_KEY VT_OPEN_ADDRESS
 
-#define ATTRIBUTES_MAX 32u /* of one event */
+#define ATTRIBUTES_MAX 32u /* attributes of one event */
 
 struct frame {
     uint64_t key;
@@ -36,7 +36,7 @@ struct pass {
     void *writer;
     int unwritten; /* 1: the pass only finds the contexts */
     const struct vt_listener *listener; /* NULL: none */
-    OTF2_AttributeList *attributes; /* of the next event; NULL: none */
+    OTF2_AttributeList *attributes; /* attributes of the next event; NULL: none */
     const struct vt_maps *maps;
     struct vt_transcoded *result;
     struct vt_error *error;
@@ -56,11 +56,11 @@ struct pass {
     struct requests requests; /* started_requests.c */
     struct vt_samples *samples; /* NULL: the archive has no calling contexts */
     uint64_t next_sample; /* ticks of the next sample, UINT64_MAX: there is none */
-    uint32_t row, nrows; /* of the events; errors number the rows of samples from nrows on */
+    uint32_t row, nrows; /* rows of events; in errors, rows of samples have numbers from nrows on */
     uint64_t messages; /* number of messages of the user API so far */
     uint32_t operations; /* number of I/O operations so far that are the only operation of their region */
     struct {
-        uint64_t key, bytes; /* of the region that frees the bytes */
+        uint64_t key, bytes; /* key of the region that frees the bytes */
         uint32_t depth;
         int if_null; /* also if the region returns no address */
     } freed;

@@ -28,7 +28,7 @@ struct clock {
     uint32_t next; /* in the list of the clocks that wait for one item, or are ready */
     struct vt_item *waits; /* item that the clock waits for */
     int ended;
-    uint64_t begin, put; /* by how much the clock is put forward now */
+    uint64_t begin, put; /* the clock was put forward by `put` ns at time `begin` */
     uint64_t showed; /* ns + 1 of the latest end that showed the time to others */
     struct vt_knot *knots;
     uint64_t nknots;
@@ -36,9 +36,9 @@ struct clock {
 
 /* A message, made at the end that is seen first; or a collective. */
 struct vt_item {
-    struct vt_link link; /* of a message in its channel, or of a spare item */
+    struct vt_link link; /* link of a message in its channel, or of a spare item */
     uint64_t sent, sent_base; /* times; for a collective: when the last process, and the root, gave data */
-    uint64_t key[2]; /* of a collective */
+    uint64_t key[2]; /* key of a collective */
     uint64_t root, root_base;
     uint32_t bytes, members, begun, ended; /* of a collective: numbers of processes */
     uint32_t waiter; /* first clock that waits for the item */

@@ -38,8 +38,8 @@ struct vt_end {
 /* The processes of a run, by their number in the archive, and the communicators of the run; after these the windows of
    one-sided communication, each with the members of its communicator. */
 struct vt_parts {
-    const uint32_t *clocks; /* of each process; VT_UNMAPPED: the process has no files */
-    const uint8_t *doubtful; /* of each process: 1 if ends may be missing */
+    const uint32_t *clocks; /* clock of each process; VT_UNMAPPED: the process has no files */
+    const uint8_t *doubtful; /* for each process: 1 if ends may be missing */
     const uint32_t *comm_first,
         *comm_members; /* first member of each communicator; process of each member, ascending by rank */
     const uint8_t *comm_repaired; /* 1: collectives of the communicator count, 2: the communicator has a topology */
@@ -79,7 +79,7 @@ struct vt_repaired {
                                forward */
     uint64_t ignored, left; /* ends without a partner or impossible; messages and collectives that may still run
                                backwards */
-    struct vt_knot *knots; /* of all clocks, one after the other; vt_kernel_repair_free frees them and first */
+    struct vt_knot *knots; /* knots of all clocks, one after the other; vt_kernel_repair_free frees knots and first */
     uint64_t *first; /* nclocks + 1: first knot of each clock */
 };
 

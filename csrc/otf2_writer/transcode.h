@@ -41,7 +41,7 @@ enum vt_result {
 
 /* One block or chunk: a row of INDEX in src/vtrace/io/local/index.py. */
 struct vt_row {
-    uint64_t address; /* of its head */
+    uint64_t address; /* address of its head */
     uint8_t form;     /* 0 block, 1 chunk of a buffer */
     uint8_t content, codec, unused;
     uint32_t location, sequence, thread, records, classes, depth;
@@ -82,17 +82,17 @@ struct vt_maps {
     const uint32_t *address_regions;
     const uint32_t *regions; /* by local id */
     const uint8_t *user_regions; /* by local id: 1 for regions that the program itself begins and ends */
-    const uint32_t *comms, *comm_peer_offset; /* by local id; the offset is added to peer and root */
+    const uint32_t *comms, *comm_peer_offset; /* by local id; comm_peer_offset is added to peer and root */
     const uint32_t *comm_ranks; /* by local id: rank of the process itself */
     const uint32_t *metrics; /* by local id */
     const uint8_t *metric_types; /* OTF2_Type */
-    const uint8_t *metric_sizes; /* by local id of a group of metrics: their number; 0: not a group */
-    const uint32_t *windows, *window_peer_offset; /* by local id, as of communicators */
+    const uint8_t *metric_sizes; /* by local id of a group of metrics: number of metrics; 0: not a group */
+    const uint32_t *windows, *window_peer_offset; /* by local id, as for communicators */
     const uint32_t *rank_groups, *files, *handles; /* by local id */
-    const uint32_t *strings; /* by local id: OTF2's strings */
+    const uint32_t *strings; /* by local id: ids of OTF2's strings */
     const uint32_t *teams, *team_first; /* by local id; first member of each */
-    const uint32_t *team_members; /* of all teams: numbers of locations, ascending in each team */
-    const uint64_t *team_joined; /* of each member: ticks, see VT_D_TEAM */
+    const uint32_t *team_members; /* members of all teams: numbers of locations, ascending in each team */
+    const uint64_t *team_joined; /* `joined` of each member: ticks, see VT_D_TEAM */
     const uint32_t *attributes; /* by local id */
     const uint8_t *attribute_types; /* OTF2_Type */
     const uint32_t *user_comms; /* by local id */
@@ -120,15 +120,15 @@ enum vt_frame_kind {
 };
 
 struct vt_sampled {
-    const struct vt_row *rows; /* of samples */
+    const struct vt_row *rows; /* rows of samples */
     const uint64_t *frames; /* ascending */
     const uint32_t *frame_first, *frame_steps; /* the steps of each frame, outermost first: those from frame_first[i] */
     /* up to frame_first[i + 1]; a step is one of the archive, see contexts.h */
-    const uint32_t *frame_names; /* of each frame: number of its function's name, 0: no region has the name */
+    const uint32_t *frame_names; /* for each frame: number of its function's name, 0: no region has the name */
     const uint8_t *frame_kinds; /* enum vt_frame_kind */
     const uint32_t *region_names; /* by local id: the name of a region in which no code of the program runs; or 0 */
     const uint64_t *weights; /* ascending */
-    const uint32_t *generators; /* of each weight: OTF2's interrupt generator */
+    const uint32_t *generators; /* for each weight: OTF2's interrupt generator */
     const uint32_t *contexts; /* OTF2's number of each context; none for vt_kernel_contexts */
     uint64_t nrows, nframes, nframe_steps, nregion_names, nweights, ncontexts;
 };
@@ -148,10 +148,11 @@ struct vt_sample_scan {
 enum vt_heap_attribute { VT_ALLOCATION_SIZE, VT_DEALLOCATION_SIZE, VT_ARGUMENT_ADDRESS, VT_RESULT_ADDRESS };
 
 struct vt_transcoded {
-    uint64_t counts[VT_EVENT_KINDS]; /* by enum vt_event */
+    uint64_t counts[VT_EVENT_KINDS]; /* numbers of events, by enum vt_event */
     uint64_t first_ns, last_ns, events, lost, clamped, unmapped, closed, stray_leaves;
     uint64_t flush_ns, off_ns, flushes;
-    uint64_t limit_ns, limit_why, limit_classes; /* of the first LIMIT; classes of all, 0: there is none */
+    uint64_t limit_ns, limit_why, limit_classes; /* time and reason of the first LIMIT; classes of all LIMIT records, 0:
+                                                    none */
     uint64_t lost_by[VT_LOST_MOST]; /* events lost, by enum vt_lost; 0: another reason */
     uint64_t dropped, dropped_ns; /* records that a flight recorder has overwritten; end of the last one */
     uint64_t unended, unbegun; /* regions that the program began and did not end, and ended without a start */
@@ -177,9 +178,9 @@ enum vt_gap_reason {
 };
 _Static_assert(VT_GAP_OFF == VT_LOST_MOST, "the two enumerations have no number in common");
 
-#define VT_GAPS_MAX 1024u /* of a location */
-#define VT_GAP_UNKNOWN UINT64_MAX /* of count */
-#define VT_GAP_OPEN UINT64_MAX /* of to: until the end of the process */
+#define VT_GAPS_MAX 1024u /* intervals of a location */
+#define VT_GAP_UNKNOWN UINT64_MAX /* value of count */
+#define VT_GAP_OPEN UINT64_MAX /* value of to: until the end of the process */
 
 /* An interval in which a location did not record, in the ns of events. ns: time without recording, less than to -
    from if intervals were joined. count: of events. classes: VT_CLASS_* that were not recorded. */

@@ -51,7 +51,7 @@ static unsigned ncounters;
 static _Atomic uint64_t due;
 static int has_usage; /* 1: there are counters VT_READ_BY_THREAD */
 
-#define UNCOUNTED "uncounted" /* of vt_define_missing */
+#define UNCOUNTED "uncounted" /* argument of vt_define_missing */
 
 struct vt_thread_counters {
     int opened; /* 1: the values can be read */

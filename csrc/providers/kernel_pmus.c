@@ -160,7 +160,7 @@ int vt_pmu_find(const char *root, const char *name, size_t length, struct vt_per
 
 struct listing {
     const char *root;
-    const char *pmu; /* of the events; NULL: of the directory of PMUs */
+    const char *pmu; /* PMU of the events; NULL: the names are those of PMUs */
     vt_pmu_visit *visit;
     void *data;
 };

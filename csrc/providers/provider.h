@@ -17,7 +17,7 @@
 #include "perf_events.h"
 
 #define VT_COUNTERS_ADDED 2u /* counters that a provider adds: time-enabled and time-running */
-#define VT_COUNTERS_CHOSEN 24 /* at most, of a process */
+#define VT_COUNTERS_CHOSEN 24 /* largest number in a process */
 #define VT_COUNTERS_MOST (VT_COUNTERS_CHOSEN + VT_COUNTERS_ADDED)
 #define VT_COUNTER_NAME 128u
 
@@ -45,7 +45,7 @@ struct vt_counter {
 struct vt_provider_state {
     uint32_t opened; /* number of descriptors */
     int descriptors[VT_COUNTERS_MOST];
-    uint64_t ids[VT_COUNTERS_MOST]; /* of the descriptors, for the kernel */
+    uint64_t ids[VT_COUNTERS_MOST]; /* the kernel's ids of the descriptors */
     uint64_t next; /* row of the next reading of a replay */
 };
 

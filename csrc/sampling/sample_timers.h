@@ -11,7 +11,7 @@
 /* The timer of a thread. Its expirations are planned on its clock, at random distances around the period. So a program
    in step with the kernel's tick is not always sampled at the same place, and no time is lost between two samples. */
 struct vt_sample_timer {
-    int id; /* of the kernel; of a performance event: its descriptor */
+    int id; /* the kernel's id of a timer, or the descriptor of a performance event */
     int made; /* 1: the timer exists */
     uint64_t event; /* the kernel's id of a performance event */
     /* ns on the clock: next expiration, and the time before it for which it stands. For a performance event: time of

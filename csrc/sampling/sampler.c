@@ -40,16 +40,16 @@ struct vt_sampler {
     _Atomic uint32_t handled; /* stored at the end of the handler, loaded by a thread that takes over the location */
     unsigned turn; /* index of the frames of the next sample */
     uint64_t frames[2][VT_SAMPLE_FRAMES];
-    uint64_t values[VT_GROUP_WORDS]; /* of counters at the sample that is being taken */
+    uint64_t values[VT_GROUP_WORDS]; /* values of counters at the current sample */
 };
 
 #define LEAST_TIME 100000 /* ns between two samples, as VT_SAMPLE_RATE allows */
-#define LEAST_COUNT 10000 /* of an event of the processor: the signal and its handler cost thousands of cycles */
+#define LEAST_COUNT 10000 /* period of a processor event: a signal and its handler cost thousands of cycles */
 
 static struct vt_sample_rate rate;
 static _Atomic int on; /* 1: threads are sampled */
 static _Atomic int is_taken; /* 1: the program uses the signal for itself */
-static size_t event_length; /* of the name in VT_SAMPLE_EVENT */
+static size_t event_length; /* length of the name in VT_SAMPLE_EVENT */
 static struct vt_sampler *_Atomic samplers; /* samplers of all threads so far; never freed */
 /* In a forked child, before its first record: begins recording when the child has run for a period. */
 static struct vt_sample_timer child = {.id = -1};

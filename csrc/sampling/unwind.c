@@ -70,7 +70,7 @@ struct walk {
     struct vt_unwinder *u;
     uintptr_t low, high;
     int is_own;
-    uint32_t pages; /* of other stacks, examined for this sample */
+    uint32_t pages; /* pages of other stacks that were examined for this sample */
 };
 
 /* Begins at a stack pointer, perhaps on another stack than before. Returns 0 if it points to no memory. */

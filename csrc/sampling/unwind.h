@@ -23,7 +23,7 @@ struct vt_unwinder {
     uintptr_t low, high; /* readable part of the thread's own stack; 0, 0: unknown yet */
     uintptr_t top; /* an address in the page of the stack that is known to be its end; 0: unknown */
     int frame_pointers; /* 1: follow frame pointers where no table has a rule */
-    uint32_t generation; /* of the map that filled the cache */
+    uint32_t generation; /* generation of the map that filled the cache */
     struct vt_unwind_known cache[VT_UNWIND_CACHE];
 };
 

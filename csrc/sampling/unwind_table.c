@@ -104,7 +104,7 @@ struct eh_common {
 struct maker {
     struct vt_unwind_table *table;
     const struct vt_unwind_source *from;
-    uint32_t room; /* of table->rows */
+    uint32_t room; /* capacity of table->rows */
     int full; /* 1: no memory for more rows */
     uint32_t end; /* end of the code of the entry that is being read */
     struct eh_common common;

@@ -153,7 +153,7 @@ VT_PUBLIC void VT_User_tofu_section__(int region, int level, int begins)
 
 static void thread_begins(struct vt_location *l)
 {
-    if (l->sections) memset(l->sections, 0, sizeof *l->sections); /* of the thread that had the location before */
+    if (l->sections) memset(l->sections, 0, sizeof *l->sections); /* those of the previous thread of the location */
 }
 
 static void thread_has_begun(struct vt_location *l)
