@@ -323,8 +323,8 @@ struct vt_mpi_coll {
     uint32_t n, me; /* number of entries in a count argument; own rank */
     enum vt_mpi_op op;
     uint32_t root;
-    bool is_root, is_leaf; /* with a root: this rank has the root's part; it has the part of the others (in an
-                              intra-communicator every rank) */
+    bool is_root, is_leaf; /* for operations with a root. is_root: this rank has the root's part; is_leaf: it has the
+                              part of the others (in an intra-communicator every rank has) */
     bool from_all; /* receives from every other member, though the operation alone does not imply that */
     uint64_t sent, received;
     uint64_t id; /* id of the request of a non-blocking operation */

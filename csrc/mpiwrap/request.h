@@ -18,7 +18,7 @@ enum vt_mpi_request_kind {
 struct vt_mpi_request {
     _Alignas(64) _Atomic(uint64_t) *key; /* its place in the table */
     struct vt_mpi_row *row;
-    uint64_t id; /* the operation's: number of the request, or matching id in the window or I/O handle */
+    uint64_t id; /* id of the operation: the request's number, or the matching id in the window or I/O handle */
     uint32_t object; /* id of the communicator, window or I/O handle */
     uint8_t kind, n;
     bool persistent, active;

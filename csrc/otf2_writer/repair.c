@@ -129,7 +129,7 @@ static void make_ready(struct repair *r, uint32_t clock)
     r->ready = clock;
 }
 
-/* Wakes the clocks of a prefix that wait for the begins of some ranks. */
+/* Wakes the clocks of a prefix that wait for the BEGIN of some ranks. */
 static void wake_ranks(struct repair *r, struct vt_item *i, uint32_t from, uint32_t to)
 {
     for (uint32_t k = from; i->held && k < to; k++) {
