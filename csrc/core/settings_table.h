@@ -66,13 +66,13 @@ NUMBER(VT_PTHREAD_REUSE, pthread_reuse, YESNO, 1, 0, 1, NOTHING, "",
        "a new thread continues the location of an ended thread")
 NUMBER(VT_EXECTRACE, exectrace, YESNO, 1, 0, 1, WHOLE, "threads.md", "also record programs that a recorded program starts")
 NUMBER(VT_PYTRACE, pytrace, YESNO, 0, 0, 1, NOTHING, "", /* python_hook/sitecustomize.py reads it */
-       "record the functions of Python programs (vtrace run --python sets it)")
+       "record the functions of Python programs (set by vtrace run --python)")
 NUMBER(VT_MEMTRACE_THRESHOLD, memtrace_threshold, SIZE, 0, 0, UINT64_MAX / 2, WHOLE, "",
        "bytes; calls for smaller blocks are not recorded, but count in the heap in use")
 NUMBER(VT_MEMTRACE_LIBRARIES, memtrace_libraries, YESNO, 0, 0, 1, NOTHING, "sections.md",
        "record the library that calls malloc and its family")
 NUMBER(VT_SAMPLE_RATE, sample_period, RATE, 0, 0, UINT64_MAX, NOTHING, "sampling.md",
-       "samples of each thread's call stack: a number per second (100), or the time between two (10ms, 2s); 0: none")
+       "samples of each thread's call stack: a number per second (100), or their distance (10ms, 2s); 0: none")
 NUMBER(VT_SAMPLE_FRAME_POINTERS, sample_frame_pointers, YESNO, 0, 0, 1, NOTHING, "sampling.md",
        "follow frame pointers through code without unwind information, such as code generated at run time")
 NUMBER(VT_SAMPLE_CLOCK, sample_clock, SAMPLECLOCK, VT_SAMPLE_CLOCK_CPU, 0, UINT64_MAX, NOTHING, "sampling.md",
@@ -121,9 +121,9 @@ TEXT(VT_RUSAGE, rusage, 256, WORDS, NOTHING, "counters.md",
      "counters of getrusage, separated by : (ru_stime:ru_majflt), or all; each thread reads them once in VT_RUSAGE_INTV",
      "none")
 TEXT(VT_START_AFTER, start_after, 256, MOMENT, PART, "recording-less.md",
-     "record from here on: seconds (10, 0.5s) or a call of a region (NAME:100)", "the program's start")
+     "start of recording: seconds (10, 0.5s) or a call of a region (NAME:100)", "the program's start")
 TEXT(VT_STOP_AFTER, stop_after, 256, MOMENT, PART, "",
-     "record up to here: seconds (10, 0.5s) or the end of a call of a region (NAME:200)", "the program's end")
+     "end of recording: seconds (10, 0.5s) or the end of a call of a region (NAME:200)", "the program's end")
 
 OTHER(VT_MPI_GROUPS, WHOLE)
 OTHER(VT_CONFIG, NOTHING)

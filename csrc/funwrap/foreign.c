@@ -23,7 +23,7 @@ static struct vt_sleds *use_xray(struct vt_sleds *sleds, const ElfW(Shdr) * xray
 {
     sleds->xray = (const void *)(bias + xray->sh_addr);
     sleds->xray_end = (const char *)sleds->xray + xray->sh_size;
-    return vt_xray_make_calls(sleds) ? sleds : refuse("this system lets no program change its own code");
+    return vt_xray_make_calls(sleds) ? sleds : refuse("this system does not let programs change their own code");
 }
 
 #if defined(__x86_64__)
@@ -171,7 +171,7 @@ struct vt_sleds *vt_foreign_sleds(struct vt_elf *e, uintptr_t bias, uintptr_t st
     vt_foreign_personality(e, bias);
     if (xray) return use_xray(sleds, xray, bias);
     if (!vt_elf_symbols(e, SHT_SYMTAB) && !vt_elf_symbols(e, SHT_DYNSYM)) return NULL;
-    if (!vt_patch_protect(start, bytes, 1)) return refuse("this system lets no program change its own code");
+    if (!vt_patch_protect(start, bytes, 1)) return refuse("this system does not let programs change their own code");
     make_calls(&m, sleds, bias);
     vt_patch_protect(start, bytes, 0);
     return sleds;

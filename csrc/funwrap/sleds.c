@@ -43,7 +43,8 @@ void vt_sleds_found(struct vt_sleds *sleds)
     sleds->ask_leave = vt_sled_ask_leave;
     if (!vt_filter_map_prepared) return; /* no constructor has run yet */
     if (!sleds->attached && !vt_xray_make_calls(sleds))
-        vt_warn("this system lets no program change its own code: functions compiled by clang are not recorded");
+        vt_warn(
+            "this system does not let programs change their own code: functions compiled by clang are not recorded");
     int rules = vt_function_rules & VT_RULES_FILTER, kept = vt_sleds_keep(sleds, (uintptr_t)sleds->on_enter);
     if (!rules || !kept || !vt_filter_map_read((uintptr_t)sleds->on_enter)) vt_sleds_use(sleds, rules);
     sleds->attached = 1;
