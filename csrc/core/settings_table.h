@@ -72,7 +72,7 @@ NUMBER(VT_MEMTRACE_THRESHOLD, memtrace_threshold, SIZE, 0, 0, UINT64_MAX / 2, WH
 NUMBER(VT_MEMTRACE_LIBRARIES, memtrace_libraries, YESNO, 0, 0, 1, NOTHING, "sections.md",
        "record the library that calls malloc and its family")
 NUMBER(VT_SAMPLE_RATE, sample_period, RATE, 0, 0, UINT64_MAX, NOTHING, "sampling.md",
-       "samples of each thread's call stack: a number per second (100), or their distance (10ms, 2s); 0: none")
+       "samples of each thread's call stack: a number per second (100), or an interval (10ms, 2s); 0: none")
 NUMBER(VT_SAMPLE_FRAME_POINTERS, sample_frame_pointers, YESNO, 0, 0, 1, NOTHING, "sampling.md",
        "follow frame pointers through code without unwind information, such as code generated at run time")
 NUMBER(VT_SAMPLE_CLOCK, sample_clock, SAMPLECLOCK, VT_SAMPLE_CLOCK_CPU, 0, UINT64_MAX, NOTHING, "sampling.md",
