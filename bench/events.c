@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* events KIND CALLS PASSES: prints the ns per call for each pass. KIND function: a tiny function; write: write(2) of 64
    bytes; fgets: fgets; malloc: a pair of malloc and free; with -DMPI, exchange: a message and its answer between two
-   ranks; self: a message of a rank to itself. The ns are those of the processor, which other programs disturb less; of
-   an exchange those that pass. */
+   ranks; self: a message of a rank to itself. The ns are CPU time, which other programs disturb less; for an exchange,
+   elapsed time. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hooks that do nothing. They show the cost of the calls that the compiler inserts. */
+/* Hooks that do nothing, for the cost of the calls that the compiler inserts. */
 void __cyg_profile_func_enter(void *function, void *site);
 void __cyg_profile_func_exit(void *function, void *site);
 

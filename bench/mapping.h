@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory into which the floors store: for each thread a file mapping of the same kind as vtrace's buffer. It grows
-   by the same steps, is cleared in the same way, 64 KiB at a time, and is reused from the start after ALL bytes. */
+/* The memory into which the floors store: for each thread a file mapping of the same kind as vtrace's buffer. The
+   mapping grows by the same steps, is cleared in the same way, 64 KiB at a time, and is reused from the start after ALL
+   bytes. */
 #ifndef BENCH_MAPPING_H
 #define BENCH_MAPPING_H
 

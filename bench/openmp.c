@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prints the ns of a parallel region of 2 threads, of a barrier and a critical region of one thread, and of two floors
    of the latter two. The first floor reads the clock twice and stores 8 bytes each time. The second floor, with
-   -DVTRACE, is two records of vtrace: begin and end of a user region, each with its clock read. Each figure is the best
+   -DVTRACE, is two records of vtrace: start and end of a user region, each with its clock read. Each figure is the best
    of many short runs. */
 #include <omp.h>
 #include <stdio.h>

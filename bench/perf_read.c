@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* perf_read N: reads a group of N software events of Linux again and again; prints ns a read, of the best pass. */
+/* perf_read N: reads a group of N software events of Linux repeatedly; prints the ns per read of the best pass. */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
 #include <stdint.h>

@@ -29,10 +29,10 @@ int vt_buffer_in_file(void);
 /* 1: the buffer file exists; another process may have removed the file. Also 1 if this process cannot look: it lacks
    the permission, or a chroot has changed its root directory. */
 int vt_buffer_is_there(void);
-/* The chunk behind the head of the buffer file, for definitions of the end that fit nowhere else. Storing into the
-   chunk needs no system call, and its bytes outlive the process. sequence, thread: of the location whose definitions go
-   into the chunk; the first use of the chunk increments *sequence. Returns NULL if there is no buffer file or the chunk
-   is full. */
+/* The chunk after the head of the buffer file, for definitions at the program's end that fit nowhere else. Storing into
+   the chunk needs no system call, and its bytes outlive the process. sequence, thread: those of the location whose
+   definitions go into the chunk; the first use of the chunk increments *sequence. Returns NULL if there is no buffer
+   file or the chunk is full. */
 struct vt_chunk *vt_buffer_last_chunk(uint32_t *sequence, uint32_t thread);
 /* 1: the chunk is lost when the process ends. */
 int vt_chunk_in_memory(const struct vt_chunk *c);

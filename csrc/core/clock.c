@@ -40,7 +40,7 @@ static int kernel_trusts_counter(void)
 /* The number of steps nearest to a distance. distance: ticks; step: 65536ths of a tick. */
 static uint64_t steps_in(uint64_t distance, uint64_t step) { return ((distance << 16) + step / 2) / step; }
 
-/* Refines an estimate of the step with readings that are more and more steps apart. Returns 0 if too few readings are
+/* Refines an estimate of the step, with increasing distances between the readings. Returns 0 if too few readings are
    multiples of the step. */
 static uint64_t refine(const uint64_t *at, uint64_t step)
 {

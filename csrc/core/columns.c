@@ -77,7 +77,7 @@ static uint32_t in_steps(uint64_t *times, uint32_t n, uint32_t step)
     return step;
 }
 
-/* Copies the payload behind the times, grouped by the first word's lower half (`what`). */
+/* Copies the payload after the times, grouped by the first word's lower half (`what`). */
 static void sort_payload(struct vt_packer *p, const uint64_t *words, uint32_t records, uint32_t whats)
 {
     uint32_t next = records, at = 0;

@@ -105,7 +105,7 @@ void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
    child. A shim must not change its state of the process there. */
 int vt_shares_memory(void);
 
-/* The vfork of the runtime, for preloaded shims: their libvtrace.so.1 is behind libc in the search order, so the
+/* The vfork of the runtime, for preloaded shims: their libvtrace.so.1 comes after libc in the search order, so the
    program calls the vfork of libc. */
 int vt_vfork(void);
 
@@ -148,8 +148,8 @@ struct vt_sleds {
     const void *xray, *xray_end; /* clang's table of sleds; both NULL: none */
 };
 
-/* Ends the calls of functions with sleds whose frames lie below the stack pointer: the thread goes on at a landing pad,
-   with that stack pointer. */
+/* Ends the calls of functions with sleds whose frames lie below the stack pointer: the thread continues at a landing
+   pad, with that stack pointer. */
 void vt_land(uintptr_t stack_pointer);
 
 #if defined(__aarch64__)
@@ -239,7 +239,7 @@ void vt_run_id(uint8_t run[16]);
 /* Returns a random number. */
 uint64_t vt_random(void);
 
-/* Returns the number behind the prefix of the run's files (VT_FILE_UNIQUE); 0: none. The process that gives the run id
+/* Returns the number after the prefix of the run's files (VT_FILE_UNIQUE); 0: none. The process that gives the run id
    calls this function in MPI_Init, before vt_set_world. Other runs wait until vt_set_world has created the files. */
 uint32_t vt_take_count(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The interval between the values of an enter and those of its leave has the region and nothing of vtrace: at an enter
-   values are read before the clock, at a leave behind it. */
+/* The interval between the values of an enter and those of its leave contains the region and nothing of vtrace: an
+   enter reads the values before the clock, a leave after the clock. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "slow_path.h"
 #include "sys.h"
 
-#define SMALL_STACK 16384u /* bytes: of alternate stacks on which samples have no values */
+#define SMALL_STACK 16384u /* bytes; samples on smaller alternate stacks have no values */
 
 enum { AT_MPI = 1, AT_OPENMP = 2, AT_USER = 4, AT_THREADS = 8, AT_IO = 16, AT_SAMPLES = 32 };
 
@@ -86,7 +86,7 @@ void vt_groups_write(struct vt_location *l, enum vt_kind kind, const uint64_t *w
     vt_busy_begin(l);
     if (now < l->last) now = vt_now(); /* a handler has recorded */
     if (of_values) vt_put(l, values, of_values, now);
-    if (now < l->last) { /* a flush came behind the values, which must have the time of the record */
+    if (now < l->last) { /* a flush came after the values, which must have the time of the record */
         now = vt_now();
         if (of_values) vt_put(l, values, of_values, now);
     }
@@ -95,14 +95,14 @@ void vt_groups_write(struct vt_location *l, enum vt_kind kind, const uint64_t *w
     vt_busy_end(l);
 }
 
-/* Returns 1 in a handler on an alternate stack that may be too small for the reading of counters. */
+/* Returns 1 in a handler on an alternate stack that may be too small for reading counters. */
 static int on_small_stack(void)
 {
     stack_t s;
     return !VT_SYS2(sigaltstack, NULL, &s) && s.ss_flags & SS_ONSTACK && s.ss_size < SMALL_STACK;
 }
 
-/* Between the reading of values and the time of their record a sample would have newer values at an earlier time. */
+/* A sample between the reading of values and their record would have newer values at an earlier time. */
 unsigned vt_groups_sample(struct vt_location *l, uint64_t words[VT_GROUP_WORDS])
 {
     if (!read_counters || !(chosen & AT_SAMPLES) || VT_READ(l->reads_counters) || on_small_stack()) return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Definitions. Each is written once, into a chunk of the buffer, before the first event that refers to it. */
+/* Writes definitions: each once, into a chunk of the buffer, before the first event that refers to the definition. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "buffer.h"
@@ -36,7 +36,7 @@ static int begin_chunk(struct vt_location *l)
     return 1;
 }
 
-/* 1: the chunk behind the head of the buffer, the only chunk whose address is not a multiple of the chunk size. */
+/* 1: the chunk after the head of the buffer, the only chunk whose address is not a multiple of the chunk size. */
 static int is_last(const struct vt_chunk *c) { return (uintptr_t)c % VT_CHUNK_SIZE != 0; }
 
 /* Bytes for definitions in a chunk. */

@@ -260,7 +260,7 @@ int vt_suspend(void)
     struct vt_location *own = vt_own_location;
     if (!own || own->number || !own->in_use || VT_READ(own->busy) || n != 1 + atomic_load(&vt_process.ended)) return 0;
     vt_busy_begin(own);
-    VT_SET(own->samples.closed, 1); /* the process may go on without this buffer */
+    VT_SET(own->samples.closed, 1); /* the process may continue without this buffer */
     int all = complete_all(1);
     if (all) vt_buffer_close(!vt_process.set.clean);
     if (!all) VT_SET(own->samples.closed, 0);
@@ -354,7 +354,7 @@ static void say_what_was_written(int all)
         vt_text_add(&t, samples == 1 ? " sample" : " samples");
     }
     const char *next = vt_process.set.unify ? "" : "; next: vtunify ";
-    if (vt_process.set.unify) word[0] = 0; /* vtrace run goes on */
+    if (vt_process.set.unify) word[0] = 0; /* vtrace run continues with vtunify */
     vt_say(1, "rank 0 of %u wrote %llu record%s%s, %llu bytes%s%s%s", vt_process.head.world_size,
            (unsigned long long)records, records == 1 ? "" : "s", sampled, (unsigned long long)bytes, next,
            *next ? force_for(operand) : "", word);

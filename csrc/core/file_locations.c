@@ -62,7 +62,7 @@ static int is_word(char c)
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
 
-/* The value of the variable at *text; *text moves behind its name. NULL: no name follows the $, which remains a $. */
+/* The value of the variable at *text; *text moves past its name. NULL: no name follows the $, which remains a $. */
 static const char *variable(const char **text, char *name, size_t bytes)
 {
     const char *begin = *text + ((*text)[0] == '{'), *end = begin;
@@ -118,7 +118,7 @@ static void standard_prefix(char *into, size_t bytes)
     vt_text_add(&t, *name ? name : "a");
 }
 
-/* Reads VT_FILE_PREFIX. set->prefix: the name behind the last slash; asked: the directory before it, "" if there is
+/* Reads VT_FILE_PREFIX. set->prefix: the name after the last slash; asked: the directory before it, "" if there is
    none. */
 static void read_prefix(struct vt_settings *set, char *asked, size_t bytes)
 {

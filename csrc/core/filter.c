@@ -55,7 +55,7 @@ static void add(const char *pattern, int64_t limit, uint32_t line, uint8_t group
 
 /* ---- Patterns ---- */
 
-/* 1: c is in the class at *pattern, such as [a-z] or [!a-z]; *pattern moves behind the class. -1: the class has no end,
+/* 1: c is in the class at *pattern, such as [a-z] or [!a-z]; *pattern moves past the class. -1: the class has no end,
    so the [ is an ordinary character. */
 static int in_class(const char **pattern, char c)
 {
@@ -72,7 +72,7 @@ static int in_class(const char **pattern, char c)
     return found != not;
 }
 
-/* 1: c matches the first element of the pattern; *pattern moves behind the element. */
+/* 1: c matches the first element of the pattern; *pattern moves past the element. */
 static int matches_one(const char **pattern, char c, int classes)
 {
     const char *p = *pattern;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layout of all local files. Runtime and unifier share nothing else. docs/file-format.md draws the layout. The
-   tables are the only statement of their facts: csrc/otf2_writer/schema.c serves them to Python. All numbers are
-   little endian. Sizes are bytes unless a name says words (8 bytes). */
+   tables are the only statement of their facts: csrc/otf2_writer/schema.c serves them to Python. All numbers are little
+   endian. Sizes are in bytes, unless a name says words (8 bytes). */
 #ifndef VT_FORMAT_H
 #define VT_FORMAT_H
 
@@ -15,7 +15,7 @@
 #define VT_CHUNK_SIZE 65536u
 #define VT_CHUNK_DATA 512u /* offset of the records in a chunk */
 #define VT_CHUNK_WORDS ((VT_CHUNK_SIZE - VT_CHUNK_DATA) / 8)
-#define VT_OPEN_MAX 32     /* open regions in the head of a chunk; deeper ones follow from later leaves */
+#define VT_OPEN_MAX 32     /* open regions in the head of a chunk; later leaves show the deeper ones */
 #define VT_FILE_HEAD 2048u /* size of struct vt_file in a file */
 #define VT_LAST_CHUNK 4096u /* offset in chunk 0 of a buffer of a shorter chunk of definitions */
 #define VT_NO_RANK 0xffffffffu
@@ -37,8 +37,8 @@
 #define VT_WORDS(what) ((what) & VT_FUNCTION ? 0u : (what) >> 21 & 7)
 #define VT_ID(what) ((what) & VT_ID_MAX)
 
-/* Classes of records. The head of a block says of which classes the block may have records. The unifier skips blocks
-   without the classes that it needs. NEW_CODE: functions or addresses that earlier blocks of the location do not
+/* Classes of records. The head of a block states the classes of records that the block may have. The unifier skips
+   blocks without the classes that it needs. NEW_CODE: functions or addresses that earlier blocks of the location do not
    have. REGION: enter and leave of named regions. CONTROL: lost, on, off, flush, limit, time. */
 /* clang-format off */
 #define VT_CLASSES(X)                                                                                                  \
@@ -54,7 +54,7 @@ enum vt_class {
 #define VT_CLASS_HEAP (VT_CLASS_REGION | VT_CLASS_MEMORY)
 #define VT_CLASS_ALL 0xffffffffu
 /* The classes that VT_MAX_SIZE stops first, in a LIMIT record: functions, calls of I/O and of memory, the user API,
-   each with its regions. MPI, threads and processes go on. */
+   each with its regions. MPI, threads and processes continue. */
 #define VT_CLASS_FIRST                                                                                                 \
     (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE | VT_CLASS_IO | VT_CLASS_MEMORY | VT_CLASS_METRIC | VT_CLASS_USER)
 
@@ -75,15 +75,15 @@ enum vt_class {
     X(TIME, 1, 1, CONTROL, NONE, "gap") /* ticks since the previous record, which 32 bits do not hold */               \
     X(ENTER, 2, 0, REGION, region, "")                                                                                 \
     X(LEAVE, 3, 0, REGION, region, "")                                                                                 \
-    X(ENTER_ADDRESS, 4, 1, ADDRESS, NONE, "address") /* of a function that has no place in the code space */           \
+    X(ENTER_ADDRESS, 4, 1, ADDRESS, NONE, "address") /* of a function outside the code space */                        \
     X(LEAVE_ADDRESS, 5, 1, ADDRESS, NONE, "address")                                                                   \
     X(LOST, 6, 1, CONTROL, reason, "events") /* reason: enum vt_lost; events since the location's last LOST */         \
     X(OFF, 7, 0, CONTROL, NONE, "")                                                                                    \
     X(ON, 8, 0, CONTROL, NONE, "")                                                                                     \
-    X(FLUSH, 9, 1, CONTROL, NONE, "duration") /* a flush of so many ticks begins at the time of the record */          \
-    X(LIMIT, 10, 1, CONTROL, reason, "classes&vt_class") /* from here on the location records nothing of these */      \
+    X(FLUSH, 9, 1, CONTROL, NONE, "duration") /* ticks of a flush that began at the time of the record */              \
+    X(LIMIT, 10, 1, CONTROL, reason, "classes&vt_class") /* from here on the location records none of these */         \
     /* classes; VT_CLASS_ALL: nothing more */                                                                          \
-    X(THREAD, 11, 1, THREAD, NONE, "thread") /* the location goes over to this thread (kernel id); open regions end */ \
+    X(THREAD, 11, 1, THREAD, NONE, "thread") /* this thread (kernel id) takes over the location; open regions end */   \
     X(SEND, 16, 2, MESSAGE, comm, "peer:rank/tag bytes:size") /* before the call */                                    \
     X(RECV, 17, 2, MESSAGE, comm, "peer:rank/tag bytes:size") /* after the call */                                     \
     X(ISEND, 18, 3, MESSAGE, comm, "peer:rank/tag bytes:size request")                                                 \
@@ -99,10 +99,10 @@ enum vt_class {
     X(COMM_CREATE, 28, 0, COLLECTIVE, comm, "")                                                                        \
     X(COMM_DESTROY, 29, 0, COLLECTIVE, comm, "")                                                                       \
     X(METRIC, 40, 1, METRIC, metric, "value") /* in the type of its definition */                                      \
-    X(ATTRIBUTE, 41, 1, ATTRIBUTE, attribute, "value") /* in the type of its definition; of the next event, */         \
-    /* METRIC_GROUP apart */                                                                                           \
+    X(ATTRIBUTE, 41, 1, ATTRIBUTE, attribute, "value") /* in the type of its definition; belongs to the next event */  \
+    /* except METRIC_GROUP */                                                                                          \
     X(METRIC_GROUP, 42, 7, METRIC, metric_group, "value1 value2 value3 value4 value5 value6 value7") /* of counters */ \
-    /* read at one moment; behind the values of the group 0 */                                                         \
+    /* read at one moment; unused values are 0 */                                                                      \
     X(RMA_WIN_CREATE, 48, 0, RMA, window, "")                                                                          \
     X(RMA_WIN_DESTROY, 49, 0, RMA, window, "")                                                                         \
     X(RMA_COLL_BEGIN, 50, 0, RMA, NONE, "")                                                                            \
@@ -123,50 +123,50 @@ enum vt_class {
     X(IO_CREATE, 72, 2, IO, handle, "access=OTF2_IoAccessMode/creation&OTF2_IoCreationFlag status&OTF2_IoStatusFlag")  \
     X(IO_DESTROY, 73, 0, IO, handle, "")                                                                               \
     X(IO_DUPLICATE, 74, 1, IO, handle, "new/status&OTF2_IoStatusFlag") /* the id is the old handle */                  \
-    X(IO_SEEK, 75, 3, IO, handle, "asked:int whence=OTF2_IoSeekOption offset:int") /* offset: reached */               \
+    X(IO_SEEK, 75, 3, IO, handle, "asked:int whence=OTF2_IoSeekOption offset:int") /* offset: the new one */           \
     X(IO_STATUS, 76, 1, IO, handle, "status&OTF2_IoStatusFlag") /* the new flags */                                    \
     X(IO_DELETE, 77, 1, IO, file, "paradigm=vt_io_paradigm")                                                           \
     X(IO_BEGIN, 78, 3, IO, handle, "mode=OTF2_IoOperationMode/flags&OTF2_IoOperationFlag bytes:size matching")         \
     X(IO_ISSUED, 79, 1, IO, handle, "matching")                                                                        \
     X(IO_TEST, 80, 1, IO, handle, "matching")                                                                          \
-    X(IO_COMPLETE, 81, 2, IO, handle, "bytes:size matching") /* bytes done; of IO_BEGIN bytes asked for */             \
+    X(IO_COMPLETE, 81, 2, IO, handle, "bytes:size matching") /* transferred; IO_BEGIN: requested */                    \
     X(IO_CANCELLED, 82, 1, IO, handle, "matching")                                                                     \
     X(IO_ACQUIRE_LOCK, 83, 1, IO, handle, "lock_type=OTF2_LockType")                                                   \
     X(IO_RELEASE_LOCK, 84, 1, IO, handle, "lock_type=OTF2_LockType")                                                   \
     X(IO_TRY_LOCK, 85, 1, IO, handle, "lock_type=OTF2_LockType")                                                       \
-    X(IO_DONE, 86, 1, IO, handle, "bytes:size") /* bytes done: ends the region's IO_READ, IO_WRITE or IO_FLUSH */      \
-    X(ENTER_ALLOC, 88, 1, HEAP, region, "bytes:size") /* asked for */                                                  \
+    X(IO_DONE, 86, 1, IO, handle, "bytes:size") /* transferred; ends the region's IO_READ, IO_WRITE or IO_FLUSH */     \
+    X(ENTER_ALLOC, 88, 1, HEAP, region, "bytes:size") /* requested */                                                  \
     X(LEAVE_ALLOC, 89, 3, HEAP, region, "block heap:int blocks:int") /* block: address or 0 */                         \
     X(ENTER_FREE, 90, 4, HEAP, region, "block bytes:size heap:int blocks:int") /* the sums without the block */        \
     X(ENTER_REALLOC, 91, 3, HEAP, region, "block old_bytes bytes:size") /* the old block; the leave is LEAVE_ALLOC */  \
     X(HEAP, 92, 2, MEMORY, NONE, "heap:int blocks:int") /* changed by calls that are not recorded */                   \
-    X(IO_READ, 93, 1, IO, handle, "bytes:size") /* asked for by the one blocking operation of the innermost region. */ \
+    X(IO_READ, 93, 1, IO, handle, "bytes:size") /* requested by the one blocking operation of the innermost region. */ \
     X(IO_WRITE, 94, 1, IO, handle, "bytes:size") /* The order of these three is that of OTF2_IoOperationMode. */       \
     X(IO_FLUSH, 95, 1, IO, handle, "bytes:size")                                                                       \
     X(THREAD_FORK, 96, 1, TEAM, region, "requested/nesting") /* the region of the construct is entered */              \
     X(THREAD_JOIN, 97, 1, TEAM, region, "nesting") /* the region is left */                                            \
-    X(THREAD_TEAM_BEGIN, 98, 2, TEAM, team, "entered/nesting joined") /* entered: region or 0; joined: ticks at */     \
-    /* which the team was joined for whose end the thread waited last; 0 unknown: it waited until now */               \
+    X(THREAD_TEAM_BEGIN, 98, 2, TEAM, team, "entered/nesting joined") /* entered: region or 0; joined: ticks when */   \
+    /* the team was joined whose end the thread last waited for; 0: unknown, the thread waited until now */            \
     X(THREAD_TEAM_END, 99, 1, TEAM, region, "nesting") /* the region of the wait for the others is entered; the */     \
     /* wait lasts until THREAD_JOIN, the next THREAD_TEAM_BEGIN or THREAD_TEAM_JOINED */                               \
     X(THREAD_TASK_CREATE, 100, 2, TEAM, NONE, "task/creator team") /* creator: location; task: number there, from 1 */ \
     X(THREAD_TASK_BEGIN, 101, 2, TEAM, region, "task/creator team") /* the region of the task is entered */            \
     X(THREAD_TASK_END, 102, 3, TEAM, region, "task/creator team/later next_task/next_creator") /* the region is */     \
-    /* left; later: 1 if the task will go on; next_task: the thread goes on with it, 0: its implicit one */            \
-    X(THREAD_TEAM_JOINED, 103, 1, TEAM, NONE, "joined") /* as of THREAD_TEAM_BEGIN; the thread ends */                 \
+    /* left; later: 1 if the task will continue; next_task: continues in the thread, 0: the implicit task */           \
+    X(THREAD_TEAM_JOINED, 103, 1, TEAM, NONE, "joined") /* as in THREAD_TEAM_BEGIN; the thread ends */                 \
     X(THREAD_CREATE, 104, 1, THREAD, NONE, "number")                                                                   \
     X(THREAD_BEGIN, 105, 1, THREAD, NONE, "number") /* on the new thread's location */                                 \
     X(THREAD_END, 106, 1, THREAD, NONE, "number")                                                                      \
-    X(THREAD_WAIT, 107, 1, THREAD, NONE, "number") /* the thread has ended, and this one has waited for it */          \
+    X(THREAD_WAIT, 107, 1, THREAD, NONE, "number") /* this thread waited for that thread, which has ended */           \
     X(ACQUIRE_LOCK, 108, 1, THREAD, paradigm, "lock/order") /* order: how often the lock was acquired before */        \
     X(RELEASE_LOCK, 109, 1, THREAD, paradigm, "lock/order") /* order: as when the lock was acquired */                 \
-    X(REWIND_MARK, 116, 0, CONTROL, NONE, "") /* a rewind may come back to here */                                     \
-    X(REWOUND, 117, 1, CONTROL, NONE, "duration") /* ticks from here on whose records were discarded */                \
+    X(REWIND_MARK, 116, 0, CONTROL, NONE, "") /* a rewind may return to here */                                        \
+    X(REWOUND, 117, 1, CONTROL, NONE, "duration") /* ticks from here on; their records were discarded */               \
     X(MARKER, 118, 1, USER, marker, "text")                                                                            \
     X(COMMENT, 119, 1, USER, NONE, "text")                                                                             \
     X(USER_SEND, 120, 2, USER, user_comm, "tag bytes:size")                                                            \
     X(USER_RECV, 121, 2, USER, user_comm, "tag bytes:size")                                                            \
-    X(SECTION, 122, 1, USER, metric, "value") /* 1: a section of the thread begins, 0: it ends; its metric has the unit */ \
+    X(SECTION, 122, 1, USER, metric, "value") /* 1: a section begins, 0: it ends; its metric has the unit */           \
     /* VT_SECTION_UNIT */
 /* clang-format on */
 
@@ -174,21 +174,22 @@ enum vt_class {
 
 /* ---- Samples: words of 8 bytes, in chunks and blocks of the content VT_SAMPLES ----------------
    word 0   ticks
-   word 1   weight: ns of the clock of SAMPLING (vt_sample_clock) that the sample stands for, of PERF events
+   word 1   weight: ns of the clock in SAMPLING (vt_sample_clock) that the sample stands for; with PERF: events
    word 2   bits 0..15 n, bits 16..31 shared, bits 32..39 enum vt_sample_end, bits 40..63 overruns of the timer
    n words  the innermost frames of the stack, innermost first; the other frames are the `shared` outermost frames of
             the previous sample in the chunk
 
-   A frame is an offset in the code space, as in a function event, or VT_OPEN_ADDRESS and an address outside of it.
-   VT_FRAME_OWN: the frame is in a library of vtrace. VT_FRAME_PYTHON: the frame of a Python function: id of PYTHON_CODE
-   shifted by VT_PYTHON_UNIT_BITS, and the number of the instruction there. Of the innermost frame, and of a frame that a signal has
-   interrupted, the place is the instruction; of any other frame, the last byte of its call.
+   A frame is an offset in the code space, as in a function event, or VT_OPEN_ADDRESS and an address outside the code
+   space. VT_FRAME_OWN: the frame is in a library of vtrace. VT_FRAME_PYTHON: the frame of a Python function: id of
+   PYTHON_CODE shifted by VT_PYTHON_UNIT_BITS, and the number of the instruction there. The place of the innermost
+   frame, and of a frame that a signal has interrupted, is the instruction; the place of any other frame is the last
+   byte of its call.
 
-   Before a sample may stand the values of counters at its time: an entry with VT_SAMPLE_VALUES in place of vt_sample_end,
-   whose n words are records METRIC_GROUP without times. Its weight, shared and overruns are 0. */
+   An entry with the values of counters may precede a sample: VT_SAMPLE_VALUES stands in place of vt_sample_end, and the
+   n words are METRIC_GROUP records without times. Weight, shared and overruns of the entry are 0. */
 #define VT_SAMPLE_WORDS 3
 #define VT_SAMPLE_VALUES 255
-#define VT_SAMPLE_FRAMES 512 /* maximum; of a deeper stack the outermost frames are missing */
+#define VT_SAMPLE_FRAMES 512 /* maximum; a deeper stack lacks its outermost frames */
 #define VT_FRAME_OWN 0x4000000000000000u
 #define VT_FRAME_PYTHON 0x2000000000000000u
 #define VT_PYTHON_UNIT_BITS 24
@@ -197,7 +198,7 @@ enum vt_class {
     ((uint64_t)(n) | (uint64_t)(shared) << 16 | (uint64_t)(end) << 32 | (uint64_t)(overruns) << 40)
 #define VT_SAMPLE_OVERRUNS_MOST 0xffffffu
 
-/* Why a stack has no frame further out. */
+/* Reasons why a stack has no further outer frame. */
 #define VT_SAMPLE_END_MOST 5 /* above all of these */
 #define VT_SAMPLE_ENDS(X)                                                                                              \
     X(COMPLETE, 0) /* the last frame is the outermost one */                                                           \
@@ -211,7 +212,7 @@ enum vt_sample_end {
 #undef VT_SAMPLE_END_ENUM
 };
 
-/* The clock that samples a thread: its CPU time, elapsed time, or the number of an event of Linux. */
+/* The clock that samples a thread: its CPU time, elapsed time, or the count of a perf event. */
 #define VT_SAMPLE_CLOCKS(X) X(CPU, 1) X(WALL, 2) X(PERF, 3)
 enum vt_sample_clock {
 #define VT_SAMPLE_CLOCK_ENUM(name, number) VT_SAMPLE_CLOCK_##name = number,
@@ -235,7 +236,7 @@ enum vt_io_paradigm {
 #undef VT_IO_PARADIGM_ENUM
 };
 
-/* Why events were not recorded. */
+/* Reasons why events were not recorded. */
 #define VT_LOST_MOST 8 /* above all of these */
 #define VT_LOST_REASONS(X)                                                                                             \
     X(SIGNAL, 1) /* a signal handler came while its thread was recording */                                            \
@@ -251,8 +252,8 @@ enum vt_lost {
 };
 
 /* ---- Definitions: MessagePack arrays [number, ...] one after the other in definition chunks ----
-   Ids are per process. Ids that a forked child does not define itself are those of its parent.
-   Two definitions of one id are equal; of SUMMARY and COMM_NAME the last one holds. */
+   Ids are per process. A forked child uses its parent's ids, except those that the child defines itself. Definitions of
+   one id are equal, except SUMMARY and COMM_NAME: the last one holds. */
 
 /* clang-format off */
 /* The kinds of definitions: X(name, number, values).
@@ -271,15 +272,15 @@ enum vt_lost {
     X(COMM, 5, "id:id kind:u8=vt_comm_kind parent:id? tag:int|text hash:u64 count:u64 size:u32 rank:u32 remote:u32")   \
     /* rank: the own one; remote: size of the remote group or 0 */                                                     \
     X(COMM_MEMBERS, 6, "id:id side:0..1 first:u32 world:u64 ranks:u32[]") /* side: 0 local, 1 remote; ranks in that */ \
-    /* world, 0xffffffff for a member of another one; of equal hashes only once, of a DUP never */                     \
+    /* world, 0xffffffff: a member of another world; written once for each hash, never for a DUP */                    \
     X(COMM_NAME, 7, "id:id name:text")                                                                                 \
     X(LOCATION, 8, "number:u32 thread:u32 name:text? ticks:u64") /* thread: kernel id; ticks of its first event */     \
     X(METRIC, 9, "id:id name:text unit:text type:'u'|'i'|'f' mode:'a'|'p'|'n' per_process:bool")                       \
     /* mode: accumulated, point, holds until the next */                                                               \
     X(CLOCK, 10, "ticks:u64 mono:u64 real:u64") /* CLOCK_MONOTONIC_RAW and CLOCK_REALTIME, ns */                       \
     X(SUMMARY, 11, "location:u32 records:u64 lost:u64 flushes:u64 flush_ticks:u64 off_ticks:u64 clamped:u64 last:u64 " \
-                   "stopped:0..7=vt_lost +cpu_us:u64[]?") /* last: ticks of the last record; stopped: why it recorded */ \
-    /* nothing more before it ended, 0: it recorded; cpu_us: of its threads, in user and in kernel mode */             \
+                   "stopped:0..7=vt_lost +cpu_us:u64[]?") /* last: ticks of the last record; stopped: why recording */ \
+    /* stopped before the end, 0: it did not; cpu_us: of its threads, in user and in kernel mode */                    \
     X(ATTRIBUTE, 12, "id:id name:text description:text type:0..25=OTF2_Type")                                          \
     X(IO_FILE, 13, "id:id path:text") /* absolute; a file of this host, or a socket's or pipe's name */                \
     X(IO_HANDLE, 14, "id:id name:text file:id? paradigm:1..3=vt_io_paradigm flags:0..3&OTF2_IoHandleFlag comm:id? "    \
@@ -291,10 +292,10 @@ enum vt_lost {
     X(REGION_AT, 18, "id:id name:text paradigm:u8=OTF2_Paradigm role:u8=OTF2_RegionRole address:u64") /* where the */  \
     /* region begins in the code; a name of an OpenMP construct gets the file and line there */                        \
     X(TEAM, 19, "id:id location:u32 thread:u32 creator:u32 joined:u64") /* location and thread number of a member, */  \
-    /* location that forks the team; joined: as in THREAD_TEAM_BEGIN, at the end of the program, before 0 */           \
+    /* location that forks the team; joined: as in THREAD_TEAM_BEGIN, at the program's end; 0 before */                \
     X(LOST, 20, "location:u32 reason:1..7=vt_lost events:u64") /* since its last LOST record for this reason; the */   \
     /* newest one of a location and reason holds */                                                                    \
-    X(CALL_SITE, 21, "id:id addresses:u64[]") /* id of a text, which says where in the source these calls are, */      \
+    X(CALL_SITE, 21, "id:id addresses:u64[]") /* id of a text: the places of these calls in the source, */             \
     /* innermost first */                                                                                              \
     X(CLOCK_OFFSET, 22, "ticks:u64 peer:u32 peer_ticks:u64 error:u64") /* peer: rank in the process's world; its */    \
     /* ticks at the same moment; error: ticks here by which the moments may differ. Measured when all ranks */         \
@@ -309,14 +310,14 @@ enum vt_lost {
     /* period, and the event's name */                                                                                 \
     X(SAMPLES, 29, "location:u32 samples:u64 weight:u64 overruns:u64 lost:u64 overwritten:u64 ends:u64[]") /* sums */  \
     /* at the end; overwritten: by the flight recorder; ends: samples by enum vt_sample_end */                          \
-    X(PYTHON_CODE, 30, "id:id name:text file:text line:u32 lines:bytes") /* a code object: qualified name, line of its */ \
-    /* begin, and CPython's table of lines (co_linetable; empty: too large) */                                         \
+    X(PYTHON_CODE, 30, "id:id name:text file:text line:u32 lines:bytes") /* code object: qualified name, first line, */ \
+    /* and CPython's table of lines (co_linetable; empty: too large) */                                                \
     X(COMM_GRID, 31, "id:id lengths:u32[] periodic:u64") /* of MPI_Cart_create, written by its rank 0; bit n: */       \
     /* dimension n is periodic */                                                                                      \
     X(COMM_PEER, 32, "id:id peer:id leader:u32") /* of MPI_Intercomm_create, written by the leader of each side: */    \
     /* peer communicator, and rank of the other leader in it */                                                        \
     X(METRIC_GROUP, 33, "id:id names:list units:list descriptions:list modes:text at_calls:bool") /* of at most 7 */   \
-    /* counters with unsigned values; modes: a letter each, as of METRIC; at_calls: read at enters and leaves, */      \
+    /* counters with unsigned values; modes: a letter each, as in METRIC; at_calls: read at enters and leaves, */      \
     /* else by time */
 /* clang-format on */
 enum vt_definition {
@@ -336,13 +337,12 @@ enum vt_marker {
 /* The origin of a communicator. Definitions of two processes mean the same communicator if kind, parent, tag, hash of
    the members and count agree. count: for kinds that are collective over the parent, the number of earlier such calls
    on the parent; else the number of earlier communicators of equal (kind, parent, tag, hash). If members belong to
-   several worlds, no process knows all members, and hash is of their ranks in the parent. INTER_CREATE: parent is the
-   local communicator, another one on each side; the COMM_PEER definitions of the two leaders join the sides. Without
-   these the parent does not count. SPAWN: tag identifies the
-   call, and the children know the tag. CONNECT: tag is of the port; between worlds, count is the time of the call
-   (CLOCK_REALTIME ns), and the sides with equal tags belong together in the order of these times. PARTITIONED: stands
-   for its parent in the records of partitioned messages, which never match other messages of the same peer and tag.
-   */
+   several worlds, no process knows all members, and hash covers their ranks in the parent. INTER_CREATE: parent is the
+   local communicator, which differs on each side; the COMM_PEER definitions of the two leaders join the sides. Without
+   these definitions the parent is ignored. SPAWN: tag identifies the call, and the children know the tag. CONNECT: tag
+   identifies the port; between worlds, count is the time of the call (CLOCK_REALTIME ns), and the sides with equal tags
+   belong together in the order of these times. PARTITIONED: stands for its parent in the records of partitioned
+   messages, which never match other messages of the same peer and tag. */
 /* clang-format off */
 #define VT_COMM_KINDS(X)                                                                                               \
     X(WORLD, 1) X(SELF, 2) X(DUP, 3) X(SPLIT, 4) X(CREATE, 5) X(CREATE_GROUP, 6) X(CART, 7) X(CART_SUB, 8) X(GRAPH, 9) \
@@ -355,7 +355,7 @@ enum vt_comm_kind {
 };
 
 /* ---- Clock ---- */
-#define VT_CLOCKS(X) X(TSC, 1) X(CNTVCT, 2) X(NANOSECONDS, 3) /* of CLOCK_MONOTONIC_RAW */
+#define VT_CLOCKS(X) X(TSC, 1) X(CNTVCT, 2) X(NANOSECONDS, 3) /* ns of CLOCK_MONOTONIC_RAW */
 enum vt_clock_kind {
 #define VT_CLOCK_ENUM(name, number) VT_CLOCK_##name = number,
     VT_CLOCKS(VT_CLOCK_ENUM)
@@ -389,10 +389,10 @@ struct vt_file {
     uint32_t parent_pid, forked; /* forked: 1 if the parent's definitions also hold for this process */
     uint64_t parent_start; /* 0: no traced parent */
     uint64_t ticks_per_second; /* nominal, 0 unknown; the unifier uses the clock pairs */
-    struct vt_clock_pair pair; /* at the start */
+    struct vt_clock_pair pair; /* clock readings at the start */
     char tool[32]; /* "vtrace 0.1.0" */
     char host[64];
-    char prefix[256]; /* of the file names, without directory */
+    char prefix[256]; /* prefix of the file names, without directory */
     char directory[512]; /* VT_PFORM_GDIR, absolute */
     char buffer[760]; /* path of the buffer file, empty without one */
     uint64_t pid_space; /* boot and PID namespace in which the pid is valid; VT_NO_PID_SPACE, or 0 in older files */
@@ -413,17 +413,17 @@ enum vt_chunk_state {
 struct vt_chunk {
     uint32_t location, sequence; /* sequence counts per location and content */
     uint32_t thread; /* kernel id of the thread that began the chunk */
-    uint32_t records; /* of a full chunk; of definitions always */
+    uint32_t records; /* number, in a full chunk; always for definitions */
     uint64_t ticks; /* absolute time of the record before the first one */
     struct vt_clock_pair pair; /* newest known when the chunk was taken */
     uint64_t lost; /* events that the location had lost before */
     uint64_t dropped; /* records of earlier chunks that a flight recorder has overwritten; 0: none */
-    uint32_t depth, nopen; /* open regions at the begin: number of all, number in open[] */
+    uint32_t depth, nopen; /* open regions at the chunk's start: number of all, number in open[] */
     uint16_t head; /* end of the published records in the chunk; 0 = 65536; stored after each record */
     uint8_t state, content;
-    uint32_t classes; /* of a full chunk */
-    uint64_t end_ticks; /* of a full chunk: time of its last record */
-    uint32_t next, used; /* list link, bytes of records; of no meaning in a file */
+    uint32_t classes; /* in a full chunk */
+    uint64_t end_ticks; /* in a full chunk: time of its last record */
+    uint32_t next, used; /* list link, bytes of records; meaningless in a file */
     uint64_t open[VT_OPEN_MAX]; /* outermost first */
 };
 
@@ -431,7 +431,7 @@ struct vt_chunk {
 #define VT_CODECS(X)                                                                                                   \
     X(RAW, 0) /* as in the chunk */                                                                                    \
     X(ZSTD, 1) /* zstd frame of the bytes (definitions) */                                                             \
-    X(ZSTD_COLUMNS, 2) /* zstd frame of struct vt_columns and the columns behind it */                                 \
+    X(ZSTD_COLUMNS, 2) /* zstd frame of struct vt_columns and the columns after it */                                  \
     X(VARINT, 3) /* each word: LEB128 of its upper half, then of its lower half rotated left by 2 */
 enum vt_codec {
 #define VT_CODEC_ENUM(name, number) VT_##name = number,
@@ -454,7 +454,7 @@ struct vt_block {
 };
 
 /* ---- Columns: the records of a block, sorted by their lower halves --------------------------
-   Behind the head, each as byte planes (all lowest bytes, then all second bytes, ...):
+   After the head, each as byte planes (all lowest bytes, then all second bytes, ...):
      whats     the distinct lower halves of the records' first words (what happened), and above each in 16 bits the
                number of records with this lower half
 
@@ -467,7 +467,7 @@ struct vt_block {
 struct vt_columns {
     uint16_t records, whats;
     uint32_t step; /* 65536 times the ticks between two values of the clock; 0: times are ticks */
-    uint8_t time_bytes, payload_bytes; /* of each value; the bytes above are 0 */
+    uint8_t time_bytes, payload_bytes; /* stored bytes of each value; higher bytes are 0 */
     uint16_t unused;
 };
 

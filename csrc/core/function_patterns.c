@@ -36,7 +36,7 @@ static uint32_t *slot_of(const char *text)
     return &chosen.slots[i];
 }
 
-/* Several stars match what one matches. */
+/* Several stars match the same texts as one. */
 static void join_stars(char *text)
 {
     char *to = text;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_FUNCTIONS: the patterns that select functions. funwrap/filter_map.c applies them, and owns the time of changes. */
+/* VT_FUNCTIONS: the patterns that select functions. funwrap/filter_map.c applies the patterns, and decides when they
+   change. */
 #ifndef VT_FUNCTION_PATTERNS_H
 #define VT_FUNCTION_PATTERNS_H
 
@@ -7,9 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Replaces the patterns: "Calc*;-*get*". The last pattern that matches a name decides; a function that none matches is
-   selected if the first pattern begins with -; * matches functions without a name, too. NULL or "": all functions.
-   Returns 0 if there is no memory. */
+/* Replaces the patterns: "Calc*;-*get*". The last pattern that matches a name decides; a function that no pattern
+   matches is selected if the first pattern begins with -; * matches functions without a name, too. NULL or "": all
+   functions. Returns 0 if there is no memory. */
 int vt_functions_set(const char *patterns);
 /* Returns 1 if there are patterns. */
 int vt_functions_chosen(void);

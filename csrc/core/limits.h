@@ -15,7 +15,7 @@ uint32_t vt_limited_begin(uint32_t number);
 void vt_limited_leave_out(struct vt_location *l, uint32_t number);
 /* At the leave: returns the region; 0: the call is not recorded. */
 uint32_t vt_limited_end(uint32_t number);
-/* At the end: defines the classes of calls of libraries that rules left out, for the ledger. */
+/* At the end: defines the classes of library calls that rules excluded, for the ledger. */
 void vt_limits_define(struct vt_location *first);
 /* Forgets the open calls of a location that another thread takes over. */
 void vt_limited_reset(struct vt_location *l);

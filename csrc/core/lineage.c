@@ -70,7 +70,7 @@ const char *vt_lineage_variable(void) { return *variable ? variable : NULL; }
 
 static int nibble(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
-/* Copies n bytes, which the separator c must follow. Returns the text behind the separator; NULL on failure. */
+/* Copies n bytes, which the separator c must follow. Returns the text after the separator; NULL on failure. */
 static const char *take(char *into, size_t room, const char *from, size_t n, char c)
 {
     if (n >= room || strnlen(from, n) < n || from[n] != c) return NULL;

@@ -18,8 +18,8 @@ int vt_lineage_read(struct vt_file *h, struct vt_settings *set);
 int vt_lineage_has_rank(void);
 /* The variable as NAME=VALUE; NULL: nothing is recorded yet. */
 const char *vt_lineage_variable(void);
-/* Puts the variable into the environment again, before libc starts a program by itself (system, popen). Must not be
-   called in the child of a vfork. */
+/* Puts the variable into the environment again, before libc itself starts a program (system, popen). Must not be called
+   in the child of a vfork. */
 void vt_lineage_enter(void);
 
 #pragma GCC visibility pop

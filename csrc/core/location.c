@@ -154,7 +154,7 @@ out:
     return has;
 }
 
-/* 1: the location has room for so many words. */
+/* Returns 1 if the location has room for this number of words. */
 static int room(struct vt_location *l, unsigned words, uint64_t *flushed)
 {
     struct vt_chunk *c = VT_READ(l->chunk);

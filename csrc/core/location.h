@@ -38,7 +38,7 @@ struct vt_shapes {
 };
 
 /* The stack of functions, for rules that need the depth (funwrap/levels.c). */
-#define VT_LEVELS 65536u /* of a deeper stack the outer half is discarded */
+#define VT_LEVELS 65536u /* largest depth; a deeper stack loses its outer half */
 struct vt_levels {
     uint32_t n, shown; /* number of levels, and number of recorded open functions */
     uint64_t open[VT_LEVELS]; /* function; bit 63: recorded */
@@ -51,15 +51,15 @@ struct vt_sample_stream {
     uint64_t *cursor; /* position of the next sample */
     const uint64_t *before; /* frames of the previous sample in the chunk, innermost first */
     uint32_t nbefore, sequence, chunks, closed; /* closed: 1 while no sample may be written */
-    uint32_t unsampled; /* 1: the local files tell that samples are missing */
+    uint32_t unsampled; /* 1: the local files state that samples are missing */
     uint64_t last, samples, weight, overruns, lost, dropped, overwritten, ends[VT_SAMPLE_END_MOST];
     struct vt_sampler *sampler; /* csrc/sampling/sampler.c; NULL: the thread is not sampled */
 };
 
 /* An open call of a function with sleds (funwrap/frames.c). The outermost frame of a location is vt_no_frame. */
 struct vt_frame {
-    /* Address of the function's return address, on aarch64 8 bytes below the stack pointer at the function's begin: a frame
-       at a lower address is a callee, or has ended. */
+    /* Address of the function's return address, on aarch64 8 bytes below the stack pointer at the function's start: a
+       frame at a lower address is a callee, or has ended. */
     uintptr_t at;
     /* the lower half of the enter record, or the function's address with VT_FRAME_ADDRESS; with the function's rule (enum
        vt_how), if its leave has to follow the rule, too */
@@ -67,13 +67,13 @@ struct vt_frame {
 };
 #define VT_FRAME_ADDRESS (UINT64_C(1) << 63)
 #define VT_FRAME_RULE 58 /* shift of the rule, of 4 bits */
-#define VT_FRAME_WHERE ((UINT64_C(1) << VT_FRAME_RULE) - 1) /* of an address */
+#define VT_FRAME_WHERE ((UINT64_C(1) << VT_FRAME_RULE) - 1) /* the bits of an address */
 
 /* A location. A forked child sees its pages zeroed (MADV_WIPEONFORK): the first event of the child then finds no room,
    takes the slow path and opens a new buffer. The thread of the location owns all members. Other threads read members
    with VT_READ, and change only `limit` and, with `lock` held, chunks. */
 struct vt_location {
-    /* Each event reads and writes this cursor. At the begin of the page its loads would alias stores to chunk heads,
+    /* Each event reads and writes this cursor. At the start of the page its loads would alias stores to chunk heads,
        whose addresses have the same low bits. */
     uint8_t away[192];
     union {
@@ -85,7 +85,7 @@ struct vt_location {
     };
     uint64_t vforked; /* 1: the thread has called vfork */
     uintptr_t code_base[2], code_size[2]; /* the two modules used last: address range and first code slot */
-    uint32_t code_slot[2]; /* with VT_FUNCTION */
+    uint32_t code_slot[2]; /* first slot of each, with the bit VT_FUNCTION */
     struct vt_frame *frame, *frames_end; /* the innermost frame, and the last frame for which there is memory */
     struct vt_frame *frames; /* the frames' memory; NULL: none yet */
 
@@ -95,7 +95,7 @@ struct vt_location {
     uint32_t in_use; /* 1; a forked child reads 0 */
     uint32_t late; /* 1: the exit handlers of the thread run; vtrace waits for the others */
     const char *helper; /* library that created the thread for its own use; NULL: the program created the thread */
-    uint64_t begun; /* number of the thread, if the trace has its begin; else 0 */
+    uint64_t begun; /* number of the thread, if the trace has its start; else 0 */
     char name[16]; /* last defined name of the thread */
     uint32_t stopped; /* enum vt_lost: reason why recording has stopped; 0: recording */
     uint32_t size; /* enum vt_full: state of VT_MAX_SIZE that the location has applied */
@@ -140,7 +140,7 @@ struct vt_location {
     struct vt_scratch scratch; /* used with the lock held */
     struct vt_sample_stream samples;
     struct vt_thread_counters *counters; /* csrc/providers/counters.c; NULL: none */
-    uint32_t reads_counters; /* 1: a record with values of counters is on its way (counter_groups.c) */
+    uint32_t reads_counters; /* 1: a record with values of counters is being written (counter_groups.c) */
     struct vt_open_sections *sections; /* csrc/userwrap/sections.c; NULL: none yet */
 };
 
@@ -172,8 +172,7 @@ void vt_location_unlock(struct vt_location *l);
 /* Repairs the cursor and times after a siglongjmp out of a recording: the last published record is now the last
    record. */
 void vt_location_mend(struct vt_location *l);
-/* Writes the first word of a record with its time, behind a TIME record if necessary. Returns the next
-   position. */
+/* Writes the first word of a record with its time, after a TIME record if necessary. Returns the next position. */
 uint64_t *vt_stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now);
 /* Writes one or more records of n words, whether recording is on or off. now: ticks. */
 void vt_put_record(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now);

@@ -50,8 +50,8 @@ static int started; /* this process or a parent has started recording */
 /* drawn when the library is loaded, so that children forked before the first event belong to the same run */
 static uint8_t new_run[16];
 
-/* Runs in the child after fork. Before Linux 4.14 only this function tells the child from its parent, since the kernel
-   does not wipe pages. */
+/* Runs in the child after fork. Before Linux 4.14 only this function distinguishes the child from its parent, since the
+   kernel does not wipe pages. */
 static void in_child(void)
 {
     *vt_process.alive = 0;

@@ -18,7 +18,7 @@ struct moment {
     uint64_t ns; /* since the program's start; UINT64_MAX: not a time */
     const char *region; /* name of the region whose calls count; NULL: not a region */
     int64_t calls;
-    uint32_t id; /* of the named region; 0: not defined yet */
+    uint32_t id; /* id of the named region; 0: not defined yet */
     _Atomic int64_t left; /* calls that must still begin */
     _Atomic int pending; /* the moment is set and has not come yet */
 };
@@ -176,8 +176,8 @@ void vt_window_function(struct vt_location *l, uint8_t bits, int leaves)
     else if (bits & VT_WATCHED_STOP) leave(l);
 }
 
-/* vt_write calls vt_window_enter before a record with one of vt_window_enters. It calls vt_window_wrote after each
-   record while vt_window_leave is set. */
+/* vt_write calls vt_window_enter before a record with one of vt_window_enters, and vt_window_wrote after each record
+   while vt_window_leave is set. */
 void vt_window_enter(struct vt_location *l, uint32_t what)
 {
     enter(l, what == vt_window_enters[0], what == vt_window_enters[1]);

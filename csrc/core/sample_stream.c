@@ -89,7 +89,7 @@ static int next_chunk(struct vt_location *l)
     if (!has && ring) has = drop(s) && begin_chunk(l);
     vt_location_unlock(l);
     if (has || ring) return has;
-    if (vt_file_flush_samples(l) < 0) VT_SET(s->closed, 1); /* vt_file_flush_samples has told the reason */
+    if (vt_file_flush_samples(l) < 0) VT_SET(s->closed, 1); /* vt_file_flush_samples has reported the reason */
     else vt_size_check(l);
     if (s->closed || !vt_location_lock(l)) return 0;
     has = begin_chunk(l);

@@ -8,7 +8,7 @@
 #pragma GCC visibility push(hidden)
 
 /* A sample to write. frames: innermost first; they must stay unchanged until the next sample. weight: ns. values: the
-   words of records METRIC_GROUP. */
+   words of METRIC_GROUP records. */
 struct vt_sample {
     uint64_t ticks, weight;
     uint32_t overruns, nframes, nvalues;

@@ -51,8 +51,10 @@ void vt_setting_read_moment(int speaks, const char *name, char *into, size_t byt
     struct vt_text t = vt_text_into(into, bytes);
     if (good) vt_text_add(&t, text);
     else if (speaks)
-        vt_say(1, "%s=%.100s is not a time in seconds (10 or 0.5s) or a call of a region (NAME:100): it is ignored",
-               name, text);
+        vt_say(
+            1,
+            "%s=%.100s is not a time in seconds (10 or 0.5s) or a call of a region (NAME:100): the setting is ignored",
+            name, text);
 }
 
 #define LEAST_PERIOD (SECOND / 10000)
@@ -91,7 +93,7 @@ void vt_setting_read_words(int speaks, const char *name, char *into, size_t byte
     if (!text || !*text) return;
     struct vt_text t = vt_text_into(into, bytes);
     if (strlen(text) < bytes) vt_text_add(&t, text);
-    else if (speaks) vt_say(1, "%s has more than %u bytes: it is ignored", name, (unsigned)bytes - 1);
+    else if (speaks) vt_say(1, "%s has more than %u bytes: the setting is ignored", name, (unsigned)bytes - 1);
 }
 
 void vt_setting_read_patterns(int speaks, const char *name, char *into, size_t bytes)
@@ -102,7 +104,7 @@ void vt_setting_read_patterns(int speaks, const char *name, char *into, size_t b
     struct vt_text t = vt_text_into(into, bytes);
     if (strlen(text) < bytes) vt_text_add(&t, text);
     else if (speaks)
-        vt_say(1, "%s has more than %u bytes: it is left out; VT_FILTER_SPEC names a file of any size", name,
+        vt_say(1, "%s has more than %u bytes: the setting is ignored; VT_FILTER_SPEC reads a file of any size", name,
                (unsigned)bytes - 1);
 }
 

@@ -17,13 +17,13 @@ long vt_setting_moment(const char *text, uint64_t *value);
 /* Parses a rate per second ("100"), or a time between two samples ("10ms", "2s", "500us"). *ns: the time; 0 for 0.
    Returns 0 if the text is neither, or beyond 10 000 per second or an hour. */
 int vt_setting_rate(const char *text, uint64_t *ns);
-/* Appends such a time as vt_setting_rate reads it. */
+/* Appends a time in the notation that vt_setting_rate reads. */
 void vt_setting_show_rate(struct vt_text *t, uint64_t ns);
 /* Returns the number of a signal; 0 if vtrace does not accept the signal. */
 int vt_setting_signal(const char *name);
 
-/* Reads such a setting from the environment into a text; "" if it is unset or invalid. speaks: print a message if it is
-   invalid. */
+/* Reads such a setting from the environment into a text; "" if it is unset or invalid. speaks 1: prints a message if
+   the value is invalid. */
 void vt_setting_read_moment(int speaks, const char *name, char *into, size_t bytes);
 void vt_setting_read_signal(int speaks, const char *name, char *into, size_t bytes);
 void vt_setting_read_words(int speaks, const char *name, char *into, size_t bytes);

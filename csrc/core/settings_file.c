@@ -12,10 +12,10 @@
 #include "sys.h"
 #include "text.h"
 
-#define BYTES 16384u /* of a file; with the 0 at its end */
+#define BYTES 16384u /* size limit of a file, with the 0 at its end */
 #define LINES 256u
 
-/* A line of a file that is no comment; value NULL: it is not NAME=VALUE. */
+/* A line of a file that is not a comment; value NULL: the line is not NAME=VALUE. */
 struct line {
     const char *name, *value;
     unsigned number;
@@ -25,7 +25,7 @@ static struct source {
     char path[4096], text[BYTES];
     struct line lines[LINES];
     unsigned nlines;
-    long error; /* of reading the file, -errno; 0: none */
+    long error; /* result of reading the file: -errno, or 0 */
     int is_long; /* 1: the rest was ignored */
 } sources[2]; /* the stronger one first */
 
@@ -33,7 +33,7 @@ static atomic_int state; /* 0: not read yet, 1: another call reads, 2: read */
 
 static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/* Cuts blanks off both ends of the text between two places. */
+/* Removes the blanks at both ends of a text. */
 static char *trimmed(char *begin, char *end)
 {
     while (end > begin && is_blank(end[-1])) end--;
@@ -145,13 +145,13 @@ void vt_settings_file_check(void)
         struct source *s = &sources[i];
         const int named = getenv("VT_CONFIG") != NULL;
         if (s->error && (named || (s->error != -ENOENT && s->error != -ENOTDIR && s->error != -EACCES)))
-            vt_say(1, "settings file %.400s: %s: it is ignored", s->path,
+            vt_say(1, "settings file %.400s: %s: the file is ignored", s->path,
                    s->error == -EINVAL   ? "not a text"
                    : s->error == -ENOENT ? "no such file"
                                          : vt_reason(s->error));
         for (unsigned k = 0; k < s->nlines; k++)
             if (!s->lines[k].value)
-                vt_say(1, "settings file %.400s, line %u: \"%.64s\" is not VT_NAME=VALUE: it is ignored", s->path,
+                vt_say(1, "settings file %.400s, line %u: \"%.64s\" is not VT_NAME=VALUE: the line is ignored", s->path,
                        s->lines[k].number, s->lines[k].name);
         if (s->is_long && !s->error)
             vt_say(1, "settings file %.400s has more than %u bytes or %u settings: the rest is ignored", s->path,

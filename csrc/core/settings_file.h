@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The settings files: VT_CONFIG=FILE, or ~/.config/vtrace/settings and /etc/vtrace.conf. They hold lines NAME=VALUE,
-   comments behind # at the begin of a line, and empty lines. The environment is stronger than the user's file, and that
-   file than the system's. */
+/* The settings files: VT_CONFIG=FILE, or ~/.config/vtrace/settings and /etc/vtrace.conf. The files contain lines
+   NAME=VALUE, comments (lines that begin with #), and empty lines. The environment overrides the user's file, and the
+   user's file overrides the system's. */
 #ifndef VT_SETTINGS_FILE_H
 #define VT_SETTINGS_FILE_H
 
 #pragma GCC visibility push(hidden)
 
-/* Prints a message for each file that cannot be read and each line that is no setting. */
+/* Prints a message for each file that cannot be read and each line that is not a setting. */
 void vt_settings_file_check(void);
-/* Returns the name of setting number i of the files; NULL: there are not so many. */
+/* Returns the name of setting number i of the files; NULL: i is too large. */
 const char *vt_settings_file_name(unsigned i);
 
 #pragma GCC visibility pop

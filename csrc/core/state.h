@@ -36,7 +36,7 @@ struct vt_settings {
 #define NUMBER(name, field, ...) uint64_t field;
 #define TEXT(name, field, bytes, ...) char field[bytes];
 #include "settings_table.h"
-    uint64_t processes; /* of this node, by the launcher's environment; 0: unknown */
+    uint64_t processes; /* number on this node, from the launcher's environment; 0: unknown */
     uint32_t speaks; /* 1: this process prints messages about invalid settings */
     uint32_t unique; /* VT_FILE_UNIQUE: 0 for no, a number, or VT_UNIQUE_YES */
     uint32_t count; /* number after the prefix; 0: none */

@@ -14,14 +14,14 @@ void vt_put_switched(struct vt_location *l, const uint64_t *words, unsigned n, u
 void vt_switch_follow(struct vt_location *l, uint64_t now);
 /* Returns 1 if a function event is only counted. Requires that l->busy is set. */
 int vt_leaves_out(struct vt_location *l, uint64_t what);
-/* Returns 1 if a function event is left out because recording is off, and nothing else is due. Requires that l->busy is
+/* Returns 1 if a function event is omitted because recording is off, and nothing else is due. Requires that l->busy is
    set. Changes no vector register, like vt_leaves_out. */
 int vt_passes_by(struct vt_location *l, uint32_t what, uint64_t now);
 /* Registers the callbacks of a shim: for switches, and for the synchronization of clocks. */
 void vt_switch_attach(const struct vt_shim *shim);
 /* Registers the function of a shim that records MPI calls for the first section. */
 void vt_sections_attach(const struct vt_shim *shim);
-/* Tells the MPI shim that the program has sections. Only the first call has an effect. */
+/* Informs the MPI shim that the program has sections. Only the first call has an effect. */
 void vt_sections_begin(void);
 /* Returns 1 unless recording is switched off or has ended. */
 int vt_is_on(void);

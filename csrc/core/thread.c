@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Begin, name and end of threads. A later thread may take over the location of an ended thread. */
+/* Start, name and end of threads. A later thread may take over the location of an ended thread. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Begin, name and end of threads. thread.c owns the assignment of locations to threads. */
+/* Start, name and end of threads. thread.c owns the assignment of locations to threads. */
 #ifndef VT_THREAD_H
 #define VT_THREAD_H
 
@@ -25,7 +25,7 @@ void vt_thread_watch(struct vt_location *l);
 struct vt_thread_follower {
     void (*begins)(struct vt_location *l), (*has_begun)(struct vt_location *l);
     void (*ends)(struct vt_location *l), (*exits)(struct vt_location *l);
-    struct vt_thread_follower *next; /* of those registered before */
+    struct vt_thread_follower *next; /* the functions registered before */
 };
 void vt_on_threads(struct vt_thread_follower *follower);
 /* Registers functions that run before the calling thread calls exec, and after an exec that failed. */

@@ -9,7 +9,7 @@
 
 #define TICK_US 10000 /* a tick of /proc is 1/100 s on all machines (USER_HZ) */
 
-static struct vt_cpu_time before; /* of the main thread, when the library was loaded: of earlier programs (exec) */
+static struct vt_cpu_time before; /* time of the main thread at load of the library, from earlier programs (exec) */
 
 /* Returns the CPU time of the calling thread: getrusage(2). */
 static struct vt_cpu_time own_time(void)

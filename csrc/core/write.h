@@ -25,7 +25,7 @@ struct vt_write_cursor {
 
 #pragma GCC visibility push(default)
 
-/* Of the calling thread; NULL: it has no location yet, or the clock is not a counter. */
+/* The cursor of the calling thread; NULL: the thread has no location yet, or the clock is not a counter. */
 extern _Thread_local struct vt_write_cursor *vt_cursor __attribute__((tls_model("initial-exec")));
 
 /* Like vt_write_few, for all cases that the fast path does not handle. Words after the first n are ignored. */

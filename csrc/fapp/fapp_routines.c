@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libfapp.a: the section routines of the Advanced Profiler and of Tofu PA as functions, for Fortran, and for C and C++ that
-   declares them without their headers. A library of its own, and no part of libvtrace.so.1: a site may have the
-   original. The headers define functions of the same names, so this file has the calls of the library again. */
+/* libfapp.a: the section routines of the Advanced Profiler and of Tofu PA as functions, for Fortran, and for C and C++
+   that declares them without their headers. A separate library, not a part of libvtrace.so.1, since a site may have the
+   original. The headers define functions of the same names, so this file repeats the calls of the library. */
 #include "../userwrap/fortran_names.h"
 
 #define PUBLIC __attribute__((visibility("default")))

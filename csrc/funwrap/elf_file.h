@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The file of an executable or library, in memory. All functions check offsets and sizes that the file tells. */
+/* The file of an executable or library, in memory. All functions check the offsets and sizes in the file. */
 #ifndef VT_ELF_FILE_H
 #define VT_ELF_FILE_H
 
@@ -12,7 +12,7 @@
 struct vt_elf {
     const char *file;
     size_t bytes;
-    const ElfW(Sym) * symbols; /* the table found last, also the next members */
+    const ElfW(Sym) * symbols; /* these members: the table found last */
     size_t count;
     const char *strings;
     size_t string_bytes;

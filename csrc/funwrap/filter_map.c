@@ -77,8 +77,8 @@ struct reading { /* one module that is being read */
     int stays; /* 1: the module is the executable, which is never unloaded */
     int fortran, attaches; /* attaches: 1: the module itself attaches its sleds */
     struct vt_sleds *sleds; /* NULL: none, or not attached yet */
-    uint32_t *places; /* for each symbol the distance from the begin of the code to the address by which the function is
-                         recorded; NO_PLACE: the symbol is no function of this code */
+    uint32_t *places; /* for each symbol the distance from the start of the code to the address by which the function is
+                         recorded; NO_PLACE: the symbol is not a function of this code */
     char plain[VT_NAME_BYTES], shortened[VT_NAME_BYTES];
 };
 
@@ -392,8 +392,8 @@ static void drop(const struct vt_filter_map *m)
     if (m->left) VT_SYS2(munmap, m->left, slots * sizeof *m->left);
 }
 
-/* Copies the rules of a module that is read again into the memory of its rules, which hooks may be reading. A limit goes
-   on counting. */
+/* Copies the rules of a module that is read again into the memory of its rules, which hooks may be reading. The count
+   of a limit continues. */
 static void replace(struct vt_filter_map *old, const struct vt_filter_map *m)
 {
     size_t slots = m->code.bytes / 16 + 1;
@@ -405,8 +405,8 @@ static void replace(struct vt_filter_map *old, const struct vt_filter_map *m)
     drop(m);
 }
 
-/* Switches the module's sleds, and publishes the rules. While the module is loaded: the next module at this address must
-   not find them. */
+/* Switches the module's sleds, and publishes the rules. Requires that the module is loaded: the next module at this
+   address must not find its rules. */
 static void use_rules(struct reading *r, struct vt_filter_map *m)
 {
     uint32_t n = entry_for(m->code.start);
@@ -450,9 +450,9 @@ static void learn_again(void)
         if ((code = vt_sleds_code(i)) && !vt_filter_map_find(code)) learn(code);
 }
 
-/* Reads modules without recording the allocations of the demangler. address 0: all modules. again:
-   1: also a module that was read before; with address 0 only those. change: called first; NULL: the program has not asked
-   for this, so no library is loaded for it. */
+/* Reads modules without recording the allocations of the demangler. address 0: all modules. again 1: also a module that
+   was read before; with address 0 only such modules. change: called first. change NULL: the program has not requested
+   the reading, so no library is loaded for it. */
 static void learn_unheard(uintptr_t address, int again, void (*change)(const char *), const char *argument)
 {
     int saved = errno, before = vt_suppressed;
@@ -612,7 +612,8 @@ __attribute__((constructor)) static void prepare(void)
     vt_suppressed = 0;
 }
 
-/* A mistyped pattern records nothing: the user learns why. A forked process and other ranks leave it to the first. */
+/* A mistyped pattern records nothing, so this function prints a message: not in forked processes, and at the first rank
+   only. */
 __attribute__((destructor)) static void tell_missed(void)
 {
     if (!functions_read || !vt_functions_missed() || vt_process.pid != (uint32_t)VT_SYS0(getpid)) return;

@@ -23,12 +23,12 @@ static struct vt_sleds *use_xray(struct vt_sleds *sleds, const ElfW(Shdr) * xray
 {
     sleds->xray = (const void *)(bias + xray->sh_addr);
     sleds->xray_end = (const char *)sleds->xray + xray->sh_size;
-    return vt_xray_make_calls(sleds) ? sleds : refuse("this system lets no program change its own code");
+    return vt_xray_make_calls(sleds) ? sleds : refuse("this system does not let programs change their own code");
 }
 
 #if defined(__x86_64__)
 
-#define STEP 65536u /* distance of two places at which memory near a module is tried */
+#define STEP 65536u /* distance between two addresses where memory near a module is requested */
 #define TRIES 16384u
 
 static const uint8_t endbr64[4] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -46,7 +46,7 @@ struct foreign_code {
     const struct vt_elf *elf;
     uintptr_t start, bytes;
     uintptr_t slot; /* address of the pointer to __fentry__; 0: none */
-    int patchable; /* 1: functions begin with instructions that do nothing */
+    int patchable; /* 1: functions begin with NOPs */
 };
 
 /* ---- The hooks near a module ---- */
@@ -123,7 +123,7 @@ static size_t nop_length(const uint8_t *c)
     return prefixes + length + (c[2] >> 6 == 1 ? 1 : c[2] >> 6 == 2 ? 4 : 0);
 }
 
-/* Makes the begin of a function a call of on_enter. */
+/* Turns the start of a function into a call of on_enter. */
 static void make_call(const struct foreign_code *m, const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
 {
     uint8_t *c = (uint8_t *)function;
@@ -150,7 +150,7 @@ static void make_calls(const struct foreign_code *m, const struct vt_sleds *sled
     }
 }
 
-/* Another thread may be at the begin of a function, where several bytes change. */
+/* Another thread may be at the start of a function, where several bytes change. */
 static int has_threads(void)
 {
     struct stat s;
@@ -171,7 +171,7 @@ struct vt_sleds *vt_foreign_sleds(struct vt_elf *e, uintptr_t bias, uintptr_t st
     vt_foreign_personality(e, bias);
     if (xray) return use_xray(sleds, xray, bias);
     if (!vt_elf_symbols(e, SHT_SYMTAB) && !vt_elf_symbols(e, SHT_DYNSYM)) return NULL;
-    if (!vt_patch_protect(start, bytes, 1)) return refuse("this system lets no program change its own code");
+    if (!vt_patch_protect(start, bytes, 1)) return refuse("this system does not let programs change their own code");
     make_calls(&m, sleds, bias);
     vt_patch_protect(start, bytes, 0);
     return sleds;

@@ -43,8 +43,8 @@ VT_GENERAL_REGISTERS int vt_stack_alternate(struct vt_stack *stack)
     return 1;
 }
 
-/* A coroutine may have its stack above the thread's own one. Where a stack is below the thread's own one or in a frame of
-   it, its frames look like those of callees. */
+/* The stack of a coroutine may lie above the thread's own stack. If it lies below the own stack, or in one of its
+   frames, the frames of the coroutine look like those of callees. */
 VT_GENERAL_REGISTERS struct vt_stack vt_stack_of(const struct vt_location *l, uintptr_t at)
 {
     struct vt_stack stack;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The moments at which a thread goes on in a function whose callees never return: after longjmp, and in a landing pad
-   after an exception (csrc/hooks/personality.h). The frames of the callees end there. */
+/* Ends the frames of callees that never return: a thread continues in their caller after longjmp, and in a landing pad
+   after an exception (csrc/hooks/personality.h). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,18 +29,18 @@ void vt_land(uintptr_t stack_pointer)
 #endif
 
 #if defined(__x86_64__) && defined(__GLIBC__)
-/* Returns what glibc has encrypted (sysdeps/unix/sysv/linux/x86_64/pointer_guard.h). */
+/* Decrypts an address in a jmp_buf of glibc (sysdeps/unix/sysv/linux/x86_64/pointer_guard.h). */
 static uintptr_t decrypt(uintptr_t word)
 {
     __asm__("rorq $17, %0\n    xorq %%fs:0x30, %0" : "+r"(word) : : "cc");
     return word;
 }
 #else
-static uintptr_t guard; /* with which the C library encrypts, by XOR */
+static uintptr_t guard; /* the key with which the C library encrypts, by XOR */
 
 int _setjmp(void *buffer) __attribute__((returns_twice)); /* <setjmp.h> declares longjmp for a struct */
 
-/* A jmp_buf whose stack pointer is known tells the guard. */
+/* Finds the guard from a jmp_buf with a known stack pointer. */
 __attribute__((constructor, noinline)) static void find_guard(void)
 {
     uintptr_t buffer[64];

@@ -121,7 +121,8 @@ int vt_patch_apply(struct vt_patch *p)
         vt_unlock(&patching, &mask);
         if (!may) {
             p->refused++;
-            vt_warn("this system lets no program change its own code: functions that are not recorded cost more");
+            vt_warn(
+                "this system does not let programs change their own code: functions that are not recorded cost more");
         }
     }
     for (int i = 0; i < 4; i++)

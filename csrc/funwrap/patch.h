@@ -26,14 +26,14 @@ enum vt_patch_step { VT_PATCH_LEAVES_ON, VT_PATCH_ENTERS_ON, VT_PATCH_ENTERS_OFF
 
 #pragma GCC visibility push(hidden)
 
-/* Returns the address by which a function with sleds is recorded, which lies behind its first sled; 0: the function has
-   no sled at its begin. */
+/* Returns the address by which a function with sleds is recorded, which lies after its first sled; 0: the function has
+   no sled at its start. */
 uintptr_t vt_patch_place(const struct vt_sleds *sleds, uintptr_t function, size_t bytes);
-/* Notes what to change in a function, or in a part that the compiler has moved away from it. */
+/* Notes the changes to a function, or to a part that the compiler has moved away from it. */
 void vt_patch_function(struct vt_patch *p, uintptr_t function, size_t bytes, int on);
 /* Changes the code. Returns 1 if all functions are switched as noted. */
 int vt_patch_apply(struct vt_patch *p);
-/* Makes the pages of this code writable, or no longer. Returns 0 if the system refuses. */
+/* Makes the pages of this code writable, or read-only again. Returns 0 if the system refuses. */
 int vt_patch_protect(uintptr_t start, uintptr_t bytes, int writable);
 /* All processors see the changes made so far before the next ones. */
 void vt_patch_settle(void);

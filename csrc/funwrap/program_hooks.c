@@ -7,7 +7,7 @@
 #include "../core/thread.h"
 #include "filter_map.h"
 
-#define MOST_CHANGES 1000u /* changes of VT_FUNCTIONS that the trace tells */
+#define MOST_CHANGES 1000u /* changes of VT_FUNCTIONS that the trace states */
 
 /* The hooks that the loader finds. If a program defines its own hooks, the events of its libraries go to them, too. */
 #pragma GCC visibility push(default)
@@ -26,7 +26,7 @@ static void apply_rules(void)
     __atomic_store_n(&all.ask_leave, vt_hook_exit, __ATOMIC_RELAXED);
 }
 
-/* Tells the trace which functions are recorded from now on. */
+/* Writes to the trace which functions are recorded from now on. */
 static void tell(const char *patterns)
 {
     static _Atomic uint32_t told;

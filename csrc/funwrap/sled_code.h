@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The instructions of sleds. A sled is known by the address of the bytes that switch it; the processor sees them change in
-   one store, so no thread has to stop. sled_code_x86.c and sled_code_arm.c have the instructions of each processor. */
+/* The instructions of sleds. The address of the bytes that switch a sled identifies the sled; one store changes these
+   bytes, so no thread has to stop. sled_code_x86.c and sled_code_arm.c have the instructions of each processor. */
 #ifndef VT_SLED_CODE_H
 #define VT_SLED_CODE_H
 
@@ -9,10 +9,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Returns the sled at the begin of a function; NULL: there is none. */
+/* Returns the sled at the start of a function; NULL: there is none. */
 uint8_t *vt_sled_first(const struct vt_sleds *sleds, uintptr_t function, size_t bytes);
-/* Finds the next sled that calls `hook`. *code: where to begin; set to the end of the sled. Returns NULL if there is none:
-   then *code is `end`, or the first instruction that is not known. */
+/* Finds the next sled that calls `hook`. *code: start of the search; set to the end of the sled. Returns NULL if there
+   is none: then *code is `end`, or the first instruction that is not known. */
 uint8_t *vt_sled_next(const uint8_t **code, const uint8_t *end, const void *hook);
 
 /* Returns the return address of the sled's call, by which the function is recorded. */
@@ -39,7 +39,7 @@ enum vt_xray_kind { VT_XRAY_ENTER, VT_XRAY_EXIT, VT_XRAY_TAIL_EXIT, VT_XRAY_ENTE
 int vt_xray_is_sled(uint8_t kind, const uint8_t *at);
 /* Returns 1 if a breakpoint hides the first instruction of the sled, which therefore must stay as it is. */
 int vt_xray_is_hidden(uint8_t kind, const uint8_t *at);
-/* Writes the bytes behind the first instruction, which no thread executes, if the sled is as clang has written it. */
+/* Writes the bytes after the first instruction, which no thread executes, if the sled is as clang has written it. */
 void vt_xray_prepare(uint8_t kind, uint8_t *at, const void *hook);
 /* Writes the first instruction of a prepared sled, so that the sled calls the hook. */
 void vt_xray_turn_on(uint8_t kind, uint8_t *at, const void *hook);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* aarch64: a sled is the room of eight instructions that clang's -fxray-instrument leaves at the begin of a function and
-   before each end: a branch behind the room and seven NOPs. The seven become a call of a hook whose address is part of the
-   sled. To switch the sled, its first instruction changes, from the branch to a NOP and back. These two are instructions
-   that may change while other threads execute them (Arm Architecture Reference Manual, B2.2.5). */
+/* aarch64: a sled is the room of eight instructions that clang's -fxray-instrument leaves at the start of a function
+   and before each end: a branch past the room and seven NOPs. The seven NOPs become a call of a hook whose address is
+   part of the sled. To switch the sled, its first instruction changes, from the branch to a NOP and back. These two are
+   instructions that may change while other threads execute them (Arm Architecture Reference Manual, B2.2.5). */
 #include "sled_code.h"
 
 #if defined(__aarch64__)
@@ -20,7 +20,7 @@ enum {
     BEHIND = 0x14000004, /* b .+16 */
 };
 #define BYTES VT_XRAY_BYTES
-#define RETURN 16 /* offset of the instruction behind the call */
+#define RETURN 16 /* offset of the instruction after the call */
 #define HOOK 24 /* offset of the hook's address */
 
 static uint32_t word(const uint8_t *at)
@@ -84,7 +84,7 @@ int vt_xray_is_sled(uint8_t kind, const uint8_t *at)
     return kind <= VT_XRAY_ENTER_WITH_ARGUMENTS && (uintptr_t)at % 4 == 0;
 }
 
-/* Returns 1 if nothing has changed the seven instructions behind the first one. */
+/* Returns 1 if nothing has changed the seven instructions after the first one. */
 static int is_room(const uint8_t *at)
 {
     for (unsigned i = 1; i < BYTES / 4; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* x86-64: a sled is a call of on_enter or on_leave of struct vt_sleds, direct or through a slot of the global offset table.
-   To switch it, one byte changes: the opcode of its call, which becomes a TEST of the same length, and back. Both
-   instructions are whole at any moment. TEST changes only the flags, which nobody reads at the begin and end of a
+/* x86-64: a sled is a call of on_enter or on_leave of struct vt_sleds, direct or through a slot of the global offset
+   table. To switch a sled, one byte changes: the opcode of its call becomes that of a TEST of the same length, or back.
+   The instruction is complete at any moment. TEST changes only the flags, which no code reads at the start and end of a
    function. */
 #include "sled_code.h"
 
@@ -38,8 +38,8 @@ static uint8_t *opcode_of(const uint8_t *c, const void *target)
     return slot % 8 == 0 && *(const uintptr_t *)slot == (uintptr_t)target ? (uint8_t *)c : NULL;
 }
 
-/* Before the sled may stand ENDBR64, and PUSH r10 in a nested function, to which r10 tells where the variables of the
-   outer function are. */
+/* ENDBR64 may precede the sled, and so may PUSH r10 in a nested function, where r10 points to the variables of the
+   outer function. */
 uint8_t *vt_sled_first(const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
 {
     const uint8_t *c = (const uint8_t *)function, *end = c + bytes;
@@ -84,8 +84,8 @@ void vt_sled_switch(uint8_t *sled, int on)
 
 /* ---- A sled of clang's -fxray-instrument ----
 
-   At first the sled is a jump over nine bytes at the begin of a function and before a tail call, or a RET and ten bytes of
-   padding at the end of a function. It becomes CALL rel32 and a NOP of six bytes, or CALL rel32 and RET. */
+   At first the sled is a jump over nine bytes at the start of a function and before a tail call, or a RET and ten bytes
+   of padding at the end of a function. The sled becomes CALL rel32 and a NOP of six bytes, or CALL rel32 and RET. */
 
 static const uint8_t jump[VT_XRAY_BYTES] = {0xeb, 9, 0x66, 0x0f, 0x1f, 0x84, 0, 0, 2, 0, 0};
 static const uint8_t returns[VT_XRAY_BYTES] = {0xc3, 0x2e, 0x66, 0x0f, 0x1f, 0x84, 0, 0, 2, 0, 0};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The hooks of sleds, for aarch64 (sled_code_arm.c). A sled calls a hook with the function's return address in x17, and
-   expects x30 to hold that address again. x16 and x17 are free at sleds, since a linker's veneer may change them; any other
-   register may hold an argument or result. vt_sled_enters and vt_sled_leaves handle most events and change no vector
-   register. For the others the hooks save all registers, with SVE the whole vectors.
+   expects x30 to hold that address again. x16 and x17 are free at sleds, since a linker's veneer may change them; any
+   other register may hold an argument or result. vt_sled_enters and vt_sled_leaves handle most events and change no
+   vector register. For the others the hooks save all registers, with SVE the whole vectors.
 
-   The place of a frame is 8 bytes below the stack pointer at the sled, as on x86-64, where the return address is there: a
-   landing whose stack pointer is that of the caller ends the frame.
+   The place of a frame is 8 bytes below the stack pointer at the sled, as on x86-64, where the return address is there:
+   a landing whose stack pointer is that of the caller ends the frame.
 
-   The frame description tells unwinders the truth about the function: it goes on behind the sled (column 16), and its
-   return address is in x17. */
+   The frame description gives unwinders the true state of the function: it continues after the sled (column 16), and
+   its return address is in x17. */
 #include <sys/auxv.h>
 #include "sleds.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The hooks of sleds, for x86-64. A function's arguments or results may be in any register when the function calls a
-   hook, so the hooks are written in assembly. They save the few registers that they use. Whatever is not the plain case
-   goes to vt_sled_ask_enter and vt_sled_ask_leave, which save all registers, align the stack, and call C. */
+   hook, so the hooks are written in assembly. They save the few registers that they use. All cases but the plain one go
+   to vt_sled_ask_enter and vt_sled_ask_leave, which save all registers, align the stack, and call C. */
 #include "sleds.h"
 
 #if defined(__x86_64__)
@@ -61,7 +61,7 @@ _Static_assert(VT_FUNCTION == 0x80000000u && VT_FUNCTION_LEAVE == 0x40000000u, "
     "    cmpq " LIMIT "(%r11), %rax\n" /* last: in a child just forked the limit is 0 */                               \
     "    jae 7f\n"                                                                                                     \
     "    leaq 32(%rsp), %rax\n" /* the address of the function's return address */
-#define RETURN_ADDRESS "24(%rsp)" /* of the hook: lies in the function */
+#define RETURN_ADDRESS "24(%rsp)" /* of the hook: an address in the function */
 /* Notes the time, and computes the ticks since the last record in the upper half of rax. The ticks must fit there. */
 #define CLOCK                                                                                                          \
     "    rdtsc\n"                                                                                                      \
@@ -88,7 +88,7 @@ _Static_assert(VT_FUNCTION == 0x80000000u && VT_FUNCTION_LEAVE == 0x40000000u, "
     "    movw %dx, " HEAD "(%rax)\n"                                                                                   \
     "    movq $0, " BUSY "(%r11)\n"
 #define FEW POP("rcx") POP("rdx") POP("rax")
-/* The way to the hook that handles all cases. */
+/* Returns, or jumps to the hook that handles all cases. */
 #define ELSE(ask)                                                                                                      \
     "    .cfi_remember_state\n"                                                                                        \
     FEW                                                                                                                \
@@ -169,7 +169,7 @@ __asm__(".section .text.vt_sleds,\"ax\",@progbits\n"
 
 /* ---- The hooks that handle all cases ---- */
 
-/* How to save the state of vector and floating-point registers: the components (XCR0) and their bytes. Processors
+/* The way to save the state of vector and floating-point registers: the components (XCR0) and their bytes. Processors
    without XSAVEC or XGETBV 1 save all components in the standard format, and old ones use FXSAVE. */
 enum { UNKNOWN, FXSAVE, XSAVE, XSAVEC };
 __attribute__((used, visibility("hidden"))) uint32_t vt_sled_save, vt_sled_components, vt_sled_bytes, vt_sled_few_bytes;

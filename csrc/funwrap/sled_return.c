@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The leaves of functions without sleds at their returns. The enter hook replaces the return address of such a function
-   by vt_sled_return, which records the leave and goes on at the true address. The true address of the slot at stack
+   by vt_sled_return, which records the leave and continues at the true address. The true address of the slot at stack
    address A lies at vt_return_blocks[A / 4 GiB] + A % 4 GiB, so that no stack of calls has to be searched and unwinders
-   find it without vtrace: by the rule for the return address that the frame description of vt_sled_return has. Exceptions,
-   pthread_exit, backtrace and debuggers pass through these functions as usual. A tail call finds the slot replaced. */
+   find it without vtrace: by the rule for the return address that the frame description of vt_sled_return has.
+   Exceptions, pthread_exit, backtrace and debuggers pass through these functions as usual. A tail call finds the slot
+   replaced. */
 #include "foreign.h"
 
 #if defined(__x86_64__)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events of sleds in states that may last: recording is off, the clock is no counter, calls alternate between many
-   modules, or frames are dead. To save the vector registers costs more than these events, so no function here changes
-   one. Whatever calls further than these functions returns 0, and is left to the hooks that save all registers. */
+   modules, or frames are dead. Saving the vector registers costs more than these events, so no function in this file
+   changes a vector register. For an event that needs other functions, the result is 0; the hooks that save all
+   registers handle the event. */
 #include "../core/clock.h"
 #include "../core/module.h"
 #include "../core/switch.h"
@@ -81,7 +82,7 @@ static VT_GENERAL_REGISTERS int leave(struct vt_location *l, uintptr_t at)
     return close_dead(l, at) && (vt_frames_top(l)->at != at || pop(l));
 }
 
-/* Returns the location of the thread if it may record now; NULL: ask. */
+/* Returns the location of the thread if the thread may record now; NULL: the hooks that save all registers decide. */
 static VT_GENERAL_REGISTERS struct vt_location *ready(void)
 {
     struct vt_location *l = vt_own_location;

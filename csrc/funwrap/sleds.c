@@ -43,7 +43,8 @@ void vt_sleds_found(struct vt_sleds *sleds)
     sleds->ask_leave = vt_sled_ask_leave;
     if (!vt_filter_map_prepared) return; /* no constructor has run yet */
     if (!sleds->attached && !vt_xray_make_calls(sleds))
-        vt_warn("this system lets no program change its own code: functions compiled by clang are not recorded");
+        vt_warn(
+            "this system does not let programs change their own code: functions compiled by clang are not recorded");
     int rules = vt_function_rules & VT_RULES_FILTER, kept = vt_sleds_keep(sleds, (uintptr_t)sleds->on_enter);
     if (!rules || !kept || !vt_filter_map_read((uintptr_t)sleds->on_enter)) vt_sleds_use(sleds, rules);
     sleds->attached = 1;
@@ -99,7 +100,8 @@ static int look(struct dl_phdr_info *info, size_t bytes, void *data)
     return 0;
 }
 
-/* Another module may be mapped where an unloaded module was. It brings its own structure, which begins unattached. */
+/* Another module may be mapped where an unloaded module was. The new module has its own structure, which is not
+   attached yet. */
 void vt_sleds_forget_unloaded(void)
 {
     uint8_t loaded[MOST] = {0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records functions by their sleds: calls at the begin of a function and before its end, which the compiler writes after
-   inlining (csrc/hooks/sleds.s). sled_hooks_*.c has the hooks, frames.c the open calls of each thread, sleds.c the modules.
+/* Records functions by their sleds: calls at the start of a function and before its end, which the compiler writes
+   after inlining (csrc/hooks/sleds.s). sled_hooks_*.c has the hooks, frames.c the open calls of each thread, sleds.c
+   the modules.
 
    In these files these rules always hold:
-   - An enter adds a frame if its call is recorded. A leave records only the call of its own frame, so that a function
-     that was entered unrecorded leaves unrecorded.
+   - An enter adds a frame if its call is recorded. A leave records only the call of its own frame, so an enter that was not recorded gets no leave.
    - A frame whose function was left without a leave (exception, longjmp) is dead. Each landing and each event of the
      thread records the leaves of dead frames first.
    - Only the thread of a location changes its frames, while busy is set. */
@@ -57,18 +57,19 @@ uint32_t vt_frames_depth(const struct vt_location *l);
 /* Decides about a call by the plain rules. code: address in the function. */
 enum { VT_SLED_DROP, VT_SLED_RECORD, VT_SLED_ASK };
 int vt_sled_judge(uintptr_t code);
-/* Return 1 if nothing is left to do for the event; 0: ask. at: address of the function's return address. */
+/* Return 1 if nothing is left to do for the event; 0: call vt_sled_ask_enter or vt_sled_ask_leave. at: address of the
+   function's return address. */
 int vt_sled_enters(uintptr_t at, uintptr_t code);
 int vt_sled_leaves(uintptr_t at);
 /* Apply all rules. */
 void vt_sled_entered(uintptr_t at, uintptr_t code);
 void vt_sled_left(uintptr_t at, uintptr_t code);
 
-/* The sleds of the module with this code; NULL: none, or not attached yet. */
+/* Returns the sleds of the module with this code; NULL: none, or not attached yet. */
 struct vt_sleds *vt_sleds_in(uintptr_t start, uintptr_t bytes);
 /* Notes the sleds of the module with this address in its code. Returns 0 if the table is full. */
 int vt_sleds_keep(struct vt_sleds *sleds, uintptr_t code);
-/* An address in the code of module number i < VT_SLED_MODULES; 0: there is none. */
+/* Returns an address in the code of module number i < VT_SLED_MODULES; 0: there is none. */
 #define VT_SLED_MODULES 1024u /* the sleds of further modules stay on, and their hooks apply the rules */
 uintptr_t vt_sleds_code(uint32_t i);
 /* Chooses the hooks of a module. asks: 1: a rule needs to see the events. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lengths of x86-64 instructions (Intel SDM, volume 2, chapter 2 and appendix A). Sleds may be searched only where
-   instructions begin: the bytes of a call may also stand within another instruction. */
+/* The lengths of x86-64 instructions (Intel SDM, volume 2, chapter 2 and appendix A). A search for sleds looks only at
+   the starts of instructions, since another instruction may contain the bytes of a call. */
 #include "x86_length.h"
 
 /* For the two tables of opcodes a bit for each opcode: it has a ModRM byte, or an operand of one byte. Rows of 16. */
@@ -25,7 +25,7 @@ struct decoding {
 
 static int next(struct decoding *r) { return r->at < r->end ? *r->at++ : -1; }
 
-/* Skips a ModRM byte and what it calls for. Returns the byte; -1 at the end of the code. */
+/* Skips a ModRM byte and the bytes that it requires. Returns the byte; -1 at the end of the code. */
 static int modrm(struct decoding *r)
 {
     int byte = next(r), mode = byte >> 6, base = byte & 7;
@@ -40,7 +40,7 @@ static int modrm(struct decoding *r)
     return byte;
 }
 
-/* The maps of opcodes behind 0F, 0F38 and 0F3A, which VEX and EVEX number 1, 2 and 3. Returns 0 for an unknown one. */
+/* The maps of opcodes after 0F, 0F38 and 0F3A, which VEX and EVEX number 1, 2 and 3. Returns 0 for an unknown one. */
 static int in_map(struct decoding *r, int map, int vector)
 {
     int opcode = next(r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread may run the code whose sleds become calls: the bytes behind a sled's first instruction change first, which
-   nobody executes, and then the first instruction, by one store. */
+/* Other threads may run the code whose sleds become calls. The bytes after a sled's first instruction, which no thread
+   executes, change first. One store then changes the first instruction. */
 #include "xray.h"
 
 #if VT_HAS_SLEDS
@@ -15,7 +15,7 @@ struct xray_sled {
 };
 _Static_assert(sizeof(struct xray_sled) == 32, "the size of an entry in xray_instr_map");
 
-/* Returns the first byte of a sled; NULL: the sled is none of a function's begin or end. */
+/* Returns the first byte of a sled; NULL: the sled is not at a function's start or end. */
 static uint8_t *sled_of(const struct xray_sled *s)
 {
     uint8_t *at = (uint8_t *)((uintptr_t)&s->address + (uintptr_t)s->address);
@@ -40,7 +40,7 @@ int vt_xray_make_calls(const struct vt_sleds *sleds)
     }
     if (low > high) return 1;
     if (hidden)
-        vt_warn("a function with a breakpoint at its begin is not recorded: start the program, then set breakpoints");
+        vt_warn("a function with a breakpoint at its start is not recorded: start the program, then set breakpoints");
     if (!vt_patch_protect(low, high + VT_XRAY_BYTES - low, 1)) return 0;
     for (const struct xray_sled *s = first; s < end; s++)
         if (sled_of(s)) vt_xray_prepare(s->kind, sled_of(s), hook_of(sleds, s));

@@ -24,7 +24,7 @@ namespace {
 const pass_data description = {
     GIMPLE_PASS, "vtrace", OPTGROUP_NONE, TV_NONE, PROP_cfg | PROP_ssa, 0, 0, 0, TODO_update_ssa_only_virtuals};
 
-/* The declaration of a hook. Each front end has its own one, unless the language has no hooks. */
+/* The declaration of a hook. Each front end has its own declaration, unless the language has no hooks. */
 tree hook(enum built_in_function code, const char *name)
 {
     tree known = builtin_decl_implicit(code);
@@ -34,7 +34,7 @@ tree hook(enum built_in_function code, const char *name)
     return made;
 }
 
-/* Tells the call graph of a call in a block. */
+/* Adds a call in a block to the call graph. */
 void add_edge(gcall *call, basic_block block)
 {
     cgraph_node *callee = cgraph_node::get_create(gimple_call_fndecl(call));
@@ -115,7 +115,7 @@ struct vtrace_pass : gimple_opt_pass {
 int plugin_init(plugin_name_args *info, plugin_gcc_version *version)
 {
     if (!plugin_default_version_check(version, &gcc_version)) return 1;
-    /* the first pass behind inlining that all levels of optimisation have */
+    /* the first pass after inlining that all levels of optimisation have */
     register_pass_info pass = {new vtrace_pass, "*all_optimizations", 1, PASS_POS_INSERT_BEFORE};
     register_callback(info->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &pass);
     return 0;

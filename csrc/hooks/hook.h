@@ -17,7 +17,7 @@
 
 __typeof__(vt_inside) vt_inside __attribute__((weak)); /* NULL without libvtrace.so.1: nothing is recorded */
 
-/* Samples in this section belong to the function around (vtrace.paths.PROGRAM_SECTION). */
+/* Samples in this section belong to the calling function (vtrace.paths.PROGRAM_SECTION). */
 #define VT_OF_VTRACE __attribute__((section(".vtrace.text")))
 
 VT_OF_VTRACE static void nothing(void *function, void *site)

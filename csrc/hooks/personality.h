@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The personality routine of a language (Itanium C++ ABI, Exception Handling, 2.5.2), for programs and libraries that
-   vtrace-cc links with --wrap. It tells libvtrace.so.1 when an exception ends in a landing pad of a function: the calls
-   that the function has made are over. Each routine is a member of libvtrace-inside.a by itself, which the linker takes
-   only if the program has landing pads. */
+   vtrace-cc links with --wrap. The routine reports to libvtrace.so.1 when an exception ends in a landing pad of a
+   function: the calls that the function has made are over. Each routine is a separate member of libvtrace-inside.a,
+   which the linker takes only if the program has landing pads. */
 #ifndef VT_PERSONALITY_H
 #define VT_PERSONALITY_H
 

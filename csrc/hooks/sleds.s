@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The targets of a function's sleds: the calls of __fentry__ at its begin and of __return__ before its end, which gcc
-   writes with -p -mfentry -minstrument-return=call. With -fxray-instrument clang writes room for such calls, and a table
-   of the room, from which funwrap/xray.c makes the calls. vtrace-cc lets the assembler append this file to each object
-   of gcc, so that any compiler command can link the object; libvtrace-inside.a has it too, for clang's objects and for
-   code generated at link time. The linker keeps one copy for each program and library. All symbols are hidden: the calls
-   need no jump through the PLT.
+/* The targets of a function's sleds: the calls of __fentry__ at its start and of __return__ before its end, which gcc
+   writes with -p -mfentry -minstrument-return=call. With -fxray-instrument clang writes room for such calls, and a
+   table of the room, from which funwrap/xray.c makes the calls. vtrace-cc lets the assembler append this file to each
+   object of gcc, so that any compiler command can link the object; libvtrace-inside.a has the file too, for clang's
+   objects and for code generated at link time. The linker keeps one copy for each program and library. All symbols are
+   hidden: the calls need no jump through the PLT.
 
    The copy owns struct vt_sleds of core.h, through which each call jumps. libvtrace.so.1 fills the structure when the
-   module is loaded, or at its first call if that comes earlier. Without libvtrace.so.1 nothing is recorded.
-   In this file no instruction changes a register except the flags, which are dead at all sleds. */
+   module is loaded, or at its first call if that comes earlier. Without libvtrace.so.1 nothing is recorded. In this
+   file no instruction changes a register except the flags, which are dead at all sleds. */
 
     .ifndef .Lvt_sleds /* the compiler may name the file twice */
     .set .Lvt_sleds, 1

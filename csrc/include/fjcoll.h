@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The section routines of the Advanced Profiler (precision PA) for C and C++: sections with number 0 and level 0. Without
-   vtrace they do nothing, and the program needs no library for them. docs/sections.md explains them. */
+/* The section routines of the Advanced Profiler (precision PA) for C and C++: sections with number 0 and level 0.
+   Without vtrace the routines do nothing, and the program needs no library for them. docs/sections.md explains them. */
 #ifndef VT_FJCOLL_H
 #define VT_FJCOLL_H
 

@@ -42,7 +42,7 @@ inline int omp_get_thread_num() { return 0; }
 
 namespace Performance
 {
-/* One call. t0, t1: its begin and end, s (omp_get_wtime). */
+/* One call. t0, t1: its start and end, s (omp_get_wtime). */
 struct PerfData {
     double t0, t1, bytes, flops;
     PerfData(double begin, uint64_t bytes_, uint64_t flops_) : t0(begin), t1(begin), bytes(bytes_), flops(flops_) {}

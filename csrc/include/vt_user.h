@@ -70,8 +70,8 @@ void VT_User_marker__(unsigned int id, const char *text) VT_USER_WEAK_;
 unsigned int VT_User_msg_comm_def__(const char *name) VT_USER_WEAK_;
 void VT_User_msg_send__(unsigned int comm, unsigned int tag, unsigned int bytes) VT_USER_WEAK_;
 void VT_User_msg_recv__(unsigned int comm, unsigned int tag, unsigned int bytes) VT_USER_WEAK_;
-/* A section is measured if its level is at most VT_SECTION_LEVEL. The first function returns the id of a section, 0 if it
-   is not measured. *site: as of VT_User_region__. */
+/* A section is measured if its level is at most VT_SECTION_LEVEL. The first function returns the id of a section, 0 if
+   the section is not measured. *site: as in VT_User_region__. */
 unsigned int VT_User_section__(const char *name, int number, int level, unsigned int *site) VT_USER_WEAK_;
 void VT_User_section_start2__(unsigned int id, int level) VT_USER_WEAK_;
 void VT_User_section_stop2__(unsigned int id, int level) VT_USER_WEAK_;

@@ -161,7 +161,7 @@ VT_IO_ALIAS(__dup2, dup2)
 
 enum { EXCLUSIVE, SHARED }; /* OTF2_LockType */
 
-/* After a call that acquired or released a lock, or failed to. kind 0: none of these. */
+/* Writes the records after a call that acquired or released a lock, or failed to. kind 0: no lock. */
 static void leave_lock(uint32_t region, int fd, uint32_t kind, uint32_t type, int r)
 {
     struct vt_io_batch batch = {0};
@@ -237,7 +237,7 @@ static void leave_fcntl(uint32_t region, int fd, int command, long argument, int
     vt_io_finish(&batch, region, error);
 }
 
-/* The third argument is a number, a pointer, or absent. It is passed on unchanged. */
+/* The third argument is a number, a pointer, or absent. The wrapper passes the argument on unchanged. */
 #define VT_IO_FCNTL(symbol)                                                                                            \
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, long argument), (fd, command, argument)) \
     {                                                                                                                  \

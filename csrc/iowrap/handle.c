@@ -87,8 +87,8 @@ static void give_scratch(struct definition_space *s)
 
 /* ---- Files ---- */
 
-/* Ids of paths: 43 bits of the hash of the path, and the id. So most files are defined once, however often they are
-   opened. vtunify merges files that are defined twice. */
+/* Ids of paths: 43 bits of the hash of the path, and the id. So most files are defined once, even if the program opens
+   them again. vtunify merges files that are defined twice. */
 static _Atomic(uint64_t) files[4096];
 
 static uint32_t file_of(struct definition_space *s, const char *path)
@@ -259,8 +259,8 @@ static void created(struct vt_io_batch *batch, uint32_t id, int flags)
     words[2] = vt_io_status(flags);
 }
 
-/* Defines what a call opened, and adds its record. path NULL: /proc has it. An old handle of the same descriptor was
-   closed by a function that is not wrapped. */
+/* Defines the file that a call opened, and adds the record of the call. path NULL: /proc has the path. An old handle of
+   the same descriptor was closed by a function that is not wrapped. */
 static void opened(struct vt_io_batch *batch, int fd, bool stream, int directory, const char *path, int flags)
 {
     _Atomic(uint64_t) *place = vt_shares_memory() || fd < 0 ? NULL : place_of(fd);

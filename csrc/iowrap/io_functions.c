@@ -40,9 +40,9 @@ static void stay_off(void)
     if (atomic_load(&found)) atomic_store(&vt_io_off, 1);
 }
 
-/* This runs early, so that a first call may come from a signal handler. Constructors of libraries may run earlier
-   still. Their functions are looked up one by one: such a call may come from inside an allocator, and dlsym allocates
-   memory if it does not find a name. */
+/* The constructor runs early, so that a first call may come from a signal handler. Constructors of libraries may run
+   earlier still. Their functions are looked up one by one: such a call may come from inside an allocator, and dlsym
+   allocates memory if it does not find a name. */
 __attribute__((constructor)) static void find_all(void)
 {
     for (struct vt_io_function *f = __start_vt_io_functions; f < __stop_vt_io_functions; f++) vt_io_next(f);
@@ -61,7 +61,7 @@ static bool attach(void)
         stay_off();
         return true;
     }
-    vt_io_errno = vt_define_attribute("errno", "Why the call failed (errno(3))", VT_TYPE_INT32);
+    vt_io_errno = vt_define_attribute("errno", "Reason why the call failed (errno(3))", VT_TYPE_INT32);
     vt_io_offset = vt_define_attribute("offset", "Position in the file that the call names", VT_TYPE_INT64);
     vt_io_define_standard();
     atomic_store(&state, RECORD);
@@ -191,7 +191,7 @@ void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int when
     vt_io_finish(&batch, region, error);
 }
 
-/* Asks the kernel: it reads 8 bytes as a signal set before it refuses the operation. The answer for pages of this
+/* Asks the kernel, which reads 8 bytes as a signal set before it refuses the operation. The answer for pages of this
    thread's own stack, above this frame, is kept: these pages stay mapped while the callers run. */
 static VT_TLS uintptr_t stack_pages[2];
 

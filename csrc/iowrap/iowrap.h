@@ -182,8 +182,8 @@ static inline uint32_t vt_io_stream(FILE *stream)
     return VT_LIKELY(handle) ? handle : vt_io_define_stream(stream);
 }
 
-/* After a call that opened something. flags: those of open(2). directory, path: as for openat(2); path NULL: /proc has
-   it. */
+/* Defines a handle after a call that opened a file. flags: those of open(2). directory, path: as for openat(2); path
+   NULL: /proc has the path. */
 void vt_io_opened(struct vt_io_batch *batch, int fd, int directory, const char *path, int flags);
 void vt_io_opened_stream(struct vt_io_batch *batch, FILE *stream, const char *path, int flags);
 void vt_io_stream_on(struct vt_io_batch *batch, FILE *stream, int flags);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* glibc's _dl_find_object (2.35) tells the library of an address without a lock and without an allocation, so that
-   a wrapper of malloc may call the function. A library is defined once, as a text; each call refers to the text by an
-   attribute. */
+/* glibc's _dl_find_object (2.35) finds the library of an address without a lock or an allocation, so a wrapper of
+   malloc may call the function. A library is defined once, as a text; each call refers to the text by an attribute. */
 #define _GNU_SOURCE
 #include "libraries.h"
 #include <dlfcn.h>

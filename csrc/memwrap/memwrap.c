@@ -205,8 +205,8 @@ static void write_sums(struct vt_sums *s)
     vt_write_3(VT_HEAD(VT_K_HEAP, 2, 0), (uint64_t)s->bytes, (uint64_t)s->blocks);
 }
 
-/* After a call that writes no record of its own. The first call of a thread writes one, so that the runtime knows when
-   the thread ends. */
+/* Runs after a call without a record. The first call of a thread writes a record, so that the runtime knows when the
+   thread ends. */
 static void record_sums(struct vt_sums *s)
 {
     const int64_t untold = s->bytes - s->recorded_bytes;

@@ -19,8 +19,8 @@ static _Atomic(int64_t) gone_bytes, gone_blocks; /* sums of ended threads whose 
 
 VT_TLS struct vt_sums *vt_sums_of_thread;
 
-/* Takes sums that no thread has, or whose thread does not exist any more. The kernel is asked for that, since
-   destructors of an ending thread may still allocate. */
+/* Takes sums that no thread has, or whose thread does not exist any more. This function asks the kernel whether the
+   thread exists, since destructors of an ending thread may still allocate. */
 static bool claim(struct vt_sums *s, uint32_t me)
 {
     uint32_t was = atomic_load_explicit(&s->thread, memory_order_relaxed);

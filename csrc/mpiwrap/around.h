@@ -25,7 +25,7 @@ __attribute__((always_inline)) static inline uint32_t vt_mpi_with_site(uint32_t 
 /* ---- message.c: posted sizes ---- */
 
 extern _Atomic(uint32_t) vt_mpi_posted; /* the attribute "posted bytes"; 0: the program has no sections */
-/* Defines the attribute: from here on each receive has it. */
+/* Defines the attribute: from here on each receive has the attribute. */
 void vt_mpi_posts_begin(void);
 
 /* Writes the size of a receive buffer as an attribute of the next ENTER. A macro, so that the size is computed only when
@@ -68,7 +68,7 @@ void vt_mpi_barrier_after(const struct vt_mpi_after *after);
     } while (0)
 
 /* Second statement of a blocking collective: calls the barrier before the call. The barrier after the call runs at each
-   return of the wrapper. gets: mpiP puts barriers around this function. */
+   return of the wrapper. gets: mpiP calls barriers around this function. */
 #define vt_mpi_barriers(gets, communicator)                                                                            \
     struct vt_mpi_after vt_after __attribute__((cleanup(vt_mpi_barrier_last))) = {MPI_COMM_NULL, 0};                   \
     do {                                                                                                               \

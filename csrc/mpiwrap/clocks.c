@@ -37,8 +37,8 @@ static void vt_read_text(char *into, size_t size, const char *path, bool link)
     into[n > 0 ? n : 0] = 0;
 }
 
-/* A hash that is equal for processes that read the same clock. It covers the boot of the machine and the time
-   namespace. It also covers the host name, because vtunify distinguishes hosts by name. */
+/* A hash that is equal for processes that read the same clock. The hash covers the boot of the machine, the time
+   namespace, and the host name, because vtunify distinguishes hosts by name. */
 static uint64_t vt_clock_name(void)
 {
     struct utsname host;

@@ -11,7 +11,8 @@ uint64_t vt_mpi_world_id;
 #define VT_RANKS_PER_DEFINITION 8000
 
 /* The lock protects everything below; looking up a known communicator needs no lock. Entries are reused and never
-   freed. So a lookup that races with a reuse reads valid memory. At worst it misses, and looks again under the lock. */
+   freed. So a lookup that races with a reuse reads valid memory. At worst the lookup misses, and is repeated under the
+   lock. */
 static atomic_flag vt_comm_lock = ATOMIC_FLAG_INIT;
 static struct vt_mpi_comm *vt_comm_spare;
 static int *vt_comm_ranks;

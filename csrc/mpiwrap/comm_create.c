@@ -50,7 +50,7 @@ struct vt_mpi_creation vt_mpi_create_begin(uint32_t region, MPI_Comm parent, enu
     return creation;
 }
 
-/* Returns true if the parent was unknown before this call, which succeeded. */
+/* Returns true if the parent was unknown before this call; the call succeeded. */
 static bool vt_parent_late(struct vt_mpi_creation *creation, int result)
 {
     if (creation->parent || result != MPI_SUCCESS) return false;
@@ -94,8 +94,9 @@ const struct vt_mpi_comm *vt_mpi_leaders_peer(MPI_Comm local, int leader, MPI_Co
     return c && c->rank == (uint32_t)leader ? vt_mpi_comm_used(peer) : NULL;
 }
 
-/* Threads that make inter-communicators of equal members and tags at once get them in another order in each process.
-   The leaders know which belong together: a program may not use one peer communicator and tag for two at once. */
+/* Threads that concurrently create inter-communicators of equal members and tags get them in a different order in each
+   process. The leaders know which ones belong together, since a program must not use one peer communicator and tag for
+   two calls at once. */
 void vt_mpi_define_peer(MPI_Comm made, const struct vt_mpi_comm *peer, int leader)
 {
     const struct vt_mpi_comm *c = peer && made != MPI_COMM_NULL ? vt_mpi_comm_find(made) : NULL;

@@ -273,7 +273,7 @@ static bool vt_took_message(const struct vt_mpi_request *r, int result)
     return result == MPI_SUCCESS || (r->kind == VT_REQUEST_RECV && vt_mpi_consumed(result));
 }
 
-/* A truncated receive has another result than MPI_SUCCESS. Only persistent receives know the size of their buffer. */
+/* A truncated receive has a result other than MPI_SUCCESS. Only persistent receives know the size of their buffer. */
 static __attribute__((noinline)) void vt_completed_with(const struct vt_mpi_wait *wait, struct vt_mpi_batch *batch,
                                                         struct vt_mpi_request *r, const MPI_Status *status, int result)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Converts the commands and arguments of MPI_Comm_spawn between Fortran and C. They are CHARACTER arrays: element j of
-   command i is at (j * n + i) * length, padded with blanks. A blank element ends the list (MPI-4.1, section 11.8.2). */
+/* Converts the commands and arguments of MPI_Comm_spawn between Fortran and C. In Fortran these are CHARACTER arrays:
+   element j of command i is at (j * n + i) * length, padded with blanks. A blank element ends the list (MPI-4.1,
+   section 11.8.2). */
 #include "mpiwrap.h"
 
 #include <sys/syscall.h>
@@ -12,7 +13,7 @@ struct vt_fortran_spawn {
     /* in C, at the root; else NULL */
     char **commands, ***argvs;
     MPI_Info *infos;
-    /* in Fortran: what is started in their place */
+    /* in Fortran: commands started in their place */
     char *command, *arguments;
     size_t command_length, argument_length;
 };

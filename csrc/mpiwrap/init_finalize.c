@@ -13,7 +13,7 @@ struct vt_mpi_binding vt_mpi_binding;
 #define VT_TEXT(x) VT_TEXT_(x)
 #define VT_NOTE_TEXT "mpi=" VT_MPI_LABEL "\nversion=" VT_MPI_VERSION "\nabi=" VT_TEXT(VT_ABI) "\n"
 
-/* An ELF note that names the shim of an executable. It is kept when the executable is stripped. */
+/* An ELF note that names the shim of an executable. strip keeps the note. */
 __attribute__((section(".note.vtrace"), used, aligned(4))) static const struct {
     uint32_t name_bytes, text_bytes, type;
     char name[8];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Name and version of the MPI library of this process. A prebuilt shim is for all versions of one ABI, so the mpi.h of
-   its compilation does not say which version runs. */
+/* Name and version of the MPI library of this process. A prebuilt shim works for all versions of one ABI, so the mpi.h
+   of its compilation does not state the version that runs. */
 #include "mpiwrap.h"
 
 #ifdef VT_PREBUILT
@@ -11,7 +11,8 @@
 char vt_mpi_label[64] = VT_MPI_LABEL;
 int vt_mpich_number;
 
-/* The first number in a text that begins a word, such as 4.0.2 or v5.0.11; the end of the text without a number. */
+/* Returns the first number at the start of a word in a text, such as 4.0.2 or v5.0.11; the end of the text without a
+   number. */
 static const char *vt_first_number(const char *text)
 {
     for (; *text; text++)
@@ -21,7 +22,7 @@ static const char *vt_first_number(const char *text)
 
 void vt_mpi_read_version(void)
 {
-    /* text in the version -> name; derived MPIs stand before their origin */
+    /* text in the version -> name; derived MPIs precede their origin */
     static const char *const names[][2] = {{"Open MPI", "Open MPI"},
                                            {"Intel(R) MPI", "Intel MPI"},
                                            {"MVAPICH", "MVAPICH"},

@@ -293,8 +293,7 @@ void vt_mpi_start_end(struct vt_mpi_start *start, uint32_t region, const MPI_Req
     vt_mpi_leave(&batch, region);
 }
 
-/* ---- Matched probe: it consumes the message, so the receive is recorded as posted at the probe, whenever MPI_Mrecv
-   follows ---- */
+/* ---- A matched probe consumes the message, so the receive is recorded as posted at the probe, not at MPI_Mrecv ---- */
 
 void vt_mpi_probed(uint32_t region, MPI_Comm comm, const MPI_Message *message, bool found)
 {

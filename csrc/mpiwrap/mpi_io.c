@@ -283,7 +283,7 @@ static uint32_t vt_offset(void)
     vt_mpi_objects_lock(&vt_files);
     id = atomic_load(&vt_offset_attribute);
     if (!id) {
-        static const char description[] = "Where in the file the operation begins, in elements of the view";
+        static const char description[] = "Offset in the file at which the operation begins, in elements of the view";
         id = vt_define_attribute("Offset", description, VT_TYPE_UINT64);
         atomic_store_explicit(&vt_offset_attribute, id, memory_order_release);
     }

@@ -171,7 +171,7 @@ extern _Atomic(struct vt_mpi_comm *) vt_mpi_comms[VT_COMM_BUCKETS];
 
 static inline unsigned vt_mpi_bucket(uint64_t handle) { return (unsigned)(handle * 0x9e3779b97f4a7c15u >> 55); }
 
-/* Looks up a known communicator; NULL if vtrace has not met it. */
+/* Looks up a known communicator; NULL if vtrace does not know the communicator yet. */
 static inline struct vt_mpi_comm *vt_mpi_comm_find(MPI_Comm comm)
 {
     const uint64_t handle = VT_HANDLE(comm);
@@ -181,7 +181,8 @@ static inline struct vt_mpi_comm *vt_mpi_comm_find(MPI_Comm comm)
     return c;
 }
 
-/* Defines a communicator that vtrace has not met. used: a call on it has succeeded. NULL if it cannot be defined. */
+/* Defines a communicator that vtrace does not know yet. used: a call on the communicator has succeeded. NULL if it
+   cannot be defined. */
 struct vt_mpi_comm *vt_mpi_comm_first(MPI_Comm comm, bool used);
 
 /* Returns the entry of a communicator. NULL if the handle is no communicator, if no more communicators can be defined,
@@ -207,7 +208,7 @@ extern uint64_t vt_mpi_world_id;
 /* Defines MPI_COMM_WORLD and MPI_COMM_SELF. */
 void vt_mpi_define_world(void);
 
-/* How a communicator was created: the identity that format.h describes. */
+/* The identity of a communicator, from its creation, as format.h describes. */
 struct vt_mpi_origin {
     enum vt_comm_kind kind;
     struct vt_mpi_comm *parent; /* or NULL */
@@ -246,7 +247,7 @@ struct vt_mpi_creation {
     uint32_t count;
 };
 
-/* Begin of a call that creates a communicator from parent. kind: its identity. Writes ENTER. */
+/* Start of a call that creates a communicator from parent. kind: its identity. Writes ENTER. */
 struct vt_mpi_creation vt_mpi_create_begin(uint32_t region, MPI_Comm parent, enum vt_comm_kind kind);
 /* End of that call. result: its return value; made: its output argument. Writes COMM_CREATE and LEAVE. */
 void vt_mpi_create_end(uint32_t region, struct vt_mpi_creation creation, int64_t tag, int result, const MPI_Comm *made);
@@ -261,13 +262,13 @@ void vt_mpi_create_alone_end(uint32_t region, const struct vt_mpi_origin *origin
 struct vt_mpi_creation vt_mpi_idup_begin(uint32_t region, MPI_Comm parent);
 void vt_mpi_idup_end(uint32_t region, struct vt_mpi_creation creation, int result, const MPI_Comm *made,
                      const MPI_Request *request);
-/* Begin of a call that frees *comm. Returns its entry, which is no longer found by the handle; NULL if unknown. */
+/* Start of a call that frees *comm. Returns its entry, which is no longer found by the handle; NULL if unknown. */
 struct vt_mpi_comm *vt_mpi_free_begin(uint32_t region, const MPI_Comm *comm);
 /* End of that call. comm: the handle before the call. If the call failed, the entry is linked again. */
 void vt_mpi_free_end(uint32_t region, struct vt_mpi_comm *c, MPI_Comm comm, int result);
 /* After MPI_Comm_set_name succeeded. */
 void vt_mpi_name(MPI_Comm comm, const char *name);
-/* Names a new Cartesian communicator by its n extents and which of them are periodic. */
+/* Names a new Cartesian communicator by its n extents and their periodicity. */
 void vt_mpi_define_grid(MPI_Comm comm, int n, const int *extents, const int *periodic);
 
 /* ---- world.c: the processes of a run ---- */
@@ -284,7 +285,7 @@ void vt_mpi_session_finalizing(const MPI_Session *session);
 /* ---- spawn.c: dynamic processes (MPI-4.1, chapter 11) ---- */
 
 struct vt_mpi_spawn {
-    int64_t id; /* of this call, the same in all processes that take part */
+    int64_t id; /* id of this call, the same in all processes that take part */
     char **commands; /* commands that MPI starts in place of the program's, or NULL */
     char ***argvs;
     size_t bytes;
@@ -322,11 +323,11 @@ struct vt_mpi_coll {
     uint32_t n, me; /* number of entries in a count argument; own rank */
     enum vt_mpi_op op;
     uint32_t root;
-    bool is_root, is_leaf; /* with a root: this rank has the root's part; it has the part of the others (in an
-                              intra-communicator every rank) */
+    bool is_root, is_leaf; /* for operations with a root. is_root: this rank has the root's part; is_leaf: it has the
+                              part of the others (in an intra-communicator every rank has) */
     bool from_all; /* receives from every other member, though the operation alone does not imply that */
     uint64_t sent, received;
-    uint64_t id; /* of the request of a non-blocking operation */
+    uint64_t id; /* id of the request of a non-blocking operation */
 };
 
 static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
@@ -340,7 +341,7 @@ static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
     coll->me = c->rank;
 }
 
-/* After a call whose communicator was unknown at its begin. Returns true if the operation now begins in the records.
+/* After a call whose communicator was unknown at its start. Returns true if the operation now begins in the records.
    request: the operation is non-blocking. */
 bool vt_mpi_coll_late(struct vt_mpi_coll *coll, MPI_Comm comm, bool request, int result);
 
@@ -384,13 +385,14 @@ static inline void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t regi
     else vt_leave(region);
 }
 
-/* Begin and end of a non-blocking operation; a Wait or Test completes it. _persistent: end of an MPI_..._init. */
+/* Start and end of a non-blocking operation; a Wait or Test completes the operation. _persistent: end of an
+   MPI_..._init. */
 void vt_mpi_icoll_begin(struct vt_mpi_coll *coll, uint32_t region, MPI_Comm comm);
 void vt_mpi_icoll_end(const struct vt_mpi_coll *coll, uint32_t region, const MPI_Request *request, int result);
 void vt_mpi_coll_persistent(const struct vt_mpi_coll *coll, const MPI_Request *request, int result);
 
 /* Neighbours in a topology. in, out: number of entries in the arguments. lacks: number of neighbours that a
-   non-periodic grid lacks at its border. missing: which ones, one bit each. */
+   non-periodic grid lacks at its border. missing: a bit for each of these. */
 struct vt_mpi_neighbours {
     uint32_t in, out, lacks;
     uint64_t missing;
@@ -407,7 +409,7 @@ static inline bool vt_mpi_is_missing(const struct vt_mpi_neighbours *neighbours,
 
 #include "request.h"
 
-#define VT_MOST_DIMENSIONS 32 /* of a Cartesian topology whose shape is read */
+#define VT_MOST_DIMENSIONS 32 /* limit for reading the shape of a Cartesian topology */
 
 #define VT_REQUEST_BLOCK 1024u
 extern __thread uint64_t vt_mpi_next_request __attribute__((tls_model("initial-exec")));
@@ -607,7 +609,7 @@ struct vt_mpi_rma {
     bool fetches;
 };
 
-/* Begin of an operation. peer: rank of the target; bytes, sent, received: of the data at the origin; request: the call
+/* Start of an operation. peer: rank of the target; bytes, sent, received: of the data at the origin; request: the call
    returns a request. */
 void vt_mpi_put_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, int peer, uint64_t bytes, bool request);
 void vt_mpi_get_begin(struct vt_mpi_rma *op, uint32_t region, MPI_Win win, int peer, uint64_t bytes, bool request);
@@ -632,14 +634,14 @@ struct vt_mpi_win_creation {
     struct vt_mpi_win *win;
 };
 
-/* Begin and end of a call that creates a window. allocates: MPI allocates its memory. */
+/* Start and end of a call that creates a window. allocates: MPI allocates its memory. */
 void vt_mpi_win_create_begin(struct vt_mpi_win_creation *creation, uint32_t region, MPI_Comm comm);
 void vt_mpi_win_create_end(struct vt_mpi_win_creation *creation, uint32_t region, const MPI_Win *made, bool allocates,
                            int result);
 /* When recording resumes: records the creation of windows that were created while it was off. */
 void vt_mpi_announce_windows(void);
 void vt_mpi_win_name(MPI_Win win, const char *name);
-/* Begin of MPI_Win_free: returns the entry, which is no longer found by the handle, or NULL. The end frees or restores
+/* Start of MPI_Win_free: returns the entry, which is no longer found by the handle, or NULL. The end frees or restores
    it. */
 struct vt_mpi_win *vt_mpi_win_free_begin(uint32_t region, const MPI_Win *win);
 void vt_mpi_win_free_end(uint32_t region, struct vt_mpi_win *w, const MPI_Win *win, int result);
@@ -671,19 +673,19 @@ struct vt_mpi_io {
 
 /* After MPI_File_open. amode: MPI_MODE_x. */
 void vt_mpi_file_opened(uint32_t region, MPI_Comm comm, const char *name, int amode, const MPI_File *fh, int result);
-/* Begin of MPI_File_close: returns the entry, which is no longer found by the handle, or NULL. The end frees or
+/* Start of MPI_File_close: returns the entry, which is no longer found by the handle, or NULL. The end frees or
    restores it. */
 struct vt_mpi_file *vt_mpi_file_close_begin(uint32_t region, const MPI_File *fh);
 void vt_mpi_file_close_end(uint32_t region, struct vt_mpi_file *f, const MPI_File *fh, int result);
 void vt_mpi_file_deleted(uint32_t region, const char *name, int result);
 /* After MPI_File_seek, or MPI_File_seek_shared (shared). offset: in elements of the view; whence: MPI_SEEK_x. */
 void vt_mpi_file_sought(uint32_t region, MPI_File fh, MPI_Offset offset, int whence, bool shared, int result);
-/* Begin of an operation. flags: enum vt_mpi_io_flag; bytes: those asked for; offset: in elements of the view. */
+/* Start of an operation. flags: enum vt_mpi_io_flag; bytes: number requested; offset: in elements of the view. */
 void vt_mpi_io_begin(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum vt_mpi_io_mode mode, unsigned flags,
                      uint64_t bytes);
 void vt_mpi_io_begin_at(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum vt_mpi_io_mode mode, unsigned flags,
                         uint64_t bytes, MPI_Offset offset);
-/* End of an operation. _flushed: of MPI_File_sync. _request: a request completes the operation. _split: begin of a
+/* End of an operation. _flushed: of MPI_File_sync. _request: a request completes the operation. _split: start of a
    split collective operation, which _split_end completes. */
 void vt_mpi_io_end(const struct vt_mpi_io *io, uint32_t region, const MPI_Status *status, int result);
 void vt_mpi_io_flushed(const struct vt_mpi_io *io, uint32_t region);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Entries of MPI's objects by their handles, and definitions that several kinds of objects have. A lookup takes no lock. Entries are reused and never freed. So a
-   lookup that races with a reuse reads valid memory. At worst it misses, and looks again under the lock. */
+/* Entries of MPI's objects by their handles, and definitions that several kinds of objects have. A lookup takes no
+   lock. Entries are reused and never freed. So a lookup that races with a reuse reads valid memory. At worst the lookup
+   misses, and is repeated under the lock. */
 #include "mpiwrap.h"
 
 #include <sched.h>

@@ -18,7 +18,7 @@ enum vt_mpi_request_kind {
 struct vt_mpi_request {
     _Alignas(64) _Atomic(uint64_t) *key; /* its place in the table */
     struct vt_mpi_row *row;
-    uint64_t id; /* of the operation: number of the request, or matching id in the window or I/O handle */
+    uint64_t id; /* id of the operation: the request's number, or the matching id in the window or I/O handle */
     uint32_t object; /* id of the communicator, window or I/O handle */
     uint8_t kind, n;
     bool persistent, active;
@@ -27,7 +27,7 @@ struct vt_mpi_request {
     struct vt_mpi_list *list; /* NULL: the entry has a place in the table */
     struct vt_mpi_request *next; /* in that list */
     uint64_t own_key;
-    uint64_t words[5]; /* n words of records, written at completion; for a persistent send those that begin it */
+    uint64_t words[5]; /* n words of records, written at completion; for a persistent send the records of its start */
 };
 
 #define VT_TABLE_ROWS 128u

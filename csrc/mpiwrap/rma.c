@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One-sided communication: windows and active operations.
 
-   A program may issue any number of operations before it synchronizes, so there is no list of operations. They are
-   numbered by window, thread, target and class. vtrace keeps only the number of issued operations and the number of
-   completed ones. Each thread counts its own operations, without an atomic read-modify-write. A thread that
-   synchronizes claims a range of numbers. */
+   A program may issue any number of operations before it synchronizes, so there is no list of operations. The
+   operations are numbered by window, thread, target and class. vtrace keeps only the number of issued operations and
+   the number of completed ones. Each thread counts its own operations, without an atomic read-modify-write. A thread
+   that synchronizes claims a range of numbers. */
 #include "mpiwrap.h"
 
 /* Operations of one class complete at the same moments. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The setting VT_MPI_CALLSITES: records from where MPI functions are called. A stack is defined once, as a text; each
-   call refers to it by an attribute. */
+/* The setting VT_MPI_CALLSITES: records the places that call MPI functions. A stack is defined once, as a text; each
+   call refers to the text by an attribute. */
 #include "mpiwrap.h"
 
 #include <dlfcn.h>
@@ -50,7 +50,7 @@ static void vt_walk(struct vt_mpi_stack *stack)
 
 static uint32_t vt_define_sites(void)
 {
-    static const char description[] = "where the MPI function is called, function@file:line, and what calls that";
+    static const char description[] = "call site of the MPI function and its callers, each as function@file:line";
     return vt_define_attribute("call site", description, VT_TYPE_STRING);
 }
 
@@ -103,7 +103,7 @@ void vt_mpi_site(uintptr_t caller)
     if (id) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, vt_site_attribute), id);
 }
 
-/* ---- Start, at the first call of an MPI function: there loading libgcc_s and allocating memory are safe ---- */
+/* ---- Start, at the first call of an MPI function, where loading libgcc_s and allocating memory are safe ---- */
 
 static bool vt_can_walk(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes that MPI starts later, and connections to other worlds. A spawned process reads its run and the id of the
-   call from its environment. It gets no message from vtrace, since the child may be a program that is not traced.
+   call from its environment. vtrace sends the child no message, since the child may be a program that is not traced.
    env(1) sets the environment: not all MPI libraries take environment variables by MPI_Info, and those that do limit
    them to 256 characters. */
 #include "mpiwrap.h"
@@ -23,7 +23,7 @@ static bool vt_is_inherited(const char *variable)
            (!strncmp(variable, "LD_PRELOAD=", 11) && strstr(variable, "libvtrace"));
 }
 
-/* ---- Keys of info objects that say where programs are. They are noted when they are set: the handle that
+/* ---- Keys of info objects with the location of a program. vtrace notes a key when the program sets the key: the handle that
    MPI_Comm_spawn gets may be invalid, and asking MPI about an invalid handle would call an error handler of the
    program. ---- */
 
@@ -54,8 +54,8 @@ void vt_mpi_info_set(MPI_Info info, const char *key, bool there)
     if (bit) vt_info_note(info, there ? vt_info_keys(info) | bit : vt_info_keys(info) & ~bit);
 }
 
-/* Returns why env cannot start the program that MPI would start, or NULL if env can. In such a case MPI starts the
-   program itself, or reports the error. */
+/* Returns the reason why env cannot start the program that MPI would start; NULL: env can. In such a case MPI starts
+   the program itself, or reports the error. */
 static const char *vt_env_obstacle(const char *command, MPI_Info info)
 {
     char text[4096];
@@ -123,8 +123,8 @@ static void vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *
     }
 }
 
-/* Prepares the commands that MPI starts in place of the program's, at the root. If the children cannot be told their
-   run, spawn->commands stays NULL and the program's commands are started. */
+/* Prepares the commands that MPI starts in place of the program's, at the root. If the children cannot get their run,
+   spawn->commands stays NULL and the program's commands are started. */
 void vt_mpi_spawn_begin(struct vt_mpi_spawn *spawn, MPI_Comm comm, int root, int n, const char *const *commands,
                         char *const *const *argvs, const MPI_Info *infos)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Actions of all ranks around a blocking collective. A rank that does not take part would block the others. So either
-   all ranks take part or none does, whatever each rank records of the collective.
+   all ranks take part or none does, independent of the calls that each rank records.
 
    VT_SYNC_FLUSH: in a collective on MPI_COMM_WORLD all ranks write their buffers if one of them has filled
    VT_SYNC_FLUSH_LEVEL percent. VT_MPI_BARRIER: a barrier before or after the collective separates its time from the

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How this process got its run id and its rank. */
+/* The sources of this process's run id and rank. */
 static enum { VT_NO_WORLD, VT_OF_SESSION, VT_OF_WORLD } vt_named;
 static bool vt_had_session;
 
@@ -21,7 +21,7 @@ static void vt_know_world(int rank, int size, uint64_t id, uint32_t count, const
     vt_mpi_world_id = id;
 }
 
-/* All ranks take the run id of one rank. This happens also if MPI calls are not recorded: functions need their rank,
+/* All ranks take the run id of one rank. The ranks do so even if MPI calls are not recorded: functions need their rank,
    and a rank that does not take part would block the others. A rank that got its name from a session keeps that name,
    and the others take it. The function runs once, though a Fortran binding may call the C function, too. */
 void vt_mpi_initialized(void)
@@ -60,8 +60,8 @@ void vt_mpi_initialized(void)
 static MPI_Session vt_sessions[VT_SESSIONS]; /* open sessions, protected by the lock of communicators */
 static int vt_open_sessions;
 
-/* Reads the word after an option from the command line in a /proc file. It makes system calls directly, since functions
-   of the C library may be recorded. */
+/* Reads the word after an option from the command line in a /proc file. Makes system calls directly, since functions of
+   the C library may be recorded. */
 static bool vt_option_in(const char *path, const char *option, char *text, size_t size)
 {
     char command[4096];

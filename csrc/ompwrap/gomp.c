@@ -102,7 +102,7 @@ PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, run_for)
         return GOMP_NEXT(gomp_call)(GOMP_PASS);                                                                        \
     }
 
-/* With the barrier at the end, whose result may be that the construct was cancelled. */
+/* Includes the barrier at the end, whose result may be that the construct was cancelled. */
 #define END(symbol)                                                                                                    \
     OMP_EXPORT long symbol(void)                                                                                       \
     {                                                                                                                  \

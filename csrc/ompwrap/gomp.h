@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wrappers of libgomp's entry points (libgomp.map of GCC 12). A wrapper passes on ten words of arguments. No entry
-   point has more, and it does not read the excess ones. */
+   point has more arguments, and an entry point with fewer ignores the excess words. */
 #ifndef VT_GOMP_H
 #define VT_GOMP_H
 

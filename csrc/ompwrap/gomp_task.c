@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* GNU libgomp: tasks. libgomp copies the data of a task before it runs. vtrace's data about the task are put in front
-   of them. */
+/* GNU libgomp: tasks. libgomp copies the data of a task before the task runs. vtrace stores its own data about the task
+   in front of these data. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "gomp.h"
 
-/* libgomp reads and writes the first three words of the data: begin and end of a part of a taskloop, the reductions of
+/* libgomp reads and writes the first three words of the data: start and end of a part of a taskloop, the reductions of
    a taskloop, and the event of a detachable task (task.c and taskloop.c of GCC 12). */
 #define WORDS 3
 

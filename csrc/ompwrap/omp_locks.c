@@ -31,7 +31,7 @@
         if (lock) omp_leave(region);                                                                                   \
     }
 
-/* Result 0: not acquired; else how often the thread holds the lock (1 for a simple lock). */
+/* Result 0: not acquired; else the nesting count of the thread's lock (1 for a simple lock). */
 #define TEST(symbol, construct, nests)                                                                                 \
     OMP_EXPORT int symbol(void *variable)                                                                              \
     {                                                                                                                  \

@@ -43,8 +43,7 @@ static inline const void *site(const struct omp_thread *t, const void *code)
 
 /* ---- Teams. The data of an implicit task point to the team. The data of a parallel region are in memory that libomp's
    threads read at each fork, so reading them costs nothing. The team is in memory that another core has just written;
-   reading it costs as much as all records of a region. So if the previous region was short, the data hold all that the
-   threads need: bit 63: recorded; bit 62: read the team instead; below: the team's id (21 bits), and the lowest bits of
+   reading it costs as much as all records of a region. So if the previous region was short, the data contain all that the threads need: bit 63: recorded; bit 62: read the team instead; below: the team's id (21 bits), and the lowest bits of
    the fork's number and of the time (ticks) of the previous join. */
 
 #define RECORDED (1ull << 63)

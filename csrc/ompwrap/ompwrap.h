@@ -52,7 +52,7 @@
     X(SET_NEST_LOCK, "omp_set_nest_lock", 1)                                                                           \
     X(UNSET_NEST_LOCK, "omp_unset_nest_lock", 1)                                                                       \
     X(TEST_NEST_LOCK, "omp_test_nest_lock", 1)                                                                         \
-    X(WAIT, "implicit barrier", 16) /* at the end of a parallel region, recorded if that is */
+    X(WAIT, "implicit barrier", 16) /* at the end of a parallel region; recorded if the region is */
 
 enum omp_construct {
 #define OMP_CONSTRUCT(name, text, role) OMP_##name,
@@ -72,11 +72,11 @@ struct omp_fork {
 /* All parallel regions that one thread forks at one level. A team is one communicator of OTF2 and lives as long as the
    process. */
 struct omp_team {
-    /* Fields that the members read. They seldom change, so they stay in each member's cache. */
+    /* Fields that the members read. These fields seldom change, so they stay in each member's cache. */
     struct {
         uint32_t id, level;
-        uint32_t region, wait;         /* of the construct (0: it is not recorded) and of the wait at its end */
-        const void *code, *wait_code;  /* of the fork, and of the fork that defined the region `wait` */
+        uint32_t region, wait;         /* regions of the construct (0: not recorded) and of the wait at its end */
+        const void *code, *wait_code;  /* places of the fork, and of the fork that defined `wait` */
         struct omp_thread *creator;
         uint32_t creator_location;
     } __attribute__((aligned(64)));
@@ -152,7 +152,7 @@ extern struct omp_site omp_sites[OMP_SITES];
 struct omp_lock { /* a lock or critical region, by the address of its variable */
     _Atomic uintptr_t key;
     _Atomic uint32_t acquired, released; /* number of acquisitions and releases */
-    uint32_t depth; /* of a nestable lock; the holder changes it */
+    uint32_t depth; /* nesting of a nestable lock; the holder changes it */
 };
 extern struct omp_lock omp_locks[OMP_LOCKS];
 
@@ -206,7 +206,7 @@ void omp_leave(uint32_t region);
 #define OMP_ENTER(region) VT_HEAD(VT_K_ENTER, 0, region)
 #define OMP_LEAVE(region) VT_HEAD(VT_K_LEAVE, 0, region)
 
-/* Regions that end in the opposite order of their begin, for calls that do not identify the region. */
+/* Regions that end in the opposite order of their starts, for calls that do not identify the region. */
 static inline void omp_open(struct omp_thread *t, uint32_t region)
 {
     if (OMP_LIKELY(t->nopen < OMP_OPEN)) t->open[t->nopen] = region;
@@ -263,7 +263,8 @@ static inline const struct omp_next *omp_next(struct omp_function *f, const void
 {
     return OMP_LIKELY(atomic_load_explicit(&f->known, memory_order_acquire)) ? &f->behind : omp_find(f, caller);
 }
-/* Start address of the runtime that supports OMPT. Its OMPT callbacks record calls into it, so wrappers do not. */
+/* Start address of the runtime that supports OMPT. OMPT callbacks record calls into this runtime, so wrappers do
+   not. */
 extern uintptr_t omp_ompt_library;
 /* Start address of the library with this address; 0: none. */
 uintptr_t omp_library_of(const void *address);

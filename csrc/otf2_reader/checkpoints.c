@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes checkpoints. A checkpoint keeps only the calls that changed since the one before: all calls below the deepest
-   common one are the same, to the time of their children. */
+/* Takes checkpoints. A checkpoint stores only the calls that changed since the previous checkpoint: all calls outside
+   the deepest common call are the same, including the times of their children. */
 #include "stack_replay.h"
 #include <stdlib.h>
 #include <string.h>

@@ -102,7 +102,7 @@ static uint32_t on_Group(void *user, uint32_t id, uint32_t name, uint8_t type, u
     return ADD(Group, id, name, type, paradigm, flags, offset, count);
 }
 
-/* Adds a list of members. Returns false without memory; offset: of the list among all members. */
+/* Adds a list of members. offset: of the list among all members. Returns false if there is no memory. */
 static bool add_members(struct vt_definitions *d, const uint32_t *members, uint32_t count, uint64_t *offset)
 {
     *offset = d->tables[MEMBERS].count;

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* A union with floats among its members, which is passed like an integer. With this name the union has the same type as
-   OTF2's own for a test that includes both. */
+/* A union with floats among its members, which is passed like an integer. The name is OTF2's own, so that a test can
+   include both headers. */
 #ifndef OTF2_ATTRIBUTE_VALUE_H
 union OTF2_AttributeValue_union {
     uint64_t uint64;

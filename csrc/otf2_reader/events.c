@@ -180,7 +180,7 @@ static void *const handlers[VT_READ_KINDS] = {
 
 VT_EXPORT int vt_readback_find(const char *path, char *text, size_t size)
 {
-    /* An older libotf2 calls the callback for unknown events where it has no setter. */
+    /* An older libotf2 calls the callback for unknown events if it has no setter for a kind. */
     void *library = vt_find_setters(path, "EvtReader", events, VT_READ_KINDS, otf2.set, text, size);
     if (!library) return 1;
     if (VT_FIND(otf2.create, "EvtReaderCallbacks_New") && VT_FIND(otf2.destroy, "EvtReaderCallbacks_Delete") &&

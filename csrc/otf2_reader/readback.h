@@ -24,18 +24,18 @@
 
 /* The values of an event besides time, kind and one reference. A Metric has one detail for each value. */
 struct vt_detail {
-    uint32_t row; /* in the batch */
+    uint32_t row; /* row of the event in the batch */
     uint16_t kind; /* enum vt_read_kind */
     uint16_t marks; /* set by the replay: the marks of all open regions */
     uint32_t ref;
-    uint32_t region, caller, node; /* set by the replay: innermost open region, the region around it, call path */
+    uint32_t region, caller, node; /* set by the replay: innermost open region, its caller, call path */
     uint64_t words[VT_DETAIL_WORDS];
 };
 
 /* An attribute of an event. */
 struct vt_read_attribute {
     uint32_t row, attribute;
-    uint32_t region, caller, node; /* as in details; for an Enter or Leave its own region is the innermost */
+    uint32_t region, caller, node; /* as in details; for an Enter or Leave, its own region is the innermost region */
     uint32_t type; /* OTF2_Type */
     uint64_t value;
 };
@@ -49,14 +49,14 @@ struct vt_batch {
     struct vt_read_attribute *attributes;
     uint64_t count, ndetails, nattributes, details_max, attributes_max, capacity;
     int64_t from, to; /* range of times to take, both included */
-    uint64_t clock_offset, resolution; /* of the archive: ticks, ticks a second */
+    uint64_t clock_offset, resolution; /* of the archive: ticks, and ticks per second */
     uint64_t want_attributes;
     uint64_t unknown; /* events so far that libotf2 has no name for */
     uint64_t ended; /* an event was beyond `to` */
     uint64_t early; /* events so far that are earlier than the previous event */
     int64_t last; /* time of the latest event */
     uint64_t out_of_room; /* memory was missing */
-    uint8_t wanted[128]; /* 1 for kinds that get rows; of other events only the time counts */
+    uint8_t wanted[128]; /* 1 for kinds that get rows; other events set only the time */
 };
 
 enum { VT_READ_OK, VT_READ_NO_MEMORY };
@@ -84,20 +84,21 @@ VT_EXPORT const char *vt_readback_event(uint32_t number);
 VT_EXPORT int vt_readback_find(const char *library, char *text, size_t size);
 VT_EXPORT struct vt_batch *vt_readback_batch(uint64_t capacity);
 VT_EXPORT void vt_readback_batch_free(struct vt_batch *b);
-/* Returns an OTF2_EvtReaderCallbacks for batches; NULL without memory. */
+/* Returns an OTF2_EvtReaderCallbacks for batches; NULL: no memory. */
 VT_EXPORT void *vt_readback_callbacks(void);
 VT_EXPORT void vt_readback_callbacks_free(void *callbacks);
 
 /* ---- host_times.c ---- */
 
-/* Converts times in place: linear between two or more rising knots, rounded down, and beyond the ends as at the ends. */
+/* Converts times in place: linear between two or more rising knots, rounded down; the first and last segments extend
+   beyond the knots. */
 VT_EXPORT void vt_host_times(int64_t *times, uint64_t n, const int64_t *from, const int64_t *to, uint64_t knots);
 
 /* ---- callbacks.c ---- */
 
 /* Opens libotf2 and finds the functions that register the callbacks of a reader ("EvtReader"), for kinds "Name:...". An
-   older libotf2 has none for later kinds: they stay NULL. Returns the library; NULL, with a message in text, if it cannot
-   be opened. */
+   older libotf2 has no functions for later kinds: these stay NULL. Returns the library; NULL, with a message in text,
+   if it cannot be opened. */
 void *vt_find_setters(const char *path, const char *reader, const char *const *kinds, unsigned n,
                       int32_t (**set)(void *, void *), char *text, size_t size);
 #define VT_FIND(place, name) (*(void **)&(place) = dlsym(library, "OTF2_" name))

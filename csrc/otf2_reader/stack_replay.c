@@ -7,18 +7,18 @@
 #define SEARCH_MAX 4096u /* frames below the top that are searched for the enter of a leave */
 
 struct replay {
-    struct vt_replay out; /* first: the part that Python sees */
+    struct vt_replay out; /* first member: the part that Python sees */
     uint64_t frames_max;
-    uint64_t number; /* of the current event */
+    uint64_t number; /* number of the current event */
     uint32_t *open;       /* number of calls of each region on the stack */
     uint64_t marked[8];   /* number of calls on the stack with each mark */
     uint16_t marks;       /* the marks with a count above 0 */
     uint32_t *children;   /* hash of (parent, region) to paths */
     uint64_t mask;
-    uint32_t *latest;     /* the child of each path that was found last */
+    uint32_t *latest;     /* the most recently found child of each path */
     uint64_t paths_room, slices_room, spans_room, nodes_room;
     int64_t now;          /* time of the previous event */
-    int64_t flush_stop;   /* end of the flush that is the innermost call now */
+    int64_t flush_stop;   /* end of the flush that is now the innermost call */
     uint64_t flushing, known; /* known: regions of the archive have numbers below this one */
 };
 
@@ -65,7 +65,7 @@ static int grow_paths(struct replay *r)
     return 1;
 }
 
-/* Makes a path. Returns its parent if there are paths_max already, VT_NONE without memory. */
+/* Creates a path. Returns its parent if there are already paths_max paths; VT_NONE: no memory. */
 static uint32_t add_path(struct replay *r, uint32_t parent, uint32_t region)
 {
     if (r->out.npaths >= r->out.paths_max) return parent;
@@ -121,13 +121,13 @@ static void spread(struct vt_stats *s)
     s->deviations = (double)(squares - sum / s->calls) - (double)(sum % s->calls) / (double)s->calls;
 }
 
-/* Returns 1 if a call of a region is a library's own work inside the open calls. */
+/* Returns 1 if a call of a region is a library's internal work inside the open calls. */
 static inline int is_runtime(const struct replay *r, uint32_t region)
 {
     return r->marks >> VT_MARK_RUNTIME & 1 && r->out.runtime_of && r->out.runtime_of[region];
 }
 
-/* The class of the innermost call. */
+/* Returns the class of the innermost call. */
 static inline uint64_t class_now(const struct replay *r)
 {
     const uint32_t region = r->out.stack[r->out.depth - 1].region;
@@ -169,7 +169,7 @@ static void keep_span(struct replay *r, int64_t t)
     r->out.spans[r->out.nspans++] = span;
 }
 
-/* Forgets the spans, and makes room for those of n events. Returns 0 without memory. */
+/* Forgets the spans, and makes room for those of n events. Returns 0 if there is no memory. */
 static int clear_spans(struct replay *r, uint64_t n)
 {
     struct vt_replay *o = &r->out;
@@ -183,7 +183,7 @@ static int clear_spans(struct replay *r, uint64_t n)
     return 1;
 }
 
-/* Makes room for the nodes of n events. Returns 0 without memory. */
+/* Makes room for the nodes of n events. Returns 0 if there is no memory. */
 static int clear_nodes(struct replay *r, uint64_t n)
 {
     if (!r->out.want_nodes || n <= r->nodes_room) return 1;
@@ -247,7 +247,7 @@ static inline void mark(struct replay *r, uint32_t region, int step)
     }
 }
 
-/* The path of a call with its site; 0 for a call that is no site's. */
+/* Returns the path of a call with its site; 0 for a call without a site. */
 static uint32_t site_path(struct replay *r, int64_t t, uint32_t region, uint32_t site)
 {
     struct vt_replay *o = &r->out;
@@ -259,7 +259,7 @@ static uint32_t site_path(struct replay *r, int64_t t, uint32_t region, uint32_t
     return around == VT_NONE ? VT_NONE : path(r, around, region);
 }
 
-/* Forgets all calls so far: they are earlier than the first VT_SITE_BEGIN. */
+/* Forgets all calls so far, which are earlier than the first VT_SITE_BEGIN. */
 static void begin_sites(struct vt_replay *o, int64_t t)
 {
     o->begun = t;
@@ -312,9 +312,9 @@ static inline int pop(struct replay *r, int64_t t)
     if (o->site_of && o->site_of[f->region] == VT_SITE_BEGIN && o->begun == INT64_MIN) begin_sites(o, t);
     if (o->want_path_stats && (o->site_of ? f->node : o->want_paths)) {
         if (!o->path_stats[f->node].calls) o->touched_paths[o->ntouched_paths++] = f->node;
-        /* Beyond paths_max a path also stands for the calls from it: only the outermost call adds its time. */
+        /* Beyond paths_max a path also stands for the calls made from it: only the outermost call adds its time. */
         int same = r->out.depth && f[-1].node == f->node;
-        int64_t took = o->site_of ? sum_of(time, -f->flushed) : time; /* a report of call sites leaves flushes out */
+        int64_t took = o->site_of ? sum_of(time, -f->flushed) : time; /* a report of call sites omits flushes */
         count(&o->path_stats[f->node], took, own, !same);
     }
     if (!o->want_slices || time < o->shortest || (o->slice_of && !o->slice_of[f->region])) return 1;
@@ -384,7 +384,7 @@ static void place(const struct replay *r, struct rest *rest, uint64_t row)
     }
 }
 
-/* The row of the next detail or attribute, before n. */
+/* Returns the row of the next detail or attribute, before n. */
 static inline uint64_t next_rest(const struct rest *rest, uint64_t n)
 {
     if (rest->detail < rest->details_end && rest->detail->row < n) n = rest->detail->row;
@@ -398,7 +398,7 @@ static inline int has_rest(const struct rest *rest, uint64_t row)
            (rest->attribute < rest->attributes_end && rest->attribute->row == row);
 }
 
-/* The site that an attribute of an Enter names; VT_NONE: none. */
+/* Returns the site that an attribute of an Enter names; VT_NONE: none. */
 static uint32_t named_site(const struct replay *r, const struct rest *rest, uint64_t row)
 {
     const struct vt_read_attribute *a = rest->attribute;
@@ -417,7 +417,7 @@ static int is_plain(const struct vt_replay *o)
            !o->bins && o->from == INT64_MIN && o->to == INT64_MAX;
 }
 
-/* A span of the innermost call, whose end is not known yet. */
+/* Returns a span of the innermost call, whose end is not known yet. */
 static struct vt_span open_span(const struct vt_replay *o, uint64_t depth)
 {
     if (!depth) return (struct vt_span){.region = VT_NONE};
@@ -426,8 +426,8 @@ static struct vt_span open_span(const struct vt_replay *o, uint64_t depth)
 }
 
 /* Follows the events of a plain replay from row i on, before row `stop`, as long as they are Enter events and the Leave
-   events of the innermost call, in regions without marks; as the functions above do, but those ask for each event what is
-   wanted. Returns the row of the next event. */
+   events of the innermost call, in regions without marks. The result is that of the functions above, which check the
+   options at each event. Returns the row of the next event. */
 static uint64_t follow_calls(struct replay *r, const struct vt_batch *b, uint64_t i, uint64_t stop)
 {
     struct vt_replay *o = &r->out;

@@ -10,9 +10,9 @@
 /* The calls of a region or a call path. Times in ns. */
 struct vt_stats {
     uint64_t calls;
-    int64_t inclusive; /* of outermost calls only: never more than the time that passed */
+    int64_t inclusive; /* time of outermost calls only: at most the elapsed time */
     int64_t exclusive;
-    int64_t total; /* of all calls, also those inside another call of the same region */
+    int64_t total; /* time of all calls, including calls inside another call of the same region */
     int64_t min, max;
     uint64_t squares[2]; /* sum of the squares of all calls' times, exactly: low half, high half */
     double deviations; /* sum of the squares of the differences from their mean; set by vt_replay_end */
@@ -23,8 +23,8 @@ struct vt_path {
     uint32_t parent, region;
 };
 
-/* The role of a region in a report of call sites. Only calls between the end of the first VT_SITE_BEGIN and the begin
-   of the first VT_SITE_END count; without these, from the begin and to the end of the location. */
+/* The role of a region in a report of call sites. Only calls between the end of the first VT_SITE_BEGIN and the start
+   of the first VT_SITE_END count; without these, from the start or to the end of the location. */
 #define VT_SITE_KINDS(X) X(NONE, 0) X(CALL, 1) X(BEGIN, 2) X(END, 3)
 enum vt_site_kind {
 #define VT_SITE_ENUM(name, number) VT_SITE_##name = number,
@@ -40,61 +40,62 @@ struct vt_slice {
     uint64_t path; /* call path; 0 without want_paths */
 };
 
-/* More of a call that has ended. */
+/* Further values of a call that has ended. */
 struct vt_slice_detail {
     int64_t exclusive;
-    uint64_t number; /* of its Enter among the location's events, from 1 */
+    uint64_t number; /* number of its Enter among the location's events, from 1 */
 };
 
-/* A time in which the innermost call does not change. It begins where the span before it ended. */
+/* An interval in which the innermost call does not change. A span begins at the end of the previous span. */
 struct vt_span {
     int64_t end;
-    uint32_t region; /* VT_NONE: outside of all calls */
+    uint32_t region; /* VT_NONE: outside all calls */
     uint16_t depth; /* open calls, at most UINT16_MAX */
-    uint16_t class; /* of the call; 0 outside */
+    uint16_t class; /* class of the call; 0 outside */
 };
 
-#define VT_MARK_RUNTIME 4 /* bit of mark_of: a library works by itself inside calls of the region */
+#define VT_MARK_RUNTIME 4 /* bit of mark_of: calls inside a call of the region are a library's internal work */
 
-/* The first part says what to find; set before vt_replay_begin. Regions have numbers below nregions; the last number
-   stands for unknown regions. */
+/* The first part selects the results; set it before vt_replay_begin. Regions have numbers below nregions; the last
+   number stands for unknown regions. */
 struct vt_replay {
-    int64_t from, to; /* only times between them count */
+    int64_t from, to; /* only times between these count */
     uint64_t nregions;
-    uint64_t want_stats; /* of the calls of regions */
-    uint64_t want_path_stats; /* of the calls of call paths; needs want_paths or site_of */
-    uint64_t want_paths, paths_max; /* beyond paths_max a call belongs to the path around it */
+    uint64_t want_stats; /* statistics of the calls of each region */
+    uint64_t want_path_stats; /* the same for each call path; needs want_paths or site_of */
+    uint64_t want_paths, paths_max; /* beyond paths_max a call belongs to its caller's path */
     uint64_t want_slices; /* calls of at least shortest ns */
     int64_t shortest;
     const uint8_t *slice_of; /* 1: regions whose calls become slices; NULL: all */
     uint64_t want_slice_details;
     uint64_t want_checkpoints; /* set before the first location */
-    uint64_t want_spans; /* of each batch, up to its last event; needs class_of */
-    uint64_t want_nodes; /* of each batch; needs want_paths */
+    uint64_t want_spans; /* spans of each batch, up to its last event; needs class_of */
+    uint64_t want_nodes; /* call paths of each batch's events; needs want_paths */
     const uint8_t *site_of; /* enum vt_site_kind of each region; NULL: no call sites. Else paths are flat: a call is */
-    uint64_t site_attribute; /* below the value of this attribute, or below the region around it */
+    uint64_t site_attribute; /* below the value of this attribute, or below its caller's region */
     int64_t begun, ended; /* calls between these times count; INT64_MIN, INT64_MAX: the whole location */
-    const uint32_t *node_of; /* the call path of each event of the next batch, VT_NONE: by the stack; NULL: all by it */
+    const uint32_t *node_of; /* the call path of each event of the next batch, VT_NONE: from the stack; NULL: all from
+                                the stack */
     const uint8_t *mark_of; /* bits of each region, for the details of events in its calls; NULL: none */
     uint64_t bins, classes; /* 0: none; times of classes x bins between from and to */
-    const uint8_t *class_of; /* of each region */
-    const uint8_t *runtime_of; /* 1: calls of a region inside calls with the mark VT_MARK_RUNTIME are a library's own
-                                  work; NULL: none */
+    const uint8_t *class_of; /* class of each region */
+    const uint8_t *runtime_of; /* 1: calls of a region inside calls with the mark VT_MARK_RUNTIME are a library's
+                                  internal work; NULL: none */
     uint64_t runtime_class; /* the class of these calls */
     double *line; /* [classes + 1][bins] ns; the last class: outside all regions */
-    uint64_t flush_region; /* last but one, stands for each BufferFlush event; VT_NONE: ignores these events */
-    struct vt_stats *regions; /* results from here on, of the location since vt_replay_begin */
+    uint64_t flush_region; /* second to last region, stands for each BufferFlush event; VT_NONE: ignores these events */
+    struct vt_stats *regions; /* from here on: results of the location since vt_replay_begin */
     struct vt_stats *path_stats;
     struct vt_path *paths;
     uint32_t *touched, *touched_paths; /* the regions and paths that have calls */
-    struct vt_slice *slices; /* of the last batch */
-    struct vt_slice_detail *slice_details; /* of the same calls */
-    struct vt_checkpoints *checkpoints; /* of the location, until vt_replay_drop_checkpoints */
+    struct vt_slice *slices; /* slices of the last batch */
+    struct vt_slice_detail *slice_details; /* details of the same calls */
+    struct vt_checkpoints *checkpoints; /* checkpoints of the location, until vt_replay_drop_checkpoints */
     struct vt_checkpoint_call *stack; /* the calls that are open now, the outermost first */
-    struct vt_span *spans; /* of the last batch, or of the end */
-    uint32_t *nodes; /* after each event of the last batch: the path of the innermost call, 0 outside of all calls */
+    struct vt_span *spans; /* spans of the last batch, or of the location's end */
+    uint32_t *nodes; /* after each event of the last batch: the path of the innermost call, 0 outside all calls */
     uint64_t ntouched, ntouched_paths, npaths, nslices, nspans, depth;
-    uint64_t stray; /* leaves without an enter, left out */
+    uint64_t stray; /* leaves without an enter, ignored */
     uint64_t closed; /* regions that were open at the end */
     int64_t first, last; /* times of the first and last event */
     uint64_t events, deepest; /* deepest: depth of the stack */
@@ -108,17 +109,17 @@ VT_EXPORT void vt_replay_free(struct vt_replay *r);
 VT_EXPORT int vt_replay_add_paths(struct vt_replay *r, const struct vt_path *paths, uint64_t n);
 /* Begins a new location: forgets all results but the paths. */
 VT_EXPORT void vt_replay_begin(struct vt_replay *r);
-/* Begins a location before its event `number`, at time, with these calls open, the outermost first. Returns VT_READ_OK or
-   VT_READ_NO_MEMORY. */
+/* Starts in a location before its event `number`, at `time`, with these calls open, the outermost first. Returns
+   VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_replay_resume(struct vt_replay *r, uint64_t number, int64_t time,
                                const struct vt_checkpoint_call *calls, uint64_t n);
-/* Forgets the first n checkpoints, with so many calls. */
+/* Forgets the first n checkpoints, which have ncalls calls. */
 VT_EXPORT void vt_replay_drop_checkpoints(struct vt_replay *r, uint64_t n, uint64_t ncalls);
 /* Also fills region, caller and node of the batch's details. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_replay_batch(struct vt_replay *r, struct vt_batch *b);
-/* Ends a flush that is over before ns: for the last event before ns. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
+/* Ends a flush that ends before ns, after the last event before ns. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_replay_until(struct vt_replay *r, int64_t ns);
-/* Ends the location at ns: calls that are still open end there. */
+/* Ends the location at ns: calls that are still open end at ns. */
 VT_EXPORT int vt_replay_end(struct vt_replay *r, int64_t ns);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Global definitions of an archive as records in memory, and the same records written with new numbers. A record is:
-   number of words, kind of record, values, words of the list. Of a String the list is the text. */
+/* Global definitions of an archive as records in memory, and the same records written with new numbers. A record
+   consists of its number of words, kind, values and list. The list of a String is its text. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,9 +36,9 @@ struct vt_copy {
     struct numbers kinds[VT_COPIED_KINDS_COUNT];
     const uint64_t *ids, *ids_now, *ids_events; /* locations that stay */
     uint64_t locations;
-    struct ranks *groups; /* by group */
-    struct ranks paradigms[256]; /* of the locations of a paradigm's COMM_LOCATIONS */
-    uint32_t *group_of, *comm_of; /* of communicators, of windows and of topologies */
+    struct ranks *groups; /* new ranks of each group */
+    struct ranks paradigms[256]; /* new ranks in each paradigm's COMM_LOCATIONS */
+    uint32_t *group_of, *comm_of; /* group of each communicator, communicator of each window and topology */
     uint32_t *topology_comm;
     uint32_t dropped[16], ndropped;
     int failed, closed, marked;
@@ -96,7 +96,7 @@ static int grow(void **items, uint64_t size, uint64_t needed, uint64_t *room)
     return 1;
 }
 
-/* Makes room for a kind's numbers up to id. */
+/* Makes room for the numbers of a kind up to id. */
 static int number_room(struct vt_copy *c, uint32_t kind, uint64_t id)
 {
     struct numbers *n = &c->kinds[kind];
@@ -261,7 +261,7 @@ static const uint32_t scopes[] = {VT_COPIED_Location, VT_COPIED_LocationGroup, V
                                   VT_COPIED_Group};
 #define SCOPE_KIND(type) ((type) < sizeof scopes / sizeof *scopes ? scopes[type] : VT_COPIED_None)
 
-/* Of a group the kind of its members, if it stays with one of them. */
+/* Returns the kind of a group's members; the group stays if one of them stays. */
 static uint32_t members_kind(uint64_t type)
 {
     return type == REGIONS                               ? VT_COPIED_Region
@@ -312,7 +312,7 @@ static void mark_record(struct vt_copy *c, const uint64_t *w)
     }
 }
 
-/* A definition mostly refers to earlier ones, so that two passes from the last one on are enough. */
+/* Most definitions refer to earlier ones, so two passes, from the last definition to the first, are enough. */
 static int mark_references(struct vt_copy *c)
 {
     uint64_t n = 0, *starts = malloc((c->count / (HEAD + 2) + 1) * sizeof *starts);
@@ -326,7 +326,7 @@ static int mark_references(struct vt_copy *c)
     return 1;
 }
 
-/* The members of a group that stay, in their order; now: their new numbers. */
+/* Returns the members of a group that stay, in their order. now: their new numbers. */
 static int shrink(struct vt_copy *c, const uint64_t *w, struct ranks *ranks)
 {
     const uint64_t *list = w + HEAD + sizes[w[1]] + 1, type = w[HEAD + 2];
@@ -415,7 +415,7 @@ uint32_t vt_copy_rank(const struct vt_copy *c, uint32_t comm, uint32_t rank)
     if (!c->closed || comm >= c->kinds[VT_COPIED_Comm].count) return rank;
     uint32_t group = c->group_of[comm];
     if (group >= c->kinds[VT_COPIED_Group].count || !c->groups[group].now) return rank;
-    /* Beyond the ranks there are numbers with a meaning, such as that of no root. */
+    /* Numbers above the ranks have special meanings, such as no root. */
     return rank < c->groups[group].count ? c->groups[group].now[rank] : rank;
 }
 
@@ -446,7 +446,7 @@ uint32_t vt_copy_target(const struct vt_copy *c, uint32_t win, uint32_t rank)
     }
 VT_COPIED_DEFINITIONS(WRITE)
 
-/* A group without the members that do not stay. */
+/* Writes a group without the members that do not stay. */
 static int32_t write_Group(const struct vt_copy *c, void *writer, const uint64_t *old, const uint64_t *v)
 {
     const uint64_t *list = old + HEAD + sizes[old[1]] + 1, n = list[-1] / 8, type = v[2];

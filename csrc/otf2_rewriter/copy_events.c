@@ -51,7 +51,7 @@ static const char *const texts[VT_READ_KINDS] = {
 
 VT_EXPORT const char *vt_rewrite_event(uint32_t number) { return number < VT_READ_KINDS ? texts[number] : NULL; }
 
-/* ---- What happens to an event ---- */
+/* ---- The decision about an event ---- */
 
 static int room(struct vt_rewrite *r, void **items, uint64_t size, uint64_t count, uint64_t *most)
 {
@@ -107,7 +107,7 @@ static inline int selects_context(const struct vt_rewrite *r, uint32_t context)
     return !r->contexts || (context < r->ncontexts && r->contexts[context]);
 }
 
-/* The innermost call is a selected one. */
+/* Returns 1 if the innermost call is selected. */
 static inline int in_selected(const struct vt_rewrite *r)
 {
     return (!r->regions && !r->ask) || (r->depth && top(r)->kept);
@@ -118,7 +118,7 @@ static void list_edge(struct vt_rewrite *r, uint64_t ordinal)
     if (room(r, (void **)&r->edges, sizeof *r->edges, r->nedges, &r->edges_max)) r->edges[r->nedges++] = ordinal;
 }
 
-/* The call path of a region in the innermost call, times two, plus 1 if selected. */
+/* Returns the call path of a region in the innermost call, times two, plus 1 if the path is selected. */
 static uint32_t path_in(struct vt_rewrite *r, uint32_t region)
 {
     uint32_t parent = r->depth ? top(r)->path : 0;
@@ -242,7 +242,7 @@ static inline uint32_t written(struct vt_rewrite *r, uint32_t kind, int32_t code
 #define BEGIN                                                                                                          \
     struct vt_rewrite *r = user;                                                                                       \
     (void)location, (void)position
-/* Goes on if the event is to be written. */
+/* Continues only if the event is to be written. */
 #define END_OF_FIRST_PASS(what, marks)                                                                                 \
     if (what != TAKE || !r->writer) {                                                                                  \
         if (what == TAKE) {                                                                                            \
@@ -307,7 +307,7 @@ ON_CALL(CallingContextEnter, enter(r, &time, context, 1))
 ON_CALL(CallingContextLeave, leave(r, &time))
 ON_CALL(CallingContextSample, decide(r, &time, selects_context(r, context)))
 
-/* The section is cut at the edges of the window, as a call. begins: 1 for its start. */
+/* A section is cut at the edges of the window, like a call. begins: 1 for its start. */
 static void note_section(struct vt_rewrite *r, uint32_t metric, int begins)
 {
     uint64_t i = 0;
@@ -370,7 +370,7 @@ static uint32_t on_Unknown(VT_READ_HEAD)
 {
     BEGIN;
     (void)time, (void)attributes;
-    r->unknown++; /* libotf2 cannot write an event that it does not know */
+    r->unknown++; /* libotf2 cannot write an unknown event */
     return INTERRUPT;
 }
 

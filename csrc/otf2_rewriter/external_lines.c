@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines of a table with commas become columns. A field is checked wholly before its value counts. */
+/* Reads the lines of a comma-separated table into columns. A field is checked completely before its value is used. */
 #include "external_lines.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static int64_t days(int year, int month, int day)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* Reads YYYY-MM-DD hh:mm:ss and any number of decimal digits; digits beyond ns do not count. */
+/* Reads YYYY-MM-DD hh:mm:ss and any number of decimal digits; digits beyond ns are ignored. */
 static int date(struct field f, int64_t *ns)
 {
     static const char lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -140,7 +140,7 @@ static int grow(const struct vt_external_lines *l, struct name_table *names)
     return 1;
 }
 
-/* The number of a name; UINT32_MAX: no memory. */
+/* Returns the number of a name; UINT32_MAX: no memory. */
 static uint32_t name_of(struct vt_external_lines *l, struct name_table *names, struct field f)
 {
     const char *text = (const char *)l->text;
@@ -158,8 +158,8 @@ static uint32_t name_of(struct vt_external_lines *l, struct name_table *names, s
 
 /* ---- Lines ---- */
 
-/* The end of a field: a comma or the end of the line. In a name that begins with a quote, commas do not count, and a
-   quote is written as two. Returns NULL for a quote without its end. */
+/* Returns the end of a field: a comma or the end of the line. A name that begins with a quote may contain commas, and
+   quotes written twice. NULL: the closing quote is missing. */
 static const char *end_of(const char *from, const char *end, int quoted)
 {
     if (!quoted || from == end || *from != '"') {
@@ -230,7 +230,7 @@ static int read_line(struct vt_external_lines *l, struct name_table *names, cons
         if (to < end && i + 1 == l->columns) return refuse(l, line, to, "more fields than in the first line");
         at = to + 1;
     }
-    if (l->end && l->end[l->rows] < l->begin[l->rows]) return refuse(l, line, times, "the end is before the begin");
+    if (l->end && l->end[l->rows] < l->begin[l->rows]) return refuse(l, line, times, "the end is before the start");
     return 1;
 }
 

@@ -9,8 +9,8 @@
 /* The use of a column. VALUES: there may be several of these. */
 enum { VT_FIELD_NAME, VT_FIELD_BEGIN, VT_FIELD_END, VT_FIELD_VALUE, VT_FIELD_PID, VT_FIELD_TID };
 
-/* The lines below the head of a table with commas between the fields. rows: on entry the number of rows for which there
-   is room in the columns. */
+/* The lines below the head of a comma-separated table. rows: on entry the number of rows for which there is room in the
+   columns. */
 struct vt_external_lines {
     const uint8_t *text, *uses; /* the whole file; the use of each column */
     int64_t *begin, *end; /* times: numbers, or ns since the epoch */
@@ -21,16 +21,16 @@ struct vt_external_lines {
     uint64_t *name_at, *name_size; /* place of each name in the text, with its quotes */
     uint8_t *is_real; /* nvalues: 1 for columns with values that are no whole numbers of 64 bits */
     uint64_t size, columns, nvalues, dates; /* dates: 1 if times are dates in UTC */
-    uint64_t at, line, rows, names; /* at: where the first line begins; line: its number */
-    uint64_t column; /* of the fault: its character in the line, from 1 on */
+    uint64_t at, line, rows, names; /* at: offset of the first line; line: its number */
+    uint64_t column; /* of the fault: number of its character in the line, from 1 on */
     char fault[96]; /* the reason why the line is refused; empty: all is well */
 };
 
 /* Fills the columns. Returns 0 for a line that is refused, whose number is `line`; no memory: fault is "memory". */
 VT_EXPORT int vt_external_read(struct vt_external_lines *lines);
 
-/* Gives each interval the first lane on which it nests. The intervals are ordered by begin, and of equal begins the
-   longer one is first. Returns the number of lanes; UINT64_MAX: more than most, or no memory. */
+/* Gives each interval the first lane on which it nests. The intervals are ordered by start; of those with equal starts
+   the longest is first. Returns the number of lanes; UINT64_MAX: more than most, or no memory. */
 VT_EXPORT uint64_t vt_lanes(const int64_t *begin, const int64_t *end, uint32_t *lane, uint64_t n, uint64_t most);
 VT_EXPORT int vt_lanes_find(const char *library, char *text, size_t size);
 /* Writes the intervals of one lane, in the order of vt_lanes, with an OTF2_EvtWriter. refs: regions, or with contexts

@@ -6,7 +6,7 @@
 #include "external_lines.h"
 
 struct lane_stack {
-    int64_t *ends; /* of the open intervals, outermost first */
+    int64_t *ends; /* ends of the open intervals, outermost first */
     uint64_t depth, room;
 };
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The rewriter: copies an OTF2 archive. libotf2's callbacks for definitions fill a store of records
-   (copy_definitions.c), those for events (copy_events.c) call libotf2's function that writes the same event, with other
-   numbers of definitions. Python (src/vtrace/transform) opens the reader and the writer, and decides what to leave out.
+   (copy_definitions.c). Those for events (copy_events.c) call libotf2's function that writes the same event, with new
+   numbers of definitions. Python (src/vtrace/transform) opens the reader and the writer, and selects the omitted parts.
+   external_lines.h has the data of other tools.
 
-   A copy of all definitions changes no number. Otherwise a first pass over the events marks the definitions that stay
-   and returns the events that have counterparts (struct vt_copied_event); vt_copy_close then gives the definitions that
-   stay new numbers. Several threads may use one vt_copy in the second pass, each with a vt_rewrite of its own. Ids in an
-   archive may be any number: an id is checked before its use as an index. */
+   The caller owns the readers, the writers and all arrays that it passes; it frees each vt_copy and vt_rewrite by the
+   function ..._free of its kind. copy_definitions.c owns the content of vt_copy, copy_events.c that of vt_rewrite. In
+   this folder these rules always hold:
+   - A copy of all definitions changes no number. Otherwise a first pass over the events marks the definitions that stay
+     and returns the events that have counterparts (struct vt_copied_event). vt_copy_close then assigns new numbers.
+   - After vt_copy_close a vt_copy does not change: several threads may use it, each with its own vt_rewrite.
+   - Ids in an archive may be any number: an id is checked before its use as an index. */
 #ifndef VT_REWRITER_H
 #define VT_REWRITER_H
 
@@ -44,22 +48,22 @@ struct vt_open_section {
 struct vt_rewrite {
     struct vt_copy *copy;
     void *writer; /* OTF2_EvtWriter; NULL: the first pass */
-    const uint64_t *listed; /* ascending: events to leave out, if inside, or to move to the edge of the window */
+    const uint64_t *listed; /* ascending: events to omit, if inside, or to move to the edge of the window */
     const uint8_t *regions; /* selected regions by id; NULL: all */
     const uint8_t *contexts; /* selected calling contexts by id; NULL: all */
-    /* Metric classes by id that any selection keeps: 1 for counters, whose increases would else be those of other
-       calls, 2 for a section of the program. */
+    /* Metric classes by id that any selection keeps: 1 for counters, since the increase in an omitted event would count
+       for another call; 2 for a section of the program. */
     const uint8_t *metrics;
-    /* For a selection of call paths: takes the call path around and the region, returns the call path (from 1 on) times
-       two, plus 1 if selected; NULL: all. */
+    /* For a selection of call paths: takes the caller's call path and the region, returns the call path (from 1 on)
+       times two, plus 1 if selected; NULL: all. */
     uint32_t (*ask)(uint32_t, uint32_t);
     void *answers; /* a vt_pair_table */
     uint64_t from, to; /* the window: from <= time < to */
     uint64_t nlisted, nregions, ncontexts, nmetrics, whole; /* whole: 1: all events as they are */
-    struct vt_copied_event *events; /* of the first pass */
-    uint64_t *edges; /* of the first pass: Enter and Leave of calls across an edge of the window */
+    struct vt_copied_event *events; /* result of the first pass */
+    uint64_t *edges; /* result of the first pass: Enter and Leave of calls across an edge of the window */
     uint64_t nevents, events_max, nedges, edges_max;
-    struct vt_open_section *open_sections; /* in the first pass */
+    struct vt_open_section *open_sections; /* used in the first pass */
     uint64_t nopen, open_max;
     void *stack; /* open calls */
     uint64_t depth, stack_max;
@@ -83,23 +87,23 @@ VT_EXPORT int vt_copy_failed(const struct vt_copy *c);
 /* Names of kinds and records: "Comm", and "Comm:OWN u4 Comm, REF u4 String ..."; NULL beyond the last one. */
 VT_EXPORT const char *vt_copy_kind(uint32_t number);
 VT_EXPORT const char *vt_copy_record(uint32_t number);
-/* The locations that stay: ids ascending, their new ids and numbers of events. The caller keeps the arrays. */
+/* The locations that stay: ids ascending, their new ids and numbers of events. The caller owns the arrays. */
 VT_EXPORT void vt_copy_locations(struct vt_copy *c, const uint64_t *ids, const uint64_t *now, const uint64_t *events,
                                  uint64_t n);
-/* Properties of locations with this name (a string's id) do not stay. */
+/* Removes the properties of locations with this name (a string's id). */
 VT_EXPORT void vt_copy_drop_property(struct vt_copy *c, uint32_t name);
 VT_EXPORT void vt_copy_mark_all(struct vt_copy *c, uint32_t kind, const uint32_t *ids, uint64_t n);
-/* Keeps what is marked, and all that these definitions refer to; gives new numbers. Returns VT_COPY_OK or an error. */
+/* Keeps the marked definitions and all that these refer to; assigns new numbers. Returns VT_COPY_OK or an error. */
 VT_EXPORT int vt_copy_close(struct vt_copy *c);
 VT_EXPORT uint32_t vt_copy_number(const struct vt_copy *c, uint32_t kind, uint32_t id);
-/* Writes the definitions that stay, or all; the clock of four numbers first. Returns an OTF2_ErrorCode. */
+/* Writes the definitions that stay, or all; first the clock, of four numbers. Returns an OTF2_ErrorCode. */
 VT_EXPORT int32_t vt_copy_write(struct vt_copy *c, void *writer, const uint64_t *clock);
 
 void vt_copy_mark(struct vt_copy *c, uint32_t kind, uint64_t id);
 uint32_t vt_copy_ref(const struct vt_copy *c, uint32_t kind, uint32_t id);
 uint64_t vt_copy_value(const struct vt_copy *c, uint8_t type, uint64_t value);
 void vt_copy_mark_value(struct vt_copy *c, uint8_t type, uint64_t value);
-/* A rank of a communicator, or of a window's. */
+/* Returns the new number of a rank in a communicator, or in a window's communicator. */
 uint32_t vt_copy_rank(const struct vt_copy *c, uint32_t comm, uint32_t rank);
 uint32_t vt_copy_target(const struct vt_copy *c, uint32_t win, uint32_t rank);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attributes of events: libotf2 takes an event together with a list of attributes. */
+/* Attributes of events: libotf2 accepts an event together with a list of attributes. */
 #include "pass.h"
 
 static int is_number(uint8_t type) { return type >= VT_OTF2_TYPE_UINT8 && type <= VT_OTF2_TYPE_DOUBLE; }

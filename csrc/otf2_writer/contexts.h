@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calling contexts of one location. A context is a step with the context around it. A step is a region, or a region and
-   a line in its source. */
+/* Calling contexts of one location. A context is a step and its parent context. A step is a region, or a region and a
+   line in its source. */
 #ifndef VT_CONTEXTS_H
 #define VT_CONTEXTS_H
 
@@ -8,34 +8,34 @@
 
 #define VT_MEMO 4096u /* a power of two */
 
-/* Context 0 is the root, which OTF2 does not have. A context has a greater number than the one around it. */
+/* Context 0 is the root, which OTF2 does not have. A context has a greater number than its parent. */
 struct vt_tree {
     uint32_t *parents, *steps, *depths;
-    uint32_t *latest; /* the child of each context that was found last, 0: none */
+    uint32_t *latest; /* the most recently found child of each context, 0: none */
     uint32_t *children; /* open addressing: contexts by parent and step, 0 is free */
     uint32_t count, capacity;
     uint64_t mask;
 };
 
-/* Returns 0 without memory. */
+/* Returns 0 if there is no memory. */
 int vt_tree_begin(struct vt_tree *t);
 void vt_tree_free(struct vt_tree *t);
-/* The context of a step inside of another context; VT_UNMAPPED without memory. */
+/* Returns the context of a step inside another context; VT_UNMAPPED: no memory. */
 uint32_t vt_tree_child(struct vt_tree *t, uint32_t parent, uint32_t step);
 
-/* The samples of a location, and where its newest one lies. */
+/* The samples of a location, and the place of its newest sample. */
 struct vt_samples {
     const struct vt_sampled *from;
     struct vt_tree tree;
     struct vt_decoder *decoder;
     uint32_t row, at, words; /* the next row, the next word and the end of the words of the current row */
     uint64_t next; /* ticks of the next sample, UINT64_MAX: there is none */
-    uint64_t weight; /* of the newest sample; generator: of this weight */
+    uint64_t weight; /* weight of the newest sample; generator: for this weight */
     uint32_t generator, depth;
     struct vt_level {
-        uint32_t context, frame; /* context of this frame and those around it; frame: index, nframes: unknown */
-    } levels[VT_SAMPLE_FRAMES]; /* of the newest sample, outermost first */
-    struct vt_memo { /* what a frame inside of a context has led to */
+        uint32_t context, frame; /* context of this frame and the outer frames; frame: index, nframes: unknown */
+    } levels[VT_SAMPLE_FRAMES]; /* frames of the newest sample, outermost first */
+    struct vt_memo { /* cache: the context of a frame inside a context */
         uint64_t frame;
         uint32_t parent;
         struct vt_level level;
@@ -62,11 +62,11 @@ static inline int vt_is_group(uint32_t what)
     return !(what & VT_FUNCTION) && VT_KIND(what) == VT_K_METRIC_GROUP && VT_WORDS(what) == VT_GROUP_RECORD - 1;
 }
 
-/* 1: the entry has the values of counters at the sample behind it. */
+/* 1: the entry has the values of counters at the next sample. */
 static inline int vt_sample_is_values(const uint64_t *entry) { return (entry[2] >> 32 & 0xff) == VT_SAMPLE_VALUES; }
 
-/* The number of words of the sample or values at words[at] of n, after a sample with `depth` frames. Returns 0 with a text
-   for damage. */
+/* Returns the number of words of the sample or values at words[at] of n, after a sample with `depth` frames; 0, with a
+   text: damage. */
 static inline uint32_t vt_sample_words(const uint64_t *words, uint32_t at, uint32_t n, uint32_t depth,
                                        struct vt_error *error)
 {

@@ -129,7 +129,7 @@ static int decode_block(struct vt_decoder *d, const struct vt_row *row, struct v
 
     uint32_t raw = row->raw_bytes;
     if (row->codec != VT_RAW && row->codec != VT_ZSTD && raw % 8)
-        return vt_fail(error, VT_BAD_DATA, "%u bytes are no whole words", raw);
+        return vt_fail(error, VT_BAD_DATA, "%u bytes are not whole words", raw);
     int good = 0;
     switch (row->codec) {
     case VT_RAW:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the ends of messages and collectives in the records of one process, for repair.c. The order of receives is
-   that in which they are posted, but the sender is known only when a receive completes. So ends.c leaves a place at
-   the post and fills the place in later, in memory or in the file. The begin of a collective is handled in the same
-   way. A request may complete on another location than the one that started the request. */
+/* Finds the ends of messages and collectives in the records of one process, for repair.c. The order of receives is that
+   in which they are posted, but the sender is known only when a receive completes. So ends.c leaves a place at the post
+   and fills the place in later, in memory or in the file. The start of a collective is handled in the same way. A
+   request may complete on a location other than the one that started the request. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,11 +19,11 @@ struct finder {
     struct vt_error *error;
     struct vt_times times;
     struct vt_pair_table open; /* request -> 1 + its place in the file, or 1 + index of an early end | EARLY */
-    struct vt_end *early; /* of requests that begin on a later location */
+    struct vt_end *early; /* ends of requests that begin on a later location */
     uint64_t nearly, capacity;
     struct vt_pair_table cancelled; /* requests, perhaps of sends */
     struct vt_pair_table issued; /* local windows with operations of this location since the location's last fence */
-    uint64_t messages; /* of the user API, so far */
+    uint64_t messages; /* number of messages of the user API so far */
     struct vt_end *buffer;
     uint64_t base, ticks, last; /* base: offset of buffer in the file; last: time of the location's latest end */
     uint64_t alone; /* place of the open blocking collective */
@@ -101,7 +101,7 @@ static int fill(struct finder *f, uint64_t place, struct vt_end end)
     return got == sizeof end.ns ? write_at(f, &end, 1, place) : VT_NO_SPACE;
 }
 
-/* A request begins: writes its end if the end was seen already, else leaves a place. */
+/* Handles the start of a request: writes its end if the end is known already, else leaves a place. */
 static int open_request(struct finder *f, uint64_t request, uint32_t kind)
 {
     uint64_t place, known = vt_pair_table_get(&f->open, request, kind);
@@ -133,7 +133,7 @@ static int close_request(struct finder *f, struct vt_end end)
     return vt_pair_table_set(&f->open, end.request, kind, f->nearly | EARLY) ? VT_OK : VT_NO_MEMORY;
 }
 
-/* The process of a rank in a communicator; VT_UNMAPPED if there is none. rank: as in records. */
+/* Returns the process of a rank in a communicator; VT_UNMAPPED: none. rank: as in records. */
 static uint32_t process_of(const struct finder *f, uint32_t what, uint32_t rank)
 {
     uint32_t local = VT_ID(what), comm = local < f->maps->ncomms ? f->maps->comms[local] : VT_UNMAPPED;
@@ -170,8 +170,8 @@ static int message(struct finder *f, uint32_t what, const uint64_t *w)
     return code ? code : put(f, end, NULL);
 }
 
-/* The flow of an OTF2_CollectiveOp. neighbours: the operation may be among neighbours only. For operations among
-   neighbours, ALLTOALLV and ALLTOALLW the senders of a process are unknown, unless from_all. */
+/* Returns the flow of an OTF2_CollectiveOp. neighbours: the operation may be among neighbours only. For operations
+   among neighbours, ALLTOALLV and ALLTOALLW the senders of a process are unknown, unless from_all. */
 static enum vt_end_flow flow_of(uint32_t op, int neighbours, int from_all)
 {
     if (op >= 6 && op <= 10 && (neighbours || op >= 9)) return from_all ? VT_FLOW_ALL : VT_FLOW_NONE;
@@ -195,14 +195,14 @@ static enum vt_end_flow flow_of(uint32_t op, int neighbours, int from_all)
     }
 }
 
-/* Completes the begin of a collective with the values that are known at its end. */
+/* Completes the BEGIN of a collective with the values that are known at its end. */
 static int both_ends(struct finder *f, struct vt_end end)
 {
     const int aside = (end.tag & VT_END_ASIDE) != 0;
     int code = VT_OK;
     end.what = VT_END_BEGIN;
     if (aside) code = close_request(f, end);
-    else if (!f->alone) return VT_OK; /* the begin is lost */
+    else if (!f->alone) return VT_OK; /* the start is lost */
     else {
         const uint64_t place = f->alone - 1;
         if (f->n && place == f->base + (f->n - 1) * sizeof end) end.request = now(f);
@@ -343,7 +343,7 @@ static int read_rows(struct finder *f, struct vt_decoder *d, const struct vt_row
     return code;
 }
 
-/* The largest number of ends that the rows may have, so that small locations take little of the file. */
+/* Returns an upper bound of the ends in the rows, so that small locations take little of the file. */
 static uint32_t room(const struct vt_stream *s)
 {
     uint64_t words = 0;

@@ -15,9 +15,9 @@ static void join(struct vt_gap *gap, const struct vt_gap *next)
     gap->classes |= next->classes;
 }
 
-/* The distance of an interval from the one before with the same reason; UINT64_MAX: it cannot be joined. The open
-   intervals, one for each reason, stay as they are. ends: where the one before of each reason ends; UINT64_MAX: there is
-   none. */
+/* Returns the distance of an interval from the previous one with the same reason; UINT64_MAX: the two cannot be joined.
+   The open intervals, one for each reason, stay as they are. ends: end of the previous interval of each reason;
+   UINT64_MAX: none. */
 static uint64_t apart(const struct vt_gap *gap, uint64_t *ends)
 {
     uint64_t *end = &ends[gap->reason], before = *end;
@@ -56,7 +56,7 @@ static void join_closest(struct vt_transcoded *r)
     r->ngaps = n;
 }
 
-/* The open interval that LOST records of this reason belong to; NULL: none. */
+/* Returns the open interval to which LOST records of this reason belong; NULL: none. */
 static struct vt_gap *open_gap(struct vt_transcoded *r, uint32_t reason)
 {
     for (uint64_t i = 0; i < r->ngaps; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The heap of a process. The records of a thread say the sums of that thread; the heap of the process is the total
+/* The heap of a process. The records of a thread have the sums of that thread; the heap of the process is the total
    over its threads. The streams of the threads are joined by time, block by block, so that memory use does not grow
    with their length. */
 #include <stdlib.h>
@@ -18,9 +18,9 @@ struct told { /* the change of the sums since the previous record */
 struct lane { /* one location */
     const struct vt_stream *stream;
     struct vt_times times;
-    struct told *told; /* of the current block; the decoder's memory is ten times as large */
-    uint32_t row, at, count; /* next block; next of told, of so many */
-    uint64_t ns;             /* of the next change; before the first block: of its begin */
+    struct told *told; /* changes of the current block; the decoder's memory is ten times as large */
+    uint32_t row, at, count; /* next block; next entry of told; entries of told */
+    uint64_t ns;             /* time of the next change; before the first block: its start */
     int64_t last[SUMS];      /* the thread's sums */
 };
 
@@ -29,7 +29,7 @@ struct join {
     struct lane *lanes;
     struct vt_decoder *decoder;
     struct told *room;        /* for the changes of a block: VT_WORDS_MAX are more than enough */
-    uint32_t *queue, waiting; /* binary heap of lanes: the earliest first; of equal times the lower number first */
+    uint32_t *queue, waiting; /* binary heap of lanes: the earliest first; at equal times the lower number first */
     int64_t total[SUMS];
     struct vt_error *error;
 };
@@ -59,14 +59,14 @@ static uint64_t time_of(struct lane *l, uint64_t ticks)
     return t < l->ns ? l->ns : t;
 }
 
-/* The sums in a record, NULL if it has none. */
+/* Returns the sums in a record; NULL: none. */
 static const uint64_t *sums_of(struct lane *l, uint32_t kind, const uint64_t *w)
 {
     switch (kind) {
     case VT_K_LEAVE_ALLOC: return w + 1;
     case VT_K_ENTER_FREE: return w + 2;
     case VT_K_HEAP: return w;
-    case VT_K_THREAD: /* the next thread begins at 0; the sums of this one stay in the total */
+    case VT_K_THREAD: /* the next thread begins at 0; the sums of this thread stay in the total */
         memset(l->last, 0, sizeof l->last);
         return NULL;
     default: return NULL;
@@ -131,7 +131,7 @@ static int write_total(struct join *j, void *writer, uint32_t class, uint64_t ns
     return code ? vt_refused(j->error, code) : TELL(j, NULL, Metric, ns, class, SUMS, sum_types, (const void *)values);
 }
 
-/* Adds the change of a lane to the total, and writes the total if it is another one. */
+/* Adds the change of a lane to the total, and writes the total if it has changed. */
 static int tell(struct join *j, const struct told *t, void *writer, uint32_t class, struct vt_transcoded *result)
 {
     int changed = 0;

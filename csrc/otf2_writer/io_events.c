@@ -52,7 +52,7 @@ static int only_operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t ha
         f->operation = ++p->operations;
         return WRITE(p, IoOperationBegin, t, handle, (uint8_t)(kind - VT_K_IO_READ), 0, bytes, match(p, f));
     }
-    if (!f->operation) return VT_OK; /* the begin is lost, or recording was off */
+    if (!f->operation) return VT_OK; /* the start is lost, or recording was off */
     const uint64_t id = match(p, f);
     f->operation = 0;
     return WRITE(p, IoOperationComplete, t, handle, bytes, id);

@@ -49,7 +49,7 @@ static void many(uint64_t *words, const uint8_t *planes, uint32_t n, uint32_t co
     }
 }
 
-/* Reads n words of count bytes from count planes. Returns the first byte behind the planes. */
+/* Reads n words of count bytes from count planes. Returns the first byte after the planes. */
 static const uint8_t *join(uint64_t *words, const uint8_t *planes, uint32_t n, uint32_t count)
 {
     switch (count) {
@@ -62,7 +62,7 @@ static const uint8_t *join(uint64_t *words, const uint8_t *planes, uint32_t n, u
     return planes + n * count;
 }
 
-/* Finds where the payload of each what begins; 0 if the payload has another size than the whats say. */
+/* Finds the offset of the payload of each what; returns 0 if the size of the payload does not agree with the whats. */
 static int place(struct vt_decoder *d, const struct vt_columns *head, uint32_t npayload)
 {
     uint32_t records = 0, next = 0;

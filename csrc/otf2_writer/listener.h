@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A listener gets the events that a pass writes, as a reader of the archive would, but libotf2 need not decode them. */
+/* A listener gets the events that a pass writes, like a reader of the archive, but without decoding by libotf2. */
 #ifndef VT_LISTENER_H
 #define VT_LISTENER_H
 
@@ -17,8 +17,8 @@ static inline int has_room(const struct vt_listener *listener)
     return listener->batch->count < listener->batch->capacity || !listener->full();
 }
 
-/* Adds the row of a call without attributes, as vt_read_Enter and vt_read_Leave do, if nothing is unusual. Returns 0 if
-   anything is. A listener takes the events of all times. */
+/* Adds the row of a call without attributes, as vt_read_Enter and vt_read_Leave do. Returns 0 in all unusual cases. A
+   listener accepts events of all times. */
 static inline int add_call(struct vt_batch *b, uint8_t kind, uint64_t t, uint32_t region)
 {
     const int64_t ns = (int64_t)(t - b->clock_offset);

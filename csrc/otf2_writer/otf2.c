@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the functions of libotf2, and has the callbacks that libotf2 needs while an archive is written. */
+/* Finds the functions of libotf2, and contains the callbacks that libotf2 needs while an archive is written. */
 #include "otf2.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -27,8 +27,9 @@ void vt_otf2_forget(void)
     complaint.text[0] = 0;
 }
 
-/* libotf2 prints its errors on stderr unless a callback takes them. The first error says most and is kept. Some errors
-   reach only this callback: if the last bytes of a file cannot be written, closing the file still succeeds. */
+/* libotf2 prints its errors on stderr unless a callback takes them. The first error is the most specific one, and is
+   kept. Some errors reach only this callback: if the last bytes of a file cannot be written, closing the file still
+   succeeds. */
 static int32_t on_error(void *user, const char *file, uint64_t line, const char *function, int32_t code,
                         const char *format, va_list values)
 {
@@ -77,7 +78,7 @@ static uint8_t pre_flush(void *user, uint8_t file, uint64_t location, void *call
 }
 
 /* Gives a buffer of libotf2 one chunk, which libotf2 writes when the chunk is full. By default libotf2 collects 128 MiB
-   first; if the disk is full then, closing the file frees memory twice. */
+   first; if the disk is full at that point, closing the file frees memory twice. */
 struct buffer {
     int taken;
     _Alignas(16) uint8_t chunk[];

@@ -38,7 +38,7 @@ struct vt_otf2_locking {
     uint32_t (*unlock)(void *, struct OTF2_LockObject *);
 };
 
-/* X(name, value); of an enumeration the last value. */
+/* X(name, value); for an enumeration its last value. */
 #define VT_OTF2_CONSTANTS(X)                                                                                           \
     X(FLUSH, 1)                                                                                                        \
     X(CALLBACK_SUCCESS, 0)                                                                                             \

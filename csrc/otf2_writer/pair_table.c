@@ -8,7 +8,7 @@ static uint64_t home(const struct vt_pair_table *t, uint64_t a, uint64_t b)
     return (h ^ h >> 32) & (t->size - 1);
 }
 
-/* The entry of the pair, or the free entry behind its chain. */
+/* Returns the entry of the pair, or the free entry after its chain. */
 static uint64_t place(const struct vt_pair_table *t, uint64_t a, uint64_t b)
 {
     uint64_t at = home(t, a, b);
@@ -49,7 +49,7 @@ int vt_pair_table_set(struct vt_pair_table *t, uint64_t a, uint64_t b, uint64_t 
     return 1;
 }
 
-/* The entries behind move up, so that no chain breaks (Knuth, The Art of Computer Programming 3, 6.4, R). */
+/* The following entries move up, so that no chain breaks (Knuth, The Art of Computer Programming 3, 6.4, R). */
 void vt_pair_table_drop(struct vt_pair_table *t, uint64_t a, uint64_t b)
 {
     if (!t->count) return;

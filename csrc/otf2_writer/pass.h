@@ -13,12 +13,12 @@
 #define EARLY 16 /* most regions that ended with a function and may have a leave of their own later */
 #define ADDRESS_KEY VT_OPEN_ADDRESS
 
-#define ATTRIBUTES_MAX 32u /* of one event */
+#define ATTRIBUTES_MAX 32u /* attributes of one event */
 
 struct open_region {
     uint64_t key;
-    uint32_t place, operation; /* place: OTF2's region, or with samples the context (contexts.h); operation: of I/O,
-                                  which began in the region, 0: none */
+    uint32_t place, operation; /* place: OTF2's region, or with samples the context (contexts.h); operation: I/O
+                                  operation that began in the region, 0: none */
 };
 
 /* A fork of the location, or its membership of a team. */
@@ -36,7 +36,7 @@ struct pass {
     void *writer;
     int unwritten; /* 1: the pass only finds the contexts */
     const struct vt_listener *listener; /* NULL: none */
-    OTF2_AttributeList *attributes; /* of the next event; NULL: none */
+    OTF2_AttributeList *attributes; /* attributes of the next event; NULL: none */
     const struct vt_maps *maps;
     struct vt_transcoded *result;
     struct vt_error *error;
@@ -56,11 +56,11 @@ struct pass {
     struct requests requests; /* started_requests.c */
     struct vt_samples *samples; /* NULL: the archive has no calling contexts */
     uint64_t next_sample; /* ticks of the next sample, UINT64_MAX: there is none */
-    uint32_t row, nrows; /* of the events; errors number the rows of samples from nrows on */
-    uint64_t messages; /* messages of the user API so far */
-    uint32_t operations; /* operations of I/O so far that are the only one of their region */
+    uint32_t row, nrows; /* rows of events; in errors, rows of samples have numbers from nrows on */
+    uint64_t messages; /* number of messages of the user API so far */
+    uint32_t operations; /* number of I/O operations so far that are the only operation of their region */
     struct {
-        uint64_t key, bytes; /* of the region that frees the bytes */
+        uint64_t key, bytes; /* key of the region that frees the bytes */
         uint32_t depth;
         int if_null; /* also if the region returns no address */
     } freed;
@@ -77,8 +77,8 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
     return vt_refused(p->error, code);
 }
 
-/* Writes an event with a list of attributes, or with those of p. The arguments are those of libotf2 from the time on.
-   */
+/* Writes an event with a list of attributes, or with those of p. The arguments are those of libotf2, starting with the
+   time. */
 #define WRITE_WITH(p, list, event, ...)                                                                                \
     ((p)->unwritten ? VT_OK                                                                                            \
                     : done(p, VT_N_EvtWriter_##event, vt_otf2.EvtWriter_##event((p)->writer, list, __VA_ARGS__))       \
@@ -90,7 +90,7 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
                        ?: TELL_CALL(p, list, event, t, region))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 
-/* Maps a local id to OTF2's id. VT_UNMAPPED is counted: the event is left out, since readers fail on undefined ids. */
+/* Maps a local id to OTF2's id. VT_UNMAPPED is counted: the event is omitted, since readers fail on undefined ids. */
 static inline uint32_t mapped(struct pass *p, const uint32_t *map, uint64_t size, uint64_t id)
 {
     uint32_t global = id < size ? map[id] : VT_UNMAPPED;
@@ -101,11 +101,11 @@ static inline uint32_t mapped(struct pass *p, const uint32_t *map, uint64_t size
 /* Adds the offset of a group to a rank in it. */
 static inline uint32_t shifted(uint32_t rank, uint32_t offset)
 {
-    /* Larger numbers mean: this group, self, none (all). */
+    /* Larger numbers stand for this group, self, or none (all). */
     return rank < VT_OTF2_COLLECTIVE_ROOT_THIS_GROUP ? rank + offset : rank;
 }
 
-/* Keep the sizes and addresses of a call of the heap's functions for the event that its record becomes. */
+/* Keep the sizes and addresses of a call of a heap function for its event. */
 int vt_heap_enter(struct pass *p, uint32_t what, const uint64_t *w);
 /* address: the call's result. */
 int vt_heap_leave(struct pass *p, uint32_t what, uint64_t address);
@@ -128,7 +128,8 @@ int vt_user(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 
 /* Handles the records of teams and tasks, and finds their times. */
 int vt_team(struct pass *p, uint32_t what, const uint64_t *w);
-/* End all teams: at a hole (t: now), and at the end of the location, where a team may wait beyond the last record. */
+/* End all teams: at missing blocks (t: now), and at the end of the location, where a team may wait beyond the last
+   record. */
 int vt_teams_close(struct pass *p, uint64_t t);
 int vt_teams_end(struct pass *p);
 

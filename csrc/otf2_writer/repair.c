@@ -2,7 +2,7 @@
 /* The controlled logical clock (Rabenseifner, "The controlled logical clock - a global time for trace based software
    monitoring", 1997; for collectives: Becker, Rabenseifner, Wolf, Linford, "Scalable timestamp synchronization for
    event traces of message-passing applications", 2009). If a message would arrive before it was sent, the receiver's
-   clock is put forward from there on, and then returns slowly. Clocks take turns: a clock goes on until it must wait
+   clock is put forward from there on, and then returns slowly. Clocks take turns: a clock advances until it must wait
    for another one. The result does not depend on the order of the turns. */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #define BATCHES (1u << 17) /* ends of all locations in memory, if there are few locations */
 #define NONE UINT32_MAX
 
-/* Order of the next ends of cursors. Ends of one moment: first those that may put the clock forward, then those that
-   show the time to others. */
+/* The order of the next ends of cursors. At equal times, ends that may put the clock forward precede ends that show the
+   time to others. */
 struct next {
     uint64_t moment; /* ns * 2, + 1 if the end shows the time */
     uint32_t cursor;
@@ -26,9 +26,9 @@ struct clock {
     struct next *heap; /* heap, the earliest on top */
     uint32_t nheap;
     uint32_t next; /* in the list of the clocks that wait for one item, or are ready */
-    struct vt_item *waits; /* for */
+    struct vt_item *waits; /* item that the clock waits for */
     int ended;
-    uint64_t begin, put; /* by how much the clock is put forward now */
+    uint64_t begin, put; /* the clock was put forward by `put` ns at time `begin` */
     uint64_t showed; /* ns + 1 of the latest end that showed the time to others */
     struct vt_knot *knots;
     uint64_t nknots;
@@ -36,21 +36,22 @@ struct clock {
 
 /* A message, made at the end that is seen first; or a collective. */
 struct vt_item {
-    struct vt_link link; /* of a message in its channel, or of a spare item */
-    uint64_t sent, sent_base; /* times; of a collective: when the last process, and the root, gave */
-    uint64_t key[2]; /* of a collective */
+    struct vt_link link; /* link of a message in its channel, or of a spare item */
+    uint64_t sent, sent_base; /* times; for a collective: when the last process, and the root, gave data */
+    uint64_t key[2]; /* key of a collective */
     uint64_t root, root_base;
     uint32_t bytes, members, begun, ended; /* of a collective: numbers of processes */
     uint32_t waiter; /* first clock that waits for the item */
     uint8_t given, root_given, released, doubtful, op;
     struct vt_item *made; /* the item that was made before this one */
-    struct begin *begins; /* of a prefix, by rank; the first `known` ones: the latest of this rank and all before */
+    struct begin *begins; /* for a prefix, by rank; in the first `known` entries: the latest time of this rank and all
+                             lower ranks */
     uint32_t known, held; /* held: clocks that wait in begins */
 };
 
 struct begin {
-    uint64_t shown, base; /* shown: + 1 while the entry stands in an item */
-    uint32_t waiter; /* clock that waits for this rank and all before, + 1 */
+    uint64_t shown, base; /* shown: time + 1 while the entry is in an item */
+    uint32_t waiter; /* number + 1 of the clock that waits for this rank and all lower ranks */
 };
 
 struct repair {
@@ -70,7 +71,7 @@ struct repair {
 
 /* ---- Ends in the order of time ---- */
 
-/* The next end of a cursor; NULL behind the last one, and after an error. */
+/* Returns the next end of a cursor; NULL after the last end, and after an error. */
 static struct vt_end *look(struct repair *r, struct vt_cursor *c)
 {
     const int code = c->at == c->n ? vt_cursor_fill(c, r->batch) : VT_OK;
@@ -128,7 +129,7 @@ static void make_ready(struct repair *r, uint32_t clock)
     r->ready = clock;
 }
 
-/* Wakes the clocks of a prefix that wait for the begins of some ranks. */
+/* Wakes the clocks of a prefix that wait for the BEGIN of some ranks. */
 static void wake_ranks(struct repair *r, struct vt_item *i, uint32_t from, uint32_t to)
 {
     for (uint32_t k = from; i->held && k < to; k++) {
@@ -157,14 +158,14 @@ static int wait_for(struct repair *r, uint32_t clock, struct vt_item *i)
     return 0;
 }
 
-/* A message of a channel whose partner was seen first; else a new one. given: the partner gave, or waits. */
+/* Returns the message of a channel whose partner came first; else a new message. given: the partner gave, or waits. */
 static struct vt_item *partner_or_new(struct repair *r, struct vt_queue *q, int given)
 {
     const struct vt_item *first = (const struct vt_item *)q->first;
     return first && first->given == given ? (struct vt_item *)vt_queue_take(q) : new_item(r);
 }
 
-/* ---- What a clock shows ---- */
+/* ---- The times that a clock shows ---- */
 
 static uint64_t shown(const struct clock *c, uint64_t ns) { return vt_times_put(ns, c->begin, c->put); }
 
@@ -313,7 +314,7 @@ static int begun(struct repair *r, struct clock *c, struct vt_cursor *from, cons
     i->begun++;
     i->doubtful |= r->parts->doubtful[process];
     if (prefix && !begun_in_order(i, e, now)) return 0;
-    /* Another collective than the others, or one that the others lack. */
+    /* The collective differs from that of the others, or the others lack it. */
     if (i->op != (uint8_t)(e->tag >> 8) || vt_pair_table_get(&r->broken, e->comm, 0)) i->released = 1;
     if (e->tag & VT_END_GIVES && now > i->sent) i->sent = now;
     if (e->tag & VT_END_GIVES && e->ns > i->sent_base) i->sent_base = e->ns;
@@ -353,7 +354,7 @@ static int ended(struct repair *r, uint32_t clock, const struct vt_end *e, uint3
     r->result->collectives++;
     if (i->released) r->result->ignored++;
     else if (takes) fine = arrive(r, c, e->ns, from.shown, from.base, i->doubtful, &r->result->reversed_collectives);
-    /* In damaged files processes that are no members begin the collective, too: they still refer to it. */
+    /* In damaged files, processes that are not members may begin the collective, too, and still refer to it. */
     if (++i->ended >= i->members && i->ended >= i->begun) {
         vt_pair_table_drop(&r->collectives, i->key[0], i->key[1]);
         drop_collective(r, i);
@@ -403,13 +404,13 @@ static int step(struct repair *r, uint32_t clock, uint32_t cursor, const struct 
     }
 }
 
-/* The begin of a blocking collective that says its end becomes the end. */
+/* The BEGIN of a blocking collective that has the time of its END becomes the END. */
 static int is_whole(const struct vt_end *e)
 {
     return (e->what & 15) == VT_END_BEGIN && !(e->tag & VT_END_ASIDE) && e->request;
 }
 
-/* Goes on with a clock until the clock waits or has no more ends. Returns 0 without memory. */
+/* Advances a clock until the clock waits or has no more ends. Returns 0 if there is no memory. */
 static int turn(struct repair *r, uint32_t clock)
 {
     struct clock *c = &r->clocks[clock];
@@ -434,7 +435,8 @@ static int turn(struct repair *r, uint32_t clock)
     return 1;
 }
 
-/* All clocks wait, so an end has no partner. The first clock goes on without. Returns 0 if no clock waits. */
+/* All clocks wait, so an end has no partner. The first clock continues without the partner. Returns 0 if no clock
+   waits. */
 static int release(struct repair *r)
 {
     while (r->first < r->parts->nclocks && r->clocks[r->first].ended) r->first++;
@@ -458,7 +460,7 @@ static int replay(struct repair *r)
     return 1;
 }
 
-/* ---- Begin and end ---- */
+/* ---- Start and end ---- */
 
 static int prepare(struct repair *r, const struct vt_piece *pieces, uint64_t n)
 {
@@ -524,7 +526,7 @@ static void give_back(struct repair *r)
     for (uint32_t k = 0; k < r->ncursors; k++) free(r->cursors[k].ends);
     for (uint64_t k = 0; r->clocks && k < r->parts->nclocks; k++) free(r->clocks[k].knots);
     vt_channels_free(&r->channels);
-    /* Some items stand only in queues, or with requests that never ended. */
+    /* Some items are only in queues, or belong to requests that never ended. */
     for (struct vt_item *i = r->made, *next; i; i = next) {
         next = i->made;
         free(i->begins);

@@ -9,7 +9,7 @@
 #include "times.h"
 #include "transcode.h"
 
-/* Kinds of ends. RECEIVE: of a blocking call; POST and DONE: begin and end of a receive; BEGIN and END of a
+/* Kinds of ends. RECEIVE: of a blocking call; POST and DONE: start and end of a receive; BEGIN and END of a
    collective. */
 enum vt_end_kind { VT_END_NONE, VT_END_SEND, VT_END_RECEIVE, VT_END_POST, VT_END_DONE, VT_END_BEGIN, VT_END_END };
 
@@ -29,17 +29,17 @@ enum vt_end_flow {
 #define VT_END_ASIDE 32u /* non-blocking */
 
 struct vt_end {
-    uint64_t ns, request; /* request: joins POST with DONE, BEGIN with END; of a blocking BEGIN: ns of its END, or 0 */
-    uint32_t comm, peer, tag; /* peer: process; of BEGIN and END the root or VT_UNMAPPED, of a prefix the own rank;
-                                 tag of BEGIN and END: flow, flags, op << 8 */
+    uint64_t ns, request; /* request: joins POST with DONE, BEGIN with END; in a blocking BEGIN: ns of its END, or 0 */
+    uint32_t comm, peer, tag; /* peer: process; in BEGIN and END the root or VT_UNMAPPED, in a prefix the own rank; tag
+                                 in BEGIN and END: flow, flags, op << 8 */
     uint32_t what; /* enum vt_end_kind, bytes << 4 */
 };
 
-/* The processes of a run, by their number in the archive, and the communicators of the run; behind these the windows of
+/* The processes of a run, by their number in the archive, and the communicators of the run; after these the windows of
    one-sided communication, each with the members of its communicator. */
 struct vt_parts {
-    const uint32_t *clocks; /* of each process; VT_UNMAPPED: the process has no files */
-    const uint8_t *doubtful; /* of each process: 1 if ends may be missing */
+    const uint32_t *clocks; /* clock of each process; VT_UNMAPPED: the process has no files */
+    const uint8_t *doubtful; /* for each process: 1 if ends may be missing */
     const uint32_t *comm_first,
         *comm_members; /* first member of each communicator; process of each member, ascending by rank */
     const uint8_t *comm_repaired; /* 1: collectives of the communicator count, 2: the communicator has a topology */
@@ -61,23 +61,25 @@ struct vt_ends {
     int32_t file, process;
 };
 
-/* Writes the ends of all locations of a process. user_peers of maps: processes, not ranks, of all streams in their
-   order. which: the stream with an error. VT_NO_SPACE: the file cannot be written. */
+/* Writes the ends of all locations of a process. user_peers of maps: processes, not ranks, for all streams in order.
+   which: the stream with an error. VT_NO_SPACE: the file cannot be written. */
 VT_EXPORT int vt_kernel_ends(const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
                              const struct vt_parts *parts, struct vt_ends *ends, uint32_t *which,
                              struct vt_error *error);
 VT_EXPORT void vt_kernel_ends_free(struct vt_ends *ends);
 
-/* A clock is put forward from ns on by shift, which then falls as vt_times_shift says. */
+/* From ns on, a clock is put forward by `shift`, which then decreases as in vt_times_shift. */
 struct vt_knot {
     uint64_t ns, shift;
 };
 
 struct vt_repaired {
     uint64_t messages, reversed_messages, collectives, reversed_collectives; /* between clocks; collectives: calls */
-    uint64_t most, largest; /* the most ns by which one ran backwards, and by which a clock is put forward */
-    uint64_t ignored, left; /* ends without a partner or impossible; what may still run backwards */
-    struct vt_knot *knots; /* of all clocks, one after the other; vt_kernel_repair_free frees them and first */
+    uint64_t most, largest; /* largest ns by which a message or collective ran backwards, and by which a clock is put
+                               forward */
+    uint64_t ignored, left; /* ends without a partner or impossible; messages and collectives that may still run
+                               backwards */
+    struct vt_knot *knots; /* knots of all clocks, one after the other; vt_kernel_repair_free frees knots and first */
     uint64_t *first; /* nclocks + 1: first knot of each clock */
 };
 

@@ -34,7 +34,7 @@ static int group_sync(struct pass *p, uint64_t t, uint32_t win, const uint64_t *
     return group == VT_UNMAPPED ? VT_OK : WRITE(p, RmaGroupSync, t, (uint32_t)w[0], win, group);
 }
 
-/* Operations, and records with one peer: the upper half of w[0] is a type if the record has one. */
+/* Writes operations, and records with one peer. The upper half of w[0] is a type if the record has one. */
 static int access_peer(struct pass *p, uint64_t t, uint32_t kind, uint32_t win, uint32_t peer, const uint64_t *w)
 {
     uint32_t type = (uint32_t)(w[0] >> 32);

@@ -26,7 +26,7 @@ void vt_samples_free(struct vt_samples *s)
     free(s);
 }
 
-/* Finds the next sample, in the current row or those behind it. */
+/* Finds the next sample, in the current row or a later one. */
 static int find_next(struct pass *p)
 {
     struct vt_samples *s = p->samples;
@@ -57,7 +57,7 @@ static uint32_t index_of(const uint64_t *list, uint64_t count, uint64_t value)
     return (uint32_t)(low < count && list[low] == value ? low : count);
 }
 
-/* The context of a frame in a context. */
+/* Returns the context of a frame in a context. */
 static struct vt_level descend(struct pass *p, uint32_t parent, uint64_t value)
 {
     struct vt_samples *s = p->samples;
@@ -76,7 +76,7 @@ static struct vt_level descend(struct pass *p, uint32_t parent, uint64_t value)
     return level;
 }
 
-/* Finds the contexts of the frames in which the sample differs from the one before. */
+/* Finds the contexts of the frames in which the sample differs from the previous sample. */
 static int follow(struct pass *p, const uint64_t *frames, uint32_t n, uint32_t shared)
 {
     struct vt_samples *s = p->samples;
@@ -95,8 +95,8 @@ static int follow(struct pass *p, const uint64_t *frames, uint32_t n, uint32_t s
     return VT_OK;
 }
 
-/* The context of the recorded call `name` that the newest sample was taken in. Its frame is the innermost one with
-   this name; else the innermost one of vtrace, whose shim has another name. */
+/* Returns the context of the recorded call `name` in which the newest sample was taken. Its frame is the innermost
+   frame with this name; else the innermost frame of vtrace, whose shim has another name. */
 static uint32_t in_call(struct pass *p, uint32_t name, uint32_t context)
 {
     struct vt_samples *s = p->samples;
@@ -126,7 +126,7 @@ static uint32_t context_of(struct pass *p)
                          known ? s->from->frame_steps[s->from->frame_first[last->frame]] : p->maps->unknown_region);
 }
 
-/* OTF2's number of a context. */
+/* Returns OTF2's number of a context. */
 static uint32_t global(struct pass *p, uint32_t context)
 {
     const struct vt_sampled *from = p->samples->from;
@@ -138,7 +138,7 @@ static int changed(struct pass *p)
     return vt_fail(p->error, VT_BAD_DATA, "records or samples that were not there before");
 }
 
-/* w: records METRIC_GROUP, of `size` words. */
+/* w: METRIC_GROUP records of `size` words. */
 static int put_values(struct pass *p, const uint64_t *w, uint32_t size)
 {
     int code = VT_OK;
@@ -203,7 +203,7 @@ int vt_context_enter(struct pass *p, uint64_t t, uint32_t around, uint32_t *plac
     if (p->unwritten) return VT_OK;
     uint32_t number = global(p, context);
     if (number == VT_UNMAPPED) return changed(p);
-    return WRITE(p, CallingContextEnter, t, number, 2); /* one call is new, the one around it has made progress */
+    return WRITE(p, CallingContextEnter, t, number, 2); /* one call is new, its caller has made progress */
 }
 
 int vt_context_leave(struct pass *p, uint64_t t, uint32_t context, OTF2_AttributeList *attributes)

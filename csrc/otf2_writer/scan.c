@@ -117,7 +117,8 @@ static int add_records(struct scanner *f, const uint64_t *words, uint32_t n, str
     return VT_OK;
 }
 
-/* The ticks of the first record of the first block that becomes an event of its own; of the block, if there is none. */
+/* Returns the ticks of the first record of the first block that becomes a separate event; without one, the ticks of the
+   block. */
 static uint64_t first_event(const uint64_t *words, uint32_t n, uint64_t begin)
 {
     uint64_t ticks = begin;
@@ -134,7 +135,7 @@ static uint64_t first_event(const uint64_t *words, uint32_t n, uint64_t begin)
     return begin;
 }
 
-/* The second pass enters regions again that are open after a hole: they count as used. */
+/* The second pass enters regions again that are open after missing blocks: these count as used. */
 static int add_open(struct scanner *f, const struct vt_decoder *d)
 {
     for (uint32_t i = 0; i < d->nopen; i++) {
@@ -157,7 +158,7 @@ static int scan_rows(struct scanner *f, struct vt_decoder *d, const struct vt_ro
         int here = row->sequence != (i ? rows[i - 1].sequence + 1 : 0);
         uint32_t classes = row->classes;
         hole |= here;
-        /* A missing block may have been the first one with a function. */
+        /* A missing block may have been the first block with a function. */
         if (hole && classes & VT_CLASS_FUNCTION) classes |= VT_CLASS_NEW_CODE;
         error->row = i;
         error->offset = 0;

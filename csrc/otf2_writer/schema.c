@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The schema of the local files and of the kernel's own structures, see schema.h. A field that a structure gets must be
-   listed here too, else this file does not compile. */
+/* The schema of the local files and of the kernel's own structures, see schema.h. A new field of a structure must be
+   listed here, too, else this file does not compile. */
 #include <stdarg.h>
 #include <stdio.h>
 #include "repair.h"

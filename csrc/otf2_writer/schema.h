@@ -9,8 +9,8 @@
      text         name, bytes as hexadecimal digits
      field        structure, name, type, offset, size
 
-   The type of a field is u1 u2 u4 u8 i1 i2 i4 i8 f8 (numbers of as many bytes), S (characters), p (a pointer), with a
-   number behind p (pu4) a pointer to constant numbers of this type, or the name of a structure. A field whose size is a
+   The type of a field is u1 u2 u4 u8 i1 i2 i4 i8 f8 (numbers with this number of bytes), S (characters), p (a pointer),
+   pu4 etc. (a pointer to constant numbers of the type after p), or the name of a structure. A field whose size is a
    multiple of the type's is an array. */
 #ifndef VT_SCHEMA_H
 #define VT_SCHEMA_H
@@ -30,7 +30,7 @@ struct vt_schema_number {
     uint64_t number;
 };
 
-/* A text, cut to the room that there is; used: the length of the whole text. */
+/* A text, cut to the available room. used: the length of the whole text. */
 struct vt_schema_text {
     char *text;
     size_t room, used;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keeps the requests that were started in the records that a flight recorder has kept: readers want no completion
-   without its start. */
+/* Stores the requests whose start is in the records that a flight recorder has kept: a completion without its start
+   would confuse readers. */
 #include <stdlib.h>
 #include "pass.h"
 

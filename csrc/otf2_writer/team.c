@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams of threads and their tasks. A member's wait for the others ends when the team is joined. The member's next
-   record of a team says when that was: until then the region of the wait stays open, and further regions are inside.
-   */
+   record of a team states that time: until then the region of the wait stays open, and contains further regions. */
 #include <stdlib.h>
 #include "pass.h"
 
@@ -31,7 +30,7 @@ static int close_top(struct pass *p, uint64_t t)
     return code ? code : vt_leave_to(p, t, team.depth);
 }
 
-/* Ends teams that cannot be open where a team or fork of this nesting begins: their ends were not recorded. */
+/* Ends teams that cannot be open when a team or fork of this nesting begins: their ends were not recorded. */
 static int close_stale(struct pass *p, uint32_t nesting, int fork_stays)
 {
     int code = VT_OK;
@@ -62,7 +61,7 @@ static int end_wait(struct pass *p, uint64_t ticks)
     return code ? code : vt_samples_until(p, p->ticks);
 }
 
-/* The rank of a location in the communicator of a team: its index among the members. */
+/* Returns the rank of a location in the communicator of a team: its index among the members. */
 static uint64_t place_of(const struct pass *p, uint64_t team, uint64_t location)
 {
     const struct vt_maps *m = p->maps;

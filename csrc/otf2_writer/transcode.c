@@ -19,7 +19,7 @@ int vt_refused(struct vt_error *error, int32_t code)
     return VT_BAD_OTF2;
 }
 
-/* The time of an event at ticks: never before the previous event. */
+/* Returns the time of an event at `ticks`: never before the previous event. */
 static inline uint64_t time_at(struct pass *p, uint64_t ticks)
 {
     int early = 0;
@@ -128,8 +128,8 @@ static inline int is_users(const struct pass *p, uint64_t key)
     return key & ENTER_KEY && id < p->maps->nregions && p->maps->user_regions[id];
 }
 
-/* Notes a region that ended with the one around it. Its own leave may follow: gcc's OpenMP runtime learns of the end of a
-   construct without a barrier only at the end of the team, and of that of `parallel sections` before the function with
+/* Notes a region that ended with the enclosing one. Its own leave may follow: gcc's OpenMP runtime detects the end of a
+   construct without a barrier only at the end of the team, and the end of `parallel sections` before the function with
    its code ends. */
 static void note_early(struct pass *p, uint64_t key)
 {
@@ -206,7 +206,8 @@ static int close_all(struct pass *p, uint64_t t)
     return code;
 }
 
-/* The regions that were left in a hole are unknown: the stack starts again with the open regions of the block. */
+/* The regions that were left in missing blocks are unknown: the stack starts again with the open regions of the
+   block. */
 static int reopen(struct pass *p, const struct vt_decoder *d, uint64_t dropped)
 {
     int code = close_all(p, p->last);
@@ -230,7 +231,7 @@ static int reopen(struct pass *p, const struct vt_decoder *d, uint64_t dropped)
     return code;
 }
 
-/* ---- Everything but regions ---- */
+/* ---- All records except regions ---- */
 
 static inline uint32_t comm_of(struct pass *p, uint32_t what)
 {
@@ -279,7 +280,7 @@ static int collective(struct pass *p, uint64_t t, uint32_t what, const uint64_t 
     }
     if (VT_KIND(what) == VT_K_COLL_COMPLETE && !vt_request_is_known(p, w[3])) return VT_OK;
     if (VT_KIND(what) == VT_K_COLL_END && !p->collective && p->result->dropped)
-        return VT_OK; /* the begin was dropped */
+        return VT_OK; /* the start was dropped */
     uint32_t comm = comm_of(p, what);
     if (comm == VT_UNMAPPED) return VT_OK;
     if (VT_KIND(what) == VT_K_COMM_CREATE) return WRITE(p, CommCreate, t, comm);
@@ -307,7 +308,8 @@ int vt_metric_group(struct pass *p, uint64_t t, uint32_t what, const uint64_t *v
     uint32_t global = mapped(p, p->maps->metrics, p->maps->nmetrics, VT_ID(what));
     uint32_t size = VT_ID(what) < p->maps->nmetric_sizes ? p->maps->metric_sizes[VT_ID(what)] : 0;
     if (global == VT_UNMAPPED) return VT_OK;
-    if (!size || size > sizeof types) return vt_fail(p->error, VT_BAD_DATA, "%u is no group of counters", VT_ID(what));
+    if (!size || size > sizeof types)
+        return vt_fail(p->error, VT_BAD_DATA, "%u is not a group of counters", VT_ID(what));
     const void *all = values;
     return WRITE_WITH(p, NULL, Metric, t, global, (uint8_t)size, types, all);
 }
@@ -321,11 +323,11 @@ static int flush(struct pass *p, uint64_t t, uint64_t ticks)
     p->result->flush_ns += stop - t;
     p->result->flushes++;
     int code = WRITE_WITH(p, NULL, BufferFlush, t, stop);
-    p->last = stop; /* readers want no event within a flush */
+    p->last = stop; /* readers expect no event inside a flush */
     return code ? code : vt_gap_add(p, t, stop, 0, VT_GAP_FLUSH, VT_CLASS_ALL);
 }
 
-/* If only some classes stop, the measurement goes on. */
+/* If only some classes stop, the measurement continues. */
 static int limit(struct pass *p, uint64_t t, uint32_t why, uint32_t classes)
 {
     if (!p->result->limit_classes) {
@@ -420,7 +422,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     }
 }
 
-/* Returns 1 if a record leaves attributes to the next one: the record may stand between them and their event. */
+/* Returns 1 if a record leaves attributes to the next one: the record may be between the attributes and their event. */
 static int passes_on(uint32_t what)
 {
     if (what & VT_FUNCTION) return 0;
@@ -490,7 +492,7 @@ static int convert_rows(struct pass *p, struct vt_decoder *d, const struct vt_ro
     return code ? code : vt_gap_add(p, p->off_since, VT_GAP_OPEN, VT_GAP_UNKNOWN, VT_GAP_OFF, VT_CLASS_ALL);
 }
 
-/* Makes a pass over the rows, and keeps the contexts in found unless it is NULL. */
+/* Makes a pass over the rows, and stores the contexts in `found` unless that is NULL. */
 static int run(struct pass *p, const struct vt_row *rows, uint32_t count, const struct vt_sampled *sampled,
                struct vt_contexts *found)
 {

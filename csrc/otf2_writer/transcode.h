@@ -41,7 +41,7 @@ enum vt_result {
 
 /* One block or chunk: a row of INDEX in src/vtrace/io/local/index.py. */
 struct vt_row {
-    uint64_t address; /* of its head */
+    uint64_t address; /* address of its head */
     uint8_t form;     /* 0 block, 1 chunk of a buffer */
     uint8_t content, codec, unused;
     uint32_t location, sequence, thread, records, classes, depth;
@@ -63,7 +63,8 @@ struct vt_scan {
     uint64_t *functions, *addresses, *regions, *comms, *handles;
     uint64_t *messages; /* not sorted; of each USER_SEND and USER_RECV: ticks, communicator | receives << 32, tag */
     uint64_t nfunctions, naddresses, nregions, ncomms, nhandles, nmessages;
-    uint64_t first_ticks, last_ticks, event_ticks; /* begin of the first block; last record; first event, about */
+    uint64_t first_ticks, last_ticks, event_ticks; /* start of the first block; last record; first event,
+                                                      approximately */
     uint64_t memory; /* 1: there are records of the heap */
     uint64_t threads; /* 1: there may be records of threads that begin and end */
 };
@@ -80,18 +81,18 @@ struct vt_maps {
     const uint64_t *addresses; /* ascending */
     const uint32_t *address_regions;
     const uint32_t *regions; /* by local id */
-    const uint8_t *user_regions; /* by local id: 1 for regions that the program begins and ends itself */
-    const uint32_t *comms, *comm_peer_offset; /* by local id; the offset is added to peer and root */
+    const uint8_t *user_regions; /* by local id: 1 for regions that the program itself begins and ends */
+    const uint32_t *comms, *comm_peer_offset; /* by local id; comm_peer_offset is added to peer and root */
     const uint32_t *comm_ranks; /* by local id: rank of the process itself */
     const uint32_t *metrics; /* by local id */
     const uint8_t *metric_types; /* OTF2_Type */
-    const uint8_t *metric_sizes; /* by local id of a group of metrics: their number; 0: not a group */
-    const uint32_t *windows, *window_peer_offset; /* by local id, as of communicators */
+    const uint8_t *metric_sizes; /* by local id of a group of metrics: number of metrics; 0: not a group */
+    const uint32_t *windows, *window_peer_offset; /* by local id, as for communicators */
     const uint32_t *rank_groups, *files, *handles; /* by local id */
-    const uint32_t *strings; /* by local id: OTF2's strings */
+    const uint32_t *strings; /* by local id: ids of OTF2's strings */
     const uint32_t *teams, *team_first; /* by local id; first member of each */
-    const uint32_t *team_members; /* of all teams: numbers of locations, ascending in each team */
-    const uint64_t *team_joined; /* of each member: ticks, see VT_D_TEAM */
+    const uint32_t *team_members; /* members of all teams: numbers of locations, ascending in each team */
+    const uint64_t *team_joined; /* `joined` of each member: ticks, see VT_D_TEAM */
     const uint32_t *attributes; /* by local id */
     const uint8_t *attribute_types; /* OTF2_Type */
     const uint32_t *user_comms; /* by local id */
@@ -107,11 +108,11 @@ struct vt_maps {
     uint32_t unused;
 };
 
-/* The samples of one location, and what its frames and weights are in the archive. */
+/* The samples of one location, and the meaning of its frames and weights in the archive. */
 #define VT_FRAME_KINDS(X)                                                                                              \
     X(PLAIN, 0)                                                                                                        \
-    X(STARTS, 1) /* of libc's code that starts a program or thread: left out where nothing is around it */             \
-    X(HIDDEN, 2) /* of vtrace: left out */
+    X(STARTS, 1) /* of libc's code that starts a program or thread: omitted where it is outermost */                   \
+    X(HIDDEN, 2) /* of vtrace: omitted */
 enum vt_frame_kind {
 #define VT_FRAME_KIND_ENUM(name, number) VT_FRAME_##name = number,
     VT_FRAME_KINDS(VT_FRAME_KIND_ENUM)
@@ -119,16 +120,16 @@ enum vt_frame_kind {
 };
 
 struct vt_sampled {
-    const struct vt_row *rows; /* of samples */
+    const struct vt_row *rows; /* rows of samples */
     const uint64_t *frames; /* ascending */
     const uint32_t *frame_first, *frame_steps; /* the steps of each frame, outermost first: those from frame_first[i] */
     /* up to frame_first[i + 1]; a step is one of the archive, see contexts.h */
-    const uint32_t *frame_names; /* of each frame: number of its function's name, 0: no region has the name */
+    const uint32_t *frame_names; /* for each frame: number of its function's name, 0: no region has the name */
     const uint8_t *frame_kinds; /* enum vt_frame_kind */
     const uint32_t *region_names; /* by local id: the name of a region in which no code of the program runs; or 0 */
     const uint64_t *weights; /* ascending */
-    const uint32_t *generators; /* of each weight: OTF2's interrupt generator */
-    const uint32_t *contexts; /* of each context: OTF2's; none for vt_kernel_contexts */
+    const uint32_t *generators; /* for each weight: OTF2's interrupt generator */
+    const uint32_t *contexts; /* OTF2's number of each context; none for vt_kernel_contexts */
     uint64_t nrows, nframes, nframe_steps, nregion_names, nweights, ncontexts;
 };
 
@@ -138,7 +139,7 @@ struct vt_contexts {
     uint64_t count;
 };
 
-/* Sorted arrays of what is in samples; vt_kernel_samples_free frees them. */
+/* Sorted arrays of the frames and weights in samples; vt_kernel_samples_free frees them. */
 struct vt_sample_scan {
     uint64_t *frames, *weights;
     uint64_t nframes, nweights, samples, first_ticks, last_ticks;
@@ -147,21 +148,22 @@ struct vt_sample_scan {
 enum vt_heap_attribute { VT_ALLOCATION_SIZE, VT_DEALLOCATION_SIZE, VT_ARGUMENT_ADDRESS, VT_RESULT_ADDRESS };
 
 struct vt_transcoded {
-    uint64_t counts[VT_EVENT_KINDS]; /* by enum vt_event */
+    uint64_t counts[VT_EVENT_KINDS]; /* numbers of events, by enum vt_event */
     uint64_t first_ns, last_ns, events, lost, clamped, unmapped, closed, stray_leaves;
     uint64_t flush_ns, off_ns, flushes;
-    uint64_t limit_ns, limit_why, limit_classes; /* of the first LIMIT; classes of all, 0: there is none */
+    uint64_t limit_ns, limit_why, limit_classes; /* time and reason of the first LIMIT; classes of all LIMIT records, 0:
+                                                    none */
     uint64_t lost_by[VT_LOST_MOST]; /* events lost, by enum vt_lost; 0: another reason */
     uint64_t dropped, dropped_ns; /* records that a flight recorder has overwritten; end of the last one */
-    uint64_t unended, unbegun; /* regions that the program began and did not end, and ended without begin */
-    uint64_t unmatched; /* messages of the user API without another end, left out */
+    uint64_t unended, unbegun; /* regions that the program began and did not end, and ended without a start */
+    uint64_t unmatched; /* messages of the user API without the other end, omitted */
     uint64_t nnotes;
     struct vt_note *notes; /* vt_kernel_notes_free frees them */
     uint64_t ngaps;
-    struct vt_gap *gaps; /* when the location did not record; vt_kernel_gaps_free frees them */
+    struct vt_gap *gaps; /* intervals in which the location did not record; vt_kernel_gaps_free frees them */
 };
 
-/* Why a location did not record: enum vt_lost, or one of these. */
+/* The reason why a location did not record: enum vt_lost, or one of these. */
 #define VT_GAP_REASONS(X)                                                                                              \
     X(OFF, 8) /* recording was switched off */                                                                         \
     X(REWOUND, 9) /* the program discarded these records */                                                            \
@@ -176,9 +178,9 @@ enum vt_gap_reason {
 };
 _Static_assert(VT_GAP_OFF == VT_LOST_MOST, "the two enumerations have no number in common");
 
-#define VT_GAPS_MAX 1024u /* of a location */
-#define VT_GAP_UNKNOWN UINT64_MAX /* of count */
-#define VT_GAP_OPEN UINT64_MAX /* of to: until the end of the process */
+#define VT_GAPS_MAX 1024u /* intervals of a location */
+#define VT_GAP_UNKNOWN UINT64_MAX /* value of count */
+#define VT_GAP_OPEN UINT64_MAX /* value of to: until the end of the process */
 
 /* An interval in which a location did not record, in the ns of events. ns: time without recording, less than to -
    from if intervals were joined. count: of events. classes: VT_CLASS_* that were not recorded. */
@@ -207,7 +209,7 @@ VT_EXPORT int32_t vt_kernel_prepare(void *archive);
 /* libotf2's first error on this thread since the last call: its OTF2_ErrorCode, 0 for none. */
 VT_EXPORT int32_t vt_kernel_complaint(char *text, size_t size);
 /* Fills rows for the blocks of an open file of size bytes, mapped at base, from byte *at on. Returns their number. *at:
-   behind the last one; there is no room for a row, the file ends, or no sound block of this content follows. */
+   the end of the last one; there is no room for a row, the file ends, or no valid block of this content follows. */
 VT_EXPORT uint32_t vt_kernel_index(int file, uint64_t size, uint64_t base, uint8_t content, struct vt_row *rows,
                                    uint32_t room, uint64_t *at);
 VT_EXPORT int vt_kernel_decode(const struct vt_row *row, uint8_t raw[VT_RAW_MAX], struct vt_error *error);
@@ -217,9 +219,9 @@ VT_EXPORT void vt_kernel_scan_free(struct vt_scan *found);
 VT_EXPORT int vt_kernel_samples(const struct vt_row *rows, uint32_t count, struct vt_sample_scan *found,
                                 struct vt_error *error);
 VT_EXPORT void vt_kernel_samples_free(struct vt_sample_scan *found);
-/* sampled: NULL for an archive without calling contexts. batch: gets the events, as a reader of the archive would (NULL:
-   nobody listens); its settings are the caller's; full is called before an event without room, and the last events stay
-   in the batch. An error in the samples has a row of count or more. */
+/* sampled: NULL for an archive without calling contexts. batch: gets the events, like a reader of the archive; NULL:
+   none. The caller makes its settings; full is called before an event without room, and the last events stay in the
+   batch. An error in the samples has a row of count or more. */
 VT_EXPORT int vt_kernel_transcode(void *writer, const struct vt_row *rows, uint32_t count, const struct vt_maps *maps,
                                   const struct vt_sampled *sampled, struct vt_batch *batch, vt_batch_full *full,
                                   struct vt_transcoded *result, struct vt_error *error);
@@ -235,7 +237,7 @@ VT_EXPORT int32_t vt_kernel_write_contexts(void *writer, uint64_t count, const u
 VT_EXPORT void vt_kernel_notes_free(struct vt_transcoded *result);
 VT_EXPORT void vt_kernel_gaps_free(struct vt_transcoded *result);
 /* Writes the heap of a process as values of a metric class: bytes and blocks in use by all locations, UINT64, never
-   below 0. batch, full: as of vt_kernel_transcode. which: the stream with an error. */
+   below 0. batch, full: as in vt_kernel_transcode. which: the stream with an error. */
 VT_EXPORT int vt_kernel_heap(void *writer, const struct vt_stream *streams, uint32_t count, const struct vt_maps *maps,
                              uint32_t class, struct vt_batch *batch, vt_batch_full *full, struct vt_transcoded *result,
                              uint32_t *which, struct vt_error *error);
@@ -247,7 +249,7 @@ struct vt_decoder {
     void *context; /* ZSTD_DCtx */
     uint64_t open[VT_OPEN_MAX];
     uint32_t nopen;
-    uint64_t released, seen; /* file pages in memory that are not needed any more */
+    uint64_t released, seen; /* file pages in memory that are no longer needed */
     uint64_t words[VT_WORDS_MAX]; /* the records, or the bytes of definitions */
     struct vt_column {
         uint32_t what, size, next, count; /* size: payload words; next: of its next record */
@@ -262,7 +264,7 @@ void vt_decoder_free(struct vt_decoder *d);
 int vt_decode(struct vt_decoder *d, const struct vt_row *row, struct vt_error *error);
 /* Joins the columns in d->columns to n words. Returns 0 if the columns are damaged. join_columns.c. */
 int vt_columns_join(struct vt_decoder *d, size_t bytes, uint32_t n);
-/* Tells Linux that the row's pages are not needed any more, so that memory use does not grow with the file. */
+/* Informs Linux that the row's pages are no longer needed, so that memory use does not grow with the file. */
 void vt_release(struct vt_decoder *d, const struct vt_row *row);
 /* Formats an error's text; returns code. */
 int vt_fail(struct vt_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -278,7 +280,7 @@ static const uint8_t vt_record_words[128] = {
 #undef VT_KIND_WORDS
 };
 
-/* The number of words of the record at words[at] of n, which is no function's. Returns 0 with a text for a bad
+/* Returns the number of words of the record at words[at] of n, which is not a function event; 0, with a text: a bad
    record. */
 static inline uint32_t vt_record(const uint64_t *words, uint32_t at, uint32_t n, struct vt_error *error)
 {

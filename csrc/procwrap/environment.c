@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The environment by which a started program joins the run: the run in VTRACE_PARENT and, if tracing was preloaded,
-   vtrace's libraries in LD_PRELOAD and the VT_ variables of the start. It is needed also where the calling program
-   keeps an environment of its own (shells) or passes an empty one (env -i). Nothing is allocated by malloc: the
-   functions may run in the child of a vfork or in a signal handler. */
+   vtrace's libraries in LD_PRELOAD and the VT_ variables of the start. The started program also needs these where the
+   calling program keeps its own environment (shells) or passes an empty one (env -i). This file does not call malloc:
+   the functions may run in the child of a vfork or in a signal handler. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>

@@ -29,7 +29,7 @@ static int become(struct vt_call *call, struct target to, strings arguments, str
     int (*of_fd)(int, strings, strings);
     int (*at)(int, const char *, strings, strings, int);
     struct vt_environment room;
-    vt_before_exec(); /* first: a sample taken later would begin records that nobody completes */
+    vt_before_exec(); /* first: a sample taken later would begin records that no code completes */
     uint32_t region = vt_begin_process(call, to.path, 0);
     int suspended = region && vt_suspend(), r;
     char **given = vt_environment(environment, &room, to.fd < 0 ? to.path : NULL);

@@ -32,7 +32,7 @@ void vt_end_process(uint32_t region, int64_t process, int error)
     int saved = errno;
     uint32_t attribute = 0;
     if (!region) return;
-    if (error) attribute = vt_attribute_id(&reason, "errno", "Why the call failed (errno(3))", VT_TYPE_INT32);
+    if (error) attribute = vt_attribute_id(&reason, "errno", "Reason why the call failed (errno(3))", VT_TYPE_INT32);
     else if (process > 0) attribute = vt_attribute_id(&child, "process", "Number of the process", VT_TYPE_INT64);
     if (attribute)
         vt_write_3(VT_HEAD(VT_K_ATTRIBUTE, 1, attribute), error ? (uint64_t)error : (uint64_t)process,

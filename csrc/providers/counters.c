@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_METRICS, VT_RUSAGE: counters of each thread at the enters and leaves of regions. core/counter_groups.c says at which
+/* VT_METRICS, VT_RUSAGE: counters of each thread at the enters and leaves of regions. core/counter_groups.c chooses the
    records; this file owns the list of counters and their state in each thread. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "host_properties.h"
 #include "provider.h"
 
-/* The first provider that knows a name has the counter: a replay takes the place of the others. */
+/* The first provider that knows a name provides the counter, so a replay replaces the others. */
 static const struct vt_provider *const providers[] = {&vt_replay_counters, &vt_perf_counters, &vt_usage_counters,
                                                       &vt_kernel_counters, &vt_malloc_counters};
 #define PROVIDERS (sizeof providers / sizeof *providers)
@@ -47,18 +47,19 @@ static unsigned ngroups;
 
 static struct vt_counter counters[VT_COUNTERS_MOST];
 static unsigned ncounters;
-/* ns: time of the next reading VT_READ_BY_PROCESS; UINT64_MAX: there is none */
+/* ns: time of the next reading VT_READ_BY_PROCESS; UINT64_MAX: none */
 static _Atomic uint64_t due;
 static int has_usage; /* 1: there are counters VT_READ_BY_THREAD */
 
-#define UNCOUNTED "uncounted" /* of vt_define_missing */
+#define UNCOUNTED "uncounted" /* argument of vt_define_missing */
 
 struct vt_thread_counters {
     int opened; /* 1: the values can be read */
-    const char *reason; /* why they cannot be read any more, until the local files tell this; NULL: they can */
+    const char *reason; /* why the values cannot be read any more, until the local files state this; NULL: they can be
+                           read */
     uint64_t due; /* ns: time of the next reading VT_READ_BY_THREAD */
     struct vt_provider_state states[PROVIDERS];
-    struct vt_thread_counters *next; /* of all threads of the process so far; they are kept */
+    struct vt_thread_counters *next; /* states of all threads of the process so far; never freed */
 };
 static struct vt_thread_counters *_Atomic threads;
 
@@ -102,7 +103,7 @@ static long open_all(struct vt_thread_counters *t, unsigned *failed)
 
 static void begin(struct vt_location *l)
 {
-    struct vt_thread_counters *t = l->counters; /* of the thread that had the location before */
+    struct vt_thread_counters *t = l->counters; /* of the previous thread of the location */
     unsigned failed = 0;
     if (t) close_all(t);
     else if (!(t = vt_pages(sizeof *t))) {
@@ -123,7 +124,7 @@ static void begin(struct vt_location *l)
     vt_define_missing(l, UNCOUNTED, reason);
 }
 
-/* Defines what a handler must not. */
+/* Defines a reason that a signal handler must not define. */
 static void tell_reason(struct vt_location *l, struct vt_thread_counters *t)
 {
     if (!t->reason) return;
@@ -151,7 +152,7 @@ static void in_child(void)
 /* ---- Reading ---- */
 
 /* Returns the bits of the readings to make now: BY_PROCESS for one of all threads when VT_METRICS_INTERVAL has passed,
-   BY_THREAD when VT_RUSAGE_INTV has. */
+   BY_THREAD when VT_RUSAGE_INTV has passed. */
 static unsigned readings_now(struct vt_thread_counters *t, int in_handler)
 {
     uint64_t at = atomic_load_explicit(&due, memory_order_relaxed);
@@ -182,7 +183,7 @@ static unsigned read_counters(struct vt_location *l, int in_handler, uint64_t wo
         long r = s->provider->read(counters + s->first, s->n, state_of(t, s->provider), values + s->first);
         if (r >= 0) continue;
         const char *reason = reason_of(&counters[s->first], r);
-        vt_warn("VT_METRICS: counters cannot be read any more: %s: %s; those of this thread end here",
+        vt_warn("VT_METRICS: counters can no longer be read: %s: %s; those of this thread end here",
                 counters[s->first].name, reason);
         close_all(t);
         if (in_handler) t->reason = reason; /* the next call or the end of the thread defines this */
@@ -231,7 +232,7 @@ static int has(const char *name, size_t length)
     return 0;
 }
 
-/* Returns why the calling thread cannot read a counter; NULL: it can. */
+/* Returns the reason why the calling thread cannot read a counter; NULL: it can. */
 static const char *why_not(const struct vt_counter *c)
 {
     struct vt_provider_state state;
@@ -244,7 +245,7 @@ static const char *why_not(const struct vt_counter *c)
     return r < 0 ? reason_of(c, r) : NULL;
 }
 
-/* Of a node, one process records the counters of the whole node. */
+/* One process of each node records the counters of the whole node. */
 static int is_first_of_node(void)
 {
     static const char *const names[] = {"MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_LOCAL_RANK",
@@ -256,7 +257,7 @@ static int is_first_of_node(void)
     return 1;
 }
 
-/* Writes why a name is unknown, with names like it. */
+/* Writes that a name is unknown, with similar names. */
 static const char *unknown(const char *name, size_t length, char *into, size_t bytes)
 {
     static struct vt_counter known;
@@ -275,7 +276,7 @@ static enum vt_counter_reading reading_of(const struct vt_counter *c, int is_usa
     return c->provider->takes_locks ? VT_READ_AT_CALLS_ONLY : VT_READ_AT_CALLS;
 }
 
-/* Tells that a counter is not recorded, on stderr and in the local files. */
+/* Reports that a counter is not recorded, on stderr and in the local files. */
 static void refuse(const char *setting, const char *name, size_t length, const char *reason)
 {
     char key[VT_COUNTER_NAME];
@@ -286,7 +287,8 @@ static void refuse(const char *setting, const char *name, size_t length, const c
     vt_define_property(vt_own_location, key, reason);
 }
 
-/* setting: VT_METRICS or VT_RUSAGE, which has the name. most: number of counters up to which there is room. */
+/* setting: VT_METRICS or VT_RUSAGE, which has the name. most: the largest number of counters for which there is
+   room. */
 static void add(const char *setting, const char *name, size_t length, unsigned most)
 {
     struct vt_counter found;
@@ -393,7 +395,7 @@ static void define(struct vt_location *l, struct counter_group *g)
     vt_define_end(l, &m);
 }
 
-/* Opens the counters of a thread, and leaves those out that the kernel does not count together. */
+/* Opens the counters of a thread, and omits those that the kernel does not count together. */
 static void fit(struct vt_thread_counters *thread)
 {
     char reason[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The names in a directory, read without memory of its own. */
+/* Reads the names in a directory, without allocating memory. */
 #ifndef VT_DIRECTORY_H
 #define VT_DIRECTORY_H
 

@@ -10,7 +10,7 @@
 
 #define NAMES_BYTES 4096
 
-/* The number at the begin of a text; 0: none. */
+/* Returns the number at the start of a text; 0: none. */
 static uint64_t number(const char *text)
 {
     uint64_t found = 0;
@@ -18,7 +18,8 @@ static uint64_t number(const char *text)
     return found;
 }
 
-/* The maximum clock rate in MHz as PAPI finds it: by cpufreq, or else the present rate in /proc/cpuinfo. 0: unknown. */
+/* Returns the maximum clock rate in MHz, as PAPI does: from cpufreq, or else the present rate in /proc/cpuinfo; 0:
+   unknown. */
 static uint64_t max_mhz(void)
 {
     char text[2048], path[256];

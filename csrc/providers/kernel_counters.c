@@ -14,8 +14,8 @@
 
 #define PATH_MOST 256
 
-/* line: text before the number, at the begin of a line; NULL: the file begins with numbers, of which `word` come
-   before. */
+/* line: text before the number, at the start of a line; NULL: the file begins with numbers, and `word` of them precede
+   the counter's. */
 static const struct {
     const char *name, *file, *line, *unit, *meaning;
     unsigned word;
@@ -25,8 +25,8 @@ static const struct {
     {"sched-run", "/proc/thread-self/schedstat", NULL, "ns", "time of the thread on a CPU", 0, VT_SCOPE_THREAD, 'a'},
     {"sched-wait", "/proc/thread-self/schedstat", NULL, "ns", "time that the thread waited for a CPU", 1,
      VT_SCOPE_THREAD, 'a'},
-    {"sched-slices", "/proc/thread-self/schedstat", NULL, "#", "how often the thread came to a CPU", 2, VT_SCOPE_THREAD,
-     'a'},
+    {"sched-slices", "/proc/thread-self/schedstat", NULL, "#", "number of times that the thread got a CPU", 2,
+     VT_SCOPE_THREAD, 'a'},
     {"cpu", NULL, NULL, "#", "number of the CPU on which the thread runs", 0, VT_SCOPE_THREAD, 'p'},
     {"numa-node", NULL, NULL, "#", "number of that CPU's NUMA node", 1, VT_SCOPE_THREAD, 'p'},
     {"resident-memory", "/proc/self/statm", NULL, "pages", "pages of the process in memory", 1, VT_SCOPE_PROCESS, 'p'},
@@ -107,13 +107,14 @@ static int find(const char *name, size_t length, struct vt_counter *found)
     found->mode = 'p';
     found->scope = VT_SCOPE_PROCESS;
     found->unit = "#";
-    found->meaning = "number at the begin of the file";
+    found->meaning = "number at the start of the file";
     return *name == '/';
 }
 
 /* ---- The list ---- */
 
-/* Of all devices: hosts of containers have hundreds of interfaces, and each counter of the list is searched anew. */
+/* Limit for all devices: hosts of containers have hundreds of interfaces, and each counter of the list needs a new
+   search. */
 #define LISTED_MOST 128u
 
 /* The counters of a device that the list has; the other files of net's statistics are counters, too. */
@@ -168,7 +169,7 @@ static long read_text(const char *path, char *text, size_t bytes)
     return more < 0 ? more : n;
 }
 
-/* Finds a number in a text. Returns 0 if it is not there, or is 2^64 or larger. */
+/* Finds a number in a text. Returns 0 if there is none below 2^64. */
 static int find_number(const char *text, const char *line, unsigned word, uint64_t *number)
 {
     const char *at = text;
@@ -186,7 +187,7 @@ static int find_number(const char *text, const char *line, unsigned word, uint64
     return 1;
 }
 
-/* Counters of one file that follow each other are read at once. */
+/* Adjacent counters of one file are read together. */
 static long read_all(const struct vt_counter *counters, unsigned n, struct vt_provider_state *s, uint64_t *values)
 {
     char text[2048], path[PATH_MOST];

@@ -18,7 +18,7 @@ struct event_term {
     size_t length;
 };
 
-/* Returns the part up to `end` or to the end of the text, and moves *rest behind it. */
+/* Returns the part up to `end` or to the end of the text, and moves *rest past that part. */
 static struct event_term cut(struct event_term *rest, char end)
 {
     const char *found = memchr(rest->at, end, rest->length);
@@ -41,14 +41,14 @@ static void add_part(struct vt_text *t, struct event_term p)
     }
 }
 
-/* A name of a file, not of a directory above. */
+/* Returns 1 for the name of a file, not of a parent directory. */
 static int is_name(struct event_term p)
 {
     return p.length && p.length < VT_PMU_NAME_BYTES && *p.at != '.' && !memchr(p.at, '/', p.length) &&
            !memchr(p.at, 0, p.length);
 }
 
-/* Reads the file root/pmu[/folder/file] without its newline. Returns its length; -1 if it is not there. */
+/* Reads the file root/pmu[/folder/file] without its newline. Returns its length; -1: there is no such file. */
 static long read_file(const char *root, struct event_term pmu, const char *folder, struct event_term file, char *into,
                       size_t bytes)
 {
@@ -70,7 +70,7 @@ static long read_file(const char *root, struct event_term pmu, const char *folde
     return n;
 }
 
-/* Parses a number, decimal or 0x and hexadecimal. Returns 0 if the text is none. */
+/* Parses a number, decimal or 0x and hexadecimal. Returns 0 if the text is not a number. */
 static int read_number(struct event_term p, uint64_t *value)
 {
     uint64_t base = 10;
@@ -117,7 +117,7 @@ static int write_bits(struct event_term format, uint64_t value, struct vt_perf_e
     return !value;
 }
 
-/* Applies terms with commas between them. may_name: 1: a term may also be the name of an event, whose file has terms. */
+/* Applies terms separated by commas. may_name: 1: a term may also be the name of an event, whose file has terms. */
 static int apply(const char *root, struct event_term pmu, struct event_term terms, int may_name,
                  struct vt_perf_event *event)
 {
@@ -142,7 +142,7 @@ static int apply(const char *root, struct event_term pmu, struct event_term term
     return 1;
 }
 
-/* Returns 1 and the type of a PMU if the PMU is there. */
+/* Returns 1 and the type of a PMU if the PMU exists. */
 static int find_type(const char *root, struct event_term pmu, struct vt_perf_event *found)
 {
     char text[TEXT_BYTES];
@@ -165,7 +165,7 @@ int vt_pmu_find(const char *root, const char *name, size_t length, struct vt_per
 
 struct listing {
     const char *root;
-    const char *pmu; /* of the events; NULL: of the directory of PMUs */
+    const char *pmu; /* PMU of the events; NULL: the names are those of PMUs */
     vt_pmu_visit *visit;
     void *data;
 };

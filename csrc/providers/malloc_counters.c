@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of glibc's malloc: mallinfo2(3), and the number of arenas, which only malloc_info(3) tells. A reading
-   takes the locks of malloc's arenas, one after the other, so that it belongs to sections, not to signal handlers
-   that may interrupt malloc. */
+/* The state of glibc's malloc: mallinfo2(3), and the number of arenas, which only malloc_info(3) reports. A reading
+   takes the locks of malloc's arenas, one after the other. Such readings are therefore for sections, not for signal
+   handlers, which may interrupt malloc. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,11 +21,11 @@ static const struct {
     const char *name, *unit, *meaning;
     size_t offset;
 } members[] = {
-    {"malloc-arena", "B", "memory that malloc has for its arenas", MEMBER(arena)},
+    {"malloc-arena", "B", "memory of malloc's arenas", MEMBER(arena)},
     {"malloc-in-use", "B", "memory of arenas in blocks of the program", MEMBER(uordblks)},
     {"malloc-free", "B", "memory of arenas in free blocks", MEMBER(fordblks)},
-    {"malloc-mmapped", "#", "blocks that malloc has mapped by themselves", MEMBER(hblks)},
-    {"malloc-mmapped-bytes", "B", "memory of blocks that malloc has mapped by themselves", MEMBER(hblkhd)},
+    {"malloc-mmapped", "#", "blocks that malloc has mapped outside its arenas", MEMBER(hblks)},
+    {"malloc-mmapped-bytes", "B", "memory of blocks that malloc has mapped outside its arenas", MEMBER(hblkhd)},
     {"malloc-arenas", "#", "arenas of malloc", ARENAS},
 };
 #define MEMBERS (sizeof members / sizeof *members)
@@ -48,7 +48,7 @@ static const char element[] = "<heap nr=";
 static struct {
     int (*write)(int options, FILE *stream);
     FILE *stream;
-    unsigned matched; /* characters of the element at the end of the text so far */
+    unsigned matched; /* number of characters of the element that end the text so far */
     uint64_t found;
     char buffer[4096];
 } arenas;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names that are like a name that is not there. */
+/* Finds names similar to an unknown name. */
 #ifndef VT_NEAR_NAMES_H
 #define VT_NEAR_NAMES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events of Linux as counters. All events of a thread are one group: the kernel counts all of them at the same time, and
-   one read gives all values. Of events of the processor, two more counters tell how long the group was enabled and
-   running: with other users of the processor's counters it runs only for a part of the time. */
+/* Events of Linux as counters. All events of a thread are one group: the kernel counts all of them at the same time,
+   and one read gives all values. For events of the processor, two more counters have the times for which the group was
+   enabled and running: if others use the processor's counters, the group runs only for a part of the time. */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
 #include <string.h>
@@ -12,8 +12,8 @@ enum { AN_EVENT, TIME_ENABLED, TIME_RUNNING };
 
 static const struct {
     const char *name, *meaning;
-} times[] = {[TIME_ENABLED] = {"time-enabled", "ns for which the events of the processor were to be counted"},
-             [TIME_RUNNING] = {"time-running", "ns for which the events of the processor were counted"}};
+} times[] = {[TIME_ENABLED] = {"time-enabled", "ns for which counting of the processor's events was enabled"},
+             [TIME_RUNNING] = {"time-running", "ns for which the processor's events were counted"}};
 
 static int find(const char *name, size_t length, struct vt_counter *found)
 {
@@ -33,8 +33,8 @@ static int find(const char *name, size_t length, struct vt_counter *found)
     return 1;
 }
 
-/* A program may close a descriptor and get its number for a file of its own: the kernel is asked for the event's id
-   first, a question that other files refuse without effect. */
+/* A program may close a descriptor and get its number for a file of its own. The kernel is therefore asked for the
+   event's id first; other files refuse this request without effect. */
 static int is_ours(const struct vt_provider_state *s, unsigned i)
 {
     uint64_t id = 0;
@@ -48,8 +48,8 @@ static void close_all(struct vt_provider_state *s)
     s->opened = 0;
 }
 
-/* On Linux 6.18 an event that joins a running group of another PMU (task-clock and page-faults are of two) stayed 0 in
-   short programs. */
+/* On Linux 6.18 an event that joins a running group of another PMU (task-clock and page-faults belong to two) stayed 0
+   in short programs. */
 static void restart(const struct vt_provider_state *s)
 {
     if (s->opened < 2) return;

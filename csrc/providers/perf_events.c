@@ -14,7 +14,7 @@
 
 #define LAST_OF_PROGRAM 511 /* descriptor */
 
-/* meaning: NULL for a second name of the event before. */
+/* meaning: NULL for a second name of the previous event. */
 static const struct {
     const char *name;
     uint32_t type;
@@ -42,7 +42,7 @@ static const struct {
     {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, "misses in the last level of the cache"},
     {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "branch instructions"},
     {"branch-instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, NULL},
-    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "branches that were predicted wrong"},
+    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "mispredicted branches"},
     {"bus-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES, "cycles of the bus"},
     {"stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND,
      "cycles in which no instruction was fetched or decoded"},
@@ -93,7 +93,7 @@ static void add_pmu_name(const char *name, const char *terms, const struct vt_pe
     vt_near_add(near, name);
 }
 
-/* A user may leave out the PMU before an event of libpfm4. */
+/* A user may omit the PMU before an event of libpfm4. */
 static void add_pfm_name(const char *name, void *data)
 {
     struct vt_near *near = data;
@@ -134,7 +134,7 @@ static long move_high(long fd)
     return high == -EINVAL ? -EMFILE : high;
 }
 
-/* Some PMUs refuse an event with parts left out. */
+/* Some PMUs refuse an event that excludes the kernel or the program. */
 static long open_as_allowed(struct perf_event_attr *attributes, long leader)
 {
     long fd = open_event(attributes, leader);

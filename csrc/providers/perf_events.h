@@ -8,7 +8,7 @@
 #include "near_names.h"
 
 /* An event. type, config, config1, config2: of struct perf_event_attr; counts_time: 1 if the event counts the thread's
-   CPU time in ns; without_user, without_kernel: 1 if the name leaves out events there (libpfm4's :k and :u). */
+   CPU time in ns; without_user, without_kernel: 1 if the name excludes events there (libpfm4's :k and :u). */
 struct vt_perf_event {
     uint32_t type;
     int counts_time;
@@ -24,30 +24,30 @@ struct vt_perf_event {
 int vt_perf_find(const char *name, size_t length, struct vt_perf_event *found);
 /* Returns 1 for an event that the kernel counts, 0 for one of the processor. */
 int vt_perf_is_of_kernel(const struct vt_perf_event *event);
-/* Returns what such an event counts, in words. */
+/* Returns the meaning of such an event, in words. */
 const char *vt_perf_meaning(const char *name, size_t length);
-/* Adds the names of all events to those that may be like an unknown name. Must not run in a signal handler. */
+/* Adds the names of all events to the candidates for an unknown name. Must not run in a signal handler. */
 void vt_perf_add_names(struct vt_near *near);
 /* Opens an event of the calling thread, without its kernel part if the kernel does not allow that. period: 0, or the
    number of events after which the kernel sends a signal; such an event begins with PERF_EVENT_IOC_REFRESH. Returns a
    descriptor above those that the program's own opens return, with close-on-exec, or -errno. */
 long vt_perf_open(const struct vt_perf_event *event, uint64_t period);
-/* Opens an event that counts for the calling thread, in the group of the event `leader`; -1: in a group of its own. A read
-   of the leader gives the number of events, the ns that the group was enabled and running, and the values. Returns as
-   vt_perf_open. */
+/* Opens an event that counts for the calling thread, in the group of the event `leader`; -1: in a group of its own. A
+   read of the leader gives the number of events, the ns that the group was enabled and running, and the values. Returns
+   the same as vt_perf_open. */
 long vt_perf_count(const struct vt_perf_event *event, long leader);
-/* Returns why vt_perf_open has failed. error: -errno. */
+/* Returns the reason why vt_perf_open has failed. error: -errno. */
 const char *vt_perf_reason(long error);
-/* Returns why the kernel sends the calling thread no signals after `period` events; NULL if it does. */
+/* Returns the reason why the kernel sends the calling thread no signals after `period` events; NULL: it does. */
 const char *vt_perf_unsampled(const struct vt_perf_event *event, uint64_t period);
 
 #pragma GCC visibility pop
 
 #pragma GCC visibility push(default)
 
-/* Lists the events of the kernel for `vtrace counters`, a line each: name, who counts it, meaning, why this thread
-   cannot count it, and why it cannot be sampled by it, both empty if it can; separated by tabs. Leaves out lines for which
-   there is no room. Returns the length. */
+/* Lists the events of the kernel for `vtrace counters`, a line each with fields separated by tabs: name, what counts
+   the event, meaning, why this thread cannot count the event, and why the event cannot sample the thread; the last two
+   are empty if possible. Omits lines for which there is no room. Returns the length. */
 size_t vt_perf_list(char *into, size_t bytes);
 
 #pragma GCC visibility pop

@@ -44,7 +44,7 @@ struct pfm_event {
 };
 
 static struct {
-    int is_loaded; /* 1: the library was looked for; 2: it is there */
+    int is_loaded; /* 1: the library was searched for; 2: it was found */
     int (*initialize)(void);
     int (*encode)(const char *, int, int, void *);
     int (*pmu)(int, struct pfm_pmu *);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VT_METRICS_REPLAY: counters from a table of recorded values, in place of counters that this machine does not have. The
-   first line of the file has their names, each other line their values at one reading, with commas between them. Each
-   thread begins with the first values; after the last ones it keeps these. Lines that begin with # are comments, but
-   "# most N": no more than N counters at once, like counters of a processor. Lines may end with CR LF. */
+/* VT_METRICS_REPLAY: counters from a table of recorded values, in place of counters that this machine does not have.
+   The first line of the file has their names, each other line their values at one reading, separated by commas. Each
+   thread begins with the first values, and keeps the last ones at the end. Lines that begin with # are comments, except
+   "# most N": at most N counters at once, like counters of a processor. Lines may end with CR LF. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static struct {
     size_t lengths[COLUMNS_MOST];
 } table;
 
-/* Returns the text of the file, which ends with 0; NULL: *problem says why not. */
+/* Returns the text of the file, which ends with 0; NULL: *problem has the reason. */
 static char *read_file(const char *path, const char **problem)
 {
     long fd = VT_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0), n = 0, more = 1;
@@ -49,7 +49,7 @@ static int take_number(const char **at, uint64_t *number)
     return *at > begin && !overflows && (**at == ',' || at_end(*at));
 }
 
-/* The first line, without its end. Returns why the line is wrong; NULL: it is not. */
+/* The first line, without its end. Returns the reason why the line is wrong; NULL: it is correct. */
 static const char *take_names(const char *line, size_t length)
 {
     for (const char *at = line, *end = line + length; at <= end;) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The resource usage of the thread, with the names of VampirTrace (VT_RUSAGE): getrusage(2), without the members that Linux
-   leaves 0. */
+/* The resource usage of the thread, with the names of VampirTrace (VT_RUSAGE): getrusage(2), without the members that
+   Linux does not set. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/resource.h>
@@ -21,7 +21,7 @@ static const struct {
     {"ru_majflt", "#", "page faults that read from a disk", MEMBER(ru_majflt), 'a'},
     {"ru_inblock", "#", "blocks of 512 bytes read from disks", MEMBER(ru_inblock), 'a'},
     {"ru_oublock", "#", "blocks of 512 bytes written to disks", MEMBER(ru_oublock), 'a'},
-    {"ru_nvcsw", "#", "switches to another thread since this one waited", MEMBER(ru_nvcsw), 'a'},
+    {"ru_nvcsw", "#", "switches to another thread because this thread waited", MEMBER(ru_nvcsw), 'a'},
     {"ru_nivcsw", "#", "switches to another thread by the kernel", MEMBER(ru_nivcsw), 'a'},
 };
 #define MEMBERS (sizeof members / sizeof *members)

@@ -47,7 +47,7 @@ struct making {
     const struct vt_code_map *old; /* NULL: none */
     struct vt_code_map *map; /* NULL: only count the ranges */
     uint32_t count;
-    int only_known; /* 1: leave out modules that the old map lacks */
+    int only_known; /* 1: omit modules that the old map lacks */
     int is_partial; /* 1: there are such modules, or ranges without a slot */
     uint64_t changes; /* number of modules that were loaded or unloaded so far */
 };
@@ -77,7 +77,7 @@ static uint64_t find_source(const struct dl_phdr_info *info, struct vt_unwind_so
     return 0;
 }
 
-/* Adds a range, with the table of the old map if it has the same module there. */
+/* Adds a range; reuses the table of the old map if that map has the same module there. */
 static void add(struct making *m, const struct dl_phdr_info *info, const ElfW(Phdr) * code)
 {
     struct vt_unwind_source source = {.code = info->dlpi_addr + code->p_vaddr, .code_bytes = (uint32_t)code->p_memsz};
@@ -216,7 +216,7 @@ static void *serve(void *unused)
     return NULL;
 }
 
-/* The main thread has called pthread_exit. libc ends the process when no thread is left, so this one ends now. */
+/* The main thread has called pthread_exit. libc ends the process when no thread is left, so this thread ends now. */
 static void dismiss(void *unused)
 {
     (void)unused;
@@ -259,7 +259,7 @@ void vt_code_map_want(uint64_t now)
 /* This thread holds the lock over its fork. Other threads may fork at the same time. */
 static _Thread_local int holds __attribute__((tls_model("initial-exec")));
 
-/* The child has no thread that makes tables: it must find them. */
+/* The child has no thread that makes tables, so it must find them in the map. */
 void vt_code_map_before_fork(void)
 {
     for (int i = 0; i < FORK_WAIT && !(holds = vt_try_lock(&making)); i++) vt_pause();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program may close the descriptor of an event and get its number for a file of its own. Before each use the kernel
-   is asked for the event's id, a question that other files refuse without effect. */
+   is asked for the event's id; other files refuse this request without effect. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

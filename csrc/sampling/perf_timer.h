@@ -11,12 +11,12 @@
 /* Makes and starts the event of the calling thread. first: number of occurrences up to its first signal. Returns 0 or
    -errno. */
 long vt_perf_timer_start(struct vt_sample_timer *t, const struct vt_sample_rate *rate, uint64_t first);
-/* Returns the ns or the number of occurrences that the current sample stands for. */
+/* Returns the time in ns, or the number of occurrences, for which the current sample stands. */
 uint64_t vt_perf_timer_weight(struct vt_sample_timer *t, const struct vt_sample_rate *rate);
 /* Starts the event again, up to its next signal. distance: occurrences until then, if the event counts time. */
 void vt_perf_timer_renew(struct vt_sample_timer *t, const struct vt_sample_rate *rate, uint64_t distance);
-/* Returns 1 if the event of the calling thread stopped with a signal that the thread has not got: the kernel sent SIGIO
-   in its place. */
+/* Returns 1 if the event of the calling thread stopped with a signal that the thread did not get: the kernel sent SIGIO
+   instead. */
 int vt_perf_timer_has_lost(const struct vt_sample_timer *t, const struct vt_sample_rate *rate);
 /* Stops the event. Returns 0 if the program has closed its descriptor. */
 int vt_perf_timer_stop(const struct vt_sample_timer *t);

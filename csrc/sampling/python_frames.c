@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the frames of CPython 3.11, 3.12 and 3.13 in the memory of the own process. Their layouts are those of CPython's
-   Include/internal/pycore_frame.h and Include/cpython/code.h; 3.13 states its own in _PyRuntime (_Py_DebugOffsets). A
-   handler may interrupt the interpreter at any instruction, so each address is checked before it is read, and each code
-   object and text by its type. */
+/* Reads the frames of CPython 3.11, 3.12 and 3.13 in the memory of its own process. Their layouts are those of
+   CPython's Include/internal/pycore_frame.h and Include/cpython/code.h; 3.13 states its own in _PyRuntime
+   (_Py_DebugOffsets). A handler may interrupt the interpreter at any instruction, so each address is checked before it
+   is read, and each code object and text by its type. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -15,7 +15,7 @@
 #include "unwind.h"
 
 #define PAGE 4096u
-#define PAGES 64u /* that a reader remembers */
+#define PAGES 64u /* entries that a reader remembers */
 #define MOST_TEXT (VT_PYTHON_TEXT / 4) /* characters of a name or path */
 #define MOST_TABLE 49152u /* bytes of a table of lines: with both texts less than a chunk */
 #define MOST_STEPS (2 * VT_SAMPLE_FRAMES) /* frames, with those that only mark */
@@ -231,8 +231,8 @@ static uint64_t frame_of(struct vt_location *l, struct vt_python *p, struct page
     return VT_FRAME_PYTHON | id << VT_PYTHON_UNIT_BITS | unit;
 }
 
-/* Stores the frames of Python functions, innermost first, with a 0 behind those of each call of the interpreter. Returns
-   the number of both; *calls: that of the calls. */
+/* Stores the frames of Python functions, innermost first, with a 0 after the frames of each call of the interpreter.
+   Returns the number of frames and zeros; *calls: number of calls. */
 static uint32_t collect(struct vt_location *l, struct vt_python *p, uint32_t *calls)
 {
     struct page_reader r = {{0}};
@@ -256,7 +256,7 @@ static uint32_t collect(struct vt_location *l, struct vt_python *p, uint32_t *ca
     return n;
 }
 
-/* The range of the interpreter's code, as frames have it. */
+/* The range of the interpreter's code, as offsets in frames. */
 static void interpreter_in(const struct vt_code_map *map, uint64_t *begin, uint64_t *end)
 {
     const struct vt_code_range *range = vt_code_range_of(map, python.interpreter);
@@ -265,7 +265,7 @@ static void interpreter_in(const struct vt_code_map *map, uint64_t *begin, uint6
     *end = *begin + python.interpreter_bytes;
 }
 
-/* Appends the frames of the next call of the interpreter. Returns the index behind them. */
+/* Appends the frames of the next call of the interpreter. Returns the next index. */
 static uint32_t append_call(const struct vt_python *p, uint32_t from, uint32_t have, uint64_t *frames, uint32_t *n)
 {
     for (; from < have && p->frames[from]; from++)
@@ -293,7 +293,7 @@ uint32_t vt_python_replace(struct vt_location *l, struct vt_python *p, const str
         else
             for (late++; late && next < have; late--) next = append_call(p, next, have, frames, &made);
     }
-    /* Behind code without unwind information: the Python functions are known all the same. */
+    /* Beyond code without unwind information the Python functions are still known. */
     while (next < have) next = append_call(p, next, have, frames, &made);
     return made;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of a Python program in the stack of a sample: CPython's frames take the place of the interpreter's. */
+/* The functions of a Python program in the stack of a sample: CPython's frames replace the interpreter's. */
 #ifndef VT_PYTHON_FRAMES_H
 #define VT_PYTHON_FRAMES_H
 
@@ -10,8 +10,8 @@
 #define VT_PYTHON_TEXT 4096u /* bytes of a name or path */
 #define VT_PYTHON_KNOWN 2048u /* code objects that a thread remembers; a power of two */
 
-/* A code object that the process has defined. The address of a released one may be used again: its parts tell both
-   apart. */
+/* A code object that the process has defined. The address of a released object may be used again: the other members
+   distinguish the two objects. */
 struct vt_python_code {
     uintptr_t code, name, table; /* addresses; code 0: empty */
     uint32_t line, id;

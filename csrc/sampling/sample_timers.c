@@ -56,11 +56,11 @@ static long arm(const struct vt_sample_timer *t, const struct vt_sample_rate *ra
     return VT_SYS4(timer_settime, t->id, TIMER_ABSTIME, &when, NULL);
 }
 
-/* Plans the first expiration anywhere within a period, standing for a whole period: else the end of each thread, up to
-   its last period, would be missing in the sums, and threads shorter than a period altogether. The kernel notices an
+/* Plans the first expiration at a random point of the first period; it stands for a whole period. Otherwise the sums
+   would lack the last part of each thread, up to a period, and all threads shorter than a period. The kernel notices an
    expiration of CPU time at its next tick, on average half a tick later, so plans are half a tick early. An expiration
-   before the begin of the thread comes at the first tick, too: the kernel would send a timer that has expired already
-   at once, always within this function. */
+   before the start of the thread comes at the first tick, too: the kernel would signal a timer that has already expired
+   immediately, always inside this function. */
 static long start_anywhere(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
 {
     int64_t late = rate->clock == VT_SAMPLE_CLOCK_CPU ? (int64_t)rate->tick / 2 : 0;
@@ -82,7 +82,7 @@ static uint64_t overruns_of_first(struct vt_sample_timer *t, const struct vt_sam
 long vt_sample_timer_start(struct vt_sample_timer *t, const struct vt_sample_rate *rate)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = rate->signal};
-    event.sigev_value.sival_ptr = (void *)(uintptr_t)rate; /* tells the signal from those of the program */
+    event.sigev_value.sival_ptr = (void *)(uintptr_t)rate; /* distinguishes the signal from those of the program */
     event.sigev_notify_thread_id = (pid_t)VT_SYS0(gettid);
     t->random = vt_now() << 16 ^ (uint64_t)event.sigev_notify_thread_id ^ SECOND;
     if (rate->clock == VT_SAMPLE_CLOCK_PERF) return vt_perf_timer_start(t, rate, draw(t) % rate->period + 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sampling: a timer signals each thread, and the handler records where the thread is.
+/* Sampling: a timer signals each thread, and the handler records the stack of the thread.
 
    This folder is a part of libvtrace.so.1, above csrc/core. sampler.c owns the signal and the state of each sampled
    thread, sample_timers.c the timers, code_map.c the unwind tables. These rules always hold: the handler allocates
-   nothing, takes no lock but that of its location's chunks, and keeps errno; the path of events knows nothing of
-   samples; signal masks and other signals of the program are never changed, but for SIGIO (core/signal.c). */
+   nothing, takes no lock except that of its location's chunks, and keeps errno; the path of events does not depend on
+   samples; signal masks and other signals of the program never change, except SIGIO (core/signal.c). */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -36,21 +36,21 @@ struct vt_sampler {
     struct vt_sample_timer timer;
     struct vt_unwinder unwinder;
     struct vt_python python;
-    struct vt_sampler *next; /* of all samplers of the process */
+    struct vt_sampler *next; /* list of all samplers of the process */
     _Atomic uint32_t handled; /* stored at the end of the handler, loaded by a thread that takes over the location */
     unsigned turn; /* index of the frames of the next sample */
     uint64_t frames[2][VT_SAMPLE_FRAMES];
-    uint64_t values[VT_GROUP_WORDS]; /* of counters at the sample that is being taken */
+    uint64_t values[VT_GROUP_WORDS]; /* values of counters at the current sample */
 };
 
 #define LEAST_TIME 100000 /* ns between two samples, as VT_SAMPLE_RATE allows */
-#define LEAST_COUNT 10000 /* of an event of the processor: the signal and its handler cost thousands of cycles */
+#define LEAST_COUNT 10000 /* period of a processor event: a signal and its handler cost thousands of cycles */
 
 static struct vt_sample_rate rate;
 static _Atomic int on; /* 1: threads are sampled */
 static _Atomic int is_taken; /* 1: the program uses the signal for itself */
-static size_t event_length; /* of the name in VT_SAMPLE_EVENT */
-static struct vt_sampler *_Atomic samplers; /* of all threads so far; they are kept */
+static size_t event_length; /* length of the name in VT_SAMPLE_EVENT */
+static struct vt_sampler *_Atomic samplers; /* samplers of all threads so far; never freed */
 /* In a forked child, before its first record: begins recording when the child has run for a period. */
 static struct vt_sample_timer child = {.id = -1};
 static int child_stopped; /* 1: before exec */
@@ -113,7 +113,7 @@ static void interrupted(const siginfo_t *info, void *context)
     if (vt_window_is_due(vt_now())) vt_window_apply(NULL);
     int left_out = atomic_load(&vt_process.off) || atomic_load(&vt_process.unsampled);
     if (!left_out) vt_sample_take(l, context, weight, overruns);
-    /* at the end: an event that counted here would interrupt the program again before it has made progress */
+    /* at the end: an event that counted here would interrupt the program again before the program has advanced */
     vt_sample_timer_renew(&s->timer, &rate);
     atomic_store_explicit(&s->handled, 1, memory_order_release);
 }
@@ -127,7 +127,7 @@ static void on_sample(int number, siginfo_t *info, void *context)
 }
 
 /* The kernel sends SIGIO in place of the signal of an event when too many signals wait (RLIMIT_SIGPENDING), which would
-   end the program. It has the code of all signals by the kernel. */
+   end the program. Such a SIGIO has the code of all signals by the kernel. */
 static int is_in_place(const siginfo_t *info)
 {
     return info->si_signo == SIGIO && info->si_code == SI_KERNEL && vt_perf_timer_has_lost(own_timer(), &rate);
@@ -143,7 +143,7 @@ static int on_io(const siginfo_t *info, void *context, int has_handler)
     return 1;
 }
 
-/* ---- Signals that come to no handler ---- */
+/* ---- Signals that reach no handler ---- */
 
 int vt_sample_passes(const siginfo_t *info)
 {
@@ -202,10 +202,10 @@ static void begin(struct vt_location *l)
         if (atomic_load(&is_taken)) tell_unsampled(l, "signal");
         return;
     }
-    struct vt_sampler *s = l->samples.sampler; /* of the thread that had the location before */
+    struct vt_sampler *s = l->samples.sampler; /* of the previous thread of the location */
     vt_sample_timer_stop(&child, &rate);
     if (s) {
-        /* the last signal of that thread may have come after its end: see the fields as its handler has left them */
+        /* the last signal of that thread may have come after its end: load the fields that its handler stored */
         (void)atomic_load_explicit(&s->handled, memory_order_acquire);
         vt_sample_timer_stop(&s->timer, &rate);
     } else if (!(s = vt_pages(sizeof *s))) {
@@ -265,7 +265,7 @@ void vt_sample_give_signal(void)
     if (!vt_is_other_process()) taken();
 }
 
-/* Takes the highest signal that the program leaves alone, but for the last two, which programs like to use. Returns 0 if
+/* Takes the highest signal that the program does not use, except the last two, which programs often use. Returns 0 if
    there is none. */
 static int take_signal(void)
 {
@@ -275,7 +275,7 @@ static int take_signal(void)
     uint64_t blocked = 0;
     int ring = *vt_process.set.ring_signal ? vt_setting_signal(vt_process.set.ring_signal) : 0;
     *(void **)&real = vt_call_next(&call);
-    memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask); /* sigfillset leaves out the signal of pthread_cancel */
+    memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask); /* sigfillset omits the signal of pthread_cancel */
     for (int fault = 1; fault < 32; fault++)
         if (VT_FAULTS & VT_SIGNAL(fault)) sigdelset(&ours.sa_mask, fault);
     VT_SYS4(rt_sigprocmask, SIG_BLOCK, NULL, &blocked, 8);
@@ -311,11 +311,10 @@ static const char *choose_event(void)
     const char *colon = strrchr(name, ':');
     if (!vt_perf_find(name, event_length, &rate.event)) {
         if (length <= 0 && colon && vt_perf_find(name, (size_t)(colon - name), &rate.event))
-            return "behind the colon stands no whole number of events";
+            return "expected a whole number of events after the colon";
         return unknown_event(name);
     }
-    if (length <= 0 && !rate.event.counts_time)
-        return "say after how many events a sample is taken, as in cycles:1000000";
+    if (length <= 0 && !rate.event.counts_time) return "give the number of events per sample, such as cycles:1000000";
     if (length > 0) rate.period = count;
     int is_raised = rate.event.type != PERF_TYPE_SOFTWARE && rate.period < LEAST_COUNT;
     if (is_raised) rate.period = LEAST_COUNT;
@@ -323,7 +322,7 @@ static const char *choose_event(void)
     const char *wrong = vt_perf_unsampled(&rate.event, rate.period);
     if (wrong) return wrong;
     if (is_raised && vt_process.set.speaks)
-        vt_warn("VT_SAMPLE_EVENT=%.100s: a sample is taken after %d events, the least for this event", text,
+        vt_warn("VT_SAMPLE_EVENT=%.100s: a sample is taken after %d events, the minimum for this event", text,
                 LEAST_COUNT);
     return NULL;
 }
@@ -429,7 +428,7 @@ __attribute__((constructor)) static void start(void)
     errno = saved;
 }
 
-/* The threads that live until the end: the sampler tells of descriptors that the program has closed. */
+/* For threads that live until the end: reports descriptors that the program has closed. */
 __attribute__((destructor)) static void finish(void)
 {
     if (rate.clock == VT_SAMPLE_CLOCK_PERF && !vt_is_other_process()) stop_all();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sampling. The sampler begins by itself when the library is loaded, if VT_SAMPLE_RATE is set. */
+/* Sampling. The sampler starts when the library is loaded, if VT_SAMPLE_RATE is set. */
 #ifndef VT_SAMPLER_H
 #define VT_SAMPLER_H
 
@@ -20,7 +20,7 @@
 void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight, uint32_t overruns);
 /* Returns 1 while threads are sampled. */
 int vt_sample_is_on(void);
-/* Returns 1 if a signal that the calling thread got without a handler comes from its timer of sampling. The thread then
+/* Returns 1 if a signal that the calling thread got without a handler comes from its sampling timer. The thread then
    calls vt_sample_go_on when it no longer waits for signals. */
 int vt_sample_passes(const siginfo_t *info);
 void vt_sample_go_on(void);

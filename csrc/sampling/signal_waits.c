@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions that wait for signals. A thread that blocks all signals and waits for any of them would get the signal of
-   its sampling timer: these functions go on waiting then. The next sample that the thread takes stands for the time up to
-   then. A signalfd for all signals leaves out this signal. */
+   its sampling timer: in this case these functions continue to wait. The next sample of the thread also stands for that
+   time. A signalfd for all signals omits this signal. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <signal.h>

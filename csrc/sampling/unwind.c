@@ -13,8 +13,8 @@
 
 #define PAGE 4096u
 #define OWN 0x80u /* in `rule`: a frame of vtrace */
-#define OWN_PAGES 4096u /* maximum of pages of the own stack that are examined at once */
-#define OTHER_PAGES 256u /* maximum of pages of another stack */
+#define OWN_PAGES 4096u /* maximum number of pages of the thread's own stack that are examined at once */
+#define OTHER_PAGES 256u /* maximum number of pages of another stack */
 #define RED_ZONE 128u /* bytes below the stack pointer that a function may use (AMD64 ABI, 3.2.2) */
 
 /* The end of the main thread's stack (glibc). */
@@ -53,7 +53,7 @@ void vt_unwind_begin(struct vt_unwinder *u, int is_main, int frame_pointers)
     u->top = !is_main ? thread_pointer() : &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
 }
 
-/* Makes the own stack known from sp on. Returns 0 if sp lies in another stack. */
+/* Makes the thread's own stack known from sp on. Returns 0 if sp lies in another stack. */
 static int is_on_own(struct vt_unwinder *u, uintptr_t sp)
 {
     if (sp - u->low < u->high - u->low) return 1;
@@ -70,7 +70,7 @@ struct walk {
     struct vt_unwinder *u;
     uintptr_t low, high;
     int is_own;
-    uint32_t pages; /* of other stacks, examined for this sample */
+    uint32_t pages; /* pages of other stacks that were examined for this sample */
 };
 
 /* Begins at a stack pointer, perhaps on another stack than before. Returns 0 if it points to no memory. */
@@ -86,7 +86,7 @@ static int stand_on(struct walk *w, uintptr_t sp)
     return w->pages <= OTHER_PAGES && vt_is_readable(w->low);
 }
 
-/* Makes another stack known up to an address. Beyond a large frame it goes on at its end. */
+/* Makes another stack known up to an address. Beyond a large frame the search continues at the end of the frame. */
 static __attribute__((noinline)) int extend(struct walk *w, uintptr_t to)
 {
     if (w->is_own || to <= w->high) return 0;
@@ -109,7 +109,7 @@ static inline __attribute__((no_sanitize_address)) int load(struct walk *w, uint
     return 1;
 }
 
-/* Looks a place up in the map, and enters it into the cache. Returns 0 if no module holds it. */
+/* Looks up a place in the map, and adds it to the cache. Returns 0 if no module contains the place. */
 static __attribute__((noinline)) int look_up(struct vt_unwind_known *k, const struct vt_code_map *map, uintptr_t place)
 {
     const struct vt_code_range *range = vt_code_range_of(map, place);
@@ -146,7 +146,7 @@ static int leave_signal(struct walk *w, struct vt_registers *at)
 #endif
 }
 
-/* Goes on to the caller's frame. entry: byte of the instruction in its entry of a PLT. Returns 0 if the caller's frame
+/* Continues with the caller's frame. entry: offset of the instruction in its PLT entry. Returns 0 if the caller's frame
    is not on the stack. */
 static inline int step(struct walk *w, const struct vt_unwind_known *k, unsigned rule, struct vt_registers *at)
 {
@@ -162,7 +162,7 @@ static inline int step(struct walk *w, const struct vt_unwind_known *k, unsigned
     return 1;
 }
 
-/* Goes on by the frame pointer: it points to the caller's one, and behind that lies the return address. */
+/* Continues by the frame pointer, which points to the caller's frame pointer; the return address follows the latter. */
 static int step_by_frame_pointer(struct walk *w, struct vt_registers *at)
 {
     struct vt_registers to = {.sp = at->bp + 16};
@@ -176,7 +176,7 @@ uint32_t vt_unwind(struct vt_unwinder *u, const struct vt_code_map *map, struct 
                    enum vt_sample_end *end)
 {
     struct walk w = {.u = u};
-    uintptr_t place = at.pc; /* of a caller the last byte of its call, which may be the last one of its function */
+    uintptr_t place = at.pc; /* for a caller, the last byte of its call, which may be the last byte of its function */
     uint32_t n = 0;
     *end = VT_SAMPLE_NO_TABLE;
     frames[0] = place | VT_OPEN_ADDRESS;

@@ -13,7 +13,7 @@
 struct vt_unwind_known {
     uintptr_t place; /* address of the instruction; 0: empty */
     uint32_t code; /* offset in the code space; VT_CODE_UNKNOWN: none */
-    int32_t cfa; /* of VT_RULE_FAR the distance itself */
+    int32_t cfa; /* for VT_RULE_FAR the distance itself */
     uint8_t rule; /* enum vt_unwind_rule; OWN: a frame of vtrace */
     int8_t bp;
 };
@@ -22,8 +22,8 @@ struct vt_unwind_known {
 struct vt_unwinder {
     uintptr_t low, high; /* readable part of the thread's own stack; 0, 0: unknown yet */
     uintptr_t top; /* an address in the page of the stack that is known to be its end; 0: unknown */
-    int frame_pointers; /* 1: follow them where no table tells how to go on */
-    uint32_t generation; /* of the map that filled the cache */
+    int frame_pointers; /* 1: follow frame pointers where no table has a rule */
+    uint32_t generation; /* generation of the map that filled the cache */
     struct vt_unwind_known cache[VT_UNWIND_CACHE];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the unwind table of a module. The module's memory is read with checks only: .eh_frame may be damaged, or made
-   by a tool with other ideas. The code of an entry that cannot be read has no rule, or VT_RULE_OTHER. */
+/* Makes the unwind table of a module. The module's memory is read with checks only: .eh_frame may be damaged, or
+   written by an unusual tool. The code of an entry that cannot be read has no rule, or VT_RULE_OTHER. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
@@ -104,7 +104,7 @@ struct eh_common {
 struct maker {
     struct vt_unwind_table *table;
     const struct vt_unwind_source *from;
-    uint32_t room; /* of table->rows */
+    uint32_t room; /* capacity of table->rows */
     int full; /* 1: no memory for more rows */
     uint32_t end; /* end of the code of the entry that is being read */
     struct eh_common common;
@@ -146,7 +146,7 @@ static struct vt_unwind_row row_of(struct vt_unwind_table *t, const struct eh_st
     return row;
 }
 
-/* Appends a row, unless the row before says the same. A row for the same instruction replaces the row before. */
+/* Appends a row, unless it equals the previous row. A row for the same instruction replaces the previous row. */
 static void append(struct maker *m, struct vt_unwind_row row)
 {
     struct vt_unwind_table *t = m->table;
@@ -449,7 +449,7 @@ static int read_entries(struct maker *m)
     return !m->full;
 }
 
-/* Gives the memory behind the last row back. */
+/* Returns the memory after the last row. */
 static void trim(struct maker *m)
 {
     struct vt_unwind_table *t = m->table;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A compact table that says for each instruction of a module's code how to find the caller's frame. The table is made
+/* A compact table with a rule for each instruction of a module's code to find the caller's frame. The table is made
    from .eh_frame (System V ABI for AMD64, 3.7 and 4.2.4; DWARF 4, 6.4; LSB Core, "Exception Frames"). A lookup needs no
    DWARF, so a signal handler can unwind a frame in some nanoseconds. */
 #ifndef VT_UNWIND_TABLE_H
@@ -34,7 +34,7 @@ struct vt_unwind_row {
 
 struct vt_unwind_table {
     struct vt_unwind_row *rows; /* ascending; the first row is at byte 0 */
-    uint32_t *buckets; /* for each 256 bytes of code the row that holds at their begin */
+    uint32_t *buckets; /* for each 256 bytes of code the row that is valid at their start */
     int32_t *far; /* NULL: no frame is so large */
     uint32_t nrows, nbuckets, nfar;
     uint32_t others, damaged; /* number of rows with VT_RULE_OTHER, and of damaged entries */
@@ -50,7 +50,7 @@ struct vt_unwind_source {
 
 #pragma GCC visibility push(hidden)
 
-/* Makes a table, in memory of its own. Reads only bytes between begin and end, whatever they are. Returns 0 if there is
+/* Makes a table, in memory of its own. Reads only bytes between begin and end, for any content. Returns 0 if there is
    no table: no memory, or a header of an unknown form. */
 int vt_unwind_table_make(struct vt_unwind_table *t, const struct vt_unwind_source *from);
 void vt_unwind_table_free(struct vt_unwind_table *t);

@@ -176,7 +176,7 @@ static int is_wanted(void)
     return w;
 }
 
-/* Returns the library that creates a thread for itself, or NULL. Threads that MPI, the libraries below it, and drivers
+/* Returns the library that creates a thread for itself, or NULL. Threads that MPI, the libraries below MPI, and drivers
    of accelerators create for themselves are not part of the program. The answer for the last caller is kept. */
 static const char *helper_of(void *caller)
 {

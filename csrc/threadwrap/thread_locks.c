@@ -18,7 +18,7 @@
 
 static int wanted; /* set by the constructor; earlier locks of the program are not recorded */
 
-/* ---- The holder of a lock: its number, and how often the lock was acquired ---- */
+/* ---- The holder of a lock: its number, and the number of acquisitions ---- */
 
 /* The holder of the lock writes owner and the fields after it. A recursive mutex is held until it is free. */
 struct lock {
@@ -71,7 +71,7 @@ static void acquired(const volatile void *address, uint32_t region, uint32_t dep
     vt_write_3(VT_HEAD(VT_K_ACQUIRE_LOCK, 1, VT_PARADIGM_PTHREAD), word_of(l), VT_HEAD(VT_K_LEAVE, 0, region));
 }
 
-/* Writes the ENTER of the call that releases the lock. all: releases it as often as it was acquired. Returns that
+/* Writes the ENTER of the call that releases the lock. all: releases the lock as often as it was acquired. Returns this
    number. */
 static uint32_t released(const volatile void *address, uint32_t region, int all)
 {

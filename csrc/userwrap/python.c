@@ -32,7 +32,7 @@ static object *none(void)
     return it;
 }
 
-/* ---- Code objects and their regions. They are never freed: define keeps a reference ---- */
+/* ---- Code objects and their regions. Entries are never freed: define keeps a reference ---- */
 
 static struct slot {
     object *_Atomic code;

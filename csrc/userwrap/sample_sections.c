@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sections of the program to sample: fipp_start and fipp_stop of the Instant Profiler (include/fj_tool/fipp.h). With
-   VT_SAMPLE_SECTIONS only the samples inside of sections are kept. The timers go on outside, so that each sample inside
+   VT_SAMPLE_SECTIONS only the samples inside sections are kept. The timers continue outside, so that each sample inside
    stands for the same time as without sections. Sections do not nest, and need not nest with the program's functions:
    markers show them on the timeline. */
 #include "userwrap.h"

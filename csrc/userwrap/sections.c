@@ -2,10 +2,10 @@
 /* Sections: parts of the program that nest and overlap freely, so that they are no regions. A section belongs to the
    thread that starts it. Each has a metric of its own, whose value is 1 while the section is open and 0 afterwards.
 
-   A start inside of an open section of the same name and number is counted and not recorded: the section that began
-   first lasts until its own stop. The count goes on while recording is off, so that a stop finds its start.
+   A start inside an open section of the same name and number is counted and not recorded: the section that began first
+   lasts until its own stop. The count continues while recording is off, so that a stop finds its start.
 
-   all/0 is the whole run: with VT_SECTION_LEVEL, each thread has it from its begin to its end. */
+   all/0 is the whole run: with VT_SECTION_LEVEL, each thread has this section from the thread's start to its end. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -25,12 +25,12 @@
 #define TOFU "tofupa" /* number 0: the time from MPI_Init to MPI_Finalize */
 #define TOFU_MOST 4095
 
-/* By the number that a section has in this process, from 1 on. */
+/* Indexed by the number of a section in this process, from 1 on. */
 static uint32_t metrics[SECTIONS];
 static _Atomic uint32_t sections;
 static uint32_t whole_run; /* the number of all/0; 0: it is not recorded */
 
-/* The sections of a thread: how often each is open. */
+/* The sections of a thread: the number of open starts of each. */
 struct vt_open_sections {
     uint32_t times[SECTIONS];
 };
@@ -92,11 +92,12 @@ static void stop(uint32_t section)
 /* The settings are known when the thread has its open sections. */
 static int is_measured(int level) { return open_sections() && level <= (int64_t)vt_process.set.section_level; }
 
-/* vtrace has a meaning for the sections all/0 and tofupa/0. */
+/* vtrace itself uses the sections all/0 and tofupa/0. */
 static int is_reserved(const char *name, int number)
 {
     if (number || (strcmp(name, ALL) && strcmp(name, TOFU))) return 0;
-    if (strcmp(name, TOFU)) vt_warn("the program's own section " ALL "/0 is not recorded: the name means the whole run");
+    if (strcmp(name, TOFU))
+        vt_warn("the program's own section " ALL "/0 is not recorded: the name means the whole run");
     else vt_warn("the program's own section " TOFU "/0 is not recorded: the name means MPI_Init to MPI_Finalize");
     return 1;
 }
@@ -154,7 +155,7 @@ VT_PUBLIC void VT_User_tofu_section__(int region, int level, int begins)
 
 static void thread_begins(struct vt_location *l)
 {
-    if (l->sections) memset(l->sections, 0, sizeof *l->sections); /* of the thread that had the location before */
+    if (l->sections) memset(l->sections, 0, sizeof *l->sections); /* those of the previous thread of the location */
 }
 
 static void thread_has_begun(struct vt_location *l)

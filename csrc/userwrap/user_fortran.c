@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Entry points of include/vt_user.inc. The names are those that compilers make of VT_User_start__. This file is part of
-   libvtrace.so.1. It is also the only file in libvtrace-user.a, for programs that are linked without vtrace: Fortran has
-   no weak references, so these functions use them. */
+   libvtrace.so.1. The file is also the only one in libvtrace-user.a, for programs that are linked without vtrace:
+   Fortran has no weak references, so these functions use them. */
 #define VTRACE
 #include "../include/vt_user.h"
 #include "fortran_names.h"

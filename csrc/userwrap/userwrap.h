@@ -2,8 +2,9 @@
 /* Declarations shared by the files of the user API (include/vt_user.h).
 
    names.c owns the table of the names that the program has defined. This folder is a part of libvtrace.so.1 and uses
-   headers of core only. Its entry points keep the names of VampirTrace. They take no lock and call no malloc, so any
-   thread and any signal handler may call them; python.c is the exception, which the interpreter calls. */
+   headers of core only. Its entry points keep the names of VampirTrace. The entry points take no lock and do not call
+   malloc, so any thread and any signal handler may call them; python.c is the exception, which the interpreter
+   calls. */
 #ifndef VT_USERWRAP_H
 #define VT_USERWRAP_H
 

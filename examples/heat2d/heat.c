@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Solves the heat equation u_t = u_xx + u_yy on the unit square with cold edges, by explicit time steps. It starts from
-   sin(pi x) sin(pi y). The discrete solution is then known exactly and the result is checked.
+/* Solves the heat equation u_t = u_xx + u_yy on the unit square with cold edges, by explicit time steps. The start
+   values are sin(pi x) sin(pi y). The discrete solution is then known exactly and the result is checked.
    usage: heat2d [CELLS [STEPS]] */
 #include "heat.h"
 

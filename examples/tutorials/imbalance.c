@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     int rows = ROWS / size + (rank < ROWS % size);
 #else
     int rows = ROWS / BLOCK / size / 2 * BLOCK; /* half of the blocks for each rank ... */
-    if (rank == size - 1) rows = ROWS - rows * (size - 1); /* ... and all that is left for the last one */
+    if (rank == size - 1) rows = ROWS - rows * (size - 1); /* ... and all remaining blocks for the last rank */
 #endif
     double *grid = calloc((size_t)rows * COLUMNS, sizeof *grid), change = 1;
     for (int i = 0; i < rows * COLUMNS; i++) grid[i] = i % 97;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Filters pictures in stages, a rank for each stage: a stage takes the picture of the stage before it, works on it and
-   hands it on. One large picture after the other goes through with blocking sends, so only one rank works at a time.
-   Compile with -DMENDED to hand the picture on in strips. */
+/* Filters pictures in stages, a rank for each stage: a stage receives the picture of the previous stage, filters it and
+   sends it on. Large pictures pass one after the other with blocking sends, so only one rank works at a time. Compile
+   with -DMENDED to send the picture in strips. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         if (rank) MPI_Recv(strip, STRIP * COLUMNS, MPI_FLOAT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         filter(strip, STRIP);
         if (rank < size - 1) hand_on(strip, rank + 1);
-        if (at % ROWS + STRIP == ROWS) MPI_Barrier(MPI_COMM_WORLD); /* the next picture begins when this one is done */
+        if (at % ROWS + STRIP == ROWS) MPI_Barrier(MPI_COMM_WORLD); /* the next picture starts when this one is done */
     }
     if (!rank) puts("done");
     free(strip);

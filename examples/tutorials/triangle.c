@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums the distances between all pairs of points, with threads. Row i has i pairs, so the thread with the last rows has
-   three times the work of the first one. Compile with -DMENDED for rows that are handed out one by one. */
+   three times the work of the first thread. Compile with -DMENDED for rows that are handed out one by one. */
 #include <math.h>
 #include <stdio.h>
 

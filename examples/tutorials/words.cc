@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Counts words of pages with two threads and one table. A thread holds the table's lock while it counts a whole page,
-// so the other one waits. Compile with -DMENDED for a table of each thread.
+// so the other thread waits. Compile with -DMENDED for one table per thread.
 #include <cstdio>
 #include <map>
 #include <mutex>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* core SCENARIO: calls functions inside the recording core for situations that no program can bring about at will.
-   Linked with csrc/core and csrc/funwrap; tests/unit/test_core.py reads the files of each scenario. */
+/* core SCENARIO: calls functions inside the recording core for situations that no program can cause at will. Linked
+   with csrc/core and csrc/funwrap; tests/unit/test_core.py reads the files of each scenario. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

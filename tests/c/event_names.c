@@ -2,7 +2,7 @@
 /* event_names pmu ROOT NAME...: prints type, config, config1 and config2 of events of the PMUs in the directory ROOT.
    event_names list ROOT: prints the events with files of their own.
    event_names find NAME...: the same as pmu for any event of this machine.
-   event_names near NAME...: prints the names that are like NAME. */
+   event_names near NAME...: prints the names that are similar to NAME. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void visit(const char *name, const char *terms, const struct vt_perf_even
     printf("%s %s\n", name, terms);
 }
 
-/* Memory of exactly the length, so that a sanitizer sees each byte that is read behind the name. */
+/* Memory of exactly the length, so that a sanitizer reports any read beyond the name. */
 static char *exactly(const char *name)
 {
     size_t length = strlen(name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kernel_counters SYSFS NAME...: prints for each name the counter's unit, mode, scope and value, with SYSFS as the root of
-   sysfs; "unknown", or "error N" if it cannot be read. */
+/* kernel_counters SYSFS NAME...: prints for each name the counter's unit, mode, scope and value, with SYSFS as the root
+   of sysfs; "unknown", or "error N" if the counter cannot be read. */
 #include <stdio.h>
 #include <string.h>
 #include "../../csrc/providers/kernel_counters.h"

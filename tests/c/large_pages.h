@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A kernel with larger pages than this machine's, for the runtime compiled with -include of this file: the system calls
-   for memory refuse addresses inside a page, take whole pages, and getauxval tells the size. TEST_PAGE=BYTES. */
+   for memory refuse addresses inside a page, take whole pages, and getauxval returns the size. TEST_PAGE=BYTES. */
 #ifndef VT_TEST_LARGE_PAGES_H
 #define VT_TEST_LARGE_PAGES_H
 

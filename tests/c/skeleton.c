@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A complete shim, as small as possible: it records the calls of nanosleep. Begin a new shim with a copy of this file.
 
-   A shim defines functions of another library, records their calls and calls the next definition. It gets into a
-   program in one of two ways, from the same source (DIR: directory of libvtrace.so.1; core.h is in its include/):
+   A shim defines functions of another library, records their calls and calls the next definition. It enters a program
+   in one of two ways, from the same source (DIR: directory of libvtrace.so.1; core.h is in its include/):
 
      preloaded   cc -shared -fPIC -IDIR/include skeleton.c -o libskeleton.so -LDIR -l:libvtrace.so.1 -Wl,-rpath,DIR
                  LD_PRELOAD=$PWD/libskeleton.so ./program        also for programs built without vtrace

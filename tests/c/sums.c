@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sums of threads. In each round threads allocate and free a little, mark their end and end. Their entries are
+/* The sums of threads. In each round, threads allocate and free a little, mark their end and end. The entries are
    reused and the sums stay. Then the same in a forked child. Prints ok. */
 #include "memwrap/sums.h"
 #include <pthread.h>

@@ -47,7 +47,7 @@ static int collect(struct dl_phdr_info *info, size_t size, void *unused)
     return 0;
 }
 
-/* Rows ascend from 0, and each bucket finds the row that holds at its begin. */
+/* Rows ascend from 0, and each bucket finds the row that is valid at its start. */
 static void check_table(const struct vt_unwind_table *t, uint32_t bytes)
 {
     CHECK(t->nrows && !t->rows[0].pc);
@@ -259,8 +259,8 @@ static uint64_t ns_of(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The first expiration lies anywhere within a period and stands for a period. The distances of the others have the mean
-   of the period; on the CPU clock they differ by whole ticks. */
+/* The first expiration is at a random point of a period and stands for a period. The distances of the others have the
+   mean of the period; on the CPU clock they differ by whole ticks. */
 static void plans(enum vt_sample_clock clock)
 {
     const struct vt_sample_rate rate = {.clock = clock, .period = 1000000000, .tick = 4000000, .signal = SIGRTMIN};

@@ -2,8 +2,8 @@
 /* A part of the MPI programs of the tests: a rank that waits gives its processor to other processes.
 
    MPICH polls while it waits. With more ranks than processors, the awaited rank runs only when the kernel takes the
-   processor from a rank that waits, after milliseconds. This function stands before UCX's, which MPICH polls; Open MPI
-   yields by itself (OMPI_MCA_mpi_yield_when_idle). The rank sleeps: sched_yield would return at once to a thread whose
+   processor from a rank that waits, after milliseconds. This function replaces UCX's, which MPICH polls; Open MPI has a
+   setting to yield (OMPI_MCA_mpi_yield_when_idle). The rank sleeps: sched_yield would return at once to a thread whose
    peers wait, too, and many threads that wait would use all of the processors. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

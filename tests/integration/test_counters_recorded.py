@@ -258,7 +258,7 @@ def test_the_program_closes_descriptors_of_vtrace(program: Path, tmp_path: Path)
     """No byte of the program's pipes is taken; stderr, the archive and the tables tell the loss."""
     done = run(program, tmp_path, "closes", env={"VT_METRICS": "page-faults"})
     assert done.stdout == "500 pipes\n"
-    assert "counters cannot be read any more: page-faults" in done.stderr
+    assert "counters can no longer be read: page-faults" in done.stderr
     unify(tmp_path, "counter_regions")
     found = _Reader(tmp_path / "counter_regions.trace")
     assert len(found.calls) == 2

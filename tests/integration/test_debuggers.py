@@ -49,7 +49,7 @@ def test_gdb(build: Builder, tmp_path: Path, compiler: str, when: str, patterns:
     assert "already hit 24 times" in done.stdout, str(done)
     callers = [line.split()[3] for line in done.stdout.splitlines() if line.startswith("#") and " in " in line]
     assert callers == ["nest", "main"], str(done)
-    assert done.stderr.count("a breakpoint at its begin is not recorded") == hidden
+    assert done.stderr.count("a breakpoint at its start is not recorded") == hidden
     unify(tmp_path, "exact")
     assert check(tmp_path / "exact.trace").edges() == wanted
 

@@ -325,7 +325,7 @@ def test_gdb_beside(build: Builder, tmp_path: Path, patterns: str, place: str) -
 
 # ---- Where code cannot be changed ----
 
-REFUSED = "lets no program change its own code"
+REFUSED = "does not let programs change their own code"
 
 
 def compare_refused(

@@ -197,7 +197,7 @@ BAD = {
     'tsc.RDTSC,"a, b"\n': ":1:11: the name of a value ends with .COUNT or .INST",
     INTERVAL + "x,1,2,,\nx,1\n": ":3:4: fields are missing",
     INTERVAL + "x,1,2,,,\n": ":2:8: more fields than in the first line",
-    INTERVAL + "x,5,4,,\n": ":2:5: the end is before the begin",
+    INTERVAL + "x,5,4,,\n": ":2:5: the end is before the start",
     INTERVAL + "x,1.5,4,,\n": ":2:3: expected: a time as a whole number",
     INTERVAL + "x,1,99999999999999999999,,\n": ":2:5: expected: a time as a whole number",
     INTERVAL + "x,1,2,me,\n": ":2:7: expected: a process id, or nothing",
@@ -319,7 +319,7 @@ def test_at_vtunify(build: Builder, tmp_path: Path) -> None:
     (tmp_path / "c-hostname-elsewhere.csv").write_text("not a table")
     unified_first = unify(tmp_path, "-k", "external", "-o", "first")
     assert f"a-hostname-{host}.csv: 4 intervals, 0 values imported on 2 locations" in unified_first.stdout
-    assert f"b-hostname-{host}.csv:2:5: the end is before the begin" in unified_first.stderr
+    assert f"b-hostname-{host}.csv:2:5: the end is before the start" in unified_first.stderr
     assert "c-hostname" not in unified_first.stderr
     trace = read(tmp_path / "first.trace")
     assert trace.calls()["mine"] == trace.calls()["step"] == 4

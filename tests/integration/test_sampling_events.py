@@ -91,8 +91,8 @@ def test_cpu_time_by_an_event(build: Builder, tmp_path: Path) -> None:
         ("software/cnfig=2/:10", "unknown event (vtrace counters lists them)"),
         ("instrutcions:1000000", "unknown event, did you mean instructions? (vtrace counters lists them)"),
         ("r:10", "unknown event (vtrace counters lists them)"),
-        ("page-faults", "say after how many events a sample is taken, as in cycles:1000000"),
-        ("cpu-clock:x", "behind the colon stands no whole number of events"),
+        ("page-faults", "give the number of events per sample, such as cycles:1000000"),
+        ("cpu-clock:x", "expected a whole number of events after the colon"),
         ("task-clock:10", "this event counts ns: give at least 100000"),
     ],
 )
@@ -249,7 +249,7 @@ def test_few_events_of_the_processor(build: Builder, tmp_path: Path, event: str)
     program = build("sampled_faults.c", flags=("-O1",), plain=True)
     words = [*inject("perf_event_open:retval=0", tmp_path / "log"), *command("vtrace"), "run", program, "100"]
     done = call(words, where, PERF | {"VT_SAMPLE_EVENT": event})
-    line = f"vtrace: VT_SAMPLE_EVENT={event}: a sample is taken after 10000 events, the least for this event"
+    line = f"vtrace: VT_SAMPLE_EVENT={event}: a sample is taken after 10000 events, the minimum for this event"
     assert done.stderr.splitlines()[0] == line
     (found,) = items(where, "sampled_faults", "--only", "SAMPLING")
     assert (found["fields"]["period"], found["fields"]["event"]) == (10000, name)
@@ -360,4 +360,4 @@ def test_settings_without_effect(build: Builder, tmp_path: Path) -> None:
     said = sampled(build, tmp_path, "10", VT_SAMPLE_EVENT="page-faults:10", VT_SAMPLE_CLOCK="cpu").stderr
     assert said.splitlines()[0] == "vtrace: VT_SAMPLE_EVENT has no effect without VT_SAMPLE_CLOCK=perf"
     said = sampled(build, tmp_path, "10", VT_SAMPLE_EVENT="x" * 256, VT_FILE_PREFIX="long").stderr
-    assert said.splitlines()[0] == "vtrace: VT_SAMPLE_EVENT has more than 255 bytes: it is ignored"
+    assert said.splitlines()[0] == "vtrace: VT_SAMPLE_EVENT has more than 255 bytes: the setting is ignored"

@@ -79,15 +79,15 @@ def test_vtrace_run_and_the_compiler_wrapper(build: Builder, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("HOME=/x\n", 'line 1: "HOME=/x" is not VT_NAME=VALUE: it is ignored'),
-        ("# x\n\nVT_MODE\n", 'line 3: "VT_MODE" is not VT_NAME=VALUE: it is ignored'),
+        ("HOME=/x\n", 'line 1: "HOME=/x" is not VT_NAME=VALUE: the line is ignored'),
+        ("# x\n\nVT_MODE\n", 'line 3: "VT_MODE" is not VT_NAME=VALUE: the line is ignored'),
         ("VT_MOD=TRACE\n", "unknown setting VT_MOD; did you mean VT_MODE?"),
         ("VT_MODE=x\n", "VT_MODE=x is not TRACE or RING: TRACE is used"),
-        ("VT_\x1b[2J\n", 'line 1: "VT_?[2J" is not VT_NAME=VALUE: it is ignored'),
-        ("a\0b", "not a text: it is ignored"),
+        ("VT_\x1b[2J\n", 'line 1: "VT_?[2J" is not VT_NAME=VALUE: the line is ignored'),
+        ("a\0b", "not a text: the file is ignored"),
         ("# \n" * 6000, "has more than 16383 bytes or 256 settings: the rest is ignored"),
         ("VT_MODE=RING\n" * 300, "has more than 16383 bytes or 256 settings: the rest is ignored"),
-        (None, "no such file: it is ignored"),
+        (None, "no such file: the file is ignored"),
     ],
 )
 def test_wrong_files(build: Builder, tmp_path: Path, content: str | None, said: str) -> None:

@@ -82,7 +82,7 @@ static QUIET void on_signal(int unused)
     if (fork() == 0) in_child = 1;
 }
 
-/* Nothing is recorded before they begin, so each child may be the first process of the run. */
+/* Nothing is recorded before the children start, so each child may be the first process of the run. */
 static QUIET long all_before(void)
 {
     int status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls of every kind in C, counted: main 1 -> nest 8 -> leaf 3 each; even(10) -> odd -> even ...: even 6, odd 5;
-   ackermann(2, 3): 44; by pointer add 12, subtract 12; total, which is variadic, 7; qsort calls compare as often as it
-   likes; known 6, by two names; absent, which is weak, 0; helper of this file 9; entry 5 (exact_lib.c); begins 1
+   ackermann(2, 3): 44; by pointer add 12, subtract 12; total, which is variadic, 7; qsort calls compare any number of
+   times; known 6, by two names; absent, which is weak, 0; helper of this file 9; entry 5 (exact_lib.c); begins 1
    (constructor), ends 1 (destructor), last 1 (atexit). No call of these is a tail call, and no two are the same code.
    Compilers may inline, clone or split what is not marked KEEP: small, once, split, and the functions of exact.h. */
 #include <stdarg.h>
@@ -115,7 +115,7 @@ static void once(int n)
         helper(small(i));
 }
 
-/* gcc splits off the part behind the test, and inlines the test. */
+/* gcc splits off the part after the test, and inlines the test. */
 static int split(int *count, int i)
 {
     if (i % 4)

@@ -3,7 +3,7 @@
    3, 2 and 1 once each, twice; Shape::area virtual: Square 5, Circle 5; Both::name through its second base 4, each of
    which goes through a thunk; Counted::Counted() 6, Counted(const Counted &) 3, ~Counted 9; operator+ 7; a lambda 8 and
    a generic lambda 2 for int and 2 for double, all in apply; std::function -> lambda 5; a static object in a function:
-   Once::Once 1, ~Once 1; std::sort calls Less::operator() as often as it likes; Hidden::secret 3 (anonymous namespace). */
+   Once::Once 1, ~Once 1; std::sort calls Less::operator() any number of times; Hidden::secret 3 (anonymous namespace). */
 #include <algorithm>
 #include <cstdio>
 #include <functional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Coroutines of C++20, counted by what they call. main 1 -> walk 3: each takes the 5 values of a generator, whose body
-   calls made 1 before each value, and ended 1 behind the last one. main -> stop 2: each destroys a generator at its third
-   value: made 3, ended 0. chain 4 waits for link, which calls awaited 1 and resumes chain, which calls resumed 1. In all
-   made 21, ended 3, awaited 4, resumed 4, ~Guard 5 (a local object of each generator). */
+/* Coroutines of C++20, counted by the functions that they call. main 1 -> walk 3: each takes the 5 values of a
+   generator, whose body calls made 1 before each value, and ended 1 after the last one. main -> stop 2: each destroys a
+   generator at its third value: made 3, ended 0. chain 4 waits for link, which calls awaited 1 and resumes chain, which
+   calls resumed 1. In all made 21, ended 3, awaited 4, resumed 4, ~Guard 5 (a local object of each generator). */
 #include <cstdio>
 #include <exception>
 #include <utility>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* frames HOW [TIMES [MICROSECONDS]]: functions that are left in other ways than by their return. main 1 -> (catcher 1 ->
+/* frames HOW [TIMES [MICROSECONDS]]: functions that are left by other ways than their return. main 1 -> (catcher 1 ->
    d1 -> d2 -> d3 -> d4 -> d5, landed 1; settled 1) TIMES times. landed is called by the function in which the program
-   goes on, after MICROSECONDS of work.
+   continues, after MICROSECONDS of work.
    longjmp: d5 jumps to catcher. signal: d5 raises a signal; on_signal 1 -> h1 1 jumps to catcher by siglongjmp. stack:
    the same with on_signal on an alternate stack. handled, below, above: on_signal 1 -> h1 1 return, and d5 calls landed
    itself; below, above: on alternate stacks at lower and at higher addresses than the frames that it interrupts.
@@ -11,10 +11,10 @@
    thread: three threads; in each catcher -> d1 ... d5, which ends the thread by pthread_exit. No landed, no settled.
    cancel: the same, ended by pthread_cancel; d3 has a clean-up handler: cleaned 3.
    context: players 1 swaps TIMES times with a context of its own stack: ping TIMES, pong TIMES, second_stack 1; then
-   landed 1, settled 1 in main. moves: the context goes on in another thread each time: pong TIMES, second_stack 1.
+   landed 1, settled 1 in main. moves: the context continues in another thread each time: pong TIMES, second_stack 1.
    exit: d5 ends the program; last 1 is called by exit. noreturn: d5 calls dies 1, which does so and cannot return.
    fork: d5 forks; the child calls in_child 1, all of d5 ... main return there, too; parent: landed. forkexit: the child
-   ends in d5 by _exit behind in_child. vfork: the same with vfork. */
+   ends in d5 by _exit after in_child. vfork: the same with vfork. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -24,7 +24,7 @@ static void forked(int fd)
     MUST(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 3);
 }
 
-/* The child shares the parent's memory. A descriptor that it closes stays open in the parent. */
+/* The child shares the parent's memory. A descriptor that the child closes stays open in the parent. */
 static void vforked(int fd)
 {
     int status, other;

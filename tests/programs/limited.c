@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* limited: regions of the user API for limits. On each of 2 threads, one after the other: 50 times "loop" with "inner" in
-   it, 4 times "deep" 5 levels deep, 10 times "grouped" of the group PHYSICS. */
+/* limited: regions of the user API for limits. On each of 2 threads, one after the other: 50 times "loop" with "inner"
+   inside, 4 times "deep" 5 levels deep, 10 times "grouped" of the group PHYSICS. */
 #define VTRACE
 #include <pthread.h>
 #include <stdio.h>

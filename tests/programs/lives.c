@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lives HOW [N]: threads that begin and end in every way, each calling work(1).
+/* lives HOW [N]: threads that start and end in every way, each calling work(1).
      join: two named threads at the same time, joined in the other order.   same: three threads with one name.
      detach: a detached thread, detached by its attributes and detached later; main waits until both have ended.
      cancel, exit: a thread that is cancelled, or calls pthread_exit in a called function.

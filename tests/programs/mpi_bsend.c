@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A persistent buffered send is started 8 times before the first message is received. Open MPI gives it another request
-   each time. 2 ranks. */
+/* A persistent buffered send is started 8 times before the first message is received. Open MPI gives the send another
+   request each time. 2 ranks. */
 #include <mpi.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Error handlers on MPI_COMM_WORLD, MPI_COMM_SELF, a window, a file and a session, which count their calls. None is
-   called unless something fails. After a failure they are called as often as without vtrace. Before that, while an
-   error would end the program, communicators created by PMPI functions, which vtrace does not see, are used in each
+   called unless something fails. After a failure, the number of calls is the same as without vtrace. Before that, while
+   an error would end the program, communicators created by PMPI functions, which vtrace does not see, are used in each
    way. 2 ranks. */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Three threads of each of four ranks make inter-communicators between two halves at once, with the same tag, each
-   thread by its own duplicate of MPI_COMM_WORLD, 40 times. In every second turn the thread does it again, between the
+   thread by its own duplicate of MPI_COMM_WORLD, 40 times. In every second turn the thread does so again, between the
    halves of the merged communicator. Each rank sends one message to its partner in each inter-communicator; its tag is
    the number of the inter-communicator. */
 #include <mpi.h>

@@ -91,7 +91,7 @@ static void requests(MPI_Win win)
     MPI_Win_unlock(right, win);
 }
 
-/* Post, start, complete, wait: twice with the same groups, once tested. */
+/* Post, start, complete, wait: twice with the same groups, once with MPI_Win_test. */
 static void groups(MPI_Win win)
 {
     MPI_Group all, origin, target;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_waits: each function plants one wait of 200 ms. With two ranks rank 1 is late, or rank 0 where the function says so;
-   with three a delay of rank 0 reaches rank 2 through rank 1. Each rank prints the ns at which it begins the call that is
+/* mpi_waits: each function plants one wait of 200 ms. With two ranks rank 1 is late, or rank 0 where a comment says so;
+   with three a delay of rank 0 reaches rank 2 through rank 1. Each rank prints the ns at the start of its call that is
    late or waits. */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Constructs of OpenMP in Fortran, with closed-form counts; prints what it computes.
+! Constructs of OpenMP in Fortran, with closed-form counts; prints the results.
 program openmp
   use omp_lib
   implicit none

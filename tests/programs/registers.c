@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* registers TIMES: arguments and results in every kind of register. Each function is called TIMES times and returns one
-   of its arguments bit by bit; the program says which value is not as passed, and then exits with 1. Prints the numbers
-   of calls: "scalars 10 structs 10 ...", and 0 for vectors that the processor does not have.
+   of its arguments bit by bit; the program names a value that is not as passed, and then exits with 1. Prints the
+   numbers of calls: "scalars 10 structs 10 ...", and 0 for vectors that the processor does not have.
    main 1 -> scalars TIMES -> give_int 1, give_long_double 1 ...; structs, mixed, variadic, vectors16; nested (gcc),
    windows (ms_abi); vectors32 (AVX2) and vectors64 (AVX-512), which call give_32, give_64 and eight_32, eight_64. */
 #include <complex.h>

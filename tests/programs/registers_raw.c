@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* registers_raw TIMES: every register of x86-64 at the begin of a function and after its end, with hooks that the compiler
-   does not know (gcc's sleds, -O1 and above). Loads all registers, calls see, which stores them; loads all again and
-   calls give, which leaves them as they are, stores them, TIMES times. Says which register is not as it was, and then
-   exits with 1. r10 and r11 may change at the end, r11 at the begin; the flags may always. main 1 -> see TIMES, give
+/* registers_raw TIMES: every register of x86-64 at the start of a function and after its end, with hooks unknown to
+   the compiler (gcc's sleds, -O1 and above). Loads all registers, calls see, which stores them; loads all again and
+   calls give, which leaves them as they are, stores them, TIMES times. Names a register that has changed, and then
+   exits with 1. r10 and r11 may change at the end, r11 at the start; the flags may always. main 1 -> see TIMES, give
    TIMES. */
 #include <stdint.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ static QUIET int differs(const char *when, const char *kind, int n, const void *
     return 1;
 }
 
-/* Compares the registers that must be kept at the begin, or at the end of a function. */
+/* Compares the registers that must be kept at the start, or at the end of a function. */
 static QUIET int compare(const char *when, int end)
 {
     int wrong = 0, width = 16 << wide, count = wide == 2 && !end ? 32 : 16;

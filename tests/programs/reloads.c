@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reloads SWITCHES LIBRARY...: a thread selects and leaves out functions SWITCHES times by VT_FUNCTIONS, and on until a
+/* reloads SWITCHES LIBRARY...: a thread selects and excludes functions SWITCHES times by VT_FUNCTIONS, and on until a
    library was loaded between two switches SEEN times; until it has ended, the main thread loads each library in turn, calls its entry 3 times, unloads it, and calls between; another
    thread calls busy 100 times, and rests, all the time. All selections have main, between, entry and lib_leaf, and every second one has the
-   others. Prints how often a library was loaded. */
+   others. Prints the number of loads. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sampled ROUNDS THREADS: in each thread about three quarters of the CPU time belong to f, one quarter to g. Thread 1 and
-   every second one after it exchange the roles. Prints for each thread its CPU time and the part of f, in ns: equal
-   loops may differ in speed by their places in memory. */
+/* sampled ROUNDS THREADS: in each thread about three quarters of the CPU time belong to f, one quarter to g. Thread 1
+   and every second thread after it exchange the roles. Prints for each thread its CPU time and the part of f, in ns:
+   equal loops may differ in speed by their places in memory. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

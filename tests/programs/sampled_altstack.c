@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sampled_altstack BYTES MS: computes for MS ms of CPU time in a handler's reach: samples come on an alternate stack of
-   BYTES above a page that nobody may touch. */
+/* sampled_altstack BYTES MS: computes for MS ms of CPU time; samples are taken on an alternate stack of BYTES above a
+   page that no code may access. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

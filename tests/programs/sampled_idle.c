@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sampled_idle: two threads calculate and sleep. Prints for each, main first, the ns between its begin and its end in
+/* sampled_idle: two threads calculate and sleep. Prints for each, main first, the ns between its start and its end in
    which it had no processor; main's end is before it joins the other one. */
 #include <pthread.h>
 #include <stdio.h>

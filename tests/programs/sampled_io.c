@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel sends SIGIO for each byte in a pipe, while three threads calculate. Prints how many the handler got. */
+/* The kernel sends SIGIO for each byte in a pipe, while three threads calculate. Prints the count of the handler. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

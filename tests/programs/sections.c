@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sections that nest, overlap, repeat and are not in pairs, in two threads. Also C++. tests/integration/test_sections.py
-   has the records that they make. */
+/* Sections that nest, overlap, repeat and are not in pairs, in two threads. Also C++.
+   tests/integration/test_sections.py has the expected records. */
 #include <pthread.h>
 #include <vt_user.h>
 

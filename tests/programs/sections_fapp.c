@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The section routines of the Advanced Profiler and of Tofu PA. Also C++. With -DDECLARED without their headers.
-   tests/integration/test_sections_compat.py has the records that they make. */
+   tests/integration/test_sections_compat.py has the expected records. */
 #ifdef DECLARED
 void fapp_start(const char *name, int number, int level);
 void fapp_stop(const char *name, int number, int level);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sections_memory: section grow/1 allocates 100 blocks of 1000 bytes and one of 1 MiB, which malloc maps by itself, and
-   frees half of the small ones; shrink/1 frees the rest; in spread/1 another thread allocates a block, for which malloc
-   makes an arena; refuse/1 asks twice for more than there is. */
+/* sections_memory: section grow/1 allocates 100 blocks of 1000 bytes and one of 1 MiB, which malloc maps separately,
+   and frees half of the small ones; shrink/1 frees the rest; in spread/1 another thread allocates a block, for which
+   malloc makes an arena; refuse/1 twice requests more memory than there is. */
 #include "fj_tool/fapp.h"
 #include <pthread.h>
 #include <stdint.h>

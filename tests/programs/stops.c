@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stops HOW CALLS: main 1 -> work CALLS. HOW: end; nofile (no file can be opened from the begin on); killed (kills
+/* stops HOW CALLS: main 1 -> work CALLS. HOW: end; nofile (no file can be opened from the start on); killed (kills
    itself after the calls); exec (as killed, after an exec that fails in the middle); off (recording is off for a third
    of the calls, with -DVTRACE); flickers (recording is off for a while after each call, with -DVTRACE); naps (a pause
    of a millisecond after each call). Prints "done CALLS" before its end. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* switched SWITCHES THREADS PAUSE [LIBRARY [forks]]: functions are selected and left out SWITCHES times by VT_FUNCTIONS
+/* switched SWITCHES THREADS PAUSE [LIBRARY [forks]]: functions are selected and excluded SWITCHES times by VT_FUNCTIONS
    while THREADS threads call them and check their results, with PAUSE microseconds between two rounds. With a LIBRARY
    (exact_lib.c) another thread loads it, calls its entry and unloads it all the time; with forks yet another one forks
-   children that call functions. main 1 -> own 1 behind each switch; the first, third ... selection has it, so SWITCHES -
+   children that call functions. main 1 -> own 1 after each switch; the first, third ... selection has it, so SWITCHES -
    SWITCHES / 2 are recorded. Each thread: kept 50, which is always selected; outer, middle, leaf, even, odd, wide, jumps,
-   leaps as often as there is time. Prints "right" if all results were; else says which was not, and exits with 1. */
+   leaps as often as there is time. Prints "right" if all results were; else names the wrong one, and exits with 1. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* torture FILE SEED: main, threads that come and go, and forked children each call a function of their own, w00 to w31,
-   and count each finished call in a long of FILE, which belongs to the function. FILE is mapped, so the counts outlive
-   any end. In between main starts threads and children and writes its buffer, at random from SEED. A child ends by
-   _exit, exit, SIGKILL or abort. main returns while some threads still exist. Calls after that would not be in the
+/* torture FILE SEED: main, threads that start and end, and forked children each call a function of their own, w00 to
+   w31, and count each finished call in a long of FILE, which belongs to the function. FILE is mapped, so the counts
+   outlive any end. In between main starts threads and children and writes its buffer, at random from SEED. A child ends
+   by _exit, exit, SIGKILL or abort. main returns while some threads still exist. Calls after that would not be in the
    trace, so these threads make none. */
 #include <fcntl.h>
 #include <pthread.h>

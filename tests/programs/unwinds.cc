@@ -2,7 +2,7 @@
 /* unwinds HOW [TIMES [MICROSECONDS]]: exceptions through five frames. main 1 -> (catcher 1 -> f1 -> f2 -> f3 -> f4 -> f5,
    landed 1; settled 1) TIMES times. f5 throws; landed is called where the exception lands, after MICROSECONDS of work.
    plain: catcher catches. quiet: so does a function without hooks, quiet, which main calls in place of catcher, so that
-   landed is called by main. caught: f3 catches. rethrown: f3 catches, calls seen 1 and throws on, catcher catches.
+   landed is called by main. caught: f3 catches. rethrown: f3 catches, calls seen 1 and rethrows, catcher catches.
    replaced: f3 catches and throws another exception, catcher catches. cleanup: f2 and f4 have a Local, so ~Local 2.
    nested: the same, and ~Local calls g1 1 -> g2 1, which throws; ~Local catches and calls seen 1. foreign: f3 calls
    qsort, which calls compare 1 -> f4. pointer: f1 catches all and calls f2 again, out of whose second call catcher gets

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// user_threads ROUNDS: four threads begin and end one region, count, and send each other messages round a ring.
+// user_threads ROUNDS: four threads start and end one region, count, and send each other messages around a ring.
 #include <pthread.h>
 #include <stdlib.h>
 #include "vt_user.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The section routines of the Instant Profiler for C and C++. `vtrace compat fipp -C -S range` samples a program only
-   between fipp_start() and fipp_stop(). Without vtrace they do nothing, and the program needs no library for them.
-   docs/instant-profiler.md explains them. */
+   between fipp_start() and fipp_stop(). Without vtrace these routines do nothing, and the program needs no library for
+   them. docs/instant-profiler.md explains them. */
 #ifndef VT_FJ_TOOL_FIPP_H
 #define VT_FJ_TOOL_FIPP_H
 

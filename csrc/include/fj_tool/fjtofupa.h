@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The section routines of Tofu PA for C and C++. A section is measured if its level is below FJ_TOFUPA_LEVEL; the name is
-   not used. Without vtrace they do nothing, and the program needs no library for them. docs/sections.md explains them. */
+/* The section routines of Tofu PA for C and C++. A section is measured if its level is below FJ_TOFUPA_LEVEL; the name
+   is not used. Without vtrace the routines do nothing, and the program needs no library for them. docs/sections.md
+   explains them. */
 #ifndef VT_FJ_TOOL_FJTOFUPA_H
 #define VT_FJ_TOOL_FJTOFUPA_H
 

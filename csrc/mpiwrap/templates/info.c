@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Info objects that tell MPI_Comm_spawn where to find a program. */
+/* Info objects with the location of a program for MPI_Comm_spawn. */
 
 //// frame info
 $FUNCTION

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Partitioned communication (MPI-4.1, section 4.2): each start is one message, whatever the number of partitions.
-   MPI_Pready and MPI_Parrived record enter and leave only. A receive states its source and tag in its arguments, so the
-   status is not needed. Partitioned messages match only with each other, apart from other messages of the same
-   communicator, peer and tag. So their records name a communicator of their own. */
+/* Partitioned communication (MPI-4.1, section 4.2): each start is one message, for any number of partitions. MPI_Pready
+   and MPI_Parrived record enter and leave only. A receive states its source and tag in its arguments, so the status is
+   not needed. Partitioned messages match only each other, not other messages of the same communicator, peer and tag. So
+   their records name a separate communicator. */
 
 //// MPI_Psend_init
 $FUNCTION
