@@ -47,7 +47,7 @@ def context_paths(parents: Array, regions: Array) -> tuple[Array, Array]:
 
 
 def _below(level: Array, order: Array, bounds: Array) -> Array:
-    """The children of rows. order: all rows by parent; bounds: the begin of each parent's children there."""
+    """The children of rows. order: all rows by parent; bounds: where each parent's children start in order."""
     sizes = bounds[level + 1] - bounds[level]
     offset = np.repeat(bounds[level] - (np.cumsum(sizes) - sizes), sizes)
     found: Array = order[offset + np.arange(sizes.sum())]
@@ -55,7 +55,7 @@ def _below(level: Array, order: Array, bounds: Array) -> Array:
 
 
 def _in_circles(order: Array, bounds: Array, parents: Array) -> Array:
-    """(contexts,) bool: contexts that no context without a parent is above."""
+    """(contexts,) bool: contexts that have no root above them."""
     met = np.zeros(len(parents), bool)
     level = np.flatnonzero(parents < 0)
     while len(level):

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _RUNS = "counters"
 _LEAST, _MOST = 95, 105
-"""Bounds of the time of a run that is like the first one, % of its time (Advanced Profiler's guide, 3.5)."""
+"""A run with a time in these bounds is like the first run, % of the first run's time (Advanced Profiler's guide,
+3.5)."""
 
 
 def adopt_run(first: Path, archive: Path, number: int) -> None:

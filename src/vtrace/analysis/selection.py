@@ -32,8 +32,8 @@ class Selection:
     """A window of time and a set of locations.
 
     start, stop: ns since the start of the trace; None: open. locations: rows of trace.locations, ascending; None: all.
-    text: the selection in the user's words. helpers: rows of the locations that are left out, because libraries made
-    these threads for themselves.
+    text: the selection in the user's words. helpers: rows of excluded locations, because libraries started
+    these threads for their own work.
     """
 
     start: int | None = None
@@ -76,11 +76,11 @@ class Selection:
 
     @property
     def recorded(self) -> tuple[int, ...] | None:
-        """locations with helpers: the locations whose recording may be incomplete."""
+        """The selected locations and helpers, whose recording may be incomplete."""
         return None if self.locations is None else tuple(sorted(self.locations + self.helpers))
 
     def arguments(self) -> dict[str, Any]:
-        """start, stop and locations, as the questions of a Trace take them."""
+        """start, stop and locations, as arguments of a Trace's questions."""
         return {"start": self.start, "stop": self.stop, "locations": self.locations}
 
     def of_recording(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Selection:
         return self.arguments() | {"locations": self.recorded}
 
     def rows(self, trace: Source) -> list[int]:
-        """Rows of the selected locations with calls, that is without locations of type METRIC."""
+        """Rows of the selected locations with calls, that is, without locations of type METRIC."""
         rows = range(trace.locations.rows) if self.locations is None else self.locations
         kinds = trace.locations["type"].tolist()
         return [row for row in rows if kinds[row] != "METRIC"]
@@ -129,7 +129,7 @@ class Patterns:
         return cls(tuple(found))
 
     def of(self, kind: str) -> list[tuple[str, ...]]:
-        """The patterns of a kind: one of each group must match."""
+        """The patterns of a kind: at least one of each group must match."""
         return [each for name, each in self.all if name == kind]
 
     def matching(self, kind: str, names: Array) -> Array:
@@ -172,7 +172,7 @@ class Patterns:
 
     @property
     def text(self) -> str:
-        """The patterns in the user's words."""
+        """The patterns as the user wrote them."""
         return " ".join(f"{kind}={','.join(each)}" for kind, each in self.all)
 
 

@@ -293,8 +293,8 @@ class Trace(Source):
         """The length of the run if regions (rows of trace.regions), with the functions called from them and without
         MPI, were factor times as fast: elapsed_ns (as recorded, of the locations with MPI), replayed_ns.
 
-        A replay lets each MPI call wait anew and keeps its transfers, so replayed_ns is a bound: a shorter run may
-        change the transfers. Raises ValueError for a factor of 0 or less.
+        A replay computes the waits of each MPI call again and keeps the transfers, so replayed_ns is a bound: a shorter
+        run may change the transfers. Raises ValueError for a factor of 0 or less.
         """
         if not factor > 0:
             raise ValueError(f"factor {factor} is not above 0")
@@ -390,8 +390,9 @@ class Trace(Source):
     ) -> Table:  # fmt: skip
         """The iterations of the run: iteration, begin, end (ns), time_ns (of the slowest process), mean_ns (of all),
         location (the slowest process's). An iteration is a call of the region with this name, or of the outermost call
-        path that repeats on all processes. Empty if nothing repeats. .region, .source, .basis: the call, and how it
-        makes an iteration; .slow: pairs (first, last) of outliers; .drift: the last quarter by the first one."""
+        path that repeats on all processes. Empty if nothing repeats. .region, .source, .basis: the call, its origin and
+        the rule by which it delimits iterations; .slow: pairs (first, last) of outliers; .drift: the last quarter by
+        the first one."""
         return self._diagnosis(start, stop, locations, region).iteration_table
 
     def _diagnosis(

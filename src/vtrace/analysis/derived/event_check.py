@@ -12,7 +12,7 @@ from vtrace.analysis.derived.known_events import known_files
 from vtrace.analysis.derived.pfm_names import PfmNames
 
 _UNLISTED = re.compile(r".*/.*|r[0-9a-fA-F]+")
-"""Counters that no list has: paths, terms of a kernel's PMU, and raw events."""
+"""Counters that are in no list: paths, terms of a kernel's PMU, and raw events."""
 
 _EVERYWHERE = {"PAPI_TOT_CYC", "PAPI_TOT_INS"}
 """Presets that PAPI adds for every PMU."""
@@ -72,7 +72,7 @@ def _pfm() -> PfmNames | None:
 
 
 def _problem(event: DerivedEvent, base: str, column: int, pmu: str | None, pfm: PfmNames | None) -> Problem | None:
-    """The problem with a base that is no event of the file, or None."""
+    """The problem with a base event that the file does not define, or None."""
     if base.startswith("PAPI_"):
         if base not in _PRESETS:
             return Problem(event.line, column, f"unknown base event {base}: no event of this file, no preset of PAPI")
@@ -93,7 +93,7 @@ def _problem(event: DerivedEvent, base: str, column: int, pmu: str | None, pfm: 
 
 
 def _circles(section: Section, events: EventSet) -> Iterator[Problem]:
-    """A problem for each event in a circle. Each event is followed once: another one needs only its name."""
+    """A problem for each event in a circle. Follows each event once."""
     known: dict[str, None] = {}
     for event in section.events.values():
         if events.events[event.name] is not event or event.name in known:

@@ -212,7 +212,7 @@ def _words(text: str, before: int) -> Iterator[_Word]:
 
 
 def _event_of(words: list[_Word], number: int, end: int) -> DerivedEvent:
-    """The event of the words of a line; end: the column behind the line. Raises _LineError."""
+    """The event of the words of a line; end: the column after the line's end. Raises _LineError."""
     if len(words) < 4:
         missing = ("name", "derived type", "base event")[len(words) - 1]
         raise _LineError(f"the {missing} is missing", end)
@@ -253,7 +253,7 @@ def _formula(kind: str, word: _Word, bases: int) -> Formula:
 
 
 def _split(words: list[_Word], end: int) -> tuple[list[_Word], dict[str, str]]:
-    """The words before the first LDESC, SDESC or NOTE, and the texts behind these. Raises _LineError."""
+    """The words before the first LDESC, SDESC or NOTE, and the texts after these keywords. Raises _LineError."""
     first = next((i for i, word in enumerate(words) if word.text in _TEXTS and not word.quoted), len(words))
     texts: dict[str, str] = {}
     for index in range(first, len(words), 2):

@@ -16,14 +16,14 @@ MEGA = 1_000_000
 _TOKEN = re.compile(r"N(?P<base>\d+)|(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<sign>[-+*/%#()])")
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "negative": 3}
 _LONGEST = 10_000
-"""Characters of a formula. PAPI's own ones have at most 200."""
+"""Characters of a formula. PAPI's own formulas have at most 200."""
 
 Token = int | float | str
 """A base event's index (int), a number (float), or "+", "-", "*", "/", "%", "#", "negative"."""
 
 
 class FormulaError(Exception):
-    """A wrong formula. offset: of the wrong part, in characters from the formula's begin."""
+    """A wrong formula. offset: of the wrong part, in characters from the start of the formula."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(message)

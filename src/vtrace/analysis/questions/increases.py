@@ -33,8 +33,8 @@ have begun on the location."""
 
 
 def increases(values: Array, threads: Array) -> Array:
-    """The increase from each reading to the next as float64. Between the readings of two threads that have had the
-    location one after the other (threads: their numbers), and where a counter begins anew, there is none."""
+    """The increase from each reading to the next as float64; 0 between readings of two threads (threads: their numbers)
+    and where the counter restarted."""
     steps = (values[1:] - values[:-1]).astype(np.float64)
     steps[(threads[1:] != threads[:-1]) | (values[1:] < values[:-1])] = 0
     return steps

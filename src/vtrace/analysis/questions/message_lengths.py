@@ -79,9 +79,9 @@ def _formulas() -> dict[str, _Formula]:
 FORMULAS = _formulas()
 """By function without MPI_: the message length of Table 3.24 of the Advanced Profiler's guide, from the bytes sent and
 received that csrc/mpiwrap/templates/coll.c counts for n processes. A receive has the bytes that came.
-Neighbor_allgather is not there: an archive has no number of neighbours."""
+Neighbor_allgather is not there: an archive does not have the number of neighbours."""
 POSTED_ATTRIBUTE = "posted bytes"
-"""The name of the attribute of a receive's Enter that has the size of its buffer, as in csrc/mpiwrap/message.c."""
+"""The name of the attribute of a receive's Enter with the size of its buffer, as in csrc/mpiwrap/message.c."""
 POSTED: dict[str, Callable[[Array, Array], Array]] = {
     "Irecv": lambda sent, posted: posted, "Mrecv": lambda sent, posted: posted, "Imrecv": lambda sent, posted: posted,
     "Sendrecv": lambda sent, posted: sent + posted, "Sendrecv_replace": lambda sent, posted: 2 * posted,
