@@ -418,7 +418,7 @@ def test_memory_calls(memory: Path) -> None:
         (("-C", "-d", ".", "./x"), 1, ". is not empty"),
         (("-A",), 2, "-d is missing"),
         (("-A", "-l", "3", "-d", "known"), 2, "-l needs -Hpa"),
-        (("-A", "-p", "first", "-d", "known"), 2, "-pfirst: first is no value"),
+        (("-A", "-p", "first", "-d", "known"), 2, "-pfirst: first is not a value"),
         (("-A", "-d", "nothing"), 1, "nothing"),
         ((), 0, ""),
         (("-d", "known"), 2, "fapp needs -C or -A"),

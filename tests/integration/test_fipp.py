@@ -254,7 +254,7 @@ def test_sections(build: Builder, tmp_path: Path, language: str) -> None:
     ("words", "said"),
     [
         (("-H", "event=Statistics"), "events of SPARC64 XIfx"), (("-H", "mode=usr", "-i", "20"), "kernel mode, too"),
-        (("-m", "2147483"), "-m 2147483: 131072 is used, the most"),
+        (("-m", "2147483"), "-m 2147483: 131072 is used, the maximum"),
     ],
 )  # fmt: skip
 def test_options_with_a_blank_and_the_most_memory(

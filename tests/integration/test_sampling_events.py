@@ -137,7 +137,7 @@ def test_vtrace_counters_lists_the_events(tmp_path: Path) -> None:
         if reason:
             begin, end = f"vtrace: VT_SAMPLE_EVENT={name}:1000000: ", "; cpu is used as VT_SAMPLE_CLOCK"
             line = said.splitlines()[0]
-            if reason == "it is no event of Linux":
+            if reason == "it is not an event of Linux":
                 assert line.startswith(f"{begin}unknown event")
             else:
                 assert line == f"{begin}{reason}{end}"

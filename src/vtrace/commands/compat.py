@@ -66,7 +66,7 @@ def command(context: click.Context, directory: Path | None) -> None:
             click.echo(context.get_help())
         return
     if context.invoked_subcommand:
-        raise UsageError("--install stands without a command", "vtrace compat --install DIR")
+        raise UsageError("--install takes no command", "vtrace compat --install DIR")
     _install(directory)
 
 

@@ -256,7 +256,7 @@ _EARLY = {
 
 
 def _samples(known: dict[str, Any], settings: dict[str, Any]) -> str:
-    """The rate at which samples came, and what they lack."""
+    """The rate of the samples, and their missing parts."""
     if not known:
         return ""
     parts = [f"{known['samples']:,}"]

@@ -34,7 +34,7 @@ def console_of() -> Console:
 
 
 def items_of(words: tuple[str, ...], known: tuple[str, ...], option: str, default: str = "") -> dict[str, str]:
-    """The values of -I: of each item named, and of the default item, the text behind a colon."""
+    """The values of -I: of each item named, and of the default item, the text after a colon."""
     found = {default: ""} if default else {}
     for word in (item for text in words for item in text.split(",")):
         name, _, rest = word.partition(":")
@@ -141,7 +141,7 @@ def numbers_of(text: str, option: str, names: tuple[str, ...]) -> tuple[tuple[in
             named[name] = int(value)
         else:
             hint = ", ".join(["all", "N", *(f"{name}=N" for name in names)])
-            raise UsageError(f"{option}{text}: {part or 'nothing'} is no value", f"of {hint}, joined by commas")
+            raise UsageError(f"{option}{text}: {part or 'nothing'} is not a value", f"of {hint}, joined by commas")
     return tuple(numbers), named
 
 

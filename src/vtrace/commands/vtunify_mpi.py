@@ -43,7 +43,7 @@ Examples:
   mpiexec -n 4 vtunify-mpi heat                     writes heat.trace/traces.otf2
   mpiexec -n 2 vtunify-mpi -j 8 heat                2 ranks with 8 threads each
   mpiexec -n 64 --map-by node vtunify-mpi -o /shared/heat /local/heat
-                                                    files on 64 nodes, the archive where all see it"""
+                                                    files on 64 nodes, the archive on a shared disk"""
 
 
 @click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)

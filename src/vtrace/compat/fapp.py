@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of the Advanced Profiler: what fapppx puts out of an archive with sections. docs/sections.md has the
+"""The report of the Advanced Profiler: the output of fapppx for an archive with sections. docs/sections.md has the
 formula of each item."""
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class FappPart:
 
 @dataclass
 class FappReport:
-    """All that fapppx puts out. environment: of Figure 3.13, without the version."""
+    """The whole output of fapppx. environment: of Figure 3.13, without the version."""
 
     environment: list[tuple[str, str]]
     parts: list[FappPart]
@@ -127,7 +127,7 @@ def number(value: float) -> str:
 
 
 def spread(of: Sequence[Values], forms: Sequence[Form], section: str, function: str = "") -> list[FappRow]:
-    """The rows AVG, MAX and MIN, each value by itself. A value that one of the parts lacks is "-"."""
+    """The rows AVG, MAX and MIN, each value computed separately. A value that one of the parts lacks is "-"."""
     rows = []
     for kind, join in _KINDS.items():
         cells = []
@@ -145,7 +145,7 @@ def single(values: Values, forms: Sequence[Form], section: str, function: str = 
 
 
 class _Measured(NamedTuple):
-    """The numbers of a section, and the execution cores that they come from."""
+    """The numbers of a section, and the number of execution cores that contributed."""
 
     numbers: section_sums.SectionValues
     cores: int
@@ -376,7 +376,7 @@ class FappMaker:
         )
 
     def memory_calls(self) -> FappPart:
-        """Figure 3.26, its first table: the calls of malloc and the like in sections. The others are "-"."""
+        """Figure 3.26, its first table: the calls of malloc and the like in sections. Other items are "-"."""
         question = AllocationCalls(self.trace, self.numbers.table)
         self.trace.scan([question], self.locations)
         libraries = {name: self._by_function(of) for name, of in question.by_library().items() if name}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of the Instant Profiler: what fipppx puts out of an archive with samples. docs/instant-profiler.md has the
-formula of each item."""
+"""The report of the Instant Profiler: the output of fipppx for an archive with samples. docs/instant-profiler.md has
+the formula of each item."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class FippBalance:
 
 @dataclass
 class FippReport:
-    """All that fipppx puts out."""
+    """The whole output of fipppx."""
 
     environment: list[tuple[str, str]]
     times: list[FippTimes]
