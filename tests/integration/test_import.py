@@ -166,7 +166,7 @@ def test_outside_of_the_run(run: Path, tmp_path: Path) -> None:
     trace, done = imported(run, tmp_path, x__hostname__node0=text)
     assert calls(trace) == {"MPI Rank 0: Frames": [(0, "Enter", "x"), (10, "Leave", "x")]}
     assert "x-hostname-node0.csv: 2 lines before or after the run left out" in done.stderr
-    assert "x-hostname-node0.csv: 1 interval cut at the begin or end of the run" in done.stderr
+    assert "x-hostname-node0.csv: 1 interval cut at the start or end of the run" in done.stderr
     only = "name,start_tsc.CLOCK_MONOTONIC_RAW,end_tsc\nx,1,2\n"
     refused(run, tmp_path, "x-hostname-node0", only, "no line lies in the time of the run")
 
@@ -208,7 +208,7 @@ BAD = {
     VALUE + "2026-02-28 01:02:03.5,1,\n2026-02-28 01:02:03.5,,\n": ":3:23: expected: a number",
     VALUE + "2026-02-28 01:02:03.5,1e999,\n": ":2:23: expected: a number",
     VALUE + "2026-02-28 01:02:03.5,0x1,\n": ":2:23: expected: a number",
-    "\udcff\n": ":1:1: the first line is no text",
+    "\udcff\n": ":1:1: the first line is not text",
 }
 
 

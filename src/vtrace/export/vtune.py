@@ -77,7 +77,7 @@ class _Exporter:
         return _Owner(host, "," if scope == "host" else f"{pid},{tid if scope == 'thread' else ''}")
 
     def stamps(self, owner: _Owner, ns: Array) -> tuple[str, list[str]]:
-        """The clock of an owner's file, and times since the begin of the trace as texts."""
+        """The clock of an owner's file, and times since the start of the trace as texts."""
         resolution, offset, *_ = self.trace.definitions.clock
         ticks = ns if resolution == _SECOND else (ns.astype(np.longdouble) * resolution / _SECOND).astype(np.int64)
         clock = self.clock(owner)
@@ -88,7 +88,7 @@ class _Exporter:
     def clock(self, owner: _Owner) -> HostClock:
         clock = self.clocks.of(owner.host) or (self.clocks.all[0] if self.clocks.all else None)
         if clock is None:
-            raise VtraceError(f"{self.trace.path} does not tell when it was recorded: VTune cannot take its times")
+            raise VtraceError(f"{self.trace.path} does not state when it was recorded: VTune cannot take its times")
         return clock
 
 
@@ -117,7 +117,7 @@ def write(trace: Trace, window: Selection, path: Path, replace: bool) -> list[Wr
 
 
 _Lines = tuple[str, str, Iterable[tuple[int, int, str]]]
-"""Host, first line, and lines with their begin and the negative duration."""
+"""Host, first line, and lines with their start and the negative duration."""
 
 
 def _intervals(writer: _Exporter) -> Iterator[_Lines]:
