@@ -66,7 +66,7 @@ class Reader:
             self._otf2.Reader_SelectLocation(self._handle, location)
         self._open = False
         self._defined: set[int] = set()
-        """Locations whose local definitions were read: OTF2 refuses mappings that it has already."""
+        """Locations whose local definitions were read: OTF2 refuses a second mapping."""
 
     def _check_files(self, locations: Sequence[int]) -> None:
         """Raises FormatError for a pipe or device in place of a file: libotf2 would read it for ever. Missing files are
@@ -291,7 +291,7 @@ class Reader:
         try:
             file = os.open(f"{self._folder}/{location}.evt", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            return 0, False  # opening the reader tells the reason
+            return 0, False  # opening the reader reports the reason
         try:
             size = os.fstat(file).st_size
             if os.pread(file, 2, max(0, size - 2)) == _END:

@@ -186,8 +186,8 @@ class Archive:
             raise
 
     def describe(self, definitions: Definitions) -> None:
-        """Writes the definitions of an archive without events, whose locations may be said to have some, and closes the
-        archive. Raises VtraceError."""
+        """Writes the definitions of an archive without events and closes the archive. The locations may have numbers of
+        events. Raises VtraceError."""
         self.events = {number: location.events for number, location in enumerate(definitions.locations)}
         size = self._chunk_bytes(definitions)
         with self._errors("write the definitions"):
