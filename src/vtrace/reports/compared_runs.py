@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The data of a report on two or three runs: their times by class, function, loop and line side by side, and what the
-charts by rank and thread need of each run."""
+"""The data of a report on two or three runs: their times by class, function, loop and line side by side, and the
+data of each run for the charts by rank and thread."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _seconds(tree: CallTree) -> Iterator[tuple[int, Path, float]]:
 
 
 def _rows(traces: Sequence[Trace], wanted: Sequence[str], events: EventSet) -> list[dict[str, int]]:
-    """For each trace, the rows of the metrics that the wanted names need and that no trace before has."""
+    """For each trace, the rows of the metrics that the wanted names need and that no earlier trace has."""
     known = [_known(trace) for trace in traces]
     every = [*dict.fromkeys(name for names in known for name in names)]
     found: list[dict[str, int]] = [{} for _ in traces]

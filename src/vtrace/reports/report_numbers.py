@@ -189,7 +189,7 @@ def _sizes(counts: Array) -> dict[str, Any] | None:
 
 
 def _heap(trace: Trace, curve: Table) -> dict[str, Any] | None:
-    """The curve of each process; of many processes the minimum, the maximum and the mean."""
+    """The curve of each process; for many processes, the minimum, the maximum and the mean instead."""
     if not curve.rows:
         return None
     names, curves = process_names(trace), []
