@@ -35,7 +35,7 @@ _BAR_DELAY, _REDRAWN = 2.0, 0.1
 _BAR = 20
 """Characters of a bar."""
 _ERASE = "\r\x1b[K"
-"""Empties the terminal's line and goes to its begin."""
+"""Erases the terminal's line and moves the cursor to its start."""
 
 
 def terminal_width() -> int | None:
@@ -75,7 +75,7 @@ def few(words: Sequence[str], shown: int = 4) -> str:
 
 
 def few_names(paths: Iterable[Path]) -> str:
-    """The first file names in alphabetical order, and how many more there are."""
+    """The first file names in alphabetical order, and the number of further names."""
     return few(sorted(path.name for path in paths))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The VT_ settings of the traced program, from the runtime. csrc/core/settings_table.h is their only statement."""
+"""The VT_ settings of the traced program, from the runtime. csrc/core/settings_table.h alone defines them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The settings files, for vtrace's own commands. The runtime reads them too, and reports what is wrong with them
+"""The settings files, for vtrace's own commands. The runtime reads the files too, and reports errors in them
 (csrc/core/settings_file.h states their form)."""
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ import os
 from collections.abc import Mapping, MutableMapping
 
 _MOST = 16383
-"""Bytes of a file that count."""
+"""The bytes of a file that are read, at most."""
 
 origins: dict[str, str] = {}
 """FILE:LINE of each variable that `apply` has set."""
 
 
 def files(environ: Mapping[str, str]) -> list[str]:
-    """The settings files that may exist, the weakest first."""
+    """The settings files that may exist, the lowest precedence first."""
     if (only := environ.get("VT_CONFIG")) is not None:
         return [only] if only else []
     config, home = environ.get("XDG_CONFIG_HOME", ""), environ.get("HOME", "")
@@ -24,7 +24,7 @@ def files(environ: Mapping[str, str]) -> list[str]:
 
 
 def apply(environ: MutableMapping[str, str]) -> None:
-    """Gives environ the settings of the files that it lacks, so that programs that are started have them, too."""
+    """Adds the settings of the files that environ lacks, so that started programs have them, too."""
     if os.getuid() != os.geteuid():
         return
     found: dict[str, tuple[str, str]] = {}

@@ -75,7 +75,7 @@ def _is_bundle(directory: Path) -> bool:
 
 
 def _plan(chosen: Choices, environ: Mapping[str, str]) -> Plan:
-    """The plan without what belongs to this machine: the user's LD_PRELOAD, and the directory of the local files."""
+    """The plan without the parts for this machine: the user's LD_PRELOAD, and the directory of the local files."""
     own = Choices(chosen.words)
     own.__dict__ |= vars(chosen) | {"prefix": None, "unify": False}
     here = {name: value for name, value in environ.items() if name not in _LEFT_OUT}

@@ -242,7 +242,7 @@ def fortran_libraries(library: Path) -> tuple[Path, ...]:
 
 
 def _soname(library: Path) -> bytes | None:
-    """The soname in an ELF file's string table, with its zero byte: the first text that is the file's name or its begin
+    """The soname in an ELF file's string table, with its zero byte: the first text that is the file's name or its start
     up to a dot. A search for each of these names would read the whole file."""
     name = library.name
     names = {name} | {name[:i] for i in range(len(name)) if name[i] == "." and ".so" in name[:i]}
