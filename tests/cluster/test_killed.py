@@ -44,8 +44,8 @@ def assert_published(where: Path) -> dict[str, Any]:
 
 
 def test_buffers_in_a_shared_directory(job: Job, tmp_path: Path) -> None:
-    """The front reads the buffers of all nodes. It cannot know that the processes have ended, so all files stay, until
-    the user removes them by the command in the message."""
+    """The front reads the buffers of all nodes. The front cannot know that the processes have ended, so all files stay,
+    until the user removes them by the command in the message."""
     killed(job, tmp_path)
     files = names(tmp_path)
     said = job.unify(tmp_path, "nodes").stderr

@@ -107,7 +107,8 @@ def test_live_process(build: Builder, tmp_path: Path) -> None:
 
 
 def test_container_with_the_name_of_the_host(tmp_path: Path) -> None:
-    """Its process ids mean nothing here: vtunify and vtrace clean leave the files of a process that still runs."""
+    """The process ids of a container mean nothing here: vtunify and vtrace clean leave the files of a process that
+    still runs."""
     if os.geteuid() != 0:
         unavailable("only root can make a namespace of process ids")
     inside = [need("unshare"), "--pid", "--fork", "--kill-child", "--mount-proc", *command("vtrace"), "run", "-o", "x"]

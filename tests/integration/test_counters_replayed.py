@@ -91,7 +91,7 @@ def test_counters_that_do_not_fit_together(program: Path, tmp_path: Path) -> Non
     ],
 )
 def test_wrong_files(program: Path, tmp_path: Path, values: str, says: str) -> None:
-    """One line tells the place; the program runs on."""
+    """One line names the place; the program continues."""
     done = replayed(program, tmp_path, values, "cycles")
     (line,) = [line for line in done.stderr.splitlines() if REPLAY in line]
     assert line.endswith("the file is not used")

@@ -65,8 +65,8 @@ FLOPS = (
 def _tutorial(
     name: str, program: str, finding: str, unified: bool = True, edits: tuple[tuple[str, str], ...] = ()
 ) -> dict[tuple[str, str], Typed]:
-    """The three blocks of a tutorial: the run and its diagnosis, the evidence, the mended program. edits: of the lines
-    that compile the program."""
+    """The three blocks of a tutorial: the run and its diagnosis, the evidence, the improved program. edits: of the
+    lines that compile the program."""
     source = f"cp {TUTORIALS}/{program} ."
     diagnosed, evidence, mended = (key for key in BLOCKS if key[0] == f"tutorial-{name}.md")
     first = BLOCKS[diagnosed].typed.splitlines()

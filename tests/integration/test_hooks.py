@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The hooks that the link adds to each executable and library: they are there with every kind of link, and record."""
+"""The hooks that the link adds to each executable and library: they exist with every kind of link, and record."""
 
 from __future__ import annotations
 

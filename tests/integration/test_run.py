@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace run on MPI programs built without vtrace, before the launcher and behind it."""
+"""vtrace run on MPI programs built without vtrace, before and after the launcher."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ POSTED = [
     ("MPI_Irecv", 512 * BYTES), *[("MPI_Sendrecv", 512 * BYTES)] * 3, ("MPI_Sendrecv_replace", 2 * BYTES),
     ("MPI_Recv", 512 * BYTES), ("MPI_Mrecv", 512 * 8), ("MPI_Imrecv", 512 * BYTES),
 ]  # fmt: skip
-"""By program sections_lengths: the receive before its first section, and the others."""
+"""By program sections_lengths: the receive before the first section, and the others."""
 LENGTHS = {
     ("all/0", "MPI_Irecv"): (4 + 512 * BYTES) / 2, ("messages/1", "MPI_Irecv"): 512 * BYTES,
     ("messages/1", "MPI_Sendrecv"): 513 * BYTES, ("messages/1", "MPI_Sendrecv_replace"): 4 * BYTES,

@@ -43,7 +43,7 @@ def test_every_command_first_warns_of_a_later_run(ran: Path, words: tuple[str, .
 
 
 def test_inside_the_archive(ran: Path) -> None:
-    """The anchor's name says nothing of the archive's directory."""
+    """The anchor's name does not contain the archive's directory."""
     done = vtrace(ran / "heat.trace", "summary", "traces.otf2")
     assert "heat.trace is not the last run" in done.stderr.splitlines()[0], str(done)
 

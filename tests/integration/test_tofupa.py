@@ -121,7 +121,7 @@ def test_sums(archive: Path, tmp_path: Path) -> None:
 
 
 def test_calls_and_limits(archive: Path, tmp_path: Path) -> None:
-    """FJ_TOFUPA_PA, _DIR, and what is above _MAXITERATION and _MAXREGION."""
+    """FJ_TOFUPA_PA, _DIR, and calls and regions above _MAXITERATION and _MAXREGION."""
     found, said = written(archive, tmp_path, PA="ByteTLP", MAXITERATION="2", MAXREGION="7", DIR="files")
     assert found["files/tofupa.0.1-0-0-0-0-0.txt"] == CALLS
     assert said.count("region 7 is discarded: FJ_TOFUPA_MAXREGION is 7") == 2

@@ -156,7 +156,7 @@ def of_bins(values: list[tuple[int, float]], low: int, high: int) -> tuple[float
 
 
 def test_bins_of_a_large_trace(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of locations with too many events in the window the curves are those of bins, in wide and in narrow windows."""
+    """For locations with too many events in the window, the curves are those of bins, in wide and in narrow windows."""
     monkeypatch.setattr(tile_pass, "LARGE", -1)
     monkeypatch.setattr(large_data, "_NEAR", 10)
     monkeypatch.setattr("vtrace.timeline.counter_bins._MOST", LENGTH // BIN + 1)

@@ -69,7 +69,7 @@ def test_same_answers(name: str, size: int, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A location of another rank with damage counts up to the damage, and rank 0 tells it."""
+    """A location of another rank with damage counts up to the damage, and rank 0 reports it."""
     path = unpack("scorep-heat2d", tmp_path)
     for file in (path / "traces").glob("*.evt"):
         data = bytearray(file.read_bytes())

@@ -113,7 +113,7 @@ def test_an_mpi_that_cannot_be_used(tmp_path: Path, answer: str, message: str) -
 
 
 def test_an_mpi_in_a_path_with_blanks(tmp_path: Path) -> None:
-    """MPICH's mpicc finds its own mpi.h no more there."""
+    """MPICH's mpicc no longer finds its own mpi.h there."""
     place = tmp_path / "with blanks"
     place.mkdir()
     (place / "mpi.h").touch()
