@@ -176,7 +176,7 @@ class Trace(Source):
     ) -> tuple[Table, Table]:
         """Two tables. Call paths: parent (row of this table, smaller than its own), region, depth (row 0: outside all
         regions, region -1). Numbers: rows (location, path) with the columns of profile(). Each reading thread keeps a
-        million paths apart; further calls belong to the path around them."""
+        million paths; further calls belong to the path around them."""
         tables: tuple[Table, Table] = self._ask("call_tree", start, stop, locations)
         return tables
 

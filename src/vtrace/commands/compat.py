@@ -21,7 +21,7 @@ _TOOLS = {
     "fipppx": ("vtrace.commands.fipp", "fipppx", "Show instant profiling data as text or CSV (-A)."),
     "tofupa": ("vtrace.commands.tofupa", "tofupa", "Write the files of Tofu PA, of a run (-C) or an archive (-A)."),
 }
-"""Name -> module, click command, what it does."""
+"""Name -> module, click command, the first line of its help."""
 
 
 class _Tools(click.Group):

@@ -43,7 +43,7 @@ _BARE = re.compile(r"[^\s\"'=]+")
 
 
 class _DumpCommand(click.Command):
-    """Its help has the kinds of the schema."""
+    """The command, with the kinds of the schema in its help."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_help_text(ctx, formatter)

@@ -181,7 +181,7 @@ def report_unified(archive: Path, named: bool, further: Further, console: Consol
 
 
 def conclude(written: WrittenArchive, console: Console, target: Path, near: Path, further: Further) -> None:
-    """Prints the summary of an archive, imports data of other tools, and goes on like lead_on.
+    """Prints the summary of an archive, imports data of other tools, then calls lead_on.
 
     target: names the archive for the user; near: directory of the local files."""
     console.result(summary(written))

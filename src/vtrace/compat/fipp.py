@@ -178,7 +178,7 @@ class _Maker:
                 yield whole.name, [whole, *(place(f"Thread {one.number}", [one.location]) for one in threads)]
 
     def _spans(self) -> dict[int, tuple[int, int]]:
-        """By location: its begin and end in ns."""
+        """By location: its start and end in ns."""
         coverage = self.trace.coverage()
         recorded = dict(zip(coverage["location"].tolist(), coverage["seconds"].tolist(), strict=True))
         duration = self.trace.duration

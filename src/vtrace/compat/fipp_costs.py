@@ -170,7 +170,7 @@ class FippCosts:
             for thread in process.threads:
                 thread.cost = int(self._count[self._location == thread.location].sum())
 
-    # ---- Processes, and what the samples belong to ----
+    # ---- Processes, and the procedures of samples ----
 
     def _processes(self, locations: Iterable[int]) -> list[FippProcess]:
         found: dict[int, FippProcess] = {}

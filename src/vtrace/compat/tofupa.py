@@ -68,7 +68,7 @@ def _number(environ: Mapping[str, str], name: str, default: int, least: int, mos
 
 @dataclass
 class TofuFile:
-    """The file of a node. notes: what was discarded, one line each."""
+    """The file of a node. notes: discarded regions and calls, one line each."""
 
     address: str
     text: str

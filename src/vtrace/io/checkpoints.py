@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The bytes of checkpoints in tiles.data: moments of a location from which a replay goes on without the events before
+"""The bytes of checkpoints in tiles.data: moments of a location from which a replay continues without the events before
 (csrc/otf2_reader/checkpoints.h).
 
 A block is the number of its checkpoints and of their calls (4 bytes each), then columns. Numbers and times of

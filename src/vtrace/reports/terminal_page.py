@@ -39,7 +39,7 @@ def _bold(text: str) -> str:
 
 
 def _link(found: re.Match[str]) -> str:
-    """The text of a link, and the page behind it if the text does not name the page."""
+    """The text of a link, and the linked page if the text does not name the page."""
     text, page = found[1], found[2]
     return text if page.startswith("#") or page == text else f"{text} ({page})"
 

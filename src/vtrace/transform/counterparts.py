@@ -3,7 +3,7 @@
 
 An archive must not have the end of something that has not begun, nor half of a message. There are three rules:
 
-- Halves: a message, a collective operation, an operation of RMA or I/O, a lock of a window and the begin and end of a
+- Halves: a message, a collective operation, an operation of RMA or I/O, a lock of a window and the start and end of a
   program stay if all of their events are in the part. A request that begins in the part stays without a completion
   that is later.
 - Spans: a team of threads, a fork and a held lock, as well as a gap without recording, are cut at the edges of the

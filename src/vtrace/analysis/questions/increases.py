@@ -154,7 +154,7 @@ class _IncreasePart(Part):
 class Increases(Question[_IncreasePart, dict[tuple[int, int, Path], float]]):
     """Answers with the increase of each counter by location, metric (row of metric_members) and call path.
 
-    The first reading of a thread has nothing to compare with: what was before does not count.
+    The first reading of a thread has nothing to compare with: counts before it are left out.
     """
 
     kinds = frozenset({"Metric", "CallingContextSample", "ThreadBegin"})

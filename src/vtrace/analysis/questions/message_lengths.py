@@ -65,7 +65,7 @@ _COLLECTIVES: dict[str, _Formula] = {
 }
 _SUMS = """Gather Gatherv Scatter Scatterv Alltoall Alltoallv Alltoallw Neighbor_alltoall Neighbor_alltoallv
 Neighbor_alltoallw""".split()
-"""Collective operations whose length is what they send and receive."""
+"""Collective operations whose length is the bytes sent and received."""
 _OTHERS = """Send Bsend Ssend Rsend Isend Ibsend Issend Irsend Recv Irecv Sendrecv Sendrecv_replace Mrecv Imrecv Put
 Rput Get Rget Accumulate Raccumulate Get_accumulate Rget_accumulate Compare_and_swap""".split()
 

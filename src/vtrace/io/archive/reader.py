@@ -309,7 +309,7 @@ class Reader:
         """Raises FormatError for a cut file, since libotf2 would treat its end as the end of the events."""
         if cut or self.events < expected:
             raise FormatError(
-                f"{self.path(location)}: the file is cut: only its first {self.events:,} events are there"
+                f"{self.path(location)}: the file is cut: only its first {self.events:,} events can be read"
             )
 
     def path(self, location: int) -> Path:

@@ -184,8 +184,8 @@ class SampleScan:
 
 @dataclass(slots=True)
 class ContextTree:
-    """Calling contexts. Of each context, the first one being the root: the context around it, which has a smaller
-    number, and its step."""
+    """Calling contexts. For each context, of which the first one is the root: the context around it, which has a
+    smaller number, and its step."""
 
     parents: U4
     steps: U4

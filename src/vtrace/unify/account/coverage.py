@@ -54,8 +54,8 @@ class CoverageRow:
     unknown: bool
     """True: more events may be lost than were counted."""
     setting: str
-    """Why the location stopped before the process: a setting such as VT_MAX_FLUSHES=1, else some words; empty: it did
-    not stop."""
+    """The reason why the location stopped before the process: a setting such as VT_MAX_FLUSHES=1, else some words;
+    empty: it did not stop."""
     result: Transcoded | None = None
     markers: Sequence[Marker] = ()
     notes: Sequence[str] = ()

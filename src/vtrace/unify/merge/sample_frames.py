@@ -55,7 +55,7 @@ _CLOCKS = {"CPU": "CPU time", "WALL": "elapsed time"}
 
 
 class Weight(NamedTuple):
-    """The clock of samples (one of vt_sample_clock), what a sample stands for (ns, or a number of events), and the name
+    """The clock of samples (one of vt_sample_clock), the amount of a sample (ns, or a number of events), and the name
     of the event, empty for a clock."""
 
     clock: int
@@ -185,7 +185,7 @@ class FrameStep:
 
 
 class _FunctionRegions:
-    """The archive's regions by function. The functions of frames become regions unless they are there."""
+    """The archive's regions by function. The functions of frames become regions unless a region exists."""
 
     def __init__(self, definitions: Definitions, stacks: Mapping[FramePlace, tuple[CallFrame, ...]]) -> None:
         self._regions = definitions.regions
