@@ -15,7 +15,7 @@ from vtrace.paths import LIB
 @dataclass(frozen=True)
 class Setting:
     """value: for a program started now; origin: default, environment, or FILE:LINE of a settings file; with the given
-    text if the value is another one."""
+    text if the value differs."""
 
     name: str
     value: str

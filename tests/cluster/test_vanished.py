@@ -83,7 +83,7 @@ def test_vanished_disk(mortal: Job, tmp_path: Path) -> None:
     refused = mortal.unify_mpi(tmp_path, "nodes", check=False)
     said = [line for line in refused.stderr.splitlines() if line.startswith("vtunify-mpi: ")]
     assert len(said) == 2
-    assert said[0].startswith(f"vtunify-mpi: warning: the buffer of rank 2 lies on node3: {DISK}/nodes.xnode3-")
+    assert said[0].startswith(f"vtunify-mpi: warning: the buffer of rank 2 is on node3: {DISK}/nodes.xnode3-")
     assert "a buffer of processes that did not complete their files is not accessible here, but on node3" in said[1]
     assert names(tmp_path) == files
     mortal.unify_mpi(tmp_path, "--partial", "nodes")

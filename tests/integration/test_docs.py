@@ -402,7 +402,7 @@ NOT_TYPED = {
         "needs containers; tests/integration/test_run_bundle.py",
     ("scaling.md", "python bench/synthetic.py /dev/shm/wide --ranks 12500 --events 1500e3 --calls 20"
      " --ranks-per-host 50 --offset 2 --drift 100 --error 500 --wave 20000 --period 0.05"): "takes an hour",
-    ("survival.md", "vtunify: warning: the buffer of rank 1 lies on node1: /scratch/heat.xnode1-101-18ea2134.buffer"):
+    ("survival.md", "vtunify: warning: the buffer of rank 1 is on node1: /scratch/heat.xnode1-101-18ea2134.buffer"):
         "tests/cluster/test_killed.py",
     ("unify.md", "mpiexec -n 64 --map-by node vtunify-mpi -o /shared/heat /local/heat"): "tests/cluster/test_disks.py",
     ("view.md", "heat2d: 4 locations, a column is 12.5 ms"): "a picture; see tests/integration/test_view_text.py",

@@ -168,7 +168,7 @@ def test_outside_of_the_run(run: Path, tmp_path: Path) -> None:
     assert "x-hostname-node0.csv: 2 lines before or after the run left out" in done.stderr
     assert "x-hostname-node0.csv: 1 interval cut at the start or end of the run" in done.stderr
     only = "name,start_tsc.CLOCK_MONOTONIC_RAW,end_tsc\nx,1,2\n"
-    refused(run, tmp_path, "x-hostname-node0", only, "no line lies in the time of the run")
+    refused(run, tmp_path, "x-hostname-node0", only, "no line is within the time of the run")
 
 
 def refused(run: Path, where: Path, name: str, text: str, reason: str) -> None:

@@ -80,7 +80,7 @@ def test_files_of_an_earlier_run(ran: Path, build: Builder, tmp_path: Path) -> N
         shutil.copy2(path, place)
     (line, *_) = vtrace(place, "summary", "heat").stderr.splitlines()
     assert line == (
-        "vtrace: warning: local files of an earlier run of heat lie beside heat.trace "
+        "vtrace: warning: local files of an earlier run of heat are beside heat.trace "
         "(vtunify --partial -o NAME heat unifies the remaining files into another archive)"
     )
 

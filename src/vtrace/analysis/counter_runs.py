@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several runs of a program, each with other counters: vtrace run --repeat-groups. The archives of later runs are in
-that of the first one, below vtrace/counters/."""
+"""Several runs of a program, each with different counters: vtrace run --repeat-groups. The archives of later runs are
+in that of the first one, below vtrace/counters/."""
 
 from __future__ import annotations
 

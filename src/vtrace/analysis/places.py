@@ -16,7 +16,7 @@ _SELF = -2
 
 
 class Places:
-    """Finds locations by rank and communicator, out of the definitions of a trace."""
+    """Finds locations by rank and communicator, from the definitions of a trace."""
 
     def __init__(self, trace: Source) -> None:
         self._trace = trace

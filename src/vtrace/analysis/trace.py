@@ -102,7 +102,7 @@ class Trace(Source):
         """Answers several questions in one pass.
 
         names: methods of Trace ("profile", "call_tree", "message_matrix", ...). Called with the same selection and no
-        further argument, these methods return at once afterwards.
+        further argument, these methods return immediately afterwards.
         """
         selection = Selection.of(start, stop, locations)
         whole = {name for name in names if name in _WHOLE} if selection != Selection() else set()
@@ -374,8 +374,8 @@ class Trace(Source):
     def findings(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> list[Finding]:
-        """Diagnosed losses of time, the largest first; see vtrace.analysis.findings.finding.Finding. Those of the whole
-        run come from the sidecar if vtunify --diagnose has stored them."""
+        """Diagnosed losses of time, the largest first; see vtrace.analysis.findings.finding.Finding. Losses of the
+        whole run come from the sidecar if vtunify --diagnose has stored them."""
         if (start, stop, locations) == (None, None, None) and (stored := stored_findings(self)) is not None:
             return stored
         return self._diagnosis(start, stop, locations).findings

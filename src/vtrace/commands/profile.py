@@ -69,7 +69,7 @@ def command(
 ) -> None:  # fmt: skip
     """Recorded calls give exact times; samples give estimates with their standard error. ARCHIVE is a prefix, the
     directory of an OTF2 archive or its .otf2 file, written by any tool. Two or three archives are compared: the numbers
-    of each run stand side by side.
+    of each run appear side by side.
 
     \b
     Examples:
@@ -159,7 +159,7 @@ class _Metrics(NamedTuple):
 
 
 def _runs_of(archive: str, opened_part: Callable[[str], tuple[Trace, Selection]]) -> list[CounterRun]:
-    """The run of an archive, and those that vtrace run --repeat-groups has recorded with other counters."""
+    """The run of an archive, and those that vtrace run --repeat-groups has recorded with further counters."""
     from vtrace.analysis.counter_runs import later_runs
     from vtrace.reports.metric_sheets import CounterRun
 

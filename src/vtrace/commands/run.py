@@ -108,7 +108,7 @@ def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, repeat_
         raise click.MissingParameter(param_type="argument", param_hint="'PROGRAM [ARGUMENTS]...'")
     start.decide(chosen, environ)
     if (others["unify"] or view) and not chosen.unify and launchers.rank(environ) == 0:
-        start.say("warning: nothing is unified: vtrace run must stand before the launcher: vtrace run mpiexec ...")
+        start.say("warning: nothing is unified: put vtrace run before the launcher: vtrace run mpiexec ...")
     if chosen.repeat_groups:
         from vtrace.commands.repeat_groups import run_groups
 
@@ -230,7 +230,7 @@ def _check_names(prefix: Path, before: Mapping[str, tuple[int, int]], after: Map
 
 
 def _report_no_files(error: NoFilesError, prefix: Path, code: int, chosen: Choices, nodes: bool) -> None:
-    """Says why there is nothing to unify. nodes: the local files may lie on other nodes."""
+    """Says why there is nothing to unify. nodes: the local files may be on other nodes."""
     from vtrace.unify.discover.list_files import prefixes
 
     found: VtraceError = error

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST = 2**31 - 1
 """The largest number of an option."""
-KERNEL_TOO = "mode=usr: counters hold kernel mode, too, where this machine allows it"
+KERNEL_TOO = "mode=usr: counters include kernel mode where this machine allows it"
 """A warning."""
 
 
@@ -48,7 +48,7 @@ def items_of(words: tuple[str, ...], known: tuple[str, ...], option: str, defaul
 
 
 class Collect(click.Command):
-    """Options end at the program's name, and -H may stand alone."""
+    """Options end at the program's name, and -H needs no value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         made: list[str] = []

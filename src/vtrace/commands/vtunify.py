@@ -85,7 +85,9 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             is_flag=True,
             help="Also write PREFIX.html, like vtrace report.",
         ),
-        click.option("--tiles", is_flag=True, help="Also make the tiles of vtrace view, which then starts at once."),
+        click.option(
+            "--tiles", is_flag=True, help="Also make the tiles of vtrace view, which then starts immediately."
+        ),
         click.option("--diagnose", is_flag=True, help="Also show why the run takes its time, and keep the findings."),
         click.option("--nocompress", is_flag=True, help="No effect: OTF2 archives are never compressed."),
         click.version_option(__version__, "-V", "--version", prog_name=name, message="%(prog)s (vtrace) %(version)s"),

@@ -71,8 +71,8 @@ class FappRow:
 
 @dataclass
 class FappTable:
-    """Rows with one head; each group of rows stands between rules. names: by which the CSV has the columns, where the
-    text explains the heads by them; the CSV alone has the columns before them."""
+    """Rows with one head; text has a rule between groups of rows. names: heads of the CSV, which text explains above
+    the table; with names, text omits the columns of PA_HEAD."""
 
     head: list[str]
     groups: list[list[FappRow]]

@@ -48,7 +48,7 @@ class FippCollected(Collected):
 
 @dataclass
 class FippTimes:
-    """The time statistics of a level, in seconds; user holds all CPU time if system is None."""
+    """The time statistics of a level, in seconds; user is all CPU time if system is None."""
 
     elapsed: float
     user: float

@@ -31,7 +31,7 @@ _SEQUENCE = pb.field(10, 1)  # TracePacket.trusted_packet_sequence_id
 
 class SampleWriter:
     """Encodes the samples of a trace. A call path is a callstack with the path's number, a region is a frame with the
-    region's row + 1. All frames lie in one mapping, since Perfetto requires a mapping."""
+    region's row + 1. All frames belong to one mapping, since Perfetto requires a mapping."""
 
     def __init__(self, trace: Source, stacks: dict[int, SampleStacks]) -> None:
         self._trace = trace

@@ -27,7 +27,7 @@ def varint(value: int) -> bytes:
 
 
 def tag(number: int, wire: int) -> bytes:
-    """The key of a field, which stands before its value."""
+    """The key of a field, which precedes its value."""
     return varint(number << 3 | wire)
 
 

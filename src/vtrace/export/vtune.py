@@ -93,7 +93,7 @@ class _Exporter:
 
 
 def write(trace: Trace, window: Selection, path: Path, replace: bool) -> list[WrittenData]:
-    """Writes files whose names begin with path without .csv; replace: also if they exist. Raises VtraceError."""
+    """Writes files whose names begin with path without .csv; replace: even if they exist. Raises VtraceError."""
     writer = _Exporter(trace, window)
     files: dict[tuple[str, str, str], list[tuple[int, int, str]]] = {}
     for host, head, lines in [*_intervals(writer), *_values(writer)]:
@@ -162,7 +162,7 @@ def _values(writer: _Exporter) -> Iterator[_Lines]:
 
 
 def _together(metrics: Array) -> Iterator[tuple[list[int], Any]]:
-    """Metrics with values at the same moments, and their rows: (moments, metrics). Values of one event stand together,
+    """Metrics with values at the same moments, and their rows: (moments, metrics). Values of one event are adjacent,
     in the order of the metrics."""
     order = list(dict.fromkeys(metrics[metrics >= 0].tolist()))
     count = len(order)

@@ -82,7 +82,7 @@ class MpiRanks(Ranks):
         self._comm.Bcast(self._mpi.buffer.fromaddress(address, size), root)
 
     def abort(self, code: int) -> None:
-        """Ends all ranks at once, after an error on this rank alone."""
+        """Ends all ranks immediately, after an error on this rank alone."""
         self._comm.Abort(code)
         os._exit(code)
 

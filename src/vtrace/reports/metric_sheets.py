@@ -58,9 +58,9 @@ class MetricNumbers:
 def read(
     runs: Sequence[CounterRun], by: str, patterns: Patterns, wanted: Sequence[str], events: EventSet
 ) -> MetricNumbers:
-    """Reads the events of a selection once. runs: of one program, with other counters each; a counter that several have
-    is that of the first of them, and times are those of the first run. by: one of UNITS. wanted: names of metrics of
-    the runs, or of derived events.
+    """Reads the events of a selection once. runs: of one program, with different counters each; a counter that several
+    have is that of the first of them, and times are those of the first run. by: one of UNITS. wanted: names of metrics
+    of the runs, or of derived events.
 
     Raises UsageError for a name that is neither, or that counts nothing.
     """

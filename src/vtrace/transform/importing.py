@@ -177,7 +177,7 @@ def _tell(placing: _Placing, data: ExternalData, inside: int, cut: int) -> None:
     """Notes lines outside of the time of the run. Raises VtraceError if all are."""
     outside = data.rows - inside
     if not inside:
-        raise VtraceError(f"{data.path}: no line lies in the time of the run", "is the file of this run and host?")
+        raise VtraceError(f"{data.path}: no line is within the time of the run", "is the file of this run and host?")
     if outside:
         placing.notes.append(f"{data.path.name}: {some(outside, 'line')} before or after the run left out")
     if cut:

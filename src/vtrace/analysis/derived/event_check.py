@@ -58,7 +58,7 @@ def problems(file: EventFile, counters: Collection[str] = ()) -> list[Problem]:
 
 
 def _names_of_own_files() -> set[str]:
-    """The events of vtrace's own files that hold for every PMU, and their bases: processors of the guide, elapsed."""
+    """The events of vtrace's own files that apply to every PMU, and their bases: processors of the guide, elapsed."""
     sections = [section for file in known_files(None) for section in file.sections if not section.pmus]
     events = [event for section in sections for event in section.events.values()]
     return {name for event in events for name in (event.name, *event.bases)}

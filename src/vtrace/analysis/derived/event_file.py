@@ -66,7 +66,7 @@ class DerivedEvent:
 
 @dataclass
 class Section:
-    """The events of one list of CPU lines. pmus: empty for events before the first CPU line, which hold everywhere."""
+    """The events of one list of CPU lines. pmus: empty for events before the first CPU line, which apply everywhere."""
 
     pmus: list[str]
     events: dict[str, DerivedEvent] = field(default_factory=dict)
@@ -175,8 +175,8 @@ class _Parser:
             where = f"{event.name} is already defined in line {before}"
             if command == "EVENT":
                 raise _LineError(where, event.column)
-            # PAPI's own table defines presets twice. As in PAPI the last definition holds.
-            self._warn(event.line, event.column, f"{where}; the last definition holds")
+            # PAPI's own table defines presets twice. As in PAPI the last definition applies.
+            self._warn(event.line, event.column, f"{where}; the last definition applies")
         self.lines |= dict.fromkeys(keys, event.line)
         section.events[event.name] = event
         if event.formula is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The derived events that hold for one PMU: their order, their native events, their values."""
+"""The derived events that apply to one PMU: their order, their native events, their values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Circle(Exception):
 class EventSet:
     """The events of several files for one PMU; None: only events of sections without a CPU line.
 
-    The last definition of a name holds."""
+    The last definition of a name applies."""
 
     def __init__(self, files: Sequence[EventFile], pmu: str | None) -> None:
         self.pmu = pmu

@@ -60,7 +60,7 @@ def chosen_events(files: Sequence[EventFile], names: Collection[str], pmu: str |
 def natives(names: Sequence[str], files: Sequence[EventFile]) -> tuple[list[str], list[str]]:
     """The native events of counters, each once, and a line for each derived event that this machine cannot count.
 
-    Events of the processor get libpfm4's name of the PMU, so that a reader of the trace knows which formulas hold."""
+    Events of the processor get libpfm4's name of the PMU, so that a reader of the trace knows which formulas apply."""
     if NAME not in names and not any(
         name in section.events for name in names for file in files for section in file.sections
     ):

@@ -16,8 +16,8 @@ from vtrace.io.archive.reader_abi import SLICE
 class Calls:
     """Calls of several tracks as steps: the start and the end of each call, in order of time, track by track.
 
-    The calls of a track come in the order of their ends, as a replay gives them, and nest: a call at depth d lies in d
-    other calls. So the end of the n-th call is step 2 n + 1 + d of its track, and the starts are the steps between.
+    The calls of a track come in the order of their ends, as a replay gives them, and nest: a call at depth d is inside
+    d other calls. So the end of the n-th call is step 2 n + 1 + d of its track, and the starts are the steps between.
     Calls that begin or end at the same time keep their order.
     """
 

@@ -102,7 +102,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     ends are in memory or, if they are many, in a temporary file.
 
     times: also keeps the times of call paths between the calls of MPI, for the causes of waits. root: False on ranks
-    that send their parts to another one: they keep all ends in the file, which the other one may open.
+    that send their parts to another rank: they keep all ends in the file, which that rank may open.
     """
 
     replay = paths = True

@@ -207,7 +207,7 @@ class Definitions:
     """The content of the global definition file.
 
     resolution: ticks a second of the archive's times; offset: at or before the first; length: of the whole trace in
-    ticks; realtime: of offset, in ns since the epoch. comm_groups with COMM_LOCATIONS stand before COMM_GROUPs.
+    ticks; realtime: of offset, in ns since the epoch. comm_groups with COMM_LOCATIONS precede COMM_GROUPs.
     """
 
     resolution: int = 10**9

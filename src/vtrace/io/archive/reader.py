@@ -69,7 +69,7 @@ class Reader:
         """Locations whose local definitions were read: OTF2 refuses a second mapping."""
 
     def _check_files(self, locations: Sequence[int]) -> None:
-        """Raises FormatError for a pipe or device in place of a file: libotf2 would read it for ever. Missing files are
+        """Raises FormatError for a pipe or device in place of a file: libotf2 would read it forever. Missing files are
         left to libotf2."""
         base = self._folder
         names = (f"{base}/{number}.{kind}" for number in locations for kind in ("def", "evt"))
@@ -82,7 +82,7 @@ class Reader:
                 raise FormatError(f"{name}: not a regular file", "archives have regular files only")
 
     def _opened(self) -> int:
-        """The OTF2_Reader. Waits OPEN_SECONDS only: with a damaged count in the anchor file libotf2 reads for ever."""
+        """The OTF2_Reader. Waits OPEN_SECONDS only: with a damaged count in the anchor file libotf2 reads forever."""
         found: list[tuple[int | None, tuple[int, str]]] = []
         name = os.fsencode(self.anchor)
 

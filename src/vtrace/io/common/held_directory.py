@@ -12,7 +12,7 @@ _PROBE = ".owner"
 
 
 class HeldDirectory:
-    """An open directory. inside: a path that leads into this directory, also if another user renames the directory or
+    """An open directory. inside: a path that leads into this directory, even if another user renames the directory or
     puts a symbolic link in its place (proc(5), /proc/PID/fd); where /proc is not mounted, its name."""
 
     def __init__(self, path: Path, inode: int | None = None) -> None:

@@ -111,7 +111,7 @@ class _Room(threading.local):
 
 _text = _Room(256)
 _block = _Room(records.RAW_MAX)
-"""Memory for one block or chunk. It is kept, because new pages for each block take longer than decoding the block."""
+"""Memory for one block or chunk, kept because new pages for each block take longer than decoding the block."""
 
 
 def complaint() -> tuple[int, str]:

@@ -151,7 +151,7 @@ def _selected(process: Process) -> Iterator[Gap]:
 
 
 def _without_values(process: Process, number: int) -> Iterator[Gap]:
-    """Yields the intervals in which the location is no longer sampled, or has no counters any more; the whole run for
+    """Yields the intervals in which the location is no longer sampled, or no longer has counters; the whole run for
     each counter that is not recorded."""
     for key, why in process.definitions.properties.items():
         if key.startswith(REFUSED):

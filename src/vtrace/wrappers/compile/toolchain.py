@@ -235,11 +235,11 @@ def user_stubs(directory: str) -> list[str]:
 
 _SHIMS = ("libvtrace-io.so", "libvtrace-mem.so")
 """Shims of libc's functions. Every program gets both, so that VT_IOTRACE and VT_MEMTRACE work without linking again.
-The shims stand after the program's own archives: a program's own malloc replaces libc's."""
+The shims come after the program's own archives: a program's own malloc replaces libc's."""
 
 
 OPENMP_SHIM = "libvtrace-omp.so"
-"""Must stand before the OpenMP runtime, which the compiler adds at the end of the command."""
+"""Must come before the OpenMP runtime, which the compiler adds at the end of the command."""
 
 
 def openmp_position(args: Sequence[str]) -> int | None:
@@ -265,7 +265,7 @@ def openmp_flags(directory: str) -> list[str]:
 
 
 HOOKS = "libvtrace-inside.a"
-"""The hooks that instrumented functions call; each program and library has a copy. The archive stands after the
+"""The hooks that instrumented functions call; each program and library has a copy. The archive comes after the
 user's files, which may define hooks, and before libvtrace.so.1, whose hooks serve modules linked without vtrace."""
 
 
@@ -312,7 +312,7 @@ def by_name(library: str) -> list[str]:
 
 
 def mpi_compiler(compiler: list[str], args: list[str] = []) -> str | None:  # noqa: B006
-    """The C compiler command of the MPI whose compiler stands in the command; None if no MPI compiler does."""
+    """The C compiler command of the MPI whose compiler the command names; None if no MPI compiler does."""
     for word in compiler:
         directory, name = os.path.split(word)
         if is_coarray_compiler([word]):

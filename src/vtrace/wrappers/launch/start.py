@@ -224,7 +224,7 @@ def wait_for(made: Plan, environ: Mapping[str, str]) -> int:
     with open(reader, "rb") as file:
         number, _, problem = (
             file.read().decode().partition(" ")
-        )  # at once: the start of the program closes the other end
+        )  # immediately: the start of the program closes the other end
     if problem:
         os.waitpid(pid, 0)
         raise NoProgramError(problem, int(number))

@@ -25,7 +25,7 @@ _VERSIONS = (
     ("MVAPICH2", "MVAPICH2_VERSION"),
     ("MPICH", "MPICH_VERSION"),
 )
-"""Name of an MPI and the macro in its mpi.h with the version; derived MPIs stand before their origin."""
+"""Name of an MPI and the macro in its mpi.h with the version; derived MPIs come before their origin."""
 
 _FORTRAN = ("libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempif08")
 """Libraries of Fortran bindings: one for all bindings in MPICH and derived MPIs, one for each binding in Open MPI."""
