@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, MutableMapping
 
 _MOST = 16383
-"""The bytes of a file that are read, at most."""
+"""The most bytes of a file that are read."""
 
 origins: dict[str, str] = {}
 """FILE:LINE of each variable that `apply` has set."""

@@ -56,7 +56,7 @@ class HostClocks:
     def __init__(self, trace: Source) -> None:
         self.all = [*_of_table(trace)]
         self.complete = bool(self.all)
-        """The trace has the table of clocks."""
+        """True if the trace has the table of clocks."""
         hosts = list(dict.fromkeys(trace.processes["host"].tolist()))
         if not self.all:
             self.all = [HostClock(host, columns) for host in hosts for columns in _of_definitions(trace)]

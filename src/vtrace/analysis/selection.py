@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Selection"]
 
 PATTERNS = ("region", "class", "path", "location")
-"""Kinds of --select."""
+"""The values of KIND in --select KIND=PATTERN."""
 
 _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _TOOL = "fipp"
 _MOST_MEMORY = 131_072
-"""KB for the samples of a thread: an eighth of the largest VT_BUFFER_SIZE."""
+"""The most KB for the samples of a thread: an eighth of the largest VT_BUFFER_SIZE."""
 _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
 
 

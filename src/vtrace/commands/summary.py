@@ -37,7 +37,7 @@ _TABLES = (
 )  # fmt: skip
 """The tables of reports/summary.py, repeated here: importing that module loads numpy."""
 _BRIEF = 5
-"""Rows of a table that vtrace run shows at its end."""
+"""The most rows of a table that vtrace run shows at its end."""
 _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 
 

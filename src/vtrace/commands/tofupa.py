@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PREFIX = "tofupa"
 _INTERFACES = Path("/sys/class/net")
 _MOST_PORTS = 6
-"""Network interfaces whose four statistics the counters of a process have room for."""
+"""The most network interfaces whose four statistics fit into the counters of a process."""
 _JOBS = ("PJM_JOBID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 
 

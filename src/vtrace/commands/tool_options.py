@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vtrace.wrappers.launch.choices import Choices
 
 MOST = 2**31 - 1
-"""The largest number of an option."""
+"""The largest number that an option accepts."""
 KERNEL_TOO = "mode=usr: counters include kernel mode where this machine allows it"
 """A warning."""
 

@@ -31,7 +31,7 @@ _NAME = "vtunify-mpi"
 _PATIENCE = 3
 """Seconds that an interrupted rank waits for rank 0 to end all."""
 _NAP = 0.2
-"""Seconds for mpiexec to forward the output. When mpiexec ends all ranks, it drops the rest."""
+"""Seconds for mpiexec to forward the output. When mpiexec ends all ranks, mpiexec drops the rest."""
 
 _HELP = """Unify the local files of a traced program's last run into one OTF2 archive, on many ranks at once.
 

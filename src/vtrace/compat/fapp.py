@@ -36,7 +36,7 @@ Form = Callable[[float], str]
 MemoryCalls = dict[str, dict[tuple[int, str], AllocationNumbers]]
 """By the guide's functions, then by row of processes and section."""
 LIBRARIES = 32
-"""Source libraries that the guide's layout has, at most."""
+"""The most source libraries in the guide's layout."""
 
 
 @dataclass
@@ -139,7 +139,7 @@ def spread(of: Sequence[Values], forms: Sequence[Form], section: str, function: 
 
 
 def single(values: Values, forms: Sequence[Form], section: str, function: str = "") -> list[FappRow]:
-    """One row of a process or thread."""
+    """The row of a process or thread."""
     cells = ["-" if value is None else form(value) for value, form in zip(values, forms, strict=True)]
     return [FappRow("", cells, section, function)]
 

@@ -77,7 +77,7 @@ EVENTS = {
         (_INST, ("uTLB-op(%)", "TLB.uTLB_miss"), ("mTLB-op(%)", "TLB.mTLB_miss")),
     )),
 }  # fmt: skip
-"""By the name that -H has."""
+"""The events by their names in -H."""
 
 
 def items(event: str) -> list[str]:

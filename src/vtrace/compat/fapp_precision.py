@@ -25,7 +25,7 @@ _TITLE = re.compile(
 _FREQUENCY = re.compile(r"Process .* (?P<mhz>\S+) \(MHz\)")
 _HINT = "write it with vtrace compat fapppx -A -Hpa -tcsv -o FILE -d DIR"
 _SHORTEST_US = 150
-"""Bound of the guide's warning: us of one occurrence."""
+"""The guide warns of sections whose single occurrence takes at most this many us."""
 _INSTRUCTIONS = "effective_instruction_counts"
 _FORMS = {"s": "{:z.4f}", "%": "{:z.2f}%", "%5": "{:z.5f}%", "#": "{:z.2E}", "": "{:z.0f}", "GB": "{:z.2f}"}
 SheetItem = tuple[str, str, str]

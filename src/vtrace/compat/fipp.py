@@ -90,7 +90,7 @@ class FippReport:
     hardware: FippHardware | None = None
     sources: dict[str, dict[int, int]] = field(default_factory=dict)
     threads: bool = False
-    """The application has parallel threads."""
+    """True if the application has parallel threads."""
     mpi: bool = False
     has_loops: bool = False
 

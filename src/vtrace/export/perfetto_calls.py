@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _AT_ONCE = 1 << 18
-"""Steps that are encoded together."""
+"""The number of steps that are encoded together."""
 _BEGIN, _END, _COUNTER = 1, 2, 4
 """TrackEvent.Type"""
 _PACKET, _TIMESTAMP, _EVENT = 1, 8, 11

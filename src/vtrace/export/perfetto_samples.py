@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _AT_ONCE = 1 << 18
-"""Samples that are encoded together."""
+"""The number of samples that are encoded together."""
 _PACKET, _TIMESTAMP, _SAMPLE = 1, 8, 66
 """Trace.packet; fields of TracePacket."""
 _PID, _TID, _CALLSTACK, _MODE = 2, 3, 4, 5

@@ -52,7 +52,7 @@ Kept = TypeVar("Kept")
 Found = TypeVar("Found")
 _REMEDY = "remove the file; vtrace rebuilds the tiles"
 _LARGEST = 3 + 256 + 256 * 8 * BINS
-"""Bytes of a tile, at most."""
+"""The most bytes of a tile."""
 
 
 class TileIndex(NamedTuple):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vtrace.reports.report_numbers import ReportNumbers
 
 _MOST = 25
-"""Rows of each chart."""
+"""The most rows of each chart."""
 _LEAST = 1000
 """Rows with less than 1/_LEAST of the largest row's time are not drawn."""
 

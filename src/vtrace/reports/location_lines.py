@@ -13,7 +13,7 @@ from vtrace.text import plain
 MOST = 40
 """With more locations than this, only notable ones are shown, unless the user asks for all."""
 _FAULTY, _ALIKE = 20, 3
-"""Locations with losses to show; locations to show if all are alike."""
+"""The most locations with losses to show; the number of locations to show if all are alike."""
 TIMES = {
     "RECORDED_NS": "seconds", "FLUSHED_NS": "flushed", "OFF_NS": "off", "USER_NS": "user", "SYSTEM_NS": "system",
 }  # fmt: skip

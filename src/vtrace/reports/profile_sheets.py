@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BLOCKS, PLAIN = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 """Heights of a bar; PLAIN for an output that cannot show BLOCKS."""
 _BAR = 16
-"""Characters of a bar; more ranks share a character."""
+"""Width of a bar in characters; more ranks share a character."""
 _APART = 0.1
 """A period of samples that differs from the generator's by more than this share gets a note."""
 ALL = "--top shows more, all with --json or --csv"

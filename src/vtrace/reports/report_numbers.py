@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _ROWS = 256
-"""Rows of the timeline, of the matrix and of the bars; more locations share rows."""
+"""The most rows of the timeline, of the matrix and of the bars; more locations share rows."""
 _BINS = 400
 _PATHS = 3000
 _PATH_SHARE = 2000

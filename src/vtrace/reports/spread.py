@@ -22,9 +22,9 @@ UNITS = ("function", "loop", "line")
 _MEASURES = ("own", "mpi", "barrier")
 """Exclusive time, time in MPI, time in barriers."""
 _MOST, _LEAST = 40, 3
-"""Rows of each unit."""
+"""The most and the least rows of each unit."""
 _CELLS = 400_000
-"""Numbers of a unit: with more threads, fewer rows are drawn."""
+"""The most numbers of a unit: with more threads, fewer rows are drawn."""
 
 
 def chart(trace: Trace, window: Selection, costs: Costs | None) -> dict[str, Any] | None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _FEW = 8
-"""Values to keep of a location's heap: the highest and the last value are among them."""
+"""The most values to keep of a location's heap: the highest and the last value are among them."""
 _SIZE = "ALLOCATION_SIZE"
 
 
@@ -124,7 +124,7 @@ def heap_peaks(numbers: SummaryNumbers) -> dict[int, dict[str, Any]]:
 MOST_LOCATIONS = 24
 """With more locations than this, text shows only those with extreme values."""
 _NOTABLE = 0.001
-"""Classes with a smaller share of the time have no extremes."""
+"""Extremes are not shown for classes with a smaller share of the time."""
 _NOTHING = "no calls were recorded here"
 _COMMUNICATION = "MPI other"
 """Key of the class MPI without initialisation and finalisation."""

@@ -29,7 +29,7 @@ _FORTRAN_SKIPPED = re.compile(r"\s*(!.*)?|[cC*].*")
 _ARRAY = re.compile(r"[^!'\"]*(\([^!'\"]*:[^!'\"]*\)\s*=|=[^!'\"]*\([^!'\"]*:)")
 _NOWHERE: InlinedCalls = (("", None, 0),)
 _LONGEST = 300
-"""Characters of a line that are searched."""
+"""The number of characters of a line that are searched."""
 _LOOK = 3
 """The most blank lines, comments and directives between the keyword of a loop and its code."""
 

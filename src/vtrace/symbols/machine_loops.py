@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
 _MOST_CODE = 1 << 20
-"""Bytes of a function; in larger ones no loops are searched."""
+"""The most bytes of a function whose loops are searched."""
 _ENDS = {"ret", "retq", "retaa", "retab", "hlt", "ud2", "br", "brk", "udf", "eret"}
 _ARM_JUMPS = ("cbz", "cbnz", "tbz", "tbnz")
 

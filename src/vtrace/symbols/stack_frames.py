@@ -32,7 +32,7 @@ _LIBRARIES = "libvtrace"
 """The start of the names of vtrace's libraries."""
 _DIRECTIVE = re.compile(r"^\s*(#\s*pragma\s+omp|[!c*]\$omp)\b", re.IGNORECASE)
 _PATIENCE = 600
-"""Seconds for addr2line."""
+"""Time limit of addr2line in seconds."""
 
 
 class CallFrame(NamedTuple):

@@ -266,7 +266,7 @@ class Verdicts:
         self.kept[at] &= _all(group, self.kept[at]) & (start >= 0)
 
     def _files(self) -> None:
-        """Operations on files."""
+        """Decides about operations on files."""
         f = self.facts
         at = f.of_kinds(
             "IoOperationBegin", "IoOperationTest", "IoOperationIssued", "IoOperationComplete", "IoOperationCancelled"

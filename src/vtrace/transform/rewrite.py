@@ -45,7 +45,7 @@ class ArchivePart:
     selects_path: Callable[[str], bool] | None = None
 
     def whole(self, trace: Source) -> bool:
-        """Nothing of the archive is left out."""
+        """True if nothing of the archive is left out."""
         choices = (self.regions, self.contexts, self.selects_path)
         everything = len(self.locations) == trace.locations.rows and all(choice is None for choice in choices)
         return everything and self.start == 0 and self.stop == NEVER

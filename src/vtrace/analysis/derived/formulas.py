@@ -16,7 +16,7 @@ MEGA = 1_000_000
 _TOKEN = re.compile(r"N(?P<base>\d+)|(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<sign>[-+*/%#()])")
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "negative": 3}
 _LONGEST = 10_000
-"""Characters of a formula. PAPI's own formulas have at most 200."""
+"""The most characters of a formula. PAPI's own formulas have at most 200."""
 
 Token = int | float | str
 """A base event's index (int), a number (float), or "+", "-", "*", "/", "%", "#", "negative"."""

@@ -51,7 +51,7 @@ TREE = (
     Node("Heavy_Operations", "Retiring", 0.1, "microcode: look at denormal numbers, string instructions, assists"),
     Node("Light_Operations", "Retiring", 0.6, "few slots are lost: do less work, or vectorise"),
 )
-"""Level 1 before level 2."""
+"""The nodes, those of level 1 before those of level 2."""
 
 
 def bottleneck(shares: Mapping[str, float]) -> Node | None:

@@ -41,7 +41,7 @@ class AllocationNumbers:
     most: int
 
     def plus(self, other: AllocationNumbers) -> AllocationNumbers:
-        """The joined numbers of both."""
+        """Joins the numbers of both."""
         return AllocationNumbers(
             self.count + other.count, self.ns + other.ns, min(self.least_ns, other.least_ns),
             max(self.most_ns, other.most_ns), self.bytes + other.bytes, min(self.least, other.least),

@@ -25,10 +25,10 @@ _TIME = "TIME"
 SAMPLES = "SAMPLES"
 """The property of archives of vtunify in which each period is the time that its samples stand for."""
 _INTERVALS = 4096
-"""Intervals between samples that the estimate of a period uses, for each location and generator."""
+"""The most intervals between samples from which a period is estimated, for each location and generator."""
 _KEYS = ("context", "node", "generator")
 _AT_ONCE = 64
-"""Batches whose counts are added up together."""
+"""The number of batches whose counts are added up together."""
 
 
 @dataclass

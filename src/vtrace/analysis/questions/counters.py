@@ -83,7 +83,7 @@ class Moved(Question[_MovedPart, Table]):
         self._paradigm = np.append(trace.io_handles["paradigm"], -1)
 
     def paradigms(self, handles: Array) -> Array:
-        """Rows of io_paradigms."""
+        """Returns the paradigms of handles: rows of io_paradigms."""
         found: Array = self._paradigm[self._handles.rows(handles)]
         return found
 

@@ -31,7 +31,7 @@ class _AccessPart(IoPart):
     def __init__(self, owner: IoAccesses, trace: Source, location: int) -> None:
         super().__init__(trace, location, owner.system)
         self.sizes = np.zeros((len(LAYERS), len(_MODES), len(SIZES) + 1), np.int64)
-        """By layer, mode and class of size."""
+        """The accesses by layer, mode and class of size."""
         self.order = np.zeros((len(LAYERS), len(_MODES), 3), np.int64)
         """By layer and mode: accesses, those that continue the one before, those at or after its end."""
         self.position: dict[int, int] = {}

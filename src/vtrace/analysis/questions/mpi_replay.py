@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _MEMORY = 160 << 20
-"""Bytes of ends to keep in memory; further ends go to the file."""
+"""The most bytes of ends to keep in memory; further ends go to the file."""
 _SUMMARY = ("first", "last", "useful", "flushed", "events", "calls")
 
 
@@ -131,7 +131,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         replay.fields.want_nodes = 1
 
     def finder(self, location: int) -> Any:
-        """A finder of C for a location."""
+        """Returns an unused finder (csrc/kernels/mpi_ends.h) for a location."""
         with self._lock:
             found = self._spare.pop() if self._spare else None
         found = found or matcher().vt_mpi_ends_new()
@@ -173,7 +173,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         return place
 
     def offer(self) -> tuple[str, str, int, int]:
-        """The file, for the ranks of this host."""
+        """Offers the file to the ranks of this host."""
         found = os.fstat(self.file)
         return _boot(), f"/proc/{os.getpid()}/fd/{self.file}", found.st_dev, found.st_ino
 
@@ -191,7 +191,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         return None
 
     def read(self, place: int, count: int, kind: np.dtype[Any]) -> Array:
-        """Rows of the file."""
+        """Reads rows of the file."""
         self._file.seek(place)
         return np.fromfile(self._file, kind, count)
 

@@ -65,7 +65,7 @@ class OutermostClock:
         """After the last event of the batch before, and after each event of the batch."""
 
     def read(self, batch: Batch, is_first: bool) -> None:
-        """A leave without an enter does not count."""
+        """Reads a batch. A leave without an enter does not count."""
         enters, leaves = batch.kind == number("Enter"), batch.kind == number("Leave")
         mpi = enters | leaves
         mpi[mpi] = self.wanted[batch.ref[mpi]]

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 MOST = 2_000_000
-"""Calls to show."""
+"""The most calls to show, by default."""
 _VALUES = 20_000
-"""Values to show of a location's counters."""
+"""The most values to show of a location's counters."""
 _GAPS = 100_000
-"""Intervals without recording to draw."""
+"""The most intervals without recording to draw."""
 
 
 @dataclass

@@ -20,7 +20,7 @@ DEFINITION_CHUNK_MAX = 16 * 1024 * 1024
 FIRST_STRING = 1
 """OTF2 id of the first of the strings that events refer to; 0 is the empty string."""
 STRING_MAX = 60_000
-"""A string must fit into a definition chunk; names beyond this are shortened."""
+"""A string must fit into a definition chunk; longer names (bytes) are shortened."""
 
 
 @dataclass

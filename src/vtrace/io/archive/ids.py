@@ -8,7 +8,7 @@ import numpy as np
 from vtrace.io.common.arrays import Array
 
 _DIRECT = 1 << 22
-"""Up to this id a table of all ids has the rows."""
+"""Up to this largest id, an array indexed by id has the rows."""
 
 
 class IdRows:

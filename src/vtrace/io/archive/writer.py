@@ -51,9 +51,10 @@ NAME = "traces"
 ArchiveHandle = Any
 """OTF2_Archive."""
 EVENT_CHUNK = 256 * 1024
-"""Bytes, the least that OTF2 allows: to seek, libotf2 reads a chunk and skips events (timeline/window.py)."""
+"""Bytes of a chunk, the least that OTF2 allows: to seek, libotf2 reads a chunk and skips events
+(timeline/window.py)."""
 AT_ONCE = 8192
-"""Locations of one handle: libotf2 searches all of them to open the next one."""
+"""The most locations of one archive handle: libotf2 searches all of them to open the next one."""
 
 
 def _umask() -> int:

@@ -14,7 +14,7 @@ from vtrace.unify.model.process import Process
 
 _COMPLETE = "COMPLETE"
 _MOST = 2**53
-"""A number in damaged files may be larger than all ranks together can add up."""
+"""The limit of each number: those of damaged files could overflow the sum over all ranks."""
 
 
 def sample_sums(processes: Iterable[Process]) -> list[int]:

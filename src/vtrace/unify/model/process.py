@@ -27,7 +27,7 @@ from vtrace.unify.model.process_definitions import ProcessDefinitions, read
 _location = attrgetter("location")
 Streams = dict[tuple[int, int], Stream]
 _AT_ONCE = 4096
-"""Rows of an index that become Python objects at once."""
+"""The number of rows of an index that become Python objects at once."""
 _NO_TIME = 1 << 63
 """Limit of ticks and ns: a pair with a larger value is damaged."""
 

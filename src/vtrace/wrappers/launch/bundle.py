@@ -24,7 +24,7 @@ own name the copy would precede the system's in LD_LIBRARY_PATH."""
 _MARK = "# Written by vtrace run --bundle."
 _TEMPLATE = Path(__file__).with_name("bundle.sh")
 _LEFT_OUT = ("LD_PRELOAD", "PYTHONPATH", "ASAN_OPTIONS")
-"""Changes of a plan that are no settings."""
+"""Variables that a plan changes and that are not settings."""
 
 
 def write(chosen: Choices, environ: Mapping[str, str], directory: Path) -> None:
