@@ -113,7 +113,7 @@ def _archive(work: Path, name: str, events: int, ranks: int) -> Path:
 
 
 def _added(work: Path) -> float:
-    """ns an event."""
+    """ns per event."""
     _recorded(work, "added", EVENTS, RANKS)
     cpu = []
     for options in (["-k"], ["--tiles"]):

@@ -141,7 +141,7 @@ def test_hardware_monitor_without_counters(archive: Path) -> None:
     ],
 )
 def test_names_of_procedures(name: str, symbol: str, file: str, shown: str) -> None:
-    """Table 2.25; a mangled symbol is no name."""
+    """Table 2.25; a mangled symbol is not a name."""
     assert procedure_name(name, symbol, file) == shown
 
 

@@ -94,7 +94,7 @@ def test_stacks_are_the_open_functions(build: Builder, tmp_path: Path, compiler:
      ("clang", ("-O0",)), ("clang", ("-O2",)), ("clang", ("-O3",))],
 )  # fmt: skip
 def test_many_stacks(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
-    """The same for 10^5 stacks in all."""
+    """As above, for 10^5 stacks altogether."""
     assert compare_stacks(build("nested_calls.c", compiler=compiler, flags=flags), tmp_path, 4000) > 12_500
 
 

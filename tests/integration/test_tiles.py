@@ -309,7 +309,7 @@ def test_tiles_of_unusual_runs(settings: dict[str, str], build: Builder, tmp_pat
 
 
 def test_no_room_for_the_tiles(build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The archive is written nevertheless."""
+    """vtunify writes the archive although no tiles can be built."""
     run(build("ring.c", flags=("-O1", "-pthread", "-DVTRACE")), tmp_path, "end", "300")
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
     made: list[WrittenTiles] = []

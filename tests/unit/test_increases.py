@@ -93,7 +93,7 @@ def test_two_regions_of_one_name(tmp_path: Path) -> None:
 
 
 def test_a_counter_that_begins_anew_is_no_increase(tmp_path: Path) -> None:
-    """Holds without an event of another thread."""
+    """The counter restarts without an event of another thread."""
     values = [100, 130, 5, 12]
     trace = archive(tmp_path, [reading(10 * place, FAULTS, value) for place, value in enumerate(values)])
     assert increases(trace, FAULTS) == {(0, ()): 37}

@@ -121,7 +121,7 @@ def test_curves(place: Path) -> None:
 
 
 def test_counters_of_score_p(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Integers, of a clock of less than 1 ns."""
+    """Values are integers, and a tick of the clock is less than 1 ns."""
     monkeypatch.setitem(CLASSES, 0, ["ru_utime", "ru_majflt", "ru_minflt"])
     archive = unpack("scorep-io", tmp_path)
     trace, asked = reader.read(archive), Asked(archive)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("archives", nargs=-1, required=True, metavar="ARCHIVE...", shell_complete=complete_target)
 @click.option("--about", type=click.Choice(("waits", "io", "openmp")), help="Only this subject, with all its tables.")
-@click.option("--iteration", metavar="NAME", help="A call of region NAME is an iteration [default: what repeats].")
+@click.option("--iteration", metavar="NAME", help="A call of region NAME is an iteration [default: the repeated call].")
 @click.option(
     "--select", "chosen", metavar="KIND=PATTERN", multiple=True,
     help="Only losses of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",

@@ -24,7 +24,7 @@ _BYTES = ("bytes_read", "bytes_written")
 
 
 class NumbersOfIo(Protocol):
-    """Numbers that have those of Trace.io."""
+    """The numbers of a report with I/O; io: of Trace.io."""
 
     @property
     def trace(self) -> Source: ...

@@ -69,7 +69,7 @@ class Intervals:
     def period(self, nominal: float, exact: bool) -> float:
         """The ns for which one sample stands.
 
-        nominal: the generator's period in ns, 0 if unknown. exact: each sample stands for the period. Else a timer
+        nominal: the generator's period in ns, 0 if unknown. exact: each sample stands for the period. Otherwise a timer
         cannot be faster than the kernel's tick, so the samples themselves give the period, by the intervals in which
         the thread was not asleep.
         """

@@ -29,7 +29,7 @@ _END, _EMPTY = b"\x02\x01", 20
 a chunk and these two records."""
 OPEN_SECONDS = 10
 _STEP = 1 << 18
-"""Events between two reports of progress."""
+"""The number of events between two reports of progress."""
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
 
 
