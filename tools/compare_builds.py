@@ -65,7 +65,7 @@ OF_BUILD = (
 )  # fmt: skip
 """Sub-commands to run without a trace."""
 DATA = "name,start_tsc.UTC,end_tsc\nstep,1999-12-31 23:59:58,1999-12-31 23:59:59.5\n"
-"""The file data.csv of COMMANDS, whose times lie outside of all runs."""
+"""The file data.csv of COMMANDS, whose times are outside of all runs."""
 RULES = "work -- 10\nMPI_* -- 0\n* -- -1\n"
 """The filter file of OF_BUILD."""
 

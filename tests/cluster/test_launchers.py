@@ -15,7 +15,7 @@ from support.tools import command
 
 
 def test_compiled(job: Job, tmp_path: Path) -> None:
-    """A program of vtrace-cc, whose local files lie in a directory that all nodes see."""
+    """A program of vtrace-cc, whose local files are in a directory that all nodes see."""
     done = job.run(tmp_path)
     assert done.stdout == SUM
     assert done.stderr.count("; next: vtunify nodes") == 1

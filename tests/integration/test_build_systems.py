@@ -113,7 +113,7 @@ executable('solver', 'solver.f90')
 
 @dataclass
 class Project:
-    """A directory with the sources. env: PATH holds the wrappers, which call compilers that write a log."""
+    """A directory with the sources. env: PATH has the wrappers, which call compilers that write a log."""
 
     here: Path
     env: dict[str, str]

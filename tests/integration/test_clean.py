@@ -21,7 +21,7 @@ from support.tools import command, environment, need, unavailable
 
 @pytest.fixture
 def killed(build: Builder, tmp_path: Path) -> Path:
-    """A directory with the files of a killed run; the buffer lies in the subdirectory scratch."""
+    """A directory with the files of a killed run; the buffer is in the subdirectory scratch."""
     (tmp_path / "scratch").mkdir()
     program = build("endings.c", flags=("-O1", "-pthread"))
     run(program, tmp_path, "kill", "100", env={"VT_PFORM_LDIR": "scratch"}, code=-signal.SIGKILL)

@@ -37,7 +37,7 @@ def sums(trace: Trace, rows: Iterable[dict[str, Any]], paths: Table, column: str
 
 
 def diagnosed(path: Path) -> dict[str, Any]:
-    """The JSON of vtrace diagnose. Checks that no wait is longer than the calls in which it lies, that no location
+    """The JSON of vtrace diagnose. Checks that no wait is longer than the calls around it, that no location
     waits for itself, and that shares and efficiencies are shares."""
     done = vtrace(path.parent, "diagnose", path, "--json")
     assert done.stderr == ""

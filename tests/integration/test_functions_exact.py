@@ -92,7 +92,7 @@ FORTRAN = Case(
 
 
 def compare(trace: Trace, program: Path, libraries: list[Path], args: list[str | Path], quiet: tuple[str, ...]) -> None:
-    """Asserts that a trace holds exactly the calls that valgrind counts of the functions with hooks, and that all
+    """Asserts that a trace has exactly the calls that valgrind counts of the functions with hooks, and that all
     functions with source code have hooks, except quiet ones."""
     modules = [Module(path) for path in (program, *libraries)]
     there = trace.path.parent / "counted"

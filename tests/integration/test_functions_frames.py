@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Functions that do not end by their return: exceptions, longjmp, tail calls, threads that end, other stacks, forks.
 
-Each function is left when the program continues in another function, and each call stands below its caller.
+Each function is left when the program continues in another function, and each call is below its caller.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_frames(
 def test_left_at_the_landing(
     build: Builder, tmp_path: Path, request: pytest.FixtureRequest, source: str, how: str, innermost: str, compiler: str
 ) -> None:
-    """The program works for 20 ms where it has landed. The functions that it has left do not hold this time."""
+    """The program works for 20 ms where it has landed. The functions that it has left do not get this time."""
     compilers.need_after_inlining(compiler)
     expect_late(compiler, request)
     one = compilers.cxx(compiler) if source.endswith("cc") else compiler
@@ -107,7 +107,7 @@ def deepest(trace: Trace) -> int:
 @compiler
 @pytest.mark.parametrize("how", ["tail", "pointers"])
 def test_tail_calls(build: Builder, tmp_path: Path, how: str, compiler: str) -> None:
-    """A tail call is a leave and an enter: all calls stand below the first one's caller."""
+    """A tail call is a leave and an enter: all calls are below the first one's caller."""
     compilers.need_after_inlining(compiler)
     trace = trace_of(build("frames.c", compiler=compiler, flags=("-O2", "-pthread")), tmp_path, how, "5000")
     suffix = "_by_pointer" if how == "pointers" else ""

@@ -276,7 +276,7 @@ def test_export_of_threads(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rate", ["0", "1000"])
 def test_recorded_program(build: Builder, tmp_path: Path, rate: str) -> None:
-    """Readings of all clocks inside of calls lie inside of these calls, on the threads that read the clocks. With
+    """Readings of all clocks inside of calls are inside of these calls, on the threads that read the clocks. With
     samples the intervals are calling contexts, as the calls are."""
     program = build("external.c", flags=MANUAL)
     done = run_program(program, tmp_path, "4", env={"VT_SAMPLE_RATE": rate})

@@ -226,7 +226,7 @@ def test_samples_in_the_archive(build: Builder, tmp_path: Path) -> None:
 
 
 def test_samples_in_the_sidecar(build: Builder, tmp_path: Path) -> None:
-    """--samples=sidecar: the archive has the events of --samples=none, and inside it lies the archive of
+    """--samples=sidecar: the archive has the events of --samples=none, and inside it is the archive of
     --samples=archive, which vtrace reads. Without that part, or with another run's, a line says so."""
     sampled(build("sampled.c", flags=("-O1", "-g", "-pthread"), plain=True), tmp_path, "3000", "2")
     for name in ("archive", "none", "sidecar"):
@@ -360,7 +360,7 @@ def test_a_coroutine(build: Builder, tmp_path: Path) -> None:
 
 
 def test_loaded_and_unloaded_libraries(build: Builder, tmp_path: Path) -> None:
-    """Each library gets a table soon after it is loaded. The next one may lie where the last one was."""
+    """Each library gets a table soon after it is loaded. The next one may be at the place of the last one."""
     words: list[str | Path] = []
     for name in ("first", "second", "third"):
         flags = ("-O1", "-shared", "-fPIC", f"-DWORK={name}_work")

@@ -57,7 +57,7 @@ def test_mpi_by_hand(archive: Path) -> None:
 
 
 def test_mpi_of_a_window(archive: Path) -> None:
-    """Calls that lie in the part of a section inside the window: for rank 0 the calls at 1.5 s and 1.7 s."""
+    """Calls in the part of a section inside the window: for rank 0 the calls at 1.5 s and 1.7 s."""
     rows = tables(archive, "--metrics", "mpi", "--from", "1.35s", "--ranks", "0")["section_mpi_by_process"]
     expected = sends(200 * MS, 2, (70_000 + (1 << 20)) // 2, 0, 0, 1, 1)
     assert [row for row in rows if row["section"] == "loop/1"] == [{"process": "process 0", **expected}]

@@ -59,7 +59,7 @@ def posted(trace: Trace) -> list[list[tuple[str, int]]]:
     ids=["from the first section on", "from the begin on"],
 )
 def test_posted_sizes(mpi: mpis.Mpi, program: Path, words: tuple[str, ...], expected: list[tuple[str, int]]) -> None:
-    """Values of counters stand between the attribute and its Enter."""
+    """Values of counters are between the attribute and its Enter."""
     name = words[0].strip("-")
     env = {"VT_FILE_PREFIX": name}
     vtrace(program.parent, "run", *words, *mpi.launch, "-n", "2", program, env=env)

@@ -387,7 +387,7 @@ def test_report_topology(page: Browser, build: Builder, tmp_path: Path) -> None:
 
 def test_report_ranks_and_threads(page: Browser, build: Builder, tmp_path: Path) -> None:
     """The charts of a sampled run have the times of the profile: by rank as bars, panel and at their places in the
-    grid, by thread of a rank, and the functions of a thread; up to three stand under each other."""
+    grid, by thread of a rank, and the functions of a thread; up to three appear below each other."""
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build("sampled_grid.c", flags=("-g", "-O1", "-pthread"))
     mpi.run(program, tmp_path, "60", ranks=4, env={"VT_SAMPLE_RATE": "200"})
