@@ -33,7 +33,7 @@ def test_dry_run_and_no_terminal_remove_nothing(killed: Path) -> None:
     done = vtrace(killed, "clean", "--dry-run", "endings")
     assert len(done.stdout.splitlines()) == 2, str(done)
     assert "buffer of process" in done.stdout
-    assert "no archive yet: vtunify reads them (endings)" in done.stderr
+    assert "not be in an archive yet: vtunify reads them (endings)" in done.stderr
     assert "would remove 2 files" in done.stderr
     asked = vtrace(killed, "clean", "endings", check=False)
     assert asked.returncode == 2

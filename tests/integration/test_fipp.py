@@ -253,7 +253,7 @@ def test_sections(build: Builder, tmp_path: Path, language: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-H", "event=Statistics"), "events of SPARC64 XIfx"), (("-H", "mode=usr", "-i", "20"), "kernel mode, too"),
+        (("-H", "event=Statistics"), "events of SPARC64 XIfx"), (("-H", "mode=usr", "-i", "20"), "include kernel mode"),
         (("-m", "2147483"), "-m 2147483: 131072 is used, the maximum"),
     ],
 )  # fmt: skip
