@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Cost of measuring the clock offsets of four nodes, as at MPI_Init, MPI_Finalize and VT_TIMESYNC.
 
-The nodes are ranks on this machine with different host names. Unlike real nodes they share its cores.
+The nodes are ranks on this machine with different host names. Unlike real nodes, the ranks share cores.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ WAYS: dict[str, tuple[dict[str, str], float]] = {
     "all but those called for each element (VT_FILTER_SPEC)": (FILTER, 1.1),
 }
 FUNCTIONS, FILES = 50_000, 4
-"""A function has a sled at its begin and one at its end."""
+"""A function has a sled at its start and one at its end."""
 PICKED, RUNS = 1000, 20
 
 
@@ -82,7 +82,7 @@ def _wall(work: Path, program: str, settings: dict[str, str], *args: object) -> 
 
 
 def _best(times: int, *ways: Callable[[], float]) -> list[float]:
-    """The best of some runs of each way, all in turn."""
+    """The best of some runs of each way; the ways take turns."""
     found = [[way() for way in ways] for _ in range(times)]
     return [min(column) for column in zip(*found, strict=True)]
 

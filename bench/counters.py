@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The cost of reading counters at the begin and end of a user region (VT_METRICS), against one read(2) of the same
+"""The cost of reading counters at the enter and leave of a user region (VT_METRICS), against one read(2) of the same
 events; and the rate at which derived values are computed."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SOFTWARE = (
     "page-faults", "minor-faults", "major-faults", "context-switches", "cpu-migrations", "alignment-faults",
     "emulation-faults", "task-clock",
 )  # fmt: skip
-"""Those of bench/perf_read.c, in the same order."""
+"""The events of bench/perf_read.c, in the same order."""
 READINGS = 500_000
 ROOM = {"VT_BUFFER_SIZE": "256M", "VT_MAX_SIZE": "4G"}
 
@@ -32,7 +32,7 @@ def prepare(work: Path) -> None:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """The best of five passes, half of it for each of the two events, less the same without counters."""
+    """The best of five passes, half for each of the two events, less the cost without counters."""
     rows = []
     for count in (1, len(SOFTWARE)):
         pairs = []
@@ -52,7 +52,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
 
 
 def _derived() -> float:
-    """Millions of values a second, of the derived events of each processor."""
+    """Millions of values per second of the derived events of each processor."""
     files = known_files(None)
     pmus = {section.pmus[0] for file in files for section in file.sections if section.pmus}
     random = np.random.default_rng(1)

@@ -16,7 +16,7 @@ INTERVALS, VALUES = 2_000_000, 1_000_000
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """Millions of lines a second."""
+    """Millions of lines per second."""
     record(work, 2_000_000, 2)
     unified(work, "traced")
     host, begin, end, ids = _span(work)

@@ -23,7 +23,7 @@ ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("VT_")} |
 @dataclass
 class Row:
     """One row of the table. floor and measured have the same unit. ratio is the median of the ratios within one
-    repetition, not the ratio of the medians. held: the measured value keeps the bar."""
+    repetition, not the ratio of the medians. held: the measured value meets the bar."""
 
     what: str
     unit: str

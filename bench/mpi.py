@@ -51,7 +51,7 @@ def best(work: Path, program: str, kinds: tuple[str, ...], **settings: str) -> l
 
 
 def measure_threads(work: Path, repetitions: int) -> list[Row]:
-    """The same with two threads at the same time."""
+    """As above, with two threads at the same time."""
     pairs: dict[str, list[tuple[float, float]]] = {kind: [] for kind in THREADED}
     for _ in range(repetitions):
         plain = best(work, "./mpi_threads_plain", THREADED)

@@ -88,7 +88,7 @@ def ranks_row(work: Path, repetitions: int, name: str, what: str) -> Row:
 
 
 def diagnosed(work: Path, name: str, ranks: int, programs: int = 1) -> float:
-    """Seconds of that many vtunify-mpi at the same time."""
+    """Seconds of this number of vtunify-mpi at the same time."""
     words = [BIN / "mpiexec", "-n", ranks, BIN / "vtunify-mpi", "-q", "-k", "--diagnose", name, "-o"]
     return seconds(work, [[*words, f"archive{number}"] for number in range(programs)])
 

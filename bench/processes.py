@@ -35,7 +35,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
         (traced,) = run("./forks_traced", CHILDREN, cwd=work)
         added.append((traced - plain) / 1e3)
         all_of_them = unify(work)
-        shutil.rmtree(work / "forks_traced.trace")  # else the next run pays for its removal
+        shutil.rmtree(work / "forks_traced.trace")  # else the next run would include the removal
         run("./forks_traced", 1, cwd=work)
         small.append(unify(work))
         many.append((all_of_them - small[-1]) / (CHILDREN - 1) * 1e3)

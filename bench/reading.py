@@ -76,8 +76,8 @@ def heat(work: Path) -> tuple[Path, int]:
 
 
 def measure_cut(work: Path, archive: Path, floor: float, repetitions: int) -> list[Row]:
-    """The events that vtrace cut copies, in millions per second on one processor: all, which takes one pass, and those
-    of the window from 1 % to 99 %, which takes two. floor: the rate of reading alone."""
+    """The events that vtrace cut copies, in millions per second on one processor: all events, in one pass, and those
+    of the window from 1 % to 99 %, in two passes. floor: the rate of reading alone."""
     rates: dict[str, list[float]] = {"": [], "1% 99%": []}
     for _ in range(repetitions):
         for words, found in rates.items():

@@ -18,7 +18,7 @@ from measure import ENVIRONMENT, HERE, Row, against_floor, build
 
 RATE = 100
 RUNS = 4
-"""Runs of each way in turn; the best one has the least disturbance by other processes."""
+"""Runs of each way, in turn; other processes disturb the best one least."""
 HEAT = HERE.parent / "examples" / "heat2d"
 MELT = """
 units lj

@@ -47,7 +47,7 @@ def whole_sample(work: Path) -> float:
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
-    """The handler is called in a loop, with two stacks in turn."""
+    """Calls the handler in a loop, with two stacks in turn."""
     rows = []
     for depth, whole, unwinding in ((20, 1000, 400), (100, 1600, 1200)):
         pairs = [run("./sampling", depth, ROUNDS, cwd=work, VT_SAMPLE_RATE="3600s") for _ in range(repetitions)]

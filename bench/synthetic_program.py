@@ -32,7 +32,7 @@ BYTES = 4096
 
 @dataclass(frozen=True)
 class Clocks:
-    """Errors of the clocks of the hosts, and of their measurement. Host 0 is right."""
+    """Errors of the clocks of the hosts, and of their measurement. Host 0 has no error."""
 
     offset: float = 0.0
     """Largest offset in seconds, in both directions."""
@@ -144,7 +144,7 @@ class Simulation:
 
 def main_step(program: Program, rank: int, first: int, turns: dict[str, Times]) -> tuple[Any, Any, Times]:
     """Words of the main thread in steps from number first on. Returns an array (steps, words) with the lower halves of
-    heads and whole payloads; which of the words are heads; the true times of the heads."""
+    heads and whole payloads; a mask of the heads among the words; the true times of the heads."""
     steps, p = len(turns["begin"]), program
     words, heads, times = [], [], []
     begin, ready, waited, received, collect, end = (turns[n][:, rank] for n in turns)

@@ -28,7 +28,7 @@ SHARED = 240_000_000
 LARGE = (10_000_000, 100_000_000, 1_000_000_000)
 SHM = Path("/dev/shm")
 ROOM = 6 << 30
-"""Bytes of two archives of SHARED events, of their local files, and some more."""
+"""Bytes of two archives of SHARED events, of their local files, with some reserve."""
 HEAT_STEPS = 2000
 LOCATIONS = (12_500, 25_000, 50_000, 100_000)
 
@@ -55,7 +55,7 @@ def memory(work: Path) -> Iterator[Path]:
 
 
 def record(work: Path, events: int, threads: int) -> None:
-    """Writes the local files of a program with that many events, shared by its threads."""
+    """Writes the local files of a program with this number of events, shared by its threads."""
     run("./traced", events // 2 // threads, 1, "exe", threads, cwd=work, VT_MAX_FLUSHES="0")
 
 
@@ -75,7 +75,7 @@ def seconds(work: Path, commands: Sequence[Sequence[object]]) -> float:
 
 
 def vtunify(work: Path, prefix: str, *options: str, jobs: int = 1, programs: int = 1) -> float:
-    """Seconds of that many commands at the same time, each with an archive of its own. The local files stay."""
+    """Seconds of this number of commands at the same time, each with an archive of its own. The local files stay."""
     words = [BIN / "vtunify", "-q", "-k", "-j", jobs, *options, prefix, "-o"]
     return seconds(work, [[*words, f"archive{number}"] for number in range(programs)])
 
@@ -89,13 +89,13 @@ def unified(work: Path, prefix: str) -> Path:
 
 
 def vtunify_mpi(work: Path, prefix: str, ranks: int, programs: int = 1) -> float:
-    """The same with that many ranks each."""
+    """As above, with this number of ranks each."""
     words = [BIN / "mpiexec", "-n", ranks, BIN / "vtunify-mpi", "-q", "-k", prefix, "-o"]
     return seconds(work, [[*words, f"archive{number}"] for number in range(programs)])
 
 
 def writers(work: Path, count: int) -> float:
-    """Seconds of that many programs at the same time, in each of which libotf2 writes EVENTS events."""
+    """Seconds of this number of programs at the same time, in each of which libotf2 writes EVENTS events."""
     places = [work / f"floor{number}.trace" for number in range(count)]
     return seconds(work, [["./writer", _otf2.Config.lib_path(), place, EVENTS] for place in places])
 

@@ -42,8 +42,7 @@ const painted = () => new Promise((ended) => requestAnimationFrame(() => request
   done(times);
 })();
 """
-"""Zooms, moves and scrolls; gives the times from the input until the second frame begins, when the first is painted,
-ms."""
+"""Zooms, moves and scrolls; gives the ms from the input until the second frame begins, when the first is painted."""
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Windows of a timeline of 100 locations and 20 M events: pictures from tiles, and the events themselves; the tiles
-with all that belongs to them, those of 10 000 locations, and those of vtunify --tiles."""
+with all their tables, those of 10 000 locations, and those of vtunify --tiles."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ events = trace.locations["events"].max()
 print(last_in_twenty(far, lambda: int(trace.duration * 10 ** draw.uniform(-1, 0))))
 print(last_in_twenty(near, lambda: int(trace.duration * pixels / events)))
 """
-"""Prints the 95th percentile of the CPU time of a window, ms: from tiles, and of as many events a row as pixels."""
+"""Prints the 95th percentile of the CPU time of a window, ms: from tiles, and of one event per pixel in each row."""
 
 
 def prepare(work: Path) -> None:
@@ -113,7 +113,7 @@ def _archive(work: Path, name: str, events: int, ranks: int) -> Path:
 
 
 def _added(work: Path) -> float:
-    """ns an event."""
+    """ns per event."""
     _recorded(work, "added", EVENTS, RANKS)
     cpu = []
     for options in (["-k"], ["--tiles"]):

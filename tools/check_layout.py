@@ -84,7 +84,7 @@ ENTRIES = {
     "unify.writing": {"writing", "output", "expected"},
     "unify.account": {"account"},
 }
-"""Of each phase of unifying the modules that other folders may import."""
+"""Phase of unifying -> its modules that other folders may import."""
 
 SHARED_HEADERS = {"core.h", "format.h", "msgpack.h", "sys.h"}
 _SHIM = {"write.h"} | SHARED_HEADERS
@@ -115,7 +115,7 @@ CORE_LAYERS = [
     {"process", "thread", "end", "signal", "vfork", "record"},
     {"regions"},
 ]  # fmt: skip
-"""The files of csrc/core (.c and .h) by layers, lowest first. A file may include and use its own layer and those below.
+"""The files of csrc/core (.c and .h) by layers, lowest first. A file may include and use its own layer and lower ones.
 The other folders of RUNTIME are above all layers."""
 
 CORE_INTERFACE = {"core.h", "format.h", "msgpack.h", "write.h"}

@@ -57,15 +57,15 @@ COMMANDS = (
 )  # fmt: skip
 """Sub-commands of vtrace to run on each archive."""
 OF_FILES = (("dump", "PREFIX"), ("dump", "PREFIX", "--json"))
-"""The same for local files."""
+"""Sub-commands to run on local files."""
 OF_BUILD = (
     ("settings",), ("settings", "--json"), ("doctor",), ("doctor", "--json"), ("filter", "rules"),
     ("filter", "rules", "--json"), ("filter", "rules", "--explain", "work"),
     ("filter", "rules", "--explain", "work", "--json"), ("counters",), ("counters", "--json"),
 )  # fmt: skip
-"""The same without a trace."""
+"""Sub-commands to run without a trace."""
 DATA = "name,start_tsc.UTC,end_tsc\nstep,1999-12-31 23:59:58,1999-12-31 23:59:59.5\n"
-"""The file data.csv of COMMANDS, whose times lie outside of all runs."""
+"""The file data.csv of COMMANDS, whose times are outside of all runs."""
 RULES = "work -- 10\nMPI_* -- 0\n* -- -1\n"
 """The filter file of OF_BUILD."""
 
@@ -78,7 +78,7 @@ _VARYING = re.compile(
 
 
 class UsageError(Exception):
-    """A wrong command line, told in one line."""
+    """A wrong command line, reported in one line."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -238,7 +238,7 @@ def _describe_build(bin: Path, out: Path, work: Path) -> None:
     (empty / "rules").write_text(RULES)
     texts = [_vtrace(bin, empty, command) for command in OF_BUILD]
     (out / "build.txt").write_text("\n".join(texts) + "\n")
-    # The distribution's name is looked up: the two builds may bear different ones.
+    # The distribution's name is looked up: the two builds may have different names.
     ask = (
         "from importlib.metadata import files, packages_distributions as named; "
         "print(*sorted(map(str, files(named()['vtrace'][0]))), sep='\\n')"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes a wheel of otf2 for all versions of Python (make wheels): for Python 3.12 and newer PyPI has sources only.
+"""Makes a wheel of otf2 for all versions of Python (make wheels): for Python 3.12 and newer, PyPI has only sources.
 
 tools/otf2_wheel.py DIR     writes DIR/otf2-VERSION-py3-none-PLATFORM.whl
 

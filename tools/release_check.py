@@ -34,7 +34,7 @@ PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
 
 
 class FailedStepError(Exception):
-    """A step failed. The message says why."""
+    """A step failed. The message gives the reason."""
 
 
 @dataclass
@@ -162,7 +162,7 @@ STEPS: dict[str, Callable[[Check], str]] = {
 
 
 def works(python: str) -> bool:
-    """True for a Python that makes virtual environments: a name may stand for one that is not installed."""
+    """True for a Python that makes virtual environments: a name may refer to a version that is not installed."""
     path = shutil.which(python)
     return bool(path) and subprocess.run([str(path), "-c", "import venv"], capture_output=True).returncode == 0
 

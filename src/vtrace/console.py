@@ -29,13 +29,13 @@ CLICK_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 10
 _LINE_SECONDS, _BATCH_SECONDS = 10.0, 60.0
 """Seconds between two lines of progress: with --progress, and without."""
 _LATER = 0.001
-"""Seconds after which an interrupt is repeated that was lost in a callback."""
+"""Seconds until an interrupt that was lost in a callback is repeated."""
 _BAR_DELAY, _REDRAWN = 2.0, 0.1
 """Seconds until a terminal shows a bar without --progress, and between two drawings of a bar."""
 _BAR = 20
-"""Characters of a bar."""
+"""Width of a bar in characters."""
 _ERASE = "\r\x1b[K"
-"""Empties the terminal's line and goes to its begin."""
+"""Erases the terminal's line and moves the cursor to its start."""
 
 
 def terminal_width() -> int | None:
@@ -75,7 +75,7 @@ def few(words: Sequence[str], shown: int = 4) -> str:
 
 
 def few_names(paths: Iterable[Path]) -> str:
-    """The first file names in alphabetical order, and how many more there are."""
+    """The first file names in alphabetical order, and the number of further names."""
     return few(sorted(path.name for path in paths))
 
 

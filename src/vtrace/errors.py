@@ -35,4 +35,4 @@ class FormatError(VtraceError):
 
 
 class TileDamageError(FormatError):
-    """The file of tiles, not the archive, is damaged: the tiles can be made anew."""
+    """The file of tiles, not the archive, is damaged: the tiles can be rebuilt."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes numpy start in two thirds of the time, for commands, which start often and need few parts of numpy."""
+"""Loads numpy in two thirds of the time, for commands that start often and need few parts of numpy."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Loss(NamedTuple):
 
 
 def _limit(setting: str, keeps: str) -> Loss:
-    return Loss(setting, f"behind {setting}", setting, f"{keeps} keeps them")
+    return Loss(setting, f"beyond the limit {setting}", setting, f"{keeps} keeps them")
 
 
 LOSSES = {
@@ -63,4 +63,4 @@ CHOSEN = frozenset((START_AFTER, STOP_AFTER, CUT, *(name for key, name in GAPS.i
 """Reasons that the user chose, so that nothing was lost. vtrace.left_out.WHOLE_RUN has the others."""
 
 WITHOUT_SAMPLES = "the samples of the run are left out"
-"""Begins the line about an archive that has all calls, but not the samples that belong to it."""
+"""Starts the line about an archive that has all calls but lacks its samples."""

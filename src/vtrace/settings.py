@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The VT_ settings of the traced program, from the runtime. csrc/core/settings_table.h is their only statement."""
+"""The VT_ settings of the traced program, from the runtime. csrc/core/settings_table.h alone defines them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vtrace.paths import LIB
 @dataclass(frozen=True)
 class Setting:
     """value: for a program started now; origin: default, environment, or FILE:LINE of a settings file; with the given
-    text if the value is another one."""
+    text if the value differs."""
 
     name: str
     value: str

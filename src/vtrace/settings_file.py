@@ -11,14 +11,14 @@ YES = ("yes", "on", "true", "1")
 NO = ("no", "off", "false", "0")
 """In lower case; the runtime's words are in csrc/core/setting_texts.c."""
 _MOST = 16383
-"""Bytes of a file that count."""
+"""The most bytes of a file that are read."""
 
 origins: dict[str, str] = {}
 """FILE:LINE of each variable that `apply` has set."""
 
 
 def files(environ: Mapping[str, str]) -> list[str]:
-    """The settings files that may exist, the weakest first."""
+    """The settings files that may exist, the lowest precedence first."""
     if (only := environ.get("VT_CONFIG")) is not None:
         return [only] if only else []
     config, home = environ.get("XDG_CONFIG_HOME", ""), environ.get("HOME", "")
@@ -27,7 +27,7 @@ def files(environ: Mapping[str, str]) -> list[str]:
 
 
 def apply(environ: MutableMapping[str, str]) -> None:
-    """Gives environ the settings of the files that it lacks, so that programs that are started have them, too."""
+    """Adds the settings of the files that environ lacks, so that started programs have them, too."""
     if os.getuid() != os.geteuid():
         return
     found: dict[str, tuple[str, str]] = {}

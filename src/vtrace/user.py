@@ -224,7 +224,8 @@ def counter(name: str, unit: str = "#", kind: type = float, group: str | None = 
 
 
 def marker(name: str, text: str = "", severity: str = "hint") -> None:
-    """Records a marker on this thread, now. severity: error, warning or hint. Raises ValueError for another one."""
+    """Records a marker on this thread, now. severity: error, warning or hint. Raises ValueError for another
+    severity."""
     if severity not in _SEVERITIES:
         raise ValueError(f"severity {severity!r}: not one of {', '.join(_SEVERITIES)}")
     if _library is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The disk of one node is full: only its rank is affected, and one line of the rank says how."""
+"""The disk of one node is full: only its rank is affected, and the rank reports the loss in one line."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ def assert_published(where: Path) -> dict[str, Any]:
 
 
 def test_buffers_in_a_shared_directory(job: Job, tmp_path: Path) -> None:
-    """The front reads the buffers of all nodes. It cannot know that the processes have ended, so all files stay, until
-    the user removes them by the command in the message."""
+    """The front reads the buffers of all nodes. The front cannot know that the processes have ended, so all files stay,
+    until the user removes them by the command in the message."""
     killed(job, tmp_path)
     files = names(tmp_path)
     said = job.unify(tmp_path, "nodes").stderr
@@ -73,7 +73,7 @@ def test_buffers_on_the_nodes(job: Job, tmp_path: Path) -> None:
     assert done.returncode == 1
     *lying, error = done.stderr.splitlines()
     for rank, line in enumerate(lying):
-        assert line.startswith(f"vtunify: warning: the buffer of rank {rank} lies on node{rank + 1}: {DISK}/nodes.x")
+        assert line.startswith(f"vtunify: warning: the buffer of rank {rank} is on node{rank + 1}: {DISK}/nodes.x")
     assert len(lying) == 4
     assert (
         "not accessible here, but on 4 other hosts (on the nodes of the run: mpiexec -n 4 vtunify-mpi nodes, " in error

@@ -15,7 +15,7 @@ from support.tools import command
 
 
 def test_compiled(job: Job, tmp_path: Path) -> None:
-    """A program of vtrace-cc, whose local files lie in a directory that all nodes see."""
+    """A program of vtrace-cc, whose local files are in a directory that all nodes see."""
     done = job.run(tmp_path)
     assert done.stdout == SUM
     assert done.stderr.count("; next: vtunify nodes") == 1
@@ -28,7 +28,7 @@ def test_compiled(job: Job, tmp_path: Path) -> None:
     assert {bound["host"] for bound in found["clocks"]["bounds"]} == {"node2", "node3", "node4"}
 
 
-@pytest.mark.parametrize("before", [True, False], ids=["before the launcher", "behind the launcher"])
+@pytest.mark.parametrize("before", [True, False], ids=["before the launcher", "after the launcher"])
 def test_vtrace_run(job: Job, tmp_path: Path, before: bool) -> None:
     """A program that vtrace has not compiled. Behind the launcher all ranks take the same steps to one archive."""
     traced = [*command("vtrace"), "run"]

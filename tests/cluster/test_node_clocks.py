@@ -56,7 +56,8 @@ def calls(trace: Trace, where: Path, rank: int) -> Calls:
 
 def assert_true_times(trace: Trace, where: Path, bounds: dict[str, int], more: int = 0) -> None:
     """No call is further away from its true time than the bound of its node. The clock of rank 0 is that of the
-    archive: its calls say how archive and true time differ. more: ns by which the repair puts each clock forward."""
+    archive: its calls show the difference of archive and true time. more: ns by which the repair puts each clock
+    forward."""
     first = calls(trace, where, 0)
     assert first.least <= first.most + more
     for rank in range(1, 4):

@@ -26,7 +26,8 @@ def info(where: Path) -> dict[str, Any]:
 
 
 def test_running_on_other_nodes(job: Job, tmp_path: Path) -> None:
-    """A node sees that its rank still runs. The front does not: it leaves the files, and the run loses nothing."""
+    """A node sees that its rank still runs. The front does not see that: vtunify there leaves the files, and the run
+    loses nothing."""
     with job.running(tmp_path) as running:
         files = names(tmp_path)
         there = job.cluster.nodes[1].call(tmp_path, *command("vtunify"), "nodes", check=False)
@@ -52,7 +53,7 @@ def mortal(session: Path, build: Builder, tmp_path_factory: pytest.TempPathFacto
 
 
 def lose(job: Job, running: subprocess.Popen[str]) -> None:
-    """node3 vanishes: first its link, then all that it has in memory. The launcher does not notice, and is stopped.
+    """node3 vanishes: first its link, then the contents of its memory. The launcher does not notice, and is stopped.
     Takes node3 out of the cluster."""
     lost = job.cluster.nodes.pop(2)
     job.cluster.disconnect(lost)
@@ -65,7 +66,7 @@ def lose(job: Job, running: subprocess.Popen[str]) -> None:
 
 
 def test_vanished_node(mortal: Job, tmp_path: Path) -> None:
-    """All buffers are in the shared directory: the front reads all that was published on all four nodes."""
+    """All buffers are in the shared directory: the front reads all records published on all four nodes."""
     with mortal.running(tmp_path) as running:
         lose(mortal, running)
     mortal.unify(tmp_path, "nodes")
@@ -74,15 +75,15 @@ def test_vanished_node(mortal: Job, tmp_path: Path) -> None:
 
 
 def test_vanished_disk(mortal: Job, tmp_path: Path) -> None:
-    """The buffers are on the nodes' disks. vtunify-mpi on the other three nodes says what has vanished with node3, and
-    the archive without it says so."""
+    """The buffers are on the nodes' disks. vtunify-mpi on the other three nodes names the files that vanished with
+    node3, and the archive without it says so."""
     with mortal.running(tmp_path, env={"VT_PFORM_LDIR": str(DISK)}) as running:
         lose(mortal, running)
     files = names(tmp_path)
     refused = mortal.unify_mpi(tmp_path, "nodes", check=False)
     said = [line for line in refused.stderr.splitlines() if line.startswith("vtunify-mpi: ")]
     assert len(said) == 2
-    assert said[0].startswith(f"vtunify-mpi: warning: the buffer of rank 2 lies on node3: {DISK}/nodes.xnode3-")
+    assert said[0].startswith(f"vtunify-mpi: warning: the buffer of rank 2 is on node3: {DISK}/nodes.xnode3-")
     assert "a buffer of processes that did not complete their files is not accessible here, but on node3" in said[1]
     assert names(tmp_path) == files
     mortal.unify_mpi(tmp_path, "--partial", "nodes")

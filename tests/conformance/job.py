@@ -32,8 +32,8 @@ class Ended:
 
 
 def become_worker() -> None:
-    """Makes this process the parent of processes that a killed launcher leaves, to end these. Ignores SIGINT, which the
-    parent process handles."""
+    """Makes this process the parent of processes that a killed launcher leaves, and thereby able to end them. Ignores
+    SIGINT, which the parent process handles."""
     signal.signal(signal.SIGINT, lambda *_: None)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

@@ -15,7 +15,7 @@ FLAGS = [
     "CFLAGS=-g -O0 -DOMPI_OMIT_MPI1_COMPAT_DECLS=0",
     *(f"{name}=-g -O0 -fallow-argument-mismatch" for name in ("FFLAGS", "FCFLAGS")),
 ]
-"""-O0: optimizing takes a minute for some programs. The others are for Debian's Open MPI: the suite's library uses
+"""-O0: optimizing takes a minute for some programs. The other flags are for Debian's Open MPI: the suite's library uses
 names of MPI-1 that mpi.h refuses; configure calls a Fortran routine with several types."""
 
 DEFAULT_LIMIT = 180
@@ -58,7 +58,7 @@ class Compilers:
     fc: str = ""
 
     def traced(self, bin: Path) -> Compilers:
-        """These compilers, called by the compiler wrappers of vtrace."""
+        """The compilers, called by the compiler wrappers of vtrace."""
         fortran = f"{bin / 'vtrace-fc'} -vt:"
         return Compilers(
             f"{bin / 'vtrace-cc'} -vt:cc {self.c}",
@@ -164,7 +164,8 @@ def _line(directory: str, words: list[str], number: int) -> Line:
 def sample(tests: list[Line], number: int, seed: int, excepted: tuple[str, ...] = ()) -> list[Line]:
     """A random sample of number tests, evenly from all directories; in the order of the suite.
 
-    excepted: begins of directory/program. Other tests take the places of these tests in the sample; all else stays."""
+    excepted: prefixes of directory/program. Other tests take the places of these tests in the sample; the rest
+    stays."""
     chance = random.Random(seed)
     folders: dict[str, list[Line]] = {}
     for test in tests:

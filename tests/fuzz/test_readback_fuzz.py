@@ -55,7 +55,7 @@ def _function(
 
 
 def _before(one: Callback) -> str:
-    """Statements that fill the lists of a callback, with the length that its count says."""
+    """Statements that fill the lists of a callback, with the length in its count."""
     lists = [kind for kind, _ in one.arguments if "*" in kind and "char" not in kind]
     if not lists:
         return ""

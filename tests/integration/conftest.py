@@ -18,7 +18,7 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def page(window: Browser) -> Browser:
-    """The browser without the page of the test before, which complains that its server has ended."""
+    """The browser without the page of the previous test, which reports that its server has ended."""
     window.open("about:blank")
     window.complaints()
     return window

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pages of 16 and 64 KiB, and address spaces of 39 and 42 bits, on aarch64. qemu has pages of 4 KiB: the runtime is
-compiled with tests/c/large_pages.h, which does to its system calls what a kernel with larger pages does."""
+compiled with tests/c/large_pages.h, which changes its system calls like a kernel with larger pages."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from support.tools import PROGRAMS, ROOT, Done, call, command
 from vtrace.io.local import records
 
 LAST_PROPERTY = b"VTRACE::EVENT_BYTES\0"
-"""Of an anchor file; behind the properties is the number that libotf2 draws for each archive."""
+"""The end of an anchor file: after the properties comes the number that libotf2 draws for each archive."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def content(directory: Path) -> dict[str, bytes]:
 
 def both(arm: ArmRoot, place: Path, *words: str) -> Done:
     """Runs a command on x86-64 and on aarch64, both in the directory data of place. The output and all files are equal.
-    data keeps the files of before."""
+    data keeps its earlier files."""
     data, kept = place / "data", place / "kept"
     data.rename(kept)
     shutil.copytree(kept, data)
@@ -68,7 +68,7 @@ def both(arm: ArmRoot, place: Path, *words: str) -> Done:
 
 
 CALLS = Counter({"open": 4, "write": 65, "close": 4, "puts": 1, "put": 4, "work": 3, "main": 1})
-"""Of contained.c, in all its threads and its child."""
+"""The calls of contained.c, in all its threads and its child."""
 
 
 @pytest.fixture(scope="module")

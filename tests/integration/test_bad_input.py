@@ -32,7 +32,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 def refused(done: Done, *texts: str, code: int = 1) -> None:
-    """The command failed with this exit code and one line on stderr that holds the texts."""
+    """The command failed with this exit code and one line on stderr with the texts."""
     assert done.returncode == code, str(done)
     assert len(done.stderr.splitlines()) == 1, str(done)
     assert "Traceback" not in done.stderr
@@ -118,7 +118,7 @@ def test_other_version(local: Path) -> None:
 
 
 def test_damaged_uctl_is_no_obstacle(local: Path) -> None:
-    """The uctl file holds random bytes. vtunify succeeds, because the heads of the local files hold the same data."""
+    """The uctl file has random bytes. vtunify succeeds, because the heads of the local files have the same data."""
     (local / "many.uctl").write_bytes(os.urandom(40))
     unify(local, "many")
     assert check(local / "many.trace").calls() == {"main": 1, "work": 3000}

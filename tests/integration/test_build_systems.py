@@ -114,7 +114,7 @@ executable('solver', 'solver.f90')
 
 @dataclass
 class Project:
-    """A directory with the sources. env: PATH holds the wrappers, which call compilers that write a log."""
+    """A directory with the sources. env: PATH has the wrappers, which call compilers that write a log."""
 
     here: Path
     env: dict[str, str]
@@ -260,8 +260,8 @@ def test_ccache(project: Project, place: str) -> None:
 
 @pytest.mark.parametrize("compiler", ["mpicc", "gcc"])
 def test_cmake_finds_mpi(project: Project, compiler: str) -> None:
-    """Compiler behind the wrapper: mpicc, which needs no flags for MPI; gcc, for which CMake asks mpicc for the flags.
-    In both cases the program is built with MPI and recorded."""
+    """The compiler that the wrapper calls: mpicc, which needs no flags for MPI; gcc, for which CMake asks mpicc for the
+    flags. In both cases the program is built with MPI and recorded."""
     need("mpicc")
     project.env["VT_CC"] = need(compiler)
     (project.here / "ring.c").write_text(
@@ -380,7 +380,7 @@ def test_pkg_config(compiler: str, source: str, tmp_path: Path) -> None:
 
 
 def test_module_for_lmod(tmp_path: Path) -> None:
-    """The module of the installation puts the commands behind all others in PATH, where CMake and man find the rest."""
+    """The module of the installation puts the commands after all others in PATH, where CMake and man find the rest."""
     lmod = Path("/usr/share/lmod/lmod/libexec/lmod")
     modules = BIN.parent / "share/modulefiles"
     if not lmod.exists() or not modules.exists():

@@ -108,7 +108,7 @@ def test_bands(anchor: Path) -> None:
 
 
 OPS = [
-    (1, "MpiCollectiveEnd", 3, 0, 0, 8, 8),  # without a begin
+    (1, "MpiCollectiveEnd", 3, 0, 0, 8, 8),  # without a start
     (2, "NonBlockingCollectiveRequest", 7),
     (3, "NonBlockingCollectiveRequest", 8),
     (4, "MpiCollectiveBegin"),
@@ -135,7 +135,7 @@ location has no bands of its own here."""
 
 
 def test_unusual_operations(tmp_path: Path) -> None:
-    """Operations that do not block and overlap, a request that is used again, and what is unknown."""
+    """Operations that do not block and overlap, a request that is used again, and unknown values."""
     made = Foreign(tmp_path / "a.trace")
     for location in (0, 1):
         made.events(location, OPS)

@@ -21,7 +21,7 @@ from support.tools import command, environment, need, unavailable
 
 @pytest.fixture
 def killed(build: Builder, tmp_path: Path) -> Path:
-    """A directory with the files of a killed run; the buffer lies in the subdirectory scratch."""
+    """A directory with the files of a killed run; the buffer is in the subdirectory scratch."""
     (tmp_path / "scratch").mkdir()
     program = build("endings.c", flags=("-O1", "-pthread"))
     run(program, tmp_path, "kill", "100", env={"VT_PFORM_LDIR": "scratch"}, code=-signal.SIGKILL)
@@ -33,7 +33,7 @@ def test_dry_run_and_no_terminal_remove_nothing(killed: Path) -> None:
     done = vtrace(killed, "clean", "--dry-run", "endings")
     assert len(done.stdout.splitlines()) == 2, str(done)
     assert "buffer of process" in done.stdout
-    assert "no archive yet: vtunify reads them (endings)" in done.stderr
+    assert "not be in an archive yet: vtunify reads them (endings)" in done.stderr
     assert "would remove 2 files" in done.stderr
     asked = vtrace(killed, "clean", "endings", check=False)
     assert asked.returncode == 2
@@ -107,7 +107,8 @@ def test_live_process(build: Builder, tmp_path: Path) -> None:
 
 
 def test_container_with_the_name_of_the_host(tmp_path: Path) -> None:
-    """Its process ids mean nothing here: vtunify and vtrace clean leave the files of a process that still runs."""
+    """The process ids of a container mean nothing here: vtunify and vtrace clean leave the files of a process that
+    still runs."""
     if os.geteuid() != 0:
         unavailable("only root can make a namespace of process ids")
     inside = [need("unshare"), "--pid", "--fork", "--kill-child", "--mount-proc", *command("vtrace"), "run", "-o", "x"]

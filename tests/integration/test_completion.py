@@ -100,7 +100,7 @@ WRAPPED = [
 
 
 def test_wrappers_in_bash(place: Path) -> None:
-    """Options of the wrappers; bash replaces what stands behind the last colon. For files bash's own completion."""
+    """Options of the wrappers; bash replaces the text after the last colon. For files bash's own completion."""
     script = 'export PATH="$PWD/bin:$PATH"\neval "$(vtrace completion bash)"\n'
     for line, _ in WRAPPED:
         function = f"_{line.split()[0].replace('-', '_')}_options"

@@ -27,7 +27,7 @@ ENDLESS = (
     "errors/coll/iscatterlength", "errors/comm/manysplit", "errors/comm/too_many_", "f90/io/iwriteatall",
     "f90/io/writeall", "f90/io/writeatall", "f90/io/writeord", "pt2pt/probe_unexp", "threads/rma/multirma",
 )  # fmt: skip
-"""Begin of directory/program of tests that never end untraced with Debian's MPICH on two cores, in most runs or in all,
+"""Start of directory/program of tests that never end untraced with Debian's MPICH on two cores, in most runs or in all,
 or end after LIMIT: nothing can be compared, and their waiting ranks only use the processors. The sample has other tests
 of the same directories instead. test_whole runs all tests."""
 

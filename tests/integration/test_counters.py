@@ -145,7 +145,7 @@ CPU
     assert done.stdout.splitlines() == [
         "f.events:2:21: A is defined by itself: A -> B -> A",
         "f.events:3:34: B is defined by itself: B -> A -> B",
-        "f.events:4:28: N1 is no base event of this line: the last one is N0",
+        "f.events:4:28: N1 is not a base event of this line: the last one is N0",
         "f.events:5:26: this ( is not closed",
         "f.events:6:9: unknown derived type DERIVED_FOO: one of NOT_DERIVED, DERIVED_CMPD, DERIVED_ADD, DERIVED_SUB, "
         "DERIVED_PS, DERIVED_ADD_PS, DERIVED_POSTFIX, DERIVED_INFIX",

@@ -120,8 +120,8 @@ def test_wrong_usage_is_told(program: Path, tmp_path: Path) -> None:
 
 
 def test_clock_rate_and_pmus(program: Path, tmp_path: Path) -> None:
-    """They are those of this machine, and vtrace profile takes the clock rate for #. Without counters there are
-    none."""
+    """The properties are those of this machine, and vtrace profile takes the clock rate for #. Without counters there
+    are none."""
     (tmp_path / "my.events").write_text("EVENT,FAULTS_AT_FULL_RATE,DERIVED_INFIX,N0*#,page-faults\n")
     run(program, tmp_path, "plain", env={"VT_METRICS": "page-faults"})
     classes(tmp_path)

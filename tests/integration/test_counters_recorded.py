@@ -71,7 +71,7 @@ class _Reader:
 
     @staticmethod
     def at(latest: tuple[int, dict[str, int]], time: int) -> dict[str, int]:
-        """The values at the very time of an event."""
+        """The values at the exact time of an event."""
         return latest[1] if latest[0] == time else {}
 
     def increases(self, region: str, metric: str = "page-faults") -> list[int]:
@@ -137,7 +137,7 @@ def test_many_counters_of_one_moment(program: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("names", ["page-faults:task-clock:cpu-clock", "task-clock:page-faults:cpu-clock"])
 def test_events_of_several_pmus_count_at_once(program: Path, tmp_path: Path, names: str) -> None:
-    """Also in a program that is never off its CPU."""
+    """Holds also in a program that never leaves its CPU."""
     done, found = recorded(program, tmp_path, VT_METRICS=names)
     assert about(found.increases("inner"), printed(done)["inner"])
     for clock in ("task-clock", "cpu-clock"):
@@ -145,7 +145,7 @@ def test_events_of_several_pmus_count_at_once(program: Path, tmp_path: Path, nam
 
 
 def test_no_more_room(program: Path, tmp_path: Path) -> None:
-    """8 counters of the thread and 16 of the process fill no group evenly; one more is told and left out."""
+    """8 counters of the thread and 16 of the process fill no group evenly; one more is left out with a message."""
     software = [
         "page-faults",
         "minor-faults",
@@ -168,7 +168,7 @@ def test_no_more_room(program: Path, tmp_path: Path) -> None:
 
 
 def test_usage_is_that_of_the_kernel(program: Path, tmp_path: Path) -> None:
-    """The last value is the CPU time of the process, less what comes after the last region."""
+    """The last value is the CPU time of the process, less that after the last region."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run(program, tmp_path, env={"VT_METRICS": "ru_utime:ru_stime"})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -229,13 +229,13 @@ def test_what_cannot_be_recorded_is_told(program: Path, tmp_path: Path) -> None:
 
 
 def _reasons(where: Path) -> set[str]:
-    """Why counters are missing, by the ledger."""
+    """The reasons why counters are missing, by the ledger."""
     known = json.loads(vtrace(where, "info", "counter_regions", "--json").stdout)
     return {row["reason"] for row in known["not_recorded"] if row["class"] == "counters"}
 
 
 def test_network_interfaces_are_listed(program: Path, tmp_path: Path) -> None:
-    """With near names for those that are not there."""
+    """The message has similar names for unknown counters."""
     rows = json.loads(vtrace(tmp_path, "counters", "--json").stdout)
     listed = [row["name"] for row in rows if row["name"].startswith("net/lo/")]
     assert listed == [f"net/lo/{field}" for field in ("rx_bytes", "rx_packets", "tx_bytes", "tx_packets")]
@@ -255,7 +255,7 @@ def test_other_separators(program: Path, tmp_path: Path) -> None:
 
 
 def test_the_program_closes_descriptors_of_vtrace(program: Path, tmp_path: Path) -> None:
-    """No byte of the program's pipes is taken; stderr, the archive and the tables tell the loss."""
+    """No byte of the program's pipes is taken; stderr, the archive and the tables report the loss."""
     done = run(program, tmp_path, "closes", env={"VT_METRICS": "page-faults"})
     assert done.stdout == "500 pipes\n"
     assert "counters can no longer be read: page-faults" in done.stderr
@@ -278,7 +278,7 @@ def test_the_program_closes_descriptors_of_vtrace(program: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("most", [4, 64, 512])
 def test_no_descriptor_of_the_program_is_taken(program: Path, tmp_path: Path, most: int) -> None:
-    """Counters that would need one of those are left out."""
+    """Counters that would need such a descriptor are left out."""
     words = ["sh", "-c", f"ulimit -n {most}; exec {program} plain"]
     done = call(words, tmp_path, {"VT_METRICS": "page-faults:ru_minflt"})
     unify(tmp_path, "counter_regions")
@@ -380,7 +380,7 @@ def test_run_takes_names(build: Builder, tmp_path: Path) -> None:
 
 
 def test_sections_across_flushes(build: Builder, tmp_path: Path) -> None:
-    """A flush between the values and the start of a section, which has later values then."""
+    """After a flush between the values and the start of a section, the section has later values."""
     program = build("many_sections.c", flags=(*MANUAL, "-O1"))
     counters = "page-faults:task-clock:ru_utime:ru_stime:ru_minflt:ru_majflt:ru_nvcsw:ru_nivcsw"
     run(program, tmp_path, "30000", env={"VT_METRICS": counters, "VT_BUFFER_SIZE": "256K"})

@@ -48,7 +48,7 @@ def profile(where: Path, *words: str) -> dict[str, dict[str, Any]]:
 
 
 def test_values_of_each_reading(program: Path, tmp_path: Path) -> None:
-    """Each reading takes the next values; after the last ones nothing increases. Real counters stand beside them."""
+    """Each reading takes the next values; after the last ones nothing increases. Real counters appear beside them."""
     good = VALUES.rsplit("\n", 2)[0]
     done = replayed(program, tmp_path, good, "cycles|skl::INST_RETIRED:ANY_P|ru_minflt|page-faults")
     assert "VT_METRICS" not in done.stderr
@@ -91,7 +91,7 @@ def test_counters_that_do_not_fit_together(program: Path, tmp_path: Path) -> Non
     ],
 )
 def test_wrong_files(program: Path, tmp_path: Path, values: str, says: str) -> None:
-    """One line tells the place; the program runs on."""
+    """One line names the place; the program continues."""
     done = replayed(program, tmp_path, values, "cycles")
     (line,) = [line for line in done.stderr.splitlines() if REPLAY in line]
     assert line.endswith("the file is not used")

@@ -26,7 +26,7 @@ STEP = 10
 
 
 class Reading(NamedTuple):
-    """The values of one group of counters: at a call, or at the sample behind them."""
+    """The values of one group of counters: at a call, or at the sample after them."""
 
     at_sample: bool
     values: dict[str, int]
@@ -38,7 +38,7 @@ def recorded(program: Path, where: Path, names: str, *words: str, **env: str) ->
 
 
 def readings(archive: Path) -> tuple[list[Reading], int]:
-    """All readings in order, and the number of samples. Each reading has the time of the event behind it."""
+    """All readings in order, and the number of samples. Each reading has the time of the event after it."""
     found: list[Reading] = []
     waiting: list[Any] = []
     count = 0
@@ -159,7 +159,7 @@ def test_local_files_and_vtunify_mpi(build: Builder, tmp_path: Path) -> None:
 
 
 def test_a_small_alternate_stack(build: Builder, tmp_path: Path) -> None:
-    """Samples there have no values: reading files of the kernel takes more of the stack."""
+    """Such samples have no values: reading files of the kernel takes more of the stack."""
     program = build("sampled_altstack.c", flags=("-O1",), plain=True)
     words = ["run", "--no-unify", "--sample=1000", "--counters", "cpu,sched-run,page-faults", program, "4096", "100"]
     done = vtrace(tmp_path, *words)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""CPU time of threads in user and in kernel mode: the archive has what getrusage told each thread at its end."""
+"""CPU time of threads in user and in kernel mode: the archive has the values of getrusage for each thread at its
+end."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from support.readers import fipp_report
 from support.tools import call, command
 
 NEAR = 0.06
-"""Seconds: a thread computes on after it has told its time, and /proc has hundredths."""
+"""Seconds: a thread still runs after it has reported its time, and /proc counts hundredths."""
 
 
 def locations(where: Path, name: str) -> list[dict[str, Any]]:

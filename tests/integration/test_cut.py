@@ -92,7 +92,7 @@ def test_windows(archive: Path, tmp_path: Path) -> None:
 
 
 def test_sections(tmp_path: Path) -> None:
-    """A section across an edge of the window is cut there as a call, and stays whatever is selected."""
+    """A section across an edge of the window is cut there like a call, and stays for any selection."""
     source = package.open(fapp_run.write(tmp_path / "source.trace"))
     windows = [
         (1_500_000_000, 2_500_000_000),
@@ -178,7 +178,7 @@ def test_nothing_selected(tmp_path: Path) -> None:
 
 
 def test_reports_tell(build: Builder, tmp_path: Path) -> None:
-    """Commands tell that an archive is a part of another one, and what its counts lack."""
+    """Commands report that an archive is a part of another one, and the events that its counts lack."""
     source = KINDS["messages"](build, tmp_path).archive
     sent = min(event.time for event in read(source).events if event.kind in ("MpiSend", "MpiIsend"))
     begin = f"{sent + 1 - read(source).offset}ns"  # the first message's other half is in the part
@@ -196,7 +196,7 @@ def test_reports_tell(build: Builder, tmp_path: Path) -> None:
 
 
 def test_ledger_of_a_cut_of_a_cut(build: Builder, tmp_path: Path) -> None:
-    """The halves that both have left out are one interval: the window of the second one."""
+    """The halves that both cuts left out are one interval: the window of the second one."""
     source = KINDS["messages"](build, tmp_path).archive
     vtrace(tmp_path, "cut", source, "--ranks", "0", "-o", "first")
     vtrace(tmp_path, "cut", "first", "--from", "10%", "-o", "second")

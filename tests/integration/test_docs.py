@@ -65,8 +65,8 @@ FLOPS = (
 def _tutorial(
     name: str, program: str, finding: str, unified: bool = True, edits: tuple[tuple[str, str], ...] = ()
 ) -> dict[tuple[str, str], Typed]:
-    """The three blocks of a tutorial: the run and its diagnosis, the evidence, the mended program. edits: of the lines
-    that compile the program."""
+    """The three blocks of a tutorial: the run and its diagnosis, the evidence, the improved program. edits: of the
+    lines that compile the program."""
     source = f"cp {TUTORIALS}/{program} ."
     diagnosed, evidence, mended = (key for key in BLOCKS if key[0] == f"tutorial-{name}.md")
     first = BLOCKS[diagnosed].typed.splitlines()
@@ -402,7 +402,7 @@ NOT_TYPED = {
         "needs containers; tests/integration/test_run_bundle.py",
     ("scaling.md", "python bench/synthetic.py /dev/shm/wide --ranks 12500 --events 1500e3 --calls 20"
      " --ranks-per-host 50 --offset 2 --drift 100 --error 500 --wave 20000 --period 0.05"): "takes an hour",
-    ("survival.md", "vtunify: warning: the buffer of rank 1 lies on node1: /scratch/heat.xnode1-101-18ea2134.buffer"):
+    ("survival.md", "vtunify: warning: the buffer of rank 1 is on node1: /scratch/heat.xnode1-101-18ea2134.buffer"):
         "tests/cluster/test_killed.py",
     ("unify.md", "mpiexec -n 64 --map-by node vtunify-mpi -o /shared/heat /local/heat"): "tests/cluster/test_disks.py",
     ("view.md", "heat2d: 4 locations, a column is 12.5 ms"): "a picture; see tests/integration/test_view_text.py",

@@ -75,7 +75,7 @@ def test_missing_tools(tmp_path: Path) -> None:
         line for line in problems if line.startswith(f"error: MPI: {tools / 'mpicc'}: no such MPI compiler command")
     ]
     assert not done.stderr
-    # The mpicc beside Python is there, but its compiler is not.
+    # The mpicc beside Python exists, but its compiler does not.
     shown = vtrace(tmp_path, "doctor", env={"PATH": str(tools)}, check=False).stdout
     assert re.search(r"^MPI +no mpicc that can be used;|: MPI: no mpicc that can be used:", shown, re.MULTILINE)
     assert "in PATH" not in "".join(line for line in shown.splitlines() if "MPI" in line)
@@ -102,7 +102,7 @@ def test_places(tmp_path: Path) -> None:
 
 
 def test_ways_to_record_functions(tmp_path: Path) -> None:
-    """doctor says by which way vtrace-cc records the functions of each compiler."""
+    """doctor names the way in which vtrace-cc records the functions of each compiler."""
     need("gcc")
     lines = look(tmp_path, "--mpicc", "none")["compilers"]["more"]["lines"]
     assert lines

@@ -85,7 +85,7 @@ def judge(done: Done) -> None:
         assert "--json" not in done.words or done.words[1] == "dump" or json.loads(done.stdout) is not None, str(done)
         return
     assert done.returncode in (1, 2), str(done)
-    assert done.stdout == "" or "--fail-above" in done.words, str(done)  # a verdict stands below its numbers
+    assert done.stdout == "" or "--fail-above" in done.words, str(done)  # a verdict comes after its numbers
     assert done.stderr.splitlines()[-1].startswith("vtrace: error: "), str(done)
 
 

@@ -125,7 +125,7 @@ def test_speedscope_samples(tmp_path: Path) -> None:
 
 
 def test_speedscope_of_many(tmp_path: Path) -> None:
-    """Of too many calls the longest are written, of samples one of n with the time of all; contexts in a circle."""
+    """If there are too many, the longest calls and each n-th sample are written; contexts in a circle."""
     archive = Foreign(tmp_path / "a.trace")
     samples = [(10 * n + 1, "CallingContextSample", n % 2, 1, 0) for n in range(3000)]
     calls = [

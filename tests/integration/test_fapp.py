@@ -193,7 +193,7 @@ def test_hardware_by_hand(archive: Path, event: str) -> None:
 
 
 def test_damaged_notes(archive: Path) -> None:
-    """Values that fapp -C does not write count as unknown; what is no JSON is an error."""
+    """Values that fapp -C does not write count as unknown; a file that is not JSON is an error."""
     note(archive, event="Branch", frequency="fast", items="mpi", pa="1")
     table = fapp_report.tables(shown(archive, "-Ihwm"))["Performance monitor event: Statistics", "Application"][0]
     assert table.cells("loop 1", "AVG") == ["2.0000", "875.0000", "-"]
@@ -218,7 +218,7 @@ def test_csv(archive: Path) -> None:
 
 
 def test_names_are_data(tmp_path: Path) -> None:
-    """Control characters in the name of a section are escaped; a process that is not there is disregarded, as in
+    """Control characters in the name of a section are escaped; a missing process is disregarded, as in
     the guide."""
     fapp_run.write(tmp_path / "odd.trace", section="\x1b[31mred/1")
     for kind in ("text", "csv"):
@@ -284,7 +284,7 @@ def test_no_negative_zero() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 4, 5, 34, 100])
 def test_counters_of_eleven_runs(count: int) -> None:
-    """Together they have all counters, each run as few as possible; four fit into any processor."""
+    """All runs together have all counters, each run as few as possible; four fit into any processor."""
     names = [f"c{number}" for number in range(count)]
     runs = [dealt(names, run, 11) for run in range(1, 12)]
     assert sorted({name for run in runs for name in run}) == sorted(names)
@@ -361,7 +361,8 @@ def memory_tables(memory: Path, item: str) -> dict[tuple[str, str], list[fapp_re
 
 
 def test_memory_usage(memory: Path) -> None:
-    """Table 3.43: the large block is mapped by itself, with a page for its head; the small ones are in the arena."""
+    """Table 3.43: the large block has a mapping of its own, with a page for its head; the small ones are in the
+    arena."""
     (table,) = memory_tables(memory, "lpgusage")["LPGUsage profile", "Process 0"]
     grow, shrink = (dict(zip(table.head, table.cells(f"{name} 1"), strict=True)) for name in ("grow", "shrink"))
     mapped = (1 << 20) + os.sysconf("SC_PAGE_SIZE")
@@ -418,7 +419,7 @@ def test_memory_calls(memory: Path) -> None:
         (("-C", "-d", ".", "./x"), 1, ". is not empty"),
         (("-A",), 2, "-d is missing"),
         (("-A", "-l", "3", "-d", "known"), 2, "-l needs -Hpa"),
-        (("-A", "-p", "first", "-d", "known"), 2, "-pfirst: first is no value"),
+        (("-A", "-p", "first", "-d", "known"), 2, "-pfirst: first is not a value"),
         (("-A", "-d", "nothing"), 1, "nothing"),
         ((), 0, ""),
         (("-d", "known"), 2, "fapp needs -C or -A"),

@@ -109,7 +109,7 @@ def unified(where: Path, pipe: Pipe, mpi: bool, died: bool | None) -> None:
     told = [marker for marker in trace.markers if "without completing" in marker.text]
     assert died is None or bool(told) == died
     complete = json.loads(trace.properties["VTRACE::COVERAGE"])["complete"]
-    # Hydra may kill a rank that has said that it ends, and still writes: then the ledger tells what is missing.
+    # Hydra may kill a rank that has said that it ends, and still writes: then the ledger lists the missing events.
     assert complete == (not told) or (died is None and not complete)
     assert names(where) == {"faults.trace", "pipe"}
 

@@ -141,7 +141,7 @@ def test_hardware_monitor_without_counters(archive: Path) -> None:
     ],
 )
 def test_names_of_procedures(name: str, symbol: str, file: str, shown: str) -> None:
-    """Table 2.25; a mangled symbol is no name."""
+    """Table 2.25; a mangled symbol is not a name."""
     assert procedure_name(name, symbol, file) == shown
 
 
@@ -253,8 +253,8 @@ def test_sections(build: Builder, tmp_path: Path, language: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-H", "event=Statistics"), "events of SPARC64 XIfx"), (("-H", "mode=usr", "-i", "20"), "kernel mode, too"),
-        (("-m", "2147483"), "-m 2147483: 131072 is used, the most"),
+        (("-H", "event=Statistics"), "events of SPARC64 XIfx"), (("-H", "mode=usr", "-i", "20"), "include kernel mode"),
+        (("-m", "2147483"), "-m 2147483: 131072 is used, the maximum"),
     ],
 )  # fmt: skip
 def test_options_with_a_blank_and_the_most_memory(

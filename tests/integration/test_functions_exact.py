@@ -29,7 +29,7 @@ LEVELS = ("-O0", "-O1", "-O2", "-O3")
 
 @dataclass(frozen=True)
 class Case:
-    """A program, what it calls at least, and its functions without hooks, by parts of their symbols."""
+    """A program, its calls at least, and its functions without hooks, by parts of their symbols."""
 
     sources: tuple[str, ...]
     calls: Mapping[str, int]
@@ -92,7 +92,7 @@ FORTRAN = Case(
 
 
 def compare(trace: Trace, program: Path, libraries: list[Path], args: list[str | Path], quiet: tuple[str, ...]) -> None:
-    """Asserts that a trace holds exactly the calls that valgrind counts of the functions with hooks, and that all
+    """Asserts that a trace has exactly the calls that valgrind counts of the functions with hooks, and that all
     functions with source code have hooks, except quiet ones."""
     modules = [Module(path) for path in (program, *libraries)]
     there = trace.path.parent / "counted"
@@ -108,7 +108,8 @@ def compare(trace: Trace, program: Path, libraries: list[Path], args: list[str |
 
 
 def thunks(trace: Trace) -> Counter[str]:
-    """The calls of C++'s thunks, which clang compiles with sleds, by the short names of the functions behind."""
+    """The calls of C++'s thunks, which clang compiles with sleds, by the short names of the functions they forward
+    to."""
     names = (trace.region_of(event).name for event in trace.events if event.kind == "Enter")
     return Counter(short(name) for name in names if " thunk to " in name)
 
@@ -116,7 +117,7 @@ def thunks(trace: Trace) -> Counter[str]:
 def verify(
     build: Builder, where: Path, compiler: str, flags: tuple[str, ...], case: Case, inlined: bool = False
 ) -> Trace:
-    """Records a case, and compares its calls with those that are known and those that are counted. inlined: functions
+    """Records a case, and compares its calls with known counts and measured counts. inlined: functions
     with known counts may have been inlined."""
     flags = (*flags, *case.flags, "-gdwarf-4")
     program = build(*case.sources, compiler=compiler, flags=flags)

@@ -71,7 +71,7 @@ def test_patterns(build: Builder, tmp_path: Path, way: str) -> None:
 
 @way
 def test_limits(build: Builder, tmp_path: Path, way: str) -> None:
-    """The rules of a filter hold for these functions, too."""
+    """The rules of a filter apply to these functions, too."""
     (tmp_path / "rules").write_text("leaf -- 5\nlib_* -- 0\n")
     program = built(build, way, "exact.c", "exact_lib.c", flags=("-O1",))
     calls = traced(tmp_path, program, "*", env={"VT_FILTER_SPEC": "rules"}).calls()
@@ -86,7 +86,7 @@ def frames() -> list[object]:
 
 @pytest.mark.parametrize(("way", "source", "how"), frames())
 def test_frames(build: Builder, tmp_path: Path, way: str, source: str, how: str) -> None:
-    """Exceptions, longjmp, pthread_exit and other stacks work as without vtrace, and each call stands below its
+    """Exceptions, longjmp, pthread_exit and other stacks work as without vtrace, and each call is below its
     caller."""
     program = built(build, way, source, flags=("-O2", "-pthread"))
     found = Counter(traced(tmp_path, program, "*", how, str(N)).edges())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Functions that do not end by their return: exceptions, longjmp, tail calls, threads that end, other stacks, forks.
 
-Each is left at the moment at which the program goes on in another function, and each call stands below its caller.
+Each function is left when the program continues in another function, and each call is below its caller.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def trace_of(
 
 
 def expect_late(compiler: str, request: pytest.FixtureRequest) -> None:
-    """A compiler's own hooks do not tell where the frame of a function is: what an exception or a jump has left ends
-    with the function in which the program goes on."""
+    """A compiler's own hooks do not show the frame of a function: functions that an exception or a jump has left end
+    with the function in which the program continues."""
     if not compilers.SLEDS:
         request.applymarker(pytest.mark.xfail(reason=f"{compiler} has no sleds", strict=True, raises=AssertionError))
 
@@ -78,7 +78,7 @@ def test_frames(
 def test_left_at_the_landing(
     build: Builder, tmp_path: Path, request: pytest.FixtureRequest, source: str, how: str, innermost: str, compiler: str
 ) -> None:
-    """The program works for 20 ms where it has landed. The functions that it has left do not hold this time."""
+    """The program works for 20 ms where it has landed. The functions that it has left do not get this time."""
     compilers.need_after_inlining(compiler)
     expect_late(compiler, request)
     one = compilers.cxx(compiler) if source.endswith("cc") else compiler
@@ -107,7 +107,7 @@ def deepest(trace: Trace) -> int:
 @compiler
 @pytest.mark.parametrize("how", ["tail", "pointers"])
 def test_tail_calls(build: Builder, tmp_path: Path, how: str, compiler: str) -> None:
-    """A tail call is a leave and an enter: all calls stand below the first one's caller."""
+    """A tail call is a leave and an enter: all calls are below the first one's caller."""
     compilers.need_after_inlining(compiler)
     trace = trace_of(build("frames.c", compiler=compiler, flags=("-O2", "-pthread")), tmp_path, how, "5000")
     suffix = "_by_pointer" if how == "pointers" else ""
@@ -146,7 +146,7 @@ def test_deep_tail_recursion(build: Builder, tmp_path: Path, compiler: str, sett
 @compiler
 def test_contexts(build: Builder, tmp_path: Path, compiler: str, level: str) -> None:
     """Two stacks that take turns on one thread. The order of calls on different stacks is not fixed, but nothing is
-    lost, nothing grows, and behind them all is as ever."""
+    lost, nothing grows, and later calls are recorded as usual."""
     compilers.need_after_inlining(compiler)
     program = build("frames.c", compiler=compiler, flags=(level, "-pthread"))
     trace = trace_of(program, tmp_path, "context", "5000")
@@ -167,7 +167,8 @@ def test_contexts(build: Builder, tmp_path: Path, compiler: str, level: str) -> 
 @level
 @compiler
 def test_context_that_moves(build: Builder, tmp_path: Path, compiler: str, level: str) -> None:
-    """A stack that goes on in another thread each time: a function may be entered in one thread and left in another."""
+    """A stack that continues in another thread each time: a function may be entered in one thread and left in
+    another."""
     compilers.need_after_inlining(compiler)
     program = build("frames.c", compiler=compiler, flags=(level, "-pthread"))
     trace = trace_of(program, tmp_path, "moves", "20")
@@ -181,7 +182,8 @@ PARENT = MAIN | chain("main", "catcher", *DEEP, n=2) | {("main", "settled"): 2, 
 @compiler
 @pytest.mark.parametrize("how", ["fork", "forkexit", "vfork"])
 def test_forks(build: Builder, tmp_path: Path, how: str, compiler: str, level: str) -> None:
-    """The parent's functions are as without a fork. A child has no open calls: what it leaves was entered before."""
+    """The parent's functions are as without a fork. A child has no open calls: it only leaves functions entered before
+    the fork."""
     compilers.need_after_inlining(compiler)
     program = build("frames.c", compiler=compiler, flags=(level, "-pthread"))
     trace = trace_of(program, tmp_path, how, "2", complete=False)

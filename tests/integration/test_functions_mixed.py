@@ -79,7 +79,7 @@ def test_objects_of_all_ways(tmp_path: Path, linker: str, first: int) -> None:
 @pytest.mark.parametrize("linker", compilers.C)
 @pytest.mark.parametrize("way", [way if "before" in way else pytest.param(way, marks=pytest.mark.full) for way in WAYS])
 def test_all_objects_of_one_way(tmp_path: Path, linker: str, way: str) -> None:
-    """The one who links has the defaults of this vtrace-cc."""
+    """The link uses the defaults of this vtrace-cc."""
     objects = [compiled(tmp_path, source, way) for source in SOURCES]
     wrap(tmp_path, "-vt:cc", need(linker), "-vt:seq", *objects, "-o", "two")
     compare(tmp_path / "two", tmp_path)

@@ -42,7 +42,7 @@ def rows(every: int) -> list[object]:
 @COMPILERS
 @pytest.mark.parametrize(("settings", "level"), rows(3))
 def test_arguments_and_results(build: Builder, tmp_path: Path, compiler: str, settings: str, level: str) -> None:
-    """The program compares them itself; it prints what an untraced one prints."""
+    """The program compares them itself; its output is that of an untraced one."""
     (tmp_path / "rules").write_text("* -- 1000\n")
     flags = (level, "-Wno-psabi")
     said = [

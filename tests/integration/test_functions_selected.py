@@ -236,7 +236,7 @@ SWITCHES = pytest.mark.parametrize("switches", ["500", pytest.param("10000", mar
 def test_threads_run_while_functions_are_switched(
     build: Builder, tmp_path: Path, compiler: str, beside: tuple[str, ...], switches: str
 ) -> None:
-    """Results are right, nothing crashes, and what is kept of each thread is a whole trace."""
+    """Results are right, nothing crashes, and the kept events of each thread form a complete trace."""
     program, library = switched(build, compiler)
     more = {"library": library, "forks": "forks"}
     done = run(program, tmp_path, switches, "3", "0", *(more[word] for word in beside), env=RING)
@@ -305,7 +305,7 @@ info breakpoints
 @pytest.mark.parametrize("place", ["*leaf+6", "*leaf"])
 @pytest.mark.parametrize("patterns", ["*", "-leaf", "leaf;main"])
 def test_gdb_beside(build: Builder, tmp_path: Path, patterns: str, place: str) -> None:
-    """Breakpoints behind the first sled of a function, and on its first byte, where vtrace finds no sled then: such a
+    """Breakpoints after the first sled of a function, and on its first byte, where vtrace finds no sled then: such a
     function may be recorded though it is left out."""
     program = exact(build, "gcc", "-O1")
     whole = record(program, tmp_path)
@@ -339,7 +339,7 @@ def compare_refused(
 
 
 def test_mprotect_is_refused(build: Builder, tmp_path: Path) -> None:
-    """Every function stays a call of its hook, which leaves out what is not selected; one line says so."""
+    """Every function stays a call of its hook, which leaves out unselected functions; one line says so."""
     compilers.need_sleds()
     program, patterns = exact(build, "gcc"), "*;-leaf;-lib_step"
     whole = record(program, tmp_path)
@@ -356,7 +356,7 @@ def test_mprotect_is_refused(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("blocked", [(), (signal.SIGWINCH, signal.SIGUSR1)], ids=["none", "two"])
 def test_a_start_with_blocked_signals(build: Builder, tmp_path: Path, blocked: tuple[signal.Signals, ...]) -> None:
-    """perf and some launchers start programs with blocked signals: the code is changed all the same."""
+    """perf and some launchers start programs with blocked signals: the code is changed nevertheless."""
     compilers.need_sleds()
     program = exact(build, "gcc")
     words = [need("strace"), "-f", "-o", "calls", "-e", "trace=mprotect", program]
@@ -376,7 +376,7 @@ PR_SET_MDWE, MDWE_REFUSE_EXEC_GAIN = 65, 1
 
 
 def test_kernel_refuses_code_that_is_written(build: Builder, tmp_path: Path) -> None:
-    """As systemd's MemoryDenyWriteExecute= does it, which holds for all mappings from the program's start."""
+    """As systemd's MemoryDenyWriteExecute= does, which applies to all mappings from the program's start."""
     compilers.need_sleds()
     libc = ctypes.CDLL(None, use_errno=True)
     check_it = "import ctypes; raise SystemExit(ctypes.CDLL(None).prctl(65, 1, 0, 0, 0) != 0)"

@@ -101,7 +101,8 @@ def test_refused(here: Path, compiler: str, args: list[str], why: str) -> None:
 
 
 def test_gcc_that_does_not_load_it(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first command says why and takes hooks, as all later ones do without a word; doctor says what to remove."""
+    """The first command says why and takes hooks, as all later ones do without a word; doctor names the file to
+    remove."""
     compilers.need_plugin("gcc")
     gcc = script(here / "gcc", f'#!/bin/sh\ncase "$*" in *-fplugin=*) exit 1 ;; esac\nexec {need("gcc")} "$@"\n')
     cache = here / "cache"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The hooks that the link adds to each executable and library: they are there with every kind of link, and record."""
+"""The hooks that the link adds to each executable and library: they exist with every kind of link, and record."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_registers_and_errno(build: Builder, tmp_path: Path, compiler: str, rule
 
 
 def test_rules_change_with_the_rank(build: Builder, tmp_path: Path) -> None:
-    """The launcher's environment and MPI_Init disagree on the rank: from MPI_Init on the rules of the new rank hold,
+    """The launcher's environment and MPI_Init disagree on the rank: from MPI_Init on the rules of the new rank apply,
     also for the leave of main."""
     program = build("ranks_threads.c", compiler="mpicc", flags=("-O1", "-pthread"), output="heat")
     rules = "@ 7\nmain -- 0\n@ 0\nwork -- 0\n"

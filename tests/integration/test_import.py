@@ -166,9 +166,9 @@ def test_outside_of_the_run(run: Path, tmp_path: Path) -> None:
     trace, done = imported(run, tmp_path, x__hostname__node0=text)
     assert calls(trace) == {"MPI Rank 0: Frames": [(0, "Enter", "x"), (10, "Leave", "x")]}
     assert "x-hostname-node0.csv: 2 lines before or after the run left out" in done.stderr
-    assert "x-hostname-node0.csv: 1 interval cut at the begin or end of the run" in done.stderr
+    assert "x-hostname-node0.csv: 1 interval cut at the start or end of the run" in done.stderr
     only = "name,start_tsc.CLOCK_MONOTONIC_RAW,end_tsc\nx,1,2\n"
-    refused(run, tmp_path, "x-hostname-node0", only, "no line lies in the time of the run")
+    refused(run, tmp_path, "x-hostname-node0", only, "no line is within the time of the run")
 
 
 def refused(run: Path, where: Path, name: str, text: str, reason: str) -> None:
@@ -208,7 +208,7 @@ BAD = {
     VALUE + "2026-02-28 01:02:03.5,1,\n2026-02-28 01:02:03.5,,\n": ":3:23: expected: a number",
     VALUE + "2026-02-28 01:02:03.5,1e999,\n": ":2:23: expected: a number",
     VALUE + "2026-02-28 01:02:03.5,0x1,\n": ":2:23: expected: a number",
-    "\udcff\n": ":1:1: the first line is no text",
+    "\udcff\n": ":1:1: the first line is not text",
 }
 
 
@@ -276,7 +276,7 @@ def test_export_of_threads(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rate", ["0", "1000"])
 def test_recorded_program(build: Builder, tmp_path: Path, rate: str) -> None:
-    """Readings of all clocks inside of calls lie inside of these calls, on the threads that read the clocks. With
+    """Readings of all clocks inside of calls are inside of these calls, on the threads that read the clocks. With
     samples the intervals are calling contexts, as the calls are."""
     program = build("external.c", flags=MANUAL)
     done = run_program(program, tmp_path, "4", env={"VT_SAMPLE_RATE": rate})

@@ -53,7 +53,7 @@ def test_killed_at_random(build: Builder, tmp_path: Path, seed: int) -> None:
     unify(tmp_path, "counted")
     trace = check(tmp_path / "counted.trace", complete=False)
     found = sorted(trace.calls(location)["work"] for location in trace.locations if location)
-    found = [0] * (THREADS - len(found)) + found  # a thread that has not begun has no location
+    found = [0] * (THREADS - len(found)) + found  # a thread that has not started has no location
     # The program may have recorded one call that it has not counted.
     assert all(0 <= calls - count <= 1 for calls, count in zip(found, done, strict=True)), (found, done)
     assert trace.calls(0) == {"main": 1}

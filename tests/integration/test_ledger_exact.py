@@ -114,7 +114,7 @@ def test_a_damaged_block_of_one_thread(build: Builder, tmp_path: Path) -> None:
 
 
 def test_missing_ranks(build: Builder, tmp_path: Path) -> None:
-    """Rank 1 has no files: its interval lasts from the begin of the trace to the end, with an unknown number of
+    """Rank 1 has no files: its interval lasts from the start of the trace to its end, with an unknown number of
     events."""
     run(build("mpi_flood.c", compiler="mpicc"), tmp_path, "10", "10", ranks=3, env=RAW)
     for path in tmp_path.glob("mpi_flood.2.*"):

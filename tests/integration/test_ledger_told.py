@@ -177,7 +177,7 @@ def before_all(where: Path) -> int:
 
 
 def test_of_a_window(where: Path) -> None:
-    """An export of a window has only the caveats of this window: none at the begin of the trace, some at its end."""
+    """An export of a window has only the caveats of this window: none at the start of the trace, some at its end."""
     until = f"{before_all(where)}ns"
     assert command(where, "export", CUT, "--to", "csv", "-o", "part.csv", "--to", until).stderr == ""
     assert "incomplete" in command(where, "export", CUT, "--to", "csv", "-o", "part.csv", "--from", "99%").stderr
@@ -215,8 +215,8 @@ def test_mpip_with_flushes(build: Builder, tmp_path: Path) -> None:
 
 
 def times(trace: Readback, location: int) -> tuple[int, int, int]:
-    """Times in ns: from the end of MPI_Init to the begin of MPI_Finalize, and in MPI calls in between, both without
-    flushes; then that of flushes in MPI calls."""
+    """Times in ns: from the end of MPI_Init to the start of MPI_Finalize, and in MPI calls in between, both without
+    flushes; then the time of flushes in MPI calls."""
     app = mpi = inside = entered = init = 0
     for event in trace.of(location):
         name = trace.region_of(event).name if event.kind in ("Enter", "Leave") else ""

@@ -60,7 +60,7 @@ def test_memory(build: Builder, tmp_path: Path, kib: int, flushes: str) -> None:
 
 
 def test_any_memory(build: Builder, tmp_path: Path) -> None:
-    """Whichever allocation is the one that fails, the missing events are told and counted."""
+    """Whichever allocation is the one that fails, the missing events are reported and counted."""
     told = set()
     for kib in range(11000, 12400, 20):
         (where := tmp_path / str(kib)).mkdir()

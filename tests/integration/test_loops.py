@@ -63,7 +63,7 @@ def test_shares(build: Builder, tmp_path: Path, compiler: str, level: str) -> No
 
 
 def test_loops_are_the_sums_of_their_lines(build: Builder, tmp_path: Path) -> None:
-    """Every sample is in one row of each table; a loop has those of the lines that no inner loop has."""
+    """Every sample is in one row of each table; a loop has the samples of the lines that no inner loop has."""
     recorded(build("sampled_loops.c", flags=("-g", "-O1"), plain=True), tmp_path, "800")
     unify(tmp_path, "sampled_loops")
     by_loop, by_line = (profile(tmp_path, "sampled_loops", by) for by in ("loop", "line"))
@@ -164,7 +164,7 @@ def test_kinds_of_the_guide(build: Builder, tmp_path: Path) -> None:
 
 
 def test_without_loops(build: Builder, tmp_path: Path) -> None:
-    """A program without debug information: functions stand for their loops, and one line tells why."""
+    """A program without debug information: functions stand for their loops, and one line gives the reason."""
     recorded(build("sampled_loops.c", flags=("-O1",), plain=True), tmp_path, "400")
     unify(tmp_path, "sampled_loops")
     done = vtrace(tmp_path, "profile", "sampled_loops", "--by", "loop")

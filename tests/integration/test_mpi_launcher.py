@@ -137,7 +137,7 @@ def test_sessions_alone(build: Builder, tmp_path: Path) -> None:
 
 
 def test_warning_names_the_program_that_uses_the_mpi(build: Builder, tmp_path: Path) -> None:
-    """The warning names the program behind the shell, and not the shell."""
+    """The warning names the program that the shell starts, and not the shell."""
     own, other = mpis.find("openmpi", build), mpis.find("mpich", build)
     (tmp_path / "mpi_starts").symlink_to(own.build(SOURCE, plain=True))
     words = [*other.launch, "-n", "2", "sh", "-c", "./mpi_starts"]

@@ -26,12 +26,12 @@ from vtrace.wrappers.mpi_shim.shim import shim_library
 EXCLUDED = {
     # Fails without a Fortran library.
     "mpich-wheel": ("mpiabi",),
-    # These wait minutes for a name server of Open MPI 4.1's run-time system.
+    # Tests that wait minutes for a name server of Open MPI 4.1's run-time system.
     "openmpi": ("spawn", "dynproc", "util_pool", "environ"),
 }
 LONG = ("test_datatype", "dtlib", "test_pack", "test_io", "util_pool", "test_rma_nb", "test_cco_ngh", "test_msgspec")
-"""These take two thirds of the time, nearly all of it in MPI_Type_get_envelope and other local calls, or in the same
-calls with one type after the other."""
+"""Tests that take two thirds of the time, nearly all of it in MPI_Type_get_envelope and other local calls, or in the
+same calls with one type after the other."""
 
 ENVIRONMENT = {
     "mpich-wheel": {},

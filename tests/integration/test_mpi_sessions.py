@@ -13,7 +13,7 @@ from support.build.run import names, unify
 from support.oracles.check import check
 
 _MPICH_FAULT = "internal_Comm_create_from_group"
-"""Of the message with which MPICH 5.0 aborts 5 of 150 runs of the untraced program, too: its own exchanges meet."""
+"""A part of the message with which MPICH 5.0 aborts 5 of 150 runs, also untraced: its own exchanges collide."""
 
 
 def recorded(mpi: Mpi, program: Path, what: str, where: Path) -> Path:

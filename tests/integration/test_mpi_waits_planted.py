@@ -40,7 +40,7 @@ def waits_of(trace: Trace) -> dict[Row, int]:
 
 
 def recorded(mpi: Mpi, where: Path, ranks: int) -> tuple[Trace, dict[str, dict[int, int]]]:
-    """The trace, and the ns at which each rank called what each function plants."""
+    """The trace, and the ns at which each rank called each planted wait."""
     program = mpi.build("mpi_waits.c")
     told: dict[str, dict[int, int]] = defaultdict(dict)
     for line in mpi.run(program, where, ranks=ranks).stdout.splitlines():
@@ -56,7 +56,7 @@ def planted(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, 
 
 
 def differing(trace: Trace, told: dict[str, dict[int, int]]) -> list[str]:
-    """The functions whose waits are not within 5 % of what the program says."""
+    """The functions whose waits differ by more than 5 % from those that the program prints."""
     found, wrong = waits_of(trace), []
     for name, kind in KINDS.items():
         waiting = int(name in ("broadcast", "scan", "lock_competition"))

@@ -35,8 +35,8 @@ def score_p(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_not_running(build: Builder, tmp_path: Path) -> None:
-    """Threads that sleep and calculate: the time without a processor is what the program itself measures; in calls with
-    exact times, such as pthread_join, it is none."""
+    """Threads that sleep and calculate: the time without a processor is the time that the program itself measures; in
+    calls with exact times, such as pthread_join, it is none."""
     program = build("sampled_idle.c", flags=("-O1", "-pthread"), plain=True)
     done = call([*command("vtrace"), "run", "--sample=200", program], tmp_path)
     idle = list(map(int, done.stdout.split()))
@@ -249,7 +249,7 @@ def test_wrong_options(score_p: Path, tmp_path: Path, words: tuple[str, ...], sa
 
 
 def test_a_source_file(score_p: Path, tmp_path: Path) -> None:
-    """The lines of a file with their times; lines beyond the end of the file are told."""
+    """The lines of a file with their times; lines beyond the end of the file give a note."""
     (tmp_path / "funcs.c").write_text("".join(f"\tline {number}\x1b[31m\n" for number in range(1, 13)))
     archive = score_p / "scorep-sampling"
     found = json.loads(vtrace(tmp_path, "profile", archive, "--source", "funcs.c", "--json").stdout)["source"]
@@ -267,7 +267,7 @@ def test_a_source_file(score_p: Path, tmp_path: Path) -> None:
 
 
 def test_the_rate_of_samples(score_p: Path, tmp_path: Path) -> None:
-    """A timer that is slower than asked for, and a generator that counts: each is told."""
+    """A timer that is slower than asked for, and a generator that counts: each gives a note."""
     done = vtrace(score_p, "profile", "scorep-sampling")
     assert "samples of timer come every 4 ms, not every 2 ms: each counts as 4 ms" in done.stderr
     archive = Foreign(tmp_path / "a.trace")

@@ -146,7 +146,7 @@ def test_below_mpi_io(build: Builder, tmp_path: Path) -> None:
 
 
 def test_asan_program(tmp_path: Path) -> None:
-    """ASan requires to be the first library. With the documented option the program works behind the shims, and ASan
+    """ASan requires to be the first library. With the documented option the program works after the shims, and ASan
     still finds a use after free."""
     (tmp_path / "a.c").write_text(ASAN)
     call([need("gcc"), "-fsanitize=address", "a.c", "-o", "a"], tmp_path)

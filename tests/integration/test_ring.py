@@ -43,7 +43,7 @@ def reopened(trace: Trace, location: int = 0) -> int:
 
 
 def test_a_filter_needs_all_calls(build: Builder, tmp_path: Path) -> None:
-    """The overwritten records are told as a number, and no filter is fitted to what is left."""
+    """A message has the number of overwritten records, and no filter is fitted to the rest."""
     ring(build, tmp_path, "end")
     (location,) = locations(tmp_path)
     left_out = f"left out (overwritten): {location['dropped']:,} records before the last ones on 1 location"
@@ -152,7 +152,7 @@ def test_ranks(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_teams(build: Builder, tmp_path: Path, compiler: str) -> None:
-    """Teams with a dropped begin have no end; the other teams are complete."""
+    """Teams with a dropped start have no end; the other teams are complete."""
     program = build("ring_omp.c", compiler=compiler, flags=("-O1", "-fopenmp"))
     run(program, tmp_path, "4000", env=RING | {"OMP_NUM_THREADS": "2"})
     assert unify(tmp_path, "ring_omp").stderr == ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace run on MPI programs built without vtrace, before the launcher and behind it."""
+"""vtrace run on MPI programs built without vtrace, before and after the launcher."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_unify_behind_the_launcher(build: Builder, tmp_path: Path) -> None:
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build(SOURCE, plain=True)
     done = call(started(mpi, program, options=("--unify",))["behind"], tmp_path)
-    assert done.stderr.count("nothing is unified: vtrace run must stand before the launcher") == 1, str(done)
+    assert done.stderr.count("nothing is unified: put vtrace run before the launcher") == 1, str(done)
     assert done.stderr.splitlines()[-1].endswith("; next: vtunify mpi_messages")
     assert not (tmp_path / "mpi_messages.trace").exists()
 

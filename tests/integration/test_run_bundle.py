@@ -19,7 +19,7 @@ from support.readers.archive import Trace
 from support.tools import BIN, Done, call, need
 
 CALLS = Counter({"open": 4, "write": 65, "close": 4, "puts": 1})
-"""Of contained.c, in all its threads and its child."""
+"""The calls of contained.c, in all its threads and its child."""
 ROUNDS = 10
 
 
@@ -155,7 +155,7 @@ def test_older_glibc(bundle: Path, tmp_path: Path) -> None:
 
 
 def test_mpi(build: Builder, tmp_path: Path) -> None:
-    """The libraries of the MPICH wheel are copied into the root. They lie at another place than outside."""
+    """The libraries of the MPICH wheel are copied into the root. Their paths differ from those outside."""
     root, mpi = DebianRoot("trixie"), mpis.find("mpich-wheel", build)
     if not (BIN.parent / "lib" / "libmpi.so.12").exists():
         pytest.skip("no wheel of MPICH beside this Python")
@@ -205,7 +205,7 @@ def test_functions(build: Builder, tmp_path: Path) -> None:
 
 
 def test_settings_and_preload(build: Builder, program: Path, tmp_path: Path) -> None:
-    """Settings of the options are in the script; the user's own libraries come behind vtrace's."""
+    """Settings of the options are in the script; the user's own libraries come after vtrace's."""
     vtrace(tmp_path, "run", "--bundle", "made", "--memory", "--no-io", "--max-size", "4M", program)
     theirs = build("exact_lib.c", flags=("-shared", "-fPIC"), output="libtheirs.so", plain=True)
     env = {"LD_PRELOAD": f"{theirs} libm.so.6", "VT_MAX_SIZE": "1G"}

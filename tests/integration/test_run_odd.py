@@ -237,7 +237,7 @@ def test_an_empty_value(source: Path, words: tuple[str, ...]) -> None:
 
 
 def test_a_library_is_missing(source: Path) -> None:
-    """The program lacks a library: the message is that of the loader, and not one of vtrace."""
+    """The program lacks a library: the message comes from the loader, not from vtrace."""
     (source / "lib.c").write_text("int f(void) { return 7; }\n")
     (source / "p.c").write_text("int f(void);\nint main(void) { return f(); }\n")
     call([need("gcc"), "-shared", "-fPIC", "lib.c", "-o", "libf.so"], source)

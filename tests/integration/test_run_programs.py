@@ -83,7 +83,7 @@ def test_environment_and_signals_are_the_programs(tmp_path: Path, unify: str) ->
 
 
 def test_of_the_users_preloads(tmp_path: Path) -> None:
-    """Libraries in the user's LD_PRELOAD stay, behind those of vtrace, which are there once."""
+    """Libraries in the user's LD_PRELOAD stay after those of vtrace, which appear once."""
     (tmp_path / "other.c").write_text("int other(void) { return 1; }\n")
     call([need("gcc"), "-shared", "-fPIC", "other.c", "-o", "other.so"], tmp_path)
     env = {"LD_PRELOAD": str(tmp_path / "other.so")}

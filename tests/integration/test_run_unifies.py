@@ -76,7 +76,7 @@ def test_arguments_of_the_program_that_look_like_options(tmp_path: Path) -> None
 
 
 def test_an_archive_exists(tmp_path: Path) -> None:
-    """The program runs all the same, its exit code counts, and the last line names the next command."""
+    """The program runs nevertheless, its exit code counts, and the last line names the next command."""
     words = [*IO, need("sh"), "-c", "echo out; exit 5"]
     assert run(tmp_path, *words).returncode == 5
     before = (tmp_path / "x.trace" / "traces.otf2").read_bytes()

@@ -35,7 +35,7 @@ def test_openmp_constructs(build: Builder, tmp_path: Path, compiler: str) -> Non
     call([*command("vtrace"), "run", "--sample=200", program, "300"], tmp_path, {"OMP_NUM_THREADS": "2"})
     unify(tmp_path, "-k", "sampled_openmp")
     at = f"parallel region at sampled_openmp.c:{line_of('omp parallel')}"
-    body = f"region, {at}" if compiler == "gcc" else at  # clang before 17 does not tell the function
+    body = f"region, {at}" if compiler == "gcc" else at  # clang before 17 does not name the function
     paths = [row["callpath"] for row in profile(tmp_path, "sampled_openmp", "callpath")]
     assert any(path[0] == body for path in paths), "of the second thread"
     assert any(path[:2] == ["main", "region"] and body in path for path in paths)

@@ -35,8 +35,8 @@ def sampled(program: Path, where: Path, *arguments: str, **env: str) -> str:
 
 
 def effective_samples(found: list[Item]) -> float:
-    """The number of samples of equal weight that would say as much. It is small if the machine was away: the CPU time
-    of a thread goes on then, and one sample has the weight of many."""
+    """The number of samples of equal weight that would say as much. The number is small if the machine was suspended:
+    the CPU time of a thread continues then, and one sample has the weight of many."""
     return sum(s["weight"] for s in found) ** 2 / sum(s["weight"] ** 2 for s in found)
 
 
@@ -53,7 +53,7 @@ def test_shares(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str,
         numbers = {name: s["location"] for s in all_samples for name in outermost if name in s["stack"]}
         of_threads = [[s for s in all_samples if s["location"] == numbers[name]] for name in outermost]
         times = [int(line.split()[0]) for line in done.stdout.splitlines()]
-        # A machine that is away as a thread ends leaves one sample out, of much time.
+        # A machine suspended as a thread ends omits one sample, of much time.
         missing = [cpu - sum(weights(found).values()) for cpu, found in zip(times, of_threads, strict=True)]
         if min(map(effective_samples, of_threads)) > 20 and max(missing) < 10 * TICK:
             break
@@ -94,7 +94,7 @@ def test_stacks_are_the_open_functions(build: Builder, tmp_path: Path, compiler:
      ("clang", ("-O0",)), ("clang", ("-O2",)), ("clang", ("-O3",))],
 )  # fmt: skip
 def test_many_stacks(build: Builder, tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
-    """The same for 10^5 stacks in all."""
+    """As above, for 10^5 stacks altogether."""
     assert compare_stacks(build("nested_calls.c", compiler=compiler, flags=flags), tmp_path, 4000) > 12_500
 
 
@@ -151,7 +151,7 @@ def test_a_child_that_only_calculates(build: Builder, tmp_path: Path) -> None:
 
 
 def test_threads_that_fork_at_once(build: Builder, tmp_path: Path) -> None:
-    """None keeps the lock of the tables: later forks would wait a second each, and dlclose for ever."""
+    """No child keeps the lock of the tables: later forks would wait a second each, and dlclose forever."""
     program = build("sampled_fork_threads.c", flags=("-O1", "-pthread"), plain=True)
     assert call([*command("vtrace"), "run", "--sample", program], tmp_path).stdout == "done\n"
 
@@ -172,7 +172,7 @@ def test_killed(build: Builder, tmp_path: Path) -> None:
 
 
 def test_a_program_takes_the_signal(build: Builder, tmp_path: Path) -> None:
-    """Sampling stops, the program is told, and its handler gets only its own signals."""
+    """Sampling stops with a message, and the program's handler gets only its own signals."""
     program = build("sampled_takes.c", plain=True)
     done = call([*command("vtrace"), "run", "--sample=200", program], tmp_path)
     assert done.stdout == "3\n"
@@ -181,7 +181,7 @@ def test_a_program_takes_the_signal(build: Builder, tmp_path: Path) -> None:
 
 
 def test_a_thread_that_waits_for_all_signals(build: Builder, tmp_path: Path) -> None:
-    """It does not get the signals of its timer."""
+    """The program does not get the signals of the timer."""
     program = build("sampled_waits.c", flags=("-O1", "-pthread"), plain=True)
     assert call([program], tmp_path).stdout == "1\n" * 4
     words = [*command("vtrace"), "run", "--sample=1000", program]
@@ -226,7 +226,7 @@ def test_samples_in_the_archive(build: Builder, tmp_path: Path) -> None:
 
 
 def test_samples_in_the_sidecar(build: Builder, tmp_path: Path) -> None:
-    """--samples=sidecar: the archive has the events of --samples=none, and inside it lies the archive of
+    """--samples=sidecar: the archive has the events of --samples=none, and inside it is the archive of
     --samples=archive, which vtrace reads. Without that part, or with another run's, a line says so."""
     sampled(build("sampled.c", flags=("-O1", "-g", "-pthread"), plain=True), tmp_path, "3000", "2")
     for name in ("archive", "none", "sidecar"):
@@ -360,7 +360,7 @@ def test_a_coroutine(build: Builder, tmp_path: Path) -> None:
 
 
 def test_loaded_and_unloaded_libraries(build: Builder, tmp_path: Path) -> None:
-    """Each library gets a table soon after it is loaded. The next one may lie where the last one was."""
+    """Each library gets a table soon after it is loaded. The next one may be at the place of the last one."""
     words: list[str | Path] = []
     for name in ("first", "second", "third"):
         flags = ("-O1", "-shared", "-fPIC", f"-DWORK={name}_work")
@@ -389,7 +389,7 @@ def test_code_made_at_run_time(build: Builder, tmp_path: Path, follows: bool) ->
 
 
 def test_a_window(build: Builder, tmp_path: Path) -> None:
-    """VT_START_AFTER and VT_STOP_AFTER hold for a program without events."""
+    """VT_START_AFTER and VT_STOP_AFTER apply to a program without events."""
     program = build("sampled.c", flags=("-O1", "-pthread"), plain=True)
     window = {"VT_START_AFTER": "0.3", "VT_STOP_AFTER": "0.8", "VT_SAMPLE_CLOCK": "wall"}
     call([*command("vtrace"), "run", "--sample=200", program, "6000", "1"], tmp_path, window)

@@ -105,7 +105,7 @@ def test_wrong_events(build: Builder, tmp_path: Path, event: str, said: str) -> 
 
 @needs_events
 def test_a_program_closes_the_descriptor(build: Builder, tmp_path: Path) -> None:
-    """The program runs on, a file of its own under the same number is not touched, and one line tells."""
+    """The program continues, its own file under the same number is not touched, and one line reports the loss."""
     done = sampled(build, tmp_path, "1000", "close", VT_SAMPLE_EVENT="page-faults:1", VT_BUFFER_SIZE="4M")
     assert "the program has closed a descriptor of vtrace: the samples of a thread end there" in done.stderr
     assert done.returncode == 0
@@ -124,7 +124,7 @@ def test_a_forked_child(build: Builder, tmp_path: Path) -> None:
 
 @needs_events
 def test_vtrace_counters_lists_the_events(tmp_path: Path) -> None:
-    """Page faults can be counted and sampled; a listed event is accepted, or refused as the list says."""
+    """Page faults can be counted and sampled; a listed event is accepted, or refused with the reason in the list."""
     done = call([*command("vtrace"), "counters", "--json"], tmp_path)
     rows = json.loads(done.stdout)
     there = {row["name"]: row["unsampled"] for row in rows if not row["missing"]}
@@ -137,7 +137,7 @@ def test_vtrace_counters_lists_the_events(tmp_path: Path) -> None:
         if reason:
             begin, end = f"vtrace: VT_SAMPLE_EVENT={name}:1000000: ", "; cpu is used as VT_SAMPLE_CLOCK"
             line = said.splitlines()[0]
-            if reason == "it is no event of Linux":
+            if reason == "it is not an event of Linux":
                 assert line.startswith(f"{begin}unknown event")
             else:
                 assert line == f"{begin}{reason}{end}"
@@ -149,7 +149,7 @@ DEVICES = Path("/sys/bus/event_source/devices")
 
 
 def test_vtrace_counters_lists_the_kernels_pmus(tmp_path: Path) -> None:
-    """Each event of sysfs that needs no terms of the user is there, with its terms."""
+    """Each event of sysfs that needs no terms of the user is listed, with its terms."""
     files = [
         path for path in DEVICES.glob("*/events/*") if path.suffix not in (".scale", ".unit", ".snapshot", ".per-pkg")
     ]
@@ -199,7 +199,7 @@ def test_an_event_of_libpfm4(build: Builder, tmp_path: Path) -> None:
 
 
 def test_without_libpfm4(build: Builder, tmp_path: Path) -> None:
-    """Its names are unknown then; the kernel's work. The library that the loader finds is none."""
+    """Names of libpfm4 are unknown then; the kernel's names work. The loader finds a file that is not a library."""
     where = tmp_path / "run"
     where.mkdir()
     program = build("sampled_faults.c", flags=("-O1",), plain=True)
@@ -214,7 +214,7 @@ def test_without_libpfm4(build: Builder, tmp_path: Path) -> None:
 
 
 def test_the_kernel_forbids_events(build: Builder, tmp_path: Path) -> None:
-    """The CPU clock takes the place of the event; vtrace counters says what to do."""
+    """The CPU clock takes the place of the event; vtrace counters names the remedy."""
     program, where = build("sampled.c", flags=("-O1", "-pthread"), plain=True), tmp_path / "run"
     where.mkdir()
     forbidden = inject("perf_event_open:error=EACCES", tmp_path / "log")
@@ -243,7 +243,8 @@ def test_the_kernel_refuses_the_event(build: Builder, tmp_path: Path, error: str
 
 @pytest.mark.parametrize("event", ["cycles:100", "instructions:9999", "rc0:1"])
 def test_few_events_of_the_processor(build: Builder, tmp_path: Path, event: str) -> None:
-    """They are raised to 10000, so that the program makes progress. The event's descriptor is that of a file here."""
+    """Smaller periods become 10000, so that the program makes progress. Here the event's descriptor is that of a
+    file."""
     where, name = tmp_path / "run", event.partition(":")[0]
     where.mkdir()
     program = build("sampled_faults.c", flags=("-O1",), plain=True)
@@ -281,7 +282,7 @@ def blocks(build: Builder, where: Path, mode: str, *before: str | Path, **env: s
 
 
 def inside(where: Path, function: str) -> int:
-    return weights(samples(where, "sampled_blocks"))[function]  # needs no table, which may not be there yet
+    return weights(samples(where, "sampled_blocks"))[function]  # needs no table, which may not exist yet
 
 
 @needs_events
@@ -297,14 +298,14 @@ def test_exec_with_blocked_signals(build: Builder, tmp_path: Path, mode: str) ->
 @needs_events
 @pytest.mark.parametrize("step", [1, 10])
 def test_a_program_waits_for_all_signals(build: Builder, tmp_path: Path, step: int) -> None:
-    """It gets its own signals only, in four ways; later each event is a sample."""
+    """The program gets only its own signals, in four ways; later each event is a sample."""
     blocks(build, tmp_path, "waits", VT_SAMPLE_EVENT=f"page-faults:{step}")
     assert 1000 - step <= inside(tmp_path, "after") <= 1010 + 2 * step
 
 
 @needs_events
 def test_a_signalfd_for_the_signal(build: Builder, tmp_path: Path) -> None:
-    """The program takes the signal that way: sampling stops, and the program reads its own signals only."""
+    """The program takes the signal with signalfd: sampling stops, and the program reads its own signals only."""
     done = blocks(build, tmp_path, "file")
     assert "vtrace: the program uses signal 62 for itself: sampling stops" in done.stderr
     assert inside(tmp_path, "blocked") <= 1000
@@ -312,14 +313,14 @@ def test_a_signalfd_for_the_signal(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("clock", ["cpu", "wall"])
 def test_a_signalfd_for_all_signals(build: Builder, tmp_path: Path, clock: str) -> None:
-    """The timers of the other clocks do not reach the program, either."""
+    """The timers of the other clocks also do not reach the program."""
     blocks(build, tmp_path, "waits", VT_SAMPLE_CLOCK=clock, VT_SAMPLE_RATE="10000", VT_SAMPLE_EVENT="")
 
 
 @needs_events
 @pytest.mark.parametrize("limited", [False, True], ids=["by itself", "from the start"])
 def test_no_signal_may_wait(build: Builder, tmp_path: Path, limited: bool) -> None:
-    """SIGIO, which the kernel sends then, neither ends the program nor comes to its handler, and is a sample."""
+    """SIGIO, which the kernel sends then, neither ends the program nor reaches its handler, and is a sample."""
     before = [need("bash"), "-c", 'ulimit -i 0; exec "$@"', "-"] if limited else []
     blocks(build, tmp_path, "queue", *before)
     assert 990 <= inside(tmp_path, "with_handler") <= 1010
@@ -329,7 +330,7 @@ def test_no_signal_may_wait(build: Builder, tmp_path: Path, limited: bool) -> No
 @needs_events
 @pytest.mark.parametrize("event", ["task-clock:100000", "page-faults:1"])
 def test_a_program_with_sigio(build: Builder, tmp_path: Path, event: str) -> None:
-    """Its handler, which blocks all signals, gets each SIGIO of its own file."""
+    """The program's handler, which blocks all signals, gets each SIGIO of its own file."""
     program = build("sampled_io.c", flags=("-O1", "-pthread"), plain=True)
     assert call([*command("vtrace"), "run", program], tmp_path, PERF | {"VT_SAMPLE_EVENT": event}).stdout == "1000\n"
 

@@ -26,7 +26,7 @@ CALLERS = {
     "Solver.step": {"<module>"}, "generated": {"größe"}, "größe": {"<module>"}, "other": {"Thread.run"},
     "spin": {"Solver.heavy", "Solver.light", "Solver.key", "generated"},
 }  # fmt: skip
-"""The Python functions of the program, with those that call them."""
+"""The Python functions of the program, with their callers."""
 SHARES = {"Solver.heavy": 3, "Solver.light": 2, "Solver.key": 1, "generated": 1}
 """CPU time of spin in units, by its caller."""
 
@@ -63,7 +63,7 @@ def own(stack: Sequence[str]) -> list[str]:
 
 @pytest.mark.parametrize("python", known_interpreters())
 def test_shares_and_callers(tmp_path: Path, python: str) -> None:
-    """Each function is called by those that call it in the source; C functions between them stay; the time of each is
+    """Each function has the callers of the source; C functions between them stay; the time of each is
     the CPU time that the program has used there."""
     for attempt in range(8):
         place = tmp_path / str(attempt)
@@ -71,7 +71,7 @@ def test_shares_and_callers(tmp_path: Path, python: str) -> None:
         used = [int(word) for word in sampled(place, python, "sampled.py", str(UNIT)).split()]
         found: list[dict[str, Any]] = samples(place, "py")
         heaviest = max(sample["weight"] for sample in found)
-        if heaviest < 3e7:  # a machine that was away for longer says little about a function
+        if heaviest < 3e7:  # a machine suspended for longer shows little about a function
             break
     assert abs(sum(weights(found).values()) - sum(used)) < 0.1 * sum(used)
     time: Counter[str] = Counter()
@@ -84,7 +84,7 @@ def test_shares_and_callers(tmp_path: Path, python: str) -> None:
             if "Solver.key" in stack and "builtin_sorted" in sample["stack"]:
                 assert sample["stack"].index("Solver.key") < sample["stack"].index("builtin_sorted")
         assert not any(name.startswith("_PyEval_EvalFrameDefault") for name in sample["stack"][3:]), sample["stack"]
-    for function, units in SHARES.items():  # a sample at the begin or end of a function may stand for another one
+    for function, units in SHARES.items():  # a sample at the start or end of a function may stand for another one
         assert abs(time[function] - units * UNIT * 1e9) < 0.15 * units * UNIT * 1e9 + max(4e7, 2 * heaviest), time
 
 
@@ -126,7 +126,8 @@ def test_forked_processes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("python", known_interpreters())
 def test_storms(tmp_path: Path, python: str) -> None:
-    """Signals at any instruction of the interpreter: the program ends as without them, and every function is known."""
+    """Signals at any instruction of the interpreter: the program ends as without signals, and every function is
+    known."""
     env = {"VT_SAMPLE_RATE": "1000", "VT_SAMPLE_CLOCK": "wall"}
     words = [*command("vtrace"), "run", python, PROGRAMS / "sampled_storm.py", "2"]
     done = call(words, tmp_path, {"VT_FILE_PREFIX": "py"} | env, timeout=120)
@@ -149,7 +150,7 @@ def test_other_versions(tmp_path: Path) -> None:
 
 
 def _exported(python: str) -> bytes:
-    """The bytes of the executable and its libpython, which name what they export."""
+    """The bytes of the executable and its libpython, which contain the names of their symbols."""
     libraries = Path(python).resolve().parent.parent.glob("lib/libpython3*.so*")
     return b"".join(path.read_bytes() for path in [Path(os.path.realpath(python)), *libraries])
 

@@ -22,7 +22,7 @@ def rows(where: Path, name: str) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("clock", ["cpu", "wall"])
 def test_the_main_thread_ends_first(build: Builder, tmp_path: Path, clock: str) -> None:
-    """The process ends with its last thread, and the code that is only met then has its names."""
+    """The process ends with its last thread, and code that first runs then has its names."""
     program = build("sampled_ends.c", flags=("-O1", "-g", "-fno-inline", "-pthread"), plain=True)
     words = [*command("vtrace"), "run", "--sample=250", "--sample-clock", clock, program, "main"]
     assert call(words, tmp_path, timeout=60).stdout == "done\n"
@@ -37,7 +37,7 @@ def test_the_main_thread_ends_first(build: Builder, tmp_path: Path, clock: str) 
 @pytest.mark.parametrize("rate", ["1000", "250", "100"])
 def test_short_threads(build: Builder, tmp_path: Path, rate: str) -> None:
     """Threads that are as short as a period have their time, each function its share of it, at any rate; the start of
-    vtrace in each thread has not the time of others."""
+    vtrace in each thread does not get the time of other code."""
     program = build("sampled_ends.c", flags=("-O1", "-g", "-fno-inline", "-pthread"), plain=True)
     call([*command("vtrace"), "run", f"--sample={rate}", program, "short", "150"], tmp_path, timeout=300)
     unify(tmp_path, "-k", "sampled_ends")
@@ -54,7 +54,7 @@ def test_short_threads(build: Builder, tmp_path: Path, rate: str) -> None:
 
 
 def test_the_program_takes_the_signal(build: Builder, tmp_path: Path) -> None:
-    """The archive tells from when on samples are missing."""
+    """The archive has the time from which samples are missing."""
     program = build("sampled_takes.c", plain=True)
     call([*command("vtrace"), "run", "--sample=200", program], tmp_path)
     unify(tmp_path, "-k", "sampled_takes")

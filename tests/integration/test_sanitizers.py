@@ -258,7 +258,7 @@ def test_programs_in_valgrind(
 
 
 def test_memory_in_valgrind(build: Builder, tmp_path: Path) -> None:
-    """valgrind's allocator is behind the shim and does not replace it: no errors, and the heap balances."""
+    """valgrind's allocator comes after the shim and does not replace it: no errors, and the heap balances."""
     program = build("heap_threads.c", flags=("-g", "-O1", "-fno-builtin", "-pthread"))
     words = [need("valgrind"), *VALGRIND, "--soname-synonyms=somalloc=nouserintercepts", program, "4", "300", "40"]
     done = call(words, tmp_path, {**SMALL, "VT_MEMTRACE": "yes"}, check=False)

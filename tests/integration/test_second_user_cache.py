@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A cache of shims that a second user owns or may change: no file of it is linked or loaded, and one line says why."""
+"""A cache of shims that a second user owns or may change: no file of it is linked or loaded, and one line gives the
+reason."""
 
 from __future__ import annotations
 

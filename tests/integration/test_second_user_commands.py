@@ -41,7 +41,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def started(place: Path, words: list[str], name: str, kind: str, target: Path) -> tuple[str, int, str]:
-    """Runs a command behind a shell, whose process id the second user knows: {pid} in the name of his file."""
+    """Runs a command from a shell whose process id the second user knows: {pid} in the name of that user's file."""
     with subprocess.Popen(
         ["sh", "-c", 'read go; exec "$@"', "sh", *words], cwd=place, env=environment(), stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

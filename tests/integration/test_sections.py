@@ -21,7 +21,7 @@ HIDDEN = ["hidden/1=1", "hidden/1=0"]
 REST = ["again/1=1", "again/2=1", "again/2=0", "again/1=0", "off/1=1", *["off/1=1", "off/1=0"] * 2, "open/-7=1"]
 THREAD = ["outer/1=1", "left/1=1", "outer/1=0"]
 SECOND_THREAD = ["left/1=1"]
-"""Both of its sections have one name: the outer one is recorded, and its stop is missing."""
+"""Both sections of the program have one name: the outer one is recorded, and its stop is missing."""
 
 
 def recorded(trace: Trace) -> list[list[str]]:
@@ -44,7 +44,7 @@ def test_records(build: Builder, tmp_path: Path, compiler: str) -> None:
 
 
 def test_a_thread_begins_without_sections(build: Builder, tmp_path: Path) -> None:
-    """It takes the location of an ended thread, which has left a section open."""
+    """A new thread takes the location of an ended one that has left a section open."""
     trace = record(build("sections.c", flags=(*MANUAL, "-pthread")), tmp_path)
     assert recorded(trace) == [[*OVERLAP, *REST], [*THREAD, *SECOND_THREAD]]
 

@@ -43,7 +43,7 @@ SECOND = sends(100 * MS, 1, 1 << 20, 0, 0, 0, 1)
 
 
 def test_mpi_by_hand(archive: Path) -> None:
-    """Of the application each column by itself; a thread without calls of MPI has no row."""
+    """For the application, each column is computed separately; a thread without calls of MPI has no row."""
     found = tables(archive, "--metrics", "mpi")
     assert [row for row in found["section_mpi"] if row["section"] == "loop/1"] == [
         {"kind": "average", **sends(250 * MS, 2.5, 664_634.5, 0.5, 0.5, 0.5, 1), "processes": 2},
@@ -57,7 +57,7 @@ def test_mpi_by_hand(archive: Path) -> None:
 
 
 def test_mpi_of_a_window(archive: Path) -> None:
-    """Calls that lie in the part of a section inside the window: of rank 0 those of 1.5 s and 1.7 s."""
+    """Calls in the part of a section inside the window: for rank 0 the calls at 1.5 s and 1.7 s."""
     rows = tables(archive, "--metrics", "mpi", "--from", "1.35s", "--ranks", "0")["section_mpi_by_process"]
     expected = sends(200 * MS, 2, (70_000 + (1 << 20)) // 2, 0, 0, 1, 1)
     assert [row for row in rows if row["section"] == "loop/1"] == [{"process": "process 0", **expected}]
@@ -97,7 +97,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_memory_of_malloc(memory: dict[str, Any]) -> None:
-    """The block of 1 MiB is mapped by itself, with a page for its head; the small ones are in the arena."""
+    """The block of 1 MiB has a mapping of its own, with a page for its head; the small ones are in the arena."""
     rows = {row["section"]: row for row in memory["section_memory_by_process"]}
     for name, sign in (("grow/1", 1), ("shrink/1", -1)):
         row = rows[name]

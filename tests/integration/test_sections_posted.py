@@ -22,7 +22,7 @@ POSTED = [
     ("MPI_Irecv", 512 * BYTES), *[("MPI_Sendrecv", 512 * BYTES)] * 3, ("MPI_Sendrecv_replace", 2 * BYTES),
     ("MPI_Recv", 512 * BYTES), ("MPI_Mrecv", 512 * 8), ("MPI_Imrecv", 512 * BYTES),
 ]  # fmt: skip
-"""By program sections_lengths: the receive before its first section, and the others."""
+"""By program sections_lengths: the receive before the first section, and the others."""
 LENGTHS = {
     ("all/0", "MPI_Irecv"): (4 + 512 * BYTES) / 2, ("messages/1", "MPI_Irecv"): 512 * BYTES,
     ("messages/1", "MPI_Sendrecv"): 513 * BYTES, ("messages/1", "MPI_Sendrecv_replace"): 4 * BYTES,
@@ -59,7 +59,7 @@ def posted(trace: Trace) -> list[list[tuple[str, int]]]:
     ids=["from the first section on", "from the begin on"],
 )
 def test_posted_sizes(mpi: mpis.Mpi, program: Path, words: tuple[str, ...], expected: list[tuple[str, int]]) -> None:
-    """Values of counters stand between the attribute and its Enter."""
+    """Values of counters are between the attribute and its Enter."""
     name = words[0].strip("-")
     env = {"VT_FILE_PREFIX": name}
     vtrace(program.parent, "run", *words, *mpi.launch, "-n", "2", program, env=env)

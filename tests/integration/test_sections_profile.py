@@ -225,7 +225,7 @@ def test_reserved_name(tmp_path: Path) -> None:
     ],
 )
 def test_other_tools(tmp_path: Path, name: str, said: str) -> None:
-    """Their archives have the whole run only; Score-P's ru_utime has the unit s and the exponent -6."""
+    """Other tools' archives have only the whole run; Score-P's ru_utime has the unit s and the exponent -6."""
     unpack(name, tmp_path)
     shown = vtrace(tmp_path, "profile", name, "--by", "section").stdout
     assert said in shown

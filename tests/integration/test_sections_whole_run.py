@@ -56,7 +56,7 @@ def test_whole_run(program: Path, tmp_path: Path, end: str) -> None:
 
 
 def test_without_level(program: Path, tmp_path: Path) -> None:
-    """vtrace does not know before the first section that there are any."""
+    """Before the first section vtrace does not know that sections follow."""
     found = recorded(program, tmp_path, "return")
     assert [faults < 2 * PAGES for _, faults, _, _ in found["all/0"]] == [True, True]
 

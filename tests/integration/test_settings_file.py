@@ -91,7 +91,7 @@ def test_vtrace_run_and_the_compiler_wrapper(build: Builder, tmp_path: Path) -> 
     ],
 )
 def test_wrong_files(build: Builder, tmp_path: Path, content: str | None, said: str) -> None:
-    """One line tells what is wrong; the program ends as usual."""
+    """One line reports the error; the program ends as usual."""
     program = build("many.c")
     if content is not None:
         (tmp_path / "wrong.conf").write_text(content)

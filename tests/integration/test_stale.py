@@ -43,7 +43,7 @@ def test_every_command_first_warns_of_a_later_run(ran: Path, words: tuple[str, .
 
 
 def test_inside_the_archive(ran: Path) -> None:
-    """The anchor's name says nothing of the archive's directory."""
+    """The anchor's name does not contain the archive's directory."""
     done = vtrace(ran / "heat.trace", "summary", "traces.otf2")
     assert "heat.trace is not the last run" in done.stderr.splitlines()[0], str(done)
 
@@ -80,7 +80,7 @@ def test_files_of_an_earlier_run(ran: Path, build: Builder, tmp_path: Path) -> N
         shutil.copy2(path, place)
     (line, *_) = vtrace(place, "summary", "heat").stderr.splitlines()
     assert line == (
-        "vtrace: warning: local files of an earlier run of heat lie beside heat.trace "
+        "vtrace: warning: local files of an earlier run of heat are beside heat.trace "
         "(vtunify --partial -o NAME heat unifies the remaining files into another archive)"
     )
 

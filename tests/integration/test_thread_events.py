@@ -167,7 +167,7 @@ def test_python_threads(tmp_path: Path) -> None:
 
 
 def test_more_threads_than_allowed(build: Builder, tmp_path: Path) -> None:
-    """More threads than VT_MAX_THREADS: one line, and the lost events count. Each of two lost threads has a begin and
+    """More threads than VT_MAX_THREADS: one line, and the lost events count. Each of two lost threads has a start and
     11 calls."""
     program = build("threads.c", flags=("-O1", "-pthread"))
     done = run(program, tmp_path, "together", "3", "10", env={"VT_MAX_THREADS": "2"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tiles of archives agree with a slow computation, bin by bin, at all levels; and what happens to tiles that are
+"""The tiles of archives agree with a slow computation, bin by bin, at all levels; and the behaviour for tiles that are
 damaged, foreign or cannot be written."""
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def damaged(path: Path, how: str) -> None:
 @pytest.mark.parametrize("name", ["tiles", DATA])
 @pytest.mark.parametrize("how", ["cut", "flipped", "other"])
 def test_damaged_tiles(tmp_path: Path, name: str, how: str) -> None:
-    """A damaged table is made anew, after one line; a damaged tile is one line."""
+    """A damaged table is rebuilt, after one line; a damaged tile is one line."""
     path = some_archive(tmp_path / "a.trace", 2)
     opened(vtrace.open(path)).close()
     damaged(path.parent / sidecar.FOLDER / name, how)
@@ -362,7 +362,7 @@ def test_tiles_of_unusual_runs(settings: dict[str, str], build: Builder, tmp_pat
 
 
 def test_no_room_for_the_tiles(build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The archive is written all the same."""
+    """vtunify writes the archive although no tiles can be built."""
     run(build("ring.c", flags=("-O1", "-pthread", "-DVTRACE")), tmp_path, "end", "300")
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
     made: list[WrittenTiles] = []

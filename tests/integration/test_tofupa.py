@@ -121,7 +121,7 @@ def test_sums(archive: Path, tmp_path: Path) -> None:
 
 
 def test_calls_and_limits(archive: Path, tmp_path: Path) -> None:
-    """FJ_TOFUPA_PA, _DIR, and what is above _MAXITERATION and _MAXREGION."""
+    """FJ_TOFUPA_PA, _DIR, and calls and regions above _MAXITERATION and _MAXREGION."""
     found, said = written(archive, tmp_path, PA="ByteTLP", MAXITERATION="2", MAXREGION="7", DIR="files")
     assert found["files/tofupa.0.1-0-0-0-0-0.txt"] == CALLS
     assert said.count("region 7 is discarded: FJ_TOFUPA_MAXREGION is 7") == 2
@@ -176,9 +176,9 @@ def test_without_level(archive: Path, tmp_path: Path) -> None:
         (("-A",), {}, 2, "the archive is missing"),
         (("-A", "none"), {}, 1, "none"),
         (("-C", "true"), {"PA": "Bytes"}, 2, "FJ_TOFUPA_PA=Bytes: unknown"),
-        (("-C", "true"), {"MAXREGION": "4097"}, 2, "FJ_TOFUPA_MAXREGION=4097: no number from 1 to 4096"),
-        (("-C", "true"), {"MAXITERATION": "-1"}, 2, "FJ_TOFUPA_MAXITERATION=-1: no number"),
-        (("-C", "true"), {"LEVEL": "all"}, 2, "FJ_TOFUPA_LEVEL=all: no number"),
+        (("-C", "true"), {"MAXREGION": "4097"}, 2, "FJ_TOFUPA_MAXREGION=4097: not a number from 1 to 4096"),
+        (("-C", "true"), {"MAXITERATION": "-1"}, 2, "FJ_TOFUPA_MAXITERATION=-1: not a number"),
+        (("-C", "true"), {"LEVEL": "all"}, 2, "FJ_TOFUPA_LEVEL=all: not a number"),
     ],
 )
 def test_errors(tmp_path: Path, words: tuple[str, ...], settings: dict[str, str], code: int, says: str) -> None:

@@ -22,7 +22,7 @@ MEMORY = {
     "EXE_ACTIVITY:BOUND_ON_STORES": 100, "CYCLE_ACTIVITY:STALLS_TOTAL": 600, "EXE_ACTIVITY:1_PORTS_UTIL": 60,
     "EXE_ACTIVITY:2_PORTS_UTIL": 200, "time-enabled": 1000, "time-running": 1000,
 }  # fmt: skip
-"""Of 4000 slots: frontend 0.05, bad speculation 0.05, retiring 0.2, backend 0.7, of which memory 600/800."""
+"""Shares of 4000 slots: frontend 0.05, bad speculation 0.05, retiring 0.2, backend 0.7, of which memory 600/800."""
 FRONTEND = MEMORY | {"IDQ_UOPS_NOT_DELIVERED:CORE": 2400, "UOPS_RETIRED:RETIRE_SLOTS": 1000, "time-running": 500}
 
 

@@ -16,7 +16,7 @@ from support.tools import call, command
 
 THREADS = 250
 FEW = 'ulimit -n 64; exec "$@"'
-"""Some of these descriptors are for Python, MPI and the archive."""
+"""The limit includes descriptors for Python, MPI and the archive."""
 
 
 @pytest.fixture(scope="module")

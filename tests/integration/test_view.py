@@ -75,7 +75,7 @@ def test_view(archive: Path, page: Browser, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def viewer(archive: Path, page: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Viewer]]:
-    """Opens the page anew, at an address's fragment."""
+    """Reloads the page at an address's fragment."""
     with served(tmp_path_factory.mktemp("served"), archive) as (address, _):
         yield lambda fragment="": Viewer(page, address + fragment)
 
@@ -137,7 +137,7 @@ def test_the_stack_and_odd_names(viewer: Callable[[str], Viewer]) -> None:
 
 
 def test_back_undoes_a_zoom(viewer: Callable[[str], Viewer], page: Browser) -> None:
-    """Zooms by keys, wheel, selection; the address brings the view back, also in a second page."""
+    """Zooms by keys, wheel, selection; the address restores the view, also in a second page."""
     view = viewer("#w=0-1000000")
     time.sleep(0.7)
     view.wheel(view.x(500_000), 60, -400, ctrl=True)
@@ -327,7 +327,7 @@ def test_perfetto(archive: Path, page: Browser, tmp_path: Path) -> None:
         search.send_keys("MPI_Recv")
         page.until(lambda: " / 100\n" in page.text())
         search.send_keys("\n")
-        page.until(lambda: "ing Flows" in page.text())  # the search goes through the begins of calls
+        page.until(lambda: "ing Flows" in page.text())  # the search goes through the starts of calls
         page.until(lambda: "MPI_Send" in page.text())
         page.driver.switch_to.default_content()
         assert page.asked() <= {"http://127.0.0.1", "data://", "blob://"}
@@ -421,7 +421,7 @@ def test_report_topology(page: Browser, build: Builder, tmp_path: Path) -> None:
 
 def test_report_ranks_and_threads(page: Browser, build: Builder, tmp_path: Path) -> None:
     """The charts of a sampled run have the times of the profile: by rank as bars, panel and at their places in the
-    grid, by thread of a rank, and the functions of a thread; up to three stand under each other."""
+    grid, by thread of a rank, and the functions of a thread; up to three appear below each other."""
     mpi = mpis.find("mpich-wheel", build)
     program = mpi.build("sampled_grid.c", flags=("-g", "-O1", "-pthread"))
     mpi.run(program, tmp_path, "60", ranks=4, env={"VT_SAMPLE_RATE": "200"})

@@ -23,7 +23,7 @@ from vtrace.io import sidecar
 from vtrace.io.tile_file import DATA
 
 HEAD = 40
-"""Bytes at the begin of tiles.data: its magic number, and the identity of the archive."""
+"""Bytes at the start of tiles.data: its magic number, and the identity of the archive."""
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def spoilt(folder: Path, how: str, other: Path) -> None:
     "how", ["cut", "random", "empty", "foreign", "cut data", "random data", "random data behind the head", "empty data"]
 )
 def test_damaged_tiles(archive: Path, tmp_path: Path, how: str) -> None:
-    """They are made anew, after one line, and the page gets the same numbers as before."""
+    """The tiles are rebuilt, after one line, and the page gets the same numbers as before."""
     other = tmp_path / "other.trace"
     uneven.write(other, 2, 30)
     for each in (other, archive):

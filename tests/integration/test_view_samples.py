@@ -25,7 +25,7 @@ BINS = 40
 class Sampled(NamedTuple):
     asked: Asked
     path: Path
-    """Of the archive with the samples."""
+    """The path of the archive with the samples."""
     samples: list[list[Sample]]
     exact: bool
 
@@ -93,7 +93,8 @@ def test_stacks(run: Sampled) -> None:
 
 
 def test_thinned_stacks(run: Sampled, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of too many samples some are left out, and the note says how many; the first and the last time stay."""
+    """If there are too many samples, some are left out, and the note has their number; the first and the last time
+    stay."""
     monkeypatch.setattr(sample_data, "_MOST", 10)
     (start, stop), samples = windows(run)[0], run.samples[0]
     every = [one for one in samples if one.time < stop]  # the last event of a trace may be a sample
@@ -147,7 +148,7 @@ def test_rows(run: Sampled) -> None:
 
 
 def test_one_sample(run: Sampled) -> None:
-    """Function, file and line, call path, time, weight; the samples before and after; nothing far from all samples."""
+    """Function, file and line, call path, time, weight; the samples before and after; nothing far from samples."""
     rng = random.Random(2)
     for location, every in enumerate(run.samples):
         for at in sorted(rng.sample(range(1, len(every) - 1), min(20, max(0, len(every) - 2)))):

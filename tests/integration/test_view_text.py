@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace view --text: exact pictures of small archives, and of what is missing in them."""
+"""vtrace view --text: exact pictures of small archives, and of missing events in them."""
 
 from __future__ import annotations
 

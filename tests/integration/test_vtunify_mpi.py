@@ -90,7 +90,7 @@ def test_samples(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
 
 
 def test_linked_shim(heat: Path) -> None:
-    """The code of vtrace's libraries, and of the MPI shim and the hooks in a program, is known as vtrace's."""
+    """The code of vtrace's libraries, and of the MPI shim and the hooks in a program, counts as vtrace's."""
     listed = call(["nm", "--defined-only", "heat2d"], heat).stdout.splitlines()
     places = {line.split()[2]: Place((str(heat / "heat2d"), b""), int(line.split()[0], 16)) for line in listed}
     frames = find_frames(Symbols(time.time_ns()), places.values())

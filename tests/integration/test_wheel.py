@@ -127,8 +127,8 @@ def test_the_sdist_builds_what_the_sources_build(dist: Path, wheel: Path) -> Non
 
 
 def test_the_wheel_of_otf2_is_for_all_versions_of_python(dist: Path) -> None:
-    """Its library has the suffix that each Python takes, and needs no function of Python. The wheelhouse, from which
-    the tests below install vtrace, has no other wheel of otf2."""
+    """The library of the otf2 wheel has the suffix that each Python takes, and needs no function of Python. The
+    wheelhouse, from which the tests below install vtrace, has no other wheel of otf2."""
     (made,) = dist.glob("otf2-*.whl")
     assert re.fullmatch(r"otf2-[\d.]+-py3-none-manylinux\S+_x86_64\.whl", made.name)
     with zipfile.ZipFile(made) as file:
@@ -208,7 +208,7 @@ def test_mpi_calls_without_a_compiler(
     fresh: Fresh, build: Builder, tmp_path: Path, name: str, source: str, flags: tuple[str, ...]
 ) -> None:
     """With a prebuilt shim and an empty cache vtrace run records the calls that a linked shim records. The prebuilt
-    shim has the wrappers of a built one, apart from extensions, and none for functions that the MPI lacks."""
+    shim has the wrappers of a built one, except extensions, and none for functions that the MPI lacks."""
     mpi = find(name, build)
     compiler = str(mpi.mpicc) if source.endswith(".c") else need(f"mpifort.{name}")
     linked, plain = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The single events of windows agree with a slow computation from all events, wherever the window begins."""
+"""The single events of windows agree with a slow computation from all events, for any start of the window."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_whole_calls(anchor: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 500])
 def test_checkpoints_of_any_distance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    """Windows are the same without tiles, where a location is read from its begin."""
+    """Windows are the same without tiles, where a location is read from its start."""
     path = some_archive(tmp_path / "a.trace", MANY_BINS)
     trace = vtrace.open(path)
     with monkeypatch.context() as patched:

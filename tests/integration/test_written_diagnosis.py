@@ -51,7 +51,7 @@ def written(prefix: Path, name: str, threads: int = 2) -> tuple[Trace, WrittenDi
 
 
 def assert_same(prefix: Path, threads: int) -> None:
-    """The diagnosis that listened tells what a diagnosis of the archive tells."""
+    """The diagnosis that listened has the findings of a diagnosis of the archive."""
     trace, diagnosis = written(prefix, f"archive{threads}", threads)
     known = diagnosis.known(trace)
     assert known
@@ -80,7 +80,7 @@ def test_python(tmp_path: Path) -> None:
 
 
 def test_no_room(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The archive is written all the same, and the diagnosis must read the archive."""
+    """The archive is written nevertheless, and the diagnosis must read the archive."""
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
     trace, diagnosis = written(recorded, "full")
     assert not diagnosis.known(trace)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """small_stack.py SECONDS: computes with an alternate signal stack of 8 KiB, below which no memory is accessible. Runs
-always new functions, so that samples meet unknown code. Prints the number of functions."""
+new functions all the time, so that samples meet unknown code. Prints the number of functions."""
 
 import ctypes
 import mmap

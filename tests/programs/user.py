@@ -20,7 +20,7 @@ def fails() -> None:
 
 @region("generated")
 def generates():
-    """Stays as it is."""
+    """A generator stays unchanged."""
     yield 1
 
 

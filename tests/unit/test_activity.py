@@ -138,7 +138,7 @@ def test_marks_end_with_the_window(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ids", [(0, 1), (7, 3)], ids=["dense", "sparse"])
 def test_calls_of_an_undefined_region(tmp_path: Path, ids: tuple[int, int]) -> None:
-    """Calls of an undefined region are not the first call of the program, and reading goes on behind them."""
+    """Calls of an undefined region are not the first call of the program, and reading continues after them."""
     archive = Foreign(tmp_path)
     init, write = ids
     archive.events(0, [

@@ -289,7 +289,8 @@ def test_roles_and_paradigms_are_numbers_of_otf2(tmp_path: Path) -> None:
 
 
 def test_another_user_takes_the_name_of_the_directory(tmp_path: Path) -> None:
-    """In a directory in which all may rename, the archive goes where it began, and nothing behind a link changes."""
+    """In a directory in which all may rename, the archive goes where it began, and nothing that a link points to
+    changes."""
     victim, name = tmp_path / "victim", tmp_path / "t.trace"
     (victim / "traces").mkdir(parents=True)
     precious = [victim / "traces.otf2", victim / "traces/0.evt", victim / "traces/0.def", victim / "traces.def"]

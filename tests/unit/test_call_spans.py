@@ -55,8 +55,8 @@ def deep_archive(where: Path, seed: int) -> Trace:
 
 
 def followed(trace: Trace, marks: np.ndarray[Any, Any], stats: bool, events: int) -> list[Any]:
-    """The spans, open calls, time of the runtime and deepest stack after each batch of so many events, and the
-    checkpoints. stats: sums the calls, too, which calls alone do not."""
+    """The spans, open calls, time of the runtime and deepest stack after each batch of this number of events, and the
+    checkpoints. stats: also sums the calls, unlike a replay of calls alone."""
     replay, classes = Replay(trace, False, ALWAYS, NEVER), np.arange(trace.regions.rows, dtype=np.uint8)
     runtime = np.arange(trace.regions.rows, dtype=np.uint8) % 2
     fields = replay.fields

@@ -12,7 +12,7 @@ from vtrace.analysis.questions.calls import Calls, lanes
 from vtrace.io.archive.reader_abi import SLICE
 
 Event = tuple[bool, int, int]
-"""True for the begin of a call; the time; the number of the call."""
+"""True for the start of a call; the time; the number of the call."""
 
 
 def _random_track(seed: int, ticks: int) -> tuple[list[Event], np.ndarray]:

@@ -237,7 +237,8 @@ def test_vtrace_loads_numpy_without_docstrings(heat: Path) -> None:
 
 
 def test_vtrace_looks_for_cycles_of_objects_rarely(heat: Path) -> None:
-    """Not after each 700 new objects, and, as all objects are frozen before the exit, not among them at the exit."""
+    """Python looks for cycles neither after each 700 new objects nor, since all objects are frozen then, at the
+    exit."""
     code = (
         "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 10_000)); "
         "from vtrace.main import main; sys.argv = ['vtrace', 'info', 'heat']; main(); "
@@ -269,7 +270,7 @@ def test_commands_are_loaded_when_called(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", cli.command.list_commands(click.Context(cli.command)))
 def test_the_list_of_commands_says_what_the_help_says(name: str) -> None:
-    """A command's help begins with its line in the list, however often somebody asks for the command."""
+    """A command's help begins with its line in the list, for any number of calls."""
     context = click.Context(cli.command)
     found = [cli.command.get_command(context, name) for _ in range(2)]
     assert found[0] is found[1]

@@ -79,7 +79,7 @@ def test_pack(tmp_path: Path, kernel: Kernel, pack: Callable[[bytes, int], bytes
 
 
 def test_times_of_few_steps_stay_ticks(pack: Callable[[bytes, int], bytes]) -> None:
-    """Such times are smaller as ticks. Eight steps are 196 ticks."""
+    """Times of few steps take less room as ticks. Eight steps are 196 ticks."""
     for far, step in ((12, 0), (13, STEP)):
         c = chunk()
         for i in range(104):
@@ -123,7 +123,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("at", "value"), WRONG.values(), ids=WRONG)
 def test_counts_and_index_that_do_not_fit(tmp_path: Path, kernel: Kernel, at: int, value: int) -> None:
-    """at: offset behind the head. Six planes of three kinds of records come first, then the index."""
+    """at: offset after the head. Six planes of three kinds of records come first, then the index."""
     c = chunk().enter(1, 5).record("SEND", 1, 2, 3, 4).leave(1, 5)
     data = bytearray(lf.columns(bytes(c.data)))
     assert data[r.COLUMNS.itemsize + 12 :][:9] == bytes([1, 1, 1, 0, 0, 0, 0, 1, 2])

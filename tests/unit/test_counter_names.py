@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lists of counters: commas inside the terms of a PMU belong to the name, those behind paths do not."""
+"""Lists of counters: commas inside the terms of a PMU belong to the name, commas after paths do not."""
 
 import pytest
 

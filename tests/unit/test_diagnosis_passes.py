@@ -36,8 +36,8 @@ def told(trace: Trace, table: Table) -> list[str]:
 
 @pytest.mark.parametrize(("window", "passes"), [(Selection(), 1), (Selection.of(500, 2000, None), 2)], ids=str)
 def test_one_pass(window: Selection, passes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part of the run needs a second pass: messages find their partners only among all events. Of the location that
-    tells the iterations, the calls are read once more."""
+    """A part of the run needs a second pass: messages find their partners only among all events. For the location that
+    gives the iterations, the calls are read once more."""
     anchor = archive(tmp_path / "a.trace", program(1, causal=True))
     alone = Trace(anchor)
     expected = {name: getattr(alone, name)(**window.arguments()) for name in NAMES}
@@ -62,7 +62,7 @@ def test_one_pass(window: Selection, passes: int, tmp_path: Path, monkeypatch: p
 
 
 def test_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pass keeps the calls of the path that the first process repeats: only its own ones are read once more."""
+    """The pass keeps the calls of the path that the first process repeats: only its own calls are read once more."""
     met, scan = list[Any](), source.scan
 
     def watched(trace: Trace, questions: Sequence[AnyQuestion], places: Any, *more: Any, **named: Any) -> Any:
@@ -84,7 +84,7 @@ def test_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("name", "most"), [(None, 3), ("exchange_halo", 99), ("exchange_halo", 250)])
 def test_too_many_iterations(name: str | None, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Iterations that lack some of their calls would be compared with other ones: none are told."""
+    """Iterations that lack some of their calls would be compared with other ones: none are reported."""
     monkeypatch.setattr(iterations, "_MOST", most)
     found = open_trace(unpack("scorep-heat2d", tmp_path)).diagnosis(Selection(), name)
     assert found.iterations is None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Names of performance events, found by tests/c/event_names.c under ASan and UBSan: PMUs in a directory like that of
-sysfs, libpfm4's names, and names that are like an unknown one."""
+sysfs, libpfm4's names, and names similar to an unknown one."""
 
 from __future__ import annotations
 

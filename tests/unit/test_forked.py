@@ -39,7 +39,7 @@ def forked(cwd: Path, *words: str, timeout: float = 60, **env: str) -> Ended | N
     ],
 )
 def test_same_as_a_new_process(tmp_path: Path, words: tuple[str, ...], env: dict[str, str]) -> None:
-    """Twice, since the first process tells the server its modules."""
+    """Twice, since the first process sends the server its modules."""
     (tmp_path / "rules").write_text("work -- 10\n")
     new = subprocess.run([BIN / words[0], *words[1:]], cwd=tmp_path, env=environment(env), capture_output=True)
     for _ in range(2):

@@ -183,7 +183,7 @@ def test_clock_pairs(tmp_path: Path) -> None:
 
 
 def test_definitions(tmp_path: Path) -> None:
-    """Definitions in several blocks and in each codec. Of two names of one communicator, the last one holds."""
+    """Definitions in several blocks and in each codec. The last of two names of one communicator counts."""
     many = [[D["REGION"], i, f"region {i} " + "x" * 100, 1, 1, None, 0] for i in range(1, 1500)]
     names = [[D["COMM_NAME"], 1, "first"], [D["COMM_NAME"], 1, "last"]]
     path = tmp_path / "t.1.def.z"

@@ -59,7 +59,7 @@ def increases(trace: Any, counter: int) -> dict[tuple[int, tuple[int, ...]], flo
 
 @pytest.mark.parametrize("first", [5, 5000])
 def test_threads_that_follow_each_other_on_a_location(tmp_path: Path, first: int) -> None:
-    """The counters of a new thread begin anew, at a smaller or a larger value: between both threads nothing counts."""
+    """The counters of a new thread restart, at a smaller or a larger value: between both threads nothing counts."""
     trace = archive(tmp_path, [
         begins(0, 0), reading(10, FAULTS, 100), (10, "Enter", 0), reading(20, FAULTS, 130), (20, "Leave", 0),
         begins(30, 1), reading(40, FAULTS, first), (40, "Enter", 0), reading(50, FAULTS, first + 7), (50, "Leave", 0),
@@ -93,7 +93,7 @@ def test_two_regions_of_one_name(tmp_path: Path) -> None:
 
 
 def test_a_counter_that_begins_anew_is_no_increase(tmp_path: Path) -> None:
-    """Without an event that tells of another thread."""
+    """The counter restarts without an event of another thread."""
     values = [100, 130, 5, 12]
     trace = archive(tmp_path, [reading(10 * place, FAULTS, value) for place, value in enumerate(values)])
     assert increases(trace, FAULTS) == {(0, ()): 37}
@@ -108,7 +108,7 @@ def test_threads_read_a_counter_of_the_node_in_turn(tmp_path: Path) -> None:
 
 
 def test_timers_have_no_bytes_of_the_node(tmp_path: Path) -> None:
-    """They are not what the program counts."""
+    """The readings are not counts of the program."""
     trace = archive(tmp_path, [(0, "Enter", 0), reading(10, BYTES, 1100), reading(20, BYTES, 1130), (30, "Leave", 0)])
     (timer,), _ = timers(trace, Selection(), every=True)
     assert (timer["label"], timer["bytes"]) == ("work", None)

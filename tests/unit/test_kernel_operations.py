@@ -74,7 +74,7 @@ def test_scan_finds_handles(tmp_path: Path, kernel: Kernel) -> None:
 
 def test_an_operation_belongs_to_its_region(tmp_path: Path, kernel: Kernel) -> None:
     """The end of an operation completes the operation of its own region: also if a signal handler interrupts with an
-    operation, if longjmp leaves a call, and if the begin is missing.
+    operation, if longjmp leaves a call, and if the start is missing.
     """
     c = chunk().record("IO_READ", 1, 1, 9).enter(1).record("IO_READ", 1, 1, 8)
     c.enter(2).record("IO_WRITE", 1, 1, 7).record("IO_DONE", 1, 1, 6).leave(2).record("IO_DONE", 1, 1, 5)

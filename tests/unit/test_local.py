@@ -181,7 +181,7 @@ def test_chunks_of_a_buffer(tmp_path: Path) -> None:
 
 
 def test_the_chunk_behind_the_head_of_a_buffer(tmp_path: Path) -> None:
-    """The chunk behind the head is shorter than others. If its head says otherwise, the chunk is damaged."""
+    """The chunk after the head is shorter than others. If its head says otherwise, the chunk is damaged."""
     last = lf.Chunk(sequence=1, content=r.DEFINITION_DATA).define("NOTE", "the end")
     path = lf.write_buffer(tmp_path / "b", chunks(1))
     data, part = path.read_bytes(), lf.chunk_bytes(last)[: r.CHUNK_SIZE - r.LAST_CHUNK]

@@ -124,7 +124,7 @@ def test_without_debug_information(build: Builder) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_bytes(build: Builder, seed: int) -> None:
-    """Any bytes as code: each loop has its header, inner loops lie in outer ones, and each address has one loop."""
+    """Any bytes as code: each loop has its header, inner loops are in outer ones, and each address has one loop."""
     draw = random.Random(seed)
     code = draw.randbytes(draw.randint(1, 3000))
     if seed % 2:  # short jumps

@@ -79,7 +79,7 @@ def test_faster_regions(chain: Trace) -> None:
     work = chain.regions["name"].tolist().index("work")
     assert chain.faster([work], 1) == {"elapsed_ns": 620, "replayed_ns": 620}
     assert chain.faster([work], 2) == {"elapsed_ns": 620, "replayed_ns": 620 - 150 - 100}
-    # Rank 1 does not wait any more: it calls MPI_Recv after 100 ns.
+    # Rank 1 no longer waits: it calls MPI_Recv after 100 ns.
     assert chain.faster([work], 1e9) == {"elapsed_ns": 620, "replayed_ns": 620 - 200 - 200}
     assert chain.faster("work", 2) == chain.faster(["work"], 2) == chain.faster([work], 2)
     with pytest.raises(ValueError, match="factor 0"):

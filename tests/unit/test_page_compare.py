@@ -26,7 +26,7 @@ def times(trace: reader.Trace, window: tuple[int, int], locations: list[int]) ->
 
 
 def test_differences(tmp_path: Path) -> None:
-    """Of random windows, and of one row: times of regions of one name side by side, the largest difference first."""
+    """In random windows, and in one row: times of regions of one name side by side, the largest difference first."""
     stepping.write(tmp_path / "one.trace")
     viewed.write(tmp_path / "two.trace")
     places = [tmp_path / "one.trace", tmp_path / "two.trace"]

@@ -121,7 +121,7 @@ def test_curves(place: Path) -> None:
 
 
 def test_counters_of_score_p(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Integers, of a clock of less than 1 ns."""
+    """Values are integers, and a tick of the clock is less than 1 ns."""
     monkeypatch.setitem(CLASSES, 0, ["ru_utime", "ru_majflt", "ru_minflt"])
     archive = unpack("scorep-io", tmp_path)
     trace, asked = reader.read(archive), Asked(archive)
@@ -156,7 +156,7 @@ def of_bins(values: list[tuple[int, float]], low: int, high: int) -> tuple[float
 
 
 def test_bins_of_a_large_trace(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of locations with too many events in the window the curves are those of bins, in wide and in narrow windows."""
+    """For locations with too many events in the window, the curves are those of bins, in wide and in narrow windows."""
     monkeypatch.setattr(tile_pass, "LARGE", -1)
     monkeypatch.setattr(large_data, "_NEAR", 10)
     monkeypatch.setattr("vtrace.timeline.counter_bins._MOST", LENGTH // BIN + 1)

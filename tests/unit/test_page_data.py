@@ -161,7 +161,7 @@ def test_a_call_and_the_ways_from_it(asked: Asked, trace: reader.Trace) -> None:
     for call in rng.sample(every, min(60, len(every))):
         mine = sorted((c for c in every if c.location == call.location), key=lambda c: (c.begin, len(c.path)))
         if sum((c.begin, len(c.path)) == (call.begin, len(call.path)) for c in mine) > 1:
-            continue  # calls of no time: the name of a call does not tell them apart
+            continue  # calls of no time: the name of a call does not distinguish them
         words = {"location": call.location, "begin": call.begin, "depth": len(call.path) - 1}
         found = asked.json("call", **words)
         assert (found["begin"], found["end"], found["exclusive"]) == (call.begin, call.end, call.own)
@@ -193,7 +193,7 @@ def test_what_a_call_sends_and_receives(asked: Asked, trace: reader.Trace) -> No
 
 
 def test_waits_of_a_call(asked: Asked, trace: reader.Trace) -> None:
-    """Those of Trace.call_waits; of each kind one of the longest and one of the shortest."""
+    """The waits are those of Trace.call_waits; for each kind one of the longest and one of the shortest."""
     own = vtrace.open(trace.path)
     waits = own.call_waits()
     found = list(waits.order("time_ns").records())
@@ -323,7 +323,7 @@ def test_a_large_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def other_ends(trace: reader.Trace, asked: Asked) -> None:
-    """The other end of each message, from both sides; none for a message that there is not."""
+    """The other end of each message, from both sides; none for a missing message."""
     sends = [(event.time - trace.offset, event.attrs) for event in trace.of(0) if event.kind == "MpiSend"]
     receives = [(event.time - trace.offset, event.attrs) for event in trace.of(1) if event.kind == "MpiRecv"]
     assert len(sends) == len(receives) == 100
@@ -335,7 +335,7 @@ def other_ends(trace: reader.Trace, asked: Asked) -> None:
 
 
 def test_other_ends_of_score_p(tmp_path: Path) -> None:
-    """Of nonblocking messages: MPI_Waitall completes the receives."""
+    """Arrows of nonblocking messages: MPI_Waitall completes the receives."""
     archive = unpack("scorep-heat2d", tmp_path)
     asked, messages = Asked(archive), vtrace.open(archive).messages()
     assert messages.rows == 800

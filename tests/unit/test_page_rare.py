@@ -74,7 +74,7 @@ def slow_outliers(trace: reader.Trace, row_of: Callable[[int], int]) -> list[tup
 
 @pytest.mark.parametrize(("rows", "row_of"), [("l2,l0,l1", [1, 2, 0]), ("r0-1,l2", [0, 0, 1])])
 def test_outliers(place: Path, rows: str, row_of: list[int]) -> None:
-    """Of each row and bin the largest one, in random windows."""
+    """The largest mark of each row and bin, in random windows."""
     trace, asked = reader.read(place), Asked(place)
     every = slow_outliers(trace, lambda location: row_of[location])
     assert 20 < len(every) < 300
@@ -94,7 +94,7 @@ def test_outliers(place: Path, rows: str, row_of: list[int]) -> None:
 
 
 def test_more_than_fit(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The largest ones are kept, and a line says so."""
+    """The largest marks are kept, and a line says so."""
     monkeypatch.setattr(rare_calls, "_MOST", 9)
     trace = reader.read(place)
     words = {"rows": "r0-2", "from": 0, "to": trace.length, "bins": 4096}
@@ -106,7 +106,7 @@ def test_more_than_fit(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_waits(tmp_path: Path) -> None:
-    """Waits of at least a part of the trace's time: on wish, or if a diagnosis is stored."""
+    """Waits of at least a part of the trace's time: on request, or if a diagnosis is stored."""
     anchor = viewed.write(tmp_path / "odd.trace")
     trace = reader.read(anchor.parent)
     words = {"rows": "l0,l1", "from": 0, "to": trace.length, "bins": 4096}

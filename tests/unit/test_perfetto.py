@@ -123,7 +123,7 @@ def test_all_calls_with_their_names_and_lines(archive: Path, tmp_path: Path) -> 
 
 
 def test_waits_are_arguments(archive: Path, tmp_path: Path) -> None:
-    """Those of Trace.call_waits, of each kind, and the rank that the longest wait is for; messages keep theirs."""
+    """The waits of Trace.call_waits, by kind, and the rank that the longest wait is for; messages keep theirs."""
     trace = vtrace.open(archive)
     shown = timeline_data.gather(trace, Selection())
     shown.waits, notes = read_waits(trace, Selection())

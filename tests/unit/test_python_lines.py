@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lines of Python's instructions, against those that the running CPython tells of its own code objects."""
+"""Lines of Python's instructions, against those of the running CPython for its own code objects."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tools/release_check.py: which commits it lets pass, on a small repository whose make targets do nothing."""
+"""tools/release_check.py: the commits that it accepts, in a small repository whose make targets do nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def checked(project: Path, changelog: str, *words: str, cited: str = "0.3.0") -> tuple[int, str]:
-    """Exit code and output of the check, of a commit with this changelog."""
+    """Exit code and output of the check for a commit with this changelog."""
     (project / "CHANGELOG.md").write_text(changelog)
     (project / "CITATION.cff").write_text(f"version: {cited}\n")
     call(["git", "add", "."], project)

@@ -34,7 +34,7 @@ def end(ns: int, *, comm: int = 2, op: int = 0, flow: int = ALL, peer: int = UNM
 
 
 def test_of_one_moment_what_is_put_forward_comes_first() -> None:
-    """Processes 0 and 1 share a clock. Of two ends at one time, the receive that puts the clock forward comes first."""
+    """Processes 0 and 1 share a clock. At equal times, the receive that puts the clock forward comes first."""
     for kind in (SEND, BEGIN):
         ends: Ends = {
             0: [(100, 0, 0, 2, 5, SEND)] if kind == SEND else [begin(100)],

@@ -19,7 +19,7 @@ SHAPES = {
     "vt_attribute_value": ("unsigned", 8),
 }  # fmt: skip
 BY_HAND = {"Metric", "ProgramBegin", "Unknown"}
-"""Events with lists, and events that nobody can write."""
+"""Events with lists, and events without a writer function."""
 LISTS = {"String": 1, "Group": 2, "MetricClass": 2, "CartTopology": 2, "CartCoordinate": 2, "IoParadigm": 4}
 """Definitions with lists: the number of further arguments."""
 OTHERS = {"ClockProperties", "MappingTable", "ClockOffset"}

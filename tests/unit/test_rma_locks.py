@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Locks of windows: which one another waits for, against the definition."""
+"""Locks of windows: the lock that each lock waits for, against the definition."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def made(draw: random.Random, count: int) -> Array:
 
 
 def slow(locks: Array, at: int) -> int:
-    """The latest release that begins before that of the lock, of one that excludes it; -1: none."""
+    """The latest release, among locks that exclude this one, that begins before this lock's release; -1: none."""
     own = locks[at]
     found = -1
     for other in locks:

@@ -80,7 +80,7 @@ def archived(path: Path, events: lf.Chunk, recorded: lf.Chunk) -> list[str]:
 
 
 def test_places_and_paths(tmp_path: Path) -> None:
-    """Samples stand between the events by time, also before the first and behind the last one. Frames of vtrace and of
+    """Samples are between the events by time, also before the first and after the last one. Frames of vtrace and of
     the program's start are left out; a sample in a call ends with the call, at the frame of the shim."""
     events = lf.Chunk(0, 0, 1000).enter(0x1, 10).record("ENTER", 10, CALL).record("LEAVE", 10, CALL).leave(0x1, 10)
     recorded = samples(

@@ -56,7 +56,7 @@ def test_blocks_between_events(tmp_path: Path, codec: int) -> None:
 
 
 def test_values_of_counters(tmp_path: Path) -> None:
-    """They belong to the sample behind them, and leave the frames that it shares unchanged."""
+    """Values of counters belong to the sample after them, and leave the frames that it shares unchanged."""
     made = chunk(STACKS[:1])
     group = r.what("METRIC_GROUP", 3), *range(10, 17)
     for word in (2000, 0, 8 | r.SAMPLE_VALUES << 32, *group, 2000, 9, 3 << 16, 3000, 9, 3 << 16):

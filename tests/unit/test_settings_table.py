@@ -84,7 +84,7 @@ def test_limits(tmp_path: Path, name: str, given: str, value: str) -> None:
 
 
 def test_words_for_yes_and_no(tmp_path: Path) -> None:
-    """Those of the Python code are those of the runtime."""
+    """The words of the Python code are those of the runtime."""
     for words, value in ((YES, "yes"), (NO, "no")):
         for word in words:
             row = shown(tmp_path, VT_IOTRACE=word)["VT_IOTRACE"]

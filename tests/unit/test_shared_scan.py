@@ -55,7 +55,8 @@ def shared(path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict
 @pytest.mark.parametrize("size", [2, 5])
 @pytest.mark.parametrize("name", ["random", *SCOREP])
 def test_same_answers(name: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also with more ranks than locations, with more than send at once, and with ends in the temporary file."""
+    """The answers are equal also with more ranks than locations, with more than send at once, and with ends in the
+    temporary file."""
     monkeypatch.setattr(shared_scan, "_SENDERS", 3)
     monkeypatch.setattr(mpi_replay, "_MEMORY", 2000)
     path = archive(tmp_path / "random.trace", program(3, ranks=6)) if name == "random" else unpack(name, tmp_path)
@@ -69,7 +70,7 @@ def test_same_answers(name: str, size: int, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A location of another rank with damage counts up to the damage, and rank 0 tells it."""
+    """A location of another rank with damage counts up to the damage, and rank 0 reports it."""
     path = unpack("scorep-heat2d", tmp_path)
     for file in (path / "traces").glob("*.evt"):
         data = bytearray(file.read_bytes())

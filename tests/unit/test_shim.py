@@ -130,7 +130,7 @@ def test_a_damaged_library(tmp_path: Path, damage: str) -> None:
 
 
 def test_an_mpi_in_a_path_with_blanks(tmp_path: Path) -> None:
-    """MPICH's mpicc finds its own mpi.h no more there."""
+    """MPICH's mpicc no longer finds its own mpi.h there."""
     place = tmp_path / "with blanks"
     place.mkdir()
     (place / "mpi.h").touch()

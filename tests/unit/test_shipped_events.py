@@ -66,7 +66,7 @@ _LOADS = {"CYCLE_ACTIVITY:STALLS_LDM_PENDING": 150, "CYCLE_ACTIVITY:CYCLES_NO_EX
 
 
 def _old(waits: dict[str, int], of: str = "THREAD") -> dict[str, int]:
-    """Before Skylake. Of 400 cycles of the backend 200 wait for memory; IPC is 1.5."""
+    """Before Skylake. 200 of 400 backend cycles wait for memory; IPC is 1.5."""
     executed = {f"UOPS_EXECUTED:{of}:c={least}": cycles for least, cycles in ((1, 700), (2, 600), (3, 500))}
     return _FOUR_WIDE | _BRANCHES | _CODE | _BACKEND | waits | executed
 
@@ -105,7 +105,7 @@ SHARES = {
     "Branch_Mispredicts": 0.1125, "Machine_Clears": 0.0375, "Backend_Bound": 0.2, "Memory_Bound": 0.1,
     "Core_Bound": 0.1, "Retiring": 0.5, "Heavy_Operations": 0.05, "Light_Operations": 0.45,
 }  # fmt: skip
-"""Of all COUNTS; only AMD's differ in retiring, and Zen 5 has no Memory_Bound."""
+"""The formulas of all COUNTS; only AMD's differ in retiring, and Zen 5 has no Memory_Bound."""
 
 
 def test_the_guides_formulas() -> None:

@@ -159,7 +159,7 @@ def test_no_table_is_written_into_a_linked_folder(tmp_path: Path) -> None:
 
 
 def test_a_small_file_with_many_rows(tmp_path: Path) -> None:
-    """Zeros that a few bytes unpack to are refused before memory is taken for them."""
+    """Zeros packed into a few bytes are refused before memory is allocated for them."""
     zeros = sidecar.SidecarTable({name: np.zeros(5_000_000, "<u8") for name in ("from", "to")})
     sidecar.write(tmp_path, "some", 1, OF, zeros)
     path = tmp_path / sidecar.FOLDER / "some"

@@ -134,7 +134,8 @@ def test_both_files_of_the_last_thread(heat: Path) -> None:
 
 
 def test_both_files_of_the_main_thread(heat: Path) -> None:
-    """The main thread's files are missing. They would say that the process ended, so the missing buffer is no error."""
+    """The main thread's files are missing. The missing files would say that the process ended, so the missing buffer is
+    not an error."""
     for path in heat.parent.glob("heat.2.*"):
         path.unlink()
     refused(heat, f"rank 1: the files of the main thread beside {heat}.20001.")
@@ -142,7 +143,7 @@ def test_both_files_of_the_main_thread(heat: Path) -> None:
 
 
 def test_number_of_no_thread(heat: Path) -> None:
-    """A thread that began while the process ended has no files, and threads after it have."""
+    """A thread that started while the process ended has no files, and threads after it have."""
     definitions = [d for d in define(1, 2) if d[0] != DEFINITIONS["SUMMARY"]]
     definitions.append([DEFINITIONS["SUMMARY"], 0, 5, 0, 0, 0, 0, 0, 9000, 0])
     definitions.append([DEFINITIONS["PROPERTY"], "locations", "2"])

@@ -252,7 +252,8 @@ def test_duplicates_have_the_members_of_what_they_double() -> None:
 
 
 def test_lists_are_known_by_their_hash() -> None:
-    """A list of members, written for one communicator, holds for all with its hash, also without one member's files."""
+    """A list of members, written for one communicator, applies to all with its hash, also without one member's
+    files."""
     processes = world(3)
     for rank in (0, 1):
         processes[rank].comm(3, "CREATE", 1, 3, rank, hash=5)

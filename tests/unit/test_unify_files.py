@@ -83,7 +83,7 @@ def test_handles_that_were_open_before(tmp_path: Path) -> None:
 
 def test_forked_children(tmp_path: Path) -> None:
     """Inherited handles that a child uses, and their parents, are pre-created in the child. The child's own definitions
-    replace those that its parent made under the same id after the fork. The same holds for the child's own child.
+    replace those that its parent made under the same id after the fork. The same applies to the child's own child.
     """
     parent = [
         world(0, 1), ["IO_FILE", 1, "/data"], handle(1, "fd 3", 1), handle(2, "stream", 1, ISOC, parent=1),

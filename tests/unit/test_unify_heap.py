@@ -156,7 +156,7 @@ def test_equal_sums_are_not_repeated(tmp_path: Path) -> None:
 
 
 def test_each_process_has_its_own(tmp_path: Path) -> None:
-    """A process without records of its heap has no location for the heap. Ranks keep their place behind these
+    """A process without records of its heap has no location for the heap. Ranks keep their place after these
     locations.
     """
     for rank in range(3):

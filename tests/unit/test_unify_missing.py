@@ -113,7 +113,7 @@ def test_buffer_that_is_not_visible(heat: Path, capsys: pytest.CaptureFixture[st
         VtraceError, match=r"a buffer .* on node1 \(.* mpiexec -n 2 vtunify-mpi .*heat, .*; vtunify --partial"
     ):
         unify(Request(heat), Console("vtunify"))
-    assert "the buffer of rank 1 lies on node1: /scratch/heat.xnode1-101-abc.buffer" in capsys.readouterr().err
+    assert "the buffer of rank 1 is on node1: /scratch/heat.xnode1-101-abc.buffer" in capsys.readouterr().err
     assert names(heat) == before
     run(heat, partial=True)
     assert names(heat) == before | {"heat.trace"}
@@ -144,6 +144,6 @@ def test_many_buffers_elsewhere(heat: Path, capsys: pytest.CaptureFixture[str]) 
         unify(Request(heat), Console("vtunify"))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 21
-    assert "rank 0 lies on node0: /scratch/0" in lines[0]
-    assert "rank 3 lies on node0: /scratch/3" in lines[1]
+    assert "rank 0 is on node0: /scratch/0" in lines[0]
+    assert "rank 3 is on node0: /scratch/3" in lines[1]
     assert lines[-1].endswith("and 10 more on 1 host")

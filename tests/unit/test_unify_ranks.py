@@ -230,7 +230,7 @@ def test_a_failure_waits_for_the_other_threads() -> None:
 
 @pytest.mark.parametrize("heavy", [0, 2, 4])
 def test_threads_are_for_heavy_items(heavy: int) -> None:
-    """Each heavy item has a thread; more threads with items of a few bytes only pass Python's lock to and fro."""
+    """Each heavy item has a thread; more threads with items of a few bytes only pass Python's lock back and forth."""
     threads, together = set(), Barrier(max(heavy, 1))
 
     def item(weight: int) -> None:

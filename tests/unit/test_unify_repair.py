@@ -73,7 +73,7 @@ def wrong_by(outcome: Outcome, truth: dict[tuple[int, int], np.ndarray]) -> int:
 
 
 def backwards(trace: Trace, threads: int = 1) -> int:
-    """Number of messages that arrive before their send, and of collectives that end before a begin they depend on."""
+    """Number of messages that arrive before their send, and of collectives that end before a start they depend on."""
     sent: dict[object, list[int]] = defaultdict(list)
     arrived: dict[object, list[int]] = defaultdict(list)
     begun: dict[int, list[int]] = defaultdict(list)
@@ -124,7 +124,7 @@ def test_times_against_the_truth(
     assert told["measured"] == 3 * clocks.measured
     assert told["error_ns"] == max(bound["error_ns"] for bound in told["bounds"])
     # Hosts 1 and 2 are compared with host 0, host 3 with host 2. Each comparison adds 1 ns for rounding.
-    # The run goes on for 20 us before the first measurement, where the line through the measurements is less certain.
+    # The run lasts for 20 us before the first measurement, where the line through the measurements is less certain.
     for found, certain in zip(told["bounds"], [clocks.error + 1, clocks.error + 1, 2 * clocks.error + 2], strict=True):
         assert 0 <= found["error_ns"] - certain <= certain // 8
     # The repair moves nothing if no message ran backwards, and else no further than the error of the measurement.
@@ -166,7 +166,7 @@ def test_nothing_runs_backwards_after_the_repair(
     assert "repair" not in json.loads(before.trace.properties["VTRACE::CLOCKS"])
     assert "between clocks: 0 after" in after.said
     # A corrected receive comes 1 ns after its send, and the repair does not increase the error of the send. A clock
-    # that swings faster than its correction decays is still corrected when the swing brings it ahead by itself.
+    # that swings faster than its correction decays stays corrected when the swing brings the clock ahead.
     assert wrong_by(after, truth) <= wrong_by(before, truth) * (3 if clocks.wave else 1) + 1
     for one, other in zip(before.times, after.times, strict=True):
         # The order of events stays, and an interval shrinks by 1 in 1024 at most.

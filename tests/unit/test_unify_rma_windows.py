@@ -25,7 +25,7 @@ def duplicate(rank: int, size: int) -> list[Any]:
 
 
 def test_windows_of_two_ranks(tmp_path: Path) -> None:
-    """Equal communicator and count define one window, whatever its ids. One rank's name holds for all ranks."""
+    """Equal communicator and count define one window, whatever its ids. One rank's name applies to all ranks."""
     for rank in range(2):
         one, two, three = (5, 6, 7) if rank else (1, 2, 3)
         definitions = [

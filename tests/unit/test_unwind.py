@@ -23,7 +23,7 @@ def unwind(request: pytest.FixtureRequest, build: Builder) -> Path:
 
 
 def test_tables_of_all_libraries(unwind: Path, tmp_path: Path) -> None:
-    """Nearly all rows can be expressed; of libc all but 5 (glibc 2.36)."""
+    """Nearly all rows can be expressed; for libc all but 5 (glibc 2.36)."""
     for line in tools.call([unwind, "tables"], tmp_path).stdout.splitlines():
         name, rows, others, damaged = line.split()
         assert int(rows) > 10, name
@@ -46,5 +46,5 @@ def test_plans_of_timers(unwind: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_unwind_information(unwind: Path, tmp_path: Path, seed: int) -> None:
-    """The maker reads no byte outside of the module, and any table that it makes is in order."""
+    """The table's builder reads no byte outside of the module, and any table that it builds is in order."""
     tools.call([unwind, "damaged", str(seed), ROUNDS], tmp_path)

@@ -48,7 +48,7 @@ def context_paths(parents: Array, regions: Array) -> tuple[Array, Array]:
 
 
 def _in_circles(order: Array, bounds: Array, parents: Array) -> Array:
-    """(contexts,) bool: contexts that no context without a parent is above."""
+    """(contexts,) bool: contexts that have no root above them."""
     met = np.zeros(len(parents), bool)
     level = np.flatnonzero(parents < 0)
     while len(level):

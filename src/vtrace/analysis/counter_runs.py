@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several runs of a program, each with other counters: vtrace run --repeat-groups. The archives of later runs are in
-that of the first one, below vtrace/counters/."""
+"""Several runs of a program, each with different counters: vtrace run --repeat-groups. The archives of later runs are
+in that of the first one, below vtrace/counters/."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _RUNS = "counters"
 _LEAST, _MOST = 95, 105
-"""Bounds of the time of a run that is like the first one, % of its time (Advanced Profiler's guide, 3.5)."""
+"""A run with a time in these bounds is like the first run, % of the first run's time (Advanced Profiler's guide,
+3.5)."""
 
 
 def adopt_run(first: Path, archive: Path, number: int) -> None:

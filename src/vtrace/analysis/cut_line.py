@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tells that an archive is a part of another one."""
+"""Describes which part of another archive a cut archive is."""
 
 from __future__ import annotations
 

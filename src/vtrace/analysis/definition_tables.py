@@ -175,7 +175,7 @@ def _system(b: _Builder) -> None:
     for column, name in (("helper", HELPER_PROPERTY), ("lane", LANE)):
         marks[column] = np.zeros(locations.rows, bool)
         marks[column][own["location"][(own["name"] == name) & (own["location"] >= 0)].astype(np.int64)] = True
-    # A lane with calls counts in no more numbers than a helper thread.
+    # A lane with calls is left out of the same numbers as a helper thread.
     marks["helper"] |= marks["lane"] & (locations["type"] != "METRIC")
     b.tables["locations"] = Table({**locations, **marks})
 

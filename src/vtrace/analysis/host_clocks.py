@@ -35,7 +35,7 @@ class HostClock:
         return _COLUMNS[clock] in self.columns
 
     def to_archive(self, clock: str, times: Array) -> Array:
-        """The archive's times of times of a clock that this one knows."""
+        """Converts times of a clock that this host clock knows to times of the archive."""
         return self._between(_COLUMNS[clock], "time", times)
 
     def from_archive(self, clock: str, times: Array) -> Array:
@@ -51,12 +51,12 @@ class HostClock:
 
 
 class HostClocks:
-    """The clocks of a trace, the reference first. Without the table of clocks there is the real time only."""
+    """The clocks of a trace, the reference first. Without the table of clocks only the real time is known."""
 
     def __init__(self, trace: Source) -> None:
         self.all = [*_of_table(trace)]
         self.complete = bool(self.all)
-        """The trace has the table of clocks."""
+        """True if the trace has the table of clocks."""
         hosts = list(dict.fromkeys(trace.processes["host"].tolist()))
         if not self.all:
             self.all = [HostClock(host, columns) for host in hosts for columns in _of_definitions(trace)]
@@ -95,7 +95,8 @@ def _of_table(trace: Source) -> Iterator[HostClock]:
 
 
 def _numbers(text: str) -> Iterator[int]:
-    """The numbers of a text such as 0,2-5,9, but of each range at most the first 4 million, as many as Linux has."""
+    """The numbers of a text such as 0,2-5,9, with at most the first 4 million numbers of each range, as many as Linux
+    has."""
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         yield from range(int(first), min(int(last or first), int(first) + (1 << 22)) + 1)

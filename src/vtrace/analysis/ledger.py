@@ -156,7 +156,7 @@ def _intervals(found: sidecar.SidecarTable | None) -> Table:
 
 
 def caveats(ledger: Ledger, zero: int = 0, resolution: int = 10**9) -> list[str]:
-    """Lines about events that the numbers of an archive lack, to be shown above the numbers. No line: the numbers are
+    """Lines about events that an archive's numbers lack, to show above the numbers. No line: the numbers are
     complete.
 
     zero (ticks), resolution (ticks a second): of the archive's clock.

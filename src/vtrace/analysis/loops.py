@@ -18,7 +18,7 @@ __all__ = ["Loops"]
 
 class Loops:
     """table: region (row), file, first, last (lines), level (1: outermost of its function), kind (for, while, do, goto;
-    DO, DO WHILE, ARRAY of Fortran; OTHER), outer (row of the loop around, less than the own one; -1: none)."""
+    DO, DO WHILE, ARRAY of Fortran; OTHER), outer (row of the loop around, smaller than the row itself; -1: none)."""
 
     def __init__(self, trace: Source) -> None:
         known = trace.vtrace.get("LOOPS", [])

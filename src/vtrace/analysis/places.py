@@ -16,7 +16,7 @@ _SELF = -2
 
 
 class Places:
-    """Finds locations by rank and communicator, out of the definitions of a trace."""
+    """Finds locations by rank and communicator, from the definitions of a trace."""
 
     def __init__(self, trace: Source) -> None:
         self._trace = trace
@@ -69,7 +69,8 @@ class Places:
         return self._locations(members) if kind in ("COMM_LOCATIONS", "LOCATIONS") else np.empty(0, np.int64)
 
     def is_self(self, comm: int) -> bool:
-        """True for a communicator such as MPI_COMM_SELF: each location has its own behind this row of comms."""
+        """True for a communicator such as MPI_COMM_SELF: each location has a communicator of its own, all with this row
+        of comms."""
         group = int(self._trace.comms["group"][comm])
         return group >= 0 and self._trace.comm_groups["type"][group] == "COMM_SELF"
 

@@ -36,7 +36,7 @@ class RankProgram:
 def programs(entries: Iterable[tuple[int, str, str]]) -> list[RankProgram]:
     """The command lines, in the order of their first processes.
 
-    entries: rank (-1: none), executable and command line of each process; texts that the archive lacks are "".
+    entries: rank (-1: none), executable and command line of each process; "" for texts that the archive lacks.
     """
     found: dict[tuple[str, str], RankProgram] = {}
     for rank, executable, command in entries:

@@ -15,7 +15,7 @@ __all__ = ["Part", "Question"]
 
 
 class Part:
-    """The share of a question in one location. One thread at a time uses a part."""
+    """The share of a question in one location. Only one thread at a time uses a part."""
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         """Gets the next events of the location. The arrays are views into memory that the next batch overwrites: a part
@@ -40,7 +40,7 @@ class ReplayPart(Part):
         self.add(replay)
 
     def add(self, replay: Replay) -> None:
-        """Takes what the stack has gathered since the last call."""
+        """Takes the calls and times that the stack has gathered since the last call."""
         raise NotImplementedError
 
 
@@ -84,7 +84,7 @@ class Question(Generic[PartType, Answer]):
         """The answer of rank 0 to the offer of this rank."""
 
     def begin(self, trace: Source, start: int, stop: int) -> None:
-        """Called at the begin of a pass over this source and window."""
+        """Called at the start of a pass over this source and window."""
         self.trace, self.start, self.stop = trace, start, stop
 
     def part(self, trace: Source, location: int) -> PartType:
@@ -95,7 +95,7 @@ class Question(Generic[PartType, Answer]):
         """May change the data that the replay of a thread collects."""
 
     def offer(self) -> Any:
-        """Names data of the parts that rank 0 may be able to use where they are, before this rank sends its parts."""
+        """Names data of the parts that rank 0 may use in place, before this rank sends its parts."""
 
     def borrow(self, offer: Any) -> Any:
         """On rank 0: takes the offer of another rank's question; returns its attribute `borrowed`."""

@@ -79,7 +79,7 @@ class Replay:
         self._library.vt_replay_begin(self._pointer)
 
     def resume(self, number: int, time: int, calls: Array) -> None:
-        """Begins a location before an event: as begin, with the time of the event before (ns), and the open calls
+        """Begins a location in the middle: like begin, with the time of the event before (ns), and the open calls
         (CHECKPOINT_CALL)."""
         calls = np.ascontiguousarray(calls)
         if self._library.vt_replay_resume(self._pointer, number, time, calls.ctypes.data, len(calls)):
@@ -110,7 +110,7 @@ class Replay:
             batch.kind[rows] = known[name][0]
 
     def until(self, ns: int) -> None:
-        """Ends a flush that is over before ns, after the last event before ns."""
+        """Ends a flush that ended before ns, after the last event before ns."""
         if self._library.vt_replay_until(self._pointer, ns):
             raise MemoryError
 
@@ -136,7 +136,7 @@ class Replay:
 
     @property
     def is_full(self) -> bool:
-        """True if further call paths count as those around them."""
+        """True if the limit of call paths is reached: further paths count as those around them."""
         return bool(self.fields.npaths >= self.fields.paths_max)
 
     def want_slices_of(self, wanted: Array) -> None:
@@ -150,15 +150,15 @@ class Replay:
         self.fields.want_slices = 1
 
     def slices(self) -> Array:
-        """Calls that ended in the last batch: SLICE, a view."""
+        """The calls that ended in the last batch: SLICE, a view."""
         return view(self.fields.slices, self.fields.nslices, SLICE)
 
     def slice_details(self) -> Array:
-        """More of the same calls: SLICE_DETAIL, a view."""
+        """The details of the calls of slices(): SLICE_DETAIL, a view."""
         return view(self.fields.slice_details, self.fields.nslices, SLICE_DETAIL)
 
     def stack(self) -> Array:
-        """The calls that are open now, the outermost first: CHECKPOINT_CALL, a view."""
+        """The open calls, the outermost first: CHECKPOINT_CALL, a view."""
         return view(self.fields.stack, self.fields.depth, CHECKPOINT_CALL)
 
     def checkpoints(self) -> tuple[Array, Array]:
@@ -167,5 +167,5 @@ class Replay:
         return view(found.list, found.count, CHECKPOINT), view(found.calls, found.ncalls, CHECKPOINT_CALL)
 
     def drop_checkpoints(self, count: int, calls: int) -> None:
-        """Forgets the first checkpoints, which have so many calls."""
+        """Drops the first checkpoints and their calls."""
         self._library.vt_replay_drop_checkpoints(self._pointer, count, calls)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _FEW = 4000
-"""With fewer events a location, threads would mostly wait for each other in the interpreter."""
+"""With fewer events per location, threads would mostly wait for each other in the interpreter."""
 _CALLS = frozenset({"Enter", "Leave", "CallingContextEnter", "CallingContextLeave", "BufferFlush"})
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Selection"]
 
 PATTERNS = ("region", "class", "path", "location")
-"""Kinds of --select."""
+"""The values of KIND in --select KIND=PATTERN."""
 
 _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}
 
@@ -31,8 +31,8 @@ class Selection:
     """A window of time and a set of locations.
 
     start, stop: ns since the start of the trace; None: open. locations: rows of trace.locations, ascending; None: all.
-    text: the selection in the user's words. helpers: rows of the locations that are left out, because libraries made
-    these threads for themselves.
+    text: the selection in the user's words. helpers: rows of excluded locations, because libraries started
+    these threads for their own work.
     """
 
     start: int | None = None
@@ -75,11 +75,11 @@ class Selection:
 
     @property
     def recorded(self) -> tuple[int, ...] | None:
-        """locations with helpers: the locations whose recording may be incomplete."""
+        """The selected locations and helpers, whose recording may be incomplete."""
         return None if self.locations is None else tuple(sorted(self.locations + self.helpers))
 
     def arguments(self) -> dict[str, Any]:
-        """start, stop and locations, as the questions of a Trace take them."""
+        """start, stop and locations, as arguments of a Trace's questions."""
         return {"start": self.start, "stop": self.stop, "locations": self.locations}
 
     def of_recording(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Selection:
         return self.arguments() | {"locations": self.recorded}
 
     def rows(self, trace: Source) -> list[int]:
-        """Rows of the selected locations with calls, that is without locations of type METRIC."""
+        """Rows of the selected locations with calls, that is, without locations of type METRIC."""
         rows = range(trace.locations.rows) if self.locations is None else self.locations
         kinds = trace.locations["type"].tolist()
         return [row for row in rows if kinds[row] != "METRIC"]
@@ -128,7 +128,7 @@ class Patterns:
         return cls(tuple(found))
 
     def of(self, kind: str) -> list[tuple[str, ...]]:
-        """The patterns of a kind: one of each group must match."""
+        """The patterns of a kind: at least one of each group must match."""
         return [each for name, each in self.all if name == kind]
 
     def matching(self, kind: str, names: Array) -> Array:
@@ -159,8 +159,8 @@ class Patterns:
         return replace(window, locations=locations)
 
     def unmatched(self, trace: Source) -> Iterator[str]:
-        """A line for each pattern of regions, classes and call paths that no name matches, with similar names. In a call
-        path, names without wildcards must be regions."""
+        """A line for each pattern of regions, classes and call paths that matches no name, with similar names. In a
+        call path, names without wildcards must be regions."""
         known = {"region": trace.regions["name"].tolist(), "class": [*trace.regions.classes, *trace.regions.activities]}
         words = [(kind, one, one) for kind, each in self.all for one in each if kind in known]
         words += [
@@ -183,7 +183,7 @@ class Patterns:
 
     @property
     def text(self) -> str:
-        """The patterns in the user's words."""
+        """The patterns as the user wrote them."""
         return " ".join(f"{kind}={','.join(each)}" for kind, each in self.all)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Passes whose locations several ranks share. Rank 0 asks the questions; the other ranks read their locations, and send
-the parts to rank 0."""
+"""Passes that share locations among several ranks. Rank 0 asks the questions; the other ranks read their locations, and
+send the parts to rank 0."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SENDERS, _PIECE = 8, 8 << 20
-"""Ranks that send at the same time, and the bytes from which on they send: rank 0 has memory for so many pieces."""
+"""The most ranks that send at the same time, and the bytes of a piece: rank 0 has memory for these pieces."""
 
 
 def serve(ranks: Ranks, threads: int, opened: Callable[[], Source]) -> None:
-    """On a rank other than 0: takes part in the passes over a source, with so many threads, until rank 0 calls dismiss.
-    opened: opens the source, at the first pass."""
+    """On a rank other than 0: takes part in the passes over a source, with this number of threads, until rank 0 calls
+    dismiss. opened: opens the source, at the first pass."""
     trace: Source | None = None
     while asked := ranks.first(lambda: b""):
         trace = trace or opened()

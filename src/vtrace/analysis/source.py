@@ -54,9 +54,9 @@ class Source:
         self._written = _state(anchor)
         self._caveats: dict[Selection, list[str]] = {}
         self.ranks: Ranks = ALONE
-        """They share the passes; see vtrace.analysis.shared_scan."""
+        """Ranks that share the passes; see vtrace.analysis.shared_scan."""
         self.threads: int | None = None
-        """That read at most, on each rank; None: one a core."""
+        """The most reading threads on each rank; None: one per core."""
         self.anchor, info, definitions = open_with_samples(anchor)
         """anchor: of the archive with the events: path, or the archive with samples inside its directory."""
         self._folder = str(self.anchor.with_suffix(""))
@@ -88,7 +88,7 @@ class Source:
         raise AttributeError(f"a Trace has no {name}")
 
     def reader(self) -> Reader:
-        """Opens the archive once more for reading events. Raises FormatError."""
+        """Opens the archive again to read events. Raises FormatError."""
         reader = Reader(self.anchor, self.locations["id"].tolist())
         reader.offset, reader.resolution = self.offset, self.resolution
         return reader
@@ -172,7 +172,7 @@ class Source:
         """The completeness of each location: location, seconds (recorded), off, flushing (seconds), lost, clamped
         (events), limit (1: recording ended early), died (1: its process died), dropped (records overwritten with
         VT_MODE=RING), unknown (1: more events may be lost than the column lost counts), user, system (seconds of CPU
-        time of its threads, from their begin to their end). Values that the archive lacks, as in other tools' archives,
+        time of its threads, from their start to their end). Values that the archive lacks, as in other tools' archives,
         are NaN or -1."""
         return self._coverage
 

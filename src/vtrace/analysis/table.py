@@ -118,7 +118,7 @@ def joined(parts: Collection[Array], kind: Any) -> Array:
 
 
 def stack(parts: Sequence[Mapping[str, Any]], like: Mapping[str, Any], **notes: Any) -> Table:
-    """A table of the rows of all parts. like: name -> dtype, also for when there are no parts."""
+    """A table of the rows of all parts. like: name -> dtype, needed without parts."""
     found = {
         name: np.concatenate([np.asarray(part[name]) for part in parts]).astype(kind) if parts else np.empty(0, kind)
         for name, kind in like.items()

@@ -103,7 +103,7 @@ class Trace(Source):
         """Answers several questions in one pass.
 
         names: methods of Trace ("profile", "call_tree", "message_matrix", ...). Called with the same selection and no
-        further argument, these methods return at once afterwards.
+        further argument, these methods return immediately afterwards.
         """
         selection = Selection.of(start, stop, locations)
         whole = {name for name in names if name in _WHOLE} if selection != Selection() else set()
@@ -177,7 +177,7 @@ class Trace(Source):
     ) -> tuple[Table, Table]:
         """Two tables. Call paths: parent (row of this table, smaller than its own), region, depth (row 0: outside all
         regions, region -1). Numbers: rows (location, path) with the columns of profile(). Each reading thread keeps a
-        million paths apart; further calls belong to the path around them."""
+        million paths; further calls belong to the path around them."""
         tables: tuple[Table, Table] = self._ask("call_tree", start, stop, locations)
         return tables
 
@@ -294,8 +294,8 @@ class Trace(Source):
         """The length of the run if regions (rows of trace.regions, or names), with the functions called from them and
         without MPI, were factor times as fast: elapsed_ns (as recorded, of the locations with MPI), replayed_ns.
 
-        A replay lets each MPI call wait anew and keeps its transfers, so replayed_ns is a bound: a shorter run may
-        change the transfers. Raises ValueError for a factor of 0 or less, and if a region does not exist.
+        A replay computes the waits of each MPI call again and keeps the transfers, so replayed_ns is a bound: a shorter
+        run may change the transfers. Raises ValueError for a factor of 0 or less, and if a region does not exist.
         """
         if not factor > 0:
             raise ValueError(f"factor {factor} is not above 0")
@@ -376,8 +376,8 @@ class Trace(Source):
     def findings(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
     ) -> list[Finding]:
-        """Diagnosed losses of time, the largest first; see vtrace.analysis.findings.finding.Finding. Those of the whole
-        run come from the sidecar if vtunify --diagnose has stored them."""
+        """Diagnosed losses of time, the largest first; see vtrace.analysis.findings.finding.Finding. Losses of the
+        whole run come from the sidecar if vtunify --diagnose has stored them."""
         if (start, stop, locations) == (None, None, None) and (stored := stored_findings(self)) is not None:
             return stored
         return self._diagnosis(start, stop, locations).findings
@@ -392,8 +392,9 @@ class Trace(Source):
     ) -> Table:  # fmt: skip
         """The iterations of the run: iteration, begin, end (ns), time_ns (of the slowest process), mean_ns (of all),
         location (the slowest process's). An iteration is a call of the region with this name, or of the outermost call
-        path that repeats on all processes. Empty if nothing repeats. .region, .source, .basis: the call, and how it
-        makes an iteration; .slow: pairs (first, last) of outliers; .drift: the last quarter by the first one."""
+        path that repeats on all processes. Empty if nothing repeats. .region, .source, .basis: the call, its origin and
+        the rule by which it delimits iterations; .slow: pairs (first, last) of outliers; .drift: the last quarter by
+        the first one."""
         return self._diagnosis(start, stop, locations, region).iteration_table
 
     def _diagnosis(

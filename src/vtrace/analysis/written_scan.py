@@ -63,14 +63,15 @@ class WrittenScan:
 
     @contextmanager
     def _surviving(self) -> Iterator[None]:
-        """No disk and no memory for the answers must not end the writing of the archive."""
+        """A lack of disk or memory for the answers must not stop the writing of the archive."""
         try:
             yield
         except (OSError, MemoryError, VtraceError):
             self.failed = True
 
     def fits(self, trace: Source) -> bool:
-        """True if a finished archive has the expected times, locations and regions: the answers are about it."""
+        """True if a finished archive has the expected times, locations and regions, to which the answers then
+        belong."""
         old = self._trace
         if trace.offset != old.offset or not np.array_equal(trace.locations["id"], old.locations["id"]):
             return False

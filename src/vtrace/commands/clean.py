@@ -36,10 +36,10 @@ Examples:
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be removed.")
 @click.option("-a", "--all", "local", is_flag=True, help="Include local files that vtunify can read.")
 @click.option("--other-hosts", is_flag=True, help="Include files of other hosts; all processes there must have ended.")
-@click.option("-y", "--yes", is_flag=True, help="Remove it without asking.")
+@click.option("-y", "--yes", is_flag=True, help="Remove without asking.")
 def command(target: str, dry_run: bool, local: bool, other_hosts: bool, yes: bool) -> None:
-    """These are buffers, and unfinished files and archives. Removing a buffer removes its events: run vtunify PREFIX
-    before to get an archive. Files of processes that still record stay. Files of other hosts stay without
+    """The files are buffers, and unfinished files and archives. Removing a buffer removes its events: run vtunify
+    PREFIX first to get an archive. Files of processes that still record stay. Files of other hosts stay without
     --other-hosts, since only their own host shows whether they still record. Local files that vtunify can read without
     a buffer stay without --all.
     """
@@ -57,7 +57,7 @@ def command(target: str, dry_run: bool, local: bool, other_hosts: bool, yes: boo
         click.echo(plain(f"{one.path}  ({one.what}, {_size(one.bytes)})"))
     total = f"{len(gone)} {'file' if len(gone) == 1 else 'files'}, {_size(sum(one.bytes for one in gone))}"
     if events := sorted({one.prefix for one in gone if one.holds_events}):
-        console.note(f"events that may be in no archive yet: vtunify reads them ({', '.join(events)})")
+        console.note(f"events that may not be in an archive yet: vtunify reads them ({', '.join(events)})")
     if dry_run:
         console.note(f"would remove {total}")
     elif yes or _agreed(total):

@@ -21,7 +21,7 @@ _TOOLS = {
     "fipppx": ("vtrace.commands.fipp", "fipppx", "Show instant profiling data as text or CSV (-A)."),
     "tofupa": ("vtrace.commands.tofupa", "tofupa", "Write the files of Tofu PA, of a run (-C) or an archive (-A)."),
 }
-"""Name -> module, click command, what it does."""
+"""Name -> module, click command, the first line of its help."""
 
 
 class _Tools(click.Group):
@@ -66,7 +66,7 @@ def command(context: click.Context, directory: Path | None) -> None:
             click.echo(context.get_help())
         return
     if context.invoked_subcommand:
-        raise UsageError("--install stands without a command", "vtrace compat --install DIR")
+        raise UsageError("--install takes no command", "vtrace compat --install DIR")
     _install(directory)
 
 

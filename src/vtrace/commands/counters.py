@@ -90,7 +90,7 @@ def command(
     return 0
 
 
-_NO_EVENT = "it is no event of Linux"
+_NO_EVENT = "it is not an event of Linux"
 
 
 def _list_machine(as_json: bool) -> None:

@@ -75,7 +75,7 @@ def _run_example(directory: Path) -> None:
 
 
 def _mpi(path: str) -> tuple[str, str]:
-    """The part that the MPI example lacks, else ""; and the launcher beside mpicc, or the first one in PATH."""
+    """The missing part of the MPI example, else ""; and the launcher beside mpicc, or the first one in PATH."""
     mpicc = shutil.which("mpicc", path=path)
     if mpicc is None:
         return "no mpicc in PATH (pip install mpich)", ""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("archives", nargs=-1, required=True, metavar="ARCHIVE...", shell_complete=complete_target)
 @click.option("--about", type=click.Choice(("waits", "io", "openmp")), help="Only this subject, with all its tables.")
-@click.option("--iteration", metavar="NAME", help="A call of region NAME is an iteration [default: what repeats].")
+@click.option("--iteration", metavar="NAME", help="A call of region NAME is an iteration [default: the repeated call].")
 @click.option(
     "--select", "chosen", metavar="KIND=PATTERN", multiple=True,
     help="Only losses of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
@@ -40,10 +40,10 @@ def command(
     archives: tuple[str, ...], about: str | None, iteration: str | None, chosen: tuple[str, ...], top: int,
     fail_below: float | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Findings come first, the largest loss of time first: where, who, why, how certain, and the command that shows the
-    evidence. Then tables of wait states, efficiencies and iterations. Several archives of one program with different
-    numbers of ranks: how it scales. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by
-    any tool.
+    """Findings come first, the largest loss of time first: place, ranks, cause, certainty, and the command that shows
+    the evidence. Tables of wait states, efficiencies and iterations follow. Several archives of one program with
+    different numbers of ranks show how it scales. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2
+    file, written by any tool.
 
     \b
     Examples:
@@ -83,8 +83,9 @@ def command(
 def after_unifying(
     archive: Path, console: Console, ranks: Ranks, threads: int | None, written: WrittenDiagnosis | None
 ) -> None:
-    """Prints the findings of a new archive, and keeps them in its directory. ranks share the work, with so many threads
-    each (None: one a core): the others call vtrace.analysis.shared_scan.serve. written: saves reading the events."""
+    """Prints the findings of a new archive, and keeps them in its directory. ranks share the work, with this number of
+    threads each (None: one per core): the others call vtrace.analysis.shared_scan.serve. written: saves reading the
+    events."""
     from vtrace.analysis.findings.stored import store_findings
     from vtrace.analysis.selection import Patterns, Selection
 

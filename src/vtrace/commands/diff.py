@@ -40,7 +40,7 @@ def command(
     one: str, other: str, sort: str, relative: bool, per_rank: bool, top: int, chosen: tuple[str, ...],
     fail_above: str | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """The largest changes from A to B stand first. Call paths, functions with samples, messages, collective
+    """The largest changes from A to B come first. Call paths, functions with samples, messages, collective
     operations, files and counters are matched by name. A and B are prefixes, directories of OTF2 archives or their
     .otf2 files, written by any tool.
 

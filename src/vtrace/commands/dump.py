@@ -43,7 +43,7 @@ _BARE = re.compile(r"[^\s\"'=]+")
 
 
 class _DumpCommand(click.Command):
-    """Its help has the kinds of the schema."""
+    """The command, with the kinds of the schema in its help."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_help_text(ctx, formatter)
@@ -55,7 +55,7 @@ class _DumpCommand(click.Command):
 @click.command(cls=_DumpCommand)
 @click.argument("target", metavar="PREFIX|FILE", shell_complete=complete_target)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-@click.option("--records/--no-records", default=True, help="Show the records of events [default], or all but them.")
+@click.option("--records/--no-records", default=True, help="Show the records of events [default], or omit them.")
 @click.option("--only", metavar="KIND", multiple=True, type=click.Choice(_KINDS, case_sensitive=False),
               help="Show records and definitions of this kind only; may be repeated.")  # fmt: skip
 @click.option("--location", metavar="N", type=click.IntRange(0), help="Show what this location of each process wrote.")

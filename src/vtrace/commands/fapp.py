@@ -45,7 +45,7 @@ _CPU = ("ru_utime", "ru_stime")
 _RUNS = 11
 """Runs of the precision PA sheets."""
 _ALONE = ("lpgusage", "lpgstats")
-"""Items of -I that no other item and no -H may accompany."""
+"""Items of -I that exclude other items and -H."""
 
 # ---- fapp -C ----
 
@@ -86,7 +86,7 @@ def _hardware(text: str | None) -> _Hardware | None:
 
 
 def _counters(asked: _Hardware, environ: dict[str, str]) -> list[str]:
-    """The counters of -H. Of precision PA each of the eleven runs has some of those of all items."""
+    """The counters of -H. Each of the eleven runs of precision PA counts a part of the counters of all items."""
     from vtrace.compat.fapp_hardware import EVENTS, dealt, items
     from vtrace.compat.fapp_precision import sheet_items
 
@@ -154,7 +154,7 @@ def collect(
     if "lpgstats" in asked:
         chosen.switches["memory"] = True
         environ.setdefault("VT_MEMTRACE_LIBRARIES", "yes")
-    if "lpgusage" in asked:  # a reading takes malloc's locks: not at calls of MPI
+    if "lpgusage" in asked:  # no reading at calls of MPI, since a reading takes malloc's locks
         chosen.counters += "," + ",".join(LEVELS)
         environ.setdefault("VT_METRICS_AT", "user")
     os.environ.update(environ)

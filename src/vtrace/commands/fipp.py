@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _TOOL = "fipp"
 _MOST_MEMORY = 131_072
-"""KB for the samples of a thread: an eighth of the largest VT_BUFFER_SIZE."""
+"""The most KB for the samples of a thread: an eighth of the largest VT_BUFFER_SIZE."""
 _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
 
 
@@ -116,7 +116,7 @@ def collect(
         used = min(memory, _MOST_MEMORY)
         if used < memory:
             console_of().warn(
-                f"-m {memory}: {used} is used, the most; a full buffer is written out, and nothing is lost"
+                f"-m {memory}: {used} is used, the maximum; a full buffer is written to disk, and nothing is lost"
             )
         environ |= dict.fromkeys(("VT_BUFFER_SIZE", "VT_THREAD_BUFFER_SIZE"), f"{8 * used}K")
     os.environ.update(environ)
@@ -226,7 +226,7 @@ def _choices(
 
 
 def _sources(console: Console, report: FippReport, paths: str) -> dict[str, list[str]]:
-    """The lines of the source files, from the directories of -Isrc:PATH or their own places."""
+    """The lines of the source files, from the directories of -Isrc:PATH or their recorded paths."""
     found = {}
     for file in report.sources:
         places = [Path(directory) / Path(file).name for directory in paths.split(":") if directory] or [Path(file)]

@@ -58,7 +58,7 @@ def _title(text: str) -> str:
 
 
 def _parts(text: str, words: tuple[str, ...]) -> str:
-    """The paragraphs with all of the words, below their headings; of a table only the rows with them."""
+    """The paragraphs with all of the words, below their headings; a table keeps only the rows with the words."""
     wanted = [word.casefold() for word in words]
     found: list[str] = []
     heading = ""
@@ -79,6 +79,6 @@ def _parts(text: str, words: tuple[str, ...]) -> str:
 
 
 def _show(text: str) -> None:
-    """Prints Markdown: formatted on a terminal, as it is elsewhere."""
+    """Prints Markdown: formatted on a terminal, else unchanged."""
     width = terminal_width()
     click.echo(formatted(text, width) if width else text.removesuffix("\n"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace info: show who recorded a trace, where and when, and what the trace contains."""
+"""vtrace info: show the origin, settings and contents of a trace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Pairs = list[tuple[str, str]]
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--all", "everything", is_flag=True, help="Print a line for each location, however many there are.")
 def command(target: str, as_json: bool, everything: bool) -> None:
-    """Also show where the trace was recorded, and what the trace contains.
+    """Also show the hosts of the run, and the contents of the trace.
 
     \b
     Examples:
@@ -245,7 +245,7 @@ def _repair(known: dict[str, Any]) -> str:
         return ""
     messages = f"{r['reversed_messages']:,} of {r['messages']:,} messages"
     collectives = f"{r['reversed_collectives']:,} of {r['collectives']:,} collective calls"
-    ran = f"{messages} and {collectives} ran backwards"  # an end before its begin, by the clocks of two hosts
+    ran = f"{messages} and {collectives} ran backwards"  # an end before its start, by the clocks of two hosts
     return f"{ran}, {r['left']:,} after {r['corrections']:,} corrections of at most {r['largest_ns'] / 1000:.1f} us"
 
 
@@ -256,7 +256,7 @@ _EARLY = {
 
 
 def _samples(known: dict[str, Any], settings: dict[str, Any]) -> str:
-    """The rate at which samples came, and what they lack."""
+    """The rate of the samples, and their missing parts."""
     if not known:
         return ""
     parts = [f"{known['samples']:,}"]

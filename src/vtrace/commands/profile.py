@@ -53,8 +53,8 @@ _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max",
 @click.option(
     "--metrics",
     metavar="NAME[,NAME...]",
-    help="Instead of times: increases of counters, or values derived from them; the first is sorted by. topdown: where "
-    "the processor lost its slots. With --by section: mpi, the functions of MPI, or memory, that of malloc.",
+    help="Instead of times: increases of counters, or values derived from them; the first sorts the rows. topdown: "
+    "where the processor lost its slots. With --by section: mpi, the functions of MPI, or memory, that of malloc.",
 )
 @click.option(
     "--events", metavar="FILE", type=click.Path(path_type=Path), help="File of derived events [PAPI_USER_EVENTS_FILE].",
@@ -69,7 +69,7 @@ def command(
 ) -> None:  # fmt: skip
     """Recorded calls give exact times; samples give estimates with their standard error. ARCHIVE is a prefix, the
     directory of an OTF2 archive or its .otf2 file, written by any tool. Two or three archives are compared: the numbers
-    of each run stand side by side.
+    of each run appear side by side.
 
     \b
     Examples:
@@ -159,7 +159,7 @@ class _MetricsOptions(NamedTuple):
 
 
 def _runs_of(archive: str, opened_part: Callable[[str], tuple[Trace, Selection]]) -> list[CounterRun]:
-    """The run of an archive, and those that vtrace run --repeat-groups has recorded with other counters."""
+    """The run of an archive, and those that vtrace run --repeat-groups has recorded with further counters."""
     from vtrace.analysis.counter_runs import later_runs
     from vtrace.reports.metric_sheets import CounterRun
 
@@ -212,7 +212,7 @@ def _metrics_of(runs: list[CounterRun], asked: _MetricsOptions, most: int | None
     if not wanted:
         raise UsageError("--metrics has no name", "give --metrics NAME")
     if NAME in wanted and len(wanted) > 1:
-        raise UsageError(f"--metrics {NAME} stands alone", f"give --metrics {NAME}")
+        raise UsageError(f"--metrics {NAME} excludes other metrics", f"give --metrics {NAME}")
     if by not in metric_sheets.UNITS:
         raise UsageError(f"--metrics has no rows by {by}", f"give --by {', '.join(metric_sheets.UNITS)}")
     if by == "section":

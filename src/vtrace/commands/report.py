@@ -35,7 +35,7 @@ def command(
 ) -> None:
     """The file shows time, calls, messages, collective operations, files and the heap. A browser opens the file without
     a network. Needs pip install 'vtrace-otf2[report]'. ARCHIVE is a prefix, the directory of an OTF2 archive or its
-    .otf2 file, written by any tool. Of two or three archives the file shows the first one, and compares it with the
+    .otf2 file, written by any tool. Given two or three archives, the file shows the first one and compares it with the
     others.
 
     \b

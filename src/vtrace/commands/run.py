@@ -27,7 +27,7 @@ from vtrace.wrappers.launch.preload import Plan
 _HELP = """vtrace run preloads the recording libraries.
 
 PROGRAM may be a launcher: mpiexec, mpirun, srun, prun, orterun, aprun, jsrun, flux run. vtrace run then records the
-ranks, not the launcher. vtrace run also works behind the launcher, in front of the program. The exit code is the
+ranks, not the launcher. vtrace run also works after the launcher, before the program. The exit code is the
 program's. VT_ variables apply; an option overrides its variable.
 
 A command that starts all processes itself unifies at the end and shows a summary on standard error; --no-unify leaves
@@ -36,7 +36,7 @@ the local files for vtunify."""
 _EXAMPLES = """\b
 Examples:
   vtrace run mpiexec -n 4 ./heat            all MPI calls of 4 ranks: writes heat.trace/traces.otf2
-  mpiexec -n 4 vtrace run ./heat            the same behind the launcher, then: vtunify heat
+  mpiexec -n 4 vtrace run ./heat            the same after the launcher, then: vtunify heat
   vtrace run --view ./simulation            then show the timeline in a browser
   vtrace run --sample ./heat                call stacks, 100 times per second of CPU time
   vtrace run --io --memory sqlite3 my.db    I/O and memory of a serial program
@@ -108,7 +108,7 @@ def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, repeat_
         raise click.MissingParameter(param_type="argument", param_hint="'PROGRAM [ARGUMENTS]...'")
     start.decide(chosen, environ)
     if (others["unify"] or view) and not chosen.unify and launchers.rank(environ) == 0:
-        start.say("warning: nothing is unified: vtrace run must stand before the launcher: vtrace run mpiexec ...")
+        start.say("warning: nothing is unified: put vtrace run before the launcher: vtrace run mpiexec ...")
     if chosen.repeat_groups:
         from vtrace.commands.repeat_groups import run_groups
 
@@ -199,7 +199,8 @@ def show_run(prefix: Path, chosen: Choices) -> None:
 
 
 def _files(directories: Iterable[str], name: str) -> dict[str, tuple[int, int]]:
-    """The local files of a prefix and their states, by which a run tells its own files from those of an earlier run."""
+    """The local files of a prefix and their states, by which a run distinguishes its own files from those of an earlier
+    run."""
     found = {}
     ends = (".uctl", ".buffer", ".def", ".def.z", ".events", ".events.z", ".lock")
     for directory in directories:
@@ -212,7 +213,7 @@ def _files(directories: Iterable[str], name: str) -> dict[str, tuple[int, int]]:
 
 
 class _SharedPrefixError(VtraceError):
-    """Two runs used one prefix at the same time: one of them has a number behind the prefix."""
+    """Two runs used one prefix at the same time: the files of one have a number after the prefix."""
 
 
 def _check_names(prefix: Path, before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]) -> None:
@@ -229,7 +230,7 @@ def _check_names(prefix: Path, before: Mapping[str, tuple[int, int]], after: Map
 
 
 def _report_no_files(error: NoFilesError, prefix: Path, code: int, chosen: Choices, nodes: bool) -> None:
-    """Says why there is nothing to unify. nodes: the local files may lie on other nodes."""
+    """Says why there is nothing to unify. nodes: the local files may be on other nodes."""
     from vtrace.unify.discover.list_files import prefixes
 
     found: VtraceError = error

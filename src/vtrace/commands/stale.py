@@ -46,7 +46,7 @@ def stale(anchor: Path, about: Any) -> str | None:
     start = about.get("start")
     if isinstance(start, int) and newest.start < start:
         hint = f"vtunify --partial -o NAME {word} unifies the remaining files into another archive"
-        return f"warning: local files of an earlier run of {prefix.name} lie beside {archive} ({hint})"
+        return f"warning: local files of an earlier run of {prefix.name} are beside {archive} ({hint})"
     begun = datetime.fromtimestamp(newest.start // 10**9).astimezone().isoformat(" ")
     hint = f"vtunify {'-k ' if keep else ''}--force {word}"
     return f"warning: {archive} is not the last run, which began at {begun} and left local files ({hint})"

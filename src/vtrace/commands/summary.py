@@ -37,7 +37,7 @@ _TABLES = (
 )  # fmt: skip
 """The tables of reports/summary.py, repeated here: importing that module loads numpy."""
 _BRIEF = 5
-"""Rows of a table that vtrace run shows at its end."""
+"""The most rows of a table that vtrace run shows at its end."""
 _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 
 
@@ -120,7 +120,7 @@ def show_in_brief(archive: str, console: Console) -> None:
 
 
 def _next_step(trace: Trace, word: str) -> str:
-    """The commands to go on with: vtrace diagnose first where threads or processes may wait for each other."""
+    """The next commands: vtrace diagnose first where threads or processes may wait for each other."""
     from vtrace.analysis.activity import MPI, OPENMP
 
     classes = trace.regions["class"]

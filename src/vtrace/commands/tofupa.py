@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PREFIX = "tofupa"
 _INTERFACES = Path("/sys/class/net")
 _MOST_PORTS = 6
-"""Network interfaces whose four statistics the counters of a process have room for."""
+"""The most network interfaces whose four statistics fit into the counters of a process."""
 _JOBS = ("PJM_JOBID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 
 
@@ -47,12 +47,12 @@ def collect(collects: bool, directory: str | None, words: tuple[str, ...]) -> No
     from vtrace.commands.run import run_and_unify
     from vtrace.wrappers.launch import choices, start
 
-    _settings()  # a wrong value is told before the run
+    _settings()  # reports a wrong value before the run
     level = os.environ.get("FJ_TOFUPA_LEVEL", "-1")
     try:
         measures = int(level) >= 0
     except ValueError:
-        raise UsageError(f"FJ_TOFUPA_LEVEL={level}: no number", "set FJ_TOFUPA_LEVEL to a number") from None
+        raise UsageError(f"FJ_TOFUPA_LEVEL={level}: not a number", "set FJ_TOFUPA_LEVEL to a number") from None
     if not measures:
         console_of().warn(f"FJ_TOFUPA_LEVEL is {level}: no section is measured, and no file is written")
     place = _directory(directory)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from vtrace.wrappers.launch.choices import Choices
 
 MOST = 2**31 - 1
-"""The largest number of an option."""
-KERNEL_TOO = "mode=usr: counters hold kernel mode, too, where this machine allows it"
+"""The largest number that an option accepts."""
+KERNEL_TOO = "mode=usr: counters include kernel mode where this machine allows it"
 """A warning."""
 
 
@@ -34,7 +34,7 @@ def console_of() -> Console:
 
 
 def items_of(words: tuple[str, ...], known: tuple[str, ...], option: str, default: str = "") -> dict[str, str]:
-    """The values of -I: of each item named, and of the default item, the text behind a colon."""
+    """The values of -I: of each item named, and of the default item, the text after a colon."""
     found = {default: ""} if default else {}
     for word in (item for text in words for item in text.split(",")):
         name, _, rest = word.partition(":")
@@ -48,7 +48,7 @@ def items_of(words: tuple[str, ...], known: tuple[str, ...], option: str, defaul
 
 
 class Collect(click.Command):
-    """Options end at the program's name, and -H may stand alone."""
+    """Options end at the program's name, and -H needs no value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         made: list[str] = []
@@ -141,7 +141,7 @@ def numbers_of(text: str, option: str, names: tuple[str, ...]) -> tuple[tuple[in
             named[name] = int(value)
         else:
             hint = ", ".join(["all", "N", *(f"{name}=N" for name in names)])
-            raise UsageError(f"{option}{text}: {part or 'nothing'} is no value", f"of {hint}, joined by commas")
+            raise UsageError(f"{option}{text}: {part or 'nothing'} is not a value", f"of {hint}, joined by commas")
     return tuple(numbers), named
 
 

@@ -189,7 +189,7 @@ def _show_perfetto(archive: str, window: WindowOptions, most: int, browser: bool
 
 
 def _serve(console: Console, server: Server, what: str, browser: bool, idle: float, err: bool) -> None:
-    """Prints the address, opens a browser, and serves. what: what the page shows."""
+    """Prints the address, opens a browser, and serves. what: the contents of the page."""
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         try:
             console.note(f"{what}; Ctrl-C stops it")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _HELP = """Unify the local files of a traced program's last run into one OTF2 archive.
 
 PREFIX is the program's name without .out or .exe, or VT_FILE_PREFIX, with the directory of the files
-if it is another one. The archive is the directory PREFIX.trace. vtunify removes the local files after the archive is
+if not the current one. The archive is the directory PREFIX.trace. vtunify removes the local files after the archive is
 complete."""
 
 _EXAMPLES = """\b
@@ -85,7 +85,9 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             is_flag=True,
             help="Also write PREFIX.html, like vtrace report.",
         ),
-        click.option("--tiles", is_flag=True, help="Also make the tiles of vtrace view, which then starts at once."),
+        click.option(
+            "--tiles", is_flag=True, help="Also make the tiles of vtrace view, which then starts immediately."
+        ),
         click.option("--diagnose", is_flag=True, help="Also show why the run takes its time, and keep the findings."),
         click.option("--nocompress", is_flag=True, help="No effect: OTF2 archives are never compressed."),
         click.version_option(__version__, "-V", "--version", prog_name=name, message="%(prog)s (vtrace) %(version)s"),
@@ -150,14 +152,14 @@ class Further(NamedTuple):
     diagnose: bool
     ranks: Ranks = ALONE
     threads: int | None = None
-    """Of each of the ranks that share the diagnosis; None: one a core."""
+    """Threads of each rank that shares the diagnosis; None: one per core."""
     written_tiles: WrittenTiles | None = None
     written_diagnosis: WrittenDiagnosis | None = None
     """The tiles, and the diagnosis, from the events as they were written; None: the archive must be read."""
 
 
 def check_report(report: bool) -> None:
-    """Raises VtraceError if a report is wanted and cannot be made: before long work, not behind it."""
+    """Raises VtraceError if a report is wanted and cannot be made: before long work, not after it."""
     if report:
         from vtrace.reports.report import plotly
 
@@ -182,7 +184,7 @@ def report_unified(archive: Path, named: bool, further: Further, console: Consol
 
 
 def conclude(written: WrittenArchive, console: Console, target: Path, near: Path, further: Further) -> None:
-    """Prints the summary of an archive, imports data of other tools, and goes on like lead_on.
+    """Prints the summary of an archive, imports data of other tools, then calls lead_on.
 
     target: names the archive for the user; near: directory of the local files."""
     console.result(summary(written))
@@ -216,7 +218,7 @@ def make_tiles(archive: Path, console: Console, written: WrittenTiles | None) ->
     anchor = find_anchor(archive)
     assert anchor is not None  # it has just been written
     trace = Source(anchor)
-    with suppress(VtraceError, OSError):  # tiles_of tells why they cannot be written
+    with suppress(VtraceError, OSError):  # tiles_of reports why they cannot be written
         if written and written.write(trace):
             return
     console.detail("reading the events once more for the tiles")

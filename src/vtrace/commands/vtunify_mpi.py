@@ -31,7 +31,7 @@ _NAME = "vtunify-mpi"
 _PATIENCE = 3
 """Seconds that an interrupted rank waits for rank 0 to end all."""
 _NAP = 0.2
-"""Seconds for mpiexec to forward the output. When mpiexec ends all ranks, it drops the rest."""
+"""Seconds for mpiexec to forward the output. When mpiexec ends all ranks, mpiexec drops the rest."""
 
 _HELP = """Unify the local files of a traced program's last run into one OTF2 archive, on many ranks at once.
 
@@ -43,7 +43,7 @@ Examples:
   mpiexec -n 4 vtunify-mpi heat                     writes heat.trace/traces.otf2
   mpiexec -n 2 vtunify-mpi -j 8 heat                2 ranks with 8 threads each
   mpiexec -n 64 --map-by node vtunify-mpi -o /shared/heat /local/heat
-                                                    files on 64 nodes, the archive where all see it"""
+                                                    files on 64 nodes, the archive on a shared disk"""
 
 
 @click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)

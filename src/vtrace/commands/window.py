@@ -81,7 +81,7 @@ def selected_part(
     console: Console, trace: Trace, patterns: Patterns, begin: str | None, end: str | None, ranks: str | None,
     helpers: bool,
 ) -> Selection:  # fmt: skip
-    """The part of a trace that --select and the options of window_options choose. Tells of names that match nothing.
+    """The part of a trace that --select and the options of window_options choose. Warns of names that match nothing.
     Raises UsageError."""
     from vtrace.analysis.selection import Selection
 

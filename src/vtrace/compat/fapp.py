@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of the Advanced Profiler: what fapppx puts out of an archive with sections. docs/sections.md has the
+"""The report of the Advanced Profiler: the output of fapppx for an archive with sections. docs/sections.md has the
 formula of each item."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Form = Callable[[float], str]
 MemoryCalls = dict[str, dict[tuple[int, str], AllocationNumbers]]
 """By the guide's functions, then by row of processes and section."""
 LIBRARIES = 32
-"""Source libraries that the guide's layout has, at most."""
+"""The most source libraries in the guide's layout."""
 
 
 @dataclass
@@ -71,8 +71,8 @@ class FappRow:
 
 @dataclass
 class FappTable:
-    """Rows with one head; each group of rows stands between rules. names: by which the CSV has the columns, where the
-    text explains the heads by them; the CSV alone has the columns before them."""
+    """Rows with one head; text has a rule between groups of rows. names: heads of the CSV, which text explains above
+    the table; with names, text omits the columns of PA_HEAD."""
 
     head: list[str]
     groups: list[list[FappRow]]
@@ -100,7 +100,7 @@ class FappPart:
 
 @dataclass
 class FappReport:
-    """All that fapppx puts out. environment: of Figure 3.13, without the version."""
+    """The whole output of fapppx. environment: of Figure 3.13, without the version."""
 
     environment: list[tuple[str, str]]
     parts: list[FappPart]
@@ -127,7 +127,7 @@ def number(value: float) -> str:
 
 
 def spread(of: Sequence[Values], forms: Sequence[Form], section: str, function: str = "") -> list[FappRow]:
-    """The rows AVG, MAX and MIN, each value by itself. A value that one of the parts lacks is "-"."""
+    """The rows AVG, MAX and MIN, each value computed separately. A value that one of the parts lacks is "-"."""
     rows = []
     for kind, join in _KINDS.items():
         cells = []
@@ -139,13 +139,13 @@ def spread(of: Sequence[Values], forms: Sequence[Form], section: str, function: 
 
 
 def single(values: Values, forms: Sequence[Form], section: str, function: str = "") -> list[FappRow]:
-    """One row of a process or thread."""
+    """The row of a process or thread."""
     cells = ["-" if value is None else form(value) for value, form in zip(values, forms, strict=True)]
     return [FappRow("", cells, section, function)]
 
 
 class _Measured(NamedTuple):
-    """The numbers of a section, and the execution cores that they come from."""
+    """The numbers of a section, and the number of execution cores that contributed."""
 
     numbers: section_sums.SectionValues
     cores: int
@@ -380,7 +380,7 @@ class FappMaker:
         )
 
     def memory_calls(self) -> FappPart:
-        """Figure 3.26, its first table: the calls of malloc and the like in sections. The others are "-"."""
+        """Figure 3.26, its first table: the calls of malloc and the like in sections. Other items are "-"."""
         question = AllocationCalls(self.trace, self.numbers.table)
         self.trace.scan([question], self.locations)
         libraries = {name: self._by_function(of) for name, of in question.by_library().items() if name}

@@ -20,7 +20,7 @@ _INST = ("Inst", "effective_instruction_counts")
 _MIPS = (("MIPS", "MIPS"), ("MIPS/PEAK(%)", "MIPS_PEAK"))
 _PREFETCH = ("Prefetch", "Indirect_prefetch")
 _FEW = 4
-"""Counters that most processors have at least."""
+"""The least number of counters of most processors."""
 COUNTS = ("Inst", "Prefetch", "Indirect_pf")
 """Heads of items that are counts, not rates."""
 
@@ -77,7 +77,7 @@ EVENTS = {
         (_INST, ("uTLB-op(%)", "TLB.uTLB_miss"), ("mTLB-op(%)", "TLB.mTLB_miss")),
     )),
 }  # fmt: skip
-"""By the name that -H has."""
+"""The events by their names in -H."""
 
 
 def items(event: str) -> list[str]:

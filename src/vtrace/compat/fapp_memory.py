@@ -14,7 +14,7 @@ USAGE = (
 )  # fmt: skip
 """Heads of Figure 3.25, and whether the item is a rate."""
 SHOWN = {"posix_memalign": "p_memalign"}
-"""Function -> the guide's name, where it is another one."""
+"""Function -> the guide's name, where it differs."""
 FUNCTIONS = ("malloc", "calloc", "memalign", "valloc", "pvalloc", "p_memalign", "free")
 STATS = ("Count", "TimeMin", "TimeMax", "TimeAvg", "SizeMin", "SizeMax", "SizeAvg")
 UNKNOWN = (

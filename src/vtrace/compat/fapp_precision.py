@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The precision PA sheets (guide, 3.5): several runs' CSV files of fapppx -A -Hpa, merged. Only items whose formula the
-guide tells have values."""
+guide gives have values."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _TITLE = re.compile(
 _FREQUENCY = re.compile(r"Process .* (?P<mhz>\S+) \(MHz\)")
 _HINT = "write it with vtrace compat fapppx -A -Hpa -tcsv -o FILE -d DIR"
 _SHORTEST_US = 150
-"""Bound of the guide's warning: us of one occurrence."""
+"""The guide warns of sections whose single occurrence takes at most this many us."""
 _INSTRUCTIONS = "effective_instruction_counts"
 _FORMS = {"s": "{:z.4f}", "%": "{:z.2f}%", "%5": "{:z.5f}%", "#": "{:z.2E}", "": "{:z.0f}", "GB": "{:z.2f}"}
 SheetItem = tuple[str, str, str]
-"""Head, derived event ("": the guide tells no formula), kind of _FORMS."""
+"""Head, derived event ("": the guide gives no formula), kind of _FORMS."""
 _SHEETS: dict[str, tuple[SheetItem, ...]] = {
     "Performance": (
         ("Execution time (sec)", ELAPSED, "s"), ("Floating-point operation peak rate", "MFLOPS_PEAK", "%"),

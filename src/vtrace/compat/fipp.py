@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of the Instant Profiler: what fipppx puts out of an archive with samples. docs/instant-profiler.md has the
-formula of each item."""
+"""The report of the Instant Profiler: the output of fipppx for an archive with samples. docs/instant-profiler.md has
+the formula of each item."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FippCollected(Collected):
 
 @dataclass
 class FippTimes:
-    """The time statistics of a level, in seconds; user holds all CPU time if system is None."""
+    """The time statistics of a level, in seconds; user is all CPU time if system is None."""
 
     elapsed: float
     user: float
@@ -78,7 +78,7 @@ class FippBalance:
 
 @dataclass
 class FippReport:
-    """All that fipppx puts out."""
+    """The whole output of fipppx."""
 
     environment: list[tuple[str, str]]
     times: list[FippTimes]
@@ -90,7 +90,7 @@ class FippReport:
     hardware: FippHardware | None = None
     sources: dict[str, dict[int, int]] = field(default_factory=dict)
     threads: bool = False
-    """The application has parallel threads."""
+    """True if the application has parallel threads."""
     mpi: bool = False
     has_loops: bool = False
 
@@ -178,7 +178,7 @@ class _Maker:
                 yield whole.name, [whole, *(place(f"Thread {one.number}", [one.location]) for one in threads)]
 
     def _spans(self) -> dict[int, tuple[int, int]]:
-        """By location: its begin and end in ns."""
+        """By location: its start and end in ns."""
         coverage = self.trace.coverage()
         recorded = dict(zip(coverage["location"].tolist(), coverage["seconds"].tolist(), strict=True))
         duration = self.trace.duration

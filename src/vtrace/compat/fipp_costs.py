@@ -39,7 +39,7 @@ _CREATED = (
     (re.compile(r"(?P<name>.+?), task at .*:(?P<number>\d+)"), "_TSK_", 0),
 )
 """Names that compilers give to procedures they create, the guide's word for them (Table 2.25), and the number that the
-guide's numbers begin behind. clang's procedures, and those named by a line, keep their own numbers."""
+guide's numbers follow. clang's procedures, and those named by a line, keep their own numbers."""
 _BY_LINE = re.compile(r"(?P<name>.+?), (?P<kind>parallel region|task) at .*")
 _FORTRAN = re.compile(r"\.(f|for|ftn|f77|f90|f95|f03|f08|f18)$", re.IGNORECASE)
 
@@ -170,7 +170,7 @@ class FippCosts:
             for thread in process.threads:
                 thread.cost = int(self._count[self._location == thread.location].sum())
 
-    # ---- Processes, and what the samples belong to ----
+    # ---- Processes, and the procedures of samples ----
 
     def _processes(self, locations: Iterable[int]) -> list[FippProcess]:
         found: dict[int, FippProcess] = {}

@@ -28,7 +28,7 @@ def _line(number: int) -> str:
 
 @dataclass
 class _CostKind:
-    """A cost table: its title, the word in its headings, and the columns that tell where a row is."""
+    """A cost table: its title, the word in its headings, and the columns with the place of a row."""
 
     title: str
     word: str
@@ -169,8 +169,8 @@ def _sources(costs: Mapping[str, Mapping[int, int]], sources: Mapping[str, Seque
 
 
 def csv_text(report: FippReport, version: str) -> str:
-    """The report as CSV: tables with a title line and a head, and an empty line between two tables. The balance and the
-    sources are not in it, as the guide says."""
+    """The report as CSV: tables with a title line and a head, and an empty line between two tables. The guide
+    excludes the balance and the sources."""
     into = io.StringIO()
     writer = csv.writer(into, lineterminator="\n")
     writer.writerow(["Instant Performance Profiler", f"layout; written by vtrace {version}"])

@@ -70,7 +70,7 @@ class Site:
 
 @dataclass
 class MpipTask:
-    """An MPI process. app: ns from the end of MPI_Init to the begin of MPI_Finalize, less the time without recording
+    """An MPI process. app: ns from the end of MPI_Init to the start of MPI_Finalize, less the time without recording
     and the time of flushes. mpi: ns in MPI calls."""
 
     rank: int
@@ -80,7 +80,7 @@ class MpipTask:
 
 
 class FunctionTime(NamedTuple):
-    """The time in a function without the functions that it calls, as samples show it. ns: of all tasks; error: one
+    """The time in a function without the functions that it calls, estimated by samples. ns: of all tasks; error: one
     standard error of ns."""
 
     name: str
@@ -99,7 +99,7 @@ class MpipProfile:
     collective_ns: dict[tuple[str, int, int], int]
     pt2pt_bytes: dict[tuple[str, int, int], int]
     depth: int
-    """Recorded calls of a stack; 0: no stacks, the regions around the calls are used."""
+    """The number of recorded calls in a stack; 0: no stacks, the regions around the calls are used."""
     problems: list[str]
     functions: list[FunctionTime] = field(default_factory=list)
     """The program's own functions as samples show them, the longest time first."""
@@ -260,7 +260,7 @@ def header(lines: Iterable[tuple[str, str]], command: str, caveats: Sequence[str
 
 
 def verbose(profile: MpipProfile, style: Style) -> Iterator[str]:
-    """The report with a line for each rank, behind the header."""
+    """The report with a line for each rank, after the header."""
     yield from (f"@ {'MPI Task Assignment':<25}: {task.rank} {task.host}" for task in profile.tasks)
     yield ""
     yield from _mpi_time(profile, style)
@@ -275,7 +275,7 @@ def verbose(profile: MpipProfile, style: Style) -> Iterator[str]:
 
 
 def concise(profile: MpipProfile, style: Style) -> Iterator[str]:
-    """The report without lines for ranks, behind the header."""
+    """The report without lines for ranks, after the header."""
     yield ""
     yield from _task_statistics(profile.tasks)
     yield from _aggregates(profile, style)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Facts about the program and the collection, as the reports of the Instant and of the Advanced Profiler begin, and the
-choice of processes that the reports show."""
+"""Facts about the program and the collection that start the reports of the Instant and of the Advanced Profiler, and
+the choice of processes that the reports show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _AUTO, _OPENMP = "AUTO", "OpenMP"
 
 
 def pick(numbers: Sequence[int], costs: Sequence[int], first: Iterable[int], most: int) -> list[int]:
-    """Places in numbers: those of the numbers in first, then those with the highest costs, at most most (0: all)."""
+    """Places in numbers: those of the numbers in first, then those with the highest costs, up to most places (0:
+    all)."""
     named = [numbers.index(number) for number in dict.fromkeys(first) if number in numbers]
     rest = sorted(set(range(len(numbers))) - set(named), key=lambda place: (-costs[place], numbers[place]))
     return [*named, *rest][: most or None]

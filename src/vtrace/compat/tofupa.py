@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files of Tofu PA (guide, 5.2.6) out of an archive with its sections. Ports are the node's network interfaces,
+"""The files of Tofu PA (guide, 5.2.6) from an archive with its sections. Ports are the node's network interfaces,
 whose statistics were recorded as counters net/INTERFACE/FIELD."""
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ def _number(environ: Mapping[str, str], name: str, default: int, least: int, mos
     text = environ.get(name, "") or str(default)
     if not text.isdecimal() or not least <= int(text) <= most:
         raise UsageError(
-            f"{name}={text}: no number from {least} to {most}", f"set {name} to such a number, or unset it"
+            f"{name}={text}: not a number from {least} to {most}", f"set {name} to such a number, or unset it"
         )
     return int(text)
 
 
 @dataclass
 class TofuFile:
-    """The file of a node. notes: what was discarded, one line each."""
+    """The file of a node. notes: discarded regions and calls, one line each."""
 
     address: str
     text: str

@@ -94,7 +94,7 @@ class _Write(Question[_WritePart, int]):
         return _WritePart(self, location)
 
     def room(self, events: int) -> EventColumns:
-        """Columns with room for so many events. May write the events of earlier batches."""
+        """Columns with room for this number of events. May write the events of earlier batches."""
         if self._columns.at + events > self._columns.rows:
             self._flush()
             self._columns = EventColumns(self.trace, max(events, _AT_ONCE))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _AT_ONCE = 1 << 18
-"""Steps that are encoded together."""
+"""The number of steps that are encoded together."""
 _BEGIN, _END, _COUNTER = 1, 2, 4
 """TrackEvent.Type"""
 _PACKET, _TIMESTAMP, _EVENT = 1, 8, 11
@@ -28,7 +28,7 @@ _CATEGORY, _ANNOTATION, _TYPE, _NAME, _TRACK, _SOURCE, _VALUE, _FLOW, _LAST_FLOW
 """Fields of TrackEvent."""
 _SEQUENCE = pb.field(10, 1)  # TracePacket.trusted_packet_sequence_id
 _FIRST_WAIT = 9
-"""Number of the annotation for the first kind of waits; the one before is the rank that a call waits for."""
+"""Number of the annotation for the first kind of waits; the number before is that of the rank that a call waits for."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class CallWriter:
 
 
 def _of_messages(trace: Source, calls: Calls, messages: Table) -> tuple[_More, _More]:
-    """Fields behind the begins and the ends of calls.
+    """Fields after the starts and the ends of calls.
 
-    Flows have numbers from 1. An arrow leads from the begin of the sending call to the end of the receiving call: the
+    Flows have numbers from 1. An arrow leads from the start of the sending call to the end of the receiving call: the
     receiving call may have begun earlier, and Perfetto requires arrows in the order of time.
     """
     begins, ends = _More(len(calls)), _More(len(calls))
@@ -126,7 +126,7 @@ def _of_messages(trace: Source, calls: Calls, messages: Table) -> tuple[_More, _
 
 
 class _More:
-    """Fields behind the begins or ends of some calls: arrows, and sums of their messages."""
+    """Fields after the starts or ends of some calls: arrows, and sums of their messages."""
 
     def __init__(self, calls: int) -> None:
         self.sizes = np.zeros(calls, np.int64)
@@ -176,7 +176,7 @@ class _More:
             self.parts.append((calls[order], data[order]))
 
     def put(self, layout: pb.Layout, rows: Array, calls: Array, after: int) -> None:
-        """Stores the fields of these calls behind their packets."""
+        """Stores the fields of these calls after their packets."""
         at = np.full(len(rows), after, np.int64)
         for known, data in self.parts:
             place = np.minimum(np.searchsorted(known, calls), len(known) - 1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _AT_ONCE = 1 << 18
-"""Samples that are encoded together."""
+"""The number of samples that are encoded together."""
 _PACKET, _TIMESTAMP, _SAMPLE = 1, 8, 66
 """Trace.packet; fields of TracePacket."""
 _PID, _TID, _CALLSTACK, _MODE = 2, 3, 4, 5
@@ -31,7 +31,7 @@ _SEQUENCE = pb.field(10, 1)  # TracePacket.trusted_packet_sequence_id
 
 class SampleWriter:
     """Encodes the samples of a trace. A call path is a callstack with the path's number, a region is a frame with the
-    region's row + 1. All frames lie in one mapping, since Perfetto requires a mapping."""
+    region's row + 1. All frames belong to one mapping, since Perfetto requires a mapping."""
 
     def __init__(self, trace: Source, stacks: dict[int, SampleStacks]) -> None:
         self._trace = trace

@@ -27,7 +27,7 @@ def varint(value: int) -> bytes:
 
 
 def tag(number: int, wire: int) -> bytes:
-    """The key of a field, which stands before its value."""
+    """The key of a field, which precedes its value."""
     return varint(number << 3 | wire)
 
 
@@ -70,7 +70,7 @@ def row_field(number: int, size: int, values: Array) -> Array:
 
 
 def message(number: int, parts: Sequence[Array], more: Array | None = None) -> Array:
-    """(rows, bytes): a field with a message of these parts. more: (rows,) bytes of it that follow elsewhere."""
+    """(rows, bytes): a field with a message of these parts. more: (rows,) bytes of the message outside of the parts."""
     rows, inside = len(parts[0]), sum(part.shape[1] for part in parts)
     if more is None:
         head = constant(tag(number, LENGTH) + varint(inside), rows)
@@ -80,7 +80,7 @@ def message(number: int, parts: Sequence[Array], more: Array | None = None) -> A
 
 
 class Layout:
-    """Rows of bytes of different sizes, one behind the other."""
+    """Rows of bytes of different sizes, one after the other."""
 
     def __init__(self, sizes: Array) -> None:
         self.at = np.cumsum(sizes) - sizes

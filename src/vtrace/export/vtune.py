@@ -77,7 +77,7 @@ class _Exporter:
         return _Owner(host, "," if scope == "host" else f"{pid},{tid if scope == 'thread' else ''}")
 
     def stamps(self, owner: _Owner, ns: Array) -> tuple[str, list[str]]:
-        """The clock of an owner's file, and times since the begin of the trace as texts."""
+        """The clock of an owner's file, and times since the start of the trace as texts."""
         resolution, offset, *_ = self.trace.definitions.clock
         ticks = ns if resolution == _SECOND else (ns.astype(np.longdouble) * resolution / _SECOND).astype(np.int64)
         clock = self.clock(owner)
@@ -88,12 +88,12 @@ class _Exporter:
     def clock(self, owner: _Owner) -> HostClock:
         clock = self.clocks.of(owner.host) or (self.clocks.all[0] if self.clocks.all else None)
         if clock is None:
-            raise VtraceError(f"{self.trace.path} does not tell when it was recorded: VTune cannot take its times")
+            raise VtraceError(f"{self.trace.path} does not state when it was recorded: VTune cannot take its times")
         return clock
 
 
 def write(trace: Trace, window: Selection, path: Path, replace: bool) -> list[WrittenData]:
-    """Writes files whose names begin with path without .csv; replace: also if they exist. Raises VtraceError."""
+    """Writes files whose names begin with path without .csv; replace: even if they exist. Raises VtraceError."""
     writer = _Exporter(trace, window)
     files: dict[tuple[str, str, str], list[tuple[int, int, str]]] = {}
     for host, head, lines in [*_intervals(writer), *_values(writer)]:
@@ -117,7 +117,7 @@ def write(trace: Trace, window: Selection, path: Path, replace: bool) -> list[Wr
 
 
 _Lines = tuple[str, str, Iterable[tuple[int, int, str]]]
-"""Host, first line, and lines with their begin and the negative duration."""
+"""Host, first line, and lines with their start and the negative duration."""
 
 
 def _intervals(writer: _Exporter) -> Iterator[_Lines]:
@@ -162,7 +162,7 @@ def _values(writer: _Exporter) -> Iterator[_Lines]:
 
 
 def _together(metrics: Array) -> Iterator[tuple[list[int], Any]]:
-    """Metrics with values at the same moments, and their rows: (moments, metrics). Values of one event stand together,
+    """Metrics with values at the same moments, and their rows: (moments, metrics). Values of one event are adjacent,
     in the order of the metrics."""
     order = list(dict.fromkeys(metrics[metrics >= 0].tolist()))
     count = len(order)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 MOST = 2_000_000
-"""Waits to keep; beyond it the shortest are left out."""
+"""The most waits to keep; if there are more, the shortest are left out."""
 
 
 def read_waits(trace: Trace, window: Selection, most: int = MOST) -> tuple[Table, list[str]]:

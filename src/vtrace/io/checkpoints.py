@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The bytes of checkpoints in tiles.data: moments of a location from which a replay goes on without the events before
+"""The bytes of checkpoints in tiles.data: moments of a location from which a replay continues without the events before
 (csrc/otf2_reader/checkpoints.h).
 
 A block is the number of its checkpoints and of their calls (4 bytes each), then columns. Numbers and times of
@@ -17,7 +17,7 @@ _CHECKPOINT = {"number": np.uint64, "time": np.int64, "depth": np.uint32, "commo
 _CALL = {"enter": np.int64, "number": np.uint64, "inside": np.int64, "flushed": np.int64, "region": np.uint32}
 _ROW = [sum(np.dtype(kind).itemsize for kind in columns.values()) for columns in (_CHECKPOINT, _CALL)]
 LARGEST = 1 << 28
-"""Bytes of a block, at most."""
+"""The most bytes of a block."""
 
 
 def pack(checkpoints: Array, calls: Array) -> bytes:

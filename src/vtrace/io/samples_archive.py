@@ -44,7 +44,7 @@ def placed(name: str, identity: str = "") -> dict[str, str]:
 def open_with_samples(anchor: Path) -> OpenedArchive:
     """Reads the definitions of the archive with samples inside an archive; of the archive itself if there is none.
 
-    A line in about.problems tells why samples are left out. Raises FormatError.
+    A line in about.problems gives the reason if samples are left out. Raises FormatError.
     """
     with Reader(anchor) as reader:
         about = read_properties(reader.handle, anchor)

@@ -40,8 +40,8 @@ _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")
 _MOST = 1 << 30
 """Most bytes of a file, and of its unpacked columns."""
 _PACKED, _SMALL = 1000, 1 << 20
-"""Most unpacked bytes of a file: so many for each of its bytes, and so many more. A million rows that differ in the
-location alone have 46 for each."""
+"""Limit on unpacked bytes: _PACKED per packed byte plus _SMALL. A million rows that differ only in the location have
+46 bytes per packed byte."""
 
 
 @dataclass
@@ -104,7 +104,7 @@ def new_file(archive: Path, name: str) -> Iterator[IO[Any]]:
 def read(archive: Path, name: str, version: int, of: str) -> SidecarTable | None:
     """Reads a table of an archive's directory; None: there is none.
 
-    Raises FormatError if the table is damaged, of another version, or of another archive than the one with identity of.
+    Raises FormatError if the table is damaged, of another version, or of an archive with another identity than of.
     """
     path = archive / FOLDER / name
     try:

@@ -3,7 +3,7 @@
 tiles.data with the tiles.
 
 tiles.data is: MAGIC; the archive's identity (32 characters); frames of zstd with checksums. The text of a frame has
-tiles of one row, one behind the other, up to about FRAME bytes: mostly of one level, which a picture needs together.
+tiles of one row, one after the other, up to about FRAME bytes: mostly of one level, which a picture needs together.
 csrc/kernels/tiles.h describes the bytes of a tile.
 """
 
@@ -47,12 +47,12 @@ _OWN: Prototypes = {
 }
 _PER_LEVEL, _KEPT_BLOCKS, _KEPT_FRAMES = 1 << 40, 512, 2048
 FRAME = 1 << 15
-"""Bytes of tiles from which on the next one begins a frame."""
+"""Bytes of tiles after which the next tile starts a new frame."""
 Kept = TypeVar("Kept")
 Unpacked = TypeVar("Unpacked")
-_REMEDY = "remove the file: it is made anew"
+_REMEDY = "remove the file; vtrace rebuilds the tiles"
 _LARGEST = 3 + 256 + 256 * 8 * BINS
-"""Bytes of a tile, at most."""
+"""The most bytes of a tile."""
 
 
 class TileIndex(NamedTuple):
@@ -135,7 +135,7 @@ class TileFile:
     def open(cls, archive: Path, of: str) -> TileFile | None:
         """The tiles in the folder of an archive's directory; None: there are none.
 
-        Raises FormatError if they are damaged, of another version, or of another archive than the one with identity of.
+        Raises FormatError if they are damaged, of another version, or of an archive with another identity than of.
         """
         table = sidecar.read(archive, *TILES, of)
         if table is None:
@@ -259,7 +259,7 @@ class TileFile:
 
 
 def _put(kept: dict[Kept, Unpacked], key: Kept, value: Unpacked, most: int) -> None:
-    """Keeps a value, and forgets the one that was kept first if there are too many."""
+    """Keeps a value, and drops the oldest one if there are too many."""
     kept[key] = value
     if len(kept) > most:
         del kept[next(iter(kept))]
@@ -277,7 +277,7 @@ def _beside(archive: Path, of: str, what: tuple[str, int]) -> sidecar.SidecarTab
 
 
 def _columns(text: bytes, expected: int) -> Array:
-    """The columns of a tile, that many. Raises ValueError for damage."""
+    """This number of columns of a tile. Raises ValueError for damage."""
     found = np.empty((expected, BINS), np.uint64)
     n = _library().vt_tiles_unpack(text, len(text), expected, found.ctypes.data)
     if not n:

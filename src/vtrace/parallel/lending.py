@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks with more than their share of the work lend some of it to others, which return the results."""
+"""Ranks with more than their share of the work lend items to other ranks, which return the results."""
 
 from __future__ import annotations
 

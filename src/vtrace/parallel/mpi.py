@@ -34,7 +34,7 @@ class MpiRanks(Ranks):
         """True while all ranks raise the same error."""
 
     def together(self, work: Callable[[], RankValue]) -> RankValue:
-        """VtraceError and OSError are raised on all ranks; any other error on this rank alone: see abort."""
+        """VtraceError and OSError are raised on all ranks; any other error is raised on this rank alone: see abort."""
         failure: Exception | None = None
         try:
             value = work()
@@ -82,7 +82,7 @@ class MpiRanks(Ranks):
         self._comm.Bcast(self._mpi.buffer.fromaddress(address, size), root)
 
     def abort(self, code: int) -> None:
-        """Ends all ranks at once, after an error on this rank alone."""
+        """Ends all ranks immediately, after an error on this rank alone."""
         self._comm.Abort(code)
         os._exit(code)
 

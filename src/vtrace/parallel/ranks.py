@@ -130,8 +130,8 @@ class _Work(Generic[WorkItem]):
 
 
 _WORTH_A_THREAD = 1 << 14
-"""Weight of an item, in bytes, from which a second thread wins time. Threads with lighter items only pass Python's lock
-to and fro, which takes a third of the time."""
+"""Weight of an item, in bytes, from which a second thread saves time. Threads with lighter items only pass Python's
+lock back and forth, which takes a third of the time."""
 
 
 def work_on(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The data of a report on two or three runs: their times by class, function, loop and line side by side, and what the
-charts by rank and thread need of each run."""
+"""The data of a report on two or three runs: their times by class, function, loop and line side by side, and the
+data of each run for the charts by rank and thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vtrace.reports.report_numbers import ReportNumbers
 
 _MOST = 25
-"""Rows of each chart."""
+"""The most rows of each chart."""
 _LEAST = 1000
 """Rows with less than 1/_LEAST of the largest row's time are not drawn."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _ROWS, _SECTIONS = 256, 30
-"""Rows of ranks, which more processes share; sections, the longest ones."""
+"""The most rows, which processes share if there are more; the most sections, of which the longest are shown."""
 
 
 def chart(trace: Trace, window: Selection, increases: Mapping[tuple[int, int, Path], float]) -> dict[str, Any] | None:

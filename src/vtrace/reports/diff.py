@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _CERTAIN = 2
-"""Standard errors from which on a difference of samples counts as a change."""
+"""A difference of samples counts as a change from this number of standard errors on."""
 _PATH = ("calls", "inclusive", "exclusive")
 SumsByKey = dict[Hashable, dict[str, Any]]
 """Numbers by the name of the counted object."""
@@ -184,7 +184,7 @@ def compare(
 ) -> list[Row]:
     """Rows for the names of both runs.
 
-    key: makes the first columns out of a name. Each number has columns NAME_a, NAME_b, NAME_change and NAME_percent (of
+    key: makes the first columns from a name. Each number has columns NAME_a, NAME_b, NAME_change and NAME_percent (of
     a; None if a is 0). only: "a" or "b" for a name of one run. scales: divides the numbers of each run.
     """
     rows = []
@@ -274,7 +274,7 @@ _TIMES = ("inclusive", "exclusive", "ns")
 
 
 def _columns(names: tuple[str, ...], first: str, heads: list[Column]) -> list[Column]:
-    """Columns. People see both runs' values of the number that orders the rows, and the change of other numbers."""
+    """Columns. Text shows both runs' values of the number that orders the rows, and the change of other numbers."""
     found = []
     for name in (first, *(name for name in names if name != first)):
         time, chief = name in _TIMES, name == first

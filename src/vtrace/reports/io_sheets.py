@@ -24,7 +24,7 @@ _BYTES = ("bytes_read", "bytes_written")
 
 
 class NumbersOfIo(Protocol):
-    """Numbers that have those of Trace.io."""
+    """The numbers of a report with I/O; io: of Trace.io."""
 
     @property
     def trace(self) -> Source: ...
@@ -33,7 +33,7 @@ class NumbersOfIo(Protocol):
 
 
 def io(numbers: NumbersOfIo, top: int, where: str) -> list[Sheet]:
-    """The tables files, directories and layers. top: rows that people see; where: text on how to get all rows."""
+    """The tables files, directories and layers. top: rows in text; where: text on how to get all rows."""
     rows = _files(numbers)
     return [files(rows, top, where), directories(rows, top, where), layers(numbers)]
 
@@ -76,7 +76,7 @@ def _columns(last: str) -> list[Column]:
 
 
 def files(rows: list[Row], top: int, where: str) -> Sheet:
-    """The table of files. People see the files that the program used; the rows also have those that only MPI's library
+    """The table of files. Text shows the files that the program used; the rows also have those that only MPI's library
     used."""
     read, written = (sum(row[key] for row in rows) for key in _BYTES)
     sheet = Sheet("files", f"Files: {read:,} bytes read, {written:,} written", _columns("file"), rows)
@@ -84,7 +84,7 @@ def files(rows: list[Row], top: int, where: str) -> Sheet:
     sheet.cut(top, where, own)
     if len(own) < len(rows):
         sheet.totals = _runtime([row for row in rows if not any(row[key] for key in _SUMS)])
-        sheet.notes.append(f"files that libraries use for themselves (class runtime) are in no total: {where}")
+        sheet.notes.append(f"files that libraries use for themselves (class runtime) are not in the totals: {where}")
     _note_unknown(sheet, rows)
     return sheet
 
@@ -123,7 +123,7 @@ def directories(rows: list[Row], top: int, where: str) -> Sheet:
 
 
 def layers(numbers: NumbersOfIo) -> Sheet:
-    """The table of layers: all operations of a layer, and the bytes that count in a higher layer. People see the table
+    """The table of layers: all operations of a layer, and the bytes that count in a higher layer. Text shows the table
     if a higher layer counts any."""
     table, own = by_layer(numbers.io), reduce_io(numbers.io, "layer")
     inside = {r["layer"]: {key: r[f"nested_{key}"] for key in _BYTES} for r in own.records()}

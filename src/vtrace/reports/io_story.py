@@ -44,7 +44,7 @@ def read_io(facts: RunFacts) -> IoNumbers:
 
 
 def sheets(numbers: IoNumbers, top: int, where: str) -> list[Sheet]:
-    """All tables. top: rows that people see; where: text on how to get all rows."""
+    """All tables. top: rows in text; where: text on how to get all rows."""
     made = [sizes(numbers), skew(numbers).cut(top, where), metadata(numbers).cut(top, where)]
     return [*made, shared(numbers).cut(top, where), *io(numbers, top, where)]
 
@@ -78,7 +78,7 @@ def _size(count: int) -> str:
 
 
 def sizes(numbers: IoNumbers) -> Sheet:
-    """Accesses by layer, mode and size, and how many follow each other in the file."""
+    """Accesses by layer, mode and size, and the number of consecutive ones."""
     table = numbers.accesses
     first, member = group([table["layer"], table["mode"]])
     keys = ["accesses", "consecutive", "sequential", *(f"size_{n}" for n in range(len(SIZES) + 1))]
@@ -167,7 +167,7 @@ def shared(numbers: IoNumbers) -> Sheet:
     rows.sort(key=lambda row: -row["time_ns"])
     columns = [
         Column("time_ns", "time s", "ns"), Column("processes", "processes"), Column("bytes_read", "bytes read"),
-        Column("bytes_written", "bytes written"), Column("skew", "largest by mean", "ratio"),
+        Column("bytes_written", "bytes written"), Column("skew", "largest / mean", "ratio"),
         Column("file", "file", "text"),
     ]  # fmt: skip
     return Sheet("shared_files", "Files of several processes", columns, rows)

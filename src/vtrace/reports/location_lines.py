@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The locations of an archive as lines of text: all of few, only notable ones of many."""
+"""The locations of an archive as lines of text: all if they are few, else only notable ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vtrace.text import plain
 MOST = 40
 """With more locations than this, only notable ones are shown, unless the user asks for all."""
 _FAULTY, _ALIKE = 20, 3
-"""Locations with losses to show; locations to show if all are alike."""
+"""The most locations with losses to show; the number of locations to show if all are alike."""
 TIMES = {
     "RECORDED_NS": "seconds", "FLUSHED_NS": "flushed", "OFF_NS": "off", "USER_NS": "user", "SYSTEM_NS": "system",
 }  # fmt: skip
@@ -25,7 +25,7 @@ Marks = dict[tuple[int, str], str]
 
 
 def lines(locations: Locations, everything: bool) -> Iterator[str]:
-    """Yields a head and a line for each location; of many, for locations with extreme values or losses."""
+    """Yields a head and a line for each location; if there are many, only for those with extreme values or losses."""
     if everything or len(locations) <= MOST:
         shown = list(range(len(locations))), Marks(), list[str]()
     else:

@@ -58,9 +58,9 @@ class MetricNumbers:
 def read(
     runs: Sequence[CounterRun], by: str, patterns: Patterns, wanted: Sequence[str], events: EventSet
 ) -> MetricNumbers:
-    """Reads the events of a selection once. runs: of one program, with other counters each; a counter that several have
-    is that of the first of them, and times are those of the first run. by: one of UNITS. wanted: names of metrics of
-    the runs, or of derived events.
+    """Reads the events of a selection once. runs: of one program, with different counters each; a counter that several
+    have is that of the first of them, and times are those of the first run. by: one of UNITS. wanted: names of metrics
+    of the runs, or of derived events.
 
     Raises UsageError for a name that is neither, or that counts nothing.
     """
@@ -148,7 +148,7 @@ def _seconds(tree: CallTree) -> Iterator[tuple[int, Path, float]]:
 
 
 def _rows(traces: Sequence[Trace], wanted: Sequence[str], events: EventSet) -> list[dict[str, int]]:
-    """For each trace, the rows of the metrics that the wanted names need and that no trace before has."""
+    """For each trace, the rows of the metrics that the wanted names need and that no earlier trace has."""
     known = [_known(trace) for trace in traces]
     every = [*dict.fromkeys(name for names in known for name in names)]
     found: list[dict[str, int]] = [{} for _ in traces]

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 BLOCKS, PLAIN = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 """Heights of a bar; PLAIN for an output that cannot show BLOCKS."""
 _BAR = 16
-"""Characters of a bar; more ranks share a character."""
+"""Width of a bar in characters; more ranks share a character."""
 _APART = 0.1
-"""A period of samples that differs from the generator's by more than this is told."""
+"""A period of samples that differs from the generator's by more than this share gets a note."""
 ALL = "--top shows more, all with --json or --csv"
 
 
@@ -80,7 +80,7 @@ def read(trace: Trace, window: Selection, by: str, patterns: Patterns) -> Profil
 
 
 def _periods(trace: Trace, costs: Costs) -> list[str]:
-    """Lines about generators whose samples come at another rate than the archive says."""
+    """Lines about generators whose samples come at another rate than the archive states."""
     names, lines = generator_names(trace), []
     for number in np.unique(costs.periods["generator"]).tolist():
         mine = costs.periods.take(costs.periods["generator"] == number)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _ROWS = 256
-"""Rows of the timeline, of the matrix and of the bars; more locations share rows."""
+"""The most rows of the timeline, of the matrix and of the bars; more locations share rows."""
 _BINS = 400
 _PATHS = 3000
 _PATH_SHARE = 2000
@@ -189,7 +189,7 @@ def _sizes(counts: Array) -> dict[str, Any] | None:
 
 
 def _heap(trace: Trace, curve: Table) -> dict[str, Any] | None:
-    """The curve of each process; of many processes the minimum, the maximum and the mean."""
+    """The curve of each process; for many processes, the minimum, the maximum and the mean instead."""
     if not curve.rows:
         return None
     names, curves = process_names(trace), []

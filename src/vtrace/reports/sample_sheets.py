@@ -24,7 +24,7 @@ _COLUMNS = (
     Column("function", "function", "text"), Column("class", kind="text"), Column("defined", kind="text"),
 )  # fmt: skip
 _FIRST = 3
-"""Functions that the line names."""
+"""The most functions that the line names."""
 
 
 def samples(trace: Trace, window: Selection, costs: Costs | None) -> Sheet:

@@ -38,7 +38,7 @@ class SectionTable:
 
 
 def order_of(numbers: SectionNumbers) -> list[str]:
-    """The sections that take longest in all processes first, behind the whole run."""
+    """The whole run, then the sections, the longest in all processes first."""
     totals: dict[str, float] = {}
     for (_, name), one in numbers.processes.items():
         totals[name] = totals.get(name, 0) + (one["elapsed_ns"] or 0)
@@ -96,7 +96,7 @@ def _application(numbers: SectionNumbers, table: SectionTable, order: list[str])
 
 
 def _functions(table: SectionTable, having: Sequence[Mapping[str, SectionValues]]) -> list[str]:
-    """The functions of all, those with most of the first column first."""
+    """The functions of all, the largest value of the first column first."""
     totals: dict[str, float] = {}
     for of in having:
         for function, values in of.items():
@@ -105,7 +105,8 @@ def _functions(table: SectionTable, having: Sequence[Mapping[str, SectionValues]
 
 
 def _spread(table: SectionTable, kind: str, of: list[SectionValues]) -> Row:
-    """Each value by itself is the average, maximum or minimum of the processes; None if one of them lacks the value."""
+    """Each value is separately the average, maximum or minimum of the processes; None if one of them lacks the
+    value."""
     row: Row = {}
     for column in table.columns:
         known = [value for one in of if (value := one.get(column.key)) is not None]

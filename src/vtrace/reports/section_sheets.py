@@ -98,7 +98,7 @@ def _mpi_values(sums: Mapping[str, int], has_length: bool) -> SectionValues:
 
 
 def memory_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list[Sheet], list[str]]:
-    """The memory of malloc, its calls by function, and what nothing counts; notes."""
+    """The memory of malloc, its calls by function, and the items that nothing counts; notes."""
     rows = [row for row, name in enumerate(trace.metric_members["name"].tolist()) if name in LEVELS]
     numbers = section_sums.read(trace, window, rows, rows)
     question = AllocationCalls(trace, numbers.table)

@@ -52,7 +52,7 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column. key: of the values in rows, for programs. head: for people, "" for columns that people do not see.
+    """A column. key: of the values in rows, for programs. head: for people, "" for columns that text omits.
 
     kind: text, path (names from the outermost on), mark (yes or nothing), count, ns (shown in s), span (ns, shown in a
     unit that fits), ratio, share (percent), fraction (shown in percent), or a difference of these.
@@ -64,7 +64,7 @@ class Column:
     minor: bool = False
     """A narrow terminal leaves the column out."""
     missing: str = ""
-    """What people see if the value is unknown."""
+    """Text shown for an unknown value."""
 
     @property
     def left(self) -> bool:
@@ -80,8 +80,8 @@ class Column:
 
 @dataclass
 class Sheet:
-    """A table. rows: all rows, by the columns' keys. shown: the places of the rows that people see, None: all. totals:
-    a row below, for people. marks: (row, key) -> a mark behind the value. notes: lines below."""
+    """A table. rows: all rows, by the columns' keys. shown: the places of the rows in text, None: all. totals:
+    a row below, for people. marks: (row, key) -> a mark after the value. notes: lines below."""
 
     name: str
     title: str
@@ -93,7 +93,7 @@ class Sheet:
     notes: list[str] = field(default_factory=list)
 
     def seen(self) -> tuple[list[Column], list[list[str]]]:
-        """The columns with values and the texts of the rows, as people see them."""
+        """The columns with values and the texts of the rows, as text shows them."""
         columns = [column for column in self.columns if column.head]
         marked = {key for _, key in self.marks}
         rows = []
@@ -139,7 +139,7 @@ def _print_rows(
     title: str, columns: list[Column], rows: list[list[str]], width: int | None, heading: Callable[[str], str]
 ) -> None:
     fitting = _fitting(columns, rows, width) if width else []
-    # Without columns that fit the terminal breaks lines, but no number.
+    # If no set of columns fits, the terminal breaks lines, but not within numbers.
     places = fitting or list(range(len(columns)))
     rows = [[columns[place].head for place in places], *([row[place] for place in places] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

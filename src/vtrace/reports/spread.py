@@ -22,9 +22,9 @@ UNITS = ("function", "loop", "line")
 _MEASURES = ("own", "mpi", "barrier")
 """Exclusive time, time in MPI, time in barriers."""
 _MOST, _LEAST = 40, 3
-"""Rows of each unit."""
+"""The most and the least rows of each unit."""
 _CELLS = 400_000
-"""Numbers of a unit: of more threads, fewer rows are drawn."""
+"""The most numbers of a unit: with more threads, fewer rows are drawn."""
 
 
 def chart(trace: Trace, window: Selection, costs: Costs | None) -> dict[str, Any] | None:
@@ -66,7 +66,7 @@ def _packed(seconds: Array) -> dict[str, str]:
 
 def _largest(numbers: ProfileNumbers, most: int) -> Array:
     """The rows of the program's code with most time, calls of MPI and barriers included; the largest exclusive time
-    first. Of loops those that are loops."""
+    first. Loops exclude rows outside of loops."""
     table = numbers.found.table
     time = table["exclusive"] + table["mpi"] + table["barrier"]
     shown = table["estimated"] & (time > 0)

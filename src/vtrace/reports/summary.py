@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _FEW = 8
-"""Values to keep of a location's heap: the highest and the last value are among them."""
+"""The most values to keep of a location's heap: the highest and the last value are among them."""
 _SIZE = "ALLOCATION_SIZE"
 
 
@@ -122,9 +122,9 @@ def heap_peaks(numbers: SummaryNumbers) -> dict[int, dict[str, Any]]:
 
 
 MOST_LOCATIONS = 24
-"""With more locations than this, people see only those with extreme values."""
+"""With more locations than this, text shows only those with extreme values."""
 _NOTABLE = 0.001
-"""Classes with a smaller share of the time have no extremes."""
+"""Extremes are not shown for classes with a smaller share of the time."""
 _NOTHING = "no calls were recorded here"
 _COMMUNICATION = "MPI other"
 """Key of the class MPI without initialisation and finalisation."""
@@ -132,7 +132,7 @@ ALL = "all with --json or --csv"
 
 
 def sheets(numbers: SummaryNumbers, sort: str = "exclusive", top: int = 20) -> list[Sheet]:
-    """All tables. sort: order of regions; top: rows that people see."""
+    """All tables. sort: order of regions; top: rows in text."""
     made = (
         classes(numbers), samples(numbers.trace, numbers.window, numbers.costs).cut(top, f"--top shows more, {ALL}"),
         regions(numbers, sort).cut(top, f"--top shows more, {ALL}"), messages(numbers).cut(top, ALL),
@@ -301,7 +301,7 @@ def heap(numbers: SummaryNumbers) -> Sheet:
 
 
 def coverage(numbers: SummaryNumbers, top: int) -> Sheet:
-    """The completeness of each location; people see locations with losses."""
+    """The completeness of each location; text shows locations with losses."""
     trace = numbers.trace
     found, names = trace.coverage().take(numbers.window.threads(trace)), location_names(trace)
     losses = ("lost", "clamped", "dropped")

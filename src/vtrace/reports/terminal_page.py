@@ -12,11 +12,11 @@ from vtrace.console import bold
 _ITEM = re.compile(r" *(?:[-*]|\d+\.) +")
 _LINK = re.compile(r"!?\[([^]]+)\]\(([^)]+)\)")
 _LEAST = 30
-"""Columns that the last cells of a table need at least to stand beside the other cells."""
+"""The least width, in columns, at which the last cells of a table stand beside the other cells."""
 
 
 def formatted(page: str, width: int) -> str:
-    """A page for a terminal of this width: headings in bold, paragraphs wrapped, tables in columns, code as it is."""
+    """A page for a terminal of this width: headings in bold, paragraphs wrapped, tables in columns, code unchanged."""
     return "\n\n".join(_part(part, width) for part in re.split(r"\n{2,}", page.strip("\n")))
 
 
@@ -39,7 +39,7 @@ def _bold(text: str) -> str:
 
 
 def _link(found: re.Match[str]) -> str:
-    """The text of a link, and the page behind it if the text does not name the page."""
+    """The text of a link, and the linked page if the text does not name the page."""
     text, page = found[1], found[2]
     return text if page.startswith("#") or page == text else f"{text} ({page})"
 
@@ -76,7 +76,7 @@ def _table(rows: list[list[str]], width: int) -> str:
 
 
 def _lines(heads: list[str], row: list[str], width: int) -> str:
-    """A row: the first cell, and below it each other cell behind the head of its column."""
+    """A row: the first cell, and below it each other cell after the head of its column."""
     lines = [bold(_fill(row[0], width, "", ""))]
     for head, cell in zip(heads[1:], row[1:], strict=True):
         text = f"{head}: {cell}" if head else cell

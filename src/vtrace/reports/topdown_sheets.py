@@ -20,7 +20,7 @@ from vtrace.reports.sheet import Column, Row, Sheet
 _TIMES = "time-running", "time-enabled"
 _RELIABLE = 0.9
 _LARGE = 0.1
-"""Share of all slots from which on a row gives a finding."""
+"""The least share of all slots for which a row gives a finding."""
 _MOST = 3
 _NOTE = (
     "shares of the slots of one hardware thread; with SMT, lost slots may be those of the other one",
@@ -56,7 +56,7 @@ def read(
 
 
 def _available(metrics: Sequence[str], events: EventSet) -> list[str]:
-    """The names of the tree, with slots and times, that the metrics have values for. Raises UsageError."""
+    """The names of the tree, with slots and times, for which the metrics have values. Raises UsageError."""
     known = {*map(unqualified, metrics)}
     hint = "record with vtrace run --counters topdown on a processor of vtrace counters --cpu"
     if SLOTS not in events.events:

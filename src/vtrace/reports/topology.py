@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _MOST = 65_536
-"""Places of a chart."""
+"""The most places of a chart."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def has_debug_info(elf: ELFFile) -> bool:
 
 
 def _places(elf: ELFFile, path: Path) -> Iterator[tuple[Path, int | None]]:
-    """Paths of debug files, with the checksum that each must have; None: it must have the build id."""
+    """Paths of debug files, with the checksum that each must have; None: the file must have the build id."""
     number = build_id_of(elf).hex()
     if number:
         yield SYSTEM / ".build-id" / number[:2] / f"{number[2:]}.debug", None

@@ -13,7 +13,7 @@ _CONTAINED = re.compile(r"\.\d+$")
 _OUTLINED = re.compile(r"(?P<of>.+?)\.(_omp_fn\.|omp_outlined(_debug__)?\.?)(?P<number>\d*)")
 
 _NAMELESS = re.compile(r"\.omp_(outlined|task_entry)(\._debug__)?(\.\.?\d*)?")
-"""Of clang before 17, which leaves out the function."""
+"""Symbols of clang before 17, without the function's name."""
 
 
 def readable(symbol: str, fortran: bool) -> str:

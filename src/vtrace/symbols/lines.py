@@ -139,7 +139,7 @@ def _entries(info: Any, unit: Any, function: DwarfFunction) -> set[int]:
 
 def _attributes(die: Any) -> tuple[dict[str, Any], Any]:
     """A function's own attributes, then those of its declaration and of its abstract instance; and the compilation unit
-    whose files DW_AT_decl_file counts. With -flto the abstract instance lies in another unit than the code."""
+    whose files DW_AT_decl_file counts. With -flto the abstract instance is in another unit than the code."""
     found: dict[str, Any] = {}
     declared_in = die.cu
     for _ in range(8):  # entries of a damaged file may refer to each other

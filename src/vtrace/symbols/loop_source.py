@@ -29,9 +29,9 @@ _FORTRAN_SKIPPED = re.compile(r"\s*(!.*)?|[cC*].*")
 _ARRAY = re.compile(r"[^!'\"]*(\([^!'\"]*:[^!'\"]*\)\s*=|=[^!'\"]*\([^!'\"]*:)")
 _NOWHERE: InlinedCalls = (("", None, 0),)
 _LONGEST = 300
-"""Characters of a line that are searched."""
+"""The number of characters of a line that are searched."""
 _LOOK = 3
-"""Lines of blanks, comments and directives between the word of a loop and its code."""
+"""The most blank lines, comments and directives between the keyword of a loop and its code."""
 
 
 class Loop(NamedTuple):
@@ -63,7 +63,7 @@ class _Owned(NamedTuple):
 class SourceLoops:
     """The loops of functions of a file.
 
-    functions: by the address of their begin; begins: the source code lines at these addresses; calls: by address, the
+    functions: by their start address; begins: the source code lines at these addresses; calls: by address, the
     inlined functions and lines.
     """
 
@@ -92,7 +92,7 @@ class SourceLoops:
         return None
 
     def near(self, loop: MachineLoop | None, address: int) -> tuple[str, int] | None:
-        """File and line of the instruction with a line that is next before an address in a loop, else of the first one.
+        """File and line of the instruction with a line nearest before an address in a loop, else of the first one.
 
         Compilers give no line to instructions that belong to several lines, for example of vectors.
         """
@@ -134,10 +134,10 @@ class SourceLoops:
 
 
 def _owned(loop: MachineLoop, calls: Mapping[int, InlinedCalls], begin: Position | None) -> _Owned | None:
-    """The function whose loop it is: the innermost one that all instructions belong to. None without lines.
+    """The function of a loop: the innermost one that all instructions belong to. None without lines.
 
     begin: of the outermost function. Optimised code has lines of inlined functions, but not always these functions:
-    lines before the begin do not count.
+    lines before begin do not count.
     """
     stacks = [tuple(reversed(calls[a])) for a in loop.addresses if calls.get(a)]
     if not stacks:
@@ -162,7 +162,7 @@ def _owned(loop: MachineLoop, calls: Mapping[int, InlinedCalls], begin: Position
 
 @lru_cache(maxsize=64)
 def source_lines(file: str) -> tuple[str, ...]:
-    """The begins of the lines of a file, from number 1 on. A relative name may be that of another file here."""
+    """The start of each line of a file, from number 1 on. A relative name may be that of another file here."""
     if not os.path.isabs(file):
         return ()
     try:
@@ -175,7 +175,7 @@ def source_lines(file: str) -> tuple[str, ...]:
 
 def source_kind(file: str, first: int, last: int) -> tuple[int, str]:
     """The line at which a loop begins, and its kind: for, while, do, goto; DO, DO WHILE, ARRAY of Fortran; OTHER if the
-    source is not there or does not tell. first, last: lines of the loop's code, which may begin behind the word."""
+    source is missing or unclear. first, last: lines of the loop's code, which may begin after the keyword."""
     lines = source_lines(file)
     if not 0 < first < len(lines):
         return first, OTHER

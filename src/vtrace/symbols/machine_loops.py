@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
 _MOST_CODE = 1 << 20
-"""Bytes of a function; larger ones have no loops here."""
+"""The most bytes of a function whose loops are searched."""
 _ENDS = {"ret", "retq", "retaa", "retab", "hlt", "ud2", "br", "brk", "udf", "eret"}
 _ARM_JUMPS = ("cbz", "cbnz", "tbz", "tbnz")
 
@@ -108,7 +108,7 @@ def _decoded(machine: str, code: bytes, start: int) -> list[_Instruction]:
 
 
 def _x86_jump(word: str, text: str) -> tuple[int | None, bool]:
-    word = word.rpartition(" ")[2]  # behind prefixes such as bnd
+    word = word.rpartition(" ")[2]  # after prefixes such as bnd
     if word == "jmp":
         return _target(text), False
     if word[0] == "j" or word.startswith("loop") or word == "xbegin":
@@ -137,7 +137,7 @@ def _graph(code: Sequence[_Instruction]) -> tuple[list[int], list[list[int]], li
     """The basic blocks: their first addresses, all addresses, and the blocks that may follow each.
 
     The targets of a jump by a table are not decoded: blocks that nothing else leads to follow the last such jump before
-    them, since a compiler puts the cases behind their switch.
+    them, since a compiler puts the cases after their switch.
     """
     known = {one.address for one in code}
     begins = {code[0].address} | {one.jump for one in code if one.jump in known}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
 Holders = dict[int, tuple[int, str]]
-"""Address -> begin and symbol of the function that contains the address."""
+"""Address -> start and symbol of the function that contains the address."""
 _OUTLINED = re.compile(r"\.omp_(outlined|task_entry)\..*")
 _SHF_EXECINSTR = 4
 _BATCH = 1 << 20
@@ -65,7 +65,7 @@ def _owner(piece: int, owners: dict[int, set[tuple[int, str]]]) -> str:
 
 
 def _uses(elf: ELFFile, begins: Iterable[int]) -> dict[int, int]:
-    """Address in the code -> begin of the function whose address the code contains there. begins: functions to find."""
+    """Address in the code -> start of the function whose address the code contains there. begins: functions to find."""
     wanted = np.array(sorted(begins), np.int64)
     found: dict[int, int] = {}
     for section in elf.iter_sections():

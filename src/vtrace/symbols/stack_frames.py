@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 _AT = re.compile(r"(?P<file>.*):(?P<line>\d+|\?)(?: \(discriminator \d+\))?")
 _NOWHERE = "??"
 _LIBRARIES = "libvtrace"
-"""Names of vtrace's libraries begin so."""
+"""The start of the names of vtrace's libraries."""
 _DIRECTIVE = re.compile(r"^\s*(#\s*pragma\s+omp|[!c*]\$omp)\b", re.IGNORECASE)
 _PATIENCE = 600
-"""Seconds for addr2line."""
+"""Time limit of addr2line in seconds."""
 
 
 class CallFrame(NamedTuple):
@@ -49,12 +49,13 @@ class CallFrame(NamedTuple):
 _CallsOfAddress = list[tuple[str, str | None, int]]
 """Function, file and line, innermost first."""
 PlaceFrames = dict[Place, tuple[CallFrame, ...]]
-"""Of each place: the function whose code it is, then the functions that are inlined there, each into the one before."""
+"""For each place: the function that has the code, then the functions that are inlined there, each into the one
+before."""
 
 
 def find_frames(symbols: Symbols, places: Iterable[Place]) -> PlaceFrames:
     """The frames of places. Code without a known function is named by its file alone, in brackets: a sample for each
-    address of a stripped library would tell nothing."""
+    address of a stripped library would show nothing."""
     wanted = set(places)
     found: PlaceFrames = {place: (CallFrame(_without_name(place.file)),) for place in wanted}
     for file, addresses in by_file(wanted):
@@ -76,7 +77,7 @@ def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tup
     debug_path, debug = debug_file(elf, path)
     holders = function_holders(debug, np.array(addresses, np.int64).astype(np.uint64))
     begins = positions(debug, sorted({start for start, _ in holders.values()}))
-    of_system = Path(debug_path).is_relative_to(SYSTEM)  # libraries of the system: their loops say nothing to the user
+    of_system = Path(debug_path).is_relative_to(SYSTEM)  # libraries of the system: their loops do not help the user
     loops = {} if of_system else _loops(elf, debug, holders)
     inside = {a for function in loops.values() for a in function.instructions}
     inlined = _addr2line(debug, debug_path, sorted(inside | holders.keys()))
@@ -111,7 +112,8 @@ def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tup
 
 
 def _functions(elf: ELFFile, holders: dict[int, tuple[int, str]], begins: dict[int, Position]) -> dict[int, Function]:
-    """The functions by their begins. Bodies of OpenMP's constructs are named by the construct, if its line is known."""
+    """The functions by their start addresses. Bodies of OpenMP's constructs are named by the construct, if its line is
+    known."""
     symbols = dict(holders.values())
     main = next((begins[s].program for s, symbol in symbols.items() if symbol == "MAIN__" and s in begins), None)
     lines = statements(elf, sorted(start for start, symbol in symbols.items() if is_outlined(symbol)))
@@ -129,14 +131,15 @@ def _functions(elf: ELFFile, holders: dict[int, tuple[int, str]], begins: dict[i
 
 
 def _last_line(function: FunctionLoops, calls: dict[int, _CallsOfAddress]) -> int:
-    """The last line of a function's own code, not of what is inlined; 0: unknown."""
+    """The last line of a function's own code, without inlined functions; 0: unknown."""
     places = [calls[address][-1][1:] for address in function.instructions if calls.get(address)]
     file = places[0][0] if places else None
     return max((line for of, line in places if of == file), default=0) if file else 0
 
 
 def _is_task(file: str, line: int) -> bool:
-    """True if a construct is a task by its directive, in its line or the line before; the symbol does not tell."""
+    """True if a construct is a task by its directive, in its line or the line before; the symbol does not distinguish
+    tasks."""
     lines = source_lines(file)
     texts = [lines[at] for at in (line, line - 1) if 0 < at < len(lines)]
     directive = next((text for text in texts if _DIRECTIVE.search(text)), "")
@@ -149,7 +152,7 @@ def _own_code(elf: ELFFile) -> range:
 
 
 def _loops(elf: ELFFile, debug: ELFFile, holders: dict[int, tuple[int, str]]) -> dict[int, FunctionLoops]:
-    """The loops of functions by their begins; none without debug information, since loops are told by their lines.
+    """The loops of functions by their start addresses; none without debug information, since loops are named by lines.
     elf: the file with the code; debug: with the symbols."""
     if not has_debug_info(debug):
         return {}

@@ -33,10 +33,11 @@ _SYMBOL = np.dtype(
 """Elf64_Sym."""
 _FUNCTION_TYPES = (2, 10)
 _BINDING_RANK = np.array([2, 0, 1] + [3] * 13)
-"""By STB_ number: of several symbols at an address, global comes before weak, weak before local."""
+"""By STB_ number: at one address, a global symbol wins over a weak one, and a weak one over a local one."""
 
 _SLED = 16
-"""A function with sleds is recorded by the address behind its first sled, at most so many bytes from its begin."""
+"""A function with sleds is recorded by the address after its first sled, at most this number of bytes from the
+function's start."""
 _UNKNOWN = "[unknown]"
 FromFile = TypeVar("FromFile")
 
@@ -106,7 +107,7 @@ class Symbols:
 
     def call_at(self, place: Place) -> tuple[str, str | None, int]:
         """Returns the function that a call is made from, its file and line (None, 0: unknown), once resolve and
-        find_statements have looked the place up."""
+        find_statements have run."""
         function, at = self.functions[place], self.statements.get(place)
         if function == nameless(place):
             name = _UNKNOWN
@@ -205,7 +206,7 @@ def _functions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Function]:
 
 
 def function_holders(elf: ELFFile, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[int, tuple[int, str]]:
-    """Address -> begin and symbol of the function that contains the address."""
+    """Address -> start and symbol of the function that contains the address."""
     table, strings = _table(elf)
     table = table[np.lexsort((table["name"], _BINDING_RANK[table["info"] >> 4], table["value"]))]
     values = distinct(table["value"])

@@ -3,7 +3,7 @@
 
 An archive must not have the end of something that has not begun, nor half of a message. There are three rules:
 
-- Halves: a message, a collective operation, an operation of RMA or I/O, a lock of a window and the begin and end of a
+- Halves: a message, a collective operation, an operation of RMA or I/O, a lock of a window and the start and end of a
   program stay if all of their events are in the part. A request that begins in the part stays without a completion
   that is later.
 - Spans: a team of threads, a fork and a held lock, as well as a gap without recording, are cut at the edges of the
@@ -71,7 +71,7 @@ def _all(group: Array, true: Array) -> Array:
 @dataclass
 class PairedEvents:
     """The events with counterparts of all selected locations, in the order of time. location, process: rows of the
-    trace's tables; window: from and to in ticks."""
+    trace's tables; window: start and stop in ticks."""
 
     trace: Source
     rows: Array
@@ -115,7 +115,7 @@ class PairedEvents:
 
 
 class Verdicts:
-    """Decides about each event of PairedEvents: kept has the result."""
+    """Decides which events of PairedEvents stay; the result is kept."""
 
     def __init__(self, facts: PairedEvents) -> None:
         self.facts = facts
@@ -196,7 +196,7 @@ class Verdicts:
         self._drop_requests(at[was & ~self.kept[at]])
 
     def _nested(self, begins: Array, ends: Array, *keys: Array) -> tuple[Array, Array]:
-        """Pairs of begins and ends that nest in each location (and by keys). Returns the events, and the row of each
+        """Pairs of starts and ends that nest in each location (and by keys). Returns the events, and the row of each
         one's counterpart (-1: none)."""
         f = self.facts
         at = np.flatnonzero(begins | ends)
@@ -207,7 +207,7 @@ class Verdicts:
         first = np.append(True, key[order][1:] != key[order][:-1])[: len(at)]
         base = np.where(first, depth - step, 0)
         starts = np.maximum.accumulate(np.where(first, np.arange(len(at)), 0)) if len(at) else order
-        level = depth - base[starts] - (step > 0)  # a begin and its end have the same level
+        level = depth - base[starts] - (step > 0)  # a start and its end have the same level
         by_level = np.lexsort((np.arange(len(at)), level, key[order]))
         one, next_ = by_level[:-1], by_level[1:]
         pairs = (
@@ -234,7 +234,7 @@ class Verdicts:
         instance = _groups(rows["ref"], rows["tag"], turn, where)
         stays = _all(instance, self.kept[ends] & self.kept[start[ends]])
         self.kept[ends] &= stays
-        # A begin without an end is a call that the program did not complete.
+        # A start without an end is a call that the program did not complete.
         blocking = other[ends] >= 0
         self.kept[other[ends[blocking]]] &= stays[blocking]
         self._drop_requests(ends[~stays & ~blocking])
@@ -266,7 +266,7 @@ class Verdicts:
         self.kept[at] &= _all(group, self.kept[at]) & (start >= 0)
 
     def _files(self) -> None:
-        """Operations on files."""
+        """Decides about operations on files."""
         f = self.facts
         at = f.of_kinds(
             "IoOperationBegin", "IoOperationTest", "IoOperationIssued", "IoOperationComplete", "IoOperationCancelled"
@@ -279,7 +279,7 @@ class Verdicts:
         self.kept[at] &= _all(_groups(self.facts.process[at]), self.kept[at])
 
     def _span(self, begin: str, end: str) -> None:
-        """Moves the begin or end of a span to the edge of the window."""
+        """Moves the start or end of a span to the edge of the window."""
         f = self.facts
         kind, keys = f.rows["kind"], [f.rows["id"]] if "Lock" in begin else []
         at, other = self._nested(np.isin(kind, _numbers([begin])), np.isin(kind, _numbers([end])), *keys)

@@ -35,7 +35,7 @@ _OF_THE_RUN = (
 
 @dataclass(frozen=True)
 class CutArchive:
-    """A finished cut. tables: of the sidecar, rewritten; left: those that are not in the cut."""
+    """A finished cut. tables: of the sidecar, rewritten; left: tables that are not in the cut."""
 
     path: Path
     locations: int

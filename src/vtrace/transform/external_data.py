@@ -21,11 +21,11 @@ CLOCKS = ("RDTSC", "CLOCK_MONOTONIC_RAW", "UTC")
 ACCUMULATED, POINT = "COUNT", "INST"
 """Endings of the names of values: cumulative, and instantaneous."""
 _HOST = "-hostname-"
-_QPC = "QPC is the clock of Windows, which no trace has"
+_QPC = "QPC is the clock of Windows, which vtrace does not record"
 _HEAD_MOST = 1 << 20
 _INTERVALS = "name,start_tsc.CLOCK,end_tsc[,pid][,tid]"
 _FIELD = re.compile(r"""[ \t]*(?:(?P<quoted>"(?:[^"]|"")*")[ \t]*|(?P<plain>[^ \t",][^,]*|))(?=,|\Z)""")
-"""A field of the first line. In one that begins with a quote, commas do not count, and a quote is written as two."""
+"""A field of the first line. A field that begins with a quote may contain commas, and writes a quote as two."""
 _VALUES = "tsc.CLOCK,NAME.COUNT|INST[,...][,pid][,tid]"
 
 
@@ -91,7 +91,7 @@ def _columns(path: Path, head: bytes) -> tuple[list[str], str, list[str]]:
     try:
         text = head.decode("utf-8").removeprefix("\ufeff").rstrip("\r\n")
     except UnicodeDecodeError:
-        raise _fault(path, 1, 1, "the first line is no text", f"expected: {_INTERVALS} or {_VALUES}") from None
+        raise _fault(path, 1, 1, "the first line is not text", f"expected: {_INTERVALS} or {_VALUES}") from None
     words, places = _words(path, text)
     intervals = words[0] == "name"
     form = _INTERVALS if intervals else _VALUES

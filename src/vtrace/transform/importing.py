@@ -155,7 +155,7 @@ def _clock(placing: _LanePlacing, data: ExternalData, pid: int, known: bool) -> 
     """The clock of the times of a file. Raises VtraceError."""
     clocks, hosts = placing.clocks, ", ".join(placing.clocks.hosts)
     if not clocks.all:
-        raise VtraceError(f"{placing.trace.path} does not tell when it was recorded: no time can be converted")
+        raise VtraceError(f"{placing.trace.path} does not state when it was recorded: no time can be converted")
     clock = clocks.of(str(data.host), pid) if known else None
     said = "names no host" if data.host is None else f"is of host {data.host}, which the trace lacks"
     said += f" ({hosts})"
@@ -177,8 +177,8 @@ def _tell(placing: _LanePlacing, data: ExternalData, inside: int, cut: int) -> N
     """Notes lines outside of the time of the run. Raises VtraceError if all are."""
     outside = data.rows - inside
     if not inside:
-        raise VtraceError(f"{data.path}: no line lies in the time of the run", "is the file of this run and host?")
+        raise VtraceError(f"{data.path}: no line is within the time of the run", "is the file of this run and host?")
     if outside:
         placing.notes.append(f"{data.path.name}: {some(outside, 'line')} before or after the run left out")
     if cut:
-        placing.notes.append(f"{data.path.name}: {some(cut, 'interval')} cut at the begin or end of the run")
+        placing.notes.append(f"{data.path.name}: {some(cut, 'interval')} cut at the start or end of the run")

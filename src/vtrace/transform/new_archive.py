@@ -50,7 +50,7 @@ class CopiedArchive(Archive):
 def target(path: Path, force: bool) -> Path:
     """The directory of a new archive: path, with the ending .trace.
 
-    Raises VtraceError if it exists, unless force says that it may be replaced, and if there is no place for it.
+    Raises VtraceError if the directory exists and force is not set, or if it cannot be created there.
     """
     found = path if path.suffix == ".trace" else path.with_name(f"{path.name}.trace")
     if not found.absolute().parent.is_dir():

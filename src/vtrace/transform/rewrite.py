@@ -45,7 +45,7 @@ class ArchivePart:
     selects_path: Callable[[str], bool] | None = None
 
     def whole(self, trace: Source) -> bool:
-        """Nothing of the archive is left out."""
+        """True if nothing of the archive is left out."""
         choices = (self.regions, self.contexts, self.selects_path)
         everything = len(self.locations) == trace.locations.rows and all(choice is None for choice in choices)
         return everything and self.start == 0 and self.stop == NEVER
@@ -53,8 +53,9 @@ class ArchivePart:
 
 @dataclass
 class Rewritten:
-    """The contents of a copy: events by the name of their kind; halves: of each location (its row) the number of events
-    that are left out because their counterpart is; early, stray: events with wrong times, leaves without an enter."""
+    """The contents of a copy: events by the name of their kind; halves: by location (its row), the number of events
+    without a counterpart in the part, which are left out; early, stray: events with wrong times, leaves without an
+    enter."""
 
     events: dict[str, int] = field(default_factory=dict)
     by_location: dict[int, int] = field(default_factory=dict)
@@ -86,7 +87,7 @@ class Rewriter:
         self.ids: Array = ids
         """OTF2's ids of the locations that stay, ascending."""
         self.numbers: Array = np.arange(len(ids), dtype=np.uint64) if dense else ids.copy()
-        """Their ids in the copy."""
+        """The ids of these locations in the copy."""
         self._events = np.zeros(len(ids), np.uint64)
         self._paths, self._names = (
             [""],

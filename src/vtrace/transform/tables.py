@@ -70,7 +70,7 @@ def _coverage(copy: Rewriter) -> sidecar.SidecarTable:
 
 
 def _joined(rows: list[_LedgerRow]) -> list[_LedgerRow]:
-    """Rows of one interval, class and reason as one row, as the halves of a cut of a cut are. The sum with an unknown
+    """Joins rows of one interval, class and reason, as the halves of a cut of a cut are. A sum with an unknown
     count is unknown."""
     found: dict[_LedgerRow, int] = {}
     for *about, count in rows:

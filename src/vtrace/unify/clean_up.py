@@ -15,8 +15,8 @@ from vtrace.unify.model.traced_run import Run
 def clean_up(run: Run, owners: set[int], keep_reasons: Sequence[str], context: Context) -> None:
     """Removes this rank's local files of a run with an archive; all ranks call this function.
 
-    The files stay if the user keeps them, or for a reason: then they hold more than the archive. Files of other owners
-    (user ids) stay, too.
+    The files stay if the user keeps them, or if the archive lacks some of their events (the reasons). Files of other
+    owners (user ids) stay, too.
     """
     ranks, console = context.ranks, context.console
     if context.request.keep:

@@ -114,8 +114,8 @@ def _compile_flags(compiler: list[str], options: Options, language: Language, li
 def _link(
     args: list[str], compiler: list[str], options: Options, language: Language, line: Line, added: list[str]
 ) -> list[str]:
-    """args with vtrace's libraries. added: vtrace's flags for compiling in the same command. The MPI shim stands before
-    the first MPI library: behind that library no MPI call is undefined any more, and the linker would not use the
+    """args with vtrace's libraries. added: vtrace's flags for compiling in the same command. The MPI shim comes before
+    the first MPI library: after that library no MPI call is undefined, and the linker would not use the
     shim."""
     if line.probe:
         mpi = _flags(_find(compiler, args), language)[1] if _adds_mpi(compiler, options, line) else ()

@@ -12,7 +12,7 @@ from vtrace.analysis.derived.known_events import known_files
 from vtrace.analysis.derived.pfm_names import PfmNames, installed_pfm
 
 _UNLISTED = re.compile(r".*/.*|r[0-9a-fA-F]+")
-"""Counters that no list has: paths, terms of a kernel's PMU, and raw events."""
+"""Counters that are in no list: paths, terms of a kernel's PMU, and raw events."""
 
 _EVERYWHERE = {"PAPI_TOT_CYC", "PAPI_TOT_INS"}
 """Presets that PAPI adds for every PMU."""
@@ -58,14 +58,14 @@ def problems(file: EventFile, counters: Collection[str] = ()) -> list[Problem]:
 
 
 def _names_of_own_files() -> set[str]:
-    """The events of vtrace's own files that hold for every PMU, and their bases: processors of the guide, elapsed."""
+    """The events of vtrace's own files that apply to every PMU, and their bases: processors of the guide, elapsed."""
     sections = [section for file in known_files(None) for section in file.sections if not section.pmus]
     events = [event for section in sections for event in section.events.values()]
     return {name for event in events for name in (event.name, *event.bases)}
 
 
 def _problem(event: DerivedEvent, base: str, column: int, pmu: str | None, pfm: PfmNames | None) -> Problem | None:
-    """The problem with a base that is no event of the file, or None."""
+    """The problem with a base event that the file does not define, or None."""
     if base.startswith("PAPI_"):
         if base not in _PRESETS:
             return Problem(event.line, column, f"unknown base event {base}: no event of this file, no preset of PAPI")
@@ -86,7 +86,7 @@ def _problem(event: DerivedEvent, base: str, column: int, pmu: str | None, pfm: 
 
 
 def _circles(section: Section, events: EventSet) -> Iterator[Problem]:
-    """A problem for each event in a circle. Each event is followed once: another one needs only its name."""
+    """A problem for each event in a circle. Follows each event once."""
     known: dict[str, None] = {}
     for event in section.events.values():
         if events.events[event.name] is not event or event.name in known:

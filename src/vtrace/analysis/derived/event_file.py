@@ -66,7 +66,7 @@ class DerivedEvent:
 
 @dataclass
 class Section:
-    """The events of one list of CPU lines. pmus: empty for events before the first CPU line, which hold everywhere."""
+    """The events of one list of CPU lines. pmus: empty for events before the first CPU line, which apply everywhere."""
 
     pmus: list[str]
     events: dict[str, DerivedEvent] = field(default_factory=dict)
@@ -175,8 +175,8 @@ class _Parser:
             where = f"{event.name} is already defined in line {before}"
             if command == "EVENT":
                 raise _LineError(where, event.column)
-            # PAPI's own table defines presets twice. As in PAPI the last definition holds.
-            self._warn(event.line, event.column, f"{where}; the last definition holds")
+            # PAPI's own table defines presets twice. As in PAPI the last definition applies.
+            self._warn(event.line, event.column, f"{where}; the last definition applies")
         self.lines |= dict.fromkeys(keys, event.line)
         section.events[event.name] = event
         if event.formula is not None:
@@ -212,7 +212,7 @@ def _words(text: str, before: int) -> Iterator[_Word]:
 
 
 def _event_of(words: list[_Word], number: int, end: int) -> DerivedEvent:
-    """The event of the words of a line; end: the column behind the line. Raises _LineError."""
+    """The event of the words of a line; end: the column after the line's end. Raises _LineError."""
     if len(words) < 4:
         missing = ("name", "derived type", "base event")[len(words) - 1]
         raise _LineError(f"the {missing} is missing", end)
@@ -253,7 +253,7 @@ def _formula(kind: str, word: _Word, bases: int) -> Formula:
 
 
 def _split(words: list[_Word], end: int) -> tuple[list[_Word], dict[str, str]]:
-    """The words before the first LDESC, SDESC or NOTE, and the texts behind these. Raises _LineError."""
+    """The words before the first LDESC, SDESC or NOTE, and the texts after these keywords. Raises _LineError."""
     first = next((i for i, word in enumerate(words) if word.text in _TEXTS and not word.quoted), len(words))
     texts: dict[str, str] = {}
     for index in range(first, len(words), 2):

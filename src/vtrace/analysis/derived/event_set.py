@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The derived events that hold for one PMU: their order, their native events, their values."""
+"""The derived events that apply to one PMU: their order, their native events, their values."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CLOCK_RATE = "cpu_max_mhz"
 
 
 _SHOWN = 12
-"""Names of a circle in its message."""
+"""The most names of a circle that a message shows."""
 
 
 class Circle(Exception):
-    """Events that are defined by each other. names: the events in order, the first one also last."""
+    """Events that depend on each other in a circle. names: the events in order, the first one also last."""
 
     def __init__(self, names: list[str]) -> None:
         shown = names if len(names) <= _SHOWN else [*names[: _SHOWN - 1], "...", names[-1]]
@@ -29,9 +29,9 @@ class Circle(Exception):
 
 
 class EventSet:
-    """The events of several files for one PMU; None: only of the sections without a CPU line.
+    """The events of several files for one PMU; None: only events of sections without a CPU line.
 
-    Of events with one name, the last one holds."""
+    The last definition of a name applies."""
 
     def __init__(self, files: Sequence[EventFile], pmu: str | None) -> None:
         self.pmu = pmu
@@ -42,7 +42,7 @@ class EventSet:
                     self.events |= section.events
 
     def order(self, name: str, given: Mapping[str, Any] | None = None) -> list[DerivedEvent]:
-        """The events that name needs, each behind its bases, name last. given: bases that need no events.
+        """The events that name needs, each after its bases, name last. given: bases that need no events.
 
         Raises Circle."""
         result: list[DerivedEvent] = []
@@ -121,7 +121,7 @@ def _value(event: DerivedEvent, bases: list[Any], cpu_max_mhz: float | None) -> 
 
 
 def _per_second(count: Any, cycles: Any, rate: int) -> Any:
-    """count * rate / cycles without the fraction, as PAPI's integers have it."""
+    """count * rate / cycles without the fraction, as PAPI computes with integers."""
     if isinstance(count, (int, float)) and isinstance(cycles, (int, float)):
         quotient = abs(int(count)) * rate // abs(int(cycles))
         return quotient if (count < 0) == (cycles < 0) else -quotient

@@ -16,14 +16,14 @@ MEGA = 1_000_000
 _TOKEN = re.compile(r"N(?P<base>\d+)|(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<sign>[-+*/%#()])")
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "negative": 3}
 _LONGEST = 10_000
-"""Characters of a formula. PAPI's own ones have at most 200."""
+"""The most characters of a formula. PAPI's own formulas have at most 200."""
 
 Token = int | float | str
 """A base event's index (int), a number (float), or "+", "-", "*", "/", "%", "#", "negative"."""
 
 
 class FormulaError(Exception):
-    """A wrong formula. offset: of the wrong part, in characters from the formula's begin."""
+    """A wrong formula. offset: of the wrong part, in characters from the start of the formula."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(message)
@@ -118,14 +118,14 @@ def _parts(text: str) -> Iterator[tuple[str, int]]:
         if stripped:
             yield stripped, offset + part.index(stripped)
         elif index < len(parts) - 1:
-            raise FormulaError("nothing stands between two |", offset)
+            raise FormulaError("nothing between two |", offset)
         offset += len(part) + 1
 
 
 def _token(part: str, offset: int, bases: int, signs: str) -> Token:
     match = _TOKEN.fullmatch(part)
     if match is None or (match["sign"] and match["sign"] not in signs):
-        raise FormulaError(f"{part} is no base event (N0), number, # or operator", offset)
+        raise FormulaError(f"{part} is not a base event (N0), number, # or operator", offset)
     return _meaning(match, offset, bases)
 
 
@@ -137,7 +137,7 @@ def _meaning(match: re.Match[str], offset: int, bases: int) -> Token:
     digits = match["base"]
     if len(digits) > 6 or int(digits) >= bases:
         last = f"the last one is N{bases - 1}" if bases else "there are none"
-        raise FormulaError(f"N{digits} is no base event of this line: {last}", offset)
+        raise FormulaError(f"N{digits} is not a base event of this line: {last}", offset)
     return int(digits)
 
 
@@ -149,8 +149,8 @@ def _check_length(text: str) -> None:
 def infix(text: str, bases: int) -> Formula:
     """The formula of a text like N0+(N1*3) with this number of base events. Raises FormulaError.
 
-    The usual precedence holds, operators of one precedence bind from left to right, and - may be a sign. The method is
-    Dijkstra's shunting yard."""
+    The usual precedence applies, operators of one precedence bind from left to right, and - may be a sign. The method
+    is Dijkstra's shunting yard."""
     _check_length(text)
     output: list[Token] = []
     waiting: list[tuple[str, int]] = []  # operators and open parentheses, with their offsets
@@ -162,7 +162,7 @@ def infix(text: str, bases: int) -> Formula:
             continue
         match = _TOKEN.match(text, offset)
         if match is None:
-            raise FormulaError(f"{text[offset]} is no part of a formula", offset)
+            raise FormulaError(f"{text[offset]} is not part of a formula", offset)
         operand_next = _take(match, _meaning(match, offset, bases), operand_next, output, waiting)
         offset = match.end()
     if operand_next:
@@ -195,7 +195,7 @@ def _take(
         while waiting and waiting[-1][0] != "(":
             output.append(waiting.pop()[0])
         if not waiting:
-            raise FormulaError("no ( stands before this )", match.start())
+            raise FormulaError("no ( before this )", match.start())
         waiting.pop()
         return False
     while waiting and waiting[-1][0] != "(" and _PRECEDENCE[waiting[-1][0]] >= _PRECEDENCE[token]:

@@ -15,7 +15,7 @@ SHIPPED = Path(__file__).with_name("files")
 """Directory of vtrace's own files."""
 _PMU_END = "::"
 ELAPSED, CORES = NO_COUNTERS = "elapsed", "cores"
-"""Bases of formulas that every trace knows, and that are no events: seconds, number of execution cores."""
+"""Bases of formulas that every trace has and that are not events: seconds, number of execution cores."""
 LINUX = {
     "effective_instruction_counts": "instructions", "cycle_counts": "cycles", "L1I_miss": "L1-icache-load-misses",
     "L1D_miss": "L1-dcache-load-misses",
@@ -24,7 +24,7 @@ LINUX = {
 
 
 def known_files(path: str | Path | None) -> list[EventFile]:
-    """vtrace's own files, then the user's, whose events take precedence; None or "": there is none.
+    """vtrace's own files, then the user's, whose events take precedence; None or "": no user's file.
 
     Raises VtraceError."""
     own = sorted(SHIPPED.glob("*.events"))
@@ -43,7 +43,7 @@ def unqualified(name: str) -> str:
 
 
 def recorded_pmu(metrics: Iterable[str], files: Sequence[EventFile]) -> str | None:
-    """The PMU of a trace: the first one of the files that stands before the name of a metric."""
+    """The PMU of a trace: the first PMU of the files that prefixes the name of a metric."""
     pmus = {pmu for file in files for section in file.sections for pmu in section.pmus}
     before = (name.partition(_PMU_END)[0] for name in metrics if _PMU_END in name)
     return next((pmu for pmu in before if pmu in pmus), None)
@@ -60,7 +60,7 @@ def chosen_events(files: Sequence[EventFile], names: Collection[str], pmu: str |
 def natives(names: Sequence[str], files: Sequence[EventFile]) -> tuple[list[str], list[str]]:
     """The native events of counters, each once, and a line for each derived event that this machine cannot count.
 
-    Events of the processor get libpfm4's name of the PMU, so that a reader of the trace knows which formulas hold."""
+    Events of the processor get libpfm4's name of the PMU, so that a reader of the trace knows which formulas apply."""
     if NAME not in names and not any(
         name in section.events for name in names for file in files for section in file.sections
     ):
@@ -88,7 +88,8 @@ def natives(names: Sequence[str], files: Sequence[EventFile]) -> tuple[list[str]
 
 
 def _with_tree(names: Sequence[str], events: EventSet) -> list[str]:
-    """The names with those of the top-down tree instead of topdown, level 1 first; topdown stays if there are none."""
+    """The names with those of the top-down tree instead of topdown, level 1 first; topdown stays if the tree has no
+    names."""
     tree = [name for name in (SLOTS, *(node.name for node in TREE)) if name in events.events]
     return [one for name in names for one in (tree if name == NAME and SLOTS in events.events else [name])]
 

@@ -47,7 +47,7 @@ class PfmNames:
     library is not installed."""
 
     def __init__(self) -> None:
-        # libpfm4 reads the variable when it initialises: only then it knows PMUs of other processors.
+        # libpfm4 reads the variable when it initialises: only then does libpfm4 know PMUs of other processors.
         os.environ.setdefault("LIBPFM_ENCODE_INACTIVE", "1")
         self.library = ctypes.CDLL(_LIBRARY)
         if self.library.pfm_initialize() != _SUCCESS:

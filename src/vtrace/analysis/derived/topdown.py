@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The top-down tree: which share of the processor's slots was lost where.
+"""The top-down tree: the share of the processor's slots lost in each part.
 
 Source: A. Yasin, A Top-Down Method for Performance Analysis, ISPASS 2014, and the thresholds of perf's metrics."""
 
@@ -17,7 +17,7 @@ SLOTS = "slots"
 @dataclass(frozen=True)
 class Node:
     """A share of the slots. name: of a derived event. parent: a name, "" on level 1. threshold: the share above which
-    the node, with its parents, limits the speed. hint: what it means and what may help."""
+    the node, with its parents, limits the speed. hint: the meaning, and a remedy."""
 
     name: str
     parent: str
@@ -51,12 +51,13 @@ TREE = (
     Node("Heavy_Operations", "Retiring", 0.1, "microcode: look at denormal numbers, string instructions, assists"),
     Node("Light_Operations", "Retiring", 0.6, "few slots are lost: do less work, or vectorise"),
 )
-"""Level 1 before level 2."""
+"""The nodes, those of level 1 before those of level 2."""
 
 
 def bottleneck(shares: Mapping[str, float]) -> Node | None:
-    """The deepest node above its threshold whose parent also is; of several the one with the largest share. Retiring
-    and its parts count only if nothing else is above. shares: by name, with names left out that are unknown."""
+    """The deepest node above its threshold whose parent also is; if several are, the one with the largest share.
+    Retiring and its parts count only if nothing else is above. shares: by name, with names left out that are
+    unknown."""
     above: dict[str, Node] = {}
     for node in TREE:
         if shares.get(node.name, 0.0) > node.threshold and (not node.parent or node.parent in above):

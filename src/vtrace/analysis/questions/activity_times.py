@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The time of each location by activity class, out of a profile and of the extent of its events."""
+"""The time of each location by activity class, from a profile and the extent of its events."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Extent(Question[_ExtentPart, Table]):
         return _ExtentPart()
 
     def answer(self) -> Table:
-        """Rows of the locations with events: location, first, last (ns), runtime (ns of the I/O that MPI does for
-        itself)."""
+        """Rows of the locations with events: location, first, last (ns), runtime (ns of I/O of the MPI
+        library itself)."""
         rows = [(location, *part.found) for location, part in self.parts.items() if part.found]
         columns = np.array(rows, np.int64).reshape(len(rows), len(_COLUMNS)).T
         return Table(dict(zip(_COLUMNS, columns, strict=True)))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 LIBRARY = "source library"
-"""The attribute of the Enter with the library that calls (VT_MEMTRACE_LIBRARIES)."""
+"""The attribute of the Enter that names the calling library (VT_MEMTRACE_LIBRARIES)."""
 _NO_LIBRARY = -1
 _REFERENCE = 0xFFFFFFFF
 """The bits of a reference in an attribute's value; libotf2 leaves the others undefined."""
@@ -41,7 +41,7 @@ class AllocationNumbers:
     most: int
 
     def plus(self, other: AllocationNumbers) -> AllocationNumbers:
-        """The numbers of both."""
+        """Joins the numbers of both."""
         return AllocationNumbers(
             self.count + other.count, self.ns + other.ns, min(self.least_ns, other.least_ns),
             max(self.most_ns, other.most_ns), self.bytes + other.bytes, min(self.least, other.least),
@@ -67,7 +67,7 @@ class _AllocationCallsPart(Part):
         self.owner, self.clock = owner, OutermostClock(owner.wanted)
         self.sections = owner.sections.take(np.flatnonzero(owner.sections["location"] == location))
         self.open = np.empty((0, 4), np.int64)
-        """Region, begin, size and library of the call that is open at the end of the batch."""
+        """Region, start, size and library of the call that is open at the end of the batch."""
         self.count = 0
         self.sums: dict[tuple[int, int, int], AllocationNumbers] = {}
         """By section, region and library (OTF2's id of the string)."""

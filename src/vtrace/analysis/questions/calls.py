@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls in the order of their begins and ends, and the call that is open at a given time."""
+"""Calls in the order in which they begin and end, and the call that is open at a given time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from vtrace.io.archive.reader_abi import SLICE
 
 
 class Calls:
-    """Calls of several tracks as steps: the begin and the end of each call, in their order, track by track.
+    """Calls of several tracks as steps: the start and the end of each call, in order of time, track by track.
 
-    The calls of a track come in the order of their ends, as a replay gives them, and nest: a call at depth d lies in d
-    other calls. So the end of the n-th call is step 2 n + 1 + d of its track, and the begins are the steps between.
+    The calls of a track come in the order of their ends, as a replay gives them, and nest: a call at depth d is inside
+    d other calls. So the end of the n-th call is step 2 n + 1 + d of its track, and the starts are the steps between.
     Calls that begin or end at the same time keep their order.
     """
 
@@ -59,8 +59,8 @@ class Calls:
         """(n,) the innermost call that is open on a track at a time, else the nearest call before or after; -1 for a
         track without calls.
 
-        tracks, times (ns): (n,). regions: (n,) the region that the call should be of, where one call ends and another
-        begins at the same time.
+        tracks, times (ns): (n,). regions: (n,) the region of the wanted call, for times at which one call ends and
+        another begins.
         """
         found = np.full(len(tracks), -1, np.int64)
         order = np.argsort(tracks, kind="stable")

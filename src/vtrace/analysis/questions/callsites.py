@@ -39,7 +39,7 @@ _FIRST_BIN, _BINS = 7, 32
 
 
 def short(name: str) -> str:
-    """The name of a region as mpiP has it: without MPI_."""
+    """The name of a region as mpiP writes it: without MPI_."""
     return name.removeprefix("MPI_")
 
 
@@ -80,7 +80,7 @@ class SiteCalls:
     least: int = NEVER
     most: int = 0
     bytes: dict[str, Bytes] = field(default_factory=dict)
-    """By SENT, IO, RMA; only those that the calls have."""
+    """By SENT, IO, RMA; only the kinds that the calls have."""
 
     def add(self, other: SiteCalls) -> None:
         self.count, self.total = self.count + other.count, self.total + other.total
@@ -99,12 +99,12 @@ class SitesPart(Part):
         """By region, bin of the communicator's size, bin of the message's size."""
         self.pt2pt_bytes: dict[tuple[int, int, int], int] = {}
         self.begun, self.ended, self.first, self.last = ALWAYS, NEVER, 0, 0
-        """Times in ns: the end of MPI_Init, the begin of MPI_Finalize (ALWAYS, NEVER: not called), the first and last
+        """Times in ns: the end of MPI_Init, the start of MPI_Finalize (ALWAYS, NEVER: not called), the first and last
         event."""
         self.switched: list[tuple[int, bool]] = []
         """Times at which recording was switched off and on."""
         self.flushes: list[tuple[int, int]] = []
-        """Begin and end of each flush of the buffer, ns."""
+        """Start and end of each flush of the buffer, ns."""
         self._bytes: dict[tuple[str, int], Bytes] = {}
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
@@ -136,7 +136,7 @@ class SitesPart(Part):
         self._count(self.collective_ns, found, local, size, ns, self.owner.collectives)
 
     def _add(self, what: str, found: dict[str, Array], size: Array, wanted: Array) -> None:
-        """Adds bytes to the calls of wanted regions around them."""
+        """Adds bytes to the calls of wanted regions in which the bytes moved."""
         rows = self.owner.among(found["region"], wanted)
         size, unknown = known_bytes(size[rows].astype(np.uint64))
         nodes, size = found["node"][rows][~unknown], size[~unknown]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How well the clocks of the hosts agree: a wait shorter than the error of two clocks is not sure."""
+"""Error bounds of the hosts' clocks: a wait shorter than the error of two clocks is uncertain."""
 
 from __future__ import annotations
 
@@ -39,19 +39,20 @@ class ClockBounds:
         of_host[self._host] = self._error
         first, second = np.sort(of_host[:-1])[::-1][:2] if len(number) > 1 else (0.0, 0.0)
         largest = int(np.argmax(of_host[:-1])) if len(number) else -1
-        # The bound of the worst other host, for waits whose partner is unknown.
+        # For waits with an unknown partner: the largest bound of another host.
         self._worst_beside = np.where(self._host == largest, second, first)
         self._process = np.append(trace.places.process, -1)
 
     def between(self, locations: Array, partners: Array) -> Array:
-        """(n,) ns by which the clocks of two locations may differ; 0 on one host. partners: -1 for unknown ones."""
+        """(n,) the most ns by which the clocks of two locations differ; 0 on one host. partners: -1 for unknown
+        ones."""
         one, other = self._process[locations], self._process[partners]
         beyond = np.where(other >= 0, self._error[other], self._worst_beside[one])
         found: Array = np.where(self._host[one] == self._host[other], 0.0, self._error[one] + beyond)
         return found
 
     def unsure(self, locations: Array, partners: Array, times: Array, counts: Array) -> tuple[float, str]:
-        """The share of waits (ns, and their numbers) that are shorter in the mean than the clocks may differ, and a
+        """The share of waits (ns, and their numbers) whose mean is shorter than the error of the clocks, and a
         line about them, "" if they are less than a twentieth."""
         between = self.between(locations, partners)
         short = between * counts > times

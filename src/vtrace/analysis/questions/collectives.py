@@ -34,13 +34,13 @@ def op_name(op: int) -> str:
 
 
 class Begins:
-    """The begins of the blocking operations of a location, which nest."""
+    """The starts of the blocking operations of a location, which nest."""
 
     def __init__(self) -> None:
         self.open: list[int] = []
 
     def of(self, batch: Batch, ends: Array) -> Array:
-        """The begin (ns) of each end (rows of the batch); if the begin is unknown, the time of the end itself."""
+        """The start (ns) for each end (rows of the batch); if the start is unknown, the time of the end itself."""
         begins = np.flatnonzero(batch.kind == number("MpiCollectiveBegin"))
         found = np.empty(len(ends), np.int64)
         if len(begins) == len(ends) and not self.open and np.all(begins < ends) and np.all(begins[1:] > ends[:-1]):
@@ -56,7 +56,7 @@ class Begins:
 
 
 Piece = tuple[int, Array, Array, Array]
-"""Location, details, begin and end (ns) of the ends of operations."""
+"""Operations by their ends: location, details, start and end (ns)."""
 
 
 class CollectiveEnds(Part):

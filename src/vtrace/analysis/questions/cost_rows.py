@@ -3,7 +3,7 @@
 
 Without samples all numbers are those of the calls. With samples the time of the program's own code comes from the
 samples, since functions without events share the time of the recorded function around them. The time in calls of MPI,
-I/O, memory and threads, and in barriers, is that of the calls in any case, and samples in them only count.
+I/O, memory and threads, and in barriers, always comes from the calls; samples in these calls only count.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RegionParts:
         self.task = regions["role"].astype(str) == "TASK"
         """Regions of tasks, which a thread also runs while it is in a barrier."""
         self.exact = np.isin(kinds, [MPI, IO, MEMORY, THREADS, TRACING]) | sync | self.barrier
-        """Regions whose time is that of their calls, even if there are samples."""
+        """Regions whose time comes from their calls, even with samples."""
 
 
 @dataclass
@@ -81,7 +81,7 @@ class CostRows:
     rank, or a thread, had no processor outside of calls with exact times; NaN: unknown).
 
     key: a row of regions, call paths, processes or locations; for lines and loops the argument of lines() and loop().
-    The time of a loop is without its inner loops.
+    The time of a loop excludes its inner loops.
     """
 
     def __init__(self, trace: Source, window: Selection, costs: Costs, by: str, patterns: Patterns) -> None:
@@ -101,7 +101,7 @@ class CostRows:
         self._keys_used, self._row = self._keys(cells)
         self._cells, self._all = cells, patterns == Patterns()
         self.processes = np.unique(trace.places.process[window.rows(trace)])
-        """Rows of processes that the selection has."""
+        """Rows of processes in the selection."""
         self.table = self._table()
 
     # ---- Cells ----
@@ -137,7 +137,8 @@ class CostRows:
 
     @cached_property
     def _around(self) -> _Cells:
-        """No time, at the contexts around those of samples: functions that only called others have rows, too."""
+        """Cells without time for the contexts around those of samples: functions that only called others have rows,
+        too."""
         trace = self.trace
         seen = np.zeros(trace.contexts.rows + 1, bool)
         level = np.unique(self.costs.samples["context"])
@@ -212,7 +213,7 @@ class CostRows:
         return keys, np.searchsorted(keys, raw)
 
     def _rows(self, raw: Array) -> tuple[Array, Array]:
-        """Places of raw keys in the table, and a mask of those that it has."""
+        """Places of raw keys in the table, and a mask of the keys in the table."""
         at = np.searchsorted(self._keys_used, raw)
         at = np.minimum(at, max(len(self._keys_used) - 1, 0))
         there = self._keys_used[at] == raw if len(self._keys_used) else np.zeros(len(raw), bool)
@@ -322,7 +323,7 @@ class CostRows:
         return np.where(exact, found, sums)
 
     def _loop_tree(self) -> tuple[Array, Array]:
-        """Keys and parents of the calling contexts, and behind them of nodes for the outer loops around contexts."""
+        """Keys and parents of the calling contexts, followed by those of nodes for the outer loops around contexts."""
         contexts, loops = self.trace.contexts, self.trace.loops
         keys = self._loop(contexts["region"], np.arange(contexts.rows)).tolist()
         parents = contexts["parent"].tolist()
@@ -398,7 +399,8 @@ class CostRows:
         add(raw[wanted], part[cells.path][wanted], cells.location[wanted], cells.ns[wanted])
 
     def _add_callers_of_samples(self, add: _Add, part: Array, callers: Array, by_line: bool) -> None:
-        """Adds the samples inside recorded calls to the rows that make the calls, if the calls do not tell."""
+        """Adds the samples inside recorded calls to the rows that make the calls, if the calls do not show which
+        rows."""
         samples, inside = self.costs.samples, self.costs.samples["inside"]
         loose = self._in_calls & (part[inside] > 0) & (by_line | (callers[inside] == 0))
         path = samples["path"]
@@ -410,7 +412,7 @@ class CostRows:
         add(raw[wanted], part[inside][wanted], samples["location"][wanted], ns[wanted])
 
     def _context_of(self, contexts: Array, paths: Array) -> Array:
-        """(n,) the context of each path among a context and those around it, -1: none."""
+        """(n,) for each path, the context with that path among a context and the contexts around it, -1: none."""
         number = np.append(self.trace.context_paths[1].astype(np.int64), 0)
         parents = np.append(self.trace.contexts["parent"], -1)
         found = contexts.copy()

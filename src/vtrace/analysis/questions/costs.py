@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Everything that a profile needs, from one pass: the calls of each region and call path, and the samples by their
+"""The input of a profile, from one pass: the calls of each region and call path, and the samples by their
 calling contexts."""
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _TIME = "TIME"
 SAMPLES = "SAMPLES"
 """The property of archives of vtunify in which each period is the time that its samples stand for."""
 _INTERVALS = 4096
-"""Intervals between samples that the estimate of a period uses, for each location and generator."""
+"""The most intervals between samples from which a period is estimated, for each location and generator."""
 _KEYS = ("context", "node", "generator")
 _AT_ONCE = 64
-"""Batches whose counts are added up together."""
+"""The number of batches whose counts are added up together."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Costs:
     a row of trace.contexts, -1: undefined. path: the call path of the context; inside: that of the innermost recorded
     call around the samples; 0: none. ns: the time for which one of the count samples stands. periods: rows (location,
     generator, ns, nominal): the same ns, and the period that the generator was set to, 0 if it counts events. full:
-    true if a reading thread met more call paths than it tells apart.
+    true if a reading thread met more call paths than it can number.
     """
 
     regions: Table
@@ -69,8 +69,8 @@ class Intervals:
     def period(self, nominal: float, exact: bool) -> float:
         """The ns for which one sample stands.
 
-        nominal: the generator's period in ns, 0 if unknown. exact: each sample stands for the period. Else a timer
-        cannot be faster than the kernel's tick, so the samples themselves tell the period, by the intervals in which
+        nominal: the generator's period in ns, 0 if unknown. exact: each sample stands for the period. Otherwise a timer
+        cannot be faster than the kernel's tick, so the samples themselves give the period, by the intervals in which
         the thread was not asleep.
         """
         if exact:

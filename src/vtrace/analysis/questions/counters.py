@@ -26,7 +26,7 @@ class _MovedPart(Part):
     def __init__(self, owner: Moved, location: int) -> None:
         self.owner, self.location = owner, location
         self.modes: dict[tuple[int, int], deque[int]] = defaultdict(deque)
-        """Of the operations of a handle that have begun: tools may use a matching id again."""
+        """The modes of operations in progress, by handle and matching id; tools may use an id again."""
         self.sums: dict[tuple[int, int], int] = {}
         self.found: list[dict[str, Array]] = []
         self.rows, self.every = 0, 1
@@ -52,7 +52,7 @@ class _MovedPart(Part):
                 sizes = ends["bytes"][rows]
                 known = known_bytes(sizes)[0]
                 self.curve(paradigm, mode, ends["time"][rows], known)
-        if self.rows > self.owner.most:  # values are sums: every second one keeps the totals, with fewer points
+        if self.rows > self.owner.most:  # values are sums: keeping every second one preserves the totals
             self.every *= 2
             self.found = [{name: column[::2] for name, column in part.items()} for part in self.found]
             self.rows = sum(len(part["time"]) for part in self.found)
@@ -83,7 +83,7 @@ class Moved(Question[_MovedPart, Table]):
         self._paradigm = np.append(trace.io_handles["paradigm"], -1)
 
     def paradigms(self, handles: Array) -> Array:
-        """Rows of io_paradigms."""
+        """Returns the paradigms of handles: rows of io_paradigms."""
         found: Array = self._paradigm[self._handles.rows(handles)]
         return found
 

@@ -48,7 +48,7 @@ def chosen(batch: Batch, kind: str) -> dict[str, Array]:
 
 
 def present(batch: Batch, *kinds: str) -> Iterator[tuple[str, dict[str, Array]]]:
-    """The kinds that the batch has, each with its chosen()."""
+    """The kinds of the batch, each with its chosen()."""
     counts = batch.detailed()
     for kind in kinds:
         if counts[number(kind)]:

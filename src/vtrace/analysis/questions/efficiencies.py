@@ -33,7 +33,7 @@ _COUNTERS = {
 
 
 def efficiencies(trace: Source, found: Replayed, profile: Table) -> tuple[Table, list[str]]:
-    """Answers Trace.efficiencies: one row, and lines about what cannot be known. profile: of the same selection."""
+    """Answers Trace.efficiencies: one row, and lines about unknown values. profile: of the same selection."""
     elapsed, remarks = _elapsed(trace, found), list[str]()
     masters = _masters(trace, found)
     useful = found.places["in_window"][masters].astype(np.float64)
@@ -113,7 +113,7 @@ def _elapsed(trace: Source, found: Replayed) -> int:
 
 
 def _masters(trace: Source, found: Replayed) -> Array:
-    """Of each process of the selection the location with the most calls of MPI, the first one of several."""
+    """For each selected process, the location with the most calls of MPI, the first one of equals."""
     process = trace.places.process
     usable = found.wanted & (process >= 0) & (found.sums["events"] > 0) & ~trace.locations["helper"].astype(bool)
     if (trace.processes["rank"] >= 0).any():
@@ -149,8 +149,8 @@ def _thread_times(trace: Source, found: Replayed, profile: Table, masters: Array
 
 def scaling(traces: Sequence[Any]) -> Table:
     """The efficiencies of several runs of one program (Trace each), a row for each, with computation_scaling (useful
-    time of all processes of the first run / of this run, as for a problem of one size), global_efficiency (parallel *
-    computation_scaling) and basis: "time" or "instructions, cycles" ... Where all runs have these counters,
+    time of all processes of the first run / the same of this run, as for a problem of one size), global_efficiency
+    (parallel * computation_scaling) and basis: "time" or "instructions, cycles" ... Where all runs have these counters,
     computation_scaling = instruction_scaling * ipc_scaling * frequency_scaling; else these are NaN. Numbers of the
     first run are 1."""
     return scaled([trace.efficiencies() for trace in traces])

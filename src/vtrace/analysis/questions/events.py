@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_VALUE"]
 
 NO_VALUE = np.iinfo(np.int64).min
-"""In a column of Trace.events: this kind of event has no such value."""
+"""Value of Trace.events' columns for kinds of events without such a value."""
 REFERENCES = {
     "region": "regions", "comm": "comms", "metric": "metric_classes", "handle": "io_handles", "win": "windows",
     "file": "files", "parameter": "parameters",

@@ -33,8 +33,8 @@ have begun on the location."""
 
 
 def increases(values: Array, threads: Array) -> Array:
-    """The increase from each reading to the next as float64. Between the readings of two threads that have had the
-    location one after the other (threads: their numbers), and where a counter begins anew, there is none."""
+    """The increase from each reading to the next as float64; 0 between readings of two threads (threads: their numbers)
+    and where the counter restarted."""
     steps = (values[1:] - values[:-1]).astype(np.float64)
     steps[(threads[1:] != threads[:-1]) | (values[1:] < values[:-1])] = 0
     return steps
@@ -154,7 +154,7 @@ class _IncreasePart(Part):
 class Increases(Question[_IncreasePart, dict[tuple[int, int, Path], float]]):
     """Answers with the increase of each counter by location, metric (row of metric_members) and call path.
 
-    The first reading of a thread has nothing to compare with: what was before does not count.
+    The first reading of a thread has nothing to compare with: counts before it are left out.
     """
 
     kinds = frozenset({"Metric", "CallingContextSample", "ThreadBegin"})

@@ -31,9 +31,9 @@ class _AccessPart(IoPart):
     def __init__(self, owner: IoAccesses, trace: Source, location: int) -> None:
         super().__init__(trace, location, owner.system)
         self.sizes = np.zeros((len(LAYERS), len(_MODES), len(SIZES) + 1), np.int64)
-        """By layer, mode and class of size."""
+        """The accesses by layer, mode and class of size."""
         self.order = np.zeros((len(LAYERS), len(_MODES), 3), np.int64)
-        """By layer and mode: accesses, those that continue the one before, those at or behind its end."""
+        """By layer and mode: accesses, those that continue the one before, those at or after its end."""
         self.position: dict[int, int] = {}
         self.last_end: dict[tuple[int, int], int] = {}
         self.offset = owner.offset
@@ -93,9 +93,9 @@ class _AccessPart(IoPart):
 
 
 class IoAccesses(Question[_AccessPart, Table]):
-    """Rows (location, layer, mode): layer, place in .layers; mode: place in .modes (read, write); accesses,
-    consecutive (begin where the access of this kind before them ended), sequential (begin there or behind), and
-    size_0, size_1 ...: accesses by class of size, see SIZES. Accesses to files by the outermost layer, without those of
+    """Rows (location, layer, mode): layer, place in .layers; mode: place in .modes (read, write); accesses, consecutive
+    (that start where the previous access of this kind ended), sequential (that start there or later), and size_0,
+    size_1 ...: accesses by class of size, see SIZES. Only accesses to files by the outermost layer, without those of
     MPI's library for itself; those without known bytes do not count."""
 
     replay = True

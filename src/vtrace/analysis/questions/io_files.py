@@ -39,14 +39,14 @@ _POINT.names = ("handle", "matching", "time", "row", "kind", "value", "marks")
 
 
 class IoSystem:
-    """The files of a trace that belong to the system: sockets, and files that libraries read before the program begins,
-    that is, before MPI_Init and before the first function of the program itself."""
+    """The files of a trace that belong to the system: sockets, and files that libraries read before the program starts,
+    that is, before both MPI_Init and the program's first function."""
 
     def __init__(self, trace: Source) -> None:
         regions = trace.regions
         init, user = (ACTIVITIES.index(path) for path in ("mpi/management/init", "user"))
         self.begins = np.append(np.isin(regions["activity"], (init, user)) & (regions["id"] >= 0), False)
-        """(regions + 1,) True for regions whose first call is the begin of the program. The last row stands for
+        """(regions + 1,) True for regions whose first call starts the program. The last row stands for
         undefined regions."""
         self.mpi = bool((regions["activity"] == init).any())
         names = np.append(trace.files["name"], "")[trace.io_handles["file"]].tolist()
@@ -63,7 +63,7 @@ class IoPart(Part):
         self.early: set[int] = set()
         """Handles of the system's files that were opened before the program began."""
         self.sockets: set[int] = set()
-        """Sockets that MPI uses inside its calls. Their use by exit handlers is MPI's, too."""
+        """Sockets that MPI uses inside its calls. MPI's exit handlers use them, too."""
         self.ids = trace.definitions.ids["io_handles"]
         self.layers = np.append(trace.io_handles["layer"], OTHER)
         self.files = trace.io_handles["file"]
@@ -127,7 +127,7 @@ class IoPart(Part):
             self.sums[handle] = self.sums[handle] + row if handle in self.sums else row
 
     def operations(self, batch: Batch) -> None:
-        """Joins begins and ends by handle and matching id: an end belongs to the last begin before the end."""
+        """Joins begins and ends by handle and matching id: an end belongs to the last begin before it."""
         found = dict(present(batch, *_OPERATION))
         if not found:
             return
@@ -150,8 +150,8 @@ class IoPart(Part):
         self.open["row"] = -1
 
     def mark(self, points: Array) -> Array:
-        """The points in their order. Operations that begin while an operation of a higher layer is in progress get its
-        mark. Calls mark MPI-IO: they do not end with its operations."""
+        """Takes the points in their order. Operations that begin while an operation of a higher layer is in progress
+        get its mark. Calls mark MPI-IO: they do not end with its operations."""
         points = points[np.argsort(points["row"], kind="stable")]
         points["marks"] &= 1 << MPI_IO
         layers = self.layers[self.ids.rows(points["handle"])]

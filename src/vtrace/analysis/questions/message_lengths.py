@@ -65,7 +65,7 @@ _COLLECTIVES: dict[str, _LengthFormula] = {
 }
 _SUMS = """Gather Gatherv Scatter Scatterv Alltoall Alltoallv Alltoallw Neighbor_alltoall Neighbor_alltoallv
 Neighbor_alltoallw""".split()
-"""Collective operations whose length is what they send and receive."""
+"""Collective operations whose length is the bytes sent and received."""
 _OTHERS = """Send Bsend Ssend Rsend Isend Ibsend Issend Irsend Recv Irecv Sendrecv Sendrecv_replace Mrecv Imrecv Put
 Rput Get Rget Accumulate Raccumulate Get_accumulate Rget_accumulate Compare_and_swap""".split()
 
@@ -79,9 +79,9 @@ def _formulas() -> dict[str, _LengthFormula]:
 FORMULAS = _formulas()
 """By function without MPI_: the message length of Table 3.24 of the Advanced Profiler's guide, from the bytes sent and
 received that csrc/mpiwrap/templates/coll.c counts for n processes. A receive has the bytes that came.
-Neighbor_allgather is not there: an archive has no number of neighbours."""
+Neighbor_allgather is not there: an archive does not have the number of neighbours."""
 POSTED_ATTRIBUTE = "posted bytes"
-"""The name of the attribute of a receive's Enter that has the size of its buffer, as in csrc/mpiwrap/message.c."""
+"""The name of the attribute of a receive's Enter with the size of its buffer, as in csrc/mpiwrap/message.c."""
 POSTED: dict[str, Callable[[Array, Array], Array]] = {
     "Irecv": lambda sent, posted: posted, "Mrecv": lambda sent, posted: posted, "Imrecv": lambda sent, posted: posted,
     "Sendrecv": lambda sent, posted: sent + posted, "Sendrecv_replace": lambda sent, posted: 2 * posted,

@@ -31,7 +31,7 @@ _END = dict.fromkeys("comm peer tag bytes time region order".split(), np.int64)
 
 @dataclass
 class Matrix:
-    """The messages between processes; only pairs with messages.
+    """The number and bytes of messages between processes, for pairs with messages.
 
     sender, receiver (rows of Trace.processes: MPI's ranks), count, bytes: (pairs,) int64.
     """

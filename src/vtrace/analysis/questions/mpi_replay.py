@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The messages and collectives of an archive, replayed: who waited for whom (csrc/kernels/matcher.h)."""
+"""Replays the messages and collectives of an archive to find waits and their partners (csrc/kernels/matcher.h)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _MEMORY = 160 << 20
-"""Bytes of ends to keep in memory; the others are in the file."""
+"""The most bytes of ends to keep in memory; further ends go to the file."""
 _SUMMARY = ("first", "last", "useful", "flushed", "events", "calls")
 
 
@@ -78,7 +78,7 @@ class _MpiEndsPart(Part):
         self.place |= {"times_offset": self.owner.write(times), "ntimes": len(times), "file": self.owner.file}
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """For another rank: with the places in a file that it has opened, or with the ends and times themselves."""
+        """For another rank: with places in the file if that rank has opened the file, else with the ends and times."""
         place, read = self.place, self.owner.read
         state = self.owner, self.location, self.replay, self.sums, self.locks
         if self.owner.borrowed is not None and not len(self.kept):
@@ -102,7 +102,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
     ends are in memory or, if they are many, in a temporary file.
 
     times: also keeps the times of call paths between the calls of MPI, for the causes of waits. root: False on ranks
-    that send their parts to another one: they keep all ends in the file, which the other one may open.
+    that send their parts to another rank: they keep all ends in the file, which that rank may open.
     """
 
     replay = paths = True
@@ -131,7 +131,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         replay.fields.want_nodes = 1
 
     def finder(self, location: int) -> Any:
-        """A finder of C for a location."""
+        """Returns an unused finder (csrc/kernels/mpi_ends.h) for a location."""
         with self._lock:
             found = self._spare.pop() if self._spare else None
         found = found or matcher().vt_mpi_ends_new()
@@ -145,7 +145,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         return found
 
     def give_back(self, finder: Any) -> None:
-        """Ends the use of a finder: its location is done."""
+        """Frees a finder after its location is complete."""
         with self._lock:
             self._spare.append(finder)
 
@@ -173,12 +173,12 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         return place
 
     def offer(self) -> tuple[str, str, int, int]:
-        """The file, for the ranks of this host."""
+        """Offers the file to the ranks of this host."""
         found = os.fstat(self.file)
         return _boot(), f"/proc/{os.getpid()}/fd/{self.file}", found.st_dev, found.st_ino
 
     def borrow(self, offer: tuple[str, str, int, int]) -> int | None:
-        """Opens the file of another rank. Returns the descriptor, None if this rank cannot open the file."""
+        """Opens the file of another rank. Returns the descriptor, or None if this rank cannot open the file."""
         boot, name, device, inode = offer
         if boot != _boot():
             return None
@@ -191,7 +191,7 @@ class MpiReplay(Question[_MpiEndsPart, "MpiReplay"]):
         return None
 
     def read(self, place: int, count: int, kind: np.dtype[Any]) -> Array:
-        """Rows of the file."""
+        """Reads rows of the file."""
         self._file.seek(place)
         return np.fromfile(self._file, kind, count)
 
@@ -292,7 +292,7 @@ class Replayed:
 
 
 def _boot() -> str:
-    """A text that is another one on each host."""
+    """A text that differs between hosts."""
     with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
         return file.read()
     return platform.node()

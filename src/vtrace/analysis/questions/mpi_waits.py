@@ -14,7 +14,7 @@ from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.matcher_abi import KINDS
 
 BOUNDS = ("mpi_latereceiver",)
-"""Kinds whose times are upper bounds: an archive does not tell whether a send waits for its receiver."""
+"""Kinds whose times are upper bounds: an archive does not show that a send waits for its receiver."""
 _UNKNOWN = 0xFFFFFFFF
 _KEYS = ("kind", "path", "location", "partner", "partner_path")
 
@@ -81,7 +81,7 @@ def _rows(values: Array) -> Array:
 
 
 def remarks(found: Replayed) -> list[str]:
-    """Lines about what the replay cannot know."""
+    """Lines about waits that the replay cannot find or cannot verify."""
     return [*filter(None, [doubt(found)]), *_lost(found), *_clocks(found)]
 
 

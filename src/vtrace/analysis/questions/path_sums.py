@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sums over the call paths of a tree: what lies below a path, and which call of a path leads into MPI or a barrier.
+"""Sums over the call paths of a tree: the values below each path, and the outermost marked call above a path.
 
 A tree is given by the parent of each row, -1 or the row itself for none, and in any order.
 """

@@ -92,7 +92,7 @@ class HasReplay(Protocol):
 
 def joined_paths(parts: Mapping[int, HasReplay]) -> tuple[Table, dict[int, Array], bool]:
     """The call paths of all parts, parents before children; by the id of each part's replay, the rows of the thread's
-    own numbers; true if a thread met more paths than it keeps apart.
+    own numbers; true if a thread met more paths than it can number.
 
     Each reading thread has numbered its own paths.
     """
@@ -124,7 +124,7 @@ def reduce(table: Table, *keys: str) -> Table:
     """Joins rows of a profile or of call paths with equal keys: sums, minima and maxima over their calls, and
     deviations from their common mean.
 
-    keys: names of columns. The column locations has the number of joined rows.
+    keys: names of columns. The column locations counts the joined rows.
     """
     columns = [table[key] for key in keys] or [np.zeros(table.rows, np.int64)]
     first, member = group(columns)
@@ -215,7 +215,7 @@ class KeptSlices(Question[SlicePart, Answer]):
         self.kept = sum(len(s) for part in self.all for s in part.found)
 
     def left(self) -> list[tuple[int, list[Array]]]:
-        """The slices of each location that were kept, once the pass is over."""
+        """The slices of each location that were kept, after the pass."""
         if self.kept > self.most:
             self.shorten()
         return [(location, part.found) for location, part in self.parts.items()]

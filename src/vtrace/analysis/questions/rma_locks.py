@@ -25,8 +25,8 @@ _NEVER = np.iinfo(np.int64).max
 
 
 def blockers(locks: Array) -> tuple[Array, Array]:
-    """For each lock (LOCK_EPOCH): the time in ns until which another one was held, and the place of that one; -1 and -1
-    without another one."""
+    """For each lock (LOCK_EPOCH): the time in ns at which the unlock of another lock began, and the place of that lock;
+    -1, -1 without another lock."""
     until, by = np.full(len(locks), -1, np.int64), np.full(len(locks), -1, np.int64)
     for places in _competitors(locks):
         own = places[np.argsort(locks["unlock_enter"][places], kind="stable")]
@@ -42,7 +42,7 @@ def blockers(locks: Array) -> tuple[Array, Array]:
 
 
 def _competitors(locks: Array) -> Iterator[Array]:
-    """The places of the locks of each target with exclusive locks, those of all targets included."""
+    """The places of the locks of each target with exclusive locks, with the locks of all targets."""
     order = np.lexsort((locks["target"], locks["window"]))
     windows = locks["window"][order]
     for of_window in np.split(order, np.flatnonzero(np.diff(windows)) + 1):

@@ -64,7 +64,7 @@ class _CallsPart(Part):
 
     def details(self, batch: Batch, began: Array) -> None:
         def calls(rows: Array) -> Array:
-            """The call that is open at each row, -1 for none."""
+            """The open call at each row, -1 for none."""
             found = self.begun + np.searchsorted(began, rows, "right") - 1
             return np.where(self.clock.inside[rows + 1], found, -1)
 
@@ -130,7 +130,7 @@ class _CallsPart(Part):
 
 
 def calls_in_sections(sections: Table, begins: Array, ends: Array) -> Iterator[tuple[int, Array]]:
-    """The sections of a location, each with the calls (places in begins) that lie in it. sections: of the question
+    """The sections of a location, each with its calls (places in begins). sections: of the question
     Sections; begins, ends: of calls that do not nest, ascending, ns."""
     for section in np.unique(sections["section"]).tolist():
         of = sections.take(np.flatnonzero(sections["section"] == section))
@@ -159,7 +159,7 @@ def _joined(parts: list[Array]) -> Array:
 
 class SectionCalls(Question[_CallsPart, Table]):
     """Answers with rows of COLUMNS: sums over the MPI calls of a function in a section of a location. sized: calls of
-    functions with a length of messages; class_0 to class_3: those by CLASSES."""
+    functions with a length of messages; class_0 to class_3: calls by CLASSES."""
 
     kinds = frozenset({*_SENDS, *_RECEIVES, *_REQUESTS, *_COMPLETIONS, "RmaAtomic", "MpiCollectiveEnd"})
     replay = True

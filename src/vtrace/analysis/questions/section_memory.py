@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The memory of glibc's malloc at the begins and ends of sections, from the counters of mallinfo2."""
+"""The memory of glibc's malloc at the starts and stops of sections, from the counters of mallinfo2."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from vtrace.analysis.table import Table
 
 _ARENAS = "malloc-arenas"
 LEVELS = ("malloc-arena", "malloc-in-use", "malloc-free", "malloc-mmapped", "malloc-mmapped-bytes", _ARENAS)
-"""The counters, values of the process."""
+"""The counters, values for the whole process."""
 MEMORY = (
     "memory_bytes", "arenas", "arena_bytes", "in_use_bytes", "free_bytes", "in_use_start", "in_use_end", "mmapped",
     "mmapped_bytes",
 )  # fmt: skip
-"""Changes from start to stop, added up, but for in_use_start and in_use_end: the part (0 to 1) of the arenas that is in
+"""Sums of the changes from start to stop, but for in_use_start and in_use_end: the part (0 to 1) of the arenas in
 use at the first start and at the last stop."""
 
 
 def memory_of(openings: Table, location: int, section: str) -> SectionValues:
-    """The values of MEMORY of a section of a thread, None where a start or stop has no reading. openings: of the
+    """The values of MEMORY of a section of a thread, None without a reading at a start or stop. openings: of the
     question Sections with LEVELS as levels."""
     place = openings.sections.index(section)
     mine = openings.take(np.flatnonzero((openings["location"] == location) & (openings["section"] == place)))

@@ -37,7 +37,7 @@ class SectionNumbers:
 
 
 def read(trace: Source, window: Selection, counters: Sequence[int] = (), levels: Sequence[int] = ()) -> SectionNumbers:
-    """Reads the events of a selection once. counters: rows of trace.metric_members to sum up; levels: rows of those
+    """Reads the events of a selection once. counters: rows of trace.metric_members to sum up; levels: rows of counters
     whose values at both ends of each section are in the table."""
     every = [*dict.fromkeys([*_of_cpu(trace), *counters, *levels])]
     ends = ALWAYS if window.start is None else window.start, NEVER if window.stop is None else window.stop

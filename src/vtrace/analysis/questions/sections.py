@@ -28,9 +28,9 @@ TOFU, TOFU_ALL = "tofupa/", "tofupa/0"
 RESERVED = (ALL, TOFU_ALL)
 _INIT, _FINALIZE = (ACTIVITIES.index(f"mpi/management/{end}") for end in ("init", "finalize"))
 _FIRST, _LAST, _FROM, _UNTIL, _AFTER_INIT, _BEFORE_FINALIZE = range(-6, 0)
-"""Points that are no start or stop of a section: they stand in place of the section's metric."""
+"""Kinds of points other than starts and stops of sections, in place of the section's metric."""
 _ALL, _TOFU_ALL = -1, -2
-"""Sections without a metric, in place of a row of metric_members."""
+"""Kinds of sections without a metric, in place of a row of metric_members."""
 _COLUMNS = ("location", "section", "begin", "end", "mpi_ns", "mpi_calls")
 _ODD = ("location", "section", "starts", "stops")
 
@@ -51,7 +51,7 @@ def _as_floats(found: dict[str, Array], places: Array) -> Array:
 
 
 class OutermostClock:
-    """The time in calls of some regions, and the number of the outermost of these calls that have begun, along a
+    """The time in calls of some regions, and the number of the outermost of these calls that have started, along a
     location."""
 
     def __init__(self, wanted: Array) -> None:
@@ -63,7 +63,7 @@ class OutermostClock:
         """After the last event of the batch before, and after each event of the batch."""
 
     def read(self, batch: Batch, is_first: bool) -> None:
-        """A leave without an enter does not count."""
+        """Reads a batch. A leave without an enter does not count."""
         enters, leaves = batch.kind == number("Enter"), batch.kind == number("Leave")
         mpi = enters | leaves
         mpi[mpi] = self.wanted[batch.ref[mpi]]
@@ -78,12 +78,12 @@ class OutermostClock:
         self.level, self.lowest = int(level[-1]), int(lowest[-1])
 
     def ends(self) -> tuple[Array, Array]:
-        """The events of the batch with which outermost calls begin and end."""
+        """The events of the batch that start and end outermost calls."""
         before, after = self.inside[:-1], self.inside[1:]
         return np.flatnonzero(after & ~before), np.flatnonzero(before & ~after)
 
     def at(self, ns: int) -> tuple[int, int]:
-        """The time in these regions and the calls up to a moment of the batch."""
+        """The time in these regions and the calls up to a place in the batch."""
         place = int(np.searchsorted(self.times, ns, "right")) - 1
         return int(self.spent[place] + self.inside[place] * (ns - self.times[place])), int(self.calls[place])
 
@@ -99,7 +99,7 @@ class _SectionPart(Part):
         """Time, value and thread of the last reading."""
         self.earliest = dict.fromkeys(owner.counters, np.nan)
         self.lost = dict.fromkeys(owner.counters, 0.0)
-        """What counters lost where they began anew, or with another thread on the location."""
+        """Counts lost when a counter restarted or the location changed its thread."""
         self.threads = 0
         self.count = 0
         self.last: int | None = None
@@ -200,7 +200,7 @@ class _SectionPart(Part):
         self.add(_LAST, *last, np.array([values]).reshape(1, len(counters)))
 
     def rows(self, location: int) -> tuple[Array, Array, Array, Array]:
-        """Rows of _COLUMNS, the counters at the begins and at the ends, and rows of _ODD."""
+        """Rows of _COLUMNS, the counters at the starts and at the stops, and rows of _ODD."""
         points, readings = np.concatenate(self.points), np.concatenate(self.readings)
         special = {kind: row for row, kind in enumerate(points[:, 0].tolist()) if kind < 0}
         order = np.flatnonzero(points[:, 0] >= 0)
@@ -275,9 +275,9 @@ class Sections(Question[_SectionPart, Table]):
         self, trace: Source, counters: Sequence[int] = (), window: tuple[int, int] = (ALWAYS, NEVER),
         levels: Collection[int] = (), tofu: bool = False,
     ) -> None:  # fmt: skip
-        """counters: rows of trace.metric_members, whose increases the answer has. levels: those of the counters whose
-        values at both ends the answer has, too. window: ns. tofu: tofupa/0 is there without other sections of Tofu PA,
-        too."""
+        """counters: rows of trace.metric_members, whose increases the answer has. levels: counters of these whose
+        values at both ends the answer also has. window: ns. tofu: answers with tofupa/0 even without other sections of
+        Tofu PA."""
         super().__init__()
         self.levels = levels
         self.members, self.metrics, self.counters = MetricMembers(trace), section_metrics(trace), [*counters]

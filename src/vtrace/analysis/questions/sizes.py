@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 POWERS = 49
-"""Sizes by powers of two: 0 bytes, 1, 2 to 3, 4 to 7 ..."""
+"""The number of classes of sizes by powers of two: 0 bytes, 1, 2 to 3, 4 to 7 ..."""
 
 
 class _SizesPart(Part):

@@ -12,12 +12,12 @@ import numpy as np
 from vtrace.analysis.table import Array, Table, add_up, group, stack
 
 _MANY, _TABLES = 1 << 16, 64
-"""Rows to add up at once, since a call of numpy takes as long as hundreds of rows; sums to keep apart before joining
+"""Rows to add up at once, since a call of numpy takes as long as hundreds of rows; sums to keep before joining
 them."""
 
 
 class Sums:
-    """Adds up whole numbers with equal keys. Several threads may add at the same time."""
+    """Adds up whole numbers with equal keys. Several threads may call add at the same time."""
 
     def __init__(
         self, keys: Sequence[str], values: Sequence[str], columns: Callable[[list[Any]], dict[str, Array]]

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 MOST = 2_000_000
-"""Calls to show."""
+"""The most calls to show, by default."""
 _VALUES = 20_000
-"""Values to show of a location's counters."""
+"""The most values to show of a location's counters."""
 _GAPS = 100_000
-"""Intervals without recording to draw."""
+"""The most intervals without recording to draw."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Shown:
     waits: Table | None = None
     """Waits of calls of MPI, as export.wait_arguments reads them; None: not wanted."""
     notes: list[str] = field(default_factory=list)
-    """Contents that are left out, one line each."""
+    """Omitted contents, one line each."""
 
 
 def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
@@ -131,7 +131,7 @@ def process_names(trace: Source) -> list[str]:
 
 
 def location_names(trace: Source) -> list[str]:
-    """(locations,) names: the process, with the thread if the process has several."""
+    """(locations,) the process of each location, with the thread if the process has several."""
     processes, process = process_names(trace), trace.places.process
     several = np.bincount(process[process >= 0], minlength=trace.processes.rows) > 1
     pairs = zip(process.tolist(), trace.locations["name"].tolist(), strict=True)

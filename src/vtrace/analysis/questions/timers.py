@@ -100,7 +100,7 @@ class Counted(Question[_CountedPart, dict[tuple[int, int], dict[str, _SUM]]]):
             for row, one in rows
             if (unit := one["unit"].strip().lower()) in UNITS and not is_node_wide(one["name"])
         }
-        """By row of metric_members: the quantity, and the amount that a value of 1 stands for."""
+        """By row of metric_members: the quantity, and the amount of a value of 1."""
 
     def part(self, trace: Source, location: int) -> _CountedPart:
         return _CountedPart(trace, self)

@@ -54,7 +54,7 @@ class Batch:
         return self._counts
 
     def since(self, ns: int) -> Batch:
-        """Only the events from ns on."""
+        """The batch without the events before ns."""
         first = int(np.searchsorted(self.time, ns))
         if not first:
             return self

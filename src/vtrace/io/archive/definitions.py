@@ -20,7 +20,7 @@ DEFINITION_CHUNK_MAX = 16 * 1024 * 1024
 FIRST_STRING = 1
 """OTF2 id of the first of the strings that events refer to; 0 is the empty string."""
 STRING_MAX = 60_000
-"""A string must fit into a definition chunk; names beyond this are shortened."""
+"""A string must fit into a definition chunk; longer names (bytes) are shortened."""
 
 
 @dataclass
@@ -207,7 +207,7 @@ class Definitions:
     """The content of the global definition file.
 
     resolution: ticks a second of the archive's times; offset: at or before the first; length: of the whole trace in
-    ticks; realtime: of offset, in ns since the epoch. comm_groups with COMM_LOCATIONS stand before COMM_GROUPs.
+    ticks; realtime: of offset, in ns since the epoch. comm_groups with COMM_LOCATIONS precede COMM_GROUPs.
     """
 
     resolution: int = 10**9

@@ -8,7 +8,7 @@ import numpy as np
 from vtrace.io.common.arrays import Array
 
 _DIRECT = 1 << 22
-"""Up to this id a table of all ids has the rows."""
+"""Up to this largest id, an array indexed by id has the rows."""
 
 
 class IdRows:
@@ -24,7 +24,7 @@ class IdRows:
             self._direct = np.full(last + 2, -1, np.int64)
             self._direct[ids.astype(np.int64)] = rows
         self.dense = last == len(ids) - 1 and bool(np.all(rows == np.arange(len(ids))))
-        """Every id is its row."""
+        """True if every id is its own row."""
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -29,7 +29,7 @@ _END, _EMPTY = b"\x02\x01", 20
 a chunk and these two records."""
 OPEN_SECONDS = 10
 _STEP = 1 << 18
-"""Events between two reports of progress."""
+"""The number of events between two reports of progress."""
 _INTERRUPTED = _otf2.ERROR_INTERRUPTED_BY_CALLBACK.value
 
 
@@ -66,10 +66,10 @@ class Reader:
             self._otf2.Reader_SelectLocation(self._handle, location)
         self._open = False
         self._defined: set[int] = set()
-        """Locations whose local definitions were read: OTF2 refuses mappings that it has already."""
+        """Locations whose local definitions were read: OTF2 refuses a second mapping."""
 
     def _check_files(self, locations: Sequence[int]) -> None:
-        """Raises FormatError for a pipe or device in place of a file: libotf2 would read it for ever. Missing files are
+        """Raises FormatError for a pipe or device in place of a file: libotf2 would read it forever. Missing files are
         left to libotf2."""
         base = self._folder
         names = (f"{base}/{number}.{kind}" for number in locations for kind in ("def", "evt"))
@@ -82,7 +82,7 @@ class Reader:
                 raise FormatError(f"{name}: not a regular file", "archives have regular files only")
 
     def _opened(self) -> int:
-        """The OTF2_Reader. Waits OPEN_SECONDS only: with a damaged count in the anchor file libotf2 reads for ever."""
+        """The OTF2_Reader. Waits OPEN_SECONDS only: with a damaged count in the anchor file libotf2 reads forever."""
         found: list[tuple[int | None, tuple[int, str]]] = []
         name = os.fsencode(self.anchor)
 
@@ -291,7 +291,7 @@ class Reader:
         try:
             file = os.open(f"{self._folder}/{location}.evt", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            return 0, False  # opening the reader tells the reason
+            return 0, False  # opening the reader reports the reason
         try:
             size = os.fstat(file).st_size
             if os.pread(file, 2, max(0, size - 2)) == _END:
@@ -309,7 +309,7 @@ class Reader:
         """Raises FormatError for a cut file, since libotf2 would treat its end as the end of the events."""
         if cut or self.events < expected:
             raise FormatError(
-                f"{self.path(location)}: the file is cut: only its first {self.events:,} events are there"
+                f"{self.path(location)}: the file is cut: only its first {self.events:,} events can be read"
             )
 
     def path(self, location: int) -> Path:

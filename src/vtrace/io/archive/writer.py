@@ -51,9 +51,10 @@ NAME = "traces"
 ArchiveHandle = Any
 """OTF2_Archive."""
 EVENT_CHUNK = 256 * 1024
-"""Bytes, the least that OTF2 allows: to seek, libotf2 reads a chunk and skips events (timeline/window.py)."""
+"""Bytes of a chunk, the least that OTF2 allows: to seek, libotf2 reads a chunk and skips events
+(timeline/window.py)."""
 AT_ONCE = 8192
-"""Locations of one handle: libotf2 searches all of them to open the next one."""
+"""The most locations of one archive handle: libotf2 searches all of them to open the next one."""
 
 
 def _umask() -> int:
@@ -186,8 +187,8 @@ class Archive:
             raise
 
     def describe(self, definitions: Definitions) -> None:
-        """Writes the definitions of an archive without events, whose locations may be said to have some, and closes the
-        archive. Raises VtraceError."""
+        """Writes the definitions of an archive without events and closes the archive. The locations may have numbers of
+        events. Raises VtraceError."""
         self.events = {number: location.events for number, location in enumerate(definitions.locations)}
         size = self._chunk_bytes(definitions)
         with self._errors("write the definitions"):

@@ -12,12 +12,12 @@ _PROBE = ".owner"
 
 
 class HeldDirectory:
-    """An open directory. inside: a path that leads into this directory, also if another user renames the directory or
+    """An open directory. inside: a path that leads into this directory, even if another user renames the directory or
     puts a symbolic link in its place (proc(5), /proc/PID/fd); where /proc is not mounted, its name."""
 
     def __init__(self, path: Path, inode: int | None = None) -> None:
         """inode: of the directory that another process has made; None: this process has. Raises VtraceError for another
-        directory than that one, and for another user's."""
+        directory, and for the directory of another user."""
         self._descriptor = -1
         try:
             self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

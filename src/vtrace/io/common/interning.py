@@ -37,7 +37,7 @@ def same_entry(key: str, text: str) -> tuple[str, str]:
 
 
 def same_table(table: Mapping[Any, Hashable]) -> dict[Any, Any]:
-    """Like same, for a dictionary that does not change any more. Its values are of one type."""
+    """Like same, for a dictionary that no longer changes. Its values are of one type."""
     return _same_table(tuple(table.items()))
 
 

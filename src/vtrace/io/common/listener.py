@@ -13,7 +13,7 @@ class Listener:
     """Passes the full batches of a location on while the kernel writes its events (csrc/otf2_writer/listener.h)."""
 
     def __init__(self, batch: int | None, take: Callable[[], None]) -> None:
-        """batch: address of a struct vt_batch, whose last events are left in it; None: nobody listens. take: takes the
+        """batch: address of a struct vt_batch, whose last events are left in it; None: no listener. take: takes the
         events of the full batch, and clears it."""
         self.batch, self._take = batch, take
         self.full = _Full(self._on_full)

@@ -41,7 +41,7 @@ def refuse_foreign(path: Path) -> None:
 
 
 def refuse_unmarked(path: Path, hint: str) -> None:
-    """For a name that the command has chosen: raises VtraceError if another file than one of vtrace's has that name.
+    """For a name that the command has chosen: raises VtraceError if a file that vtrace did not write has that name.
     hint: how the user replaces the file.
     """
     refuse_foreign(path)

@@ -40,7 +40,7 @@ class FileHead:
     parent: tuple[int, int] | None
     """(pid, start) of the traced parent."""
     forked: bool
-    """True if the parent's definitions also hold for this process."""
+    """True if the parent's definitions also apply to this process."""
     ticks_per_second: int
     pair: tuple[int, int, int]
     """(ticks, CLOCK_MONOTONIC_RAW ns, real time ns) at the start."""

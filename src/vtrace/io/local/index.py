@@ -22,7 +22,7 @@ declare(library(), {"vt_kernel_index": (_u32, [ctypes.c_int, _u64, _u64, ctypes.
 
 BLOCK_FORM, CHUNK_FORM = 0, 1
 _BATCH = 4096
-"""Rows that are made at a time."""
+"""The number of rows that are made at a time."""
 
 
 Rows = np.ndarray[Any, np.dtype[np.void]]

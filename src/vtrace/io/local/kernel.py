@@ -111,7 +111,7 @@ class _Room(threading.local):
 
 _text = _Room(256)
 _block = _Room(records.RAW_MAX)
-"""Memory for one block or chunk. It is kept, because new pages for each block take longer than decoding the block."""
+"""Memory for one block or chunk, kept because new pages for each block take longer than decoding the block."""
 
 
 def complaint() -> tuple[int, str]:
@@ -141,7 +141,7 @@ _NO_MESSAGES: U8 = np.empty((0, 3), np.uint64)
 
 @dataclass(slots=True)
 class Scan:
-    """The ids in a location's records, each array ascending. Times (ticks): the begin of its first block, the last
+    """The ids in a location's records, each array ascending. Times (ticks): the start of its first block, the last
     record."""
 
     functions: U4
@@ -184,8 +184,8 @@ class SampleScan:
 
 @dataclass(slots=True)
 class ContextTree:
-    """Calling contexts. Of each context, the first one being the root: the context around it, which has a smaller
-    number, and its step."""
+    """Calling contexts. For each context, of which the first one is the root: the context around it, which has a
+    smaller number, and its step."""
 
     parents: U4
     steps: U4
@@ -241,7 +241,7 @@ class Transcoded:
     unended: int = 0
     """Regions of the user API that the program began and did not end."""
     unbegun: int = 0
-    """Ends of such regions without a begin, left out."""
+    """Ends of such regions without a start, left out."""
     unmatched: int = 0
     """Messages of the user API without a partner, left out."""
     notes: Sequence[tuple[int, int, int]] = ()
@@ -414,7 +414,8 @@ class Kernel:
     def _error_of(
         self, code: int, error: ctypes.Structure, stream: Stream | None, sampled: SampledStream | None
     ) -> Exception:
-        """The exception for an error in the events or, with a row behind theirs, in the samples of a location."""
+        """The exception for an error in the events or, for a row after the last one of events, in the samples of a
+        location."""
         rows = len(stream.index) if stream else 0
         if sampled and sampled.stream and error.row >= rows:
             error.row -= rows

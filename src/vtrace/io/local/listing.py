@@ -89,7 +89,7 @@ def rows(file: LocalFile) -> Stream:
 
 
 def row(file: LocalFile, stream: Stream, number: int) -> dict[str, Any]:
-    """The head of one block or chunk of a file; open: the enters of the regions that are open at its begin."""
+    """The head of one block or chunk of a file; open: the enters of the regions that are open at its start."""
     entry = stream.index[number]
     at = int(entry["address"]) - file.base
     block = entry["form"] == BLOCK_FORM
@@ -157,7 +157,7 @@ def definitions(kernel: Kernel, stream: Stream, number: int) -> Iterator[tuple[s
 
 
 def _defined(value: Value, item: Any) -> Any:
-    """A value of a definition as people read it."""
+    """A value of a definition in readable form."""
     if value.type.endswith("[]"):
         size = int(value.type[1:-2]) // 8
         return np.frombuffer(item[: len(item) // size * size], f"<u{size}").tolist() if type(item) is bytes else item
@@ -167,7 +167,7 @@ def _defined(value: Value, item: Any) -> Any:
 
 
 def _shown(value: Value, number: int) -> Any:
-    """A number of a payload as people read it."""
+    """A number of a payload in readable form."""
     if (value.type, number) in (("rank", r.NO_RANK), ("size", r.IO_UNKNOWN)):
         return None
     if value.type == "int":

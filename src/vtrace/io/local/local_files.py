@@ -61,7 +61,7 @@ class LocalFile:
         return ctypes.string_at(self.base + at, max(0, min(count, self.size - at)))
 
     def close(self) -> None:
-        """Unmaps the file: its rows may not be used any more."""
+        """Unmaps the file: its rows are invalid afterwards."""
         if not self._closed:
             self._closed = True
             _libc.munmap(self.base, self.size)
@@ -87,7 +87,7 @@ def open_local(path: Path, known: FileHead | None = None) -> LocalFile:
     """Maps a def, events or buffer file and indexes its blocks (of a buffer: its chunks, as far as published).
 
     known: the head, if it was read before. Raises FormatError for a bad head and VtraceError if the file cannot be
-    read. A file that is cut or damaged behind its head has the blocks before, and a text in cut.
+    read. A file that is cut or damaged after its head has the blocks before the damage, and the reason in cut.
     """
     try:
         descriptor, size = open_descriptor(path)

@@ -75,9 +75,9 @@ class Maps:
     """By local id; team_first: index of the first member in team_members."""
     team_first: U4 = field(default_factory=empty4)
     team_members: U4 = field(default_factory=empty4)
-    """Of all teams: locations of the process, ascending in each."""
+    """The locations of the process in all teams, ascending in each."""
     team_joined: U8 = field(default_factory=empty8)
-    """Of each member: end of its last wait for the end of a team, in ticks; 0: unknown."""
+    """By member: end of its last wait for the end of a team, in ticks; 0: unknown."""
     attributes: U4 = field(default_factory=empty4)
     """By local id; attribute_types has OTF2's types."""
     attribute_types: U1 = field(default_factory=empty1)
@@ -87,7 +87,7 @@ class Maps:
     user_comms: U4 = field(default_factory=empty4)
     """By local id."""
     user_peers: U4 = field(default_factory=empty4)
-    """Of each message of the user API, in the location's order: rank of the other end; UNMAPPED: none."""
+    """By message of the user API, in the location's order: rank of the other end; UNMAPPED: none."""
     shift_ns: U8 = field(default_factory=empty8)
     """Times (ns, ascending) from which on the clock is put forward by shifts: csrc/otf2_writer/times.h."""
     shifts: U8 = field(default_factory=empty8)
@@ -127,16 +127,16 @@ class SampleMaps:
     frame_names: U4 = field(default_factory=empty4)
     """0: no region has the name."""
     frame_first: U4 = field(default_factory=empty4)
-    """Of each frame, and of the end: the first of its steps in frame_steps."""
+    """By frame, and for the end: the first of its steps in frame_steps."""
     frame_steps: U4 = field(default_factory=empty4)
-    """Of each frame the functions that are inlined into each other, outermost first."""
+    """By frame: the functions that are inlined into each other, outermost first."""
     region_names: U4 = field(default_factory=empty4)
     """By local id: the name of a region in which no code of the program runs, or 0."""
     weights: U8 = field(default_factory=empty8)
     """Ascending; generators has OTF2's interrupt generators."""
     generators: U4 = field(default_factory=empty4)
     contexts: U4 = field(default_factory=empty4)
-    """Of each context of the location, 0 the root: OTF2's."""
+    """By context of the location, 0 the root: OTF2's number."""
 
     def pointers(self, rows: Array) -> tuple[ctypes.Structure, list[Array]]:
         """struct vt_sampled for rows of samples, and the arrays that must live as long."""

@@ -12,7 +12,7 @@ from vtrace.io.local.kernel import Kernel
 from vtrace.io.local.local_files import Stream
 
 ENDS = {number: name for name, number in r.SCHEMA.enumerations["vt_sample_end"].items()}
-"""Why a stack has no frame further out."""
+"""The reasons why a stack ends."""
 _GROUP = 1 + r.KINDS["METRIC_GROUP"][1]
 """Words of a record with values of counters."""
 CLOCKS = {number: name for name, number in r.SCHEMA.enumerations["vt_sample_clock"].items()}
@@ -23,7 +23,7 @@ class Sample(NamedTuple):
 
     ticks: int
     weight: int
-    """The ns that it stands for, on the clock of the definition SAMPLING."""
+    """The ns that the sample stands for, on the clock of the definition SAMPLING."""
     overruns: int
     """Expirations of the timer since the last sample, without this one; the weight includes them."""
     end: int
@@ -62,7 +62,7 @@ def _group(words: list[int]) -> tuple[int, tuple[int, ...]]:
 
 
 def count_samples(kernel: Kernel, stream: Stream) -> int:
-    """The number of samples of a stream, without those behind damage."""
+    """The number of samples of a stream, without those after damage."""
     total = 0
     for number, row in enumerate(stream.index):
         try:

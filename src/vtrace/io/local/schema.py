@@ -54,7 +54,7 @@ class Value(NamedTuple):
     names: str
     """The enumeration of the value's names (vt_lost, OTF2_LockType), or ""."""
     is_flags: bool
-    """Each bit has a name."""
+    """True if each bit has a name."""
     is_later: bool
     """A later version added it, so it may be missing."""
 

@@ -30,7 +30,7 @@ from vtrace.unify.writing.writing import Results
 
 @dataclass(frozen=True)
 class Account:
-    """The account of the archive: recorded and lost events. Empty on other ranks than rank 0."""
+    """The account of the archive: recorded and lost events. Empty on all ranks but rank 0."""
 
     rows: Sequence[CoverageRow]
     """A row for each location, in their order."""
@@ -61,14 +61,15 @@ def account(
 
 
 def write_tables(archive: Archive, definitions: Definitions, rows: Sequence[CoverageRow], clocks: Clocks) -> None:
-    """Writes the sidecar's tables: intervals without recording, with reasons, and clocks. Only rank 0 calls it."""
+    """Writes the sidecar's tables: intervals without recording, with reasons, and clocks. Only rank 0 calls this
+    function."""
     identity = identity_of(archive, definitions)
     sidecar.write(archive.directory, *sidecar.COVERAGE, identity, table(definitions, rows))
     sidecar.write(archive.directory, *sidecar.CLOCKS, identity, clock_table(clocks))
 
 
 def identity_of(archive: Archive, definitions: Definitions) -> str:
-    """Returns the identity of a finished archive. Only rank 0 calls it."""
+    """Returns the identity of a finished archive. Only rank 0 calls this function."""
     texts = {name: plain_text(text) for name, text in definitions.properties.items()}
     return sidecar.identity(archive.directory / ANCHOR, texts)
 

@@ -27,7 +27,7 @@ _NAMES = [PROPERTY + key for key in _COVERAGE]
 _CPU_TIMES = PROPERTY + "USER_NS", PROPERTY + "SYSTEM_NS"
 _WORDS = ("seconds", "flushed", "off", "lost", "clamped", "limit", "died", "dropped")
 _MOST_US = 1 << 53
-"""Above all CPU times of a location; a larger value in a file is damage."""
+"""Microseconds above all CPU times of a location; a larger value in a file is damage."""
 _WITHOUT_RECORD = "UNTOLD"
 """The reason for losses without a record of their reason."""
 _LACKS = "lacks local files", "lack local files"
@@ -48,14 +48,14 @@ class CoverageRow:
     lost: int
     """Events that were not recorded, or are in missing files."""
     lost_by: dict[str, int]
-    """The same by reason."""
+    """The same events by reason."""
     clamped: int
     """Number of times that would have run backwards, while recording and while unifying."""
     unknown: bool
     """True: more events may be lost than were counted."""
     setting: str
-    """Why the location stopped before the process: a setting such as VT_MAX_FLUSHES=1, else some words; empty: it did
-    not stop."""
+    """The reason why the location stopped before the process: a setting such as VT_MAX_FLUSHES=1, else some words;
+    empty: it did not stop."""
     result: Transcoded | None = None
     markers: Sequence[Marker] = ()
     notes: Sequence[str] = ()
@@ -176,7 +176,7 @@ def sums(rows: Sequence[CoverageRow]) -> dict[str, Any]:
 
 
 def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequence[CoverageRow]) -> list[str]:
-    """Returns a text for each reason why the archive lacks parts of the run; empty if the archive is complete."""
+    """Returns a text for each reason why the archive lacks parts of the run; none if the archive is complete."""
     total = sums(rows)
     found = [f"no files of {ranks_of(missing)}"] if missing else []
     for one, many, wanted in (

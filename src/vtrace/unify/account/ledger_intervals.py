@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = r.GAP_UNKNOWN
 BEGIN, END, FOR_EVER = 0, r.GAP_OPEN, r.GAP_OPEN - 1
-"""Placeholders for times that depend on all locations: begin and end of the process, end of the trace."""
+"""Placeholders for times that depend on all locations: start and end of the process, end of the trace."""
 _REASONS = {n: LOSSES[name].name for n, name in r.LOST_REASONS.items()}
 _REASONS |= {n: GAPS[name] for n, name in r.GAP_REASONS.items()}
 _NOT_WRITTEN, _DAMAGED = LOSSES[WRITE].name, LOSSES[DAMAGE].name
@@ -38,7 +38,7 @@ _FILTERED = "filter.classes"
 """Name of the property with the classes of library calls that the filter has left out (csrc/core/limits.c)."""
 _FILTER_CLASSES = {"user", "mpi", "io", "memory", "processes", "threads", "openmp"}
 _SELECTION = "functions."
-"""Begins the names of the properties with the functions selected from a moment on (csrc/funwrap/program_hooks.c)."""
+"""The start of the names of properties with the functions selected from a moment on (csrc/funwrap/program_hooks.c)."""
 
 
 class Gap(NamedTuple):
@@ -151,7 +151,7 @@ def _selected(process: Process) -> Iterator[Gap]:
 
 
 def _without_values(process: Process, number: int) -> Iterator[Gap]:
-    """Yields the intervals in which the location is no longer sampled, or has no counters any more; the whole run for
+    """Yields the intervals in which the location is no longer sampled, or no longer has counters; the whole run for
     each counter that is not recorded."""
     for key, why in process.definitions.properties.items():
         if key.startswith(REFUSED):
@@ -174,7 +174,7 @@ def _archive_ns(process: Process, ticks: int) -> int:
 
 
 def end_of(process: Process) -> int:
-    """Returns the end of a process, that is its last clock pair, in ns of the archive; 0: unknown."""
+    """Returns the end of a process, that is the time of its last clock pair, in ns of the archive; 0: unknown."""
     if not process.complete or process.curve is None or process.maps is None:
         return 0
     return _archive_ns(process, process.pairs[-1].ticks)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The samples of a run: how many, for how much time they stand, what is missing, and why stacks end early."""
+"""The samples of a run: their number, the time that they stand for, missing samples, and reasons why stacks end
+early."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from vtrace.unify.model.process import Process
 
 _COMPLETE = "COMPLETE"
 _MOST = 2**53
-"""A number in damaged files may be larger than all ranks together can add up."""
+"""The limit of each number: those of damaged files could overflow the sum over all ranks."""
 
 
 def sample_sums(processes: Iterable[Process]) -> list[int]:
@@ -30,7 +31,7 @@ def sample_sums(processes: Iterable[Process]) -> list[int]:
 
 
 def of_sums(samples: int, sums: list[int]) -> dict[str, Any]:
-    """The archive's property SAMPLES. samples: in the archive; lost: not recorded, or overwritten. Of threads that
+    """The archive's property SAMPLES. samples: in the archive; lost: not recorded, or overwritten. For threads that
     completed their files: counted, weight_ns (None: samples by count of events), overruns (expirations of timers beside
     those that made a sample), early (stacks without their outermost frames, by reason)."""
     lost, counted, weight, overruns, by_count, *ends = sums

@@ -14,7 +14,7 @@ from vtrace.unify.model.clock_curves import curves as host_curves
 _SHORT = 10_000_000
 """A drift measured over fewer ns is worse than none."""
 _DRIFT_PPM = 200
-"""Parts per million by which the rates of two clocks may differ: each is right to 0.01 %."""
+"""Parts per million by which the rates of two clocks may differ: each has an error of at most 0.01 %."""
 _WORSE = 8
 """A measurement is left out if its error exceeds those of both neighbours by this factor."""
 
@@ -35,7 +35,7 @@ class _ClockLine:
     points: list[_Point] = field(default_factory=list)
 
     def _segment(self, ns: int) -> tuple[_Point, _Point] | None:
-        """Returns the points whose line holds at ns; None if the drift is not known there."""
+        """Returns the points whose line applies at ns; None if the drift is not known there."""
         points = self.points
         i = min(max(bisect_right(points, ns, key=lambda p: p.own), 1), len(points) - 1)
         if len(points) == 1 or points[i].own - points[i - 1].own < _SHORT:

@@ -49,7 +49,7 @@ class _ProcessClocks:
 
 def repair(run: Run, clocks: Clocks, definitions: Definitions, near: Path, context: Context) -> Repaired | None:
     """Finds events that run backwards between clocks and adds their corrections to the maps of this rank's processes;
-    all ranks call it.
+    all ranks call repair.
 
     near: a directory that all ranks see. Each rank writes the ends of its processes' messages to a file there, which
     rank 0 replays. Returns None if all processes share one clock, or if the user does not want a repair.

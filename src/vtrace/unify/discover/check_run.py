@@ -17,7 +17,7 @@ from vtrace.unify.model.process import Process
 from vtrace.unify.model.traced_run import Run
 
 _SHOWN = 8
-"""Patterns of file names in a message."""
+"""The most patterns of file names in a message."""
 
 
 def check_run(run: Run, crew: Crew, archive: Path, request: Request, console: Console) -> list[str]:

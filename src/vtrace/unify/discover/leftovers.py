@@ -46,7 +46,7 @@ class Leftover:
 
     @property
     def bytes(self) -> int:
-        """Bytes on the disk."""
+        """The bytes that the leftover takes on the disk."""
         inside = [self.path, *self.path.rglob("*")] if self.path.is_dir() else [self.path]
         return sum(path.lstat().st_blocks * 512 for path in inside if os.path.lexists(path))
 

@@ -63,7 +63,7 @@ def share_processes(run: Run, crew: Crew) -> list[list[Process]]:
 
 
 Load = tuple[int, int]
-"""Bytes of a rank, and the rank."""
+"""The load of a rank in bytes, and the rank."""
 
 
 def _take(queue: list[Load], allowed: Sequence[Load]) -> Load:

@@ -55,9 +55,9 @@ class Identifier:
         """Returns the identities of a process's communicators, and the own sides of its inter-communicators, both by
         own id.
 
-        Equal (kind, parent, tag, hash, count) means the same communicator. Of an inter-communicator this is true of one
-        side, with the number of earlier ones of the local communicator; without the leaders' definitions it is true of
-        both, without the parent.
+        Equal (kind, parent, tag, hash, count) means the same communicator. For an inter-communicator this is true of
+        one side, with the number of earlier ones of the local communicator; without the leaders' definitions this is
+        true of both, without the parent.
         """
         own: CommTable = {}
         sides: dict[int, Side] = {}

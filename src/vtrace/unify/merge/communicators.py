@@ -263,8 +263,8 @@ def _define(merged: Mapping[Identity, MergedComm], definitions: Definitions) -> 
 
 
 def _grids(merged: Mapping[Identity, MergedComm], comms: Sequence[Comm]) -> list[Grid]:
-    """The grids of communicators; of communicators with equal members and shapes the first one's only, since each grid
-    has a definition for each of its members."""
+    """The grids of communicators; among communicators with equal members and shapes only the first one has a grid,
+    since each grid has a definition for each of its members."""
     found: dict[tuple[int, CommGrid], Grid] = {}
     for number, comm in enumerate(merged.values()):
         if comm.grid is None or (comms[number].group, comm.grid) in found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Regions that are defined by an address in the code: OpenMP constructs, named by source line like Score-P's, else by
+"""Regions defined by an address in the code: OpenMP constructs, named by source line like Score-P's, else by
 the function around them; and regions of Fortran programs.
 """
 

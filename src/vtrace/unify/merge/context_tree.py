@@ -42,7 +42,7 @@ def merge_trees(trees: Sequence[ContextTree]) -> tuple[ContextTree, list[U4]]:
 
 
 def _children(parents: Array, left: Array) -> tuple[Array, Array]:
-    """All contexts but the roots, by the context around them, and the begin of each context's children there."""
+    """All contexts but the roots, by the context around them, and the start of each context's children there."""
     rows = np.flatnonzero(left)
     order = rows[np.argsort(parents[rows], kind="stable")]
     return order, np.searchsorted(parents[order], np.arange(len(parents) + 1))
@@ -52,8 +52,8 @@ def find_contexts(
     processes: Sequence[Process], steps: FrameSteps, lines: Sequence[tuple[int, int]], definitions: Definitions,
     context: Context,
 ) -> None:  # fmt: skip
-    """Finds the calling contexts of all locations, and gives each location the numbers of its own ones; all ranks call
-    it. lines: on rank 0, region and source code location of each step that is no region."""
+    """Finds the calling contexts of all locations, and gives each location the numbers of its own contexts; all ranks
+    call this function. lines: on rank 0, region and source code location of each step that is no region."""
     ranks, kernel = context.ranks, context.kernel
     found: dict[tuple[int, int], ContextTree] = {}
     tasks = [(process, number) for process in processes for number in process.locations]

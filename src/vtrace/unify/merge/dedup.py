@@ -56,7 +56,7 @@ GivenName = tuple[Order, str] | None
 
 
 class Named(MergedDefinitions[Key, GivenName]):
-    """Definitions that some processes name: the name at the first place holds."""
+    """Definitions that some processes name: the name at the first place counts."""
 
     def combine(self, one: GivenName, other: GivenName) -> GivenName:
         return first_name(one, other)

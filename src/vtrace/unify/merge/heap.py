@@ -30,7 +30,7 @@ class HeapIds(NamedTuple):
 
 
 class HeapStep:
-    """Attributes, metrics and their class, if any process has records of its heap."""
+    """Attributes, metrics and their class, added if any process has records of its heap."""
 
     def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
         self._processes, self._definitions = processes, definitions

@@ -105,7 +105,7 @@ class HandleStep(ConcatStep[IoHandle]):
 def _handles(process: Process, files: dict[int, int], comms: Ids) -> tuple[list[IoHandle], dict[int, int]]:
     """Returns the handles of a process, with parents as places in this list, and their places by own id.
 
-    A forked child gets its own handles for the parent's handles that it uses, since these are open at its begin.
+    A forked child gets its own handles for the parent's handles that it uses, since these are open at its start.
     """
     handles: list[IoHandle] = []
     numbers: dict[int, int] = {}

@@ -68,7 +68,7 @@ class WrittenMembers:
 
 
 Set = tuple[int, int, int]
-"""Hash and sizes, equal for communicators with the same members; of equal lists only one is written."""
+"""Hash and sizes, equal for communicators with the same members; only one of several equal lists is written."""
 Lists = dict[Set, list[WrittenMembers]]
 OwnPlaces = dict[Identity, list[tuple[int, int, int, int]]]
 """The processes' own places: number of the process, size of its group, rank in the group, index."""
@@ -198,7 +198,7 @@ def complete(merged: Mapping[Identity, MergedComm], places: OwnPlaces, count: in
 
 
 def _place(comm: MergedComm, places: Sequence[tuple[int, int, int, int]]) -> None:
-    """Enters each process at its own place. Of an inter-communicator each process knows its own side only."""
+    """Enters each process at its own place. A process knows only its own side of an inter-communicator."""
     if not comm.remote:
         (members,) = comm.sides
         for _, _, rank, index in places:

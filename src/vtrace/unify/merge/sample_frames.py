@@ -2,7 +2,7 @@
 """The frames of samples: functions and lines of all processes, and the steps of calling contexts that they become.
 
 A step is a region of the archive, or a region with a line: numbers below the number of regions are regions, those from
-there on are pairs of both.
+that number on are pairs of both.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _CLOCKS = {"CPU": "CPU time", "WALL": "elapsed time"}
 
 
 class Weight(NamedTuple):
-    """The clock of samples (one of vt_sample_clock), what a sample stands for (ns, or a number of events), and the name
+    """The clock of samples (one of vt_sample_clock), the amount of a sample (ns, or a number of events), and the name
     of the event, empty for a clock."""
 
     clock: int
@@ -63,17 +63,17 @@ class Weight(NamedTuple):
     event: str
 
     def generator(self) -> InterruptGenerator:
-        """The origin of such samples."""
+        """The definition of the origin of these samples."""
         return InterruptGenerator(self.event or _CLOCKS[CLOCKS[self.clock]], self.period, bool(self.event))
 
 
 FramePlace = Place | CallFrame
-"""Where a frame is: code in a file, or a line of a Python function."""
+"""The place of a frame: code in a file, or a line of a Python function."""
 
 
 class _MergedFrames(MergedDefinitions[FramePlace, tuple[CallFrame, ...]]):
     def combine(self, one: tuple[CallFrame, ...], other: tuple[CallFrame, ...]) -> tuple[CallFrame, ...]:
-        """Takes the one with more knowledge: only ranks that see the file of a function know its name."""
+        """Takes the frame with more knowledge: only ranks that see the file of a function know its name."""
         return max(one, other, key=_knowledge)
 
 
@@ -185,7 +185,7 @@ class FrameStep:
 
 
 class _FunctionRegions:
-    """The archive's regions by function. The functions of frames become regions unless they are there."""
+    """The archive's regions by function. The functions of frames become regions unless a region exists."""
 
     def __init__(self, definitions: Definitions, stacks: Mapping[FramePlace, tuple[CallFrame, ...]]) -> None:
         self._regions = definitions.regions
@@ -224,7 +224,7 @@ def _identity(function: Function) -> tuple[str, str | None]:
 def _loops(stacks: Iterable[tuple[CallFrame, ...]], regions: _FunctionRegions) -> list[dict[str, Any]]:
     """The loops of frames, those around others first, in the form of the archive's property.
 
-    Of two loops on a line the line belongs to the inner one.
+    A line with two loops belongs to the inner one.
     """
     inner: dict[tuple[int, int], Loop] = {}
     for frame in (frame for frames in stacks for frame in frames):

@@ -16,7 +16,7 @@ _USER = 1  # OTF2_PARADIGM_USER
 
 
 def users_own(process: Process) -> Types:
-    """Returns by local id of a region: 1 for regions that the program itself begins and ends with the user API."""
+    """Returns by local id of a region: 1 for regions that the program starts and ends with the user API."""
     known = process.definitions
     paradigms = {local: at.paradigm for local, at in known.regions_at.items()}
     paradigms |= {local: region.paradigm for local, region in known.regions.items()}

@@ -17,7 +17,7 @@ Paths = Mapping[int, Path]
 _SHOWN = 4
 FILE, WRITE, DAMAGE = "FILE", "WRITE", "DAMAGE"
 """Reasons for missing records that a summary counts: their file is missing or ends too early; the process could not
-write them; they are behind damage."""
+write them; they follow damage."""
 _NUMBERS = 8
 
 
@@ -82,7 +82,7 @@ def _beside(path: Path, kind: str, other: str) -> Path:
 
 
 def _gaps(there: Collection[int], expected: int | None, paths: Paths) -> list[str]:
-    """Returns a text about locations without any files. Location numbers have no gap, unless a thread began while the
+    """Returns a text about locations without any files. Location numbers have no gap, unless a thread started while the
     process ended."""
     if not there:
         return []

@@ -93,7 +93,7 @@ class Clock:
     pids: Sequence[int] = ()
     """Process ids of the members."""
     pairs: Sequence[Pair] = ()
-    """Of the members, ascending."""
+    """The clock pairs of the members, ascending."""
     own: Curve | None = None
     """curve before its comparison with other clocks; None: the same. Its first knot is the first pair."""
     error: int | None = None

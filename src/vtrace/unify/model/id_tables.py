@@ -19,7 +19,7 @@ Made = TypeVar("Made", Ids, Types)
 _NONE: Ids = np.empty(0, np.uint32)
 _NO_TYPES: Types = np.empty(0, np.uint8)
 _SHORT = 512
-"""Longer tables are seldom equal, and many of them would fill the memory."""
+"""The most items of a shared table: longer tables are seldom equal, and many of them would fill the memory."""
 
 
 def table(numbers: Mapping[int, int]) -> Ids:

@@ -27,7 +27,7 @@ from vtrace.unify.model.process_definitions import ProcessDefinitions, read
 _location = attrgetter("location")
 Streams = dict[tuple[int, int], Stream]
 _AT_ONCE = 4096
-"""Rows of an index that become Python objects at once."""
+"""The number of rows of an index that become Python objects at once."""
 _NO_TIME = 1 << 63
 """Limit of ticks and ns: a pair with a larger value is damaged."""
 
@@ -104,7 +104,7 @@ class Process:
     sample_maps: SampleMaps | None = None
     """None if the archive has no calling contexts."""
     contexts: dict[int, U4] = field(default_factory=dict)
-    """By location: OTF2's calling context of each of its own ones."""
+    """By location: OTF2's calling context for each of its own contexts."""
     user_peers: dict[int, np.ndarray[Any, np.dtype[np.uint32]]] = field(default_factory=dict)
     """By location: the ranks of the other ends of its messages of the user API."""
     user_others: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class Process:
 
     @property
     def has_thread_events(self) -> bool:
-        """True if its events may include begins and ends of threads."""
+        """True if its events may include starts and ends of threads."""
         return any(scan.threads for scan in self.scans.values())
 
     def to_hand_on(self, owner: int) -> Process:

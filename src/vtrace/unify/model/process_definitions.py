@@ -18,11 +18,11 @@ from vtrace.unify.model.shapes import fits, fits_plain
 HELPER = "helper."
 """Prefix of properties with the library that made a thread for itself; the location's number follows."""
 UNSAMPLED = "unsampled."
-"""Prefix of properties of locations that have no samples any more: ticks since when, and why."""
+"""Prefix of properties of locations that stopped sampling: ticks of the stop, and the reason."""
 UNCOUNTED = "uncounted."
-"""The same of counters."""
+"""The same for counters."""
 REFUSED = "refused."
-"""Prefix of properties that say why a counter is not recorded; its name follows."""
+"""Prefix of properties with the reason why a counter is not recorded; its name follows."""
 
 
 class LocalRegion(NamedTuple):
@@ -189,7 +189,7 @@ class Sampling(NamedTuple):
 
 
 class PythonCode(NamedTuple):
-    """A code object of CPython. line: of its begin; lines: its co_linetable, empty if unknown."""
+    """A code object of CPython. line: its first line; lines: its co_linetable, empty if unknown."""
 
     name: str
     file: str
@@ -259,7 +259,7 @@ class ProcessDefinitions:
     notes: list[str] = field(default_factory=list)
     user_comms: dict[int, str] = field(default_factory=dict)
     sampling: list[Sampling] = field(default_factory=list)
-    """One, or none for a process without samples."""
+    """One item, or none for a process without samples."""
     samples: dict[int, SampleSums] = field(default_factory=dict)
     python_codes: dict[int, PythonCode] = field(default_factory=dict)
     members_of: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -374,7 +374,7 @@ _INHERITED = (
     "files", "handles", "windows", "window_names", "groups", "regions_at", "call_sites", "texts", "markers",
     "user_comms", "members_of", "python_codes",
 )  # fmt: skip
-"""The tables of which a forked child has those of its parent, too."""
+"""The tables whose definitions a forked child inherits."""
 
 
 @lru_cache(256)
@@ -383,8 +383,8 @@ def _of_no_location(properties: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
 
 
 def _joined(own: dict[Any, Any], inherited: dict[Any, Any]) -> dict[Any, Any]:
-    """own with what it lacks of inherited. If one of them is empty, the other one itself: processes that share their
-    tables take a fraction of the time to merge."""
+    """own, with the definitions of inherited that own lacks. If one table is empty, the other one itself: processes
+    that share equal tables merge in a fraction of the time."""
     return inherited | own if own and inherited else own or inherited
 
 

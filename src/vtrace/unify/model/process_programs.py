@@ -13,7 +13,7 @@ _TEXT_MAX = 16_384
 
 
 def shortened(words: Sequence[str]) -> list[str]:
-    """Returns the words of a command line that fit into _TEXT_MAX characters; "..." stands for the others."""
+    """Returns the words of a command line that fit into _TEXT_MAX characters; "..." replaces the other words."""
     kept: list[str] = []
     size = 0
     for word in words:

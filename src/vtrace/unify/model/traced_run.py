@@ -16,7 +16,7 @@ class Run:
     prefix: Path
     id: bytes
     processes: list[Process]
-    """In the archive's order."""
+    """The processes, in the archive's order."""
     missing: list[int]
     """Ranks without any file."""
     ranks: int

@@ -23,7 +23,7 @@ def find_alone(processes: Sequence[Process]) -> dict[int, str]:
 
 
 def refuse_alone(text: str, allowed: bool, warn: Callable[[str], None]) -> None:
-    """Warns with a sentence of find_alone, if there is one; raises VtraceError unless such a run is allowed."""
+    """Warns with a sentence of find_alone, if there is one; raises VtraceError unless the request allows such a run."""
     if text and not allowed:
         again = "srun --mpi=pmi2 or --mpi=pmix" if text.startswith("srun ") else "the mpiexec of its MPI"
         hint = f"run it again with {again}; --partial unifies each process as a world of one rank"

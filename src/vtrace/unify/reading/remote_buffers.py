@@ -24,7 +24,7 @@ def list_buffers(processes: Sequence[Fate], crew: Crew, say: Callable[[str], Non
     found = sorted(processes, key=lambda p: (p.head.host, p.rank is None, p.rank or 0, p.head.start))
     for process in found[:_SHOWN]:
         head = process.head
-        where = "is gone" if is_near(process, crew) else f"lies on {head.host}"
+        where = "is gone" if is_near(process, crew) else f"is on {head.host}"
         say(f"the buffer of {process.label} {where}: {head.buffer}")
     if len(found) > _SHOWN:
         more = len({process.head.host for process in found[_SHOWN:]})

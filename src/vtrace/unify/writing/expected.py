@@ -24,9 +24,9 @@ def expected_archive(
     directory: Path, definitions: Definitions, run: Run, kernel: Kernel, ranks: Ranks
 ) -> Iterator[Path]:
     """Writes an archive without events inside a directory, gives its anchor file, and removes the archive. All ranks
-    see the archive; they must have read it together before the context ends.
+    see the archive; all must have read the archive before the context ends.
 
-    Its times, numbers of events and regions are those of the final archive, unless a record becomes no event, or gets
+    The times, numbers of events and regions are those of the final archive, unless a record becomes no event, or gets
     another time than its own. Raises VtraceError.
     """
     place = directory / _FOLDER

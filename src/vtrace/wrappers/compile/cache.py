@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The cache of what vtrace builds for this machine: MPI shims and the plug-in for gcc. Checks that no other user can
-change a file there, since programs and compilers execute its code."""
+"""The cache of files that vtrace builds for this machine: MPI shims and the plug-in for gcc. Checks that no other user
+can change a file there, since programs and compilers execute its code."""
 
 from __future__ import annotations
 

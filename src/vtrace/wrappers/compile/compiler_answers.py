@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Asks a compiler which one it is."""
+"""Asks a compiler for its kind: gcc or clang."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scripts with which bash, zsh and fish complete the -vt: options of the wrappers. All else are files, as before."""
+"""Scripts with which bash, zsh and fish complete the -vt: options of the wrappers. Other words are completed as
+files."""
 
 from __future__ import annotations
 
 from vtrace.wrappers.compile.options import ACTIONS, CXX, FORTRAN, INSTRUMENTATIONS, MODES, C, Language
 
-# readline replaces only the part of the word behind the last colon.
+# readline replaces only the part of the word after the last colon.
 _BASH = """\
 %(function)s() {
     local line="${COMP_LINE:0:COMP_POINT}" words

@@ -25,7 +25,7 @@ _LANGUAGES = {"C": "c", "C++": "c++", "Fortran": "f95"}
 
 
 def without_plugin(compiler: list[str], args: Sequence[str], directory: str) -> str:
-    """Why vtrace cannot build its plug-in for a command of gcc, and what helps; empty if it can. directory: of
+    """The reason why vtrace cannot build its plug-in for a command of gcc, with a remedy; "" if it can. directory: of
     libvtrace.so.1."""
     own = next((arg for arg in args if _OWN.fullmatch(arg)), None)
     if own:
@@ -89,7 +89,7 @@ def _build(compiler: list[str], language: str, source: str, path: str, place: st
 def _path(compiler: list[str], directory: str) -> str:
     """The place of the plug-in for this compiler, these headers and this source."""
     named = answer([*compiler, "--version"])
-    known = hashlib.sha256(named.partition("(")[2].encode())  # gcc, g++ and gfortran differ before the parenthesis only
+    known = hashlib.sha256(named.partition("(")[2].encode())  # gcc, g++ and gfortran differ only before the parenthesis
     for path in (os.path.join(directory, SOURCE), os.path.join(_headers(compiler), "plugin-version.h")):
         with open(path, "rb") as file:
             known.update(file.read())

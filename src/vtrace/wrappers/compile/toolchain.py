@@ -23,7 +23,7 @@ from vtrace.wrappers.compile.compiler_answers import answer, is_clang, is_gcc
 from vtrace.wrappers.compile.options import Language, Options
 
 # gcc looks for these texts in the paths of source files: C library, compiler and C++ library, wherever installed. The
-# version's digit keeps a program's own include/c++ apart from the C++ library's.
+# version's digit distinguishes a program's own include/c++ from the C++ library's.
 _SYSTEM_HEADERS = ",".join(
     ["/usr/include/", "/lib/gcc/", "/lib64/gcc/", *(f"/include/c++/{digit}" for digit in range(1, 10))]
 )
@@ -77,7 +77,7 @@ _XRAY = (
     "-Xclang -fxray-instrument -Xclang -fxray-instruction-threshold=1 "
     "-Dno_instrument_function=xray_never_instrument -D__no_instrument_function__=xray_never_instrument"
 ).split()
-"""The flags for clang's sleds. Behind -Xclang the command that links adds no library of XRay. For clang the attribute
+"""The flags for clang's sleds. After -Xclang the command that links adds no library of XRay. For clang the attribute
 no_instrument_function concerns hooks only."""
 
 _UNSLED = re.compile(
@@ -99,7 +99,7 @@ def instrument_flags(compiler: list[str], args: list[str], language: Language, w
     if lacks and way == "sleds":
         raise UsageError(f"-vt:inst sleds: {compiler[0]}: {lacks}", "use -vt:inst compinst")
     if wanted and not lacks:
-        # Regions of OpenMP and the user API end by a call. As a tail call it would come behind the function's leave.
+        # Regions of OpenMP and the user API end by a call. A tail call would come after the function's leave.
         whole = ["-fno-optimize-sibling-calls"] if uses_openmp(args) or "-DVTRACE" in args else []
         if is_clang(version):
             return [*_XRAY, *whole]
@@ -168,7 +168,7 @@ def _content(path: str) -> bytes:
 
 
 def how_functions(compiler: list[str]) -> str:
-    """How vtrace-cc records functions with a compiler, why not in a better way, and what would help."""
+    """Describes how vtrace-cc records functions with this compiler, and which install would improve it."""
     version = answer([*compiler, "--version"])
     why = _without_sleds(compiler, [], version)
     if not why:
@@ -235,11 +235,11 @@ def user_stubs(directory: str) -> list[str]:
 
 _SHIMS = ("libvtrace-io.so", "libvtrace-mem.so")
 """Shims of libc's functions. Every program gets both, so that VT_IOTRACE and VT_MEMTRACE work without linking again.
-The shims stand behind the program's own archives: a program's own malloc replaces libc's."""
+The shims come after the program's own archives: a program's own malloc replaces libc's."""
 
 
 OPENMP_SHIM = "libvtrace-omp.so"
-"""Must stand before the OpenMP runtime, which the compiler adds at the end of the command."""
+"""Must come before the OpenMP runtime, which the compiler adds at the end of the command."""
 
 
 def openmp_position(args: Sequence[str]) -> int | None:
@@ -265,7 +265,7 @@ def openmp_flags(directory: str) -> list[str]:
 
 
 HOOKS = "libvtrace-inside.a"
-"""The hooks that instrumented functions call; each program and library has a copy. The archive stands behind the
+"""The hooks that instrumented functions call; each program and library has a copy. The archive comes after the
 user's files, which may define hooks, and before libvtrace.so.1, whose hooks serve modules linked without vtrace."""
 
 
@@ -306,13 +306,13 @@ def if_needed(libraries: Sequence[Path]) -> list[str]:
 
 
 def by_name(library: str) -> list[str]:
-    """Flags for a library's path: behind -x c the compiler would take the plain path for a source file."""
+    """Flags for a library's path: after -x c the compiler would take the plain path for a source file."""
     directory, name = os.path.split(library)
     return [f"-L{directory}", f"-l:{name}"]
 
 
 def mpi_compiler(compiler: list[str], args: list[str] = []) -> str | None:  # noqa: B006
-    """The C compiler command of the MPI whose compiler stands in the command; None if no MPI compiler does."""
+    """The C compiler command of the MPI whose compiler the command names; None if no MPI compiler does."""
     for word in compiler:
         directory, name = os.path.split(word)
         if is_coarray_compiler([word]):

@@ -24,7 +24,7 @@ own name the copy would precede the system's in LD_LIBRARY_PATH."""
 _MARK = "# Written by vtrace run --bundle."
 _TEMPLATE = Path(__file__).with_name("bundle.sh")
 _LEFT_OUT = ("LD_PRELOAD", "PYTHONPATH", "ASAN_OPTIONS")
-"""Changes of a plan that are no settings."""
+"""Variables that a plan changes and that are not settings."""
 
 
 def write(chosen: Choices, environ: Mapping[str, str], directory: Path) -> None:
@@ -75,7 +75,7 @@ def _is_bundle(directory: Path) -> bool:
 
 
 def _plan(chosen: Choices, environ: Mapping[str, str]) -> Plan:
-    """The plan without what belongs to this machine: the user's LD_PRELOAD, and the directory of the local files."""
+    """The plan without the parts for this machine: the user's LD_PRELOAD, and the directory of the local files."""
     own = Choices(chosen.words)
     own.__dict__ |= vars(chosen) | {"prefix": None, "unify": False}
     here = {name: value for name, value in environ.items() if name not in _LEFT_OUT}

@@ -60,7 +60,7 @@ VALUES = {
 """Key -> option, metavar, help."""
 
 SAMPLE_RATE = "100"
-"""The value of --sample alone."""
+"""The value of --sample given without a value."""
 SAMPLE_CLOCKS = ("cpu", "wall", "perf")
 """The values of --sample-clock."""
 

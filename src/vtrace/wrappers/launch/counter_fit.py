@@ -10,8 +10,8 @@ from vtrace.wrappers.launch.counter_names import settings_of
 
 
 def counter_groups(names: list[str]) -> list[list[str]]:
-    """The counters, each in the first group where it fits. Counters that nothing can count are in the first group: the
-    runtime tells them."""
+    """The counters, each in the first group where it fits. The first group also gets counters that cannot be counted;
+    the runtime reports them."""
     groups: list[list[str]] = []
     left = names
     while left:

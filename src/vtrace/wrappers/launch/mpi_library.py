@@ -50,7 +50,7 @@ def family(library: str) -> str | None:
 
 
 def launchers_family(environ: Mapping[str, str]) -> str | None:
-    """The MPI of the launcher that has started this process."""
+    """The MPI of the launcher that started this process."""
     return "Open MPI" if "OMPI_COMM_WORLD_SIZE" in environ else "MPICH" if "PMI_RANK" in environ else None
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Chooses libraries to preload and settings for a program of `vtrace run`, or says why the program gets none.
+"""Chooses libraries to preload and settings for a program of `vtrace run`, or gives the reason why the program gets
+none.
 
 Imports little, since each rank of a job runs this module.
 """
@@ -25,7 +26,7 @@ RUNTIME = "libvtrace.so.1"
 _PYTHON_HOOK = os.path.join(os.path.dirname(LIB), "python_hook")
 
 LIBRARIES = {"openmp": "libvtrace-omp.so", "io": "libvtrace-io.so", "memory": "libvtrace-mem.so"}
-"""Libraries to preload behind the runtime, by kind of events. The library for MPI depends on the program's MPI."""
+"""Libraries to preload after the runtime, by kind of events. The library for MPI depends on the program's MPI."""
 
 _ASAN, _TSAN = ("libasan.so", "libclang_rt.asan"), ("libtsan.so", "libclang_rt.tsan")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox")
@@ -84,7 +85,7 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
 
 
 def plan_for_any(chosen: Choices, environ: Mapping[str, str]) -> Plan:
-    """A plan for programs that are not known yet, by the options alone. Raises VtraceError."""
+    """A plan for unknown programs, from the options alone. Raises VtraceError."""
     made = Plan([])
     _set_settings(made, chosen)
     if chosen.counters:
@@ -338,7 +339,7 @@ def _starts_jobs(program: Program) -> str | None:
 
 
 def joined(ours: list[str], environ: Mapping[str, str]) -> str:
-    """The value of LD_PRELOAD, with the user's libraries behind ours: an allocator in front of ours would hide the
+    """The value of LD_PRELOAD, with the user's libraries after ours: an allocator before ours would hide the
     program's calls from our library.
     """
     theirs = environ.get("LD_PRELOAD", "").replace(":", " ").split()
@@ -359,7 +360,7 @@ def _check_name(path: str, hint: str) -> None:
 
 
 def _set_for_sanitizers(made: Plan, ours: list[str], loaded: programs.Loaded, environ: Mapping[str, str]) -> None:
-    """Turns off ASan's check that ASan is the first library. Omits vtrace's malloc for TSan: TSan's malloc fails behind
+    """Turns off ASan's check that ASan is the first library. Omits vtrace's malloc for TSan: TSan's malloc fails after
     another malloc during start-up."""
     names = [os.path.basename(name) for name in loaded.libraries]
     memory = os.path.join(LIB, LIBRARIES["memory"])
@@ -425,7 +426,7 @@ def _compare_families(made: Plan, user: str, library: str | None, start: Start) 
 
 
 def _kind(library: str) -> str:
-    """The name of the binary interface: the library's name with the first number behind .so."""
+    """The name of the binary interface: the library's name with the first number after .so."""
     name = os.path.basename(library)
     base, _, version = name.partition(".so.")
     return f"{base.removeprefix('lib')}.{version.partition('.')[0]}".replace("mpich.12", "mpi.12")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from vtrace.errors import VtraceError
 
 _SHEBANG = 256
-"""Bytes of a script's first line that Linux reads."""
+"""The number of bytes of a script's first line that Linux reads."""
 _NESTED = 5
 """Maximum depth of interpreters of interpreters in Linux."""
 _INTERP, _NOTE = 3, 4

@@ -40,8 +40,8 @@ def environment() -> dict[str, str]:
 
 
 def decide(chosen: Choices, environ: Mapping[str, str]) -> None:
-    """Sets chosen.unify. By default a command unifies that starts all processes: behind a launcher, other ranks may run
-    on when this one has ended."""
+    """Sets chosen.unify. By default a command that starts all processes unifies: after a launcher, other ranks may
+    still run when this rank has ended."""
     starts_all = launchers.rank(environ) is None or launchers.size(environ) == 1
     chosen.unify = starts_all and preload.wants("unify", chosen, environ, default=True)
 
@@ -224,7 +224,7 @@ def wait_for(made: Plan, environ: Mapping[str, str]) -> int:
     with open(reader, "rb") as file:
         number, _, problem = (
             file.read().decode().partition(" ")
-        )  # at once: the start of the program closes the other end
+        )  # immediately: the start of the program closes the other end
     if problem:
         os.waitpid(pid, 0)
         raise NoProgramError(problem, int(number))

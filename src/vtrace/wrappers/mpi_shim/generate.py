@@ -13,7 +13,7 @@ A section may use:
 
     $FUNCTION              the head of the definition
     $BEGIN                 gets the region; calls the PMPI_ twin and returns if nothing is recorded
-    $TRACK                 like $BEGIN, but goes on if only the function's group is off
+    $TRACK                 like $BEGIN, but continues if only the function's group is off
     $RESULT                the result type
     $CALL                  the call of the PMPI_ twin or of another tool
     $IN_COMM, $OUT_COMM    the first communicator that is an input, or an output

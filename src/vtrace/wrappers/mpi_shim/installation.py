@@ -26,7 +26,7 @@ _VERSIONS = (
     ("MVAPICH2", "MVAPICH2_VERSION"),
     ("MPICH", "MPICH_VERSION"),
 )
-"""Name of an MPI and the macro in its mpi.h with the version; derived MPIs stand before their origin."""
+"""Name of an MPI and the macro in its mpi.h with the version; derived MPIs come before their origin."""
 
 _FORTRAN = ("libmpichfort", "libmpifort", "libmpi_mpifh", "libmpi_usempif08")
 """Libraries of Fortran bindings: one for all bindings in MPICH and derived MPIs, one for each binding in Open MPI."""
@@ -246,7 +246,7 @@ def fortran_libraries(library: Path) -> tuple[Path, ...]:
 
 
 def _soname(library: Path) -> bytes | None:
-    """The soname in an ELF file's string table, with its zero byte: the first text that is the file's name or its begin
+    """The soname in an ELF file's string table, with its zero byte: the first text that is the file's name or its start
     up to a dot."""
     name = library.name
     names = {name} | {name[:i] for i in range(len(name)) if name[i] == "." and ".so" in name[:i]}

@@ -54,7 +54,7 @@ GROUPS = (
     MpiGroup("type", "data types, packing", (
         "MPI_Type_*", "MPI_*ack*", "MPI_Get_address", "MPI_Address", "MPI_Get_elements*")),
     MpiGroup("cg", "communicators and groups", ("MPI_Comm_*", "MPI_Group_*", "MPI_Intercomm_*")),
-    MpiGroup("env", "beginning and end, sessions", (
+    MpiGroup("env", "initialization and finalization, sessions", (
         "MPI_Init*", "MPI_Finalize", "MPI_Abort", "MPI_Session_*", "MPI_Query_thread", "MPI_Is_thread_main",
         "MPI_Get_*version", "MPI_Get_processor_name")),
     MpiGroup("misc", "info objects, memory, all other functions", ("*",)),

@@ -42,7 +42,7 @@ BINDINGS = {key: f"libvtrace-placeholder-for-the-soname-of-a-fortran-binding-{ke
 _FORTRAN = {"mpi_send_", "mpi_send_f08_", "mpi_send_f08ts_"}
 """Entry points that show how a Fortran binding passes arguments."""
 _SYMBOL = slice(6, 24)
-"""The bytes of an Elf64_Sym that say where the symbol is defined (st_shndx, st_value, st_size)."""
+"""The bytes of an Elf64_Sym with the place of the symbol's definition (st_shndx, st_value, st_size)."""
 
 
 @dataclass(frozen=True)

@@ -237,8 +237,8 @@ def _compile_all(mpi: Mpi, sources: list[Path], console: Console) -> list[Path]:
 
 
 def _compile(mpi: Mpi, source: Path) -> Path | None:
-    """Compiles one source. Returns None if a Fortran binding's wrappers do not compile: the shim then lacks these.
-    Raises VtraceError if shim.c does not compile."""
+    """Compiles one source. Returns None if a Fortran binding's wrappers do not compile: the shim then lacks these
+    wrappers. Raises VtraceError if shim.c does not compile."""
     made = source.with_suffix(".o")
     try:
         compile_shim(mpi, source, made)
@@ -298,7 +298,8 @@ def link_library(mpi: Mpi, objects: list[Path], target: Path) -> None:
 
 
 def _objcopy(mpi: Mpi) -> str:
-    """The objcopy of the MPI's compiler: that of a cross compiler knows the processor. gcc and clang name theirs."""
+    """The objcopy of the MPI's compiler: a cross compiler's objcopy knows the processor. gcc and clang print its
+    name."""
     words = [*mpi.compiler, "-print-prog-name=objcopy"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return shutil.which(done.stdout.strip()) or "objcopy" if done.returncode == 0 else "objcopy"

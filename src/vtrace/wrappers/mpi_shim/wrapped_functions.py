@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lists the functions of an MPI that the shim records, and how much of each."""
+"""Lists the functions of an MPI that the shim records, and the extent of their records."""
 
 from __future__ import annotations
 
