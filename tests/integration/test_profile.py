@@ -224,7 +224,8 @@ def test_a_name_that_matches_nothing(score_p: Path, command: str) -> None:
     assert [line for line in done.stderr.splitlines() if "--select" in line] == [
         "vtrace: warning: --select: no region matches updat; did you mean update or part?",
         "vtrace: warning: --select: no class matches zzz",
-        "vtrace: warning: --select: no region matches MPI_Ini of main > MPI_Ini; did you mean MPI_Init or MPI_Isend or MPI_Iscan?",
+        "vtrace: warning: --select: no region matches MPI_Ini of main > MPI_Ini; did you mean MPI_Init "
+        "or MPI_Isend or MPI_Iscan?",
     ]
 
 
