@@ -29,7 +29,7 @@ LOOK = """
 import random, sys, time, vtrace
 from vtrace.console import QUIET, Console
 from vtrace.timeline.tile_cache import tiles_of
-from vtrace.timeline.window import WindowReader
+from vtrace.timeline.window_reader import WindowReader
 trace, windows, pixels = vtrace.open(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 tiles = tiles_of(trace, Console("bench", QUIET))
 rows, draw = range(trace.locations.rows), random.Random(1)

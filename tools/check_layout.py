@@ -39,7 +39,8 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "io.common": set(),
     "io.local": {"io.common"},
     "io.archive": {"io.common", "io.local"},
-    "io": {"io.common", "io.local", "io.archive"},
+    "io.sidecar": {"io.common", "io.local", "io.archive"},
+    "io": set(),
     "parallel": set(),
     "symbols": {"io.archive", "io.common", "io.local"},
     "unify.model": {"io.common", "io.local", "io.archive", "parallel", "symbols"},
@@ -48,21 +49,21 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "unify.clocks": {"io.local", "io.archive", "parallel", "unify.model"},
     "unify.merge": {"io.common", "io.local", "io.archive", "parallel", "symbols", "unify.model"},
     "unify.writing": {"io.common", "io.local", "io.archive", "parallel", "unify.model"},
-    "unify.account": {"io", "io.local", "io.archive", "unify.model", "unify.reading", "unify.clocks", "unify.merge",
-                      "unify.writing"},
-    "unify": {"io", "io.archive", "parallel", "unify.model", "unify.discover", "unify.reading", "unify.clocks",
+    "unify.account": {"io.sidecar", "io.local", "io.archive", "unify.model", "unify.reading", "unify.clocks",
+                      "unify.merge", "unify.writing"},
+    "unify": {"io.sidecar", "io.archive", "parallel", "unify.model", "unify.discover", "unify.reading", "unify.clocks",
               "unify.merge", "unify.writing", "unify.account"},
-    "analysis": {"io", "io.archive", "io.common", "parallel"},
+    "analysis": {"io.sidecar", "io.archive", "io.common", "parallel"},
     "analysis.derived": set(),
     "analysis.questions": {"io.archive", "io.common", "analysis"},
-    "analysis.findings": {"io", "io.archive", "io.common", "analysis", "analysis.questions"},
+    "analysis.findings": {"io.sidecar", "io.archive", "io.common", "analysis", "analysis.questions"},
     "analysis.trace": {"io.archive", "analysis", "analysis.questions", "analysis.findings"},
     "reports": {"io.archive", "io.common", "analysis", "analysis.derived", "analysis.questions", "analysis.findings",
                 "analysis.trace"},
     "export": {"io.archive", "io.common", "analysis", "analysis.questions", "analysis.trace"},
     "compat": {"io.archive", "analysis", "analysis.derived", "analysis.questions"},
-    "timeline": {"io", "io.archive", "io.common", "io.local", "analysis", "analysis.questions", "analysis.trace"},
-    "transform": {"io", "io.archive", "io.common", "io.local", "analysis", "analysis.trace"},
+    "timeline": {"io.sidecar", "io.archive", "io.common", "analysis", "analysis.questions", "analysis.trace"},
+    "transform": {"io.sidecar", "io.archive", "io.common", "io.local", "analysis", "analysis.trace"},
     "wrappers.compile": set(),
     "wrappers.mpi_shim": {"wrappers.compile"},
     "wrappers.launch": {"analysis.derived", "wrappers.compile", "wrappers.mpi_shim"},
@@ -181,12 +182,15 @@ class Layout:
     def _names(self) -> Iterator[tuple[Path, int, str, str, str]]:
         """File, line (0: the file's own name), kind and description of each name. Names of one kind must differ.
 
-        Two files need no name of their own: the module of a command, which may be called like the module whose results
-        the command shows, and a template of the MPI shim, which may be called like the C file whose functions it calls.
+        Two kinds of files need no name of their own: the module that has a command, which may be called like the module
+        whose results the command shows, and a template of the MPI shim, which may be called like the C file whose
+        functions it calls.
         """
+        tables = (self.package / "cli.py", self.package / "commands" / "compat.py")
+        commands = {name for path in tables for name in re.findall(r"vtrace\.commands\.(\w+)", path.read_text())}
         for folder in (self.package, self.root / "tests" / "support"):
             for path in (path for path in self.python if folder in path.parents):
-                if path.name != "__init__.py" and path.parent != self.package / "commands":
+                if path.name != "__init__.py" and not (path.parent.name == "commands" and path.stem in commands):
                     yield path, 0, f"module of {folder.name}", "", path.name
                 for line, what, name in _module(path.read_text()).types:
                     yield path, line, f"type of {folder.name}", what, name

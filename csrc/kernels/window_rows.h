@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls and events of a window of time as columns, location by location, for timeline/window.py. The rules of tiles.h
+/* The calls and events of a window of time as columns, location by location, for timeline/window_reader.py. The rules of tiles.h
    hold. Only one thread at a time uses a window. */
 #ifndef VT_WINDOW_ROWS_H
 #define VT_WINDOW_ROWS_H

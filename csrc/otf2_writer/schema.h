@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The schema as text: kinds of records and definitions, enumerations, constants and the structures that Python uses.
-   src/vtrace/io/local/schema.py reads the text. Each line is one fact; tabs separate its words:
+   src/vtrace/io/common/schema.py reads the text. Each line is one fact; tabs separate its words:
 
      kind         name, number, payload words, class, what the id is, payload (VT_KINDS)
      definition   name, values (VT_DEFINITION_KINDS)

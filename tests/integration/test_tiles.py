@@ -33,9 +33,9 @@ from vtrace.analysis.activity import CLASSES, RUNTIME
 from vtrace.analysis.trace import Trace
 from vtrace.console import QUIET, Console
 from vtrace.errors import FormatError
-from vtrace.io import sidecar
 from vtrace.io.archive.batches import BatchBuffer
-from vtrace.io.tile_file import COLUMN, DATA, TileFile
+from vtrace.io.sidecar import sidecar
+from vtrace.io.sidecar.tile_file import COLUMN, DATA, TileFile
 from vtrace.timeline.row_groups import row_groups, summed
 from vtrace.timeline.tile_cache import tiles_of
 from vtrace.timeline.written_tiles import WrittenTiles

@@ -19,8 +19,8 @@ from support.synthetic_runs.viewed import served
 from support.users.browser import Browser
 from support.users.page_site import PageTable, decoded
 from support.users.viewer import Viewer
-from vtrace.io import sidecar
-from vtrace.io.tile_file import DATA
+from vtrace.io.sidecar import sidecar
+from vtrace.io.sidecar.tile_file import DATA
 
 HEAD = 40
 """Bytes at the start of tiles.data: its magic number, and the identity of the archive."""

@@ -16,8 +16,8 @@ from support.oracles.slow import FLUSH
 from support.readers.archive import Trace, read
 from vtrace.analysis.trace import Trace as Opened
 from vtrace.io.archive.batches import BatchBuffer
-from vtrace.timeline.window import WindowReader
 from vtrace.timeline.window_events import WindowEvents
+from vtrace.timeline.window_reader import WindowReader
 
 ARCHIVES = ("mpi_messages", "scorep-heat2d", "scorep-sampling", 1, 3, MANY_BINS)
 SENDS = {"MpiSend", "MpiIsend"}

@@ -160,7 +160,7 @@ def test_bins_of_a_large_trace(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(tile_pass, "LARGE", -1)
     monkeypatch.setattr(large_data, "_NEAR", 10)
     monkeypatch.setattr("vtrace.timeline.counter_bins._MOST", LENGTH // BIN + 1)
-    monkeypatch.setattr("vtrace.timeline.window.WindowReader.window.__defaults__", (10,))
+    monkeypatch.setattr("vtrace.timeline.window_reader.WindowReader.window.__defaults__", (10,))
     trace, asked = reader.read(place), Asked(place)
     line = "2 locations: values of bins of 6.4e-05 ms; zoom in for single ones."
     for bins, window in ((1, (0, LENGTH)), (7, (0, LENGTH)), (40, (100, 900)), (300, (333, 666)), (9, (850, LENGTH))):

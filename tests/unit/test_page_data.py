@@ -22,7 +22,7 @@ from support.tools import ROOT
 from support.users.page_site import Asked
 from vtrace.analysis.activity import RUNTIME, TRACING
 from vtrace.errors import VtraceError
-from vtrace.io.tile_file import BINS
+from vtrace.io.sidecar.tile_file import BINS
 from vtrace.timeline import call_store, tile_pass, viewer_site
 from vtrace.timeline.call_store import LocationCalls
 from vtrace.timeline.server import Outdated, Wrong

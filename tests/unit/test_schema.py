@@ -15,7 +15,8 @@ from support.tools import ROOT, call, need
 from vtrace import paths
 from vtrace.errors import VtraceError
 from vtrace.io.archive import reader_abi
-from vtrace.io.local import records, schema
+from vtrace.io.common import schema
+from vtrace.io.local import records
 
 SCHEMAS = {"kernel": records.SCHEMA, "reader": reader_abi._SCHEMA}
 STRUCTURES = [(which, name) for which, found in SCHEMAS.items() for name in found._fields]

@@ -16,8 +16,8 @@ import pytest
 import zstandard
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io import sidecar
 from vtrace.io.local.records import checksum
+from vtrace.io.sidecar import sidecar
 
 TABLE = sidecar.SidecarTable(
     {"time": np.arange(1000, dtype="<u8") ** 2, "kind": (np.arange(1000) % 3).astype("<u4")}, {"kind": ["a", "b", "c"]}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vtrace.io.sidecar import FOLDER
+from vtrace.io.sidecar.sidecar import FOLDER
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.errors import FormatError
-from vtrace.io import sidecar
 from vtrace.io.archive.properties import CPU_MAX_MHZ
 from vtrace.io.archive.reader_abi import readback
 from vtrace.io.common.arrays import Array
+from vtrace.io.sidecar import sidecar
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source

@@ -15,10 +15,10 @@ import numpy as np
 from vtrace.analysis.table import Array, Table, add_up, group, texts
 from vtrace.console import some
 from vtrace.errors import FormatError
-from vtrace.io import sidecar
 from vtrace.io.archive.event_files import damage
 from vtrace.io.archive.properties import PROPERTY, parsed
 from vtrace.io.common.arrays import distinct
+from vtrace.io.sidecar import sidecar
 from vtrace.left_out import WHOLE_RUN, left_out
 from vtrace.reasons import CHOSEN, FLUSH, LOSSES, MISSING_VALUES, OVERWRITTEN
 

@@ -27,7 +27,7 @@ from vtrace.io.archive.properties import PROPERTY
 from vtrace.io.archive.reader import Reader
 from vtrace.io.archive.reader_abi import LATEST
 from vtrace.io.common.arrays import distinct
-from vtrace.io.samples_archive import open_with_samples
+from vtrace.io.sidecar.samples_archive import open_with_samples
 from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.text import html_text
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, selected_part, stale_lines, titles, window_options
+from vtrace.commands.part_options import opened, selected_part, stale_lines, titles, window_options
 from vtrace.console import NORMAL, Console, environment_level
 from vtrace.text import json_text, plain
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, stale_lines, window_options
+from vtrace.commands.part_options import opened, stale_lines, window_options
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import json_text, plain, shell_word

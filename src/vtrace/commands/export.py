@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import (
+from vtrace.commands.part_options import (
     HELPERS_HELP,
     RANKS,
     RANKS_HELP,

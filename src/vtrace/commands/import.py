@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened
+from vtrace.commands.part_options import opened
 from vtrace.console import Console, environment_level, some
 from vtrace.text import json_text, plain, shell_word
 

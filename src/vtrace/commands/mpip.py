@@ -13,7 +13,7 @@ import click
 
 from vtrace import __version__
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, title, warn_of_caveats
+from vtrace.commands.part_options import opened, title, warn_of_caveats
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.common.outfile import complete

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, selected_part, stale_lines, title, warn_of_caveats, window_options
+from vtrace.commands.part_options import opened, selected_part, stale_lines, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError
 from vtrace.text import json_text, plain, shell_word

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import (
+from vtrace.commands.part_options import (
     check_output,
     opened,
     output_option,

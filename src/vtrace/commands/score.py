@@ -156,7 +156,7 @@ def _about_flag(reasons: dict[str, str], unread: str | None) -> Iterator[str]:
 def _open(target: str) -> Trace:
     """The archive, or a temporary archive of the local files. Raises VtraceError."""
     import vtrace
-    from vtrace.commands.window import opened
+    from vtrace.commands.part_options import opened
     from vtrace.unify.discover.list_files import resolve_prefix
     from vtrace.unify.run import Request, unify
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import (
+from vtrace.commands.part_options import (
     HELPERS_HELP,
     RANKS,
     RANKS_HELP,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, stale_lines, warn_of_caveats, window_options
+from vtrace.commands.part_options import opened, stale_lines, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level
 from vtrace.text import json_text
 

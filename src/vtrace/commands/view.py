@@ -18,7 +18,7 @@ import click
 from click.core import ParameterSource
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.window import opened, title, warn_of_caveats, window_options
+from vtrace.commands.part_options import opened, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import TileDamageError, UsageError
 from vtrace.text import plain, shell_word

@@ -18,13 +18,13 @@ from vtrace.analysis.table import Table
 from vtrace.io.archive.batches import Batch, BatchBuffer
 from vtrace.io.archive.reader_abi import BatchFields, readback
 from vtrace.io.common.arrays import view
-from vtrace.io.local.schema import Prototypes, Schema, declare
-from vtrace.io.sidecar import SidecarTable
+from vtrace.io.common.schema import Prototypes, Schema, declare
+from vtrace.io.sidecar.sidecar import SidecarTable
 from vtrace.timeline.spares import Spares
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
-    from vtrace.io.tile_file import TileFile
+    from vtrace.io.sidecar.tile_file import TileFile
 
 MOST = 1_000_000
 """Bands to keep."""

@@ -14,12 +14,12 @@ from vtrace.analysis.questions.calls import Calls
 from vtrace.analysis.questions.profile import KeptSlices
 from vtrace.analysis.table import Array, Table
 from vtrace.io.archive.reader_abi import SLICE
-from vtrace.timeline.window import WindowReader
 from vtrace.timeline.window_events import OPEN
+from vtrace.timeline.window_reader import WindowReader
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
-    from vtrace.io.tile_file import TileFile
+    from vtrace.io.sidecar.tile_file import TileFile
 
 _TOGETHER = 16
 """Locations that are read in one pass."""

@@ -13,11 +13,11 @@ from vtrace.analysis.questions.metrics import MetricMembers, doubles
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, Table, stack
 from vtrace.io.archive.batches import Batch
-from vtrace.io.sidecar import SidecarTable
+from vtrace.io.sidecar.sidecar import SidecarTable
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
-    from vtrace.io.tile_file import TileFile
+    from vtrace.io.sidecar.tile_file import TileFile
 
 _ROWS, _PER_ROW = 4_000_000, 256
 """Rows of the table, at most about, and one for so many events of the trace."""

@@ -16,11 +16,11 @@ from vtrace.text import plain
 from vtrace.timeline.columns import pack
 from vtrace.timeline.counter_bins import counter_bins, counter_level
 from vtrace.timeline.server import Content, Wrong
-from vtrace.timeline.window import WindowReader
+from vtrace.timeline.window_reader import WindowReader
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
-    from vtrace.io.tile_file import TileFile
+    from vtrace.io.sidecar.tile_file import TileFile
 
 _VALUES = 4_000_000
 """Values of a counter in memory. Of more the first, last, lowest and highest of equal stretches of time are kept."""

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from vtrace.io.archive.reader_abi import readback
-from vtrace.io.local.schema import Prototypes, declare
+from vtrace.io.common.schema import Prototypes, declare
 from vtrace.timeline.row_groups import row_groups, summed
 
 if TYPE_CHECKING:

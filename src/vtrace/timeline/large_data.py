@@ -16,13 +16,13 @@ from vtrace.timeline.bundles import bundle_groups, bundle_level, bundles_of
 from vtrace.timeline.columns import pack
 from vtrace.timeline.counter_bins import counter_bins
 from vtrace.timeline.server import Content
-from vtrace.timeline.window import WindowReader
 from vtrace.timeline.window_data import BANDS, WindowData, bundled, longest
+from vtrace.timeline.window_reader import WindowReader
 
 if TYPE_CHECKING:
     from vtrace.analysis.selection import Selection
     from vtrace.analysis.source import Source
-    from vtrace.io.tile_file import TileFile
+    from vtrace.io.sidecar.tile_file import TileFile
 
 _NEAR = 300_000
 """Events of a window whose counters and messages are read."""

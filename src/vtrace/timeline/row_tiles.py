@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.table import Array
-from vtrace.io.tile_file import BINS, COLUMN, TileFile
+from vtrace.io.sidecar.tile_file import BINS, COLUMN, TileFile
 from vtrace.timeline.columns import pack
 
 if TYPE_CHECKING:

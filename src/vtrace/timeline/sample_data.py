@@ -19,7 +19,7 @@ from vtrace.timeline.server import Content
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
-    from vtrace.io.tile_file import TileFile
+    from vtrace.io.sidecar.tile_file import TileFile
 
 _MOST = 8_000
 """Samples of a call stack over time; of more each n-th one."""

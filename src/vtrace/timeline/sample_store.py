@@ -16,11 +16,11 @@ from vtrace.analysis.questions.details import present, region_rows
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array
 from vtrace.io.archive.batches import Batch
-from vtrace.io.sidecar import SidecarTable
+from vtrace.io.sidecar.sidecar import SidecarTable
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
-    from vtrace.io.tile_file import TileFile
+    from vtrace.io.sidecar.tile_file import TileFile
 
 _SAMPLE = "CallingContextSample"
 _ROW = np.dtype([("time", "i8"), ("context", "i4"), ("generator", "i4"), ("inside", "i4")])

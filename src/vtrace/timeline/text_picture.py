@@ -14,7 +14,7 @@ from vtrace.analysis.questions.activity_bins import Timeline, grouped
 from vtrace.analysis.questions.timeline_data import location_names
 from vtrace.analysis.table import Array
 from vtrace.console import some
-from vtrace.io.tile_file import COLUMN, TileFile
+from vtrace.io.sidecar.tile_file import COLUMN, TileFile
 from vtrace.left_out import WHOLE_RUN
 from vtrace.reasons import CHOSEN, FLUSH
 from vtrace.text import plain

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from vtrace.console import Console
 from vtrace.errors import FormatError, TileDamageError, VtraceError
-from vtrace.io import sidecar
-from vtrace.io.tile_file import TileFile
+from vtrace.io.sidecar import sidecar
+from vtrace.io.sidecar.tile_file import TileFile
 from vtrace.timeline.tile_pass import TilePass
 
 if TYPE_CHECKING:

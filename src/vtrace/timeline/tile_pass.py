@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from vtrace.analysis.question import AnyQuestion
-from vtrace.io import tile_file
+from vtrace.io.sidecar import tile_file
 from vtrace.timeline.bands import Bands, band_table
 from vtrace.timeline.bundles import Bundles, bundle_table
 from vtrace.timeline.counter_bins import CounterBins, are_few, counter_table

@@ -16,10 +16,10 @@ from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array, joined
 from vtrace.io.archive.batches import Batch, BatchBuffer
 from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK, BatchFields, ReplayFields, event_kinds, readback
-from vtrace.io.checkpoints import pack
 from vtrace.io.common.arrays import view
-from vtrace.io.local.schema import Prototypes, Schema, declare
-from vtrace.io.tile_file import BLOCK_TIMES, BLOCKS, FRAME, TileIndex
+from vtrace.io.common.schema import Prototypes, Schema, declare
+from vtrace.io.sidecar.checkpoints import pack
+from vtrace.io.sidecar.tile_file import BLOCK_TIMES, BLOCKS, FRAME, TileIndex
 from vtrace.timeline.group_tiles import GroupTiles, fill
 from vtrace.timeline.spares import Spares
 

@@ -39,7 +39,7 @@ from vtrace.timeline.window_data import WindowData
 if TYPE_CHECKING:
     from vtrace.analysis.selection import Selection
     from vtrace.analysis.trace import Trace
-    from vtrace.io.tile_file import TileFile
+    from vtrace.io.sidecar.tile_file import TileFile
 
 PAGE = Path(__file__).with_name("page")
 VERSION = "data/1/"

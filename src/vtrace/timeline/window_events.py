@@ -17,7 +17,7 @@ from vtrace.analysis.table import Array, Table, joined
 from vtrace.io.archive.batches import wanted_kinds
 from vtrace.io.archive.reader_abi import BatchFields, ReplayFields, readback
 from vtrace.io.common.arrays import view
-from vtrace.io.local.schema import Prototypes, Schema, declare
+from vtrace.io.common.schema import Prototypes, Schema, declare
 
 if TYPE_CHECKING:
     from vtrace.analysis.replay import Replay

@@ -14,11 +14,11 @@ import _otf2
 import numpy as np
 
 from vtrace.analysis.selection import Patterns, Selection
-from vtrace.io import sidecar
 from vtrace.io.archive.definitions import UNDEFINED_TIME
 from vtrace.io.archive.properties import PROPERTY
 from vtrace.io.archive.reader import Reader
-from vtrace.io.samples_archive import IN, OF
+from vtrace.io.sidecar import sidecar
+from vtrace.io.sidecar.samples_archive import IN, OF
 from vtrace.transform.new_archive import CopiedDefinitions, new_archive
 from vtrace.transform.rewrite import NEVER, ArchivePart, Rewriter, by_id
 from vtrace.transform.tables import copied_markers, write_tables

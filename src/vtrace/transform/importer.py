@@ -17,7 +17,7 @@ from vtrace.io.archive.properties import LANE, PROPERTY, TID
 from vtrace.io.archive.reader import Reader
 from vtrace.io.common.arrays import Array
 from vtrace.io.local import kernel
-from vtrace.io.samples_archive import IN, OF
+from vtrace.io.sidecar.samples_archive import IN, OF
 from vtrace.transform.external_data import ACCUMULATED
 from vtrace.transform.imported_lanes import ImportedLocation, ImportedValues, Lane, ValueLane
 from vtrace.transform.new_archive import CopiedArchive, CopiedDefinitions, new_archive

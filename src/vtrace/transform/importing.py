@@ -15,7 +15,7 @@ from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.archive.properties import PID, TID
 from vtrace.io.common.arrays import Array
-from vtrace.io.samples_archive import IN, OF
+from vtrace.io.sidecar.samples_archive import IN, OF
 from vtrace.transform.external_data import ExternalData
 from vtrace.transform.imported_lanes import ImportedLocation, ImportedValues, Lane, ValueLane, assign_lanes
 from vtrace.transform.importer import ImportedArchive, write_import

@@ -11,7 +11,7 @@ import _otf2
 
 from vtrace.errors import VtraceError
 from vtrace.io.archive.reader_abi import readback
-from vtrace.io.local.schema import Prototypes, Schema, declare
+from vtrace.io.common.schema import Prototypes, Schema, declare
 
 _u32, _u64 = ctypes.c_uint32, ctypes.c_uint64
 _pointer, _text, _int = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int

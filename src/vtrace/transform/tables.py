@@ -10,12 +10,12 @@ import numpy as np
 
 from vtrace.analysis.host_clocks import clocks_of
 from vtrace.analysis.ledger import UNKNOWN
-from vtrace.io import sidecar
 from vtrace.io.archive.definitions import Marker
 from vtrace.io.archive.markers import read_markers
 from vtrace.io.archive.properties import read_properties
 from vtrace.io.archive.reader import Reader
 from vtrace.io.common.arrays import Array
+from vtrace.io.sidecar import sidecar
 from vtrace.reasons import CUT
 from vtrace.transform.rewrite import Rewriter
 

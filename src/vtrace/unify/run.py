@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from vtrace.console import Console
 from vtrace.io.archive.writer import Archive
-from vtrace.io.samples_archive import IN, OF, place, placed
+from vtrace.io.sidecar.samples_archive import IN, OF, place, placed
 from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.unify.account.account import Account, account, identity_of, write_tables
 from vtrace.unify.clean_up import clean_up

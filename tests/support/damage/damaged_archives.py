@@ -15,8 +15,8 @@ import numpy as np
 
 from support.readers.otf2_headers import EVENTS
 from support.synthetic_runs.archives import UNDEFINED, Foreign
-from vtrace.io import sidecar
 from vtrace.io.local.records import checksum
+from vtrace.io.sidecar import sidecar
 
 NUMBERS = [0, 1, 2, 3, 7, 255, 2**16, 2**22 - 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 2**48, 2**63 - 1, 2**63,
            2**64 - 2, 2**64 - 1]  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 
 from vtrace.analysis.findings.finding import Finding, archive_word
 from vtrace.errors import FormatError
-from vtrace.io import sidecar
+from vtrace.io.sidecar import sidecar
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source

@@ -7,7 +7,7 @@ import ctypes
 from functools import cache
 
 from vtrace.io.archive.reader_abi import BatchFields, ReplayFields, readback
-from vtrace.io.local.schema import Prototypes, Schema, declare
+from vtrace.io.common.schema import Prototypes, Schema, declare
 
 _SCHEMA = Schema("vt_waits_schema")
 MPI_END = _SCHEMA.dtype("vt_mpi_end")

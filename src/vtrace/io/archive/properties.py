@@ -205,5 +205,5 @@ _FORMS: dict[str, Check] = {
         _any,
     ),
 }  # fmt: skip
-"""The properties that unify/account/archive_texts.py, io/samples_archive.py, io/archive/writer.py and transform/cut.py
-write. Members of later versions are not checked; add a member here before reading it."""
+"""The properties that unify/account/archive_texts.py, io/sidecar/samples_archive.py, io/archive/writer.py and
+transform/cut.py write. Members of later versions are not checked; add a member here before reading it."""

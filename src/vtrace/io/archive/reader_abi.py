@@ -9,8 +9,8 @@ from functools import cache
 import _otf2
 
 from vtrace.errors import VtraceError
+from vtrace.io.common.schema import Prototypes, Schema, declare, library
 from vtrace.io.local.kernel import Kernel
-from vtrace.io.local.schema import Prototypes, Schema, declare, library
 
 _u32, _u64, _i64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 _pointer, _text = ctypes.c_void_p, ctypes.c_char_p

@@ -52,7 +52,7 @@ ArchiveHandle = Any
 """OTF2_Archive."""
 EVENT_CHUNK = 256 * 1024
 """Bytes of a chunk, the least that OTF2 allows: to seek, libotf2 reads a chunk and skips events
-(timeline/window.py)."""
+(timeline/window_reader.py)."""
 AT_ONCE = 8192
 """The most locations of one archive handle: libotf2 searches all of them to open the next one."""
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from vtrace.io.common.schema import declare, library
 from vtrace.io.local import records
 from vtrace.io.local.heads import FileHead
-from vtrace.io.local.schema import declare, library
 
 _u32, _u64, _pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 

@@ -17,11 +17,11 @@ import numpy as np
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.common.interning import same_array
 from vtrace.io.common.listener import NOBODY, Listener
+from vtrace.io.common.schema import Prototypes, declare, library
 from vtrace.io.local import records
 from vtrace.io.local.local_files import INDEX, Stream
 from vtrace.io.local.maps import U4, U8, Maps, SampleMaps, empty4
 from vtrace.io.local.records import SCHEMA, UNMAPPED
-from vtrace.io.local.schema import Prototypes, declare, library
 
 __all__ = ["UNMAPPED", "Kernel", "Maps", "Scan", "Transcoded"]
 

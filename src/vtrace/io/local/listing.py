@@ -13,11 +13,11 @@ import numpy as np
 
 from vtrace.errors import FormatError
 from vtrace.io.common.enumerations import names_of
+from vtrace.io.common.schema import Value
 from vtrace.io.local import records as r
 from vtrace.io.local.index import BLOCK_FORM
 from vtrace.io.local.kernel import Kernel
 from vtrace.io.local.local_files import LocalFile, Stream
-from vtrace.io.local.schema import Value
 
 FUNCTION_KINDS = ("FUNCTION_ENTER", "FUNCTION_LEAVE")
 RECORD_KINDS = (*FUNCTION_KINDS, *r.KINDS)

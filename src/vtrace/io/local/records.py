@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from typing import Final
 
-from vtrace.io.local.schema import Schema, Value, declare, library
+from vtrace.io.common.schema import Schema, Value, declare, library
 
 _u64 = ctypes.c_uint64
 SCHEMA: Final = Schema("vt_kernel_schema")

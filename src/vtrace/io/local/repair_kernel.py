@@ -12,11 +12,11 @@ import numpy as np
 
 from vtrace.errors import VtraceError
 from vtrace.io.common.arrays import Array
+from vtrace.io.common.schema import declare, library
 from vtrace.io.local.kernel import RESULTS, Error, IndexRows, Kernel
 from vtrace.io.local.local_files import Stream
 from vtrace.io.local.maps import U1, U4, U8, Maps
 from vtrace.io.local.records import SCHEMA
-from vtrace.io.local.schema import declare, library
 
 _u32, _u64, _pointer = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 _NO_SPACE = RESULTS["NO_SPACE"]

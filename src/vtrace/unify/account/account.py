@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vtrace.io import sidecar
 from vtrace.io.archive.definitions import plain_text
 from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.writer import Archive, Definitions, Marker
 from vtrace.io.local.repair_kernel import Repaired
+from vtrace.io.sidecar import sidecar
 from vtrace.unify.account.accuracy import accuracy
 from vtrace.unify.account.archive_texts import counts, markers, properties, warnings
 from vtrace.unify.account.clock_table import clock_table

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from vtrace.console import ranges
-from vtrace.io.sidecar import SidecarTable
+from vtrace.io.sidecar.sidecar import SidecarTable
 from vtrace.unify.account.archive_texts import CLOCK_NAMES
 from vtrace.unify.clocks.clocks import Clocks
 from vtrace.unify.model.clock_curves import Clock, Curve

@@ -11,7 +11,7 @@ import numpy as np
 
 from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Transcoded
-from vtrace.io.sidecar import SidecarTable
+from vtrace.io.sidecar.sidecar import SidecarTable
 from vtrace.left_out import left_out, selects_all
 from vtrace.reasons import COUNTERS, FLUSH, GAPS, LOSSES, NO_SAMPLES, OFF, SAMPLES, START_AFTER, STOP_AFTER
 from vtrace.unify.account.facts import settings_of

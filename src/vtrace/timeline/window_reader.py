@@ -18,13 +18,13 @@ from vtrace.analysis.replay import Replay
 from vtrace.analysis.table import Array
 from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
 from vtrace.io.archive.reader_abi import CHECKPOINT_BLOCK, CHECKPOINT_CALL
-from vtrace.io.checkpoints import stack_of
+from vtrace.io.sidecar.checkpoints import stack_of
 from vtrace.timeline.window_events import WindowEvents, WindowRows, tables
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
     from vtrace.io.archive.reader import Reader
-    from vtrace.io.tile_file import TileFile
+    from vtrace.io.sidecar.tile_file import TileFile
 
 MOST = 2_000_000
 """Events to read for a window."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vtrace.errors import FormatError, VtraceError
-from vtrace.io import sidecar
 from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.properties import PROPERTY, Properties, read_properties
 from vtrace.io.archive.reader import Reader
+from vtrace.io.sidecar import sidecar
 from vtrace.reasons import WITHOUT_SAMPLES
 
 IN, OF = "SAMPLES_IN", "SAMPLES_OF"

@@ -20,10 +20,10 @@ from typing import BinaryIO, NamedTuple, TypeVar
 import numpy as np
 
 from vtrace.errors import FormatError, TileDamageError
-from vtrace.io import checkpoints, sidecar
 from vtrace.io.common.arrays import Array
+from vtrace.io.common.schema import Prototypes, Schema, declare, library
 from vtrace.io.local.heads import open_file
-from vtrace.io.local.schema import Prototypes, Schema, declare, library
+from vtrace.io.sidecar import checkpoints, sidecar
 
 TILES = "tiles", 3
 """Name and version of the table."""
