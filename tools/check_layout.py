@@ -51,8 +51,8 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "unify.writing": {"io.common", "io.local", "io.archive", "parallel", "unify.model"},
     "unify.account": {"io.sidecar", "io.local", "io.archive", "unify.model", "unify.reading", "unify.clocks",
                       "unify.merge", "unify.writing"},
-    "unify": {"io.sidecar", "io.archive", "parallel", "unify.model", "unify.discover", "unify.reading", "unify.clocks",
-              "unify.merge", "unify.writing", "unify.account"},
+    "unify": {"io.sidecar", "io.local", "io.archive", "parallel", "unify.model", "unify.discover", "unify.reading",
+              "unify.clocks", "unify.merge", "unify.writing", "unify.account"},
     "analysis": {"io.sidecar", "io.archive", "io.common", "parallel"},
     "analysis.derived": set(),
     "analysis.questions": {"io.archive", "io.common", "analysis"},
@@ -172,7 +172,7 @@ class Layout:
         """Names that two files have or define, with the first file in each message."""
         seen: dict[tuple[str, str], tuple[Path, str]] = {}
         for path, line, kind, what, name in self._names():
-            other, how = seen.setdefault((kind, name.lstrip("_")), (path, what))
+            other, how = seen.setdefault((kind, name.removeprefix("vt_").lstrip("_")), (path, what))
             if other == path or (not line and other.parent == path.parent):  # text.c and text.h are a pair
                 continue
             where = other.relative_to(self.root)

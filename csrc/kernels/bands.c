@@ -9,7 +9,7 @@
 #define NO_ROOT 0xfffffffdu /* roots from here on are no ranks: THIS_GROUP, SELF, UNDEFINED */
 #define SHIFT (INT64_C(1) << 61) /* added to times: the table has no number 0 */
 
-struct operations {
+struct operation_finder {
     struct vt_operations out; /* first: the part that Python sees */
     int64_t *open; /* times of the begins of blocking operations, which nest */
     uint64_t room, nopen, open_room;
@@ -45,7 +45,7 @@ static int make_room(void **items, uint64_t size, uint64_t n, uint64_t *room)
 /* ---- Operations of a location ---- */
 
 /* Keeps the begins from row `from` on, before row `stop`. Returns 0 without memory. */
-static int keep_begins(struct operations *o, const struct vt_batch *b, uint64_t from, uint64_t stop)
+static int keep_begins(struct operation_finder *o, const struct vt_batch *b, uint64_t from, uint64_t stop)
 {
     const uint8_t *at = b->kind + from;
     while ((at = memchr(at, VT_READ_MpiCollectiveBegin, (size_t)(b->kind + stop - at)))) {
@@ -56,7 +56,7 @@ static int keep_begins(struct operations *o, const struct vt_batch *b, uint64_t 
 }
 
 /* The begin of the operation of a request, which is forgotten; without one, its end. */
-static int64_t started(struct operations *o, uint64_t request, int64_t end)
+static int64_t started(struct operation_finder *o, uint64_t request, int64_t end)
 {
     const uint64_t begin = vt_pair_table_get(&o->started, request, 0);
     if (!begin) return end;
@@ -64,7 +64,7 @@ static int64_t started(struct operations *o, uint64_t request, int64_t end)
     return (int64_t)begin - SHIFT;
 }
 
-static int keep_end(struct operations *o, const struct vt_detail *d, int64_t begin, int64_t end)
+static int keep_end(struct operation_finder *o, const struct vt_detail *d, int64_t begin, int64_t end)
 {
     if (!make_room((void **)&o->out.list, sizeof *o->out.list, o->out.count + 1, &o->room)) return 0;
     o->out.list[o->out.count++] = (struct vt_operation){
@@ -74,7 +74,7 @@ static int keep_end(struct operations *o, const struct vt_detail *d, int64_t beg
 
 VT_EXPORT int vt_operations_batch(struct vt_operations *out, const struct vt_batch *b)
 {
-    struct operations *o = (struct operations *)out;
+    struct operation_finder *o = (struct operation_finder *)out;
     uint64_t from = 0;
     for (uint64_t i = 0; i < b->ndetails; i++) {
         const struct vt_detail *d = &b->details[i];
@@ -96,20 +96,20 @@ VT_EXPORT int vt_operations_batch(struct vt_operations *out, const struct vt_bat
 
 VT_EXPORT void vt_operations_clear(struct vt_operations *out)
 {
-    struct operations *o = (struct operations *)out;
+    struct operation_finder *o = (struct operation_finder *)out;
     out->count = o->nopen = 0;
     vt_pair_table_free(&o->started);
 }
 
 VT_EXPORT struct vt_operations *vt_operations_new(void)
 {
-    struct operations *o = calloc(1, sizeof *o);
+    struct operation_finder *o = calloc(1, sizeof *o);
     return o ? &o->out : NULL;
 }
 
 VT_EXPORT void vt_operations_free(struct vt_operations *out)
 {
-    struct operations *o = (struct operations *)out;
+    struct operation_finder *o = (struct operation_finder *)out;
     if (!o) return;
     vt_operations_clear(out);
     free(out->list);

@@ -6,13 +6,13 @@
 
 #define FEWEST 1024u /* bundles that there is room for */
 
-struct bundles {
+struct bundle_maker {
     struct vt_bundles out; /* first: the part that Python sees */
     uint64_t room;
     struct vt_pair_table latest; /* by communicator and receiver: 1 + the place in the list */
 };
 
-static int grow(struct bundles *b)
+static int grow(struct bundle_maker *b)
 {
     const uint64_t room = b->room ? 2 * b->room : FEWEST;
     void *bigger = realloc(b->out.list, room * sizeof *b->out.list);
@@ -23,7 +23,7 @@ static int grow(struct bundles *b)
 }
 
 /* The bundle for a send; NULL without memory. */
-static struct vt_bundle *bundle_of(struct bundles *b, uint64_t bin, uint32_t comm, uint32_t peer)
+static struct vt_bundle *bundle_of(struct bundle_maker *b, uint64_t bin, uint32_t comm, uint32_t peer)
 {
     struct vt_bundles *o = &b->out;
     uint64_t *latest = vt_pair_table_find(&b->latest, comm, peer);
@@ -42,7 +42,7 @@ VT_EXPORT int vt_bundles_batch(struct vt_bundles *out, const struct vt_batch *ba
         if (d->kind != VT_READ_MpiSend && d->kind != VT_READ_MpiIsend) continue;
         const int64_t t = batch->time[d->row], time = t < 0 ? 0 : t > out->end ? out->end : t;
         const uint64_t bin = (uint64_t)time >> out->level;
-        struct vt_bundle *bundle = bundle_of((struct bundles *)out, bin, d->ref, (uint32_t)d->words[0]);
+        struct vt_bundle *bundle = bundle_of((struct bundle_maker *)out, bin, d->ref, (uint32_t)d->words[0]);
         if (!bundle) return VT_READ_NO_MEMORY;
         bundle->count++;
         bundle->bytes += vt_read_bytes(d->words[2]);
@@ -53,12 +53,12 @@ VT_EXPORT int vt_bundles_batch(struct vt_bundles *out, const struct vt_batch *ba
 VT_EXPORT void vt_bundles_clear(struct vt_bundles *out)
 {
     out->count = 0;
-    vt_pair_table_free(&((struct bundles *)out)->latest);
+    vt_pair_table_free(&((struct bundle_maker *)out)->latest);
 }
 
 VT_EXPORT struct vt_bundles *vt_bundles_new(uint64_t level, int64_t end)
 {
-    struct bundles *b = calloc(1, sizeof *b);
+    struct bundle_maker *b = calloc(1, sizeof *b);
     if (!b) return NULL;
     b->out.level = level;
     b->out.end = end;

@@ -6,7 +6,7 @@
 
 #define CHUNK 1024u
 
-struct path {
+struct critical_path {
     struct vt_replayed *r;
     struct vt_pair_table known; /* (location, call path) -> 1 + place in critical */
     uint64_t room;
@@ -15,7 +15,7 @@ struct path {
 };
 
 /* The path was in a call path on a location for ns before now. */
-static int spend(struct path *p, uint32_t location, uint32_t node, int64_t ns)
+static int spend(struct critical_path *p, uint32_t location, uint32_t node, int64_t ns)
 {
     struct vt_matcher *o = p->r->out;
     const int64_t end = p->now < o->to ? p->now : o->to, start = p->now - ns;
@@ -42,7 +42,7 @@ static int spend(struct path *p, uint32_t location, uint32_t node, int64_t ns)
 }
 
 /* The path was on a location for the times from first to before last. */
-static int spend_times(struct path *p, uint32_t location, uint64_t first, uint64_t last)
+static int spend_times(struct critical_path *p, uint32_t location, uint64_t first, uint64_t last)
 {
     const uint32_t *joined = (const uint32_t *)(uintptr_t)p->r->out->places[location].joined;
     for (uint64_t n; last-- > first;) {
@@ -53,7 +53,7 @@ static int spend_times(struct path *p, uint32_t location, uint64_t first, uint64
     return VT_MATCH_OK;
 }
 
-static int follow(struct path *p, uint32_t location)
+static int follow(struct critical_path *p, uint32_t location)
 {
     struct vt_replayed *r = p->r;
     uint64_t last = r->out->places[location].ntimes;
@@ -76,7 +76,7 @@ static int follow(struct path *p, uint32_t location)
 }
 
 /* Sums the times of call paths of all wanted locations. */
-static int add_totals(struct path *p)
+static int add_totals(struct critical_path *p)
 {
     struct vt_matcher *o = p->r->out;
     if (!(o->totals = calloc(o->nnodes + 1, sizeof *o->totals))) return VT_MATCH_NO_MEMORY;
@@ -102,7 +102,7 @@ int vt_find_causes(struct vt_replayed *r)
         if (location == VT_NONE || r->out->places[other].last > r->out->places[location].last) location = other;
     }
     int code = vt_find_delays(r);
-    struct path *p = calloc(1, sizeof *p);
+    struct critical_path *p = calloc(1, sizeof *p);
     if (!p) return VT_MATCH_NO_MEMORY;
     p->r = r;
     if (!code) code = add_totals(p);

@@ -21,15 +21,15 @@ struct bin {
     uint64_t rest, events, classes[VT_TILE_CLASSES];
 };
 
-struct level {
+struct open_level {
     struct bin bin;
     uint64_t filled, bins; /* bins so far; bins in all */
     uint64_t values[VT_TILE_BINS][MOST_COLUMNS]; /* of the open tile */
 };
 
-struct pyramid {
+struct open_pyramid {
     struct vt_pyramid out; /* first: the part that Python sees */
-    struct level *levels;
+    struct open_level *levels;
     uint32_t nlevels, ntouched;
     uint64_t *times; /* ns of each region in the finest open bin, or in the bin above that is closed */
     uint32_t *touched; /* the regions with times there */
@@ -45,7 +45,7 @@ struct pyramid {
 
 /* ---- Tiles ---- */
 
-static int make_room(struct pyramid *p, uint64_t bytes)
+static int make_room(struct open_pyramid *p, uint64_t bytes)
 {
     struct vt_pyramid *o = &p->out;
     if (o->nbytes + bytes > p->room) {
@@ -89,9 +89,9 @@ static uint8_t *put_column(uint8_t *at, const uint64_t *column, uint32_t n, uint
 }
 
 /* Appends the open tile of a level to the bytes. */
-static void store(struct pyramid *p, uint32_t number)
+static void store(struct open_pyramid *p, uint32_t number)
 {
-    struct level *l = &p->levels[number];
+    struct open_level *l = &p->levels[number];
     struct vt_pyramid *o = &p->out;
     const uint32_t n = (uint32_t)((l->filled - 1) % VT_TILE_BINS) + 1,
                    columns = VT_TILE_FIRST_CLASS + (uint32_t)o->nclasses;
@@ -135,7 +135,7 @@ VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t
 /* ---- Bins ---- */
 
 /* Adds time, not 0, to a region of the bin that is closed next. */
-static inline void add_time(struct pyramid *p, uint32_t region, uint64_t ns)
+static inline void add_time(struct open_pyramid *p, uint32_t region, uint64_t ns)
 {
     p->touched[p->ntouched] = region;
     p->ntouched += !p->times[region]; /* no branch: which regions a bin has is hard to predict */
@@ -168,7 +168,7 @@ static void join(struct bin *above, const struct bin *b, const struct share *bes
 }
 
 /* Keeps a bin for groups. */
-static void keep_overview(struct pyramid *p, const struct bin *b, const struct share *best, uint32_t n)
+static void keep_overview(struct open_pyramid *p, const struct bin *b, const struct share *best, uint32_t n)
 {
     struct vt_pyramid *o = &p->out;
     if (o->noverview == p->overview_room) {
@@ -191,9 +191,9 @@ static void keep_overview(struct pyramid *p, const struct bin *b, const struct s
 }
 
 /* Closes the open bin of a level. */
-static void close_bin(struct pyramid *p, uint32_t number)
+static void close_bin(struct open_pyramid *p, uint32_t number)
 {
-    struct level *l = &p->levels[number];
+    struct open_level *l = &p->levels[number];
     struct bin *b = &l->bin;
     struct share *best = p->best;
     uint32_t n = 0;
@@ -225,7 +225,7 @@ static void close_bin(struct pyramid *p, uint32_t number)
 
 /* ---- Spans and events ---- */
 
-static inline void spend(struct pyramid *p, const struct vt_span *s, int64_t until)
+static inline void spend(struct open_pyramid *p, const struct vt_span *s, int64_t until)
 {
     const uint64_t ns = (uint64_t)(until - p->now);
     struct bin *b = &p->levels->bin;
@@ -237,7 +237,7 @@ static inline void spend(struct pyramid *p, const struct vt_span *s, int64_t unt
 }
 
 /* Closes the finest open bin, with those events of the batch that are in it. */
-static void next_bin(struct pyramid *p)
+static void next_bin(struct open_pyramid *p)
 {
     const uint64_t first = p->counted;
     while (p->counted < p->nevents && p->events[p->counted] < p->border) p->counted++;
@@ -247,7 +247,7 @@ static void next_bin(struct pyramid *p)
 }
 
 /* Adds a span that begins where the last one ended. */
-static void add_span(struct pyramid *p, const struct vt_span *s)
+static void add_span(struct open_pyramid *p, const struct vt_span *s)
 {
     const int64_t end = s->end < p->end ? s->end : p->end;
     while (__builtin_expect(end >= p->border, 0)) { /* never in the last bin: it ends behind p->end */
@@ -258,7 +258,7 @@ static void add_span(struct pyramid *p, const struct vt_span *s)
 }
 
 /* Adds spans from i on, as far as they end in the open bin. Returns the number of the next span. */
-static uint64_t add_inner_spans(struct pyramid *p, const struct vt_replay *replay, uint64_t i)
+static uint64_t add_inner_spans(struct open_pyramid *p, const struct vt_replay *replay, uint64_t i)
 {
     struct bin *b = &p->levels->bin;
     const struct vt_span *spans = replay->spans;
@@ -292,14 +292,14 @@ static uint64_t add_inner_spans(struct pyramid *p, const struct vt_replay *repla
 }
 
 /* Adds all spans of a replay. */
-static void add_spans(struct pyramid *p, const struct vt_replay *replay)
+static void add_spans(struct open_pyramid *p, const struct vt_replay *replay)
 {
     for (uint64_t i = 0; (i = add_inner_spans(p, replay, i)) < replay->nspans; i++) add_span(p, &replay->spans[i]);
 }
 
 VT_EXPORT int vt_tiles_batch(struct vt_pyramid *out, const struct vt_replay *replay, const struct vt_batch *batch)
 {
-    struct pyramid *p = (struct pyramid *)out;
+    struct open_pyramid *p = (struct open_pyramid *)out;
     p->events = batch->time;
     p->nevents = batch->count;
     p->counted = 0;
@@ -311,7 +311,7 @@ VT_EXPORT int vt_tiles_batch(struct vt_pyramid *out, const struct vt_replay *rep
 
 VT_EXPORT int vt_tiles_end(struct vt_pyramid *out, const struct vt_replay *replay)
 {
-    struct pyramid *p = (struct pyramid *)out;
+    struct open_pyramid *p = (struct open_pyramid *)out;
     add_spans(p, replay);
     while (p->levels->filled < out->bins) {
         p->now = p->border;
@@ -343,7 +343,7 @@ uint64_t vt_tiles_level(uint64_t events, int64_t *end)
 void vt_tiles_add_bin(struct vt_pyramid *out, const struct vt_bin_sums *sums, const struct vt_bin_share *shares,
                       uint64_t n)
 {
-    struct pyramid *p = (struct pyramid *)out;
+    struct open_pyramid *p = (struct open_pyramid *)out;
     struct bin *b = &p->levels->bin;
     for (uint64_t i = 0; i < n; i++) add_time(p, shares[i].region, shares[i].ns);
     b->rest = sums->rest;
@@ -353,11 +353,11 @@ void vt_tiles_add_bin(struct vt_pyramid *out, const struct vt_bin_sums *sums, co
     close_bin(p, 0);
 }
 
-int vt_tiles_failed(const struct vt_pyramid *out) { return ((const struct pyramid *)out)->failed; }
+int vt_tiles_failed(const struct vt_pyramid *out) { return ((const struct open_pyramid *)out)->failed; }
 
 VT_EXPORT void vt_tiles_begin(struct vt_pyramid *out, uint64_t events, int64_t end)
 {
-    struct pyramid *p = (struct pyramid *)out;
+    struct open_pyramid *p = (struct open_pyramid *)out;
     p->end = end;
     p->overview_level = vt_tiles_level(0, &p->end);
     out->level = vt_tiles_level(events, &p->end);
@@ -365,7 +365,7 @@ VT_EXPORT void vt_tiles_begin(struct vt_pyramid *out, uint64_t events, int64_t e
     out->bins = ((uint64_t)p->end >> out->level) + 1;
     p->nlevels = 0;
     for (uint64_t bins = out->bins; p->nlevels < VT_TILE_LEVELS; bins = ((bins - 1) >> VT_TILE_FAN) + 1) {
-        struct level *l = &p->levels[p->nlevels++];
+        struct open_level *l = &p->levels[p->nlevels++];
         memset(&l->bin, 0, sizeof l->bin);
         l->filled = 0;
         l->bins = bins;
@@ -381,7 +381,7 @@ VT_EXPORT void vt_tiles_begin(struct vt_pyramid *out, uint64_t events, int64_t e
 
 VT_EXPORT struct vt_pyramid *vt_tiles_new(uint64_t nregions, uint64_t nclasses)
 {
-    struct pyramid *p = nclasses <= VT_TILE_CLASSES ? calloc(1, sizeof *p) : NULL;
+    struct open_pyramid *p = nclasses <= VT_TILE_CLASSES ? calloc(1, sizeof *p) : NULL;
     if (!p) return NULL;
     p->out.nregions = nregions;
     p->out.nclasses = nclasses;
@@ -395,7 +395,7 @@ VT_EXPORT struct vt_pyramid *vt_tiles_new(uint64_t nregions, uint64_t nclasses)
 
 VT_EXPORT void vt_tiles_free(struct vt_pyramid *out)
 {
-    struct pyramid *p = (struct pyramid *)out;
+    struct open_pyramid *p = (struct open_pyramid *)out;
     if (!p) return;
     void *all[] = {out->bytes, out->tiles, out->overview, out->shares, p->levels, p->times, p->touched};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);

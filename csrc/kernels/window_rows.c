@@ -10,7 +10,7 @@ struct found_call {
     uint32_t region, depth, flags;
 };
 
-struct window {
+struct open_window {
     struct vt_window out; /* first: the part that Python sees */
     struct found_call *found; /* calls of the location so far */
     struct vt_checkpoint_call *resumed; /* open calls at the begin of the reading */
@@ -35,14 +35,14 @@ static int make_room(void *items, uint64_t size, uint64_t wanted, uint64_t *room
 
 /* The begin of a collective operation whose MpiCollectiveBegin comes before the events that are read: its call was open
    then. */
-static int64_t begin_of_open(const struct window *w, uint32_t region)
+static int64_t begin_of_open(const struct open_window *w, uint32_t region)
 {
     for (uint64_t i = w->nresumed; i; i--)
         if (w->resumed[i - 1].region == region) return w->resumed[i - 1].enter;
     return -1;
 }
 
-static int keep_event(struct window *w, const struct vt_detail *d, int64_t time, uint64_t number)
+static int keep_event(struct open_window *w, const struct vt_detail *d, int64_t time, uint64_t number)
 {
     struct vt_window *o = &w->out;
     int64_t begin = -1;
@@ -56,7 +56,7 @@ static int keep_event(struct window *w, const struct vt_detail *d, int64_t time,
     return 1;
 }
 
-static int keep_events(struct window *w, const struct vt_batch *b)
+static int keep_events(struct open_window *w, const struct vt_batch *b)
 {
     const struct vt_detail *d = b->details;
     const uint64_t first = w->out.first + w->read;
@@ -75,7 +75,7 @@ static int keep_events(struct window *w, const struct vt_batch *b)
 
 /* ---- Calls ---- */
 
-static int keep_calls(struct window *w, const struct vt_replay *r)
+static int keep_calls(struct open_window *w, const struct vt_replay *r)
 {
     if (!make_room(&w->found, sizeof *w->found, w->nfound + r->nslices, &w->found_room)) return 0;
     for (uint64_t i = 0; i < r->nslices; i++) {
@@ -88,7 +88,7 @@ static int keep_calls(struct window *w, const struct vt_replay *r)
     return 1;
 }
 
-static int keep_open(struct window *w, const struct vt_replay *r)
+static int keep_open(struct open_window *w, const struct vt_replay *r)
 {
     const int64_t stop = w->out.stop;
     if (!make_room(&w->found, sizeof *w->found, w->nfound + r->depth, &w->found_room)) return 0;
@@ -104,7 +104,7 @@ static int keep_open(struct window *w, const struct vt_replay *r)
 }
 
 /* The place of a call: the depths of calls that were open at the begin are distinct, the others have events. */
-static uint64_t place_of(const struct window *w, const struct found_call *c)
+static uint64_t place_of(const struct open_window *w, const struct found_call *c)
 {
     return c->number < w->out.first ? c->depth : w->nresumed + (c->number - w->out.first);
 }
@@ -141,7 +141,7 @@ static void put(struct vt_window *o, const struct found_call *c)
 
 VT_EXPORT int vt_window_location(struct vt_window *out, const struct vt_replay *r, uint64_t location, uint64_t first)
 {
-    struct window *w = (struct window *)out;
+    struct open_window *w = (struct open_window *)out;
     out->location = location;
     out->first = first;
     w->nfound = w->nbegins = w->read = 0;
@@ -153,13 +153,13 @@ VT_EXPORT int vt_window_location(struct vt_window *out, const struct vt_replay *
 
 VT_EXPORT int vt_window_batch(struct vt_window *out, const struct vt_replay *r, const struct vt_batch *b)
 {
-    struct window *w = (struct window *)out;
+    struct open_window *w = (struct open_window *)out;
     return keep_calls(w, r) && keep_events(w, b) ? VT_READ_OK : VT_READ_NO_MEMORY;
 }
 
 VT_EXPORT int vt_window_end(struct vt_window *out, struct vt_replay *r)
 {
-    struct window *w = (struct window *)out;
+    struct open_window *w = (struct open_window *)out;
     if (vt_replay_until(r, out->stop) || !keep_calls(w, r) || !keep_open(w, r)) return VT_READ_NO_MEMORY;
     const uint64_t n = w->nresumed + w->read;
     if (!make_room(&w->places, sizeof *w->places, n, &w->places_room) || !make_columns(out, out->ncalls + w->nfound))
@@ -181,11 +181,11 @@ VT_EXPORT void vt_window_begin(struct vt_window *out, int64_t start, int64_t sto
     out->ncalls = out->nevents = 0;
 }
 
-VT_EXPORT struct vt_window *vt_window_new(void) { return calloc(1, sizeof(struct window)); }
+VT_EXPORT struct vt_window *vt_window_new(void) { return calloc(1, sizeof(struct open_window)); }
 
 VT_EXPORT void vt_window_free(struct vt_window *out)
 {
-    struct window *w = (struct window *)out;
+    struct open_window *w = (struct open_window *)out;
     if (!w) return;
     void *all[] = {out->calls, out->events, w->found, w->resumed, w->begins, w->places};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);

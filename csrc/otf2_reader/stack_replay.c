@@ -6,7 +6,7 @@
 
 #define SEARCH_MAX 4096u /* frames below the top that are searched for the enter of a leave */
 
-struct replay {
+struct batch_replay {
     struct vt_replay out; /* first member: the part that Python sees */
     uint64_t frames_max;
     uint64_t number; /* number of the current event */
@@ -31,7 +31,7 @@ static uint64_t slot(uint32_t parent, uint32_t region, uint64_t mask)
     return (key ^ key >> 29) & mask;
 }
 
-static int grow_hash(struct replay *r)
+static int grow_hash(struct batch_replay *r)
 {
     uint64_t size = r->mask ? (r->mask + 1) * 2 : 1024;
     uint32_t *bigger = calloc(size, sizeof *bigger);
@@ -47,7 +47,7 @@ static int grow_hash(struct replay *r)
     return 1;
 }
 
-static int grow_paths(struct replay *r)
+static int grow_paths(struct batch_replay *r)
 {
     uint64_t room = r->paths_room ? r->paths_room * 2 : 256;
     void *paths = realloc(r->out.paths, room * sizeof *r->out.paths);
@@ -66,7 +66,7 @@ static int grow_paths(struct replay *r)
 }
 
 /* Creates a path. Returns its parent if there are already paths_max paths; VT_NONE: no memory. */
-static uint32_t add_path(struct replay *r, uint32_t parent, uint32_t region)
+static uint32_t add_path(struct batch_replay *r, uint32_t parent, uint32_t region)
 {
     if (r->out.npaths >= r->out.paths_max) return parent;
     if (r->out.npaths == r->paths_room && !grow_paths(r)) return VT_NONE;
@@ -79,7 +79,7 @@ static uint32_t add_path(struct replay *r, uint32_t parent, uint32_t region)
     return number;
 }
 
-static inline uint32_t path(struct replay *r, uint32_t parent, uint32_t region)
+static inline uint32_t path(struct batch_replay *r, uint32_t parent, uint32_t region)
 {
     uint32_t last = r->latest[parent];
     if (last && r->out.paths[last].region == region) return last;
@@ -122,20 +122,20 @@ static void spread(struct vt_stats *s)
 }
 
 /* Returns 1 if a call of a region is a library's internal work inside the open calls. */
-static inline int is_runtime(const struct replay *r, uint32_t region)
+static inline int is_runtime(const struct batch_replay *r, uint32_t region)
 {
     return r->marks >> VT_MARK_RUNTIME & 1 && r->out.runtime_of && r->out.runtime_of[region];
 }
 
 /* Returns the class of the innermost call. */
-static inline uint64_t class_now(const struct replay *r)
+static inline uint64_t class_now(const struct batch_replay *r)
 {
     const uint32_t region = r->out.stack[r->out.depth - 1].region;
     return is_runtime(r, region) ? r->out.runtime_class : r->out.class_of[region];
 }
 
 /* Adds the time since the previous event to the class of the innermost call. */
-static void draw(struct replay *r, int64_t begin, int64_t end)
+static void draw(struct batch_replay *r, int64_t begin, int64_t end)
 {
     struct vt_replay *o = &r->out;
     uint64_t class = r->out.depth ? class_now(r) : o->classes;
@@ -158,7 +158,7 @@ static inline int64_t within(const struct vt_replay *o, int64_t t)
 }
 
 /* The batch has made room. */
-static void keep_span(struct replay *r, int64_t t)
+static void keep_span(struct batch_replay *r, int64_t t)
 {
     struct vt_span span = {.end = t, .region = VT_NONE};
     if (r->out.depth) {
@@ -170,7 +170,7 @@ static void keep_span(struct replay *r, int64_t t)
 }
 
 /* Forgets the spans, and makes room for those of n events. Returns 0 if there is no memory. */
-static int clear_spans(struct replay *r, uint64_t n)
+static int clear_spans(struct batch_replay *r, uint64_t n)
 {
     struct vt_replay *o = &r->out;
     const uint64_t room = 2 * n + 2; /* an event may end a flush, too; the end of the batch */
@@ -184,7 +184,7 @@ static int clear_spans(struct replay *r, uint64_t n)
 }
 
 /* Makes room for the nodes of n events. Returns 0 if there is no memory. */
-static int clear_nodes(struct replay *r, uint64_t n)
+static int clear_nodes(struct batch_replay *r, uint64_t n)
 {
     if (!r->out.want_nodes || n <= r->nodes_room) return 1;
     void *bigger = realloc(r->out.nodes, n * sizeof *r->out.nodes);
@@ -194,7 +194,7 @@ static int clear_nodes(struct replay *r, uint64_t n)
     return 1;
 }
 
-static inline void pass(struct replay *r, int64_t t)
+static inline void pass(struct batch_replay *r, int64_t t)
 {
     int64_t begin = within(&r->out, r->now), end = within(&r->out, t);
     if (r->out.bins && end > begin) draw(r, begin, end);
@@ -202,7 +202,7 @@ static inline void pass(struct replay *r, int64_t t)
     r->now = t;
 }
 
-static int grow_slices(struct replay *r)
+static int grow_slices(struct batch_replay *r)
 {
     struct vt_replay *o = &r->out;
     uint64_t room = r->slices_room ? r->slices_room * 2 : 4096;
@@ -215,7 +215,8 @@ static int grow_slices(struct replay *r)
     return 1;
 }
 
-static int keep_slice(struct replay *r, const struct vt_checkpoint_call *f, int64_t begin, int64_t end, int64_t own)
+static int keep_slice(struct batch_replay *r, const struct vt_checkpoint_call *f, int64_t begin, int64_t end,
+                      int64_t own)
 {
     struct vt_replay *o = &r->out;
     if (o->nslices == r->slices_room && !grow_slices(r)) return 0;
@@ -226,7 +227,7 @@ static int keep_slice(struct replay *r, const struct vt_checkpoint_call *f, int6
 
 /* ---- The stack ---- */
 
-static int grow_stack(struct replay *r)
+static int grow_stack(struct batch_replay *r)
 {
     uint64_t most = r->frames_max ? r->frames_max * 2 : 256;
     void *bigger = realloc(r->out.stack, most * sizeof *r->out.stack);
@@ -237,7 +238,7 @@ static int grow_stack(struct replay *r)
 }
 
 /* A call with marks begins (+1) or ends (-1). */
-static inline void mark(struct replay *r, uint32_t region, int step)
+static inline void mark(struct batch_replay *r, uint32_t region, int step)
 {
     unsigned bits = r->out.mark_of ? r->out.mark_of[region] : 0;
     for (unsigned i = 0; bits >> i; i++) {
@@ -248,7 +249,7 @@ static inline void mark(struct replay *r, uint32_t region, int step)
 }
 
 /* Returns the path of a call with its site; 0 for a call without a site. */
-static uint32_t site_path(struct replay *r, int64_t t, uint32_t region, uint32_t site)
+static uint32_t site_path(struct batch_replay *r, int64_t t, uint32_t region, uint32_t site)
 {
     struct vt_replay *o = &r->out;
     uint8_t kind = o->site_of[region];
@@ -269,7 +270,7 @@ static void begin_sites(struct vt_replay *o, int64_t t)
 }
 
 /* site: of the call, for call sites; known: its call path. VT_NONE: none. */
-static inline int push(struct replay *r, int64_t t, uint32_t region, uint32_t site, uint32_t known)
+static inline int push(struct batch_replay *r, int64_t t, uint32_t region, uint32_t site, uint32_t known)
 {
     uint32_t around = r->out.depth ? r->out.stack[r->out.depth - 1].node : 0, node = 0;
     if (r->out.depth == r->frames_max && !grow_stack(r)) return 0;
@@ -284,14 +285,14 @@ static inline int push(struct replay *r, int64_t t, uint32_t region, uint32_t si
     return 1;
 }
 
-static inline int enter(struct replay *r, int64_t t, uint32_t region, uint32_t site, uint32_t known)
+static inline int enter(struct batch_replay *r, int64_t t, uint32_t region, uint32_t site, uint32_t known)
 {
     if (region >= r->known) region = (uint32_t)r->out.nregions - 1;
     return push(r, t, region, site, known);
 }
 
 /* Ends the innermost call. */
-static inline int pop(struct replay *r, int64_t t)
+static inline int pop(struct batch_replay *r, int64_t t)
 {
     struct vt_replay *o = &r->out;
     struct vt_checkpoint_call *f = &r->out.stack[--r->out.depth];
@@ -321,7 +322,7 @@ static inline int pop(struct replay *r, int64_t t)
     return keep_slice(r, f, begin, end, own);
 }
 
-static inline int leave(struct replay *r, int64_t t, uint32_t region)
+static inline int leave(struct batch_replay *r, int64_t t, uint32_t region)
 {
     if (region >= r->known) region = (uint32_t)r->out.nregions - 1;
     if (__builtin_expect(r->out.depth && r->out.stack[r->out.depth - 1].region == region, 1)) return pop(r, t);
@@ -339,7 +340,7 @@ static inline int leave(struct replay *r, int64_t t, uint32_t region)
 }
 
 /* While a buffer is written, the call around the flush only waits. */
-static int begin_flush(struct replay *r, int64_t t, int64_t stop)
+static int begin_flush(struct batch_replay *r, int64_t t, int64_t stop)
 {
     pass(r, t);
     r->flushing = 1;
@@ -348,7 +349,7 @@ static int begin_flush(struct replay *r, int64_t t, int64_t stop)
 }
 
 /* The next event is at t: other tools may write an event before the flush is over. */
-static int end_flush(struct replay *r, int64_t t)
+static int end_flush(struct batch_replay *r, int64_t t)
 {
     int64_t stop = t < r->flush_stop ? t : r->flush_stop;
     r->flushing = 0;
@@ -363,7 +364,7 @@ struct rest {
 };
 
 /* Sets region, caller and node of the details and attributes of a row. */
-static void place(const struct replay *r, struct rest *rest, uint64_t row)
+static void place(const struct batch_replay *r, struct rest *rest, uint64_t row)
 {
     uint32_t region = VT_NONE, caller = VT_NONE, node = 0;
     if (r->out.depth) {
@@ -399,7 +400,7 @@ static inline int has_rest(const struct rest *rest, uint64_t row)
 }
 
 /* Returns the site that an attribute of an Enter names; VT_NONE: none. */
-static uint32_t named_site(const struct replay *r, const struct rest *rest, uint64_t row)
+static uint32_t named_site(const struct batch_replay *r, const struct rest *rest, uint64_t row)
 {
     const struct vt_read_attribute *a = rest->attribute;
     if (!r->out.site_of) return VT_NONE;
@@ -428,7 +429,7 @@ static struct vt_span open_span(const struct vt_replay *o, uint64_t depth)
 /* Follows the events of a plain replay from row i on, before row `stop`, as long as they are Enter events and the Leave
    events of the innermost call, in regions without marks. The result is that of the functions above, which check the
    options at each event. Returns the row of the next event. */
-static uint64_t follow_calls(struct replay *r, const struct vt_batch *b, uint64_t i, uint64_t stop)
+static uint64_t follow_calls(struct batch_replay *r, const struct vt_batch *b, uint64_t i, uint64_t stop)
 {
     struct vt_replay *o = &r->out;
     const uint64_t room = r->frames_max < UINT16_MAX ? r->frames_max : UINT16_MAX;
@@ -474,7 +475,7 @@ static int is_tree(const struct vt_replay *o)
 }
 
 /* Ends the innermost call, as pop does. */
-static inline void end_in_tree(struct replay *r, struct vt_checkpoint_call *f, uint64_t depth, int64_t t)
+static inline void end_in_tree(struct batch_replay *r, struct vt_checkpoint_call *f, uint64_t depth, int64_t t)
 {
     const int64_t time = t - f->enter;
     int64_t own;
@@ -489,7 +490,7 @@ static inline void end_in_tree(struct replay *r, struct vt_checkpoint_call *f, u
 }
 
 /* Follows the events of a replay of the call tree from row i on, as follow_calls does, and those that are no calls. */
-static uint64_t follow_tree(struct replay *r, const struct vt_batch *b, struct rest *rest, uint64_t i)
+static uint64_t follow_tree(struct batch_replay *r, const struct vt_batch *b, struct rest *rest, uint64_t i)
 {
     struct vt_replay *o = &r->out;
     uint64_t next = next_rest(rest, b->count);
@@ -527,7 +528,7 @@ static uint64_t follow_tree(struct replay *r, const struct vt_batch *b, struct r
 
 VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
 {
-    struct replay *r = (struct replay *)out;
+    struct batch_replay *r = (struct batch_replay *)out;
     struct rest rest = {b->details, b->details, b->attributes, b->attributes};
     if (b->details) rest.details_end += b->ndetails; /* not even 0 may be added to NULL */
     if (b->attributes) rest.attributes_end += b->nattributes;
@@ -578,7 +579,7 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
 
 VT_EXPORT int vt_replay_add_paths(struct vt_replay *out, const struct vt_path *paths, uint64_t n)
 {
-    struct replay *r = (struct replay *)out;
+    struct batch_replay *r = (struct batch_replay *)out;
     out->paths_max += n;
     for (uint64_t i = 0; i < n; i++)
         if (paths[i].parent > i || add_path(r, paths[i].parent, paths[i].region) != i + 1) return VT_READ_NO_MEMORY;
@@ -587,7 +588,7 @@ VT_EXPORT int vt_replay_add_paths(struct vt_replay *out, const struct vt_path *p
 
 VT_EXPORT int vt_replay_until(struct vt_replay *out, int64_t ns)
 {
-    struct replay *r = (struct replay *)out;
+    struct batch_replay *r = (struct batch_replay *)out;
     out->nslices = 0;
     if (!clear_spans(r, 1)) return VT_READ_NO_MEMORY;
     return !r->flushing || r->flush_stop >= ns || end_flush(r, ns) ? VT_READ_OK : VT_READ_NO_MEMORY;
@@ -595,7 +596,7 @@ VT_EXPORT int vt_replay_until(struct vt_replay *out, int64_t ns)
 
 VT_EXPORT int vt_replay_end(struct vt_replay *out, int64_t ns)
 {
-    struct replay *r = (struct replay *)out;
+    struct batch_replay *r = (struct batch_replay *)out;
     int fine = clear_spans(r, 1);
     out->nslices = 0;
     if (!fine) return VT_READ_NO_MEMORY;
@@ -614,7 +615,7 @@ VT_EXPORT int vt_replay_end(struct vt_replay *out, int64_t ns)
 
 VT_EXPORT void vt_replay_begin(struct vt_replay *out)
 {
-    struct replay *r = (struct replay *)out;
+    struct batch_replay *r = (struct batch_replay *)out;
     while (r->out.depth) r->open[r->out.stack[--r->out.depth].region] = 0;
     for (uint64_t i = 0; i < out->ntouched; i++) memset(&out->regions[out->touched[i]], 0, sizeof *out->regions);
     for (uint64_t i = 0; i < out->ntouched_paths; i++)
@@ -634,7 +635,7 @@ VT_EXPORT void vt_replay_begin(struct vt_replay *out)
 VT_EXPORT int vt_replay_resume(struct vt_replay *out, uint64_t number, int64_t time,
                                const struct vt_checkpoint_call *calls, uint64_t n)
 {
-    struct replay *r = (struct replay *)out;
+    struct batch_replay *r = (struct batch_replay *)out;
     vt_replay_begin(out);
     r->known = out->nregions;
     for (uint64_t i = 0; i < n; i++) {
@@ -660,7 +661,7 @@ VT_EXPORT void vt_replay_drop_checkpoints(struct vt_replay *out, uint64_t n, uin
 
 VT_EXPORT struct vt_replay *vt_replay_new(uint64_t nregions, uint64_t want_paths)
 {
-    struct replay *r = calloc(1, sizeof *r);
+    struct batch_replay *r = calloc(1, sizeof *r);
     if (!r) return NULL;
     r->out.nregions = nregions;
     r->out.want_paths = want_paths;
@@ -682,7 +683,7 @@ VT_EXPORT struct vt_replay *vt_replay_new(uint64_t nregions, uint64_t want_paths
 
 VT_EXPORT void vt_replay_free(struct vt_replay *out)
 {
-    struct replay *r = (struct replay *)out;
+    struct batch_replay *r = (struct batch_replay *)out;
     if (!r) return;
     vt_checkpoints_free(out->checkpoints);
     void *all[] = {out->regions, out->touched,       out->paths, out->path_stats, out->touched_paths,

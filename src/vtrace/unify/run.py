@@ -4,26 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from vtrace.console import Console
-from vtrace.io.archive.writer import Archive
-from vtrace.io.sidecar.samples_archive import IN, OF, place, placed
 from vtrace.parallel.ranks import ALONE, Ranks
-from vtrace.unify.account.account import Account, account, identity_of, write_tables
+from vtrace.unify.account.account import Account
 from vtrace.unify.clean_up import clean_up
 from vtrace.unify.clocks.clocks import align_clocks
 from vtrace.unify.clocks.repair import repair
 from vtrace.unify.discover.discover import discover
 from vtrace.unify.merge.merge import Merged, merge
-from vtrace.unify.model.context import SIDECAR, Context, Request
+from vtrace.unify.model.context import Context, Request
 from vtrace.unify.model.owners import users_of
 from vtrace.unify.reading.reading import read_definitions
-from vtrace.unify.writing.expected import expected_archive
 from vtrace.unify.writing.output import Output
-from vtrace.unify.writing.writing import EventListener, write_events
+from vtrace.unify.writing.writing import EventListener
+from vtrace.unify.written_archives import Prepared, write_archives
 
 __all__ = ["EventListener", "Request", "WrittenArchive", "unify"]
 
@@ -47,41 +44,20 @@ def unify(
     """Unifies the newest run under a prefix; all ranks call unify. Returns the archive.
 
     listen: gets the anchor file of an archive that has only the expected definitions, and gives a listener for the
-    events; not called for an archive with samples inside another one. Raises VtraceError; then
-    no file is changed. Only rank 0 prints messages and has all definitions.
+    events; not called for an archive with samples inside another one. Raises VtraceError; then no file is changed. Only
+    rank 0 prints messages and has all definitions.
     """
     context = Context(request, console, ranks)
     found = discover(context)
-    run, crew = found.run, found.crew
-    reading = read_definitions(run, crew, context)
+    run = found.run
+    reading = read_definitions(run, found.crew, context)
     clocks = align_clocks(run, context)
     merged = merge(run, clocks.zero, reading.samples, context)
     with Output(found.archive, ranks) as out:
         for text in out.others:
             console.warn(text)
         repaired = repair(run, clocks, merged.definitions, out.archive.directory, context)
-        listener = None
-        if listen and not (request.samples == SIDECAR and merged.samples):
-            with expected_archive(out.archive.directory, merged.definitions, run, context.kernel, ranks) as anchor:
-                listener = ranks.together(partial(listen, anchor))
-
-        def fill(archive: Archive, chosen: Merged, more: dict[str, str]) -> Account:
-            results = write_events(run, crew, archive, chosen.heap_class, chosen.samples, context, listener)
-            if listener:
-                listener.end(ranks)
-            found = account(run, reading, clocks, repaired, chosen, results, context)
-            chosen.definitions.properties |= more
-            archive.finish(chosen.definitions, found.markers)
-            ranks.first(lambda: write_tables(archive, chosen.definitions, found.rows, clocks))
-            return found
-
-        if request.samples == SIDECAR and merged.samples:
-            rest = merged.without_samples()
-            accounted = fill(out.archive, rest, placed(IN))
-            whole = Archive(place(out.archive.directory), ranks)
-            fill(whole, merged, placed(OF, ranks.first(lambda: identity_of(out.archive, rest.definitions))))
-        else:
-            accounted = fill(out.archive, merged, {})
+        accounted = write_archives(Prepared(found, reading, clocks, merged, repaired), out.archive, listen, context)
         out.publish()
     for text in accounted.warnings:
         console.warn(text)

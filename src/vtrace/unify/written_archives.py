@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes the archive and its account, and with `vtunify --samples=sidecar` the archive of the samples inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from vtrace.io.archive.writer import Archive
+from vtrace.io.local.repair_kernel import Repaired
+from vtrace.io.sidecar.samples_archive import IN, OF, place, placed
+from vtrace.unify.account.account import Account, account, identity_of, write_tables
+from vtrace.unify.clocks.clocks import Clocks
+from vtrace.unify.discover.discover import Discovered
+from vtrace.unify.merge.merge import Merged
+from vtrace.unify.model.context import SIDECAR, Context
+from vtrace.unify.reading.reading import Reading
+from vtrace.unify.writing.expected import expected_archive
+from vtrace.unify.writing.writing import EventListener, write_events
+
+
+class Prepared(NamedTuple):
+    """The results of the phases before writing."""
+
+    found: Discovered
+    reading: Reading
+    clocks: Clocks
+    merged: Merged
+    repaired: Repaired | None
+
+
+def write_archives(
+    prepared: Prepared, archive: Archive, listen: Callable[[Path], EventListener] | None, context: Context
+) -> Account:
+    """Writes the events of all locations, the definitions and the account; all ranks call write_archives. listen: as of
+    vtrace.unify.run.unify."""
+    merged, ranks = prepared.merged, context.ranks
+    if not (context.request.samples == SIDECAR and merged.samples):
+        listener = _listener(prepared, archive, listen, context) if listen else None
+        return _write(prepared, merged, archive, {}, context, listener)
+    rest = merged.without_samples()
+    accounted = _write(prepared, rest, archive, placed(IN), context)
+    identity = ranks.first(lambda: identity_of(archive, rest.definitions))
+    _write(prepared, merged, Archive(place(archive.directory), ranks), placed(OF, identity), context)
+    return accounted
+
+
+def _listener(
+    prepared: Prepared, archive: Archive, listen: Callable[[Path], EventListener], context: Context
+) -> EventListener:
+    run, definitions = prepared.found.run, prepared.merged.definitions
+    with expected_archive(archive.directory, definitions, run, context.kernel, context.ranks) as anchor:
+        return context.ranks.together(partial(listen, anchor))
+
+
+def _write(
+    prepared: Prepared, merged: Merged, archive: Archive, properties: dict[str, str], context: Context,
+    listener: EventListener | None = None,
+) -> Account:  # fmt: skip
+    """properties: further ones of the archive."""
+    run, crew = prepared.found.run, prepared.found.crew
+    results = write_events(run, crew, archive, merged.heap_class, merged.samples, context, listener)
+    if listener:
+        listener.end(context.ranks)
+    made = account(run, prepared.reading, prepared.clocks, prepared.repaired, merged, results, context)
+    merged.definitions.properties |= properties
+    archive.finish(merged.definitions, made.markers)
+    context.ranks.first(lambda: write_tables(archive, merged.definitions, made.rows, prepared.clocks))
+    return made
