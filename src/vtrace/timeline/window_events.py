@@ -97,7 +97,7 @@ class WindowRows:
         self._library.vt_window_begin(self._pointer, start, stop)
 
     def location(self, location: int, replay: Replay, first: int) -> None:
-        """Begins a location, of which the replay has just begun or resumed before the event `first`."""
+        """Starts a location, whose replay has just started, or resumed before the event `first`."""
         self._checked(self._library.vt_window_location(self._pointer, replay.fields, location, first))
 
     def batch(self, batch: BatchBuffer, replay: Replay) -> None:
