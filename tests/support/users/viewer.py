@@ -8,7 +8,7 @@ from typing import Any
 from support.users.browser import Browser
 
 AXIS, NAMES = 24, 170
-"""Pixels of the chart above and before the rows."""
+"""Pixels of the chart above the rows, and to their left."""
 
 
 class Viewer:
