@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file of waits in the order of the replay: a wait is after all waits that it depends on. */
+/* A file of waits in the order of the replay: each wait follows the waits on which it depends. */
 #ifndef VT_WAIT_LOG_H
 #define VT_WAIT_LOG_H
 

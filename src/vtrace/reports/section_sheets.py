@@ -67,7 +67,7 @@ def time_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list
 
 
 def mpi_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list[Sheet], list[str]]:
-    """The functions of MPI, and notes. Reads the events twice, and those of MPI once more for the waits."""
+    """The functions of MPI, and notes. Reads the events twice, and the MPI events once more for the waits."""
     numbers, locations = section_sums.read(trace, window), window.rows(trace)
     waits = trace.call_waits(locations=locations)
     if waits.shortest:

@@ -123,7 +123,7 @@ def heap_peaks(numbers: SummaryNumbers) -> dict[int, dict[str, Any]]:
 
 
 MOST_LOCATIONS = 24
-"""With more locations than this, text shows only those with extreme values."""
+"""With more locations than this, text shows only locations with extreme values."""
 _NOTABLE = 0.001
 """Extremes are not shown for classes with a smaller share of the time."""
 _NOTHING = "no calls were recorded here"

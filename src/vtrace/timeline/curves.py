@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from vtrace.io.tile_file import TileFile
 
 _VALUES = 4_000_000
-"""The most values of a counter in memory. Of more values, each of equal intervals keeps the first, last, lowest and
-highest."""
+"""The most values of a counter in memory. If there are more, equal intervals of time each keep the first, last, lowest
+and highest value."""
 _CELLS = 200_000
 """The most rows times columns of an answer."""
 _NAMES = 2000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rows of a timeline above those of locations: processes, nodes, all."""
+"""The rows of a timeline above the rows of locations: processes, nodes, all."""
 
 from __future__ import annotations
 

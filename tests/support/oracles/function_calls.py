@@ -107,7 +107,7 @@ def _parse(text: str) -> Counter[str]:
 
 
 def expected(modules: Iterable[Module], counted: Mapping[str, int]) -> Counter[str]:
-    """The calls that a trace must hold, by symbol: those of the functions that call an enter hook."""
+    """The calls that a trace must hold, by symbol: the calls of functions with an enter hook."""
     modules = list(modules)
     first = one_name(modules)
     found: Counter[str] = Counter()

@@ -12,7 +12,7 @@ AXIS, NAMES = 24, 170
 
 
 class Viewer:
-    """A page that is open and complete. actions: what the user has done so far: clicks, keys, texts."""
+    """A page that is open and complete. actions: the user's actions so far: clicks, keys, texts."""
 
     def __init__(self, page: Browser, address: str) -> None:
         self.page, self.actions = page, 0

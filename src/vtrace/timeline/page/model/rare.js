@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rare calls of rows, such as outliers: they keep a mark at any zoom.
+// Rare calls of rows, such as outliers, which have a mark at any zoom.
 
 export const OUTLIER = 0, WAIT = 1;
 

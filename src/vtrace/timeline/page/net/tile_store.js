@@ -32,7 +32,7 @@ export class TileStore {
     this.client = client;
     this.trace = trace;
     this.arrived = arrived;
-    /** @type {Map<string, Tile | null>} by row, level and number; null: asked for */
+    /** @type {Map<string, Tile | null>} by row, level and number; null: requested */
     this.tiles = new Map();
     /** @type {Map<string, Calls | null>} */
     this.calls = new Map();
