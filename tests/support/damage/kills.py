@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kills a traced program at a random moment, and compares the calls that the program counted with the calls in the archive."""
+"""Kills a traced program at a random moment, and compares the calls that the program counted with the archive."""
 
 from __future__ import annotations
 
