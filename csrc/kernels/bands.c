@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the operations of a location, and joins those of all locations by their turn. */
+/* Finds the operations of a location, and joins the n-th operations of all locations on a communicator to bands. */
 #include "bands.h"
 #include <stdlib.h>
 #include <string.h>
 #include "../otf2_writer/pair_table.h"
 
-#define FEWEST 64u /* operations or bands that there is room for */
-#define NO_ROOT 0xfffffffdu /* roots from here on are no ranks: THIS_GROUP, SELF, UNDEFINED */
-#define SHIFT (INT64_C(1) << 61) /* added to times: the table has no number 0 */
+#define FEWEST 64u /* the initial room, in operations or bands */
+#define NO_ROOT 0xfffffffdu /* roots from this value on are no ranks: THIS_GROUP, SELF, UNDEFINED */
+#define SHIFT (INT64_C(1) << 61) /* added to times, since the table cannot store 0 */
 
 struct operation_finder {
     struct vt_operations out; /* first: the part that Python sees */
-    int64_t *open; /* times of the begins of blocking operations, which nest */
+    int64_t *open; /* start times of the open blocking operations, which nest */
     uint64_t room, nopen, open_room;
-    struct vt_pair_table started; /* times of the begins of other operations by request */
+    struct vt_pair_table started; /* start times of other operations by request */
 };
 
-/* The bands of a communicator; of a location's own, if the communicator has one process. */
+/* The bands of a communicator; of one location, if the communicator has one process. */
 struct comm_bands {
     struct vt_band *bands;
     uint64_t count, room;
@@ -44,7 +44,7 @@ static int make_room(void **items, uint64_t size, uint64_t n, uint64_t *room)
 
 /* ---- Operations of a location ---- */
 
-/* Keeps the begins from row `from` on, before row `stop`. Returns 0 without memory. */
+/* Keeps the start times in the rows from `from` up to but not including `stop`. Returns 0 without memory. */
 static int keep_begins(struct operation_finder *o, const struct vt_batch *b, uint64_t from, uint64_t stop)
 {
     const uint8_t *at = b->kind + from;
@@ -55,7 +55,7 @@ static int keep_begins(struct operation_finder *o, const struct vt_batch *b, uin
     return 1;
 }
 
-/* The begin of the operation of a request, which is forgotten; without one, its end. */
+/* Returns the start time of a request's operation, and forgets the request; returns `end` for an unknown request. */
 static int64_t started(struct operation_finder *o, uint64_t request, int64_t end)
 {
     const uint64_t begin = vt_pair_table_get(&o->started, request, 0);

@@ -6,10 +6,10 @@
 
 #include "../otf2_reader/stack_replay.h"
 
-/* An operation of a location. Times in ns; begin: of an operation without one, its end. */
+/* An operation of a location. Times in ns; begin: equals end if the start is unknown. */
 struct vt_operation {
     int64_t begin, end;
-    uint64_t sent, received, root; /* sent, received: bytes, 0: unknown */
+    uint64_t sent, received, root; /* sent, received: bytes, 0 if unknown */
     uint32_t comm, op; /* comm: as in the events */
 };
 
@@ -20,7 +20,7 @@ struct vt_operations {
 };
 
 struct vt_band {
-    int64_t comm, location; /* comm: row; location: of an operation on a communicator of one process, else -1 */
+    int64_t comm, location; /* comm: row; location: for a communicator of one process, else -1 */
     int64_t op, root; /* root -1: none */
     int64_t begin, last_begin, first_end, end;
     uint64_t locations, sent, received;
@@ -28,17 +28,17 @@ struct vt_band {
 
 VT_EXPORT struct vt_operations *vt_operations_new(void);
 VT_EXPORT void vt_operations_free(struct vt_operations *o);
-/* Adds the operations of a batch that end in it. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
+/* Adds the operations that end in a batch. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_operations_batch(struct vt_operations *o, const struct vt_batch *batch);
 /* Forgets the location. */
 VT_EXPORT void vt_operations_clear(struct vt_operations *o);
 
 /* The bands of all locations. */
 struct vt_bands;
-/* alone: 1 for each row of ncomms communicators that have one process. */
+/* alone: an array of ncomms flags, 1 for a communicator with one process. */
 VT_EXPORT struct vt_bands *vt_bands_new(const uint8_t *alone, uint64_t ncomms);
 VT_EXPORT void vt_bands_free(struct vt_bands *b);
-/* Adds the operations of a location, which it sorts; their communicators have become rows, VT_NONE for an unknown one.
+/* Adds the operations of a location and sorts them. Their comm is a row, or VT_NONE for an unknown communicator.
    Returns VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_bands_add(struct vt_bands *b, struct vt_operations *o, uint32_t location);
 /* The number of bands. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Times rise, so the latest bundle of each communicator and receiver is the only one that can get a send. */
+/* Times increase, so only the latest bundle of each communicator and receiver can get another send. */
 #include "bundles.h"
 #include <stdlib.h>
 #include "../otf2_writer/pair_table.h"
 
-#define FEWEST 1024u /* bundles that there is room for */
+#define FEWEST 1024u /* the initial room, in bundles */
 
 struct bundle_maker {
     struct vt_bundles out; /* first: the part that Python sees */
@@ -22,7 +22,7 @@ static int grow(struct bundle_maker *b)
     return 1;
 }
 
-/* The bundle for a send; NULL without memory. */
+/* Returns the bundle for a send, NULL without memory. */
 static struct vt_bundle *bundle_of(struct bundle_maker *b, uint64_t bin, uint32_t comm, uint32_t peer)
 {
     struct vt_bundles *o = &b->out;

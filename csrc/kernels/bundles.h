@@ -5,15 +5,15 @@
 
 #include "../otf2_reader/stack_replay.h"
 
-/* Some sends of a bin. comm and peer: as in the events. */
+/* The sends of a bin to one receiver. comm and peer: as in the events. */
 struct vt_bundle {
-    uint64_t count, bytes, bin; /* bytes: of the sends whose size is known */
+    uint64_t count, bytes, bin; /* bytes: the sum of the known sizes */
     uint32_t comm, peer;
 };
 
 struct vt_bundles {
     uint64_t level; /* a bin is 2^level ns wide */
-    int64_t end; /* later sends are in the bin of this time, sends before 0 in the first bin */
+    int64_t end; /* the bin of this time also has all later sends, the first bin all sends before 0 */
     struct vt_bundle *list;
     uint64_t count;
 };

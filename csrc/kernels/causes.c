@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The critical path: from the end of the last location backwards through the run; where a call waited for a partner, the
-   path goes on at the partner. The calls that start, wait and end at once are joined to sums by call path. */
+/* Finds the critical path: from the end of the last location backwards through the run. Where a call waited for a
+   partner, the path continues at the partner. The times on the path are summed by call path and location. */
 #include "replayed.h"
 #include <stdlib.h>
 
@@ -10,11 +10,11 @@ struct critical_path {
     struct vt_replayed *r;
     struct vt_pair_table known; /* (location, call path) -> 1 + place in critical */
     uint64_t room;
-    int64_t now; /* the path is known behind this time */
+    int64_t now; /* the path is known after this time */
     struct vt_path_time chunk[CHUNK];
 };
 
-/* The path was in a call path on a location for ns before now. */
+/* Adds to the path ns of a call path on a location, which end at `now`. */
 static int spend(struct critical_path *p, uint32_t location, uint32_t node, int64_t ns)
 {
     struct vt_matcher *o = p->r->out;
@@ -41,7 +41,7 @@ static int spend(struct critical_path *p, uint32_t location, uint32_t node, int6
     return 1;
 }
 
-/* The path was on a location for the times from first to before last. */
+/* Adds to the path the times of a location from number `first` up to but not including `last`. */
 static int spend_times(struct critical_path *p, uint32_t location, uint64_t first, uint64_t last)
 {
     const uint32_t *joined = (const uint32_t *)(uintptr_t)p->r->out->places[location].joined;

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Root causes of waits (Boehme, Geimer, Wolf, Arnold, "Identifying the root causes of wait states in large-scale parallel
-   applications", 2010). A call waits since its partner took longer from their last meeting on. The wait is the cost of the
-   call paths in which the partner spent more time, and of the partner's own waits if it waited more: their share goes on
-   to the partners of these waits. Waits are visited from the last one back, so that the cost of a wait is complete. */
+/* Root causes of waits (Boehme, Geimer, Wolf, Arnold, "Identifying the root causes of wait states in large-scale
+   parallel applications", 2010). A call waits because its partner took longer since the two met last. The wait is the
+   cost of the call paths in which the partner spent more time, and of the partner's own waits if the partner waited
+   more. The cost of these waits passes on to their partners. Waits are visited from the last to the first, so a visited
+   wait has its full cost. */
 #include "replayed.h"
 #include <stdlib.h>
 
-#define LOOK_BACK 4096u /* times of a location, and waits, to compare at most */
+#define LOOK_BACK 4096u /* the most times of a location, and the most waits, to compare */
 
 struct delays {
     struct vt_replayed *r;
-    double *costs; /* of each wait in the log: what later waits cost through it */
+    double *costs; /* of each wait in the log: the cost of later waits that this wait caused, ns */
     uint32_t *first; /* by location: place of its first wait in numbers and calls */
     uint32_t *before; /* by location: number of its waits before the current one */
     uint32_t *numbers, *calls; /* of each wait, by location and time: number in the log, call */
-    int64_t *more; /* by call path: how much longer the partner was there */
+    int64_t *more; /* by call path: the partner's time minus the waiting location's time, ns */
     uint32_t *touched;
     uint8_t *is_touched;
     uint64_t ntouched, room;
     struct vt_pair_table known;
-    uint32_t waits[LOOK_BACK]; /* of the partner, numbers in the log */
+    uint32_t waits[LOOK_BACK]; /* the partner's waits: numbers in the log */
     int64_t lasted[LOOK_BACK];
     uint32_t nwaits;
 };
@@ -31,7 +32,7 @@ static void touch(struct delays *d, uint32_t node, int64_t ns)
     d->more[node] += ns;
 }
 
-/* Adds sign times the times of a location between two calls. meet: VT_NONE for the begin of the location. */
+/* Adds (sign 1) or subtracts (-1) the times of a location between two calls. meet: VT_NONE for the location's start. */
 static int compare(struct delays *d, uint32_t location, uint32_t meet, uint32_t call, int sign)
 {
     const struct vt_matcher *o = d->r->out;
@@ -48,8 +49,8 @@ static int compare(struct delays *d, uint32_t location, uint32_t meet, uint32_t 
     return VT_MATCH_OK;
 }
 
-/* The number of waits of a location before the current one and before a call: mostly all but a few, but the location may
-   be far ahead. */
+/* Counts the waits of a location before the current wait and before a call. The search starts at the last of them,
+   since few are after the call, unless the location is far ahead. */
 static uint32_t waits_until(const struct delays *d, uint32_t location, uint32_t call)
 {
     const uint32_t *calls = d->calls + d->first[location];
@@ -64,7 +65,8 @@ static uint32_t waits_until(const struct delays *d, uint32_t location, uint32_t 
     return low;
 }
 
-/* Takes the waits of a location between two calls out of its times. Returns their sum, -1 if the log cannot be read. */
+/* Subtracts the waits of a location between two calls from its times. Returns their sum, or -1 if reading the log
+   fails. */
 static int64_t take_waits(struct delays *d, uint32_t location, uint32_t meet, uint32_t call, int sign)
 {
     const uint32_t first = d->first[location];
@@ -108,7 +110,7 @@ static int charge(struct delays *d, const struct vt_logged *w, uint32_t node, do
     return 1;
 }
 
-/* Gives the cost of a wait to its causes. */
+/* Distributes the cost of a wait over its causes. */
 static int distribute(struct delays *d, const struct vt_logged *w, double own, double others)
 {
     int code = compare(d, w->partner, w->partner_meet, w->partner_call, 1);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define SMALLEST 4096u /* places in a hash table */
-#define AHEAD 16u /* shares whose places are fetched before they are needed */
+#define AHEAD 16u /* how many shares ahead the hash table is prefetched */
 
 struct vt_group {
     int64_t end;
@@ -29,7 +29,7 @@ static uint64_t place_of(const struct vt_bin_share *shares, uint64_t mask, const
     return at;
 }
 
-/* Makes room for n shares. */
+/* Makes room for n shares. Returns 0 without memory. */
 static int grow(struct vt_group *g, uint64_t n)
 {
     uint64_t size = g->mask ? g->mask + 1 : SMALLEST;
@@ -75,7 +75,7 @@ VT_EXPORT int vt_group_add(struct vt_group *g, const struct vt_pyramid *p)
 {
     if (p->noverview != g->bins) return VT_READ_OK; /* never: all locations have the same end */
     add_sums(g, p->overview);
-    if (!g->shares && !grow(g, p->nshares)) return VT_READ_NO_MEMORY; /* other members mostly have the same regions */
+    if (!g->shares && !grow(g, p->nshares)) return VT_READ_NO_MEMORY; /* most members have the same regions */
     return add_shares(g, p->shares, p->nshares);
 }
 
@@ -87,8 +87,8 @@ VT_EXPORT int vt_group_join(struct vt_group *g, const struct vt_group *other)
     return add_shares(g, other->shares, other->mask + 1);
 }
 
-/* Copies the shares by ascending bin, in any order within a bin: their order there does not matter. first: bins + 1 zeros;
-   gets the place of each bin's first share, and behind them the number of shares. */
+/* Copies the shares by ascending bin; their order within a bin does not matter. first: bins + 1 zeros; gets the place
+   of each bin's first share, and last the number of shares. */
 static void by_bin(const struct vt_group *g, struct vt_bin_share *sorted, uint64_t *first)
 {
     const uint64_t places = g->shares ? g->mask + 1 : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives of the replay: the n-th call of each member of a communicator belongs to the n-th operation. Blocking and
-   other collectives count apart, since MPI does not match one with the other. */
+/* Matches collectives in the replay: the n-th call of each member of a communicator belongs to the n-th operation.
+   Blocking and nonblocking collectives have separate counts, since MPI does not match one kind with the other. */
 #include "replayed.h"
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static struct vt_instance *new_instance(struct vt_replayed *r, uint64_t comm, ui
     return i;
 }
 
-/* The operation of the next call of a process. */
+/* Returns the operation of a process's next call. */
 static struct vt_instance *next_instance(struct vt_replayed *r, uint32_t process, const struct vt_mpi_end *e)
 {
     const uint64_t aside = e->what & VT_CALL_ASIDE ? ASIDE : 0, who = (uint64_t)process << 32 | e->comm;
@@ -55,7 +55,7 @@ static struct vt_instance *next_instance(struct vt_replayed *r, uint32_t process
     return vt_pair_table_set(&r->instances, comm, turn, (uintptr_t)i) ? i : NULL;
 }
 
-/* The number of members that have ended without this operation. */
+/* Counts the members that have ended without this operation. */
 static uint32_t gone(const struct vt_replayed *r, struct vt_instance *i)
 {
     const struct vt_mpi_comms *c = r->out->comms;
@@ -84,9 +84,9 @@ void vt_collectives_gone(struct vt_replayed *r)
     }
 }
 
-/* ---- Begins ---- */
+/* ---- The start of a call ---- */
 
-/* A prefix (Scan): a rank waits for all lower ranks. */
+/* Handles the start of a call of a prefix operation (Scan): a rank waits for all lower ranks. */
 static int begins_in_order(struct vt_replayed *r, struct vt_instance *i, const struct vt_reader *c,
                            const struct vt_mpi_end *e, int64_t ideal)
 {
@@ -108,8 +108,7 @@ static int begins_in_order(struct vt_replayed *r, struct vt_instance *i, const s
     return 1;
 }
 
-/* Of equal times the first location counts, in whatever order the
-   locations are replayed. */
+/* For equal times the lower location counts, so the result does not depend on the order of the replay. */
 static int enters_later(const struct vt_who *one, const struct vt_who *other)
 {
     return one->enter > other->enter || (one->enter == other->enter && one->location < other->location);
@@ -144,7 +143,7 @@ int vt_collective_begins(struct vt_replayed *r, uint32_t process, struct vt_read
     return 1;
 }
 
-/* ---- Ends ---- */
+/* ---- The end of a call ---- */
 
 static void drop(struct vt_replayed *r, struct vt_instance *i)
 {
@@ -155,7 +154,7 @@ static void drop(struct vt_replayed *r, struct vt_instance *i)
     r->spare_instances = i;
 }
 
-/* The call waits for a partner. */
+/* Records that a call waits for a partner. */
 static void wait_for(struct vt_reader *c, const struct vt_mpi_end *e, const struct vt_who *partner)
 {
     vt_model_waits(c, partner->model);
@@ -173,7 +172,7 @@ static void takes_all(struct vt_reader *c, const struct vt_mpi_end *e, const str
     c->call->tail_kind = kind == VT_WAIT_mpi_barrier_wait ? VT_WAIT_mpi_barrier_completion : VT_WAIT_mpi_nxn_completion;
 }
 
-/* Waits of a call whose operation is known well enough. Returns 0: it is not. */
+/* Records the waits of a call. Returns 0 if the operation's other calls are not known yet. */
 static int takes(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e,
                  struct vt_instance *i)
 {
@@ -212,7 +211,7 @@ int vt_collective_ends(struct vt_replayed *r, uint32_t actor, struct vt_reader *
     if (!takes(r, actor, c, e, i)) return vt_sleep_in(r, actor, &i->waiter, i, VT_NONE);
     if (r->heads && VT_CALL_FLOW(e->what) == VT_CALL_ALL && !vt_meet_all(r, c, i, e->call)) return -1;
     r->out->collectives++;
-    /* in a damaged archive processes may take part that are no members: each that has begun still refers to it */
+    /* In a damaged archive non-members may take part: each process in the operation still refers to the instance. */
     if (++i->ended >= i->expected && i->ended >= i->begun) drop(r, i);
     return 1;
 }

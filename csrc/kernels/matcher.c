@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The replay: processes take turns, and sends meet receives. The result does not depend on the order of the turns. */
+/* The replay: processes take turns, and sends are matched with receives. The order of the turns does not matter. */
 #include "replayed.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 64u /* least number of ends of a location in memory */
+#define BATCH 64u /* the least number of ends of a location in memory */
 #define BATCH_MAX 1024u
-#define BATCHES (1u << 17) /* ends of all locations in memory, if there are few locations */
+#define BATCHES (1u << 17) /* ends of all locations in memory; more only with many locations, which have BATCH each */
 
-enum { OF_MESSAGE, OF_INSTANCE }; /* what is known by its place in a location: SENT, DONE and END refer to it */
+enum { OF_MESSAGE, OF_INSTANCE }; /* kinds of objects by their place in a location, to which SENT, DONE and END refer */
 
 /* ---- Ends in order ---- */
 
-/* The next end of a location; NULL behind the last one, and after an error. */
+/* Returns the next end of a location, NULL after the last end or after an error. */
 static struct vt_mpi_end *look(struct vt_replayed *r, struct vt_reader *c)
 {
     if (c->at < c->n) return &c->ends[c->at];
@@ -45,10 +45,10 @@ static void drop_ends(struct vt_reader *c)
     c->ends = NULL;
 }
 
-/* The place of the current end among those of its location. */
+/* Returns the place of the current end among all ends of its location. */
 static uint64_t place_of(const struct vt_reader *c) { return c->done - c->n + c->at; }
 
-/* The time at which an end may be replayed: threads of a process take turns. */
+/* Returns the time at which an end may be replayed. The threads of a process are replayed by this time. */
 static int64_t moment(const struct vt_reader *c, const struct vt_mpi_end *e)
 {
     switch (e->what & VT_CALL_KIND) {
@@ -61,7 +61,7 @@ static int64_t moment(const struct vt_reader *c, const struct vt_mpi_end *e)
     }
 }
 
-/* The reader of an actor whose end is next; NULL if all are over. */
+/* Returns the actor's reader with the earliest next end, NULL if no reader has another end. */
 static struct vt_reader *next_reader(struct vt_replayed *r, const struct vt_actor *a)
 {
     struct vt_reader *found = NULL;
@@ -78,14 +78,14 @@ static struct vt_reader *next_reader(struct vt_replayed *r, const struct vt_acto
     return found;
 }
 
-/* The useful time at a moment between the latest call and one that begins at `enter` after `useful` ns. */
+/* Returns the useful time at a moment between the latest call and a call that starts at `enter` after `useful` ns. */
 static int64_t useful_at(const struct vt_reader *c, int64_t moment, int64_t enter, int64_t useful)
 {
     const int64_t then = useful - (enter - moment);
     return then < c->useful ? c->useful : then;
 }
 
-/* The useful time between the begin of the window and a call. */
+/* Returns the useful time from the start of the window to a call. */
 static int64_t in_window(const struct vt_matcher *o, struct vt_reader *c, int64_t enter, int64_t useful)
 {
     int64_t found = 0;
@@ -171,7 +171,7 @@ static void drop_message(struct vt_replayed *r, struct vt_message *m)
     r->spare_messages = &m->link;
 }
 
-/* Both the call of the sender and the begin of the receive are known. */
+/* Handles a message whose send and posted receive are both known. */
 static int late_receiver(struct vt_replayed *r, struct vt_message *m)
 {
     struct vt_open_call *o = m->sender;
@@ -184,7 +184,7 @@ static int late_receiver(struct vt_replayed *r, struct vt_message *m)
     return vt_call_known(r, o);
 }
 
-/* The sender waits for the receiver in the call of a reader. */
+/* Lets the sender wait for the receiver in the call of a reader. */
 static int waits_for_receiver(struct vt_replayed *r, struct vt_reader *c, struct vt_message *m)
 {
     c->call->pending++;
@@ -213,7 +213,7 @@ static int send(struct vt_replayed *r, uint32_t process, struct vt_reader *c, co
     return 1;
 }
 
-/* Puts a receive into the queue. */
+/* Puts a receive into the queue of its channel. */
 static struct vt_message *post(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e)
 {
     struct vt_queue *q = vt_channels_get(&r->channels, e->peer, process, e->comm, e->tag);
@@ -227,7 +227,7 @@ static struct vt_message *post(struct vt_replayed *r, uint32_t process, struct v
     return !m->sender || late_receiver(r, m) ? m : NULL;
 }
 
-/* A message was received that was sent at a time. */
+/* Counts a message that was sent at a time and received at an end. */
 static int count_message(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_end *e, int64_t sent)
 {
     struct vt_matcher *o = r->out;
@@ -290,7 +290,7 @@ static int sent(struct vt_replayed *r, struct vt_reader *c, const struct vt_mpi_
     return 1;
 }
 
-/* A blocking receive or collective: begins, and ends at the same place. */
+/* Replays a blocking receive or collective: its start, then its end, from the same place. */
 static int blocking(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e)
 {
     const int message = (e->what & VT_CALL_KIND) == VT_CALL_RECEIVE;
@@ -306,7 +306,7 @@ static int blocking(struct vt_replayed *r, uint32_t process, struct vt_reader *c
     return done;
 }
 
-/* Returns 1: the next end follows, 2: another reader may follow, 0: the actor waits, -1: no memory. */
+/* Replays one end. Returns 1: the next end follows, 2: another reader may follow, 0: the actor waits, -1: no memory. */
 static int replay(struct vt_replayed *r, uint32_t process, struct vt_reader *c, const struct vt_mpi_end *e)
 {
     const uint64_t key = (uint64_t)c->location << 1;
@@ -350,7 +350,7 @@ static void finish(struct vt_replayed *r, struct vt_reader *c)
     place->in_window = c->ideal_useful;
 }
 
-/* No further ends: those that wait for this process need not wait any more. */
+/* Ends an actor that has no further ends, and wakes the actors that wait for this actor. */
 static int end_actor(struct vt_replayed *r, uint32_t process)
 {
     struct vt_actor *a = &r->actors[process];
@@ -382,7 +382,7 @@ static int go_on(struct vt_replayed *r, uint32_t process)
     return !r->failed && end_actor(r, process);
 }
 
-/* Nobody can go on: the blocked actor with the earliest end waits in vain. Returns 0: all have ended. */
+/* Resolves a deadlock: the blocked actor with the earliest end stops waiting. Returns 0 if all actors have ended. */
 static int release(struct vt_replayed *r)
 {
     struct vt_actor *found = NULL;
@@ -423,7 +423,7 @@ static int run(struct vt_replayed *r)
     return r->failed;
 }
 
-/* Readers of all locations with ends, by process. */
+/* Makes the readers of all locations with ends, by process. */
 static int prepare(struct vt_replayed *r)
 {
     const struct vt_matcher *o = r->out;
@@ -459,7 +459,7 @@ static int prepare(struct vt_replayed *r)
     return 1;
 }
 
-/* Counts what is left. */
+/* Counts the sends and receives without a partner, and the incomplete collectives. */
 static void count_left(struct vt_replayed *r)
 {
     for (uint64_t k = 0; k < r->channels.queues.size; k++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Replays the ends of mpi_ends.h in an order in which they can have happened, as a Kahn network: a process goes on until
-   it must wait for another one. The replay matches sends with receives (the n-th send of a channel with the n-th
-   receive that was posted) and the calls of a collective (the n-th of each process on a communicator), and measures who
-   waits for whom. It also finds the time at which each location would end if transfers took no time.
+/* Replays the ends of mpi_ends.h in a possible order, as a Kahn network: a process proceeds until the process must wait
+   for another one. The replay matches sends with receives (the n-th send of a channel with the n-th posted receive) and
+   the calls of a collective (the n-th of each process on a communicator), and measures the waits of processes for each
+   other. The replay also computes when each location would end if transfers took no time.
 
-   A wait state is a part of an MPI call. The times of one call count once: the parts begin with the call, the one that
-   ends last counts, then mpi_latereceiver with what goes beyond it, since that is an upper bound. */
+   A wait state is a part of an MPI call. The time of a call counts once: all parts start with the call, and the part
+   that ends last counts; of mpi_latereceiver, an upper bound, only the time after this part counts. */
 #ifndef VT_MATCHER_H
 #define VT_MATCHER_H
 
@@ -16,20 +16,20 @@ struct vt_location_ends {
     uint64_t file; /* descriptor */
     uint64_t ends; /* address of struct vt_mpi_end[]; 0: in the file */
     uint64_t offset, count;
-    uint64_t joined; /* address of uint32_t[]: the number that all locations share of each call path */
-    int64_t last, useful; /* ns of the end of the location; outside of MPI */
-    int64_t in_window; /* result: the useful time between from and to */
-    int64_t ideal; /* result: the ns that this time and its waits took, if transfers took no time */
-    uint64_t times_offset, ntimes; /* with want_causes or faster: the location's times in the file */
-    int64_t first, modelled; /* modelled: result: ns of its end, if the faster call paths were faster */
-    uint32_t process, wanted; /* wanted: the waits of the location are results */
+    uint64_t joined; /* address of uint32_t[]: for each call path of the location its number in the whole trace */
+    int64_t last, useful; /* the time of the location's end; its useful time (outside of MPI); ns */
+    int64_t in_window; /* result: the useful time between from and to, ns */
+    int64_t ideal; /* result: in_window plus the waits that remain if transfers took no time, ns */
+    uint64_t times_offset, ntimes; /* with want_causes or faster: the place of the location's times in the file */
+    int64_t first, modelled; /* modelled: result: the location's end in the modelled run */
+    uint32_t process, wanted; /* wanted: 1 if the location's waits are results */
 };
 
 /* A sum of waits. */
 struct vt_wait {
     int64_t ns;
     uint64_t count;
-    uint32_t kind, node, location, partner, partner_node, spare; /* nodes: joined; VT_NONE: unknown */
+    uint32_t kind, node, location, partner, partner_node, spare; /* nodes: as in joined; VT_NONE: unknown */
 };
 
 /* The wait of one call. */
@@ -44,10 +44,10 @@ struct vt_path_share {
     uint32_t node, location;
 };
 
-/* The costs of a call path's excess time: waits of its partners, and those that these waits caused. */
+/* The costs of a call path's excess time: direct, the partners' waits; indirect, the waits that these caused. */
 struct vt_delay {
     double direct, indirect; /* ns */
-    int64_t excess; /* ns more than the partner since the two met last */
+    int64_t excess; /* the time by which the path was longer than at the partner since the two met last, ns */
     uint64_t count; /* waits */
     uint32_t location, node, kind, waiting_node;
 };
@@ -57,22 +57,22 @@ struct vt_matcher {
     struct vt_location_ends *places; /* by row of locations */
     uint64_t nplaces;
     int64_t from, to; /* the parts of waits between these times count */
-    uint64_t want_causes, log_file, nnodes; /* finds causes; needs the times of call paths, and a file for waits */
+    uint64_t want_causes, log_file, nnodes; /* want_causes: needs times of call paths and log_file, a file for waits */
     const uint8_t *faster; /* 1 for call paths whose time outside of MPI is shorter; NULL: none */
-    double saved; /* by this part, 0 to 1 */
-    uint64_t want_calls, calls_max; /* beyond calls_max the shortest are left out */
-    struct vt_wait *waits; /* results from here on; vt_match_free frees them */
+    double saved; /* the part of this time that is saved, 0 to 1 */
+    uint64_t want_calls, calls_max; /* with more calls than calls_max, the shortest are left out */
+    struct vt_wait *waits; /* results from this field on; vt_match_free frees the arrays */
     struct vt_call_wait *calls;
     struct vt_path_share *critical;
     struct vt_delay *delays;
     int64_t *totals; /* ns of each call path outside of waits, on all wanted locations */
-    uint64_t nwaits, ncalls, ncritical, ndelays, jumps; /* jumps: of the critical path between locations */
-    int64_t length; /* of the critical path */
-    int64_t shortest; /* shorter waits are not among calls; 0: all are */
+    uint64_t nwaits, ncalls, ncritical, ndelays, jumps; /* jumps: how often the critical path changes the location */
+    int64_t length; /* of the critical path, ns */
+    int64_t shortest; /* shorter waits are left out of calls; 0: none is left out */
     uint64_t messages, collectives; /* matched receives; calls of collectives */
     uint64_t unmatched_sends, unmatched_receives, unmatched_collectives;
-    uint64_t reversed; /* messages that were received before they were sent: of wrong clocks, or not the right pairs */
-    int64_t most; /* ns by which one was */
+    uint64_t reversed; /* messages received before they were sent: clocks are wrong, or pairs are wrong */
+    int64_t most; /* the largest such difference, ns */
 };
 
 enum { VT_MATCH_OK, VT_MATCH_NO_MEMORY, VT_MATCH_NO_FILE };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where two processes met: in a message, or in an operation of all with all. The latest meetings are kept, since the
-   replay of a process may be far ahead of one that waits for the process. */
+/* Finds the calls in which two processes met last: by a message, or in an N-to-N collective. Several meetings are kept,
+   since the replay of a process may be far ahead of a process that waits for this one. */
 #include "replayed.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define OF_COLLECTIVES                                                                                                 \
-    (1ull << 63) /* in the second number of a pair: the first one is a location, this is a communicator */
+    (1ull << 63) /* flag in the second number of a pair, if the pair is a location and a communicator */
 
-/* The meetings of a pair, made if they are the first ones. NULL without memory. */
+/* Returns the meetings of a pair, an empty list for a new pair; NULL without memory. */
 static struct vt_meetings *meetings_of(struct vt_replayed *r, uint64_t a, uint64_t b)
 {
     struct vt_meetings *m = (struct vt_meetings *)(uintptr_t)vt_pair_table_get(&r->met, a, b);
@@ -54,7 +54,7 @@ int vt_meet_all(struct vt_replayed *r, struct vt_reader *c, const struct vt_inst
     return m != NULL;
 }
 
-/* Takes a meeting if it is the latest one so far. own: the call of the one that waits; bound: the last one that counts. */
+/* Keeps a meeting if no later one is known. own: the waiting location's call; bound: the last call that counts. */
 static void take(struct vt_open_call *o, uint32_t own, uint32_t bound, uint32_t partner)
 {
     if (own > bound || partner >= o->partner.call) return;
@@ -63,7 +63,7 @@ static void take(struct vt_open_call *o, uint32_t own, uint32_t bound, uint32_t 
     o->partner_meet = partner;
 }
 
-/* Takes the latest operation of a communicator that both have left. */
+/* Keeps the latest operation on a communicator that both locations have completed. */
 static void take_collective(struct vt_open_call *o, const struct vt_meetings *own, const struct vt_meetings *other)
 {
     for (uint32_t i = 0; i < VT_MEETINGS && i < own->count; i++)

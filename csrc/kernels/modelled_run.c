@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long the run would be if some call paths were faster: the replay gives each location its recorded times, less what
-   is saved, and lets each call wait for its partners anew. The rest of a call, the transfer, stays as recorded. */
+/* Models the run with some faster call paths: each location has its recorded times minus the saved time, and the waits
+   of each call are computed again. The rest of a call, the transfer, stays as recorded. */
 #include "replayed.h"
 #include <stdlib.h>
 
 #define CHUNK 256u
 
-/* ns that are saved in the times of a location before a place. Returns -1 if these cannot be read. */
+/* Returns the saved ns in the times of a location before number `until`, or -1 if reading the times fails. */
 static int64_t save(struct vt_replayed *r, struct vt_reader *c, uint64_t until)
 {
     const struct vt_matcher *o = r->out;

@@ -5,21 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OF_RECEIVE = 1, OF_COLLECTIVE, OF_SEND }; /* what a request is of */
+enum { OF_RECEIVE = 1, OF_COLLECTIVE, OF_SEND }; /* kinds of objects that have a request */
 
 #define ROOT_SELF 0xfffffffeu /* OTF2_COLLECTIVE_ROOT_SELF */
 
 struct ends_finder {
     struct vt_mpi_finder out; /* first: the part that Python sees */
-    const struct vt_replay *replay; /* whose paths call_of knows */
+    const struct vt_replay *replay; /* the replay whose paths call_of has */
     uint32_t *call_of; /* the outermost MPI call of each call path, 0: none */
     int64_t *time_of; /* ns of each call path since the last MPI call */
-    uint32_t *touched; /* the call paths with times */
+    uint32_t *touched; /* the call paths with times, in no order */
     uint64_t known, nodes_room, ntouched, ends_room, times_room, locks_room;
-    uint64_t locking, unlocking; /* 1 + place in locks: the open MPI call is the begin or the end of this lock */
+    uint64_t locking, unlocking; /* 1 + place of the lock that the open MPI call requests or releases; 0: none */
     struct vt_pair_table held; /* (window, target) -> 1 + place in locks */
-    struct vt_pair_table requests; /* (request, what it is of) -> 1 + place in ends */
-    uint32_t node, call; /* innermost call, and its outermost MPI call */
+    struct vt_pair_table requests; /* (request, kind) -> 1 + place in ends */
+    uint32_t node, call; /* call path of the innermost call, and of its outermost MPI call */
     int64_t now, enter, entered_useful, flush_stop;
     uint64_t first_end; /* of the open MPI call */
     uint64_t flushing, inter_comm, inter_member; /* inter_comm: 1 + the comm whose membership was looked up last */
@@ -38,7 +38,7 @@ static int grow(void **array, uint64_t *room, uint64_t wanted, size_t width)
     return 1;
 }
 
-/* Learns the call paths that the replay has found since. */
+/* Adds the call paths that the replay has found since the last call. Returns 0 without memory. */
 static int learn(struct ends_finder *f, const struct vt_replay *r)
 {
     if (f->replay != r) f->known = 0;
@@ -84,7 +84,7 @@ static void advance(struct ends_finder *f, int64_t t)
     f->now = t;
 }
 
-/* Gives the times since the last MPI call to times, then the time of the MPI call that begins now. */
+/* Appends to times the times since the last MPI call, then an entry for the MPI call that starts now. */
 static int keep_times(struct ends_finder *f)
 {
     struct vt_mpi_finder *o = &f->out;
@@ -140,7 +140,7 @@ static int put(struct ends_finder *f, struct vt_mpi_end end)
     return 1;
 }
 
-/* Gives the values of an end to the place that was left open. */
+/* Writes an end to the place that was reserved for it. */
 static void fill(struct ends_finder *f, uint64_t place, struct vt_mpi_end end)
 {
     struct vt_mpi_end *here = &f->out.ends[place];
@@ -180,7 +180,7 @@ static uint32_t comm_of(const struct ends_finder *f, uint32_t id)
     return row_of(c->comm_ids, c->comm_rows, c->ncomm_ids, id);
 }
 
-/* The place of the process in the first group of a communicator; VT_NONE: it is no member. */
+/* Returns the process's rank in the first group of a communicator, VT_NONE if the process is no member. */
 static uint32_t own_rank(const struct ends_finder *f, uint32_t comm)
 {
     const struct vt_mpi_comms *c = f->out.comms;
@@ -189,7 +189,7 @@ static uint32_t own_rank(const struct ends_finder *f, uint32_t comm)
     return VT_NONE;
 }
 
-/* The process of a rank; in an inter-communicator a rank of the other group. */
+/* Returns the process of a rank; in an inter-communicator, of a rank of the remote group. */
 static uint32_t process_of(struct ends_finder *f, uint32_t comm, uint64_t rank)
 {
     const struct vt_mpi_comms *c = f->out.comms;
@@ -225,7 +225,7 @@ static int received(struct ends_finder *f, const struct vt_detail *d)
     struct vt_mpi_end end = {.comm = comm_of(f, d->ref), .tag = (uint32_t)d->words[1], .what = VT_CALL_RECEIVE};
     end.peer = process_of(f, end.comm, d->words[0]);
     const uint64_t place = d->kind == VT_READ_MpiIrecv ? forget(f, d->words[3], OF_RECEIVE) : 0;
-    if (!place) return put(f, end); /* blocking, or posted by another thread or outside of the recording */
+    if (!place) return put(f, end); /* blocking, or its post is on another thread or was not recorded */
     end.what = VT_CALL_POST;
     fill(f, place - 1, end);
     return put(f, (struct vt_mpi_end){.peer = end.peer, .tag = (uint32_t)place - 1, .what = VT_CALL_DONE});
@@ -243,7 +243,7 @@ static void cancelled(struct ends_finder *f, uint64_t request)
     if (place) f->out.ends[place - 1].what = VT_CALL_NONE;
 }
 
-/* The ranks that wait in an OTF2_CollectiveOp, and the kind of the wait. */
+/* Returns the direction of an OTF2_CollectiveOp and the kind of its waits. */
 static uint32_t flow_of(uint32_t op, int among_neighbours)
 {
 #define FLOW(flow, wait) ((uint32_t)(flow) << 4 | (uint32_t)(wait) << 16)
@@ -288,7 +288,7 @@ static int collective(struct ends_finder *f, const struct vt_detail *d)
     return put(f, end);
 }
 
-/* Fences, and the begins and ends of windows. */
+/* Handles fences, and the creation and destruction of windows. */
 static int window(struct ends_finder *f, const struct vt_detail *d)
 {
     const struct vt_mpi_comms *c = f->out.comms;
@@ -303,8 +303,8 @@ static int window(struct ends_finder *f, const struct vt_detail *d)
                                       .what = VT_CALL_COLLECTIVE | FLOW(VT_CALL_ALL, wait)});
 }
 
-/* Both of MPI_Win_start and MPI_Win_complete may wait for MPI_Win_post, and MPI_Win_wait waits for MPI_Win_complete: they
-   are messages to and from all members of the group. */
+/* Handles epochs as messages to and from all members of the group: MPI_Win_start and MPI_Win_complete may wait for
+   MPI_Win_post, and MPI_Win_wait waits for MPI_Win_complete. */
 static int epoch(struct ends_finder *f, const struct vt_detail *d)
 {
     enum { POST_TO_START, POST_TO_COMPLETE, COMPLETE_TO_WAIT };
@@ -314,7 +314,7 @@ static int epoch(struct ends_finder *f, const struct vt_detail *d)
     const uint32_t role = d->region < f->out.nregions ? f->out.role_of[d->region] : 0;
     const uint32_t late = VT_CALL_RECEIVE | VT_WAIT_mpi_rma_late_post << 16;
     int fine = 1;
-    if (win >= c->nwindows || group == VT_NONE || !d->words[0]) return 1; /* no level: MPI_Win_test in vain */
+    if (win >= c->nwindows || group == VT_NONE || !d->words[0]) return 1; /* no level: MPI_Win_test without success */
     for (uint32_t i = c->group_first[group]; fine && i < c->group_first[group + 1]; i++) {
         struct vt_mpi_end end = {.comm = (uint32_t)c->ncomms + win, .peer = c->group_members[i], .what = VT_CALL_SEND};
         if (role & VT_ROLE_POST) {
@@ -339,7 +339,7 @@ static int epoch(struct ends_finder *f, const struct vt_detail *d)
     return fine;
 }
 
-/* The request of a lock, or that it is held: archives have both, or one of them. */
+/* Handles the request or the acquisition of a lock: an archive has both events, or one of them. */
 static int locks(struct ends_finder *f, const struct vt_detail *d)
 {
     enum { EXCLUSIVE }; /* OTF2_LOCK_EXCLUSIVE */
@@ -396,7 +396,7 @@ static int event(struct ends_finder *f, const struct vt_detail *d)
     }
 }
 
-/* An event of MPI; other tools write events outside of calls, too: these are calls without a duration. */
+/* Handles an event of MPI. Other tools write events outside of calls, too: these become calls of 0 ns. */
 static int mpi_event(struct ends_finder *f, const struct vt_detail *d)
 {
     const int alone = !f->call;
@@ -428,7 +428,7 @@ static int is_mpi(uint32_t kind)
     }
 }
 
-/* The innermost call is another one now. */
+/* Handles a change of the innermost call at time t. */
 static int move(struct ends_finder *f, int64_t t, uint32_t node)
 {
     const uint32_t call = f->call_of[node];
@@ -444,8 +444,8 @@ static int move(struct ends_finder *f, int64_t t, uint32_t node)
                                       .what = VT_CALL_COLLECTIVE | FLOW(VT_CALL_ALL, VT_WAIT_mpi_finalize_wait)});
 }
 
-/* Spends the time outside of MPI from row i on, before row `stop`, as advance and move do. Returns the row of the next
-   event that may be another one than the begin or the end of a function outside of MPI. */
+/* Counts the time outside of MPI from row i up to but not including `stop`, as advance and move do. Returns the row of
+   the next event that may be other than an Enter or Leave of a function outside of MPI. */
 static uint64_t pass_calls(struct ends_finder *f, const struct vt_batch *b, uint64_t i, uint64_t stop)
 {
     const uint32_t *nodes = f->replay->nodes;
@@ -499,7 +499,7 @@ VT_EXPORT int vt_mpi_ends_end(struct vt_mpi_finder *out, int64_t ns)
     f->node = 0;
     if (!out->want_times) return VT_READ_OK;
     f->call = 0;
-    return keep_times(f) ? VT_READ_OK : VT_READ_NO_MEMORY; /* the last one stands for the end of the location */
+    return keep_times(f) ? VT_READ_OK : VT_READ_NO_MEMORY; /* the last entry is for the end of the location */
 }
 
 VT_EXPORT void vt_mpi_ends_begin(struct vt_mpi_finder *out)

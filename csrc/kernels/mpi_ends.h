@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the ends of messages and collectives in the batches of one location, each with the MPI call around it, for
-   matcher.c. The order of receives is that in which they are posted, but the sender is known only when a receive
-   completes: the end stands at the post, and gets its values at the completion. Ends of a location stay in memory until
-   the location is over. */
+/* Finds the ends of messages and collectives in the batches of one location, each with its enclosing MPI call, for
+   matcher.c. An end is one side of a message or one member's part of a collective. Receives match in the order of their
+   posts, but the sender is known only at the completion: a receive's end has the place of the post, and gets its values
+   at the completion. All ends of a location stay in memory until the location's last event. */
 #ifndef VT_MPI_ENDS_H
 #define VT_MPI_ENDS_H
 
 #include "../otf2_reader/stack_replay.h"
 
-/* RECEIVE and COLLECTIVE: of blocking calls; POST and DONE: begin and end of another receive; BEGIN and END of another
-   collective; SENT: the completion of a send that was not blocking. */
+/* RECEIVE and COLLECTIVE: blocking; POST and DONE: start and completion of a nonblocking receive; BEGIN and END: the
+   same of a nonblocking collective; SENT: the completion of a nonblocking send. */
 enum vt_call_kind {
     VT_CALL_NONE,
     VT_CALL_SEND,
@@ -22,43 +22,43 @@ enum vt_call_kind {
     VT_CALL_END,
 };
 
-/* The ranks that wait in a collective, and the ranks that they wait for. */
+/* The direction of a collective: ranks that wait, and ranks that the waiting ranks need. */
 enum vt_call_flow { VT_CALL_NO_FLOW, VT_CALL_ALL, VT_CALL_FROM_ROOT, VT_CALL_TO_ROOT, VT_CALL_PREFIX };
 
-#define VT_CALL_KIND 15u /* in what: enum vt_call_kind */
+#define VT_CALL_KIND 15u /* the bits of `what` with an enum vt_call_kind */
 #define VT_CALL_FLOW(what) ((what) >> 4 & 7u)
-#define VT_CALL_ASIDE 128u /* the collective is not blocking */
+#define VT_CALL_ASIDE 128u /* a nonblocking collective */
 #define VT_CALL_BLOCKS 256u /* a send that may wait for the receiver */
-#define VT_CALL_COMPLETES 512u /* a send whose completion is an end of its own */
+#define VT_CALL_COMPLETES 512u /* a send with a separate end SENT */
 #define VT_CALL_WAIT(what) ((what) >> 16) /* of a collective or a receive: enum vt_wait_kind */
 
 struct vt_mpi_end {
     int64_t enter, leave; /* of the outermost MPI call */
-    int64_t useful; /* ns outside of MPI from the begin of the location to the call */
+    int64_t useful; /* ns outside of MPI from the start of the location to the call */
     uint32_t node; /* call path of the call */
-    uint32_t call; /* number of the call; with want_times its place in times */
-    uint32_t peer; /* process: partner, or root; of a prefix the own rank in the communicator; VT_NONE */
-    uint32_t comm; /* row; behind the communicators the windows, then all processes (MPI_Finalize) */
-    uint32_t tag; /* of SENT, DONE and END: the place of the SEND, POST or BEGIN among the location's ends */
+    uint32_t call; /* number of the call; with want_times the call's place in times */
+    uint32_t peer; /* the partner's or root's process; for a prefix the caller's rank in the communicator; or VT_NONE */
+    uint32_t comm; /* row among communicators, then windows, then all processes (for MPI_Finalize) */
+    uint32_t tag; /* for SENT, DONE and END: the place of the SEND, POST or BEGIN among the location's ends */
     uint32_t what;
 };
 
-/* The time of a call path between two MPI calls, without the paths below it, or of an MPI call. */
+/* The exclusive time of a call path between two MPI calls, or the time of an MPI call. */
 struct vt_path_time {
     int64_t ns;
     uint32_t node, is_mpi;
 };
 
-/* A lock of a window, from its request to its release: the calls of both, each with begin and end in ns. */
+/* A lock of a window: the calls that request and release the lock, each with start and end in ns. */
 struct vt_lock_epoch {
-    int64_t lock_enter, lock_leave, unlock_enter, unlock_leave; /* unlock_enter: INT64_MAX: never released */
+    int64_t lock_enter, lock_leave, unlock_enter, unlock_leave; /* unlock_enter: INT64_MAX if never released */
     uint32_t lock_node, unlock_node; /* call paths */
-    uint32_t window, target; /* rows of the window and of a process; target: VT_NONE: all (MPI_Win_lock_all) */
+    uint32_t window, target; /* rows of the window and of a process; target: VT_NONE for all (MPI_Win_lock_all) */
     uint32_t is_exclusive;
-    uint32_t location; /* row, for who joins the locks of all locations */
+    uint32_t location; /* row, for joining the locks of all locations */
 };
 
-/* Kinds of wait states, by Scalasca's unique names; X(name). */
+/* Kinds of wait states, with Scalasca's unique names; X(name). */
 #define VT_WAIT_KINDS(X)                                                                                               \
     X(mpi_latesender)                                                                                                  \
     X(mpi_latesender_wo)                                                                                               \
@@ -92,31 +92,31 @@ enum vt_call_role {
 #undef VT_ROLE_NUMBER
 };
 
-/* Communicators, behind them the windows with the members of their communicators, and last all processes. Processes are
+/* Communicators, then windows with the members of their communicators, last an entry for all processes. Processes are
    rows; VT_NONE: undefined. */
 struct vt_mpi_comms {
     const uint64_t *comm_ids, *window_ids, *group_ids; /* OTF2's ids, ascending */
-    const int64_t *comm_rows, *window_rows, *group_rows; /* of each id */
+    const int64_t *comm_rows, *window_rows, *group_rows; /* the row of each id */
     uint64_t ncomm_ids, nwindow_ids, ngroup_ids;
-    const uint32_t *group_first, *group_members; /* of the groups of the synchronization of windows */
-    const uint32_t *first, *members; /* first: ncomms + nwindows + 2 places in members */
-    const uint32_t *remote; /* place in members behind the first group of an inter-communicator; else first[i + 1] */
+    const uint32_t *group_first, *group_members; /* members of the groups that synchronize windows */
+    const uint32_t *first, *members; /* first: ncomms + nwindows + 2 indices into members */
+    const uint32_t *remote; /* end of the first group of an inter-communicator in members; else first[i + 1] */
     const uint8_t *is_self;
     uint64_t ncomms, nwindows, nprocesses;
 };
 
 struct vt_mpi_finder {
     const struct vt_mpi_comms *comms;
-    const uint8_t *role_of; /* of each region */
+    const uint8_t *role_of; /* the roles of each region */
     uint64_t nregions;
     uint64_t want_times;
     uint64_t process; /* row */
-    struct vt_mpi_end *ends; /* results from here on, since vt_mpi_ends_begin */
+    struct vt_mpi_end *ends; /* results from this field on, since vt_mpi_ends_begin */
     struct vt_path_time *times;
     struct vt_lock_epoch *locks;
     uint64_t nends, ntimes, nlocks, events;
-    int64_t first, last, useful, flushed; /* flushed: ns of writing buffers outside of MPI */
-    uint64_t calls; /* of MPI */
+    int64_t first, last, useful, flushed; /* flushed: ns in which buffers were written outside of MPI */
+    uint64_t calls; /* the number of MPI calls */
 };
 
 /* Writes the schema of the structures of this header and of matcher.h, as vt_kernel_schema does. */
@@ -125,9 +125,9 @@ VT_EXPORT struct vt_mpi_finder *vt_mpi_ends_new(void);
 VT_EXPORT void vt_mpi_ends_free(struct vt_mpi_finder *f);
 /* Begins a location. */
 VT_EXPORT void vt_mpi_ends_begin(struct vt_mpi_finder *f);
-/* replay: after the batch, with nodes. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
+/* Adds a batch. replay: has followed the batch, with nodes. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_mpi_ends_batch(struct vt_mpi_finder *f, const struct vt_replay *replay, const struct vt_batch *batch);
-/* Ends the location at ns. */
+/* Ends the location at time `ns`. */
 VT_EXPORT int vt_mpi_ends_end(struct vt_mpi_finder *f, int64_t ns);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The times of call paths, read from their file block by block. Causes are searched backwards in time, so the next times
-   are mostly in a block that was read before. */
+/* Reads the times of call paths from their file by blocks. The search for causes goes backwards in time, so most times
+   are in a block that is in memory. */
 #include "replayed.h"
 #include <stdlib.h>
 
-#define BLOCK 64u /* least times in a block */
+#define BLOCK 64u /* the least number of times in a block */
 #define BLOCK_MAX 1024u
-#define TIMES (1u << 20) /* times in memory: some blocks of each location */
+#define TIMES (1u << 20) /* times in memory, shared by all locations */
 
 int vt_times_open(struct vt_time_blocks *t, uint64_t locations)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define PER_BIN 64u /* events in a finest bin, about */
-#define FEWEST 2048u /* bins of a finest level: from a quarter of them on */
+#define FEWEST 2048u /* bins of a finest level: at least a quarter of this number */
 #define MOST_COLUMNS (VT_TILE_FIRST_CLASS + VT_TILE_CLASSES)
 
 struct share {
@@ -13,8 +13,8 @@ struct share {
     uint32_t region;
 };
 
-/* An open bin. slots: the largest of each bin that it joins, a region maybe several times; at the finest level the regions
-   of `touched` stand for them. */
+/* An open bin. slots: the largest shares of each bin that this bin joins; a region may occur several times. The finest
+   level uses `touched` instead. */
 struct bin {
     struct share slots[VT_TILE_SLOTS << VT_TILE_FAN];
     uint32_t nslots, depth;
@@ -23,7 +23,7 @@ struct bin {
 
 struct open_level {
     struct bin bin;
-    uint64_t filled, bins; /* bins so far; bins in all */
+    uint64_t filled, bins; /* bins so far; all bins */
     uint64_t values[VT_TILE_BINS][MOST_COLUMNS]; /* of the open tile */
 };
 
@@ -31,12 +31,12 @@ struct open_pyramid {
     struct vt_pyramid out; /* first: the part that Python sees */
     struct open_level *levels;
     uint32_t nlevels, ntouched;
-    uint64_t *times; /* ns of each region in the finest open bin, or in the bin above that is closed */
-    uint32_t *touched; /* the regions with times there */
-    struct share best[VT_TILE_SLOTS]; /* those of them with the most time, when the bin is closed */
+    uint64_t *times; /* ns of each region in the finest open bin, or in the coarser bin that is being closed */
+    uint32_t *touched; /* the regions with such times */
+    struct share best[VT_TILE_SLOTS]; /* the touched regions with the most time, when the bin is closed */
     uint64_t room, tiles_room, overview_room;
     uint64_t overview_level;
-    int64_t now, border; /* end of the last span; end of the finest open bin */
+    int64_t now, border; /* the end of the last span; the end of the finest open bin */
     int64_t end;
     const int64_t *events; /* times of the batch's events */
     uint64_t nevents, counted;
@@ -65,7 +65,7 @@ static int make_room(struct open_pyramid *p, uint64_t bytes)
     return 1;
 }
 
-/* The width of a column whose values have these bits. */
+/* Returns the width in bytes of a column whose values have these bits. */
 static uint8_t width_of(uint64_t bits)
 {
     return bits > UINT32_MAX ? 8 : bits > UINT16_MAX ? 4 : bits > UINT8_MAX ? 2 : bits ? 1 : 0;
@@ -134,18 +134,18 @@ VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t
 
 /* ---- Bins ---- */
 
-/* Adds time, not 0, to a region of the bin that is closed next. */
+/* Adds a time above 0 to a region of the bin that is closed next. */
 static inline void add_time(struct open_pyramid *p, uint32_t region, uint64_t ns)
 {
     p->touched[p->ntouched] = region;
-    p->ntouched += !p->times[region]; /* no branch: which regions a bin has is hard to predict */
+    p->ntouched += !p->times[region]; /* no branch, since its outcome is hard to predict */
     p->times[region] += ns;
 }
 
-/* More time first; of equal times the lower region, so that the order of events does not matter. */
+/* More time first; for equal times the lower region, so that the order of events does not matter. */
 static int is_above(struct share a, struct share b) { return a.ns != b.ns ? a.ns > b.ns : a.region < b.region; }
 
-/* Puts a slot into a list of the largest; the one that drops out goes to rest. */
+/* Inserts a slot into a list of the largest; adds the time of the slot that drops out to `rest`. */
 static void rank(struct share *best, uint32_t *n, uint64_t *rest, struct share s)
 {
     if (*n == VT_TILE_SLOTS && !is_above(s, best[*n - 1])) {
@@ -236,7 +236,7 @@ static inline void spend(struct open_pyramid *p, const struct vt_span *s, int64_
     b->classes[s->class] += ns;
 }
 
-/* Closes the finest open bin, with those events of the batch that are in it. */
+/* Closes the finest open bin, with the events of the batch in this bin. */
 static void next_bin(struct open_pyramid *p)
 {
     const uint64_t first = p->counted;
@@ -246,18 +246,18 @@ static void next_bin(struct open_pyramid *p)
     p->border += INT64_C(1) << p->out.level;
 }
 
-/* Adds a span that begins where the last one ended. */
+/* Adds a span that starts at the end of the last span. */
 static void add_span(struct open_pyramid *p, const struct vt_span *s)
 {
     const int64_t end = s->end < p->end ? s->end : p->end;
-    while (__builtin_expect(end >= p->border, 0)) { /* never in the last bin: it ends behind p->end */
+    while (__builtin_expect(end >= p->border, 0)) { /* never in the last bin, which ends after p->end */
         spend(p, s, p->border);
         next_bin(p);
     }
     if (end > p->now) spend(p, s, end);
 }
 
-/* Adds spans from i on, as far as they end in the open bin. Returns the number of the next span. */
+/* Adds the spans from i on that end in the open bin. Returns the number of the next span. */
 static uint64_t add_inner_spans(struct open_pyramid *p, const struct vt_replay *replay, uint64_t i)
 {
     struct bin *b = &p->levels->bin;
@@ -265,7 +265,7 @@ static uint64_t add_inner_spans(struct open_pyramid *p, const struct vt_replay *
     const uint64_t n = replay->nspans;
     const int64_t border = p->border <= p->end ? p->border : p->end + 1;
     int64_t now = p->now;
-    uint64_t *classes = b->classes, class = 0, class_ns = 0; /* class_ns: not in the sums yet */
+    uint64_t *classes = b->classes, class = 0, class_ns = 0; /* class_ns: a time that is not in the sums yet */
     uint32_t depth = b->depth, ntouched = p->ntouched, *touched = p->touched;
     for (; i < n && spans[i].end < border; i++) {
         const struct vt_span s = spans[i];

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of the analysis and the timeline: tiles.c sums a location's times, bundles.c its sends, bands.c joins
-   collective operations, window_rows.c has the calls of a window, matcher.c finds who waits for whom. This header,
+/* The kernels of the analysis and the timeline: tiles.c sums a location's times, groups.c the bins of several
+   locations, bundles.c a location's sends; bands.c joins collective operations, window_rows.c collects the calls of a
+   window, matcher.c finds the waits of MPI calls (replayed.h lists the files of the replay). This header, groups.h,
    bundles.h, bands.h, window_rows.h, mpi_ends.h and matcher.h are the interface for Python (timeline/tiles.py,
-   bundles.py, bands.py and window_events.py, io/archive/matcher_abi.py); the files ..._structures.c serve their
-   structures.
+   group_tiles.py, bundles.py, bands.py and window_events.py, io/archive/matcher_abi.py); the files ..._structures.c
+   describe their structures.
 
-   The caller owns the batches and replays that a kernel reads, and frees what a kernel makes by the function ..._free of
-   its kind. In this folder these rules always hold:
+   The caller owns the batches and replays that a kernel reads, and frees each object of a kernel by its function
+   ..._free. In this folder these rules always hold:
    - Several threads may call any function at once, but only one thread at a time uses a pyramid, a finder or a matcher.
      Nothing else is shared, so the kernels take no lock.
    - Ids and times in an archive may be any number: an id is checked before its use as an index.
 
-   A location's pyramid of time bins, for timelines of any zoom. A bin of level n is 2^n ns wide and begins at a multiple
-   of its width; a level has bins four times as wide as the level below. VT_TILE_BINS bins in a row are a tile, the unit
-   that files store and pages fetch.
+   A location's pyramid of time bins, for timelines of any zoom. A bin of level n is 2^n ns wide and begins at a
+   multiple of its width; a level has bins four times as wide as the level below. VT_TILE_BINS bins in a row are a tile,
+   the unit that files store and pages fetch.
 
-   Of each bin the pyramid knows exactly: the time in each class of regions, the number of events, the deepest stack of
-   calls with time in the bin. Of the regions with the most exclusive time it keeps VT_TILE_SLOTS per bin while it joins
-   four bins to one, so the two that a tile names are lower bounds: the time that a bin's `rest` gives is not told by
-   region. */
+   For each bin the pyramid has exact values of the time in each class of regions, the number of events, the deepest
+   stack of calls with time in the bin. When the pyramid joins four bins to one, each bin keeps only the VT_TILE_SLOTS
+   regions with the most exclusive time. So the times of the two regions in a tile are lower bounds: a bin's `rest` has
+   no region. */
 #ifndef VT_TILES_H
 #define VT_TILES_H
 
@@ -28,16 +29,16 @@
 #define VT_TILE_FAN 2u /* bits: four bins of a level are one of the next */
 #define VT_TILE_LEVELS 31u
 #define VT_TILE_SLOTS 12u
-#define VT_TILE_CLASSES 15u /* the most */
+#define VT_TILE_CLASSES 15u /* the largest number of classes */
 
 /* The columns of a tile, in this order, each a width in bytes (0: all values are 0; 1, 2, 4, 8) in the tile's head and
-   then its values, little endian. Behind these the time in ns of each class. */
+   then its values, little endian. After these columns, one column for each class with its time in ns. */
 #define VT_TILE_COLUMNS(X)                                                                                             \
     X(REGION, 0) /* 1 + the number of the region with the most exclusive time; 0: no region */                         \
-    X(TIME, 1) /* ns in it, at least */                                                                                \
+    X(TIME, 1) /* ns in this region, at least */                                                                       \
     X(SECOND, 2)                                                                                                       \
-    X(SECOND_TIME, 3) /* the same of the second region */                                                              \
-    X(REST, 4) /* ns that are not told by region: no region has more than its own time and this one */                 \
+    X(SECOND_TIME, 3) /* ns in the second region, at least */                                                          \
+    X(REST, 4) /* ns without a region: no region has more than its own time plus this time */                          \
     X(EVENTS, 5) X(DEPTH, 6) X(FIRST_CLASS, 7)
 enum vt_tile_column {
 #define VT_TILE_NUMBER(name, number) VT_TILE_##name = number,
@@ -52,7 +53,7 @@ struct vt_tile {
     uint32_t level, number; /* number: of the tile in its level */
 };
 
-/* Sums of a bin that are not told by region. */
+/* Sums of a bin over all regions. */
 struct vt_bin_sums {
     uint64_t rest, events, depth, classes[VT_TILE_CLASSES];
 };
@@ -68,11 +69,11 @@ struct vt_pyramid {
     uint64_t want_overview;
     uint64_t level; /* the finest one, set by vt_tiles_begin */
     uint64_t bins; /* of the finest level */
-    uint8_t *bytes; /* results of this location so far, until vt_tiles_drop */
+    uint8_t *bytes; /* the tiles of this location so far, until vt_tiles_drop */
     struct vt_tile *tiles;
     uint64_t nbytes, ntiles;
-    struct vt_bin_sums *overview; /* the bins of the level that a location with no events has, for groups.h */
-    struct vt_bin_share *shares; /* of these bins, at most VT_TILE_SLOTS each */
+    struct vt_bin_sums *overview; /* the bins at the finest level of a location with 0 events, for groups.h */
+    struct vt_bin_share *shares; /* the shares in these bins, at most VT_TILE_SLOTS each */
     uint64_t noverview, nshares;
 };
 
@@ -81,20 +82,20 @@ VT_EXPORT size_t vt_tiles_schema(char *text, size_t room);
 /* nclasses: at most VT_TILE_CLASSES. Returns NULL without memory or for more classes. */
 VT_EXPORT struct vt_pyramid *vt_tiles_new(uint64_t nregions, uint64_t nclasses);
 VT_EXPORT void vt_tiles_free(struct vt_pyramid *p);
-/* Begins a location that lasts `end` ns: its finest level has about one bin for 64 events, at least 512 unless the time is
-   shorter. */
+/* Starts a location that lasts `end` ns: its finest level has about one bin for 64 events, at least 512 unless the time
+   is shorter. */
 VT_EXPORT void vt_tiles_begin(struct vt_pyramid *p, uint64_t events, int64_t end);
 /* Adds the spans of a replay's batch, and the batch's events. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
 VT_EXPORT int vt_tiles_batch(struct vt_pyramid *p, const struct vt_replay *replay, const struct vt_batch *batch);
-/* Ends the location: adds the last spans of the replay, and fills the rest of the pyramid. */
+/* Ends the location: adds the replay's last spans, and completes all levels. Returns like vt_tiles_batch. */
 VT_EXPORT int vt_tiles_end(struct vt_pyramid *p, const struct vt_replay *replay);
-/* Forgets the first n tiles with their bytes, which the caller has copied. */
+/* Drops the first n tiles and their bytes, after the caller has copied them. */
 VT_EXPORT void vt_tiles_drop(struct vt_pyramid *p, uint64_t n);
-/* Reads a tile with that many columns: values is [columns][VT_TILE_BINS]. Returns the number of bins, 0 for damage. */
+/* Reads a tile of `columns` columns into values [columns][VT_TILE_BINS]. Returns the number of bins, 0 for damage. */
 VT_EXPORT uint64_t vt_tiles_unpack(const uint8_t *tile, uint64_t bytes, uint64_t columns, uint64_t *values);
-/* The finest level of a location with so many events that lasts `end` ns; limits end. */
+/* Returns the finest level of a location with this number of events that lasts `end` ns; limits end. */
 VT_EXPORT uint64_t vt_tiles_level(uint64_t events, int64_t *end);
-/* Adds the next finest bin, of a row that is no location. */
+/* Adds the next finest bin of a row that is not a location. */
 void vt_tiles_add_bin(struct vt_pyramid *p, const struct vt_bin_sums *sums, const struct vt_bin_share *shares,
                       uint64_t n);
 int vt_tiles_failed(const struct vt_pyramid *p);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The waits of MPI calls, and their sums. */
+/* Finds the waits of MPI calls, and sums them. */
 #include "replayed.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define LATES 1024u /* waits for late senders of a location that later receives may put in the wrong order */
+#define LATES 1024u /* the most waits of a location for late senders whose order is undecided */
 
 /* ---- Sums ---- */
 
@@ -29,7 +29,7 @@ static struct vt_wait *sum_of(struct vt_replayed *r, const struct vt_wait *w)
     return &o->waits[o->nwaits++];
 }
 
-/* Raises the shortest time until at most calls_max calls are left. */
+/* Raises the shortest time of a wait until at most calls_max calls remain. */
 static void shorten(struct vt_matcher *o)
 {
     while (o->ncalls > o->calls_max) {
@@ -58,7 +58,7 @@ static int keep_call(struct vt_replayed *r, const struct vt_part *p, int64_t ns)
     return 1;
 }
 
-/* Adds the part of a wait that lies in the window. */
+/* Adds the part of a wait that is in the window. Returns 0 without memory. */
 static int add(struct vt_replayed *r, const struct vt_part *p)
 {
     const struct vt_matcher *o = r->out;
@@ -73,7 +73,7 @@ static int add(struct vt_replayed *r, const struct vt_part *p)
 
 /* ---- Wrong order ---- */
 
-/* Makes room for one more part; beyond LATES parts the earliest one is final. Returns 0 without memory. */
+/* Makes room for one more part; with LATES parts the order of the earliest part is final. Returns 0 without memory. */
 static int make_room(struct vt_replayed *r, struct vt_reader *c)
 {
     if (c->nlates - c->first_late == LATES && !add(r, &c->lates[c->first_late++])) return 0;

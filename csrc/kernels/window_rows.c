@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collects the calls of a location as they end, and sorts them by their Enters when the location ends. */
+/* Collects the calls of a location in the order of their Leaves, and sorts the calls by their Enters at the location's
+   end. */
 #include "window_rows.h"
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,9 @@ struct found_call {
 struct open_window {
     struct vt_window out; /* first: the part that Python sees */
     struct found_call *found; /* calls of the location so far */
-    struct vt_checkpoint_call *resumed; /* open calls at the begin of the reading */
-    int64_t *begins; /* of the open collective operations */
-    uint32_t *places; /* 1 + number of the call that comes at each place */
+    struct vt_checkpoint_call *resumed; /* calls that are open at the first event that is read */
+    int64_t *begins; /* start times of the open collective operations */
+    uint32_t *places; /* for each place 1 + the number of its call */
     uint64_t nfound, nresumed, nbegins, read; /* read: events of the location in batches so far */
     uint64_t found_room, resumed_room, begins_room, places_room;
 };
@@ -33,8 +34,8 @@ static int make_room(void *items, uint64_t size, uint64_t wanted, uint64_t *room
 
 /* ---- Events ---- */
 
-/* The begin of a collective operation whose MpiCollectiveBegin comes before the events that are read: its call was open
-   then. */
+/* Returns the start of a collective operation whose MpiCollectiveBegin is before the first event that is read, that is,
+   the Enter of a call that was open then. */
 static int64_t begin_of_open(const struct open_window *w, uint32_t region)
 {
     for (uint64_t i = w->nresumed; i; i--)
@@ -47,7 +48,7 @@ static int keep_event(struct open_window *w, const struct vt_detail *d, int64_t 
     struct vt_window *o = &w->out;
     int64_t begin = -1;
     if (d->kind == VT_READ_MpiCollectiveEnd) begin = w->nbegins ? w->begins[--w->nbegins] : begin_of_open(w, d->region);
-    /* The request of a collective operation that ends in the window tells its begin. */
+    /* The request of a collective operation that ends in the window has the operation's start. */
     if (!o->wanted[d->kind] || (time < o->start && d->kind != VT_READ_NonBlockingCollectiveRequest)) return 1;
     if (!make_room(&o->events, sizeof *o->events, o->nevents + 1, &o->events_room)) return 0;
     struct vt_window_event *e = &o->events[o->nevents++];
@@ -94,7 +95,7 @@ static int keep_open(struct open_window *w, const struct vt_replay *r)
     if (!make_room(&w->found, sizeof *w->found, w->nfound + r->depth, &w->found_room)) return 0;
     for (uint64_t i = 0; i < r->depth && r->stack[i].enter < stop; i++) {
         const struct vt_checkpoint_call *c = &r->stack[i];
-        /* The calls made from it so far, without the open one. */
+        /* The end of the call's own time: the Enter of its open callee, or stop. */
         const int64_t until = i + 1 < r->depth && r->stack[i + 1].enter < stop ? r->stack[i + 1].enter : stop;
         const int64_t own = until - c->enter - c->inside;
         w->found[w->nfound++] =
@@ -103,7 +104,8 @@ static int keep_open(struct open_window *w, const struct vt_replay *r)
     return 1;
 }
 
-/* The place of a call: the depths of calls that were open at the begin are distinct, the others have events. */
+/* Returns the place of a call: by depth for calls that were open at the first event, by number of its Enter for others.
+   */
 static uint64_t place_of(const struct open_window *w, const struct found_call *c)
 {
     return c->number < w->out.first ? c->depth : w->nresumed + (c->number - w->out.first);

@@ -233,8 +233,8 @@ def test_damaged_tiles(tmp_path: Path, name: str, how: str) -> None:
         os.remove(path.parent / sidecar.FOLDER / name)
         done = command(tmp_path, "view", "--text", "a")
     if name == "tiles" or how == "other":
-        assert "made anew" in done.stderr
-        assert "made anew" not in command(tmp_path, "view", "--text", "a").stderr
+        assert "rebuilding the tiles" in done.stderr
+        assert "rebuilding the tiles" not in command(tmp_path, "view", "--text", "a").stderr
 
 
 def test_tiles_of_another_archive(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_tiles_of_another_archive(tmp_path: Path) -> None:
     trace = vtrace.open(other)
     with pytest.raises(FormatError, match="another archive"):
         TileFile.open(other.parent, sidecar.identity(other, trace.properties))
-    assert "belongs to another archive: made anew" in command(tmp_path, "view", "--text", "4").stderr
+    assert "belongs to another archive: rebuilding the tiles" in command(tmp_path, "view", "--text", "4").stderr
 
 
 def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

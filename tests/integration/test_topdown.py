@@ -173,7 +173,7 @@ def test_run_expands_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     except OSError:
         pytest.skip("libpfm4 is not installed")
     pfm.present[:] = ["skl"]
-    monkeypatch.setattr("vtrace.analysis.derived.known_events.PfmNames", lambda: pfm)
+    monkeypatch.setattr("vtrace.analysis.derived.known_events.installed_pfm", lambda: pfm)
     names, problems = natives(["topdown", "page-faults"], files)
     assert problems == []
     assert names[:5] == [f"skl::{name}" for name in (

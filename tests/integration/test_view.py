@@ -238,8 +238,8 @@ def test_filters_without_meaning(archive: Path, page: Browser, tmp_path: Path) -
             "field.value = arguments[1]; field.dispatchEvent(new Event('change'))"
         )
         for field, text, hint in (
-            ("[placeholder=tag]", "9" * 20, "a tag is a number from 0 to 4294967295"),
-            ("[placeholder=bytes]", "9" * 20, "bytes are a whole number of at most 15 digits"),
+            ("[placeholder=tag]", "9" * 20, "the tag must be a number from 0 to 4294967295"),
+            ("[placeholder=bytes]", "9" * 20, "bytes must be a whole number of at most 15 digits"),
             ("[placeholder=tag]", "7", ""),
         ):
             view.run(type_in, field, text)

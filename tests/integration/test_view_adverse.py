@@ -83,7 +83,7 @@ def test_damaged_tiles(archive: Path, tmp_path: Path, how: str) -> None:
             for _ in range(2):
                 assert whole(address) == right
             lines = said(process)
-        assert sum("made anew" in line for line in lines) == times, lines
+        assert sum("rebuilding the tiles" in line for line in lines) == times, lines
         assert not any("Traceback" in line for line in lines)
 
 

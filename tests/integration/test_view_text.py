@@ -95,7 +95,7 @@ def test_losses(build: Builder, tmp_path: Path) -> None:
     recorded(build, tmp_path, "end", CALLS, SMALL | {"VT_MAX_FLUSHES": "1"})
     text = vtrace(tmp_path, "view", "--text", "stops").stdout
     assert re.search(r"^Process[^!]* !=[^!]*!+$", text, re.MULTILINE), text
-    assert text.endswith("! events are missing in 1 row: vtrace info tells which\n")
+    assert text.endswith("! events are missing in 1 row: vtrace info lists the losses\n")
 
 
 def test_switched_off(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A process that has loaded the modules of one command of vtrace, and forks a process for each call of that command.
+"""A process with the loaded modules of one vtrace command, which forks a process for each call of the command.
 
 Only support/forked.py runs this file: python -P fork_server.py COMMAND [SUB-COMMAND]. It reads requests from the socket
 that is its standard input (receive): the words of the command line, the working directory, the environment, and three
@@ -26,14 +26,14 @@ Request = tuple[list[str], str, dict[str, str]]
 
 
 def send(connection: socket.socket, request: Request, files: Sequence[int]) -> None:
-    """Sends a request and files, which the receiver gets as files of its own."""
+    """Sends a request and files; the receiver gets its own descriptors of the files."""
     text = marshal.dumps(request)
     socket.send_fds(connection, [len(text).to_bytes(4, sys.byteorder)], files)
     connection.sendall(text)
 
 
 def receive(connection: socket.socket) -> tuple[Request, list[int]]:
-    """Receives what send has sent. Raises EOFError at the end of the connection."""
+    """Receives a request and files from send. Raises EOFError at the end of the connection."""
     head, files, _, _ = socket.recv_fds(connection, 4, 3)
     if not head:
         raise EOFError
@@ -66,8 +66,8 @@ def load(command: str, name: str) -> Callable[[], int]:
 
 
 def serve(connection: socket.socket) -> tuple[Request, list[int]]:
-    """Handles all requests. Returns in a new process, which takes the place of the command. Loads the modules that the
-    process has loaded, for the next process."""
+    """Handles all requests. Returns only in a forked process, which becomes the command. Loads the modules that a
+    forked process has loaded, for the next process."""
     while True:
         gc.freeze()
         try:
@@ -86,7 +86,7 @@ def serve(connection: socket.socket) -> tuple[Request, list[int]]:
         connection.sendall(os.waitpid(pid, 0)[1].to_bytes(4, sys.byteorder))
         for module in os.pread(loaded, os.fstat(loaded).st_size, 0).decode().splitlines():
             if module not in sys.modules:
-                with suppress(ImportError):  # a name that a module gave to a part of itself
+                with suppress(ImportError):  # a module's name for a part of the module
                     import_module(module)
         os.close(loaded)
 
@@ -96,7 +96,7 @@ def _tell_modules(file: int) -> None:
 
 
 def become(request: Request, files: Sequence[int]) -> None:
-    """Gives this process what a new process gets from its parent."""
+    """Gives this process the words, files, directory and environment of a new process."""
     sys.argv, cwd, environ = request
     for number, file in enumerate(files):
         os.dup2(file, number)
@@ -112,7 +112,7 @@ def become(request: Request, files: Sequence[int]) -> None:
 
 def end_of(entry: Callable[[], int]) -> NoReturn:
     """Calls the entry point and ends the process as Python does, but without freeing each object, which takes longer
-    than many a command."""
+    than many commands."""
     try:
         code: object = entry()
     except SystemExit as ended:

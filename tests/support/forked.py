@@ -24,7 +24,7 @@ _SUB_COMMANDS = (
 )  # fmt: skip
 """Sub-commands of vtrace that start no programs with vtrace's libraries."""
 _OF_START = ("COVERAGE_", "LANG", "LC_", "LD_", "MALLOC_", "OMP_", "OPENBLAS_", "PYTHON")
-"""Begins of variables that take effect at the start of Python or of its libraries."""
+"""Prefixes of variables that take effect at the start of Python or of its libraries."""
 
 Ended = tuple[int, bytes, bytes]
 """The exit code of a process, its standard output and its standard error."""
@@ -84,8 +84,8 @@ def code_of_forked(
     request: Request, usual: Mapping[str, str], files: Sequence[int], timeout: float | None = None
 ) -> int | None:
     """Runs a command in a forked process with these files as standard input, output and error; returns its exit code.
-    Returns None for a command that needs a new process: another program, or one with other variables at its start.
-    Also with NEW_PROCESSES set, as by make test-full."""
+    Returns None for a command that needs a new process: another program, a command with other variables at its start,
+    or any command if NEW_PROCESSES is set, as in make test-full."""
     words, cwd, environ = request
     command = _command(words)
     if not command or "NEW_PROCESSES" in os.environ or _of_start(environ) != _of_start(usual) or not Path(cwd).is_dir():

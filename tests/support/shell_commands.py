@@ -18,7 +18,7 @@ from support.tools import environment
 
 NAMES = ("vtrace", "vtrace-cc", "vtrace-cxx", "vtrace-fc", "vtunify")
 _NEW = 1 << 20
-"""The answer to a command that needs a new process; no exit code."""
+"""The answer for a command that needs a new process; not a possible exit code."""
 
 # Only modules that are parts of Python: each other module would take as long as the start. -S: without site-packages.
 _SCRIPT = """#!{python} -IS

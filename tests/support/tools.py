@@ -41,7 +41,7 @@ def need_sanitizer(compiler: str, runtime: str) -> str:
     """The path of a compiler that can link the run-time library ("asan", "tsan", "fuzzer" ...) of a sanitizer."""
     path = need(compiler)
     if "clang" in Path(compiler).name:
-        # clang prints a directory that need not exist: on Debian a package of its own contains it.
+        # clang prints a directory that may be missing: on Debian a separate package has the directory.
         asked = subprocess.run([path, "-print-runtime-dir"], capture_output=True, text=True, check=True)
         if not list(Path(asked.stdout.strip()).glob(f"libclang_rt.{runtime}-*.a")):
             version = subprocess.run([path, "-dumpversion"], capture_output=True, text=True, check=True).stdout
@@ -74,8 +74,8 @@ def command(name: str) -> list[str]:
 
 @cache
 def urgent() -> tuple[str, ...]:
-    """Words before the launcher of an MPI program, which give the program more of the processors than the tests beside
-    it get; none if that is not permitted. Ranks wait by spinning: while a peer has no processor they waste theirs."""
+    """Words before the launcher of an MPI program that give the program more processor time than other tests get; none
+    if this is not permitted. Ranks spin while they wait, so they waste their processors while a peer has none."""
     words = ("nice", "-n", "-10")
     tried = subprocess.run([*words, "nice"], capture_output=True, text=True)
     return words if tried.stdout.strip() == "-10" else ()
@@ -84,7 +84,7 @@ def urgent() -> tuple[str, ...]:
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without VT_ variables, with the Python's directory first in PATH, and extra.
 
-    With VT_UNIFY=no, since most tests of vtrace run look at the local files, or unify them with options."""
+    Sets VT_UNIFY=no, since most tests of vtrace run read the local files, or unify the files with options."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("VT_")}
     env["PATH"] = f"{BIN}{os.pathsep}{env.get('PATH', os.defpath)}"
     env |= {"LC_ALL": "C.UTF-8", "VT_UNIFY": "no"}

@@ -139,7 +139,7 @@ def test_too_many_values(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curves, "_VALUES", 3 * 40)
     trace, words = reader.read(place), {"rows": "l0,l1", "counter": 0, "bins": 1, "from": 0, "to": LENGTH}
     found = Asked(place).table("curves", **words)
-    assert found.notes["lines"] == ["Of many values lowest and highest are exact, means are about."]
+    assert found.notes["lines"] == ["Many values: the lowest and highest are exact, means are approximate."]
     right = expected(trace, [[0], [1]], "width", (0, LENGTH), 1)
     assert [*found.columns["low"], *found.columns["high"]] == [right[0], right[3], right[2], right[5]]
     monkeypatch.setattr(tile_pass, "LARGE", -1)
@@ -162,7 +162,7 @@ def test_bins_of_a_large_trace(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("vtrace.timeline.counter_bins._MOST", LENGTH // BIN + 1)
     monkeypatch.setattr("vtrace.timeline.window_reader.WindowReader.window.__defaults__", (10,))
     trace, asked = reader.read(place), Asked(place)
-    line = "2 locations: values of bins of 6.4e-05 ms; zoom in for single ones."
+    line = "2 locations: bins of 6.4e-05 ms; zoom in for single values."
     for bins, window in ((1, (0, LENGTH)), (7, (0, LENGTH)), (40, (100, 900)), (300, (333, 666)), (9, (850, LENGTH))):
         words = {"rows": "l0,l1,r0-1", "counter": 0, "bins": bins, "from": window[0], "to": window[1]}
         assert asked.table("curves", **words).notes["lines"] == [line]

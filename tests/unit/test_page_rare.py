@@ -133,6 +133,6 @@ def test_a_large_trace_is_read_on_wish(place: Path, monkeypatch: pytest.MonkeyPa
     words = {"rows": "r0-2", "from": 0, "to": 10**6, "bins": 1}
     first = asked.table("rare", every=0, **words)
     assert (first.columns["row"], first.notes["lines"]) == (
-        [], ["Outliers and waits of a large trace are marked with Marks: all."],
+        [], ["In a large trace, Marks: all shows outliers and waits."],
     )  # fmt: skip
     assert len(asked.table("rare", every=1, **words).columns["row"]) == 1

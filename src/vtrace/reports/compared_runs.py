@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The data of a report on two or three runs: their times by class, function, loop and line side by side, and the
-data of each run for the charts by rank and thread."""
+"""The data of a report on two or three runs: the times by class, function, loop and line side by side, and the data of
+each run for the charts by rank and thread."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LEAST = 1000
 def add(names: Sequence[str], runs: Sequence[ReportNumbers]) -> None:
     """Adds the data of all runs to the charts of the first one, for report.js.
 
-    run: the name of the first run. others: name, spread and topology of the others. compared: class_seconds, for each
-    run the seconds in each class and outside of calls; units, for each unit the rows [name, s of each run (null: the
-    run has no such row)].
+    run: the name of the first run. others: name, spread and topology of the other runs. compared: class_seconds, for
+    each run the seconds in each class and outside of calls; units, for each unit the rows [name, s of each run (null if
+    the run has no such row)].
     """
     others = [
         {"run": name, "spread": run.charts["spread"], "topology": run.charts["topology"]}
@@ -44,7 +44,7 @@ def add(names: Sequence[str], runs: Sequence[ReportNumbers]) -> None:
 
 
 def of(runs: Sequence[ReportNumbers], by: str, most: int | None = None) -> Sheet:
-    """The rows of all runs side by side, as in `vtrace profile RUN1 RUN2 RUN3`. by: function, loop or line."""
+    """The rows of all runs side by side, like `vtrace profile RUN1 RUN2 RUN3`. by: function, loop or line."""
     every = []
     for run in runs:
         assert run.costs is not None

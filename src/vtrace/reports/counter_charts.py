@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _ROWS, _SECTIONS = 256, 30
-"""The most rows, which processes share if there are more; the most sections, of which the longest are shown."""
+"""The most rows (with more processes, processes share rows), and the most sections (the longest are shown)."""
 
 
 def chart(trace: Trace, window: Selection, increases: Mapping[tuple[int, int, Path], float]) -> dict[str, Any] | None:
-    """None without counters. rows: names of processes. series: name, unit, and the increase by row. sections: names;
-    in_sections: by counter, section and row; a row without values has null."""
+    """The data of the chart, None without counters. rows: names of processes. series: name, unit, and the increase by
+    row. sections: names; in_sections: by counter, section and row; null for a row without values."""
     metrics = sorted({metric for _, metric, _ in increases})
     if not metrics:
         return None

@@ -27,7 +27,7 @@ _CERTAIN = {EXACT: "by the recorded times"}
 ABOUT = {
     "waits": ("mpi_", "pthread_"), "openmp": ("omp_",), "io": ("io_",), "": ("mpi_", "pthread_", "omp_", "io_"),
 }  # fmt: skip
-"""Beginnings of the kinds of waits for each value of --about."""
+"""Prefixes of the kinds of waits for each value of --about."""
 _OF_KIND = {
     "waits": ("imbalance", "serialisation", "io_by_few_ranks", "mpi_wait", "transfer", "thread_imbalance", "lock",
               "join"),
@@ -66,8 +66,8 @@ def headline(found: Diagnosis) -> str:
 
 
 def lines(findings: list[Finding], processes: int, known: Sequence[str] = ()) -> Iterator[str]:
-    """The findings as text, each with its evidence. processes: their number in the trace. known: caveats that the
-    reader knows; the first finding with another caveat tells it."""
+    """The findings as text, each with its evidence. processes: their number in the trace. known: caveats that are
+    printed already; the first finding with another caveat prints it."""
     known = [*known]
     for number, one in enumerate(findings, 1):
         share = f"{100 * one.share:.1f} %"
@@ -159,8 +159,8 @@ _COUNTED = ("instruction_scaling", "ipc_scaling", "frequency_scaling")
 
 
 def _efficiencies(found: Diagnosis) -> Table | None:
-    """The efficiencies of a run, None if they are unknown. Those of a run of one process tell nothing but how others
-    compare with it."""
+    """The efficiencies of a run, None if unknown. The efficiencies of a run of one process are only a base to compare
+    other runs with."""
     facts = found.facts
     if found.mpi:
         return found.mpi.efficiencies
@@ -172,7 +172,7 @@ def _efficiencies(found: Diagnosis) -> Table | None:
 
 
 def scaling(names: list[str], found: list[Diagnosis]) -> Sheet:
-    """The runs side by side, if the efficiencies of all are known."""
+    """The runs side by side, if the efficiencies of all runs are known."""
     tables = [table for one in found if (table := _efficiencies(one)) is not None]
     columns = [
         Column("elapsed_ns", "elapsed s", "ns"), Column("processes", "processes"),
@@ -185,7 +185,7 @@ def scaling(names: list[str], found: list[Diagnosis]) -> Sheet:
     known = [name for name in _COUNTED if np.isfinite(rows[0][name])]
     columns[-2:-2] = [Column(name, f"{name.replace('_', ' ')} %", "fraction") for name in known]
     sheet = Sheet("scaling", "Runs side by side", columns, rows)
-    sheet.notes.append("computation scaling: useful time of all processes of the first run by that of this run")
+    sheet.notes.append("computation scaling: useful time of all processes, the first run divided by this run")
     if not known:
         sheet.notes.append("by time: not all runs have counts of instructions or cycles")
     return sheet
@@ -212,7 +212,7 @@ def critical_path(found: Diagnosis, patterns: Patterns) -> Sheet:
 
 
 def iterations(found: Diagnosis) -> Sheet:
-    """All iterations; people see the slowest ones."""
+    """All iterations; text shows the slowest."""
     table, trace = found.iteration_table, found.facts.trace
     rows: list[Row] = [
         {"iteration": r["iteration"], "begin_ns": r["begin"], "end_ns": r["end"], "time_ns": r["time_ns"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Differences between two runs. Both are aligned by names, since ids differ between archives."""
+"""Differences between two runs, aligned by names, since ids differ between archives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _CERTAIN = 2
-"""A difference of samples counts as a change from this number of standard errors on."""
+"""A difference of samples counts as a change if it has at least this number of standard errors."""
 _PATH = ("calls", "inclusive", "exclusive")
 SumsByKey = dict[Hashable, dict[str, Any]]
 """Numbers by the name of the counted object."""
@@ -39,7 +39,7 @@ SumsByKey = dict[Hashable, dict[str, Any]]
 @dataclass
 class DiffRun:
     """The sums of one archive over a selection. paths: by numbers of CallPaths. samples: of the program's own code, by
-    function; variance: of its exclusive time, ns squared."""
+    function; variance: of the exclusive time, ns squared."""
 
     trace: Trace
     processes: int
@@ -68,7 +68,7 @@ class CallPaths:
         self.around: list[tuple[int, str]] = [(0, "")]
 
     def of(self, parent: int, name: str) -> int:
-        """The number of the path that continues parent."""
+        """The number of the path from parent to a region with this name."""
         key = parent, name
         if key not in self.number:
             self.number[key] = len(self.around)
@@ -124,8 +124,8 @@ def _elapsed(window: Selection, extent: Table) -> int:
 
 
 def selected_time(run: DiffRun, patterns: Patterns) -> int:
-    """ns of a run: elapsed; with patterns of regions, classes or paths, the time of these call paths with all calls
-    below, on all locations."""
+    """The elapsed ns of a run; with patterns of regions, classes or paths, the inclusive ns of these call paths on all
+    locations."""
     if not patterns.all:
         return run.elapsed
     paths, numbers = run.tree
@@ -185,7 +185,7 @@ def compare(
     """Rows for the names of both runs.
 
     key: makes the first columns from a name. Each number has columns NAME_a, NAME_b, NAME_change and NAME_percent (of
-    a; None if a is 0). only: "a" or "b" for a name of one run. scales: divides the numbers of each run.
+    a; None if a is 0). only: "a" or "b" for a name that one run has. scales: a divisor for the numbers of each run.
     """
     rows = []
     for name in {**one, **other}:
@@ -240,7 +240,7 @@ def sheets(one: DiffRun, other: DiffRun, paths: CallPaths, sort: str, relative: 
 
 
 def _sampled(one: DiffRun, other: DiffRun, scales: tuple[float, float] | None, relative: bool) -> Sheet:
-    """Functions by their samples. Rows have changes that are larger than two standard errors of the difference."""
+    """Functions by their samples; only rows whose change is larger than two standard errors of the difference."""
     by = (scales[0], scales[1]) if scales else (1.0, 1.0)
     names = ("exclusive", "samples")
     rows = order(compare(one.samples, other.samples, names, _word("function"), scales), "exclusive", relative)
@@ -274,7 +274,7 @@ _TIMES = ("inclusive", "exclusive", "ns")
 
 
 def _columns(names: tuple[str, ...], first: str, heads: list[Column]) -> list[Column]:
-    """Columns. Text shows both runs' values of the number that orders the rows, and the change of other numbers."""
+    """The columns. Text shows both runs' values of the number `first`, and only the change of other numbers."""
     found = []
     for name in (first, *(name for name in names if name != first)):
         time, chief = name in _TIMES, name == first

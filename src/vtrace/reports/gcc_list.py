@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds functions for gcc's -finstrument-functions-exclude-function-list, such that no other function is left out.
+"""Finds functions for gcc's -finstrument-functions-exclude-function-list, so that gcc leaves out no other function.
 
 gcc leaves out each function whose name has an item of the list as a substring (GCC manual, "Program Instrumentation
 Options"). gcc compares the names of its messages: for C++ scope::name, without arguments and result.
@@ -11,8 +11,9 @@ import re
 from collections.abc import Collection, Sequence
 
 _LISTABLE = re.compile(r"([A-Za-z_]\w*)|([A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)*)\(.*\).*")
-"""Names that gcc and the trace write alike: of C functions, and of C++ functions without template arguments, operators,
-lambdas and unnamed scopes. Other names may hold commas, and an empty item of the list would leave out everything."""
+"""Names that gcc and the trace write in the same way: of C functions, and of C++ functions without template arguments,
+operators, lambdas and unnamed scopes. Other names may have commas, and an empty item of the list would leave out
+all."""
 
 _SPELLINGS = ("long long unsigned int", "short unsigned int", "std::basic_string<char>", "std::basic_iostream<char>")
 """Types that gcc and the demangler write differently in template arguments, as gcc writes them."""

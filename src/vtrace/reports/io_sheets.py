@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tables of vtrace summary about I/O: files, directories, layers. Totals count each byte once, in the outermost
-layer that moved it."""
+layer that moved the byte."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BYTES = ("bytes_read", "bytes_written")
 
 
 class NumbersOfIo(Protocol):
-    """The numbers of a report with I/O; io: of Trace.io."""
+    """The numbers of a report with I/O. io: from Trace.io."""
 
     @property
     def trace(self) -> Source: ...
@@ -76,8 +76,8 @@ def _columns(last: str) -> list[Column]:
 
 
 def files(rows: list[Row], top: int, where: str) -> Sheet:
-    """The table of files. Text shows the files that the program used; the rows also have those that only MPI's library
-    used."""
+    """The table of files. Text shows the files that the program used; the rows also have files that only the MPI
+    library used."""
     read, written = (sum(row[key] for row in rows) for key in _BYTES)
     sheet = Sheet("files", f"Files: {read:,} bytes read, {written:,} written", _columns("file"), rows)
     own = [place for place, row in enumerate(rows) if any(row[key] for key in _SUMS)]
@@ -90,7 +90,7 @@ def files(rows: list[Row], top: int, where: str) -> Sheet:
 
 
 def _runtime(rows: list[Row]) -> Row:
-    """One row for the files of libraries. The larger sum of the layers counts for each file, since a stream may read
+    """One row for the files of libraries. Each file counts with the larger sum of its layers, since a stream may read
     through a descriptor of the same file."""
 
     what = some(len(rows), "file, pipe or socket", "files, pipes and sockets")
@@ -124,7 +124,7 @@ def directories(rows: list[Row], top: int, where: str) -> Sheet:
 
 def layers(numbers: NumbersOfIo) -> Sheet:
     """The table of layers: all operations of a layer, and the bytes that count in a higher layer. Text shows the table
-    if a higher layer counts any."""
+    only if there are such bytes."""
     table, own = by_layer(numbers.io), reduce_io(numbers.io, "layer")
     inside = {r["layer"]: {key: r[f"nested_{key}"] for key in _BYTES} for r in own.records()}
     rows: list[Row] = []
@@ -137,7 +137,8 @@ def layers(numbers: NumbersOfIo) -> Sheet:
     columns = [
         Column("read_ns", "reading s", "ns"), Column("write_ns", "writing s", "ns"),
         Column("bytes_read", "bytes read"), Column("bytes_written", "bytes written"),
-        Column("nested_bytes_read", "read for a higher layer"), Column("nested_bytes_written", "written for one"),
+        Column("nested_bytes_read", "read for a higher layer"),
+        Column("nested_bytes_written", "written for a higher layer"),
         Column("reads", "reads", minor=True), Column("writes", "writes", minor=True), Column("unknown_reads"),
         Column("unknown_writes"), Column("layer", "layer", "text"),
     ]  # fmt: skip

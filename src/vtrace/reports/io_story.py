@@ -28,7 +28,7 @@ _UNITS = ((10**9, "GB"), (10**6, "MB"), (1000, "kB"), (1, "bytes"))
 
 @dataclass
 class IoNumbers:
-    """The I/O of a selection. io: of Trace.io; accesses: of IoAccesses."""
+    """The I/O of a selection. io: from Trace.io; accesses: from IoAccesses."""
 
     trace: Source
     facts: RunFacts

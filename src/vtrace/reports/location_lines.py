@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The locations of an archive as lines of text: all if they are few, else only notable ones."""
+"""The locations of an archive as lines of text: all of a few locations, else only notable ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ Marks = dict[tuple[int, str], str]
 
 
 def lines(locations: Locations, everything: bool) -> Iterator[str]:
-    """Yields a head and a line for each location; if there are many, only for those with extreme values or losses."""
+    """Yields a head and a line for each location; if there are many, only for locations with extreme values or
+    losses."""
     if everything or len(locations) <= MOST:
         shown = list(range(len(locations))), Marks(), list[str]()
     else:

@@ -44,8 +44,8 @@ class CounterRun(NamedTuple):
 
 @dataclass
 class MetricNumbers:
-    """Sums by row and metric's name: exclusive, and inclusive with the calls made from there (of functions and call
-    paths only). units: by name of the wanted metrics. notes: damage, one line each."""
+    """Sums by row and metric's name: exclusive, and (for functions and call paths only) inclusive, with callees. units:
+    of the wanted metrics, by name. notes: damage, one line each."""
 
     by: str
     wanted: list[str]
@@ -58,11 +58,11 @@ class MetricNumbers:
 def read(
     runs: Sequence[CounterRun], by: str, patterns: Patterns, wanted: Sequence[str], events: EventSet
 ) -> MetricNumbers:
-    """Reads the events of a selection once. runs: of one program, with different counters each; a counter that several
-    have is that of the first of them, and times are those of the first run. by: one of UNITS. wanted: names of metrics
-    of the runs, or of derived events.
+    """Reads the events of a selection once. runs: of one program, each with different counters; a counter of several
+    runs and the times come from the first run that has them. by: one of UNITS. wanted: names of metrics of the runs, or
+    of derived events.
 
-    Raises UsageError for a name that is neither, or that counts nothing.
+    Raises UsageError for a name that is neither, or for a metric that is no counter.
     """
     made = MetricNumbers(by, [*wanted], {}, {}, {}, [])
     for run, rows in zip(runs, _rows([run.trace for run in runs], wanted, events), strict=True):
@@ -85,7 +85,7 @@ def _of_calls(
     run: CounterRun, by: str, patterns: Patterns, wanted: Sequence[str], rows: dict[str, int], events: EventSet,
     timed: bool,
 ) -> MetricNumbers:  # fmt: skip
-    """The sums of one run. timed: with the time of the calls, if an event needs it."""
+    """The sums of one run. timed: with the time of the calls, which an event needs."""
     trace, window = run
     question, tree = Increases(trace, [*rows.values()]), CallTree()
     has_time = timed and any(ELAPSED in events.natives(name) for name in wanted) and ELAPSED not in rows
@@ -111,7 +111,7 @@ def _of_calls(
                 _add(inclusive, function, name, value)
     for key, sums in inclusive.items() if all(chosen) else ():
         for name in sums:
-            exclusive.setdefault(key, {}).setdefault(name, 0.0)  # no reading was made in these calls themselves
+            exclusive.setdefault(key, {}).setdefault(name, 0.0)  # the counter was not read in these calls themselves
     units = {name: _unit(trace, rows, name) for name in wanted}
     return MetricNumbers(by, [*wanted], units, exclusive, inclusive, met.problems)
 
@@ -136,7 +136,7 @@ def _of_sections(
 
 
 def _seconds(tree: CallTree) -> Iterator[tuple[int, Path, float]]:
-    """Location, call path and time of its calls without those made from there, in s."""
+    """Location, call path and its exclusive time in s."""
     paths, numbers = tree.answer()
     parents, regions = paths["parent"].tolist(), paths["region"].tolist()
     for location, path, ns in zip(*(numbers[name].tolist() for name in ("location", "path", "exclusive")), strict=True):
@@ -148,7 +148,7 @@ def _seconds(tree: CallTree) -> Iterator[tuple[int, Path, float]]:
 
 
 def _rows(traces: Sequence[Trace], wanted: Sequence[str], events: EventSet) -> list[dict[str, int]]:
-    """For each trace, the rows of the metrics that the wanted names need and that no earlier trace has."""
+    """For each trace, the rows of the metrics that the wanted names need and no earlier trace has."""
     known = [_known(trace) for trace in traces]
     every = [*dict.fromkeys(name for names in known for name in names)]
     found: list[dict[str, int]] = [{} for _ in traces]
@@ -246,7 +246,7 @@ def shown(made: Sheet) -> Sheet:
 
 
 def counters_of(trace: Trace) -> list[int]:
-    """Rows of trace.metric_members that count, without the heap."""
+    """Rows of trace.metric_members that are counters, without the heap."""
     own = {*heap_metrics(trace).values()}
     return [row for row, mode in enumerate(trace.metric_members["mode"].tolist()) if is_count(mode) and row not in own]
 

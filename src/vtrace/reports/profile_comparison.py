@@ -15,7 +15,7 @@ _NUMBERS = ("exclusive", "inclusive", "share", "calls", "samples", "mpi", "barri
 
 
 def comparison(runs: list[ProfileNumbers], sort: str = "exclusive", most: int | None = None) -> Sheet:
-    """A row for each name of any run, first the rows with the largest number of a run.
+    """A row for each name of any run, the rows with the largest number in a run first.
 
     sort: a number of the rows, or name. most: number of rows, None: all. The keys of run 1 end with _1; their values
     are None if the run has no such row."""
@@ -58,8 +58,8 @@ def comparison(runs: list[ProfileNumbers], sort: str = "exclusive", most: int | 
 
 
 def metric_comparison(sheets: Sequence[Sheet], most: int | None = None) -> Sheet:
-    """The tables of metrics of several runs as one: the rows of the first run, then those that only others have. The
-    keys of run 1 end with _1. most: number of rows, None: all."""
+    """The tables of metrics of several runs as one: the rows of the first run, then the rows that only other runs have.
+    The keys of run 1 end with _1. most: number of rows, None: all."""
     name = sheets[0].columns[0]
     found: list[dict[Any, Row]] = [{_hashable(row[name.key]): row for row in one.rows} for one in sheets]
     every = list(dict.fromkeys(key for one in found for key in one))

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 BLOCKS, PLAIN = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
-"""Heights of a bar; PLAIN for an output that cannot show BLOCKS."""
+"""Characters for the heights of a bar; PLAIN for an output that cannot show BLOCKS."""
 _BAR = 16
-"""Width of a bar in characters; more ranks share a character."""
+"""Width of a bar in characters; with more ranks, ranks share a character."""
 _APART = 0.1
 """A period of samples that differs from the generator's by more than this share gets a note."""
 ALL = "--top shows more, all with --json or --csv"
@@ -73,14 +73,14 @@ def read(trace: Trace, window: Selection, by: str, patterns: Patterns) -> Profil
     notes = [f"{met.stray:,} Leave events without an Enter are left out"] if met.stray else []
     notes += [f"{met.unknown:,} events are of kinds that the installed OTF2 does not know"] if met.unknown else []
     if costs.full:
-        notes.append("too many call paths: further calls belong to the path around them")
+        notes.append("too many call paths: further calls count in the path of their caller")
     if by == "loop" and costs.samples.rows and not trace.loops.table.rows:
         notes.append("no loops are known: build the program with -g, and unify where its files are")
     return ProfileNumbers(trace, window, patterns, costs, by, notes + _periods(trace, costs) + met.problems)
 
 
 def _periods(trace: Trace, costs: Costs) -> list[str]:
-    """Lines about generators whose samples come at another rate than the archive states."""
+    """Lines about generators whose samples have another rate than the archive states."""
     names, lines = generator_names(trace), []
     for number in np.unique(costs.periods["generator"]).tolist():
         mine = costs.periods.take(costs.periods["generator"] == number)
@@ -189,7 +189,7 @@ def row_name(numbers: ProfileNumbers, key: int) -> Any:
 
 
 def _loop_facts(numbers: ProfileNumbers, region: int, loop: int) -> Row:
-    """The values of _FACTS of a loop; -1: of the region's time outside of its loops."""
+    """The values of _FACTS of a loop. loop: -1 for the region's time outside of its loops."""
     found: Row = dict.fromkeys(_FACTS["loop"]) | {"function": numbers.names[region], "file": ""}
     if loop >= 0:
         (one,) = numbers.trace.loops.table.take(np.array([loop])).records()
@@ -239,7 +239,8 @@ def _about(numbers: ProfileNumbers, key: int) -> Row:
 
 
 def _bars(numbers: ProfileNumbers, order: Array) -> list[str]:
-    """A bar for each row of order: its time on each rank; in a table of ranks or threads against the largest."""
+    """A bar for each row of order: the row's time on each rank; in a table of ranks or threads, the time compared with
+    the largest."""
     found, levels = numbers.found, _levels()
     if numbers.by in ("rank", "thread"):
         most = max(found.table["exclusive"].max(initial=0), 1.0)
@@ -273,8 +274,8 @@ def _levels() -> str:
 def listing(numbers: ProfileNumbers, path: Path) -> Sheet:
     """The lines of a source file with their times; numbers are by line.
 
-    path: the file to read. Its lines are those of the file of the trace with the most equal last parts of the name.
-    Raises UsageError if the file cannot be read, or the trace has no times of its lines.
+    path: the file to read. Its times come from the file in the trace with the most equal last parts of the name. Raises
+    UsageError if the file cannot be read, or the trace has no times of its lines.
     """
     if path.exists() and not path.is_file():
         raise UsageError(f"--source {path} is not a regular file", "give the path of a source file")
@@ -317,7 +318,7 @@ def listing(numbers: ProfileNumbers, path: Path) -> Sheet:
 
 
 def _fitting(path: Path, files: Iterable[str]) -> str:
-    """The name of a file in the trace that fits a path best, "" for none."""
+    """The name of the file in the trace that fits a path best, "" if none fits."""
     mine = path.absolute().parts[::-1]
 
     def equal(name: str) -> int:

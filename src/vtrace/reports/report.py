@@ -53,7 +53,7 @@ def plotly() -> str:
 def write(
     numbers: ReportNumbers, title: str, path: Path, names: Sequence[str] = (), others: Sequence[ReportNumbers] = ()
 ) -> None:
-    """Writes the report. The file appears when it is complete, or not at all. Raises VtraceError without plotly.
+    """Writes the report. The file appears only when the report is complete. Raises VtraceError without plotly.
 
     names: of all runs, if others, further runs, are compared with this one."""
     if others:

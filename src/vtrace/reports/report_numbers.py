@@ -67,7 +67,7 @@ class ReportNumbers:
 
 
 def read(trace: Trace, window: Selection, compared: bool = False) -> ReportNumbers:
-    """Reads the events of a selection once. compared: keep the costs of calls also without calling contexts."""
+    """Reads the events of a selection once. compared: keeps the costs of calls also without calling contexts."""
     locations, ends = window.rows(trace), window.ends(trace)
     shared = np.full(trace.locations.rows, -1, np.int64)
     shared[locations] = activity_bins.grouped(range(len(locations)), min(_ROWS, len(locations)))
@@ -129,7 +129,8 @@ def _flame_of_calls(trace: Trace, paths: Table, numbers: Table) -> dict[str, Any
 
 
 def _sampled_flame(trace: Trace, window: Selection, costs: Costs) -> dict[str, Any]:
-    """Time of the program's own code by samples, of other calls as recorded, as in `vtrace profile --by callpath`."""
+    """The time of the program's own code from samples, of other calls as recorded, like `vtrace profile --by
+    callpath`."""
     found = CostRows(trace, window, costs, "callpath", Patterns()).table
     own, calls = np.zeros(costs.tree.rows), np.zeros(costs.tree.rows, np.int64)
     own[found["key"]], calls[found["key"]] = found["exclusive"], found["calls"]

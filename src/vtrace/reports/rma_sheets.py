@@ -46,7 +46,7 @@ def rma(numbers: SummaryNumbers) -> Sheet:
 
 
 def rma_synchronization(numbers: SummaryNumbers) -> Sheet:
-    """Time in calls that synchronize windows, by their kind; all processes together."""
+    """Time in calls that synchronize windows by kind, over all processes."""
     found = synchronization(numbers.trace, numbers.profile)
     whole = max(1, int(numbers.profile["exclusive"].sum()))
     rows: list[Row] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The functions in which samples found the program: a table of vtrace summary, and its line at the head."""
+"""The functions with samples: a table of vtrace summary, and the line at the summary's head."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _FIRST = 3
 
 
 def samples(trace: Trace, window: Selection, costs: Costs | None) -> Sheet:
-    """The functions of the program's own code as `vtrace profile` has them, the largest exclusive time first. costs:
-    None for an archive without samples."""
+    """The functions of the program's own code like `vtrace profile`, the largest exclusive time first. costs: None for
+    an archive without samples."""
     made = Sheet("samples", "Time inside the program, by samples", [*_COLUMNS], [])
     if costs is None or not costs.samples.rows:
         return made

@@ -27,8 +27,8 @@ _MEANT = "#;*"
 
 @dataclass
 class Score:
-    """A region. calls; exclusive: ns; bytes: of its records in the buffers of all processes; most: in the buffers of
-    the process with most of them."""
+    """A region. exclusive: ns; bytes: of its records in the buffers of all processes; most: in the buffers of the
+    process with the most of these bytes."""
 
     name: str
     kind: str
@@ -76,7 +76,7 @@ def scores(trace: Trace) -> list[Score]:
 
 
 def total(found: Iterable[Score]) -> int:
-    """An upper bound for the bytes of a process: the sum over regions of the process with most records of each."""
+    """An upper bound for the bytes of a process: the sum over all regions of `most`."""
     return sum(score.most for score in found)
 
 
@@ -98,8 +98,8 @@ def to_leave_out(found: Sequence[Score], most: int) -> list[Score]:
 
 
 def _pattern(name: str) -> str:
-    """The pattern of a filter that is nearest to a name. ? stands for one byte, so a character of several bytes becomes
-    *, as does the character that replaces invalid UTF-8."""
+    """The pattern of a filter that is nearest to a name. ? matches one byte, so a character of several bytes becomes *,
+    and so does the character that replaces invalid UTF-8."""
     return "".join(
         ("?" if c.isascii() else "*") if c in _MEANT or c == "\ufffd" or not c.isprintable() else c for c in name
     )
@@ -114,10 +114,10 @@ def filter_text(chosen: Sequence[Score], title: str, functions: Collection[str])
     listed, reasons = exclude_list([score.name for score in chosen], functions)
     lines = [f"# {plain(title)}"]
     if listed:
-        lines.append("# The same when compiling, without any cost at run time (gcc and g++):")
+        lines.append("# The same for the compiler, without any cost at run time (gcc and g++):")
         lines.append(f"#   -finstrument-functions-exclude-function-list={','.join(listed)}")
     if reasons:
-        lines.append("# Only this filter leaves these out, since gcc's flag compares with parts of names:")
+        lines.append("# Only this filter leaves out these functions, since gcc's flag compares parts of names:")
         lines += [f"#   {plain(name)}: {plain(why)}" for name, why in reasons.items()]
     lines += [f"{_pattern(score.name)} -- 0" for score in chosen]
     return "\n".join(lines) + "\n", reasons

@@ -26,7 +26,7 @@ BySection = Mapping[tuple[int, str], Mapping[str, SectionValues]]
 @dataclass(frozen=True)
 class SectionTable:
     """The values of a table. name, title: of its sheets. function: True if a section has rows for functions. nothing:
-    the values of a function that a process with the section has not called."""
+    the values for a function that a process with the section did not call."""
 
     name: str
     title: str
@@ -38,7 +38,7 @@ class SectionTable:
 
 
 def order_of(numbers: SectionNumbers) -> list[str]:
-    """The whole run, then the sections, the longest in all processes first."""
+    """The whole run, then the sections, the longest time over all processes first."""
     totals: dict[str, float] = {}
     for (_, name), one in numbers.processes.items():
         totals[name] = totals.get(name, 0) + (one["elapsed_ns"] or 0)
@@ -46,8 +46,8 @@ def order_of(numbers: SectionNumbers) -> list[str]:
 
 
 def levels(trace: Trace, numbers: SectionNumbers, table: SectionTable, most: int | None) -> list[Sheet]:
-    """The sheets NAME, NAME_by_process and NAME_by_thread. most: sections or functions of the application, and rows of
-    the others, to show; None: all."""
+    """The sheets NAME, NAME_by_process and NAME_by_thread. most: the most sections or functions in the first sheet, and
+    the most rows in the others, to show; None: all."""
     order = order_of(numbers)
     last = [Column("function", "function", "text")] * table.function + [_SECTION]
     columns = [Column("kind", "kind", "text"), *table.columns, Column("processes", "processes"), *last]
@@ -96,7 +96,7 @@ def _application(numbers: SectionNumbers, table: SectionTable, order: list[str])
 
 
 def _functions(table: SectionTable, having: Sequence[Mapping[str, SectionValues]]) -> list[str]:
-    """The functions of all, the largest value of the first column first."""
+    """The functions of all processes, the largest value of the first column first."""
     totals: dict[str, float] = {}
     for of in having:
         for function, values in of.items():
@@ -105,8 +105,8 @@ def _functions(table: SectionTable, having: Sequence[Mapping[str, SectionValues]
 
 
 def _spread(table: SectionTable, kind: str, of: list[SectionValues]) -> Row:
-    """Each value is separately the average, maximum or minimum of the processes; None if one of them lacks the
-    value."""
+    """A row in which each value separately is the average, maximum or minimum of the processes; None if a process lacks
+    the value."""
     row: Row = {}
     for column in table.columns:
         known = [value for one in of if (value := one.get(column.key)) is not None]

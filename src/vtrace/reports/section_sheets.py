@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of vtrace profile --by section: times; with --metrics mpi the functions of MPI, with --metrics memory the
+"""The tables of vtrace profile --by section: times; with --metrics mpi the MPI functions, with --metrics memory the
 memory of malloc and its calls."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _UNSEEN = {
 
 
 def time_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list[Sheet], list[str]]:
-    """Time and calls of MPI in all, and notes."""
+    """The total time and calls of MPI, and notes."""
     numbers = section_sums.read(trace, window)
     processes, threads = ({key: {"": one} for key, one in of.items()} for of in (numbers.processes, numbers.threads))
     table = SectionTable("sections", "Sections", _TIMES, processes, threads)
@@ -67,7 +67,7 @@ def time_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list
 
 
 def mpi_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list[Sheet], list[str]]:
-    """The functions of MPI, and notes. Reads the events twice, and those of MPI once more for the waits."""
+    """The functions of MPI, and notes. Reads the events twice, and the MPI events once more for the waits."""
     numbers, locations = section_sums.read(trace, window), window.rows(trace)
     waits = trace.call_waits(locations=locations)
     if waits.shortest:
@@ -98,7 +98,7 @@ def _mpi_values(sums: Mapping[str, int], has_length: bool) -> SectionValues:
 
 
 def memory_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list[Sheet], list[str]]:
-    """The memory of malloc, its calls by function, and the items that nothing counts; notes."""
+    """The memory of malloc, its calls by function, and the items without a counter; notes."""
     rows = [row for row, name in enumerate(trace.metric_members["name"].tolist()) if name in LEVELS]
     numbers = section_sums.read(trace, window, rows, rows)
     question = AllocationCalls(trace, numbers.table)
@@ -117,7 +117,7 @@ def memory_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[li
 
 
 def _memory(trace: Trace, numbers: SectionNumbers) -> SectionTable:
-    """The counters are those of the process: its values are those of its first thread that has the section."""
+    """The counters belong to a process, so a process has the values of its first thread that has the section."""
     threads = {key: {"": memory_of(numbers.table, *key)} for key in numbers.threads}
     processes: dict[tuple[int, str], dict[str, SectionValues]] = {}
     for (location, name), values in sorted(threads.items()):
@@ -144,7 +144,7 @@ def _allocations(
 def _libraries(
     trace: Trace, numbers: SectionNumbers, libraries: Mapping[str, AllocationsBySection], most: int | None
 ) -> Sheet:
-    """The calls of each process by the library that makes them; no rows if libraries were not recorded."""
+    """The calls of each process by calling library; no rows if libraries were not recorded."""
     labels, order, rows = process_names(trace), order_of(numbers), []
     for library, calls in libraries.items():
         of: dict[tuple[int, int, str], AllocationNumbers] = {}

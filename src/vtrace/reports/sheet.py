@@ -80,8 +80,8 @@ class Column:
 
 @dataclass
 class Sheet:
-    """A table. rows: all rows, by the columns' keys. shown: the places of the rows in text, None: all. totals:
-    a row below, for people. marks: (row, key) -> a mark after the value. notes: lines below."""
+    """A table. rows: all rows, by the columns' keys. shown: the indices of the rows in text, None: all. totals: a row
+    below the others, in text only. marks: (row, key) -> a mark after the value. notes: lines below the table."""
 
     name: str
     title: str
@@ -105,8 +105,8 @@ class Sheet:
         return [columns[place] for place in used], [[row[place] for place in used] for row in rows]
 
     def cut(self, most: int, where: str, places: Sequence[int] | None = None) -> Sheet:
-        """Shows people the first rows only, and adds a note if there are more. places: of these rows, None: of all.
-        where: text on how to get all rows."""
+        """Shows only the first rows in text, and adds a note if there are more. places: the indices of the rows to
+        choose from, None: all. where: text on how to get all rows."""
         of = range(len(self.rows)) if places is None else places
         if places is not None or len(of) > most:
             self.shown = list(of[:most])
@@ -116,7 +116,7 @@ class Sheet:
 
 
 def show(sheets: Sequence[Sheet]) -> None:
-    """Prints tables in columns. On a terminal they fit into its width if possible, and heads are bold."""
+    """Prints tables in columns. On a terminal the tables fit into its width if possible, and heads are bold."""
     width = terminal_width()
     for number, sheet in enumerate(sheets):
         if number:
@@ -139,7 +139,7 @@ def _print_rows(
     title: str, columns: list[Column], rows: list[list[str]], width: int | None, heading: Callable[[str], str]
 ) -> None:
     fitting = _fitting(columns, rows, width) if width else []
-    # If no set of columns fits, the terminal breaks lines, but not within numbers.
+    # If no set of columns fits, lines are longer than the terminal's width.
     places = fitting or list(range(len(columns)))
     rows = [[columns[place].head for place in places], *([row[place] for place in places] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -155,7 +155,7 @@ def _print_rows(
 
 
 def _fitting(columns: list[Column], rows: list[list[str]], width: int) -> list[int]:
-    """Places of the columns that fit a terminal, minor ones left out if necessary; empty if no set of columns fits."""
+    """The indices of the columns that fit a terminal, without minor columns if necessary; empty if no set fits."""
     widths = [max(map(len, texts)) for texts in zip([c.head for c in columns], *rows, strict=True)]
     if columns[-1].left:
         widths[-1] = min(widths[-1], _FOLDED)
@@ -168,7 +168,7 @@ def _fitting(columns: list[Column], rows: list[list[str]], width: int) -> list[i
 
 
 def csv_text(sheets: Sequence[Sheet]) -> str:
-    """The tables as CSV with all rows; several tables have a line with the name before each."""
+    """The tables as CSV with all rows; if there are several, a line with its name is before each table."""
     out = io.StringIO()
     for number, sheet in enumerate(sheets):
         if len(sheets) > 1:

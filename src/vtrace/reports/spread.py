@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sampled times of functions, loops and lines, and of the calls of MPI and barriers that they make, by process and
-thread, for the charts of the report."""
+"""The sampled times of functions, loops and lines, and of their calls of MPI and barriers, by process and thread, for
+the charts of the report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MEASURES = ("own", "mpi", "barrier")
 _MOST, _LEAST = 40, 3
 """The most and the least rows of each unit."""
 _CELLS = 400_000
-"""The most numbers of a unit: with more threads, fewer rows are drawn."""
+"""The most values of a unit; with more threads, fewer rows are drawn."""
 
 
 def chart(trace: Trace, window: Selection, costs: Costs | None) -> dict[str, Any] | None:
@@ -45,7 +45,7 @@ def chart(trace: Trace, window: Selection, costs: Costs | None) -> dict[str, Any
         rows = _largest(numbers, most)
         items += [(by, str(row_name(numbers, int(numbers.found.table["key"][row])))) for row in rows.tolist()]
         each.append((len(rows), _cells(numbers, rows)))
-    # A thread without a sample may wait in calls that the program's functions make.
+    # A thread without samples may wait in calls from the program's functions.
     waiting = [cells["location"] for _, measures in each for cells in measures]
     locations = np.unique(np.concatenate([sampled, *waiting]))
     parts = [_seconds(count, measures, locations) for count, measures in each]
@@ -65,8 +65,8 @@ def _packed(seconds: Array) -> dict[str, str]:
 
 
 def _largest(numbers: ProfileNumbers, most: int) -> Array:
-    """The rows of the program's code with most time, calls of MPI and barriers included; the largest exclusive time
-    first. Loops exclude rows outside of loops."""
+    """The rows of the program's code with the most time, including calls of MPI and barriers; the largest exclusive
+    time first. For loops, without rows outside of loops."""
     table = numbers.found.table
     time = table["exclusive"] + table["mpi"] + table["barrier"]
     shown = table["estimated"] & (time > 0)
@@ -78,7 +78,7 @@ def _largest(numbers: ProfileNumbers, most: int) -> Array:
 
 
 def _cells(numbers: ProfileNumbers, rows: Array) -> list[Table]:
-    """By each of _MEASURES: rows (row: its place in rows, location, ns)."""
+    """For each of _MEASURES a table: row (index in rows), location, ns."""
     place = np.full(numbers.found.table.rows, -1)
     place[rows] = np.arange(len(rows))
     found = []

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _FEW = 8
-"""The most values to keep of a location's heap: the highest and the last value are among them."""
+"""The most values of a location's heap to keep, including the highest and the last value."""
 _SIZE = "ALLOCATION_SIZE"
 
 
@@ -62,7 +62,7 @@ class SummaryNumbers:
     costs: Costs | None
     """None: the archive has no calling contexts, so no samples."""
     increases: dict[tuple[int, int, Path], float]
-    """Of counters: Increases."""
+    """The increases of counters, from the question Increases."""
     events: int
     """The number of events read."""
     notes: list[str]
@@ -99,7 +99,8 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
 
 
 def class_times(numbers: SummaryNumbers) -> dict[str, Array]:
-    """By class, and outside: (locations,) ns. MPI's initialisation and finalisation are separate from MPI."""
+    """(locations,) ns by class, and outside of all regions. MPI's initialisation and finalisation are separate
+    classes."""
     found = dict(zip([*numbers.trace.regions.classes, "outside"], numbers.classes.T, strict=True))
     ends = {"MPI init": numbers.ends[:, 0], "MPI finalize": numbers.ends[:, 1]}
     parts = found | {"MPI": found["MPI"] - numbers.ends.sum(axis=1)} | ends
@@ -108,7 +109,7 @@ def class_times(numbers: SummaryNumbers) -> dict[str, Array]:
 
 
 def heap_peaks(numbers: SummaryNumbers) -> dict[int, dict[str, Any]]:
-    """By process: largest bytes, most blocks (None: not recorded), bytes at the end."""
+    """By process the largest bytes, the most blocks (None: not recorded), and the bytes at the end."""
     found = {}
     curve = numbers.heap
     bounds = np.flatnonzero(np.diff(curve["process"], prepend=-2, append=-2))
@@ -122,7 +123,7 @@ def heap_peaks(numbers: SummaryNumbers) -> dict[int, dict[str, Any]]:
 
 
 MOST_LOCATIONS = 24
-"""With more locations than this, text shows only those with extreme values."""
+"""With more locations than this, text shows only locations with extreme values."""
 _NOTABLE = 0.001
 """Extremes are not shown for classes with a smaller share of the time."""
 _NOTHING = "no calls were recorded here"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages of the documentation, which are Markdown, for a terminal. Knows the Markdown that docs/ uses."""
+"""Formats pages of the documentation for a terminal. Supports the Markdown that docs/ uses."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _table(rows: list[list[str]], width: int) -> str:
-    """In columns, the last one wrapped; if the others leave too little room, each row in lines of its own."""
+    """A table in columns, the last column wrapped; if the other columns leave too little room, several lines a row."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     room = width - sum(widths[:-1]) - 2 * (len(widths) - 1)
     if room < min(_LEAST, widths[-1]):
@@ -76,7 +76,7 @@ def _table(rows: list[list[str]], width: int) -> str:
 
 
 def _lines(heads: list[str], row: list[str], width: int) -> str:
-    """A row: the first cell, and below it each other cell after the head of its column."""
+    """A row: the first cell, and below this cell each other cell after the head of its column."""
     lines = [bold(_fill(row[0], width, "", ""))]
     for head, cell in zip(heads[1:], row[1:], strict=True):
         text = f"{head}: {cell}" if head else cell

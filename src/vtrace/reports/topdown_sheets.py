@@ -20,11 +20,11 @@ from vtrace.reports.sheet import Column, Row, Sheet
 _TIMES = "time-running", "time-enabled"
 _RELIABLE = 0.9
 _LARGE = 0.1
-"""The least share of all slots for which a row gives a finding."""
+"""A row with at least this share of all slots becomes a finding."""
 _MOST = 3
 _NOTE = (
-    "shares of the slots of one hardware thread; with SMT, lost slots may be those of the other one",
-    "short runs and counters that took turns make the shares uncertain (reliability below 0.9)",
+    "shares of the slots of one hardware thread; with SMT, the other hardware thread may have used the lost slots",
+    "short runs and multiplexed counters make the shares uncertain (reliability below 0.9)",
 )
 
 
@@ -56,7 +56,7 @@ def read(
 
 
 def _available(metrics: Sequence[str], events: EventSet) -> list[str]:
-    """The names of the tree, with slots and times, for which the metrics have values. Raises UsageError."""
+    """The names of the tree, slots and times that the metrics can compute. Raises UsageError."""
     known = {*map(unqualified, metrics)}
     hint = "record with vtrace run --counters topdown on a processor of vtrace counters --cpu"
     if SLOTS not in events.events:

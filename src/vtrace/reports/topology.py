@@ -21,14 +21,14 @@ _MOST = 65_536
 
 @dataclass(frozen=True)
 class DrawnTopology:
-    """A topology to draw. row: in trace.topologies; lengths: of its dimensions x, y, z, 1 for those that it lacks."""
+    """A topology to draw. row: in trace.topologies; lengths: of the dimensions x, y, z, 1 for a missing dimension."""
 
     row: int
     lengths: tuple[int, int, int]
 
 
 def largest(trace: Source) -> DrawnTopology | None:
-    """The topology with the most places; None without one, or if it has too many places or more than 3 dimensions."""
+    """The topology with the most places; None if there is none, or it has too many places or more than 3 dimensions."""
     table = trace.topologies
     found = [
         DrawnTopology(row, (int(table["x"][row]), int(table["y"][row]) or 1, int(table["z"][row]) or 1))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collective operations as bands, from the first arrival to the last departure of their locations; from
-csrc/kernels/bands.c."""
+"""Collective operations as bands, from the first arrival to the last departure of their locations, as
+csrc/kernels/bands.c finds them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vtrace.io.sidecar.tile_file import TileFile
 
 MOST = 1_000_000
-"""Bands to keep."""
+"""The most bands to keep."""
 _SCHEMA = Schema("vt_tiles_schema")
 _OPERATION, _BAND = _SCHEMA.dtype("vt_operation"), _SCHEMA.dtype("vt_band")
 COLUMNS = _BAND.names or ()
@@ -58,8 +58,8 @@ def band_table(found: Table) -> SidecarTable:
 
 
 def bands_of(tiles: TileFile, start: int, stop: int) -> Table:
-    """The bands that touch [start, stop), ns: COLUMNS, by begin. Empty if the archive has more than MOST operations;
-    the note left_out is their number."""
+    """The bands that touch [start, stop) (ns): COLUMNS, ascending by begin. Empty if the archive has more than MOST
+    operations; the note left_out then is their number."""
     columns = tiles.bands.columns
     last = int(np.searchsorted(columns["begin"], stop))
     rows = np.flatnonzero(columns["end"][:last] >= start)
@@ -84,9 +84,9 @@ class _BandPart(Part):
 
 
 class Bands(Question[_BandPart, Table]):
-    """The collective operations: COLUMNS, by begin. The n-th operation of a location on a communicator is the n-th one
-    there. location: that of an operation on a communicator of one process, else -1. If there are more than MOST, the
-    table is empty, with the note `left_out`: their number."""
+    """The collective operations: COLUMNS, ascending by begin. The n-th operations of all locations on a communicator
+    are one. location: for a communicator of one process, else -1. With more than MOST operations the table is empty,
+    and the note `left_out` is their number."""
 
     kinds = CollectiveEnds.kinds
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages as bundles: their number and bytes by pair of groups of processes and bin of time; from
-csrc/kernels/bundles.c."""
+"""Messages as bundles: number and bytes by bin of time and pair of groups of processes, as csrc/kernels/bundles.c
+sums them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from vtrace.io.sidecar.tile_file import TileFile
 
 _BINS, _GROUPS = 512, 64
-"""Bins, and groups of processes, at most: of more processes neighbours are a group."""
+"""The most bins, and the most groups of processes; with more processes, neighbours share a group."""
 _ENOUGH = 1 << 16
-"""Bundles of a location from which on they are added up with those of others."""
+"""A location's bundles are added to the sums of all locations when there are this many."""
 _SCHEMA = Schema("vt_tiles_schema")
 _BUNDLE = _SCHEMA.dtype("vt_bundle")
 _Sends = _SCHEMA.structure("vt_bundles")
@@ -49,7 +49,7 @@ def _library() -> ctypes.CDLL:
 
 
 def bundle_level(trace: Source) -> int:
-    """The level of the bins: they are 2^level ns wide."""
+    """The level of the bins. A bin is 2^level ns wide."""
     return max(0, (max(trace.duration, 1) // _BINS).bit_length())
 
 
@@ -97,8 +97,8 @@ class _BundlePart(Part):
 
 
 class Bundles(Question[_BundlePart, Table]):
-    """The sends of an archive: bin, sender, receiver (groups of bundle_groups), count, bytes; ascending by bin. A send
-    before the start is in bin 0, one after the end in the last bin."""
+    """The sends of an archive: bin, sender, receiver (groups of bundle_groups), count, bytes; ascending by bin. Sends
+    before the start count in bin 0, sends after the end in the last bin."""
 
     kinds = frozenset(SENDS)
 

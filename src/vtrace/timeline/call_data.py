@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One call, the ways from it to others, and all calls that a search finds."""
+"""The facts of one call, its related calls (caller, next, longest ...), and all calls that a search finds."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from vtrace.timeline.window_data import WindowData
 
 _MOST_ENDS = 50
-"""Messages of a call that are listed."""
+"""The most messages of a call to list."""
 _LONGEST = 12
-"""Outliers of a search."""
+"""The most outliers of a search."""
 _ARGUMENTS = ("ParameterString", "ParameterInt", "ParameterUnsignedInt")
 
 
 class CallData:
-    """Answers about calls. A call is named by its location, its begin (ns) and its depth."""
+    """Answers about calls. Location, start (ns) and depth identify a call."""
 
     def __init__(self, trace: Source, store: CallStore, data: WindowData, rare: RareCalls) -> None:
         self._trace, self._store, self._data, self._rare = trace, store, data, rare
@@ -139,8 +139,8 @@ class CallData:
         return None if at < 0 else self._brief(location, calls, at)
 
     def go(self, location: int, begin: int, depth: int, way: str, locations: Sequence[int]) -> dict[str, Any] | None:
-        """Another call: caller, callee (the first), next or previous of the region on the row; longest or shortest of
-        the region on these locations. None: there is none. Raises Wrong."""
+        """Another call, or None: the caller; the first callee; the next or previous call of the region on the row; the
+        longest or shortest call of the region on these locations. Raises Wrong."""
         own = self._store.near(location, begin)
         at = own.find(begin, depth)
         if at < 0:
@@ -159,7 +159,7 @@ class CallData:
         return self._brief(location, own, int(same[place])) if 0 <= place < len(same) else None
 
     def _far(self, location: int, own: LocationCalls, at: int, way: str) -> dict[str, Any] | None:
-        """Another call of a large location, part by part of its time."""
+        """Another call of a large location, whose calls are read by parts of its time."""
         begin, end, depth = int(own.begin[at]), int(own.end[at]), int(own.depth[at])
         last = end if way == "callee" else self._trace.duration + 1
         steps = self._store.steps(location, *((0, begin) if way == "previous" else (begin, last)))
@@ -193,8 +193,8 @@ class CallData:
         return best and self._brief(best[1], best[2], best[3])
 
     def nth(self, name: str, number: int, locations: Sequence[int]) -> dict[str, Any]:
-        """begin: that of the n-th call (1: the first) of the region with a name, by time over all locations; None:
-        there is none. calls: their number; known: False for a name that no region has."""
+        """begin: the start of the n-th call (from 1) of the region with a name, in the order of time over all
+        locations, or None. calls: the number of its calls. known: False if no region has this name."""
         wanted = np.flatnonzero(self._trace.regions["name"] == name)
         every = self._store.each(locations, 0, self._trace.duration + 1)
         begins = [calls.begin[np.isin(calls.region, wanted)] for _, calls in every]
@@ -203,10 +203,10 @@ class CallData:
         return {"begin": begin, "calls": len(found), "known": bool(len(wanted))}
 
     def search(self, text: str, rows: Sequence[Array], window: tuple[int, int], bins: int, exact: bool) -> Content:
-        """The calls in a window whose region's name has the text: marks, the number of calls that begin or last in
-        each bin of each row (at most 255); histogram, calls by the power of two of their time in ns; the longest.
+        """The calls in a window whose region's name contains the text: marks, the number of calls in each bin of each
+        row (at most 255); histogram, the number of calls by the power of two of their time in ns; the longest calls.
 
-        exact: the name is the text."""
+        exact: the name must equal the text."""
         names = self._trace.regions["name"].astype(str)
         lower = text.casefold()
         wanted = np.array([name == text if exact else lower in name.casefold() for name in names.tolist()], bool)
@@ -233,7 +233,7 @@ class CallData:
 
 
 def _mark(line: Array, calls: LocationCalls, inside: Array, window: tuple[int, int]) -> None:
-    """Counts calls in the bins that they touch."""
+    """Adds 1 for each call to the bins that the call touches."""
     bins, width = len(line), max(1, window[1] - window[0])
     first = np.clip((calls.begin[inside] - window[0]) * bins // width, 0, bins - 1)
     last = np.clip((calls.end[inside] - window[0]) * bins // width, 0, bins - 1)

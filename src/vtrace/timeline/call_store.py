@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calls of locations: of small ones all, in memory while they are in use; of large ones windows."""
+"""The calls of locations: all calls of a small location, kept while in use; windows of a large location."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from vtrace.io.sidecar.tile_file import TileFile
 
 _TOGETHER = 16
-"""Locations that are read in one pass."""
+"""The most locations to read in one pass."""
 _ROOM = 6_000_000
-"""Calls in memory, at most, besides those of the location that was asked for last."""
+"""The most calls in memory, besides the calls of the last requested location."""
 LARGE = 2_000_000
-"""Events of a location from which on its calls are read window by window."""
+"""The calls of a location with more events than this are read by windows."""
 _NEAR = 200_000
-"""Events of a large location that are read at a time."""
+"""Events of a large location to read at once."""
 
 
 class LocationCalls:
-    """All calls of a location, in the order of their begins; a call has its place in this order.
+    """All calls of a location, in the order of their starts; places are indices in this order.
 
-    begin, end: ns; region: row; depth; parent: the call around, -1: none.
+    begin, end: ns; region: row; depth: 0 for outermost calls; parent: the place of the caller, -1: none.
     """
 
     def __init__(self, calls: Mapping[str, Array], exclusive: Array | None = None) -> None:
-        """calls: begin, end, region, depth, in the order of their begins, a call before those inside. exclusive: of
-        each call, if the calls inside may be missing."""
+        """calls: begin, end, region, depth, in the order of their starts, a caller before its callees. exclusive: of
+        each call; needed if callees may be missing."""
         self.begin, self.end = calls["begin"].astype(np.int64), calls["end"].astype(np.int64)
         self.region, self.depth = calls["region"].astype(np.int32), calls["depth"].astype(np.int32)
         self.parent = np.full(len(self.begin), -1, np.int64)
@@ -56,7 +56,7 @@ class LocationCalls:
 
     @classmethod
     def of_slices(cls, slices: Array) -> LocationCalls:
-        """From all calls of a location in the order of their ends (SLICE)."""
+        """Made from all calls of a location in the order of their ends (SLICE)."""
         order = np.argsort(Calls([(0, slices)]).step_of_begin, kind="stable")
         return cls({name: slices[name][order] for name in ("begin", "end", "region", "depth")})
 
@@ -64,7 +64,7 @@ class LocationCalls:
         return len(self.begin)
 
     def within(self, start: int, stop: int, shortest: int = 0) -> Array:
-        """The calls with a part in [start, stop) that last at least shortest ns: places, ascending."""
+        """The places, ascending, of the calls with a part in [start, stop) that last at least `shortest` ns."""
         first, last = np.searchsorted(self.begin, (start, stop))
         found = np.arange(first, last)
         found = found[self.end[found] - self.begin[found] >= shortest]
@@ -77,21 +77,21 @@ class LocationCalls:
         return np.concatenate([np.array(around[::-1], np.int64), found])
 
     def innermost(self, time: int) -> int:
-        """The innermost call at a time, -1: none."""
+        """The place of the innermost call at a time, -1: none."""
         at = int(np.searchsorted(self.begin, time, "right")) - 1
         while at >= 0 and self.end[at] <= time:
             at = int(self.parent[at])
         return at
 
     def find(self, begin: int, depth: int) -> int:
-        """The call that begins at a time with a depth, -1: none."""
+        """The place of the call that starts at a time with a depth, -1: none."""
         first, last = np.searchsorted(self.begin, (begin, begin + 1))
         found = first + np.flatnonzero(self.depth[first:last] == depth)
         return int(found[-1]) if len(found) else -1
 
 
 class _AllSlices(KeptSlices[dict[int, Array]]):
-    """Answers with all calls of each location, in the order of their ends."""
+    """The answer is all calls of each location, in the order of their ends."""
 
     def answer(self) -> dict[int, Array]:
         return {
@@ -101,7 +101,7 @@ class _AllSlices(KeptSlices[dict[int, Array]]):
 
 
 class CallStore:
-    """Reads the calls of locations, and keeps those that were used last. Threads may share a store."""
+    """Reads the calls of locations, and keeps the most recently used. Threads may share a store."""
 
     def __init__(self, trace: Source, tiles: TileFile) -> None:
         self._trace, self._lock, self._held = trace, Lock(), 0
@@ -114,8 +114,8 @@ class CallStore:
         return min(int(self._trace.locations["events"][location]) or size // 10, size) > LARGE
 
     def window(self, locations: Sequence[int], start: int, stop: int) -> dict[int, LocationCalls]:
-        """The calls of locations with a part in [start, stop), and maybe others. Calls of large locations that go on at
-        stop end there; a location with too many of them has none. Raises FormatError."""
+        """The calls of locations with a part in [start, stop), and maybe others. Open calls of large locations end at
+        stop; a large location with too many calls in the window has none. Raises FormatError."""
         large = [row for row in locations if self.is_large(row)]
         found = self.of([row for row in locations if row not in large])
         calls = self._reader.window(large, start, stop).calls if large else None
@@ -127,14 +127,14 @@ class CallStore:
         return found
 
     def near(self, location: int, begin: int) -> LocationCalls:
-        """Calls of a location, among them those around the time begin, with their true ends."""
+        """Calls of a location, among them all calls that contain the time begin, with their true ends."""
         if not self.is_large(location):
             return self.of([location])[location]
-        # 1 ns before: the caller of a call of no time may end when the call begins
+        # From 1 ns before: the caller of a call of 0 ns may end when the call starts.
         return self._whole(location, self._reader.window([location], begin - 1, begin + 1).calls)
 
     def _whole(self, location: int, calls: Table) -> LocationCalls:
-        """Calls of a window, those that are open at its end with their true ends."""
+        """Calls of a window; calls that are open at its end get their true ends."""
         columns = {name: calls[name].copy() for name in ("begin", "end", "region", "depth", "exclusive")}
         for at in np.flatnonzero(calls["flags"] & OPEN).tolist():
             whole = self._reader.whole(location, int(calls["number"][at]))
@@ -143,7 +143,7 @@ class CallStore:
         return LocationCalls(columns, columns["exclusive"])
 
     def of(self, locations: Sequence[int]) -> dict[int, LocationCalls]:
-        """All calls of small locations (rows). A damaged location has those before the damage."""
+        """All calls of small locations (rows). A damaged location has the calls before the damage."""
         with self._lock:
             missing = [row for row in dict.fromkeys(locations) if row not in self._kept]
             read: dict[int, LocationCalls] = {}
@@ -161,8 +161,8 @@ class CallStore:
             return found
 
     def each(self, locations: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, LocationCalls]]:
-        """The locations with their calls in [start, stop), some at a time, so that all need not be in memory together.
-        A large location comes in several parts, each with the calls that end in a part of the time."""
+        """Yields locations with their calls in [start, stop), a few at a time to save memory. A large location comes in
+        several parts, each with the calls that end in a part of the time."""
         small = [row for row in locations if not self.is_large(row)]
         for first in range(0, len(small), _TOGETHER):
             yield from self.of(small[first : first + _TOGETHER]).items()
@@ -171,13 +171,13 @@ class CallStore:
                 yield row, part
 
     def parts(self, location: int, start: int, stop: int) -> Iterator[LocationCalls]:
-        """The calls of a large location with a part in [start, stop), ascending by their ends in several parts."""
+        """Yields the calls of a large location with a part in [start, stop), in several parts ascending by end."""
         for first, last in self.steps(location, start, stop):
             calls = self._reader.window([location], first, last).calls
             yield self._whole(location, calls.take((calls["flags"] & OPEN == 0) | (last >= stop)))
 
     def steps(self, location: int, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Parts of [start, stop) with about as many events each, by the location's mean density."""
+        """Parts of [start, stop) with about equal numbers of events, by the location's mean density."""
         events = max(1, int(self._trace.locations["events"][location]))
         wide = max(1, self._trace.duration * _NEAR // events)
         for first in range(start, stop, wide):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The bytes in which the page of vtrace view gets tables; page/net/wire.js reads them.
+"""The format in which the page of vtrace view gets tables; page/net/wire.js reads the format.
 
 MAGIC with the version; the length of the head (uint32); the head as JSON, filled with spaces up to a multiple of 8; the
-columns, each at a multiple of 8 bytes behind the head, little endian. The head has the columns as [name, type, rows,
-offset] and the table's notes. int64 becomes float64: times in ns since the trace's start are exact below 2^53, that is
-104 days.
+columns, each at a multiple of 8 bytes after the head, little endian. The head has the columns as [name, type, rows,
+offset] and the table's notes. int64 becomes float64: times in ns since the trace's start are exact below 2^53, which
+is 104 days.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TYPES = {"i8": "f8", "u8": "f8", "f8": "f8", "f4": "f4", "i4": "i4", "u4": "u4"
 
 
 def pack(columns: Mapping[str, Array], **notes: Any) -> Content:
-    """A table: arrays of one dimension, of any lengths, and notes for JSON."""
+    """A table as bytes: arrays of one dimension and any lengths, and notes for JSON."""
     rows, parts, at = [], [], 0
     for name, column in columns.items():
         kind = _TYPES[column.dtype.str[1:]]

@@ -13,7 +13,7 @@ from vtrace.timeline.columns import pack
 from vtrace.timeline.server import Content
 
 _MOST = 2000
-"""Regions that the page gets, those with the largest differences."""
+"""The most regions that the page gets, those with the largest differences."""
 
 
 class ComparedSide(NamedTuple):
@@ -26,7 +26,7 @@ class ComparedSide(NamedTuple):
 
 def compared(sides: tuple[ComparedSide, ComparedSide]) -> Content:
     """Regions by the difference of their exclusive time: first_calls, first_ns, second_calls, second_ns, class; names.
-    Regions of one name are one."""
+    Regions with the same name are one."""
     every = np.concatenate([side.names[side.table["key"]].astype(str) for side in sides])
     names, member = np.unique(every, return_inverse=True)
     columns: dict[str, Array] = {}

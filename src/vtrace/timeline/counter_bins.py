@@ -20,32 +20,32 @@ if TYPE_CHECKING:
     from vtrace.io.sidecar.tile_file import TileFile
 
 _ROWS, _PER_ROW = 4_000_000, 256
-"""Rows of the table, at most about, and one for so many events of the trace."""
+"""About the most rows of the table, and the number of the trace's events for each row."""
 _FEWEST, _MOST = 65_536, 65_536
-"""Rows in any case; bins of a counter of a location, at most."""
+"""Rows that every trace may have; the most bins of a counter of a location."""
 _KINDS = {
     "location": np.uint32, "metric": np.uint32, "bin": np.uint32, "count": np.uint32, "low": np.float64,
     "mean": np.float64, "high": np.float64, "last": np.float64,
 }  # fmt: skip
 _KEYS = ("metric", "bin")
 _AT_ONCE = 64
-"""Batches whose bins are joined together."""
+"""The number of batches whose bins are joined at once."""
 
 
 def counter_level(trace: Source) -> int:
-    """The level of the bins: they are 2^level ns wide."""
+    """The level of the bins. A bin is 2^level ns wide."""
     rows = min(_ROWS, max(_FEWEST, int(trace.locations["events"].sum()) // _PER_ROW))
     bins = min(_MOST, max(1, rows // max(1, trace.locations.rows * trace.metric_members.rows)))
     return max(0, (max(trace.duration, 1) // bins).bit_length())
 
 
 def are_few(trace: Source) -> bool:
-    """True if there are counters, but not so many that even one bin of each were too many rows."""
+    """True if there are counters, and one bin for each of them is not too many rows."""
     return 0 < trace.locations.rows * trace.metric_members.rows <= _ROWS
 
 
 def counter_table(found: Table | None) -> SidecarTable:
-    """The bins as a table of the sidecar; None: a trace that is not large, whose values are read."""
+    """The bins as a table of the sidecar; None for a trace that is not large: its values are read from the events."""
     empty = np.empty(0)
     return SidecarTable({name: (found[name] if found else empty).astype(kind) for name, kind in _KINDS.items()})
 
@@ -85,8 +85,8 @@ class _CounterPart(Part):
 
 
 def _binned(columns: dict[str, Array]) -> dict[str, Array]:
-    """Joins the rows of a metric and bin. columns: metric (-1: left out), bin, count, low, sum, high, last; in the
-    order of time."""
+    """Joins the rows with the same metric and bin. columns: metric (-1: left out), bin, count, low, sum, high, last; in
+    the order of time."""
     order = np.lexsort([columns[name] for name in reversed(_KEYS)])
     order = order[columns["metric"][order] >= 0]
     columns = {name: column[order] for name, column in columns.items()}

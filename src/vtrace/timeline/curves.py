@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A counter of all rows over time: lowest, mean and highest value in each column of a window."""
+"""A counter of all rows over time: the lowest, mean and highest value in each column of a window."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ if TYPE_CHECKING:
     from vtrace.io.sidecar.tile_file import TileFile
 
 _VALUES = 4_000_000
-"""Values of a counter in memory. Of more the first, last, lowest and highest of equal stretches of time are kept."""
+"""The most values of a counter in memory. If there are more, equal intervals of time each keep the first, last, lowest
+and highest value."""
 _CELLS = 200_000
-"""Rows times columns of an answer."""
+"""The most rows times columns of an answer."""
 _NAMES = 2000
-"""Counters whose names the page gets."""
+"""The most counters whose names the page gets."""
 
 
 class Curves:
-    """Answers for counters. All values of the counter that was asked for last are kept.
+    """Answers about counters, and keeps all values of the last requested counter.
 
-    is_large: the events of the window are read; locations with too many have the values of bins (counter_bins.py).
+    is_large: reads the events of the window; locations with too many events have the values of bins (counter_bins.py).
     """
 
     def __init__(self, trace: Source, tiles: TileFile, is_large: bool) -> None:
@@ -49,10 +50,10 @@ class Curves:
         return [{"name": plain(str(name)), "unit": plain(str(units[name]))} for name in names]
 
     def answer(self, counter: int, rows: Sequence[Array], window: tuple[int, int], bins: int) -> Content:
-        """Of a counter (its place in described) low, mean and high in each of at most `bins` columns of each row, row
-        by row: of the values read there, else the last one before; NaN: none so far. Of a row of several locations the
-        mean of their means. A row has the values of its locations, else those of the locations of type METRIC in its
-        processes. Raises Wrong, FormatError."""
+        """low, mean and high of a counter (its index in described) in each of at most `bins` columns of each row, row
+        by row: of the values in the column, else the last value before; NaN: no value so far. The mean of a row with
+        several locations is the mean of their means. A row has the values of its locations, else the values of the
+        METRIC locations in its processes. Raises Wrong, FormatError."""
         names = [*dict.fromkeys(self._trace.metric_members["name"].tolist()[:_NAMES])]
         if not 0 <= counter < len(names):
             raise Wrong(f"{counter} is not a counter")
@@ -73,14 +74,14 @@ class Curves:
         return pack(columns, bins=bins, lines=lines)
 
     def _with_metrics(self, locations: Array) -> Array:
-        """The locations, and those of type METRIC in their processes."""
+        """The locations, and the locations of type METRIC in their processes."""
         places, kinds = self._trace.places.process, self._trace.locations["type"]
         processes = np.unique(places[locations])
         more = np.flatnonzero((kinds == "METRIC") & np.isin(places, processes[processes >= 0]))
         return np.union1d(locations, more)
 
     def _values(self, name: str, locations: Array, window: tuple[int, int]) -> tuple[Table, list[str]]:
-        """Values of the locations as bins, by location and time; lines about values that are joined."""
+        """Values of the locations as bins, by location and time; lines about joined values."""
         metrics = np.flatnonzero(self._trace.metric_members["name"] == name)
         if self._is_large:
             found = self._reader.window(locations.tolist(), *window)
@@ -88,7 +89,7 @@ class Curves:
             far = counter_bins(self._trace, self._tiles, metrics, np.array(found.skipped, np.int64))
             table = Table({column: np.concatenate([near[column], far[column]]) for column in near})
             count, width = len(found.skipped), (1 << counter_level(self._trace)) / 1e6
-            lines = [f"{some(count, 'location')}: values of bins of {width:.3g} ms; zoom in for single ones."]
+            lines = [f"{some(count, 'location')}: bins of {width:.3g} ms; zoom in for single values."]
             return table.take(np.lexsort((table["begin"], table["location"]))), lines * bool(far.rows)
         with self._lock:
             if self._kept is None or self._kept[0] != name:
@@ -96,7 +97,7 @@ class Curves:
                 self._trace.scan([question])
                 self._kept = name, _single(question.answer()), question.thinned
             _, table, thinned = self._kept
-        return table, ["Of many values lowest and highest are exact, means are about."] * thinned
+        return table, ["Many values: the lowest and highest are exact, means are approximate."] * thinned
 
 
 def _single(table: Table) -> Table:
@@ -110,7 +111,8 @@ def _single(table: Table) -> Table:
 
 
 def _columns(values: Table, location: int, window: tuple[int, int], bins: int) -> Array | None:
-    """(3, bins) low, mean, high of a location; None: it has no value. A bin that is wider than a column is in each."""
+    """(3, bins) low, mean, high of a location; None: no values. A bin wider than a column counts in each column that
+    the bin touches."""
     first, last = np.searchsorted(values["location"], (location, location + 1))
     if first == last:
         return None

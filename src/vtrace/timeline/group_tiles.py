@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sums the bins of locations into those of processes, nodes and all, from csrc/kernels/groups.c."""
+"""Sums the bins of locations to the bins of processes, nodes and the whole trace with csrc/kernels/groups.c."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _library() -> ctypes.CDLL:
 
 
 class _OpenGroup:
-    """A group whose members are not all done. around: the group that gets its sums; left: the number of members that it
-    waits for: groups, and locations that are in no other."""
+    """A group with unfinished members. around: the group that gets its sums; left: the number of unfinished members,
+    which are inner groups, and locations outside of these."""
 
     def __init__(self, row: int) -> None:
         self.row, self.left = row, 0
@@ -43,10 +43,10 @@ class _OpenGroup:
 
 
 class GroupTiles:
-    """Adds locations to their groups. A group whose members are all done is given to `finished` and forgotten."""
+    """Adds locations to their groups. Calls `finished` with a group when all members are done, and drops the group."""
 
     def __init__(self, trace: Source, sizes: Sequence[int], finished: Callable[[int, Any], None]) -> None:
-        """sizes: of the locations; finished: gets the row of a group, and its sums of C."""
+        """sizes: of the locations; finished: called with the row of a group and its struct vt_group."""
         self._end, self._finished, self._lock = trace.duration, finished, Lock()
         self._inner: dict[int, _OpenGroup] = {}
         outer: dict[int, _OpenGroup] = {}
@@ -64,10 +64,11 @@ class GroupTiles:
                     below.around = made
                 outer[location] = made
         self.order = sorted(range(len(keys)), key=keys.__getitem__)
-        """All locations: those of a group one after the other, so that few groups are open; the largest first."""
+        """All locations in the order of reading: a group's locations together, so few groups are open; the largest
+        first."""
 
     def add(self, location: int, pyramid: Any) -> None:
-        """Adds a location that has ended."""
+        """Adds a location whose events have all been read."""
         if (group := self._inner.get(location)) is None:
             return
         with self._lock:
@@ -88,7 +89,7 @@ class GroupTiles:
         return found
 
     def _end_group(self, group: _OpenGroup, pyramid: Any) -> _OpenGroup | None:
-        """Gives the sums of a whole group to the group around, which is returned."""
+        """Adds the sums of a finished group to the enclosing group, and returns that group."""
         around = group.around
         if around is not None:
             if around.sums is None:
@@ -102,6 +103,6 @@ class GroupTiles:
 
 
 def fill(sums: Any, pyramid: Any) -> None:
-    """Makes the pyramid of a group."""
+    """Builds the pyramid of a group."""
     if _library().vt_group_tiles(sums, pyramid):
         raise MemoryError

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""WindowData of traces whose messages and collective operations do not fit into memory: from the tables beside the
-tiles, and from the events of short windows."""
+"""WindowData of traces whose messages and collective operations do not fit into memory. The data come from the tables
+beside the tiles, and from the events of short windows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vtrace.io.sidecar.tile_file import TileFile
 
 _NEAR = 300_000
-"""Events of a window whose counters and messages are read."""
+"""The most events of a window to read for its counters and messages."""
 
 
 class LargeData(WindowData):
@@ -36,7 +36,7 @@ class LargeData(WindowData):
         self._tiles, self._reader = tiles, WindowReader(trace, tiles)
 
     def messages_of(self, location: int, begin: int, end: int) -> Table:
-        """The ends of messages in a call; the time of the other end is -1, unknown."""
+        """The ends of messages in a call; the time of the other end is -1 (unknown)."""
         found = self._reader.window([location], begin, end + 1, _NEAR).messages
         sent, unknown = found["sent"] == 1, np.full(found.rows, -1)
         here = np.full(found.rows, location)
@@ -54,7 +54,8 @@ class LargeData(WindowData):
         self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int = 0, tag: int | None = None,
         comm: int = -1,
     ) -> Content:  # fmt: skip
-        """Bundles, where the window is wider than their bins; filters leave nothing, since bundles have no tags."""
+        """Bundles, if the window is wider than a bin and no filter is set: bundles have no tags, sizes or
+        communicators."""
         found, groups = bundles_of(self._trace, self._tiles, *window), bundle_groups(self._trace)
         bin_width = 1 << bundle_level(self._trace)
         if tag is not None or comm >= 0 or smallest or bin_width > window[1] - window[0]:
@@ -91,7 +92,7 @@ class LargeData(WindowData):
         return pack(columns, collectives=count, ops={op: op_name(op) for op in sorted(set(some["op"].tolist()))})
 
     def values(self, locations: Sequence[int], window: tuple[int, int]) -> list[tuple[Table, str]]:
-        """Of locations with too many events the means of bins (counter_bins.py)."""
+        """Values read from the events; for locations with too many events the means of bins (counter_bins.py)."""
         found = self._reader.window(locations, *window, _NEAR)
         every = np.arange(self._trace.metric_members.rows)
         bins = counter_bins(self._trace, self._tiles, every, np.array(found.skipped, np.int64))

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _MOST = 20_000
-"""Rows of a table that the page gets, the largest ones."""
+"""The most rows of a table that the page gets, the largest first."""
 _FINDINGS = 100
 _FINDING_TEXTS = ("kind", "text", "region", "source", "culprit", "certainty", "command")
 _SUMS = ("calls", "inclusive", "exclusive", "min", "max", "total")
 
 
 class PanelData:
-    """Tables about a window. findings: of a trace, see Trace.findings. sampled: the trace may have samples, from which
-    the times of the program's own code in profile and flame graph then come (cost_rows)."""
+    """Tables about a window. findings: see Trace.findings. sampled: the trace may have samples; then profile and flame
+    graph take the times of the program's own code from samples (cost_rows)."""
 
     def __init__(self, trace: Source, findings: Callable[..., Sequence[Any]], sampled: bool) -> None:
         self._trace, self._findings, self._sampled = trace, findings, sampled
@@ -47,7 +47,7 @@ class PanelData:
             self._panels |= {"profile": self._sampled_profile, "flame": self._sampled_flame}
 
     def answer(self, name: str, window: tuple[int, int], locations: Sequence[int]) -> Content:
-        """A panel by its name. Raises Wrong."""
+        """The table of a panel by the panel's name. Raises Wrong."""
         if name not in self._panels:
             raise Wrong(f"{name} is not a panel")
         return self._panels[name]({"start": window[0], "stop": window[1], "locations": list(locations)})
@@ -57,7 +57,7 @@ class PanelData:
         return question.answer()
 
     def _coverage(self, part: dict[str, Any]) -> Content:
-        """Findings, and what was not recorded."""
+        """Findings, and lines about missing events."""
         lines = [plain(line) for line in self._trace.caveats(part["locations"], part["start"], part["stop"])]
         found = []
         for each in self._findings(**part)[:_FINDINGS]:
@@ -72,7 +72,7 @@ class PanelData:
         return pack(columns | {"class": self._trace.regions["class"][table["region"]]})
 
     def _flame(self, part: dict[str, Any]) -> Content:
-        """Call paths with time, parents before children; path 0 is outside of all calls."""
+        """Call paths with time, parents before children; path 0 is the time outside of all calls."""
         tree, numbers = self._ask(CallTree(), part)
         sums = reduce(numbers, "path")
         columns = {name: np.zeros(tree.rows, np.int64) for name in ("calls", "inclusive", "exclusive")}
@@ -91,7 +91,7 @@ class PanelData:
         return ComparedSide(table, self._trace.regions["name"], self._trace.regions["class"])
 
     def _costs(self, part: dict[str, Any], by: str) -> tuple[CostRows, dict[str, Any]]:
-        """The rows of calls and samples, and notes: the number of samples, and what they were taken by."""
+        """The rows of calls and samples, and notes: the number of samples, and their sources."""
         costs = self._ask(CostQuestion(), part)
         samples, names = costs.samples, generator_names(self._trace)
         sources = dict.fromkeys(plain(str(names[row])) for row in np.unique(samples["generator"]).tolist())
@@ -106,7 +106,7 @@ class PanelData:
         return pack(columns, **notes)
 
     def _sampled_flame(self, part: dict[str, Any]) -> Content:
-        """As _flame, with the samples of each path itself."""
+        """Like _flame, with the number of samples in each path itself."""
         found, notes = self._costs(part, "callpath")
         tree, table = found.costs.tree, found.table
         columns = {name: np.zeros(tree.rows) for name in ("calls", "exclusive", "samples")}
@@ -134,7 +134,8 @@ class PanelData:
         return pack({name: table[name] for name in shown}, names=names)
 
     def _ranks(self, part: dict[str, Any]) -> Content:
-        """Exclusive time by process and class: (processes, classes), row by row; the places of the largest grid."""
+        """Exclusive time by process and class: (processes, classes), row by row; the coordinates in the largest
+        grid."""
         trace = self._trace
         table = self._ask(Profile(), part)
         process, classes = trace.places.process[table["location"]], len(trace.regions.classes)
@@ -148,7 +149,7 @@ class PanelData:
         return pack(columns, processes=size, classes=classes, grid=grid)
 
     def _grid(self, columns: dict[str, Array]) -> dict[str, Any] | None:
-        """The largest Cartesian topology: its lengths; adds process, x, y, z of its members to columns."""
+        """The name and lengths of the largest Cartesian topology; adds process, x, y, z of its members to columns."""
         topologies, places = self._trace.topologies, self._trace.coordinates
         if not topologies.rows or not places.rows:
             return None

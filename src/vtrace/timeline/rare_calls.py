@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls that rows mark however far out the page is zoomed: outliers, and long waits of MPI."""
+"""Calls that rows mark at any zoom: outliers, and long MPI waits."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 TIMES = 10
-"""An outlier lasts at least so many times as long as the mean of all calls of its region."""
+"""An outlier lasts at least TIMES the mean of all calls of its region."""
 PARTS = 1000
-"""A wait is marked if it is at least this part of the trace's time."""
+"""A wait is marked if it lasts at least 1/PARTS of the trace's time."""
 OUTLIER, WAIT = 0, 1
 _MOST = 100_000
-"""Calls of each kind in memory, those that last most times their region's mean, or longest."""
+"""The most calls of each kind in memory: the outliers with the largest ratio to the mean, the longest waits."""
 _NAMES = ("location", "begin", "end", "depth", "region")
 
 
 class RareCalls:
-    """The rare calls of the selected locations of a trace. Reads all events at the first question, and keeps the calls.
+    """The rare calls of the selected locations of a trace. Reads all events for the first answer, and keeps the calls.
 
-    is_large: the events are only read on wish.
+    is_large: reads the events only if `every` asks for this.
     """
 
     def __init__(self, trace: Trace, part: Selection, is_large: bool) -> None:
@@ -45,10 +45,10 @@ class RareCalls:
 
     def answer(self, rows: Sequence[Array], window: tuple[int, int], bins: int, every: bool) -> Content:
         """The marks of rows (the locations of each) in a window: row, kind (OUTLIER, WAIT), location, begin, end, depth
-        and region of the call, size (an outlier: times its region's mean; a wait: ns); ascending by row and time. Of
-        those of a row that begin in one of the bins the largest of each kind.
+        and region of the call, size (an outlier: times its region's mean; a wait: ns); ascending by row and time. Each
+        bin of a row has only the largest call of each kind that starts in the bin.
 
-        every: reads the events of a large trace, too, and looks for waits if no diagnosis is stored."""
+        every: also reads the events of a large trace, and computes waits if no diagnosis is stored."""
         found, notes = self._calls(every)
         place = np.full(self._trace.locations.rows, -1, np.int64)
         for number, locations in enumerate(rows):
@@ -74,9 +74,9 @@ class RareCalls:
             return self._found[every]
 
     def _read(self, every: bool) -> tuple[Table, list[str]]:
-        """All rare calls, and lines about what is left out."""
+        """All rare calls, and lines about calls that are left out."""
         if self._is_large and not every:
-            return _table([], OUTLIER), ["Outliers and waits of a large trace are marked with Marks: all."]
+            return _table([], OUTLIER), ["In a large trace, Marks: all shows outliers and waits."]
         if self._outliers is None:
             self._outliers = outliers(self._trace, self._part.rows(self._trace))
         found, dropped = self._outliers
@@ -84,12 +84,12 @@ class RareCalls:
         if every or self._trace.has_stored_findings():
             tables.append(self._waits())
         elif self._trace.processes.rows > 1:
-            notes.append("Waits are marked with Marks: all, or after vtunify --diagnose.")
+            notes.append("Marks: all shows waits; vtunify --diagnose stores them for later.")
         return Table({name: np.concatenate([each[name] for each in tables]) for name in tables[0]}), notes
 
     def waits_of(self, location: int, begin: int, end: int) -> list[dict[str, Any]]:
-        """The waits of a call: kind, time (ns), partner (location, -1: unknown). None of a large trace without a stored
-        diagnosis."""
+        """The waits of a call: kind, time (ns), partner (location, -1: unknown). Empty for a large trace without a
+        stored diagnosis."""
         if self._is_large and not self._trace.has_stored_findings():
             return []
         with self._lock:
@@ -120,7 +120,7 @@ def _table(parts: Sequence[dict[str, Array]], kind: int, size: Array | None = No
 
 
 def outliers(trace: Source, rows: Sequence[int]) -> tuple[Table, bool]:
-    """The outliers among the calls of locations (rows), and whether there are more than are kept."""
+    """The outliers among the calls of locations (rows), and True if some outliers were not kept."""
     profile = Profile()
     trace.scan([profile], rows)
     found = profile.answer()
@@ -150,7 +150,7 @@ class _OutlierPart(ReplayPart):
 
 
 class _Outliers(Question[_OutlierPart, Table]):
-    """mean: ns of the calls of each region; infinite: the region has no outlier."""
+    """The outliers of all locations. mean: ns of a call of each region; infinite if the region has no outlier."""
 
     replay = True
 
@@ -175,7 +175,8 @@ class _Outliers(Question[_OutlierPart, Table]):
                 self._shorten()
 
     def _shorten(self) -> None:
-        """Keeps the largest ones. Those of one size go together, so that the result is the same for all threads."""
+        """Keeps the largest outliers. Outliers of one size stay or go together, so that the result does not depend on
+        the order of threads."""
         location, slices, times = self._joined()
         bound = np.partition(times, len(times) - _MOST)[len(times) - _MOST]
         chosen = times > bound if np.count_nonzero(times >= bound) > _MOST else times >= bound

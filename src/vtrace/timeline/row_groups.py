@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rows of a timeline above those of locations: processes, nodes, all."""
+"""The rows of a timeline above the rows of locations: processes, nodes, all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ PROCESS, NODE, ALL = "process", "node", "all"
 
 
 class RowGroup(NamedTuple):
-    """Some locations. kind: PROCESS, NODE or ALL; number: of the process (row of trace.processes) or node (row of
-    trace.nodes, -1: unknown), 0 for ALL; members: rows of trace.locations, ascending; row: of its tiles. Groups with
-    the same members have the same row; that of a single location is the location's own."""
+    """The locations of a process, a node or the trace. kind: PROCESS, NODE or ALL; number: row of trace.processes or of
+    trace.nodes (-1: unknown), 0 for ALL; members: rows of trace.locations, ascending; row: of the group's tiles. Groups
+    with the same members have the same row; a group of one location has the location's row."""
 
     kind: str
     number: int
@@ -24,7 +24,7 @@ class RowGroup(NamedTuple):
 
 
 def row_groups(trace: Source) -> list[RowGroup]:
-    """The processes, nodes, and all, in this order."""
+    """The groups of processes, of nodes, and of all locations, in this order."""
     members: dict[tuple[str, int], list[int]] = defaultdict(list)
     nodes = trace.groups["node"].tolist()
     groups = trace.locations["group"].tolist()
@@ -47,6 +47,6 @@ def row_groups(trace: Source) -> list[RowGroup]:
 
 
 def summed(groups: list[RowGroup]) -> list[RowGroup]:
-    """The groups that have tiles of their own, ascending by row: each once, and inner ones before outer ones."""
+    """The groups with tiles of their own, each once, ascending by row: inner groups before outer ones."""
     found = {group.row: group for group in groups if len(group.members) > 1}
     return [found[row] for row in sorted(found)]

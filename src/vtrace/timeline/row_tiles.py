@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from vtrace.timeline.server import Content
 
 NO_LEVEL = 63
-"""The finest level of a location without tiles: no events."""
+"""The finest level of a location without tiles, which has no events."""
 _FEW = 8
-"""Candidates for the top region of a bin from which on the largest one counts, not the largest sum."""
+"""With more candidates for the top region of a bin, the largest candidate is taken, not the largest sum."""
 _TIMES = slice(COLUMN["FIRST_CLASS"], None)
 
 
@@ -36,8 +36,8 @@ class RowTiles:
         self.top = max(0, (max(trace.duration, 1) - 1).bit_length() - BINS.bit_length() + 1)
 
     def answer(self, rows: list[Array], level: int, number: int, wanted: Callable[[], bool]) -> Content:
-        """A tile of each row, row by row: the region with the most exclusive time (1 + row of trace.regions, 0: none),
-        about; its share of the time; events; depth; and in c0, c1 ... the shares of the classes that have any time.
+        """A tile of each row, row by row: the region with about the most exclusive time (1 + row of trace.regions, 0:
+        none); its share of the time; events; depth; and in c0, c1 ... the shares of the classes with any time.
         Shares are 255ths of the time of the row's locations; a share above 0 is at least 1.
 
         rows: the locations of each row. Raises FormatError."""
@@ -67,7 +67,7 @@ class RowTiles:
         return pack(fixed | used)
 
     def _bins(self, row: int, level: int, number: int) -> tuple[Array, Array, Array] | None:
-        """The columns of a location's tile, its candidates for top regions and their times (k, 256); None: none."""
+        """The columns of a location's tile, its candidates for top regions and their times (k, 256); None: no tile."""
         known = [each for each in self._levels[row] if each <= level]
         if not known:
             return None

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _ROW = re.compile(r"([lpn])(\d{1,9})|r(\d{1,9})-(\d{1,9})")
 MOST = 4096
-"""Rows of a request."""
+"""The most rows of a request."""
 
 
 class PageRows:
     """The locations of a selection in the order of the page: by node and process, the master thread first.
 
-    A row has a name: l7 is location 7 (row of trace.locations), p3 process 3, n1 node 1, r8-15 the locations at these
-    places of the order.
+    A row has a name: l7 is location 7 (row of trace.locations), p3 process 3, n1 node 1, r8-15 the locations 8 to 15 in
+    this order.
     """
 
     def __init__(self, trace: Source, part: Selection) -> None:
@@ -64,7 +64,7 @@ class PageRows:
         return [self.locations(name) for name in names]
 
     def of(self, text: str) -> list[int] | None:
-        """All locations of the rows of a request, ascending; those of the page for no row. Raises Wrong."""
+        """All locations of the rows of a request, ascending; all locations of the page for no row. Raises Wrong."""
         found = self.each(text)
         rows: list[int] = np.unique(np.concatenate(found) if found else self.order).tolist()
         return rows

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The samples of a trace for the page: call stacks over time, the functions that rows show where no call was recorded,
-and the facts of one sample."""
+"""The samples of a trace for the page: call stacks over time, the functions in rows without recorded calls, and the
+facts of one sample."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from vtrace.io.sidecar.tile_file import TileFile
 
 _MOST = 8_000
-"""Samples of a call stack over time; of more each n-th one."""
+"""The most samples of a call stack over time; of more samples, each n-th is shown."""
 _SLICES = 20_000
-"""Slices of a call stack from which on short ones are left out."""
+"""With more slices of a call stack than this, short slices are left out."""
 
 
 class SampleData:
@@ -35,14 +35,14 @@ class SampleData:
         self.known = self._store.known
 
     def stacks(self, location: int, window: tuple[int, int], shortest: int) -> Content:
-        """The call stacks of the samples of a location in a window as slices, of many without those shorter than
-        `shortest`: begin, end, region, depth (0: outermost), count (samples); ascending by begin. A sample lasts to
-        its end (sample_store); equal calls of samples without a gap are one slice. The note step: each step-th sample
-        of the window is there."""
+        """The call stacks of a location's samples in a window as slices: begin, end, region, depth (0: outermost),
+        count (samples); ascending by begin. If there are many, slices shorter than `shortest` are left out. A sample
+        lasts to its end (sample_store); equal calls of adjacent samples are one slice. The note step: only each step-th
+        sample of the window is used."""
         found = self._store.near(location, *window)
         jump = -(-len(found.time) // _MOST) or 1
         end = found.end
-        if jump > 1:  # a sample also stands for those that are left out, as far as there is no gap
+        if jump > 1:  # a sample also represents the left out samples after it, up to a gap
             found, end = found.take(slice(None, None, jump)), found.end[_last_of(len(end), jump)]
         columns = slices(found.time, end, self._chains(found.context))
         if len(columns["begin"]) > _SLICES:
@@ -54,12 +54,12 @@ class SampleData:
         return pack(columns, step=found.step * jump)
 
     def _path_regions(self) -> Array:
-        """(paths + 2,) int32: the region of each call path; the last is that of unknown contexts."""
+        """(paths + 2,) int32: the region of each call path; the last entry is for unknown contexts."""
         regions = self._trace.context_paths[0]["region"]
         return np.concatenate([[-1], regions, [self._trace.regions.rows - 1]]).astype(np.int32)
 
     def _chains(self, contexts: Array) -> Array:
-        """(samples, depth) the call paths on the way to each context, the outermost first; 0 behind the innermost."""
+        """(samples, depth) the call paths from the root to each context, the outermost first; 0 after the innermost."""
         paths, numbers = self._trace.context_paths
         parents = np.concatenate([[0], paths["parent"], [0]]).astype(np.int64)
         number = np.append(numbers, len(paths) + 1).astype(np.int64)
@@ -74,8 +74,8 @@ class SampleData:
         return found[member.ravel()]
 
     def leaves(self, rows: Sequence[Array], window: tuple[int, int], bins: int) -> Content:
-        """For each row and bin of a window the function (1 + row of trace.regions, 0: none) in which most samples
-        outside of recorded calls last that long: region, row by row."""
+        """region: for each row and bin of a window the function (1 + row of trace.regions, 0: none) with the most
+        samples outside of recorded calls, row by row."""
         found = np.zeros((len(rows), bins), np.uint32)
         for number, locations in enumerate(rows if self.known else ()):
             if not len(locations):
@@ -86,7 +86,7 @@ class SampleData:
         return pack({"region": found.ravel()})
 
     def _loose(self, location: int, window: tuple[int, int]) -> tuple[Array, Array, Array]:
-        """Samples of a window outside of recorded calls: time, end, region."""
+        """The samples in a window outside of recorded calls: time, end, region."""
         found = self._store.of(location).within(*window)
         found = found.take(found.inside < 0)
         return found.time, found.end, self._regions(found)
@@ -96,8 +96,8 @@ class SampleData:
         return regions.astype(np.int64)
 
     def sample(self, location: int, time: int, slack: int, step: int) -> dict[str, Any] | None:
-        """The facts of the sample at a time, at most slack ns away; step: of that so many samples later. None: there
-        is none."""
+        """The facts of the sample at a time, at most slack ns away; step: of the sample this many samples later. None:
+        there is no such sample."""
         found = self._store.of(location)
         if not step and found.step > 1:
             found = self._store.near(location, time - slack, time + slack + 1)
@@ -116,7 +116,7 @@ class SampleData:
         }  # fmt: skip
 
     def _around(self, context: int) -> list[int]:
-        """A context and those around it, the outermost first; those of a damaged archive may form a circle."""
+        """A context and its callers, the outermost first. In a damaged archive the callers may form a circle."""
         found: dict[int, None] = {}
         while context not in found:
             found[context] = None
@@ -126,7 +126,7 @@ class SampleData:
         return [*found][::-1]
 
     def _frame(self, context: int) -> dict[str, Any]:
-        """Function, class, file and line of a context (-1: unknown); the line 0 and no file where it is not known."""
+        """Function, class, file and line of a context (-1: unknown); file "" and line 0 if the place is unknown."""
         contexts, regions = self._trace.contexts, self._trace.regions
         region = int(contexts["region"][context]) if context >= 0 else regions.rows - 1
         known = context >= 0 and bool(has_line(contexts["line"][context])) and bool(contexts["file"][context])
@@ -146,7 +146,7 @@ def _last_of(count: int, jump: int) -> Array:
 
 def slices(begin: Array, end: Array, chains: Array) -> dict[str, Array]:
     """Joins samples to slices: columns begin, end, path, depth, count. begin, end: (n,) ns, ascending; chains: (n,
-    depths) call paths, 0 behind the innermost."""
+    depths) call paths, 0 after the innermost."""
     gap = np.append(True, begin[1:] > end[:-1]) if len(begin) else np.empty(0, bool)
     parts: list[dict[str, Array]] = []
     for depth, paths in enumerate(chains.T):
@@ -163,7 +163,7 @@ def slices(begin: Array, end: Array, chains: Array) -> dict[str, Array]:
 
 
 def _mark(line: Array, samples: tuple[Array, Array, Array], window: tuple[int, int]) -> None:
-    """Sets each bin of a row to 1 + the region of the most samples (time, end, region) that last there."""
+    """Sets each bin of a row to 1 + the region with the most samples (time, end, region) in the bin."""
     time, end, region = samples
     bins, width = len(line), max(1, window[1] - window[0])
     first = np.clip((time - window[0]) * bins // width, 0, bins - 1)
@@ -172,5 +172,5 @@ def _mark(line: Array, samples: tuple[Array, Array, Array], window: tuple[int, i
     places = np.repeat(first - (np.cumsum(size) - size), size) + np.arange(size.sum())
     many = int(region.max(initial=0)) + 1
     cells, counts = np.unique(places * many + np.repeat(region, size), return_counts=True)
-    cells = cells[np.argsort(counts, kind="stable")]  # the last one that is written stays
+    cells = cells[np.argsort(counts, kind="stable")]  # the last write to a bin wins
     line[cells // many] = cells % many + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The samples of all locations, in memory: of more than fit each second one, each fourth one, and so on."""
+"""The samples of all locations in memory: all samples, or each second, fourth ... sample if all do not fit."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _SAMPLE = "CallingContextSample"
 _ROW = np.dtype([("time", "i8"), ("context", "i4"), ("generator", "i4"), ("inside", "i4")])
 MOST = 2_000_000
-"""Samples in memory."""
+"""The most samples in memory."""
 _LEAST, _ALL = 2_000, 16_000_000
-"""Samples of a location in memory, whatever the number of locations; of all locations, whatever their number."""
+"""Samples in memory that each location may have in any case; the most samples of all locations in any case."""
 _WINDOW = 20_000
-"""Samples of a window."""
+"""The most samples of a window."""
 ASLEEP = 1.5
-"""Weights without a sample after which a thread was asleep; timers are not exact."""
+"""A thread was asleep if it has no sample for this many weights; more than 1, since timers are not exact."""
 
 
 @dataclass
@@ -39,8 +39,8 @@ class LocationSamples:
     """Samples of a location in the order of time.
 
     time: ns; weight: ns for which a sample stands; end: the time of the next sample, or time + weight if the thread was
-    asleep between; context, generator: rows, -1 unknown; inside: the region of the innermost recorded call around, -1:
-    none. step: each step-th sample is here, and weighs as much as step samples.
+    asleep between; context, generator: rows, -1: unknown; inside: the region of the innermost enclosing recorded call,
+    -1: none. step: only each step-th sample is here, with the weight of step samples.
     """
 
     time: Array
@@ -56,11 +56,11 @@ class LocationSamples:
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def within(self, start: int, stop: int) -> LocationSamples:
-        """Those with a part of [start, stop)."""
+        """The samples with a part in [start, stop)."""
         return self.take((self.time < stop) & (self.end > start))
 
     def at(self, time: int, slack: int) -> int:
-        """The sample that lasts at a time, else the nearest one within slack ns; -1: none."""
+        """The place of the sample that contains a time, else of the nearest sample within slack ns; -1: none."""
         at = int(np.searchsorted(self.time, time, "right")) - 1
         if at >= 0 and time < self.end[at]:
             return at
@@ -103,8 +103,8 @@ class _SamplePart(Part):
 
 
 class Samples(Question[_SamplePart, dict[int, _SamplePart]]):
-    """Reads the samples of locations, of each at most `most`. inside: whether the recorded calls around are wanted,
-    which needs the events before the window, too."""
+    """Reads the samples of locations, at most `most` of each. inside: True to find the enclosing recorded calls, which
+    also needs the events before the window."""
 
     kinds = frozenset({_SAMPLE})
 
@@ -131,11 +131,12 @@ def all_samples(trace: Source) -> Samples:
 
 
 _STORED = np.dtype([("location", "u4"), *_ROW.descr, ("step", "u4"), ("ns", "f8")])
-"""A sample beside the tiles. ns: for which one sample of its generator stands."""
+"""A sample in the sidecar's table. ns: the time that one sample of the sample's generator stands for."""
 
 
 def sample_table(question: Samples | None) -> SidecarTable:
-    """The samples as a table of the sidecar; None: a trace that is not large, whose samples are read."""
+    """The samples as a table of the sidecar; None for a trace that is not large: its samples are read from the
+    events."""
     parts = question.answer() if question else {}
     ns = _periods(question.trace, parts) if question else {}
     found = [np.empty(0, _STORED)]
@@ -152,7 +153,7 @@ def sample_table(question: Samples | None) -> SidecarTable:
 
 
 def _periods(trace: Source, parts: dict[int, _SamplePart]) -> dict[int, dict[int, float]]:
-    """By location and generator the ns for which one sample stands."""
+    """The ns that one sample stands for, by location and generator."""
     nominal, exact = [*nominal_periods(trace), 0.0], SAMPLES in trace.vtrace
     return {
         location: {
@@ -164,11 +165,11 @@ def _periods(trace: Source, parts: dict[int, _SamplePart]) -> dict[int, dict[int
 
 
 _OfLocation = tuple[LocationSamples, dict[int, float]]
-"""The samples of a location, and the ns for which one sample of each generator stands."""
+"""The samples of a location, and the ns that one sample of each generator stands for."""
 
 
 class SampleStore:
-    """The samples of a trace: those beside its tiles, else all are read at the first question. Threads may share a
+    """The samples of a trace, from the sidecar, else read from all events at the first request. Threads may share a
     store."""
 
     def __init__(self, trace: Source, tiles: TileFile) -> None:
@@ -215,8 +216,8 @@ class SampleStore:
         return self._all.get(location, nothing) if self.known else nothing
 
     def near(self, location: int, start: int, stop: int) -> LocationSamples:
-        """The samples of a location with a part of [start, stop), of a window with few of them all; `inside` may be
-        unknown, -1. Raises FormatError."""
+        """The samples of a location with a part in [start, stop), all of them in a window with few samples; `inside` is
+        -1 if unknown. Raises FormatError."""
         found = self.of(location)
         if found.step == 1:
             return found.within(start, stop)
@@ -228,7 +229,7 @@ class SampleStore:
 
 
 def _located(rows: Array, ns: dict[int, float], step: int) -> LocationSamples:
-    """rows: _ROW; ns: for which one sample of each generator stands."""
+    """Samples with weights and ends. rows: _ROW; ns: the time that one sample of each generator stands for."""
     number, member = np.unique(rows["generator"], return_inverse=True)
     weight = np.array([ns[each] * step for each in number.tolist()], np.float64)[member.ravel()]
     time = rows["time"]

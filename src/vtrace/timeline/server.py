@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The server of vtrace view: the pages of a site, for this machine only.
+"""The server of vtrace view: serves a site to this machine only.
 
 The server listens on the loopback interface and answers only under a path with a secret token. It stops after a time
 without requests. The header Content-Security-Policy keeps a page from sending requests to other servers.
@@ -61,7 +61,7 @@ class Server(ThreadingHTTPServer):
     """Serves a site. port: 0 for any free port. Raises VtraceError if the port is taken."""
 
     daemon_threads = True
-    request_queue_size = 128  # a connection beyond the queue waits a second for its next try
+    request_queue_size = 128  # a connection that does not fit into the queue waits a second for its next try
 
     def __init__(self, site: PageSite, port: int = 0) -> None:
         self.site = site
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
             return False
 
     def requested_path(self) -> str | None:
-        """The path behind the token; None for a wrong token or another host's name (DNS rebinding)."""
+        """The path after the token; None for a wrong token or another host's name (DNS rebinding)."""
         host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
         token, slash, path = urlsplit(self.path).path.removeprefix("/").partition("/")
         known = secrets.compare_digest(token.encode(), self.server.token.encode())

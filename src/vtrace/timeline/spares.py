@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Structures of C that one location after the other uses."""
+"""C structures that one location after another uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Spares:
-    """Pointers to structures of C, as many as are in use at the same time. Threads share them."""
+    """Pointers to C structures, as many as are in use at the same time. Threads may share a Spares."""
 
     def __init__(self, new: Callable[[], Any], free: Callable[[Any], None]) -> None:
         """new: makes a structure, NULL without memory; free: frees one."""
@@ -18,7 +18,7 @@ class Spares:
         self._lock = Lock()
 
     def take(self) -> Any:
-        """A structure that nobody uses. Raises MemoryError."""
+        """Takes an unused structure. Raises MemoryError."""
         with self._lock:
             found = self._spare.pop() if self._spare else None
         found = found or self._new()
@@ -32,6 +32,6 @@ class Spares:
             self._spare.append(structure)
 
     def free(self) -> None:
-        """Frees the structures that nobody uses."""
+        """Frees the unused structures."""
         while self._spare:
             self._free(self._spare.pop())

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 LETTERS = "=MIsOTL#R.-!"
-"""One for each class of TREE, for the time outside of all calls, for the time without recording that the user chose,
-and for losses."""
+"""A letter for each class of TREE, for the time outside of all calls, for the time in which the user switched recording
+off, and for losses."""
 _SILENT = len(LETTERS) - 1
 _FINE = 4
-"""Bins in a column from which on tiles are exact enough: a bin that a column's border cuts counts by its share."""
+"""With this many bins in a column tiles are exact enough: a bin that a column's border cuts counts by its share."""
 _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 _NAME, _FEWEST = 28, 10
-"""Characters of a row's name at most, and of the picture beside it at least."""
+"""The most characters of a row's name, and the least of the picture beside the name."""
 _CALLS = WHOLE_RUN.keys() | {FLUSH}
-"""Reasons for intervals that have calls."""
+"""Reasons of intervals in which calls were recorded nevertheless."""
 
 
 @dataclass
@@ -41,9 +41,9 @@ class TextPicture:
     """The picture in numbers.
 
     names: of the rows. ns: (rows, classes + 2, columns) time in each class, outside of all calls, and without recording
-    by the user's choice (VT_OFF, VT_STOP_AFTER, VT_MODE=RING). silent: (rows, columns) bool, True where the ledger says
-    that nothing was recorded, against the user's wish; lossy: (rows,) bool, True where it names any loss. markers:
-    (columns,) their number. begin, end: of the window, ns.
+    by the user's choice (VT_OFF, VT_STOP_AFTER, VT_MODE=RING). silent: (rows, columns) bool, True where all events were
+    lost according to the ledger; lossy: (rows,) bool, True for rows with any loss in the ledger. markers: (columns,)
+    the number of markers. begin, end: of the window, ns.
     """
 
     names: list[str]
@@ -56,9 +56,9 @@ class TextPicture:
 
 
 def picture(trace: Source, tiles: TileFile, window: Selection, width: int, most_rows: int) -> TextPicture:
-    """The times of a selection, from tiles; events are read only where tiles are too coarse.
+    """The times of a selection from tiles; reads events only where tiles are too coarse.
 
-    width: characters of a line; most_rows: more locations share rows. Raises FormatError.
+    width: characters of a line; most_rows: if there are more locations, neighbours share rows. Raises FormatError.
     """
     locations, (begin, end) = window.rows(trace), window.ends(trace)
     end = max(end, begin + 1)
@@ -82,13 +82,13 @@ def picture(trace: Source, tiles: TileFile, window: Selection, width: int, most_
     whole = np.bincount(rows, minlength=len(names))[:, np.newaxis] * (end - begin) / columns
     ns[:, -1] = np.minimum(off, whole)
     recorded, inside = whole - ns[:, -1], ns[:, :classes].sum(axis=1)
-    ns[:, :classes] *= np.minimum(1, recorded / np.maximum(inside, 1))[:, np.newaxis]  # without open calls meanwhile
+    ns[:, :classes] *= np.minimum(1, recorded / np.maximum(inside, 1))[:, np.newaxis]  # no calls while off
     ns[:, -2] = np.maximum(0, recorded - inside)
     return TextPicture(names, ns, silent, lossy, _markers(trace, begin, end, columns), begin, end)
 
 
 def _names(trace: Source, locations: list[int], rows: Array) -> list[str]:
-    """The names of rows; without their middle where they are too long, since the thread stands at the end."""
+    """The names of rows. Long names lose their middle, since the end names the thread."""
     shown, names = location_names(trace), []
     for row in range(int(rows.max(initial=-1)) + 1):
         members = np.flatnonzero(rows == row)
@@ -121,8 +121,8 @@ def class_times(tiles: TileFile, location: int, window: tuple[int, int], classes
 
 
 def _missing(trace: Source, window: Selection, rows: Array, columns: int) -> tuple[Array, Array, Array]:
-    """(rows, columns) ns without recording by the user's choice; silent and lossy of a TextPicture. A loss behind the
-    last event stands in the last column."""
+    """(rows, columns) ns without recording by the user's choice; silent and lossy of a TextPicture. A loss after the
+    last event is in the last column."""
     begin, end = window.ends(trace)
     end = max(end, begin + 1)
     silent = np.zeros((int(rows.max(initial=-1)) + 1, columns), bool)
@@ -148,7 +148,7 @@ def _missing(trace: Source, window: Selection, rows: Array, columns: int) -> tup
 
 
 def _markers(trace: Source, begin: int, end: int, columns: int) -> Array:
-    """markers of a TextPicture; those outside of the trace's time count at its border."""
+    """markers of a TextPicture; markers outside of the trace's time count at its border."""
     times = np.clip(trace.markers()["time"], 0, trace.duration)
     inside = times[(times >= begin) & (times <= end)]
     found: Array = np.bincount(
@@ -179,7 +179,7 @@ def duration_text(ns: float) -> str:
 
 
 def _scale(shown: TextPicture, width: int, columns: int) -> Iterator[str]:
-    """The times at the left border of every twentieth column, from the second on since the begin of the window."""
+    """The line with times: of the left border, then of every 20th column since the start of the window."""
     line = f"|{duration_text(shown.begin)}"
     for column in range(20, columns - 10, 20):
         since = (shown.end - shown.begin) * column / columns
@@ -202,4 +202,4 @@ def _legend(shown: TextPicture, totals: Array) -> Iterator[str]:
     words = [f"{LETTERS[n]} {names[n]} {100 * totals[n] / whole:.1f} %" for n in order.tolist() if totals[n] > 0]
     yield "  ".join(words)
     if shown.lossy.any():
-        yield f"! events are missing in {some(int(shown.lossy.sum()), 'row')}: vtrace info tells which"
+        yield f"! events are missing in {some(int(shown.lossy.sum()), 'row')}: vtrace info lists the losses"

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def tiles_of(trace: Source, console: Console, beside: bool = False) -> TileFile:
-    """The tiles of an archive: those beside it, or in the user's cache; else they are built, with progress. A file that
-    does not fit is built anew, after one line. beside: do not take those of the cache, which other users of the archive
-    do not have. Raises VtraceError."""
+    """The tiles of an archive, from beside the archive or from the user's cache; else builds the tiles and shows
+    progress. Prints one line and rebuilds tiles that do not fit the archive. beside: ignores the cache, which other
+    users do not have. Raises VtraceError."""
     of = sidecar.identity(trace.anchor, trace.properties)
     for folder in _folders(trace, of)[: 1 if beside else None]:
         try:
@@ -29,18 +29,18 @@ def tiles_of(trace: Source, console: Console, beside: bool = False) -> TileFile:
                 trace.problems += [line for line in found.problems if line not in trace.problems]
                 return found
         except FormatError as error:
-            console.note(f"{error}: made anew")
+            console.note(f"{error}: rebuilding the tiles")
     return _built(trace, of, console)
 
 
 def remade(trace: Source, console: Console, error: TileDamageError) -> TileFile:
-    """New tiles in place of those in which an error was found. Raises VtraceError."""
-    console.note(f"{error}: made anew")
+    """Builds new tiles in place of damaged ones. Raises VtraceError."""
+    console.note(f"{error}: rebuilding the tiles")
     return _built(trace, sidecar.identity(trace.anchor, trace.properties), console)
 
 
 def _folders(trace: Source, of: str) -> tuple[Path, Path]:
-    """The archive's directory, and the place for archives in directories that cannot be written."""
+    """The archive's directory, and the directory in the user's cache for archives in read-only directories."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return trace.anchor.parent, Path(cache, "vtrace", f"archive-{of}")
 
@@ -51,7 +51,7 @@ def _built(trace: Source, of: str, console: Console) -> TileFile:
     except OSError as error:
         where = tempfile.gettempdir()
         raise VtraceError(
-            f"no room for the tiles of the timeline in {where}: {error.strerror}", "TMPDIR takes another directory"
+            f"no room for the tiles of the timeline in {where}: {error.strerror}", "set TMPDIR to another directory"
         ) from error
     found = TileFile.open(folder, of)
     assert found is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pass that gives the tiles of an archive, and the tables beside them."""
+"""The pass over an archive that builds its tiles and the tables beside them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 LARGE = 50_000_000
-"""Events of a trace from which on its messages are not all read."""
+"""A trace with more events is large: the page does not read all its messages."""
 
 
 def is_large(trace: Source) -> bool:
@@ -27,7 +27,7 @@ def is_large(trace: Source) -> bool:
 
 
 class TilePass:
-    """questions: those of the pass; builder: the one that builds the tiles."""
+    """questions: of the pass; builder: the question that builds the tiles."""
 
     def __init__(
         self, trace: Source, scratch: BinaryIO, progress: Callable[[int], None], sizes_known: bool = True

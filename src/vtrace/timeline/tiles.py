@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds the tiles of an archive: for each location a pyramid of time bins, from csrc/kernels/tiles.c."""
+"""Builds the tiles of an archive: for each location a pyramid of time bins (csrc/kernels/tiles.c)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OWN: Prototypes = {
     "vt_tiles_level": (_u64, [_u64, _pointer]),
 }
 _ENOUGH = 1 << 20
-"""Bytes of finished tiles that a location packs together."""
+"""Bytes of finished tiles that a location packs at once."""
 
 
 @cache
@@ -50,14 +50,14 @@ def _library() -> ctypes.CDLL:
 
 
 def finest_level(events: int, end: int) -> int:
-    """The finest level of a location with so many events; end: ns from the start to the end of the trace."""
+    """The finest level of a location with this number of events; end: ns from the start to the end of the trace."""
     return int(_library().vt_tiles_level(events, ctypes.byref(_i64(end))))
 
 
 class _LocationTiles(Part):
     def __init__(self, owner: TileBuilder, location: int) -> None:
         self._owner, self._location, self._pyramid = owner, location, owner.pyramid(location)
-        self._times: list[int] = []  # of the first checkpoint of each block
+        self._times: list[int] = []  # the time of each block's first checkpoint
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         assert replay is not None
@@ -80,7 +80,7 @@ class _LocationTiles(Part):
         self._owner.give_back(self._location, self._pyramid)
 
     def _keep_checkpoints(self, replay: Replay, whole: bool) -> None:
-        """Stores the blocks of checkpoints so far. whole: only whole ones."""
+        """Stores the blocks of checkpoints so far. whole: stores full blocks only."""
         while count := len(replay.checkpoints()[0]):
             if whole and count < CHECKPOINT_BLOCK:
                 return
@@ -96,8 +96,8 @@ class _LocationTiles(Part):
 class TileBuilder(Question[_LocationTiles, TileIndex]):
     """Packs the tiles of all locations into the file scratch.
 
-    progress: gets the number of events of each location that was read. The answer is the index of the tiles, sorted by
-    location, level and number.
+    progress: called with the number of events of each finished location. The answer is the index of the tiles, sorted
+    by location, level and number.
     """
 
     replay = True
@@ -106,7 +106,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
     def __init__(
         self, trace: Source, scratch: BinaryIO, progress: Callable[[int], None], sizes_known: bool = True
     ) -> None:
-        """sizes_known: False for an archive that is being written, whose files tell nothing."""
+        """sizes_known: False for an archive that is being written: its files do not have their final sizes."""
         super().__init__()
         self._sizes_known = sizes_known
         self.kinds = frozenset(event_kinds())  # tiles count all events
@@ -130,7 +130,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         replay.fields.class_of = self._class_of.ctypes.data
 
     def pyramid(self, location: int) -> Any:
-        """A pyramid of C for a location.
+        """A struct vt_pyramid for a location.
 
         The number of events in the definitions may be wrong, or 0, as other tools write it: the location's file has at
         least one byte for each event, and about ten.
@@ -151,15 +151,15 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         self._spares.give_back(pyramid)
 
     def give_back(self, location: int, pyramid: Any) -> None:
-        """Ends the use of a pyramid: the location is done."""
+        """Returns the pyramid of a finished location."""
         self._spares.give_back(pyramid)
         with self._lock:
             self._progress(int(self._source.locations["events"][location]))
 
     def pack(self, location: int, pyramid: Any, whole: bool = True) -> None:
-        """Stores the finished tiles of a location as frames of about FRAME bytes: of each _ENOUGH bytes those of one
-        level after the other, since a picture needs tiles of one level. whole: False leaves the tiles behind the last
-        _ENOUGH bytes to the next call, so that frames do not depend on the calls."""
+        """Stores the finished tiles of a location as frames of about FRAME bytes. Each _ENOUGH bytes of tiles are
+        sorted by level, since a picture needs tiles of one level. whole: False leaves the tiles after the last _ENOUGH
+        bytes to the next call, so that frames do not depend on the calls."""
         fields = pyramid.contents
         tiles = view(fields.tiles, fields.ntiles, _TILE)
         data = view(fields.bytes, fields.nbytes, np.uint8).data
@@ -178,7 +178,7 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         _library().vt_tiles_drop(pyramid, min(first, len(tiles)))
 
     def _pack_levels(self, location: int, tiles: Array, data: memoryview) -> None:
-        """Stores tiles in their order. Their offsets are places in data."""
+        """Stores tiles in their order. Their offsets are positions in data."""
         ends = np.cumsum(tiles["bytes"], dtype=np.int64)
         first = begin = 0
         while first < len(tiles):
@@ -192,11 +192,11 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
         self._keep(location, tiles, b"".join([data[at : at + size] for at, size in places]))
 
     def keep_block(self, location: int, level: int, number: int, text: bytes) -> None:
-        """Stores a frame of one text."""
+        """Stores a frame with one block of checkpoints."""
         self._keep(location, np.array([(0, len(text), level, number)], _TILE), text)
 
     def _keep(self, location: int, texts: Array, data: bytes) -> None:
-        """Stores a frame with texts, which are _TILE."""
+        """Stores a frame. texts: its entries, of type _TILE."""
         import zstandard
 
         if (packer := getattr(self._local, "packer", None)) is None:
@@ -221,6 +221,6 @@ class TileBuilder(Question[_LocationTiles, TileIndex]):
 
 
 def _by_level(tiles: Array) -> Array:
-    """Tiles in the order of their levels, a copy."""
+    """A copy of the tiles in the order of their levels."""
     found: Array = tiles[np.argsort(tiles["level"], kind="stable")]
     return found

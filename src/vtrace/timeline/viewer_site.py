@@ -57,12 +57,12 @@ _SLOW = {
     "rare",
     "curves",
 }
-"""Questions that may read the whole trace: two at the same time, so that the others need not wait."""
+"""Requests that may read the whole trace. Only two of them run at the same time, so other requests need not wait."""
 _CALLS = 20_000
-"""Calls of a row in a window from which on short ones are left out."""
+"""With more calls of a location in a window than this, short calls are left out."""
 _FAR = 2**62
 _COMMS = 2000
-"""Communicators whose names the page gets."""
+"""The most communicators whose names the page gets."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class ShownTrace:
 
 
 class ViewerSite:
-    """Answers the page's requests. console: gets a line when tiles are made anew."""
+    """Answers the page's requests. console: gets a line when tiles are rebuilt."""
 
     policy = (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
@@ -98,7 +98,8 @@ class ViewerSite:
     )
 
     def __init__(self, opens: Sequence[Callable[[], ShownTrace]], console: Console | None = None) -> None:
-        """opens: open the traces, also anew when a page is loaded after an archive was replaced. Raises VtraceError."""
+        """opens: functions that open the traces, called again if an archive was replaced before a page is loaded.
+        Raises VtraceError."""
         self._opens, self._turns, self._console = opens, BoundedSemaphore(2), console or Console("vtrace", QUIET)
         self.shown, self._loads = [each() for each in opens], 0
         self._remaking = Lock()
@@ -126,7 +127,7 @@ class ViewerSite:
             self._check(words)
 
     def _described(self) -> Content:
-        """What the traces are, for a page that is loaded."""
+        """The descriptions of the traces, for a page that is loaded."""
         with self._remaking:
             for number, shown in enumerate(self.shown):
                 if shown.trace.is_replaced:
@@ -135,8 +136,8 @@ class ViewerSite:
             return plain_json([_described(each) | {"loads": self._loads} for each in self.shown])
 
     def _check(self, words: _Words) -> None:
-        """Raises Outdated if an archive was replaced since the page was loaded. Data of an old archive and of a new one
-        must not meet."""
+        """Raises Outdated if an archive was replaced since the page was loaded, so that the page never mixes data of
+        two archives."""
         loads = words.number("loads", default=self._loads)
         if loads != self._loads or any(shown.trace.is_replaced for shown in self.shown):
             raise Outdated("the archive has changed: reload the page")
@@ -158,7 +159,7 @@ class ViewerSite:
                 return self._answers[name](self._mended(number, shown, error), words)
 
     def _mended(self, number: int, shown: ShownTrace, error: TileDamageError) -> ShownTrace:
-        """The trace with new tiles, which another thread may have made meanwhile."""
+        """The trace with rebuilt tiles; another thread may have rebuilt the tiles already."""
         with self._remaking:
             if self.shown[number] is shown:
                 self.shown[number] = replace(shown, tiles=remade(shown.trace, self._console, error))
@@ -166,13 +167,13 @@ class ViewerSite:
 
 
 class _Words:
-    """The words of a request. wanted: returns False if nobody waits for the answer."""
+    """The words of a request. wanted: returns False if the client no longer waits for the answer."""
 
     def __init__(self, query: Mapping[str, str], wanted: Callable[[], bool]) -> None:
         self._query, self.wanted = query, wanted
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Raises Wrong, as all do, if the word is missing or meaningless."""
+        """The value of a word. Raises Wrong if the word is missing or has no meaning; so do the methods below."""
         found = self._query.get(name, default)
         if found is None:
             raise Wrong(f"no {name}")
@@ -188,7 +189,7 @@ class _Words:
         return found
 
     def window(self, of: str = "") -> tuple[int, int]:
-        """of: what follows the words' names."""
+        """The window in the words from and to. of: the suffix of these words."""
         begin, end = self.number(f"from{of}"), self.number(f"to{of}")
         return begin, max(end, begin + 1)
 
@@ -226,8 +227,8 @@ def _tiles(shown: ShownTrace, words: _Words) -> Content:
 
 
 def _calls(shown: ShownTrace, words: _Words) -> Content:
-    """The calls of rows of one location in a window, of many without those shorter than `shortest`: row by row, in the
-    order of their begins; the number of each row."""
+    """The calls of rows of one location in a window, row by row in the order of their starts, and their number in each
+    row. If there are many, calls shorter than `shortest` are left out."""
     begin, end = words.window()
     shortest = words.number("shortest", 0)
     rows = [each[:1].tolist() for each in shown.rows.each(words.text("rows"))]

@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 MOST = 4_000_000
-"""Messages and operations of collectives in memory; of more messages a sample."""
+"""The most messages and collective operations in memory; with more messages, a sample is kept."""
 _BUNDLES, _BANDS, _VALUES = 600, 400, 20_000
-"""Bundles of messages, collective operations, values of a location's counters: at most."""
+"""The most bundles of messages, collective operations, and values of a location's counters in an answer."""
 _ERROR = "HIGH"
-"""The severity of markers that tell of an error."""
+"""The severity of markers for errors."""
 BANDS = ("begin", "last_begin", "first_end", "end", "op", "comm", "locations", "sent", "received", "root")
-"""The columns of collective operations that the page gets."""
+"""Columns of collective operations that the page gets."""
 _MARKERS = 100_000
-"""Markers that the page gets at most; errors first."""
+"""The most markers that the page gets, errors first."""
 _STEPS = 24
-"""Steps of time in a window; bundles join messages that are sent in one step."""
+"""Steps of time in a window; a bundle joins messages that are sent in one step."""
 
 
 class WindowData:
-    """Answers for windows of a trace. The messages and the operations of the whole trace are read at the first
-    question, and kept."""
+    """Answers about windows of a trace. Reads the messages and operations of the whole trace at the first request, and
+    keeps them."""
 
     def __init__(self, trace: Source, part: Selection) -> None:
         self._trace, self._part, self._lock = trace, part, Lock()
@@ -49,7 +49,7 @@ class WindowData:
     def _read(self) -> tuple[Table, tuple[Table, Table], Table, Table]:
         """Messages, collective operations with participants, counters, bytes moved."""
         with self._lock:
-            if "_read" in self.__dict__:  # another thread has read them meanwhile
+            if "_read" in self.__dict__:  # another thread has read the events meanwhile
                 return self.__dict__["_read"]  # type: ignore[no-any-return]
             messages, values, moved = Messages(MOST), Metrics(None, _VALUES), Moved(self._trace, _VALUES)
             totals, collectives = CollectiveTotals(), Collectives()
@@ -73,8 +73,8 @@ class WindowData:
         return found.take(chosen)
 
     def other_end(self, location: int, partner: int, comm: int, tag: int, time: int, sent: bool) -> int:
-        """The time (ns) of the other end of the message that a location sends to a partner, or receives from there, at
-        a time: of a message that messages_of does not know whole. Reads all events of both. -1: there is none."""
+        """The time (ns) of the other end of a message that a location sends to (sent) or receives from a partner at a
+        time, if messages_of has only one end. Reads all events of both locations. -1: there is no other end."""
         sender, receiver = (location, partner) if sent else (partner, location)
         question = Messages(MOST, (sender, receiver, comm, tag))
         self._trace.scan([question], sorted({location, partner}))
@@ -83,7 +83,7 @@ class WindowData:
         return next(iter(other[mine == time].tolist()), -1)
 
     def collectives(self) -> tuple[Table, Table]:
-        """All collective operations, none where there are more than MOST; see Trace.collectives."""
+        """All collective operations; none if there are more than MOST. See Trace.collectives."""
         return self._read[1]
 
     def links(
@@ -95,11 +95,11 @@ class WindowData:
         tag: int | None = None,
         comm: int = -1,
     ) -> Content:
-        """The messages of a window between rows, as lines; of many as bundles: those from a row to a row that are sent
-        in one step of time, with their count and bytes, the largest first.
+        """The messages of a window between rows as lines. Many messages become bundles, the largest first: count and
+        bytes of the messages between two rows that are sent in one step of time.
 
-        rows: the locations of each row; lines: the most messages that become lines; smallest: bytes; tag: None for
-        any; comm: row of trace.comms, -1 for any.
+        rows: the locations of each row; lines: the most messages to show as lines; smallest: the least bytes of a
+        message; tag: None for any; comm: row of trace.comms, -1 for any.
         """
         found, (begin, end) = self.messages(), window
         first, last = np.minimum(found["send"], found["receive"]), np.maximum(found["send"], found["receive"])
@@ -122,8 +122,8 @@ class WindowData:
         return bundled(Table({**inside, **ends}), window, notes)
 
     def bands(self, rows: Sequence[Array], window: tuple[int, int]) -> Content:
-        """The collective operations of a window with their participants on these rows: instances, and by instance the
-        location, begin and end of each participant. Of many the longest."""
+        """The collective operations of a window with participants on these rows: instances, and by instance the
+        location, begin and end of each participant. If there are many, only the longest."""
         instances, parts = self.collectives()
         shown = np.zeros(self._trace.locations.rows, bool)
         shown[np.concatenate([np.empty(0, np.int64), *rows])] = True
@@ -141,8 +141,8 @@ class WindowData:
         return pack(columns, collectives=count, ops={op: op_name(op) for op in ops})
 
     def counters(self, locations: Sequence[int], window: tuple[int, int]) -> Content:
-        """The counters of locations in a window, and of the locations of type METRIC in their processes: values of
-        series, ascending in time, from the last value before the window on."""
+        """The counters in a window of locations and of the METRIC locations in their processes: values of series,
+        ascending by time, starting with the last value before the window."""
         trace = self._trace
         places, kinds = trace.places.process, trace.locations["type"]
         mine = np.zeros(trace.locations.rows, bool)
@@ -174,7 +174,7 @@ class WindowData:
         )  # fmt: skip
 
     def values(self, locations: Sequence[int], window: tuple[int, int]) -> list[tuple[Table, str]]:
-        """Tables of values of these locations at least, each with the column that names the counter."""
+        """Tables with at least the values of these locations, each with the name of the column that has the counter."""
         return [(self._read[2], "metric"), (self._read[3], "paradigm")]
 
     def _counter(self, kind: str, what: int, way: int) -> dict[str, str]:
@@ -186,7 +186,7 @@ class WindowData:
 
     def marks(self) -> Content:
         """The markers of the trace, and the intervals in which locations did not record (see timeline_data.missing).
-        Markers outside of the trace's time stand at its border."""
+        Markers outside of the trace's time are at its border."""
         markers, notes = self._trace.markers(), list[str]()
         if markers.rows > _MARKERS:
             notes.append(f"only {_MARKERS:,} of {markers.rows:,} markers are shown, errors first")
@@ -211,7 +211,7 @@ class WindowData:
 
 
 def longest(instances: Table, inside: Array) -> Array:
-    """Rows of collective operations to draw, in their order: of many the longest."""
+    """Rows of collective operations to draw, in their order; if there are many, the longest."""
     if len(inside) <= _BANDS:
         return inside
     length = instances["end"][inside] - instances["begin"][inside]

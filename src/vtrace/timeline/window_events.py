@@ -29,7 +29,7 @@ _EVENT = _SCHEMA.dtype("vt_window_event")
 _WindowStructure = _SCHEMA.structure("vt_window")
 _CALLS = [name.lower() for name in _SCHEMA.enumerations["vt_call_column"] if name != "COLUMNS"]
 OPEN = _SCHEMA.constants["CALL_OPEN"]
-"""Flag of a call that does not end before the end of the window."""
+"""Flag of a call that is still open at the end of the window."""
 _pointer, _code = ctypes.c_void_p, ctypes.c_int
 _OWN: Prototypes = {
     "vt_window_new": (ctypes.POINTER(_WindowStructure), []),
@@ -45,7 +45,7 @@ _END, _REQUEST, _COMPLETE = (
 _METRIC, _SAMPLE = "Metric", "CallingContextSample"
 _DETAILS = (*SENDS, *RECEIVES, _END, _REQUEST, _COMPLETE, _METRIC, _SAMPLE)
 _ANY_ROOT = 0xFFFFFFFD
-"""Roots from here on are no ranks: THIS_GROUP, SELF, UNDEFINED."""
+"""Roots from this value on are no ranks: THIS_GROUP, SELF, UNDEFINED."""
 
 
 @cache
@@ -57,14 +57,14 @@ def _library() -> ctypes.CDLL:
 @dataclass
 class WindowEvents:
     """Tables sorted by location and number. Times in ns; location, region, comm, metric: rows of the trace's tables, -1
-    for unknown; number: of the event in its location, from 1.
+    if unknown; number: of the event in its location, from 1.
 
-    calls: location, begin, end, region, depth (0: outermost), exclusive, number (of the Enter), flags. The calls that
-    touch the window, whole: begin may be before it. OPEN in flags: the call is still open at the window's end, and end
-    and exclusive are those up to there. messages: location, time, number, sent (1, 0: received), peer (location), comm,
-    tag, bytes, region, request (-1: blocking). collectives: those that end in the window: location, begin (-1:
-    unknown), end, number, op, comm, root (-1: none), sent, received, region. metrics: location, time, number, metric,
-    value. samples: location, time, number, region (-1: unknown). skipped: locations with too many events for the limit.
+    calls, which touch the window: location, begin (maybe before the window), end, region, depth (0: outermost),
+    exclusive, number (of the Enter), flags. OPEN in flags: the call is still open at the window's end, where end and
+    exclusive stop. messages: location, time, number, sent (1, 0: received), peer (location), comm, tag, bytes, region,
+    request (-1: blocking). collectives, which end in the window: location, begin (-1: unknown), end, number, op, comm,
+    root (-1: none), sent, received, region. metrics: location, time, number, metric, value. samples: location, time,
+    number, region (-1: unknown). skipped: locations with too many events for the limit.
     """
 
     calls: Table
@@ -93,11 +93,11 @@ class WindowRows:
             self._pointer = None
 
     def begin(self, start: int, stop: int) -> None:
-        """Forgets all, for a window [start, stop), ns."""
+        """Starts a window [start, stop) (ns): drops all calls and events."""
         self._library.vt_window_begin(self._pointer, start, stop)
 
     def location(self, location: int, replay: Replay, first: int) -> None:
-        """Begins a location, of which the replay has just begun or resumed before the event `first`."""
+        """Starts a location, whose replay has just started, or resumed before the event `first`."""
         self._checked(self._library.vt_window_location(self._pointer, replay.fields, location, first))
 
     def batch(self, batch: BatchBuffer, replay: Replay) -> None:
@@ -113,14 +113,14 @@ class WindowRows:
             raise MemoryError
 
     def found(self) -> tuple[Array, Array]:
-        """Copies of the calls, (columns, n) int64, and of the events."""
+        """Copies of the calls, (columns, n) int64, and of the events found so far."""
         fields, columns = self._fields, len(_CALLS)
         calls = view(fields.calls, columns * fields.calls_room, np.int64).reshape(columns, -1)[:, : fields.ncalls]
         return calls.copy(), view(fields.events, fields.nevents, _EVENT).copy()
 
 
 def tables(trace: Source, start: int, found: list[tuple[Array, Array]], skipped: list[int]) -> WindowEvents:
-    """The tables of a window from `start` on. found: of WindowRows, ascending by location."""
+    """The tables of a window that starts at `start`. found: results of WindowRows, ascending by location."""
     columns = np.concatenate([np.empty((len(_CALLS), 0), np.int64), *(calls for calls, _ in found)], axis=1)
     calls = Table(dict(zip(_CALLS, columns, strict=True)))
     events = joined([each for _, each in found], _EVENT)
@@ -142,7 +142,8 @@ def _head(found: Array) -> dict[str, Array]:
 
 
 def _complete_begins(events: Array, calls: Table) -> None:
-    """Sets the begins that C leaves open: those of nonblocking operations, and of blocking ones without a begin."""
+    """Sets the start times that C leaves unknown: of nonblocking operations, and of blocking ones without a begin
+    event."""
     kinds = events["kind"]
     if np.any(kinds == number(_COMPLETE)):
         _requested(events)
@@ -151,7 +152,7 @@ def _complete_begins(events: Array, calls: Table) -> None:
 
 
 def _requested(events: Array) -> None:
-    """Sets the begins of nonblocking operations: the times of their requests."""
+    """Sets the start times of nonblocking operations to the times of their requests."""
     started: dict[tuple[int, int], int] = {}
     rows = np.flatnonzero(are(events["kind"], _REQUEST, _COMPLETE))
     for row in rows.tolist():
@@ -190,7 +191,7 @@ def _collectives(trace: Source, events: Array) -> Table:
 
 
 def _call_around(calls: Table, location: int, time: int, region: int) -> int:
-    """The begin of the innermost call of a region around a time; -1: none."""
+    """The start of the innermost call of a region that contains a time; -1: none."""
     here = (calls["location"] == location) & (calls["region"] == region)
     here &= (calls["begin"] <= time) & (calls["end"] >= time)
     return int(calls["begin"][here].max(initial=-1))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The single events of some locations in a window of time, read from the archive: libotf2 seeks to a checkpoint before
-the window, from which the replay goes on."""
+the window, where the replay resumes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from vtrace.io.sidecar.tile_file import TileFile
 
 MOST = 2_000_000
-"""Events to read for a window."""
+"""The most events to read for a window."""
 
 
 class Checkpoint(NamedTuple):
-    """A moment before an event of a location: the event's number, the time of the event before, the open calls
+    """The state before an event of a location: the event's number, the time of the previous event, the open calls
     (CHECKPOINT_CALL), the outermost first."""
 
     number: int
@@ -52,8 +52,8 @@ class _Replaying(NamedTuple):
 
 
 class WindowReader:
-    """Reads windows of an archive. Several threads may use it at once. tiles: give the checkpoints; None: windows are
-    read from the begin of each location."""
+    """Reads windows of an archive. Several threads may use a reader at once. tiles: have the checkpoints; None: reads
+    each location from its start."""
 
     def __init__(self, trace: Source, tiles: TileFile | None) -> None:
         self._trace, self._tiles = trace, tiles
@@ -81,8 +81,8 @@ class WindowReader:
             self._spare.append(tools)
 
     def window(self, locations: Sequence[int], start: int, stop: int, limit: int = MOST) -> WindowEvents:
-        """The events of locations (rows) in [start, stop), ns. limit: number of events to read at most; the locations
-        with more are in skipped. Raises FormatError."""
+        """The events of locations (rows) in [start, stop), ns. limit: the most events to read; locations beyond are in
+        skipped. Raises FormatError."""
         chosen, skipped, left = [], [], limit
         for location in sorted(set(locations)):
             checkpoint = self.before(location, start)
@@ -98,7 +98,7 @@ class WindowReader:
         return tables(self._trace, start, found, skipped)
 
     def before(self, location: int, start: int) -> Checkpoint:
-        """The last checkpoint whose events before are earlier than start."""
+        """The last checkpoint before which all events are earlier than start."""
         return self._checkpoint(location, self._places(location, start) - 1)
 
     def _places(self, location: int, time: int) -> int:
@@ -110,7 +110,7 @@ class WindowReader:
         return block * CHECKPOINT_BLOCK + int(np.searchsorted(self._tiles.block(location, block)[0]["time"], time))
 
     def _checkpoint(self, location: int, place: int) -> Checkpoint:
-        """A checkpoint by its place in the location; -1: the begin."""
+        """A checkpoint by its place in the location; -1: the start of the location."""
         if place < 0 or self._tiles is None:
             return _START
         checkpoints, calls = self._tiles.block(location, place // CHECKPOINT_BLOCK)
@@ -119,7 +119,7 @@ class WindowReader:
         return Checkpoint(number, time, stack_of(checkpoints, calls, place))
 
     def _number(self, location: int, place: int) -> int:
-        """The number of a checkpoint's event; place: from 0 on."""
+        """The number of a checkpoint's event. place: from 0."""
         assert self._tiles is not None
         return int(self._tiles.block(location, place // CHECKPOINT_BLOCK)[0]["number"][place % CHECKPOINT_BLOCK])
 
@@ -131,11 +131,12 @@ class WindowReader:
         return (blocks - 1) * CHECKPOINT_BLOCK + len(self._tiles.block(location, blocks - 1)[0])
 
     def _events_between(self, location: int, first: Checkpoint, stop: int) -> int:
-        """About the number of events from a checkpoint to a time: too many by those between two checkpoints at most."""
+        """An estimate of the number of events from a checkpoint to a time: too high by at most the events between two
+        checkpoints."""
         place = self._places(location, stop)
         if place < self._count(location):
             return self._number(location, place) - first.number
-        size = self._trace.bytes_of(location)  # other tools may write no number of events, or a wrong one
+        size = self._trace.bytes_of(location)  # other tools may write no number of events or a wrong one
         total = min(int(self._trace.locations["events"][location]) or size // 10, size)
         return max(0, total + 1 - first.number)
 
@@ -159,7 +160,7 @@ class WindowReader:
     def _replayed(
         self, tools: _Replaying, location: int, first: Checkpoint, stop: int = NEVER
     ) -> Iterator[BatchBuffer]:
-        """The batches of a location from a checkpoint on, before stop, after the replay has followed each."""
+        """Yields the batches of a location from a checkpoint to stop, each after the replay has followed the batch."""
         reader, batch, replay, _ = tools
         place = int(self._trace.locations["id"][location])
         for _ in reader.batches(place, batch, stop=stop - 1, first=(first.number, first.time)):
@@ -168,7 +169,7 @@ class WindowReader:
 
     def whole(self, location: int, number: int) -> dict[str, int] | None:
         """The call whose Enter is event `number` of a location: location, begin, end, region, depth (0: outermost),
-        exclusive (ns), number. None: there is no such call, or the location has no end of it. Raises FormatError."""
+        exclusive (ns), number. None: there is no such call, or its Leave is missing. Raises FormatError."""
         places = range(self._count(location))
         first = bisect_right(places, number, key=lambda place: self._checkpoint(location, place).number) - 1
         later = range(first + 1, len(places))

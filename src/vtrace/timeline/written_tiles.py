@@ -19,10 +19,11 @@ from vtrace.timeline.tiles import finest_level
 
 class WrittenTiles:
     """A listener of vtunify. The levels of the tiles depend on the length of the run and the numbers of events, which
-    are expected; if an expectation was wrong, the tiles are left to the first pass that reads the archive."""
+    are estimates before the end. If an estimate was wrong, the first command that reads the archive builds the
+    tiles."""
 
     def __init__(self, anchor: Path) -> None:
-        """anchor: of an archive that has the expected definitions. Raises FormatError."""
+        """anchor: of an archive with the expected definitions. Raises FormatError."""
         self._expected = Source(anchor)
         self._scratch = tempfile.TemporaryFile()  # noqa: SIM115
         self._tiles = TilePass(self._expected, self._scratch, lambda events: None, sizes_known=False)
@@ -31,7 +32,7 @@ class WrittenTiles:
         self.order: Sequence[int] = self._tiles.builder.groups.order
 
     def location(self, id: int) -> AbstractContextManager[Listener]:
-        """The listener for a location; ids of vtunify are rows."""
+        """The listener for a location. id: of vtunify, equal to the location's row."""
         return self._scan.location(id)
 
     def write(self, trace: Source) -> bool:

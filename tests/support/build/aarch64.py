@@ -19,15 +19,15 @@ GCC = "aarch64-linux-gnu-gcc"
 TARGET = "--target=aarch64-linux-gnu"
 """clang's option."""
 SYSTEM = Path("/usr/aarch64-linux-gnu")
-"""Where qemu looks for the loader and libraries of the program."""
+"""The directory in which qemu finds the loader and libraries of a program."""
 
 
 LARGE_PAGES = ROOT / "tests" / "c" / "large_pages.h"
 
 
 def cross_build(place: Path, flags: str = "") -> Path:
-    """Builds vtrace's libraries for aarch64 in a directory, once for all pytest workers of a session. With flags of the
-    compiler: only those that a traced program needs."""
+    """Builds vtrace's libraries for aarch64 in a directory, once for all pytest workers of a session. flags: of the
+    compiler; with flags, builds only the libraries that a traced program needs."""
     for tool in (GCC, "aarch64-linux-gnu-nm", "qemu-aarch64"):
         need(tool)
     if not (SYSTEM / "lib/libc.so.6").exists():
@@ -64,8 +64,8 @@ def emulate(
     system: Path = SYSTEM,
     space: int = 0,
 ) -> Done:
-    """Runs a program of aarch64 with the libraries below system, and the words launch before qemu. An exit code
-    other than code is an assertion error; None allows any. space: the bits of the program's addresses."""
+    """Runs a program of aarch64 with the libraries below system, and the words launch before qemu. An exit code other
+    than code is an assertion error; code None allows any. space: the bits of the program's addresses."""
     qemu = [*launch, need("qemu-aarch64"), "-cpu", cpu, "-L", str(system), *(["-R", str(1 << space)] if space else [])]
     done = call([*qemu, f"./{program.name}", *args], program.parent, env, check=False)
     assert code is None or done.returncode == code, str(done)
@@ -76,7 +76,7 @@ def sleds(libraries: Path, where: Path, *sources: str, flags: tuple[str, ...] = 
     """Compiles programs of tests/programs with clang's sleds."""
     cxx = sources[0].endswith(".cc")
     if cxx:
-        need("aarch64-linux-gnu-g++")  # whose library clang++ uses
+        need("aarch64-linux-gnu-g++")  # clang++ uses its library
     name, option = ("clang++", "-vt:cxx") if cxx else ("clang", "-vt:cc")
     files = [PROGRAMS / source for source in sources]
     program = where / (output or files[0].stem)

@@ -28,16 +28,16 @@ for each in "$1" "$2"; do mkdir -p "./$each"; mount --bind "$each" "./$each"; do
 mkdir -p tmp
 exec chroot . /bin/sh -c 'cd "$0" && exec "$@"' "${@:3}"
 """
-"""Enters root $0 in namespaces of its own: the handler of binfmt_misc holds there only (Linux 6.7), and the root keeps
-its content. $1 and $2: directories to show inside at the same paths; $3: the current directory."""
+"""Enters root $0 in new namespaces: the handler of binfmt_misc exists only there (Linux 6.7), and the root keeps its
+content. $1 and $2: directories to show inside at the same paths; $3: the current directory."""
 
 
 class ArmRoot:
     """Runs commands in the root. A directory of this machine, and vtrace's sources, are there at the same paths."""
 
     def __init__(self, shown: Path, libraries: Path) -> None:
-        """shown: the directory, which contains libraries, those of vtrace from support.build.aarch64.cross_build.
-        Without the packages or the permission to make namespaces the test is skipped, and fails in CI."""
+        """shown: the directory to show; contains libraries, which support.build.aarch64.cross_build has built. Without
+        the packages or the permission to create namespaces the test is skipped, and fails in CI."""
         self._shown, self._vtrace = shown, libraries / "installed"
         if not (PACKAGES / "python-packages").exists():
             unavailable("no Debian packages for arm64: .ci/arm64 unpacks them")
@@ -67,7 +67,7 @@ def _inside(shown: Path, directory: Path, words: Sequence[str]) -> list[str]:
 
 @cache
 def _refused(shown: Path) -> str:
-    """Why commands cannot be run, or an empty text."""
+    """The reason why the root cannot run commands, or an empty text."""
     done = call(_inside(shown, shown, ["/bin/true"]), shown, check=False)
     return "" if done.returncode == 0 else (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
 

@@ -24,7 +24,7 @@ WRAPPERS = {
 }
 
 YIELDING = ROOT / "tests" / "c" / "yielding.c"
-"""A part of each MPI program: its ranks yield their processors while they wait, which takes most of their CPU time."""
+"""A part of each MPI program: waiting ranks yield their processors, since waiting takes most of their CPU time."""
 
 AS_WRITTEN = ("-O1", "-fno-inline", "-fno-optimize-sibling-calls")
 """Keeps the functions and calls of the source, for tests that are not about functions but count them."""
@@ -34,7 +34,7 @@ class Builder:
     """A callable: names of files in tests/programs -> path of an executable or shared library."""
 
     def __init__(self, directory: Path) -> None:
-        """directory: where to build; pytest's workers of one session share this directory."""
+        """directory: for the programs, shared by the pytest workers of a session."""
         self._directory = directory
 
     def __call__(
@@ -86,8 +86,8 @@ class Builder:
         self, name: str, compiler: str = "gcc", parts: Sequence[str] = ("core", "funwrap"), optimize: str = "-O1",
         link: Sequence[str] = (),
     ) -> Path:  # fmt: skip
-        """The program tests/c/NAME.c, linked with folders of csrc. Only gcc's has sanitizers: clang may lack their
-        libraries. link: further options of the linker."""
+        """The program tests/c/NAME.c, linked with folders of csrc. Only gcc builds with sanitizers, since clang may
+        lack their libraries. link: further options of the linker."""
         checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover"] if compiler == "gcc" else []
         words = [need(compiler), "-std=gnu11", "-g", optimize, "-Wall", "-Wextra", "-Werror", *checks]
         objects = [path for part in parts for path in self._part(part, words)]

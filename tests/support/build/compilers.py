@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The compilers of the machine, of all versions, and whether they call vtrace's hooks after inlining."""
+"""The compilers of the machine, in all versions, and their support of hooks after inlining."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.tools import PROGRAMS, call, need, unavailable
 
 C = ("gcc", "clang")
 OTHER_C = ("gcc-11", "gcc-13", "gcc-14", "gcc-15", "clang-13", "clang-15", "clang-16", "clang-19", "clang-22")
-"""Versions besides the machine's own, which need not be there."""
+"""Versions besides the machine's default, which may be missing."""
 
 
 def cxx(compiler: str) -> str:
@@ -24,7 +24,8 @@ def cxx(compiler: str) -> str:
 
 
 def need_version(compiler: str) -> str:
-    """The path of a compiler of another version; the test is skipped without it, and says whether apt has it."""
+    """The path of a compiler of another version. Skips the test if the compiler is missing; the reason says if apt has
+    the package."""
     found = shutil.which(compiler)
     if found:
         return found
@@ -43,7 +44,7 @@ def _packages() -> frozenset[str]:
 
 
 SLEDS = platform.machine() == "x86_64"
-"""True where vtrace-cc must compile with sleds, with gcc 9, clang 11 and newer ones."""
+"""True where vtrace-cc must compile with sleds, for gcc 9, clang 11 and newer versions."""
 
 
 def need_sleds() -> None:
@@ -72,7 +73,7 @@ def is_clang(compiler: str) -> bool:
 
 
 def need_after_inlining(compiler: str) -> None:
-    """Skips a test of functions after inlining where the compiler calls hooks before it: gcc, unless on x86-64."""
+    """Skips a test of functions after inlining if the compiler inserts hooks before inlining: gcc, except on x86-64."""
     need(compiler)
     if not is_clang(compiler) and not SLEDS:
         pytest.skip(f"{compiler} has no hooks after inlining on {platform.machine()}")

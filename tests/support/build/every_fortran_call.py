@@ -60,7 +60,7 @@ def _twin(entry: Entry) -> str:
     checks = [f'    expect("{entry.symbol}: {name}", a{i} == given[{i}]);' for i, name in enumerate(entry.arguments)]
     if has_error:
         last = f"a{n - 1}"
-        # if the caller omits the error, the shim passes an address of its own only when it records the call
+        # If the caller omits the error, the shim passes its own address only while the shim records the call.
         checks[-1] = f'    expect("{entry.symbol}: ierror", !given[{n - 1}] || {last} == given[{n - 1}]);'
         checks.append(f"    if ({last}) *(int *){last} = MPI_ERR_OTHER;")
     checks += [f'    expect("{entry.symbol}: length", l{i} == {LENGTH + i});' for i in range(len(entry.texts))]

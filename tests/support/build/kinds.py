@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One small archive of every kind that a user can have, for tests that run all commands on all kinds."""
+"""A small archive of each kind that a user can have, for tests that run all commands on all kinds."""
 
 from __future__ import annotations
 

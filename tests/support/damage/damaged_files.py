@@ -133,7 +133,7 @@ _INNER: dict[str, Callable[..., None]] = {
 
 
 def _at(data: bytes, place: int) -> int:
-    """An offset, mostly near the begin of the file, where the heads are."""
+    """An offset, mostly near the start of the file, where the heads are."""
     return min(place, len(data)) if place < 3000 else len(data) * (place - 3000) // 1000
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kills a traced program at a random moment, and compares the calls that it counted with those in the archive."""
+"""Kills a traced program at a random moment, and compares the calls that the program counted with the archive."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def kill_once(program: Path, directory: Path, env: dict[str, str], life: tuple[f
     try:
         found = _unified(where, sum(published), seed % 8 == 0)
         for slot, count in enumerate(published):
-            # The program counts a call after vtrace has recorded it, so each function may have one call more.
+            # The program counts a call after vtrace has recorded the call, so each function may have one call more.
             assert 0 <= found[f"w{slot:02}"] - count <= 1, f"w{slot:02}: {count} counted, {found[f'w{slot:02}']} found"
     except Exception as error:
         raise AssertionError(f"seed {seed}, {kind}, in {where}: {error!r}") from error

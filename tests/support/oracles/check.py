@@ -70,7 +70,7 @@ def _check_definitions(trace: Trace) -> None:
 
 
 def _check_readers_agree(trace: Trace) -> None:
-    """Both readers give the same events of each location in the same order. They mostly agree on one order of all."""
+    """Both readers give the same events of each location in the same order. The order across locations may differ."""
     events, lines = trace.events, trace.printed
     if (
         [event.time for event in events] == [line.time for line in lines]
@@ -197,7 +197,7 @@ def _check_collectives(trace: Trace) -> None:
             assert depths.pop() == depth[event.location], event
         if event.kind in ("MpiCollectiveEnd", "NonBlockingCollectiveComplete"):
             operation = event.attrs["collective_op"]
-            # The creation from a group concerns the group's members only, not all of the communicator.
+            # Only the group's members take part in the creation from a group, not the whole communicator.
             if "HANDLE" not in operation:
                 process = trace.locations[event.location].process
                 done[event.attrs["communicator"]][process][operation] += 1

@@ -13,9 +13,9 @@ _IO_ENDS = {"IoOperationComplete", "IoOperationCancelled"}
 
 
 def check_windows(trace: Trace, complete: bool) -> None:
-    """Operations lie between the creation and the destruction of their window, and complete after their begin. A
-    matching id belongs to one operation of a window and process. A lock is requested before it is released, and
-    only once unless a call fails.
+    """Operations are between the creation and the destruction of their window, and complete after their start. A
+    matching id belongs to one operation of a window and process. The request of a lock is before its release, and only
+    once unless a call fails.
     """
     alive: set[tuple[int, int]] = set()
     begun: set[tuple[int, int, int]] = set()
@@ -52,7 +52,7 @@ def _check_lock(event: Event, locks: Counter[tuple[int, int, int, int]], process
 
 
 def check_io(trace: Trace, complete: bool) -> None:
-    """A handle belongs to one process, which uses the handle only between creation and destruction. Each operation
+    """A handle belongs to one process, which uses the handle only between its creation and destruction. Each operation
     completes once.
     """
     owners: dict[int, int] = {}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calls of unwinds.cc and frames.c by how they end: caller and callee, and how often. (None, f): no caller."""
+"""The numbers of calls in unwinds.cc and frames.c by caller and callee, for each way to end a call. (None, f): no
+caller."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ FRAMES: dict[str, Edges] = {
 
 
 def holds(trace: Trace, edges: Edges) -> None:
-    """The calls of a trace are these and no others, without those of the C++ library, which -O0 does not inline."""
+    """Asserts that a trace has exactly these calls, besides calls of the C++ library, which -O0 does not inline."""
     found = Counter({edge: n for edge, n in trace.edges().items() if not edge[1].startswith("std::")})
     wanted = Counter(dict(edges))
     assert found == wanted, f"too many: {found - wanted}, missing: {wanted - found}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The functions of a program that are recorded, and the number of their calls, without a word of vtrace.
+"""The functions of a program that are recorded, and the number of their calls, without data from vtrace.
 
 readelf lists the functions that exist in a file, objdump shows which of them call an enter hook or begin with clang's
 sled, and valgrind's callgrind counts the calls of each function in a run. A tail call counts as a call. callgrind
@@ -58,7 +58,7 @@ class Module:
 
 
 def _begins_with_sled(function: int, line: str) -> bool:
-    """True for the jump over nine bytes with which clang's sled begins a function, behind ENDBR64 if there is one."""
+    """True for the jump over nine bytes of clang's sled at a function's start, maybe after ENDBR64."""
     words = line.split()
     if len(words) < 3 or words[1] != "jmp" or not re.fullmatch("[0-9a-f]+:", words[0]):
         return False
@@ -67,7 +67,7 @@ def _begins_with_sled(function: int, line: str) -> bool:
 
 
 def one_name(modules: Iterable[Module]) -> dict[str, str]:
-    """Each name of a function to the first of its names. A function with two names is one function."""
+    """Maps each name of a function to the function's first name, since a function may have several names."""
     return {name: min(names) for module in modules for names in module.names.values() for name in names}
 
 
@@ -75,8 +75,8 @@ _FIELD = re.compile(r"^(ob|fn|cob|cfn|calls)=(.*)$")
 
 
 def callgrind(words: list[str | Path], cwd: Path, env: Mapping[str, str] | None = None) -> tuple[Done, Counter[str]]:
-    """Runs a program under callgrind. Returns what the program did, and the calls of each function by the name of its
-    file, a slash, and its symbol. valgrind reads DWARF 4 of all compilers, but not always DWARF 5."""
+    """Runs a program under callgrind. Returns the ended program, and the calls of each function by its file's name, a
+    slash, and its symbol. valgrind reads DWARF 4 of all compilers, but not always DWARF 5."""
     out = cwd / "callgrind.out"
     # Code that is patched while the program runs has to be translated again: --smc-check.
     options = ["--compress-strings=no", "--compress-pos=no", "--demangle=no", "--smc-check=all"]
@@ -107,7 +107,7 @@ def _parse(text: str) -> Counter[str]:
 
 
 def expected(modules: Iterable[Module], counted: Mapping[str, int]) -> Counter[str]:
-    """The calls that a trace must hold, by symbol: those of the functions that call an enter hook."""
+    """The calls that a trace must hold, by symbol: the calls of functions with an enter hook."""
     modules = list(modules)
     first = one_name(modules)
     found: Counter[str] = Counter()
@@ -122,7 +122,7 @@ def expected(modules: Iterable[Module], counted: Mapping[str, int]) -> Counter[s
 
 
 def recorded(trace: Trace, modules: Iterable[Module], kind: str = "Enter") -> Counter[str]:
-    """How often a trace enters or leaves ("Leave") each function, by symbol."""
+    """The number of Enters or Leaves (kind) of each function in a trace, by symbol."""
     first = one_name(modules)
     symbols = (trace.region_of(event).canonical for event in trace.events if event.kind == kind)
     return Counter(first.get(symbol, symbol) for symbol in symbols)

@@ -24,8 +24,8 @@ _FUNCTIONS = ("FILE_IO", "FILE_IO_METADATA")
 
 
 def io_calls(trace: Trace, location: int = 0) -> list[str]:
-    """The lines of a location's calls, in the order of their begin. An event outside of a call, and an operation whose
-    end does not fit its begin, are assertion errors.
+    """The lines of a location's calls, in the order of their starts. An event outside of a call, and an operation whose
+    end does not fit its start, are assertion errors.
     """
     lines: list[list[str]] = []
     stack: list[list[str] | None] = []

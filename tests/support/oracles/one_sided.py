@@ -43,7 +43,7 @@ def _in_process(trace: Trace, process: int) -> Iterator[tuple[Event, str]]:
 
 def one_sided(trace: Trace, process: int) -> list[Operation]:
     """The one-sided operations of a process in the order of time. A duplicate matching id of a window, and a completion
-    without a begin, are assertion errors.
+    without an operation, are assertion errors.
     """
     found: dict[tuple[int, int], Operation] = {}
     ended: list[tuple[Event, str]] = []
@@ -77,7 +77,7 @@ class Transfer:
 
 
 def transfers(trace: Trace, process: int) -> list[Transfer]:
-    """The I/O operations of a process in the order of time. A second begin, a second completion, and an operation on a
+    """The I/O operations of a process in the order of time. A second start, a second completion, and an operation on a
     handle that is not open are assertion errors.
     """
     found: dict[tuple[int, int], Transfer] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sections of an archive, slowly and plainly, from its events as the otf2 package reads them."""
+"""The sections of an archive, computed slowly and simply from the events that the otf2 package reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import otf2
 
 ADDED = ("calls", "elapsed_ns", "mpi_calls", "mpi_ns")
 Opening = tuple[int, int, dict[str, int], dict[str, int]]
-"""Begin and end (ticks), values of the counters at both."""
+"""Start and end (ticks), and the values of the counters at both."""
 
 
 class Thread:
@@ -46,7 +46,7 @@ class Thread:
 
 
 def read(archive: Path) -> dict[tuple[str, str], Thread]:
-    """By name of the process and of the thread. Times in ns since the first event of the archive."""
+    """The threads by name of the process and of the thread. Times in ns since the first event of the archive."""
     found: dict[tuple[str, str], Thread] = defaultdict(Thread)
     state: dict[Any, dict[str, Any]] = defaultdict(lambda: {"open": {}, "depth": 0, "since": 0, "read": (-1, {})})
     with otf2.reader.open(str(archive / "traces.otf2")) as trace:

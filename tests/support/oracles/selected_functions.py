@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calls that rules leave of a whole trace of functions: replayed call by call."""
+"""The calls that remain of a trace of all functions after rules are applied call by call."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from support.readers.archive import Trace, short
 def left(
     whole: Trace, selects: Callable[[str], bool], limits: Mapping[str, int] | None = None, depth: int = 0
 ) -> Counter[tuple[str | None, str]]:
-    """The edges of a trace in which only some functions are recorded: those that selects says by their short name, each
-    at most so often as limits says, and no more than depth below each other (0: any number). One thread at a time."""
+    """The edges of a trace with only some functions: functions whose short name `selects` accepts, each at most as
+    often as `limits` says, and at most `depth` below each other (0: any number). For traces in which only one thread at
+    a time makes calls."""
     taken: Counter[str] = Counter()
     stacks: dict[int, list[tuple[str, bool]]] = {}
     found: Counter[tuple[str | None, str]] = Counter()

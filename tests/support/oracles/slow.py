@@ -40,7 +40,7 @@ class Call:
 
 
 FLUSH = -2
-"""Number of a pseudo-region: time in which a location wrote its buffer."""
+"""Number of a pseudo-region for the time in which a location wrote its buffer."""
 
 
 def name_of(trace: Trace, region: int) -> str:
@@ -213,7 +213,7 @@ def _above(trace: Trace, open_calls: list[int], handle: int, layers: set[str], r
 
 
 def begins(trace: Trace) -> dict[int, int]:
-    """Index of the event on each location that begins the program: the first call of MPI_Init or of one of the
+    """Index of the event on each location at which the program starts: the first call of MPI_Init or of one of the
     program's own functions. Without MPI_Init in the trace all events belong to the program.
     """
     names = {region.id: region for region in trace.regions.values()}

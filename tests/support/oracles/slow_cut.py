@@ -18,7 +18,7 @@ ENTERS, LEAVES = ("Enter", "CallingContextEnter"), ("Leave", "CallingContextLeav
 
 
 def steps(trace: Trace, location: int, start: int, stop: int) -> list[CallStep]:
-    """The begins and ends of all calls of a location, cut at the edges of a window (ticks)."""
+    """The starts and ends of all calls of a location, cut at the edges of a window (ticks)."""
     calls: list[tuple[int, int, str, int, int]] = []  # begin, end, region, and their places
     stack: list[tuple[int, str, int]] = []
     events = trace.of(location)

@@ -22,7 +22,7 @@ class Delays:
         self.waits = waits
         self.number = {call: n for calls in waits.calls.values() for n, call in enumerate(calls)}
         self.of: dict[MpiCall, tuple[str, MpiCall, int]] = {}
-        """The kind of a call's wait, the call that the call waits for, ns."""
+        """By call: the kind of its wait, the partner's call, and the ns of the wait."""
         for calls in waits.calls.values():
             for call in calls:
                 for kind, other, begin, end in waits._of_call(call, []):
@@ -32,7 +32,7 @@ class Delays:
         self.meetings = self._meetings()
 
     def _times(self, location: int) -> list[Counter[Path]]:
-        """By number of a call: the times of call paths from its begin to the begin of the next call; the first entry is
+        """By number of a call: the times of call paths from its start to the start of the next call; the first entry is
         the time before all calls."""
         found: list[Counter[Path]] = [Counter()]
         stack: list[str] = []
@@ -54,7 +54,7 @@ class Delays:
         return found
 
     def _meetings(self) -> dict[tuple[int, int], list[tuple[int, int, bool]]]:
-        """By pair of locations: the calls in which the two met, and True if the first one is the sender."""
+        """By pair of locations: the calls in which the two met, and True if the first location is the sender."""
         found: dict[tuple[int, int], list[tuple[int, int, bool]]] = defaultdict(list)
         ends: dict[int, list[tuple[MpiCall, Any]]] = defaultdict(list)
         for calls in self.waits.calls.values():
@@ -76,7 +76,7 @@ class Delays:
         return found
 
     def _met(self, call: MpiCall, other: MpiCall) -> tuple[int, int]:
-        """The calls of a waiting process and of its partner after which times are compared; -1: the begin."""
+        """The calls of a waiting process and of its partner after which times are compared; -1: the start."""
         number, limit = self.number[call], self.number[other]
         before = [
             (own, theirs)
@@ -86,7 +86,7 @@ class Delays:
         return max(before, default=(-1, -1))
 
     def _between(self, location: int, met: int, number: int) -> Counter[Path]:
-        """Times of call paths between two calls, without both."""
+        """The times of call paths between two calls, without both calls."""
         found = Counter(self.times[location][0]) if met < 0 else Counter()
         for at in range(max(met, 0), number):
             call = self.waits.calls[location][at]
@@ -96,8 +96,8 @@ class Delays:
         return found
 
     def _passed(self, call: MpiCall) -> tuple[Counter[Path], dict[MpiCall, float]]:
-        """How much longer the partner of a waiting call was in each call path, and the parts that earlier waits of the
-        partner have in the wait."""
+        """The additional time of a waiting call's partner in each call path, and the parts of the wait that the
+        partner's earlier waits caused."""
         _, other, _ = self.of[call]
         own_met, met = self._met(call, other)
         more = self._between(other.location, met, self.number[other])
@@ -115,7 +115,7 @@ class Delays:
         return more, {at: share * ns / waited[0].total() for at, ns in waited[0].items() if through}
 
     def causes(self) -> dict[Cause, tuple[float, float, int, int]]:
-        """Direct and indirect ns, how much longer the partner took (ns), and the number of waits."""
+        """Direct and indirect ns, the partner's additional time (ns), and the number of waits."""
         passed = {call: self._passed(call) for call in self.of}
         later: dict[MpiCall, set[MpiCall]] = {call: set() for call in self.of}
         for call, (_, parts) in passed.items():

@@ -16,7 +16,7 @@ import otf2
 Step = tuple[Any, str, int]
 """A region, and the file and line of a place in it ("" and 0: unknown)."""
 Place = tuple[Step, ...]
-"""A call stack with its lines, the outermost call first."""
+"""A call stack with lines, the outermost call first."""
 
 
 @dataclass
@@ -39,8 +39,8 @@ class Row:
 class Piece:
     """A part of the time of a location in a recorded call, the call itself, or a sample.
 
-    stack: the regions of the recorded calls that are open, the call's own last. inner: the innermost recorded call with
-    all around it. place: the same for a call; for a sample the sample's own call stack. weight: of a sample, ns.
+    stack: the regions of the open recorded calls, the call's region last. inner: the innermost recorded call with its
+    callers. place: for a call the same as inner, for a sample its own call stack. weight: of a sample, ns.
     """
 
     thread: str
@@ -82,7 +82,7 @@ def _is_measured(region: Any) -> bool:
 
 
 def place_of(context: Any) -> Place:
-    """The steps of a calling context, with those around it."""
+    """The steps from the root to a calling context."""
     found: list[Step] = []
     while context is not None:
         source = context.source_code_location
@@ -200,7 +200,7 @@ class Rows(dict[Any, Row]):
         self.recorded: dict[Any, float] = defaultdict(float)
         """Inclusive time of the recorded calls of a region, by key."""
         self.around: dict[Any, float] = defaultdict(float)
-        """Inclusive time out of call stacks."""
+        """Inclusive time from call stacks."""
         self.measured: set[Any] = set()
         for piece in found:
             (self.sample if piece.weight else self.call)(piece)
@@ -227,7 +227,7 @@ class Rows(dict[Any, Row]):
         return {"function": names[-1], "callpath": names, "rank": piece.process, "thread": piece.thread}[self.by]
 
     def keys_around(self, piece: Piece, place: Place) -> set[Any]:
-        """The keys of a place and of all places around it."""
+        """The keys of a place and of all its callers."""
         found = {self.key(piece, place[:depth]) for depth in range(1, len(place) + 1)}
         if self.by == "loop":
             for region, file, line in place:
@@ -278,7 +278,7 @@ class Rows(dict[Any, Row]):
             self.caller(piece)
 
     def parts(self, piece: Piece, place: Place, ns: float, callers: bool) -> None:
-        """Adds time to the parts in MPI and in barriers of the innermost row, and of the row that calls MPI."""
+        """Adds time in MPI or barriers to the innermost row and to the row that calls MPI."""
         top = _first(place, _is_part)
         if top < 0:
             return
@@ -290,7 +290,7 @@ class Rows(dict[Any, Row]):
                 self.add_part(key, place[top][0], ns)
 
     def caller(self, piece: Piece) -> None:
-        """A sample inside a recorded call of MPI tells who calls, if the recorded call itself does not."""
+        """Takes the caller of a recorded MPI call from a sample inside, if the recorded call has no caller."""
         top = _first(piece.inner, _is_part)
         if top < 0 or self.by in ("rank", "thread") or (top > 0 and not self.by_place):
             return

@@ -17,7 +17,7 @@ from support.oracles.slow_profile import Place, period_of, place_of
 @dataclass
 class Sample:
     """A sample of a location. time: ns since the start; end: of its slice; place: its call stack; weight: ns; inside:
-    whether a recorded call is open."""
+    True if a recorded call is open."""
 
     time: int
     place: Place

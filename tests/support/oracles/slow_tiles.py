@@ -26,7 +26,7 @@ def _ns(trace: Trace, ticks: int) -> int:
 
 
 def _steps(trace: Trace, location: int, end: int) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Begin, end and stack of each span without a change."""
+    """Start, end and stack of each span without a change of the stack."""
     stack: list[int] = []
     last = 0
     flush = 0
@@ -77,7 +77,7 @@ def follow(trace: Trace, location: int, end: int, classes: dict[int, int], runti
 
 
 def bins(location: FollowedLocation, width: int, end: int) -> list[Bin]:
-    """The bins of `width` ns up to `end`; the last one has all events behind the end, too."""
+    """The bins of `width` ns up to `end`; the last bin also has all events after the end."""
     found = [Bin() for _ in range(end // width + 1)]
     for time in location.events:
         found[min(max(0, time) // width, len(found) - 1)].events += 1

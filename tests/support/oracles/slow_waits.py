@@ -12,7 +12,7 @@ from support.readers.archive import Trace
 WaitKey = tuple[str, tuple[str, ...], int, int]
 """Kind, call path, location, partner (-1: none) of waits."""
 Wait = tuple[str, "MpiCall | None", int, int]
-"""Kind, the call of the partner, begin and end."""
+"""Kind, the partner's call, start and end."""
 FROM_ROOT, TO_ROOT, PREFIX = {"BCAST", "SCATTER", "SCATTERV"}, {"GATHER", "GATHERV", "REDUCE"}, {"SCAN", "EXSCAN"}
 
 
@@ -32,8 +32,8 @@ class MpiCall:
 class MpiStep:
     """The parts of a call: send, sent (completion), post, receive, begin, end (of a collective).
 
-    key: of the channel or communicator; of: the step that sent, receive and end complete; match: of a send or post the
-    other end.
+    key: of the channel or communicator; of: the step that a sent, receive or end completes; match: the other end of a
+    send or post.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class MpiStep:
     op: str = ""
     root: int | None = None
     group: list[MpiStep] = field(default_factory=list)
-    """Of a begin: the begins of all members."""
+    """For a begin: the begins of all members."""
 
 
 class Waits:
@@ -132,7 +132,7 @@ class Waits:
     # ---- Waits ----
 
     def waits(self, start: int = -(2**62), stop: int = 2**62) -> dict[WaitKey, tuple[int, int]]:
-        """ns and number of the waits."""
+        """The ns and the number of waits."""
         found: dict[WaitKey, list[int]] = defaultdict(lambda: [0, 0])
         for calls in self.calls.values():
             for number, call in enumerate(calls):
@@ -184,7 +184,7 @@ class Waits:
         return found
 
     def _collective(self, begin: MpiStep) -> tuple[int, str, MpiCall | None]:
-        """The time until which a member waits, the kind of the wait, and for whom."""
+        """The time until which a member waits, the kind of the wait, and the partner's call."""
         calls = sorted((step.call for step in begin.group), key=lambda call: call.location)
         members = self.trace.comms[begin.key[0]].members or ()
         if begin.op in FROM_ROOT | TO_ROOT:
@@ -205,7 +205,7 @@ class Waits:
     # ---- Ideal times ----
 
     def ideal(self) -> dict[int, int]:
-        """By location the time to its end if transfers took no time."""
+        """The time of each location to its end if transfers took no time."""
         reached: dict[Any, int] = {}
         ends: dict[int, int] = {}
         work = {location: [step for call in calls for step in call.steps] for location, calls in self.calls.items()}
@@ -224,7 +224,7 @@ class Waits:
         return ends
 
     def _needs(self, step: MpiStep) -> list[MpiStep]:
-        """The steps of others that must come first."""
+        """The steps of other locations that must be earlier."""
         if step.kind == "receive":
             assert step.of is not None
             return [step.of.match] if step.of.match else []

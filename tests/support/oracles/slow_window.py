@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The calls of a location, event by event from the otf2 package's reader, and those that touch a window."""
+"""The calls of a location, computed event by event from the otf2 package's reader, and the calls that touch a
+window."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ NEVER = 2**62
 @dataclass
 class WholeCall:
     """number: of the Enter among the location's events, from 1. end: NEVER for a call without a Leave. region: OTF2's
-    id, or FLUSH. made: the calls that it made."""
+    id, or FLUSH. made: the callees."""
 
     begin: int
     region: int
@@ -24,7 +25,7 @@ class WholeCall:
     made: list[WholeCall] = field(default_factory=list)
 
     def exclusive(self, stop: int = NEVER) -> int:
-        """ns in the call itself before stop."""
+        """The exclusive ns of the call before stop."""
         inside = sum(min(call.end, stop) - call.begin for call in self.made if call.begin < stop)
         return min(self.end, stop) - self.begin - inside
 

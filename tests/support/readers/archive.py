@@ -52,7 +52,7 @@ class Trace:
 
     @cached_property
     def _by_location(self) -> dict[int, list[Event]]:
-        """Tests ask for one location after the other."""
+        """The events by location, since tests read one location after another."""
         found: dict[int, list[Event]] = defaultdict(list)
         for event in self.events:
             found[event.location].append(event)
@@ -60,7 +60,7 @@ class Trace:
 
     @cached_property
     def besides_calls(self) -> list[Event]:
-        """The events other than Enter and Leave, which are few beside these."""
+        """The events other than Enter and Leave, which are few."""
         return [event for event in self.events if event.kind not in ("Enter", "Leave")]
 
     def kinds(self, location: int | None = None) -> Counter[str]:
@@ -239,7 +239,7 @@ _REGION = re.compile(r'^Region: ".*" <(\d+)>$', re.DOTALL)
 
 
 def _read_print(anchor: Path, trace: Trace) -> None:
-    # otf2-print clears tables of many MiB: with large pages in half the time.
+    # otf2-print clears tables of many MiB; large pages halve the time.
     shown = call([need("otf2-print"), "-Werror", anchor], anchor.parent, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"})
     assert not shown.stderr, f"errors of otf2-print: {shown.stderr}"
     body = shown.stdout.partition("\n---")[2].partition("\n")[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads all that a diagnosis tells, in a form in which diagnoses can be compared."""
+"""Converts all results of a diagnosis to a form in which tests can compare diagnoses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rows(table: Table, paths: Table | None) -> list[str]:
 
 
 def told(trace: Trace, known: DiagnosisPass | None = None) -> dict[str, Any]:
-    """All that a diagnosis tells. known: see Trace.diagnosis."""
+    """All results of a diagnosis. known: see Trace.diagnosis."""
     found = trace.diagnosis(Selection(), known=known)
     tables = {name: getattr(trace, name)() for name in TABLES}
     made: dict[str, Any] = {

@@ -52,8 +52,8 @@ _UNITS = {"ns", "us", "ms", "s"}
 
 
 def missing(shown: list[str], printed: str) -> list[str]:
-    """The shown lines without a similar printed line. Words with digits may differ, and units of time; "..." is any end
-    of a line."""
+    """The shown lines without a similar printed line. Words with digits and units of time may differ; "..." stands for
+    any end of a line."""
     actual = [line.split() for line in printed.splitlines()]
     return [line for line in shown if not any(_alike(line.split(), words) for words in actual)]
 

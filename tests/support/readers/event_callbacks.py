@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The events of the otf2 package's reader, in a third of the time: most are an Enter or a Leave without attributes."""
+"""The events of the otf2 package's reader in a third of the time, by a fast path for Enter and Leave without
+attributes."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _CALLBACK = ctypes.CFUNCTYPE(
 
 
 class FastEvents(BufferedEventReader):  # type: ignore[misc]
-    """Yields an Event for an Enter or Leave without attributes, else what the otf2 package yields."""
+    """Yields an Event for an Enter or Leave without attributes, else the otf2 package's object."""
 
     def _set_global_event_reader_callbacks(self, callbacks: Any) -> None:
         super()._set_global_event_reader_callbacks(callbacks)

@@ -13,21 +13,21 @@ _RULE = re.compile(r"-{20,}")
 
 @dataclass
 class FigureTable:
-    """head: without Kind. rows: kind ("" without one), cells, what stands behind them. title: above a rule and the
-    head."""
+    """A table. head: without Kind. rows: kind (or ""), cells, the text after the cells. title: the line above the rule
+    and the head."""
 
     head: list[str]
     rows: list[tuple[str, list[str], str]] = field(default_factory=list)
     title: str = ""
 
     def cells(self, name: str, kind: str = "") -> list[str]:
-        """The cells of a row; those of MAX and MIN stand below the row with the name."""
+        """The cells of a row. The rows MAX and MIN are below the row with the name."""
         at = next(place for place, row in enumerate(self.rows) if row[2] == name)
         return next(cells for found, cells, _ in self.rows[at:] if found == kind)
 
 
 def tables(text: str) -> dict[tuple[str, str], list[FigureTable]]:
-    """By title of the part and level; a thread has its process in front: Process 0 - Thread 1."""
+    """The tables by title of the part and level; a thread's level includes its process: Process 0 - Thread 1."""
     found: dict[tuple[str, str], list[FigureTable]] = {}
     lines = text.splitlines()
     title = process = of = ""

@@ -22,7 +22,7 @@ class Table:
 
 
 def tables(text: str) -> dict[tuple[str, str], list[Table]]:
-    """By level and kind of table (procedures ...): its tables, costs and then MPI."""
+    """The tables by level and kind (procedures ...): first costs, then MPI."""
     found: dict[tuple[str, str], list[Table]] = {}
     lines = iter(text.splitlines())
     key = None
@@ -47,7 +47,7 @@ def tables(text: str) -> dict[tuple[str, str], list[Table]]:
 
 
 def _cells(line: str, table: Table) -> list[str]:
-    """The cells of a row. A total has no values for some places, so that its last cells are counted from the right."""
+    """The cells of a row. A total lacks some values, so its last cells are counted from the right."""
     width = len(table.head)
     parts = line.split(None, width)
     if len(parts) <= width or "--" in parts[:width]:
@@ -71,7 +71,7 @@ def environment(text: str) -> dict[str, str]:
 
 
 def times(text: str) -> dict[str, list[str]]:
-    """By level: elapsed, user and system of Figure 2.17."""
+    """Elapsed, user and system time of Figure 2.17 by level."""
     body = text.partition(" Time statistics")[2].partition("profile")[0]
     return {
         " ".join(words[3:]): words[:3]
@@ -81,7 +81,7 @@ def times(text: str) -> dict[str, list[str]]:
 
 
 def graph(text: str) -> dict[str, list[tuple[float, str, str, int, int]]]:
-    """By thread: rate, nest, name, cost and accumulation of Figure 2.24."""
+    """Rate, nest, name, cost and accumulation of Figure 2.24 by thread."""
     found: dict[str, list[tuple[float, str, str, int, int]]] = {}
     title = ""
     for line in text.partition("Call graph")[2].splitlines():

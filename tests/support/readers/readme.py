@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands in README.md, and the output that it shows."""
+"""The commands in README.md, and the output below them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def items(where: Path, target: str, *options: str) -> list[Item]:
 
 
 def samples(where: Path, target: str, location: int | None = None) -> list[Item]:
-    """The samples of a run or file, in order; of one location if it is given."""
+    """The samples of a run or file, in order; only of a location if given."""
     found = items(where, target, "--only", "SAMPLE")
     return [item for item in found if location is None or item["location"] == location]
 

@@ -70,7 +70,7 @@ class Foreign:
         _otf2.Archive_CloseEvtWriter(self.archive, writer)
 
     def begin_definitions(self, late: dict[int, int] | None = None) -> None:
-        """Begins the global definitions. Each location gets a local file, with a clock offset (ns) if it is in late."""
+        """Starts the global definitions. Each location gets a local file. late: clock offsets (ns) by location."""
         _otf2.Archive_CloseEvtFiles(self.archive)
         _otf2.Archive_OpenDefFiles(self.archive)
         for location in self.locations:

@@ -14,7 +14,7 @@ from support.synthetic_runs.archives import Foreign
 SECOND, MILLION = 10**9, 10**6
 _MPI = 4
 THREADS = {(0, 0): (1, 1), (0, 1): (2, 2), (1, 0): (4, 2)}
-"""Of (rank, thread): how often the thread has the counts below, and the seconds of the section loop/1."""
+"""By (rank, thread): the factor for the counts below, and the seconds of the section loop/1."""
 COUNTS = {
     "effective_instruction_counts": 1000 * MILLION, "cycle_counts": 2000 * MILLION, "L1I_miss": 10 * MILLION,
     "L1D_miss": 20 * MILLION, "L2_miss_dm": 3 * MILLION, "L2_miss_pf": MILLION, "L2_wb_dm": MILLION // 2,

@@ -14,7 +14,7 @@ from support.synthetic_runs.archives import UNDEFINED, Foreign
 
 PERIOD = 10_000_000
 DEEP = 140
-"""Calls of deep inside each other."""
+"""The depth of the recursion of deep."""
 _COMPILER, _MPI, _OPENMP, _SAMPLING = 2, 4, 3, 21
 _REGIONS = (
     ("main", 1, _SAMPLING, "prog.c", 1, 30), ("solve", 1, _SAMPLING, "prog.c", 40, 60),
@@ -26,19 +26,19 @@ _CONTEXTS = (
     (0, "prog.c", 10, None), (1, "prog.c", 45, 0), (2, "prog.c", 52, 1), (3, "", 0, 1), (4, "", 0, 2), (5, "", 0, 2),
     (7, "deep.f90", 14, 0), (1, "prog.c", 47, 0),
 )  # fmt: skip
-"""Region, file, line, context around it."""
+"""Region, file, line, parent context."""
 COSTS: dict[tuple[int, int], dict[int, int]] = {
     (0, 0): {0: 5, 1: 10, 3: 8, 7: 2}, (0, 1): {2: 20, 4: 5, 5: 3}, (1, 0): {1: 30, 6: 7},
     (1, 1): {2: 4, 7 + DEEP: 6},
 }  # fmt: skip
-"""Of (rank, thread): samples by context."""
+"""By (rank, thread): samples by context."""
 LINES = 30
 """Lines of prog.c on this machine."""
 
 
 def write(where: Path, counters: Mapping[str, int] | None = None) -> Path:
     """Writes the archive; returns its anchor file. The thread of a location is the last digit of its id. counters:
-    increases of counters by name from begin to end; once in the first thread, twice in the second ..."""
+    increases of counters by name from start to end; once in the first thread, twice in the second ..."""
     archive = Foreign(where)
     for times, ((rank, thread), costs) in enumerate(COSTS.items(), 1):
         events: list[tuple[Any, ...]] = []

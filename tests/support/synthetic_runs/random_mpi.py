@@ -19,7 +19,7 @@ _REGIONS = (
 _OPS = (0, 1, 2, 4, 6, 8, 11, 12, 13, 14, 15)
 """Numbers of OTF2's collective operations."""
 _LATER = 100
-"""All calls that a step begins have begun by then."""
+"""All calls of a step have started at most this many ns after its ranks were ready."""
 
 
 def region(name: str) -> int:
@@ -44,7 +44,7 @@ class Rank:
         return self.now
 
     def call(self, name: str, *events: tuple[Any, ...], ready: int = 0) -> int:
-        """Some work, maybe in a function, then a call of MPI with events, which ends after ready. Returns its begin."""
+        """Some work, maybe in a function, then a call of MPI with events, which ends after ready. Returns its start."""
         inside = self.rng.random() < 0.4
         if inside:
             self.events.append((self._pass(20), "Enter", 1))
@@ -70,9 +70,10 @@ class Rank:
 
 
 def program(seed: int, ranks: int = 4, steps: int = 60, causal: bool = False) -> dict[int, list[tuple[Any, ...]]]:
-    """The events of each rank. A step is a message between two ranks, or a collective of all or of the even ranks.
+    """The events of each rank. A step is a message between two ranks, or a collective of all ranks or of the even
+    ranks.
 
-    causal: nothing ends before what it depends on has begun.
+    causal: no call ends before the start of the calls that it depends on.
     """
     rng = random.Random(seed)
     all_ranks = [Rank(rank, rng, rng.randint(0, 100)) for rank in range(ranks)]

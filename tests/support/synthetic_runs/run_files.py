@@ -34,7 +34,7 @@ def rank_name(rank: int, location: int = 0) -> str:
 
 
 def arrays(definitions: Sequence[list[Any]]) -> list[list[Any]]:
-    """Replaces the name at the begin of each definition by its number."""
+    """Replaces the name at the start of each definition by its number."""
     return [[r.DEFINITIONS[name], *values] for name, *values in definitions]
 
 

@@ -16,8 +16,8 @@ NAMES = ("main", "step", "work", "write_results", "MPI_Allreduce")
 
 
 def write(where: Path, work: int = 600) -> tuple[int, int]:
-    """Writes the archive. work: us of a step. Each step WRITER writes for 200 us; in SLOW_STEP, SLOW_RANK works five
-    times as long. Returns begin and end (ns) of SLOW_STEP."""
+    """Writes the archive. work: us of a step. In each step WRITER writes for 200 us; in SLOW_STEP, SLOW_RANK works five
+    times as long. Returns start and end (ns) of SLOW_STEP."""
     archive, found, now = Foreign(where), (0, 0), 10 * US
     events: list[list[tuple[object, ...]]] = [[(0, "Enter", MAIN)] for _ in range(RANKS)]
     for step in range(STEPS):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An archive with sections of Tofu PA and statistics of two network interfaces: three ranks on two nodes. The first
-node's statistics are those of rank 1, as if this process had been the first to read them."""
+"""An archive with sections of Tofu PA and statistics of two network interfaces: three ranks on two nodes. Rank 1 has
+the first node's statistics, as if it had been the first process to read them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _numbers(time: int, metric: int, values: list[int]) -> tuple[Any, ...]:
 
 
 def _counted(time: int, factor: int) -> tuple[Any, ...]:
-    """The values are proportional to the time: in a section of T ns field n of eth0 grows by factor * T * (n + 1), of
-    ib0 by the tenfold."""
+    """Values proportional to the time: in a section of T ns field n of eth0 grows by factor * T * (n + 1), of ib0 by
+    ten times as much."""
     base = [factor * (place + 1) for place in range(len(FIELDS))]
     return _numbers(time, 0, [time * one for one in (*base, *(10 * one for one in base))])
 

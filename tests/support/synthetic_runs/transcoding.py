@@ -39,7 +39,7 @@ ATTRIBUTES: list[tuple[int, str, int, object]] = [
     (14, "REGION", 2, 2), (17, "COMM", 2, 2), (19, "RMA_WIN", 2, 1),
     (23, "IO_FILE", 2, 1), (24, "IO_HANDLE", 2, 1),
 ]  # fmt: skip
-"""OTF2's type and its name, the recorded word, and the value that a reader finds."""
+"""OTF2's type and its name, the recorded word, and the value that a reader returns."""
 
 
 def stream_of(path: Path, content: int = r.EVENTS) -> Stream:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An archive of many threads that call a short function, once for long."""
+"""An archive of many threads that call a short function; one call is long."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ STEP = 20_000
 
 
 def write(where: Path, threads: int, calls: int) -> tuple[int, int, int]:
-    """Writes the archive of threads that each call f so many times, for about 1 us. Returns the thread and the begin
-    of the long call, and the length, ns."""
+    """Writes the archive of threads that each make `calls` calls of f of about 1 us. Returns the thread and the start
+    of the long call, and the length of the archive, ns."""
     rng = random.Random(threads)
     place = rng.randrange(threads), rng.randrange(calls // 4, calls // 2)
     events, begin, length = dict[int, list[tuple[object, ...]]](), 0, (calls + 4) * STEP

@@ -40,7 +40,7 @@ def served(where: Path, *words: str | Path) -> Iterator[tuple[str, subprocess.Po
 
 def write(where: Path) -> Path:
     """Writes the archive. Rank 0 sends 100 messages of 8 bytes to rank 1, both call Allreduce, and calls with odd names
-    follow. A message leaves at the begin of its send, and arrives at the end of its receive, which begins earlier.
+    follow. A message leaves at the start of its send, and arrives at the end of its receive, which starts earlier.
     """
     archive = Foreign(where)
     for rank in (0, 1):

@@ -46,7 +46,7 @@ class Ranks:
 
 
 def times(trace: Trace, kind: str) -> dict[int, list[int]]:
-    """Times of the events of a kind by location, in ns since the archive's begin."""
+    """Times of the events of a kind by location, in ns since the archive's start."""
     found: dict[int, list[int]] = {}
     for event in trace.events:
         if event.kind == kind:

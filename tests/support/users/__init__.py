@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A terminal, a browser and a second user of the machine."""
+"""A terminal, a browser and a second user of the machine.
+
+browser.py owns Chromium, viewer.py the page of vtrace view in the browser, page_site.py asks the page's site without a
+server. No browser sends requests to other machines.
+"""

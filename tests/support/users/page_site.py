@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Asks the site of vtrace view as its page does, without a server."""
+"""Sends requests to the site of vtrace view like its page, without a server."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def decoded(data: bytes) -> PageTable:
 
 
 class Asked:
-    """The site of archives, asked without a server."""
+    """The site of some archives, which answers without a server."""
 
     def __init__(self, *archives: Path) -> None:
         self.site = ViewerSite([partial(_shown, archive) for archive in archives])

@@ -8,11 +8,11 @@ from typing import Any
 from support.users.browser import Browser
 
 AXIS, NAMES = 24, 170
-"""Pixels of the chart above and before the rows."""
+"""Pixels of the chart above the rows, and to their left."""
 
 
 class Viewer:
-    """A page that is open and complete. actions: what the user has done so far: clicks, keys, texts."""
+    """A page that is open and complete. actions: the user's actions so far: clicks, keys, texts."""
 
     def __init__(self, page: Browser, address: str) -> None:
         self.page, self.actions = page, 0

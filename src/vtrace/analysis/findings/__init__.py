@@ -1,2 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings: diagnosed losses of time, and the questions that only they ask."""
+"""Findings: diagnosed losses of time of a selection, and the questions (queries over events) that only findings need.
+
+diagnosis.py asks all questions in one pass and collects the findings; finding.py owns the type; run_facts.py the times
+and names that all findings share; the files *_findings.py make findings of one subject, *_waits.py find waits. A
+finding's loss is in ns of all threads, and its certainty says how reliable the loss is.
+"""

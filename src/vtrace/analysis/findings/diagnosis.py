@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Why a run takes its time: findings, waits, efficiencies and iterations of a selection."""
+"""The diagnosis of a selection: findings, waits, efficiencies and iterations."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 LEAST, MOST = 0.01, 7
-"""Findings have at least this share of the time of all threads, and there are at most so many."""
+"""The least share of the time of all threads that a finding has, and the most findings."""
 _MAIN = 0.02
-"""With a smaller loss of the largest finding, there is nothing to find but the computation."""
+"""If the largest finding has a smaller share, the computation becomes a finding, too."""
 
 
 @dataclass
 class Diagnosis:
-    """facts: times of the selection. thread_waits, io_waits: tables as Trace.thread_waits. mpi: None if the program has
-    no calls of MPI. findings: the largest loss first. notes: limits of the numbers, one line each."""
+    """facts: times of the selection. thread_waits, io_waits: tables like Trace.thread_waits. mpi: None if the program
+    has no calls of MPI. findings: the largest loss first. notes: limits of the numbers, one line each."""
 
     facts: RunFacts
     thread_waits: Table
@@ -63,13 +63,12 @@ class DiagnosisPass:
     """The questions that a diagnosis of a selection asks in one pass."""
 
     def __init__(self, trace: Source, window: Selection, iteration: str | None = None, root: bool = True) -> None:
-        """iteration: see iterations_of. root: False on ranks that send their parts to another one. Raises
-        UsageError."""
+        """iteration: see iterations_of. root: False on ranks that send their parts to the root. Raises UsageError."""
         self.tree, self.extent, self.threads, self.files = CallTree(), Extent(), ThreadWaits(), IoWaits()
         self.calls = repeated_calls(trace, window, iteration)
         has_waits = trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
         self.mpi = MpiReplay(times=True, root=root) if has_waits and window == Selection() else None
-        """The waits of MPI need all events, whatever the selection."""
+        """The waits of MPI need all events of the trace, whatever the selection."""
 
     @property
     def questions(self) -> list[AnyQuestion]:
@@ -77,7 +76,7 @@ class DiagnosisPass:
         return [self.tree, self.extent, self.threads, self.files, self.calls, *([self.mpi] if self.mpi else [])]
 
     def scan(self, trace: Any) -> None:
-        """Reads the events, unless the trace knows the waits of MPI already: these then are not asked again."""
+        """Reads the events. Waits of MPI that the trace has already are not computed again."""
         if self.mpi and trace.knows("critical_path"):
             self.mpi = None
         trace.scan(self.questions, **self.calls.window.arguments())
@@ -86,8 +85,8 @@ class DiagnosisPass:
 def diagnose(
     trace: Any, window: Selection, iteration: str | None = None, known: DiagnosisPass | None = None
 ) -> Diagnosis:
-    """Finds losses in a selection. trace: a Trace. iteration: see iterations_of. known: the pass, if it is over; else
-    the events are read."""
+    """Finds losses in a selection. trace: a Trace. iteration: see iterations_of. known: a completed pass; None: reads
+    the events."""
     asked = known or DiagnosisPass(trace, window, iteration)
     if not known:
         asked.scan(trace)
@@ -115,7 +114,8 @@ def diagnose(
 
 
 def _chosen(found: Diagnosis) -> list[Finding]:
-    """The findings with the largest losses. The time of I/O is left out if a finding tells who waits for it."""
+    """The findings with the largest losses. The finding io_time is left out if another finding names the processes that
+    wait for the I/O."""
     facts = found.facts
     made = [*thread_findings(facts, found.thread_waits), *tracing_time(facts)]
     made += mpi_findings(facts, found.mpi) if found.mpi else uneven_work(facts)

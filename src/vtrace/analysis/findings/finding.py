@@ -14,7 +14,7 @@ from vtrace.text import shell_word
 __all__ = ["Finding"]
 
 EXACT, BOUND, ESTIMATE = "exact", "upper bound", "estimate"
-"""Certainties: by the recorded times; at most so much; by a comparison that may be wrong."""
+"""Certainties of a loss: from recorded times; an upper bound; from a comparison that may be wrong."""
 
 
 TOLD = ("kind", "loss_ns", "share", "region", "callpath", "ranks", "culprit", "certainty", "caveats", "command")
@@ -27,12 +27,12 @@ class Finding:
 
     kind: imbalance, serialisation, io_by_few_ranks, mpi_wait, transfer, omp_imbalance, omp_serial, thread_imbalance,
     lock, join, io_time, slow_iterations, drift, tracing, computation, topdown (share: of all slots). loss_ns: the
-    time that all threads together lose, 0 if this is unknown. share: of the time of all threads. text: a sentence.
-    region, source (file:line), callpath (names, the outermost first): of the code to look at. ranks: of the processes
-    that lose time (places in Trace.processes if the program has no MPI). culprit: who causes the loss, "" for nobody
-    in particular. certainty: exact, upper bound or estimate. caveats: lines about the limits of the numbers. start,
-    stop: ns, a part of the run; None: open. evidence: the words of a command of vtrace, without the archive. archive:
-    as a user would name the archive.
+    time that all threads together lose, 0 if unknown. share: of the time of all threads. text: a sentence. region,
+    source (file:line), callpath (names, the outermost first): of the code to look at. ranks: the processes that lose
+    time (places in Trace.processes if the program has no MPI). culprit: the processes, threads or code that cause the
+    loss, "" if unknown. certainty: exact, upper bound or estimate. caveats: lines about the limits of the numbers.
+    start, stop: ns, a part of the run; None: open. evidence: the words of a command of vtrace, without the archive.
+    archive: the archive's name for commands.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Finding:
         return f"vtrace {name} {self.archive} {shlex.join(options)}".rstrip()
 
     def of_archive(self, archive: str) -> Finding:
-        """The finding with another name of its archive."""
+        """The finding with another name for its archive."""
         return replace(self, archive=archive)
 
     def told(self) -> dict[str, Any]:
@@ -96,5 +96,5 @@ def archive_word(anchor: Path) -> str:
 
 
 def largest_first(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings in the order in which people read them."""
+    """The findings in the order in which reports show them."""
     return sorted(findings, key=lambda finding: -finding.loss_ns)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings that need only the times of regions: uneven work of processes, I/O, the recording itself, and where the
-program computes."""
+"""Findings that need only the times of regions: uneven work of processes, I/O, the recording itself, and the code with
+the most computation."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from vtrace.analysis.table import add_up
 
 _WORK = (USER, LIBRARY, MEMORY, OPENMP)
 _FEW = 0.9
-"""The share of I/O from which on a few processes do it all."""
+"""A process with at least this share of the I/O is the culprit."""
 
 
 def uneven_work(facts: RunFacts) -> Iterator[Finding]:
-    """The call paths with uneven times on the processes: the others may wait for the longest, an upper bound. For runs
-    whose waits are unknown."""
+    """The call paths with uneven times on the processes, for runs whose waits are unknown. The loss is an upper bound:
+    the other processes may wait for the slowest."""
     masters = [*facts.masters.values()]
     if len(masters) < 2:
         return
@@ -79,18 +79,18 @@ def io_time(facts: RunFacts) -> Iterator[Finding]:
 
 
 def tracing_time(facts: RunFacts) -> Iterator[Finding]:
-    """The time of writing buffers while the program ran."""
+    """The time in which threads wrote buffers while the program ran."""
     if facts.tracing:
         yield Finding(
             "tracing", facts.tracing, facts.tracing / facts.whole,
-            f"the recording itself: threads wrote full buffers for {span(facts.tracing)}; VT_BUFFER_SIZE makes them "
-            "larger, a filter leaves short functions out", evidence=("score",),
+            f"the recording itself: threads wrote full buffers for {span(facts.tracing)}; raise "
+            "VT_BUFFER_SIZE, or leave out short functions with a filter", evidence=("score",),
             start=facts.window.start, stop=facts.window.stop,
         )  # fmt: skip
 
 
 def computation(facts: RunFacts) -> Finding | None:
-    """Where the program computes: the region of its own code with the most time."""
+    """The region of the program's own code with the most time."""
     own = np.where(np.isin(CLASS_OF[facts.activity], _WORK) & ~facts.waiting, facts.exclusive(facts.rows), 0)
     own[0] = 0
     if not own.any():

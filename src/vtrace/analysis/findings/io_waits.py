@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 KINDS = ("io_wait_for_one_process",)
-"""The kinds, by their numbers."""
+"""The kinds of waits; a kind's index is its number."""
 _IO, _MPI = 1, 2
 _SOME, _MOST = 1000, 32
-"""Processes that do I/O: those looked at, and those with the longest times, which others wait for."""
+"""The most processes with I/O to examine, and the most processes that others wait for, with the longest times."""
 _MPI_WAITS = ("mpi/p2p", "mpi/collective")
 
 
 def kinds_of(trace: Source) -> Array:
-    """(regions,) the role of each region's calls, -1 for none; none at all in a trace without I/O."""
+    """(regions,) the role of each region's calls, -1: no role. All are -1 in a trace without I/O."""
     activities = trace.regions["activity"]
     files = (CLASS_OF[activities] == IO) | (activities == ACTIVITIES.index("mpi/io"))
     waits = np.isin(activities, [ACTIVITIES.index(name) for name in _MPI_WAITS])
@@ -34,8 +34,9 @@ def kinds_of(trace: Source) -> Array:
 
 
 class IoWaits(SyncCalls[Table]):
-    """Answers with a table as Trace.thread_waits has. A process waits for the time of its calls of MPI in which exactly
-    one other process was in a call of I/O: an upper bound, as the calls need not depend on that process."""
+    """The answer is a table like Trace.thread_waits. A process waits while the process is in a call of MPI and exactly
+    one other process is in a call of I/O. The time is an upper bound, since the call need not depend on that
+    process."""
 
     def region_kinds_of(self, trace: Source) -> Array:
         """The calls to keep."""
@@ -57,7 +58,7 @@ class IoWaits(SyncCalls[Table]):
             passed = np.concatenate([[0], np.cumsum(np.diff(edges) * (np.arange(len(edges) - 1) % 2 == 0))])
 
             def until(time: Array, edges: Array = edges, passed: Array = passed) -> Array:
-                """ns of the process alone in I/O up to a time."""
+                """The ns up to a time in which the process was alone in I/O."""
                 at = np.clip(np.searchsorted(edges, time, "right") - 1, 0, len(edges) - 1)
                 inside = (at % 2 == 0) & (time >= edges[0])
                 more: Array = passed[at] + np.where(inside, time - edges[at], 0)
@@ -76,7 +77,7 @@ class IoWaits(SyncCalls[Table]):
 
 
 def _alone(calls: Array) -> Array:
-    """The pieces of calls of I/O during which no other process was in one, in order of time."""
+    """The parts of calls of I/O during which no other process was in I/O, in order of time."""
     if not len(calls):
         return calls
     merged = _merged(calls)
@@ -85,7 +86,7 @@ def _alone(calls: Array) -> Array:
     edges = np.unique(np.concatenate([begins, ends]))
     begun, ended = np.searchsorted(begins, edges, "right"), np.searchsorted(ends, edges, "right")
     free = np.flatnonzero(begun - ended == 1)
-    # The numbers of all calls that have begun less those of all that have ended: the number of the one call that runs.
+    # The sum of the numbers of started calls minus the sum of ended calls is the number of the only running call.
     passed = [np.concatenate([[0], np.cumsum(numbers)]) for numbers in (opened, closed)]
     pieces: Array = merged[(passed[0][begun] - passed[1][ended])[free]]
     pieces["begin"], pieces["end"] = edges[free], edges[free + 1]
@@ -93,7 +94,7 @@ def _alone(calls: Array) -> Array:
 
 
 def _merged(calls: Array) -> Array:
-    """The calls of each process without those that overlap an earlier one of it."""
+    """The calls of each process without calls that overlap an earlier call of the process."""
     found = []
     for process in np.unique(calls["process"]).tolist():
         mine = calls[calls["process"] == process]

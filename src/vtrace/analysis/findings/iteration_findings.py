@@ -11,7 +11,7 @@ from vtrace.analysis.findings.run_facts import RunFacts, named_place, who
 from vtrace.analysis.questions.timeline_data import span
 
 _TOLD, _DRIFT = 3, 1.2
-"""Outliers to tell at most; growth of the time of an iteration from which on it is told."""
+"""The most outliers to report, and the least growth of the time of an iteration to report."""
 
 
 def iteration_findings(facts: RunFacts, found: Iterations | None, least: float) -> Iterator[Finding]:

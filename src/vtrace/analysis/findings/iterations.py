@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Iterations: the calls of a region that repeats on every process; the slowest, drift and outliers."""
+"""Iterations: the calls of a region that repeats on every process; their slowest process, drift and outliers."""
 
 from __future__ import annotations
 
@@ -23,34 +23,35 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _LEAST = 4
-"""Calls on each process from which on a call path repeats."""
+"""A call path repeats if each process has at least this many of its calls."""
 _COVERS = 0.4
 """The least part of a run that its iterations cover."""
 _SLOW, _DEVIATIONS = 1.5, 5.0
-"""An outlier takes so many times the median, and is so many median deviations above it."""
+"""An outlier takes at least _SLOW times the median, and at least _DEVIATIONS median deviations more than the median."""
 _TRIED = 8
-"""Call paths that are tried."""
+"""The most call paths to try."""
 _RARE = 0.05
-"""The part of all calls that calls of rare paths are."""
+"""Rare call paths together have at most this share of all calls."""
 _EVEN = 0.3
-"""The least part of the covered time that as many median iterations take: calls in a cluster are no iterations."""
+"""All iterations times the median iteration must be at least this part of the covered time, else the calls are a
+cluster and not iterations."""
 _MOST = 4_000_000
-"""Calls of all processes that are compared at most."""
+"""The most calls of all processes to compare."""
 _BASES = ("calls", "from one call to the next")
 _BURSTS, _REGULAR = 8, 0.8
-"""Bursts of calls in a turn of a loop at most; the least part of long times with equal distances, and of the run."""
+"""The most bursts of calls in a turn of a loop; the least part of long times with equal distances, and of the run."""
 
 
 @dataclass
 class Iterations:
     """The iterations of a run.
 
-    region, source, path (names): of the repeated call. basis: "calls", or "from one call to the next" where no call
-    contains an iteration, or "every N calls" if these come in bursts. table: rows iteration, begin, end (ns, of all
-    processes), time_ns (of the slowest process), mean_ns, location (the slowest one's). times: (iterations,
-    locations) ns; -1 where a process has no such iteration. locations: their rows. begins: like times. slow: runs of
-    iterations that are outliers: first, last (inclusive). drift: time of the last quarter by that of the first one
-    (medians); 1 with fewer than 8 iterations.
+    region, source, path (names): of the repeated call. basis: "calls", or "from one call to the next" if no call
+    contains an iteration, or "every N calls" if calls come in bursts. table: rows iteration, begin, end (ns, of all
+    processes), time_ns (of the slowest process), mean_ns, location (of the slowest process). times: (iterations,
+    locations) ns; -1 if a process lacks the iteration. locations: their rows. begins: start times, like times. slow:
+    ranges of outlier iterations: first, last (inclusive). drift: the median time of the last quarter divided by that of
+    the first quarter; 1 with fewer than 8 iterations.
     """
 
     region: str
@@ -66,11 +67,12 @@ class Iterations:
 
     @property
     def median(self) -> float:
-        """ns of a usual iteration of the slowest process."""
+        """The median over all iterations of the slowest process's time, ns."""
         return _median(self.table["time_ns"]) if self.table.rows else 0.0
 
     def loss(self, first: int, last: int) -> int:
-        """ns that all processes together lose in these iterations, by the median iteration of each process."""
+        """The ns that all processes together lose in these iterations, compared with each process's median
+        iteration."""
         part = self.times[first : last + 1]
         return int(np.where(part >= 0, np.maximum(0, part - self._usual), 0).sum())
 
@@ -91,7 +93,7 @@ class RepeatedPath:
     path: tuple[str, ...] | None
 
     def among(self, trace: Source, paths: Array) -> Array:
-        """(paths,) bool: which of the call paths (PATH) have these calls."""
+        """(paths,) bool: True for the call paths (PATH) of these calls."""
         wanted = np.append(_mask(self.regions, trace.regions.rows), False)
         region = np.where(np.arange(len(paths)) > 0, paths["region"], trace.regions.rows)
         if self.path is None:
@@ -120,7 +122,7 @@ class _RepeatedPart(SlicePart):
                 self.owner.more(len(kept))
 
     def forget(self) -> None:
-        """There are too many calls."""
+        """Drops the calls: there are too many."""
         self.found, self.wanted = [], ()
 
     def end(self, replay: Replay | None) -> None:
@@ -133,9 +135,9 @@ class _RepeatedPart(SlicePart):
 class RepeatedCalls(KeptSlices["RepeatedCalls"]):
     """The calls of repeated paths.
 
-    If nobody knows the paths, the first process whose events are over tells: iterations of the others mostly are the
-    same. Only locations that begin later have calls then. Without a part of the calls iterations cannot be compared, so
-    that none are kept if there are too many.
+    If the paths are unknown, the first process whose events have been read decides, since most programs have the same
+    iterations on all processes. Then only locations that are read later have calls. Iterations cannot be compared if
+    some calls are missing, so with too many calls none are kept.
     """
 
     paths = path_stats = True
@@ -144,7 +146,7 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
         super().__init__(_MOST)
         self.window, self.wanted, self._learns = window, wanted, not wanted
         self.lines: list[str] = []
-        """About iterations that are not compared."""
+        """Lines about iterations that are not compared."""
         self._replays = list[Replay]()
 
     def arguments(self) -> tuple[Any, ...]:
@@ -157,7 +159,8 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
         self._masters = {int(process[row]): row for row in reversed(rows)}
 
     def order(self) -> list[int]:
-        """The rows of all locations in the order that lets a process tell its paths early; else the largest first."""
+        """The rows of all locations in the order of reading: one process first, which decides the paths early; then the
+        largest first."""
         events = self.trace.locations["events"].tolist()
         first = min(self._masters.values(), default=-1)
         return sorted(range(len(events)), key=lambda row: (row != first, -events[row]))
@@ -188,10 +191,10 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
         with self.lock:
             for each in self._replays:
                 each.want_slices_of(_mask(_regions(wanted), self.trace.regions.rows))
-            self.wanted = wanted  # after the replays: the next parts count on their slices
+            self.wanted = wanted  # set after the replays' filters, since new parts need their slices
 
     def more(self, count: int) -> None:
-        """Forgets all calls if there are too many."""
+        """Counts calls, and drops all calls if there are too many."""
         self.kept += count
         self.dropped = self.kept > self.most
         if self.dropped:
@@ -204,11 +207,11 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
         return {at: part for at, part in parts.items() if path in part.wanted}
 
     def answer(self) -> RepeatedCalls:
-        """The question itself: of() answers it for a path."""
+        """The question itself; of() has the calls of a path."""
         return self
 
     def of(self, path: RepeatedPath) -> dict[int, Array]:
-        """The calls of a path, outermost only: (n, 2) begin and end by location, ascending."""
+        """The outermost calls of a path, by location: (n, 2) begin and end, ascending."""
         good: dict[int, Array] = {}
         calls = {}
         for location, part in self.knows(path).items():
@@ -240,8 +243,8 @@ def _mask(rows: Sequence[int], count: int) -> Array:
 
 
 def repeated_calls(trace: Source, window: Selection, name: str | None) -> RepeatedCalls:
-    """The calls that iterations_of will need, to be read in one pass with other questions. name: see there. Raises
-    UsageError: no region has this name."""
+    """The calls that iterations_of needs, as a question for one pass with other questions. name: see iterations_of.
+    Raises UsageError if no region has this name."""
     if name is None:
         return RepeatedCalls(window)
     regions = regions_named(trace.regions, name)
@@ -256,8 +259,8 @@ def _calls_of(facts: RunFacts, row: int) -> RepeatedPath:
 
 
 def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> Iterations | None:
-    """The iterations of a run. name: of the region whose calls are the iterations; None: the outermost call path that
-    repeats on all processes. known: of repeated_calls, after the pass. None: there are none."""
+    """The iterations of a run, or None. name: of the region whose calls are the iterations; None: the outermost call
+    path that repeats on all processes. known: from repeated_calls, after the pass."""
     if name is not None:
         row = _first_path(facts, _mask(_regions(known.wanted), facts.trace.regions.rows))
         calls = known.of(known.wanted[0]) if row else {}
@@ -275,7 +278,7 @@ def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> It
     for number, (row, basis) in enumerate(tried):
         if number == 0:
             _read(facts, questions[:1], known)
-        elif number == 1:  # the first one mostly is right; else the others share a pass
+        elif number == 1:  # mostly the first path is right; the other paths share one more pass
             _read(facts, questions[1:], known)
         path = questions[number].wanted[0]
         calls = {at: each for at, each in (known.of(path) | questions[number].of(path)).items() if at in masters}
@@ -291,7 +294,7 @@ def iterations_of(facts: RunFacts, name: str | None, known: RepeatedCalls) -> It
 
 
 def _read(facts: RunFacts, questions: Sequence[RepeatedCalls], known: RepeatedCalls) -> None:
-    """Reads the calls of the processes' first locations, where they are not known."""
+    """Reads the unknown calls of the processes' first locations."""
     have = [known.knows(each.wanted[0]) for each in questions]
     missing = [row for row in sorted(facts.masters.values()) if any(row not in parts for parts in have)]
     if missing and questions:
@@ -305,8 +308,8 @@ def _made(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Ite
 
 
 def _without_bursts(facts: RunFacts, row: int, made: Iterations, calls: dict[int, Array]) -> Iterations:
-    """The iterations, or those of the loop around bursts of calls: there the times after bursts are long, again and
-    again after as many calls."""
+    """The iterations; if the calls come in bursts, the iterations of the loop around the bursts. A long time follows
+    each burst, repeatedly after the same number of calls."""
     long = np.flatnonzero(_outliers(made.table["time_ns"]))
     size = _turn(long, made.table.rows) if made.basis == _BASES[1] else 1
     if size < 2:
@@ -315,8 +318,8 @@ def _without_bursts(facts: RunFacts, row: int, made: Iterations, calls: dict[int
 
 
 def _turn(long: Array, count: int) -> int:
-    """The number of times in a turn of the loop, if long times are at the same places of each turn; else 1. long: the
-    places of long times among all, which are count."""
+    """The number of times in a turn of the loop, if long times have the same places in each turn; else 1. long: the
+    places of long times among `count` times."""
     for each in range(1, _BURSTS + 1):  # each: number of long times in a turn
         if len(long) < _LEAST * each:
             break
@@ -328,15 +331,15 @@ def _turn(long: Array, count: int) -> int:
 
 
 def _first_path(facts: RunFacts, wanted: Array) -> int:
-    """The call path of a region with the most time, 0 for none."""
+    """The call path with the most inclusive time among the wanted regions (a mask), 0: none."""
     mine = np.flatnonzero(np.append(wanted, False)[facts.paths["region"]])
     sums = add_up(facts.numbers["path"], facts.numbers["inclusive"], facts.paths.rows)
     return int(mine[np.argmax(sums[mine])]) if len(mine) else 0
 
 
 def _repeated(facts: RunFacts) -> list[tuple[int, str]]:
-    """Call paths to take as iterations, the best first, and how. A call that contains an iteration comes before one
-    that only marks where the next iteration begins."""
+    """Call paths to try as iterations with their basis, the best first. Calls that contain an iteration come before
+    calls that only mark the start of the next iteration."""
     numbers, paths = facts.numbers, facts.paths
     masters = [*facts.masters.values()]
     mine = np.isin(numbers["location"], masters)
@@ -372,7 +375,7 @@ def _too_many(name: str) -> str:
 
 
 def _likely(facts: RunFacts, processes: int) -> list[int]:
-    """Call paths of one process that all processes may repeat: the best one, and rare ones, whose calls are cheap to
+    """Call paths of one process that all processes may repeat: the best path, and rare paths, whose calls are cheap to
     keep."""
     rows, calls, most = [row for row, _ in _repeated(facts)], _calls(facts), _MOST / processes
     rare = np.array(rows[1:], np.int64)[np.argsort(calls[rows[1:]], kind="stable")]
@@ -382,7 +385,7 @@ def _likely(facts: RunFacts, processes: int) -> list[int]:
 
 
 def _table(calls: dict[int, Array], basis: str) -> tuple[Table, Array, Array, list[int]]:
-    """The table, the times and begins of each location, and the locations."""
+    """The table, the times and start times of each location, and the locations."""
     if basis != _BASES[0]:
         calls = {at: np.stack([times[:-1, 0], times[1:, 0]], 1) for at, times in calls.items()}
     locations = sorted(calls)
@@ -411,7 +414,7 @@ def _median(values: Array) -> float:
 
 
 def _outliers(time: Array) -> Array:
-    """(n,) bool: the times that are much longer than the others."""
+    """(n,) bool: True for times much longer than the others."""
     if len(time) < _LEAST:
         return np.zeros(len(time), bool)
     median = _median(time)
@@ -437,9 +440,9 @@ def _judge(found: Iterations) -> None:
 
 
 def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> tuple[int, int, int, tuple[str, ...]]:
-    """The call path that took longer in these iterations than in the others: location, ns more (of all its iterations),
-    path (row of facts.paths; 0 if only these iterations have the call), and the path's names. The path where a process
-    waits for others counts only if nothing else took longer."""
+    """The call path that took longer in these iterations than in the others: location, the additional ns in all these
+    iterations, path (row of facts.paths; 0 if only these iterations have the call), and the path's names. A path in
+    which a process waits counts only if no other path took longer."""
     begin, end = int(found.table["begin"][first]), int(found.table["end"][last])
     rows = found.locations
     part = RunFacts.read(facts.trace, Selection(begin, end, tuple(rows)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings about MPI: who delays whom (imbalance, serialisation, one process that does the I/O), waits without a known
+"""Findings about MPI: processes that delay others (imbalance, serialisation, I/O by one process), waits without a known
 cause, and transfers."""
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from vtrace.analysis.table import Array, Table, add_up, group
 _CULPRIT = 0.15
 """The least share of a path's delays that makes a location one of its culprits."""
 _MOST = 20
-"""Causes to look at."""
+"""The most causes to examine."""
 _MOSTLY = 0.5
 _NEARLY_ALL, _SOME = 0.99, 0.01
-"""The share of a cause's waits in one place from which on the text tells no share; the least one of its largest place
-that makes ranks wait there for this cause."""
+"""From the first share of a cause's waits in one place on, the text omits the share. A place belongs to the waits of a
+cause from the second share of the cause's largest place on."""
 _UNEVEN = 0.4
-"""A path is uneven if its excess on some processes explains so much of the waits; otherwise processes take turns."""
+"""A path is uneven if its excess on some processes explains this share of the waits; otherwise processes take turns."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class MpiAnswers:
 
 @dataclass
 class _Cause:
-    """The delays that one call path causes, of all its culprits. booked: (places,) ns by place of the waits."""
+    """The delays that one call path causes on all its culprits. booked: (places,) ns of the caused waits by place."""
 
     path: int
     locations: list[int]
@@ -54,13 +54,13 @@ class _Cause:
 
 
 class _WaitPlaces:
-    """The kinds and call paths of waits, numbered. of_wait, of_delay: the place of each row. passed: (places,) the
-    share of each place in all indirect waits. A row of delays has the place of the wait that the cause makes; its
-    indirect waits are later ones elsewhere, in the places whose waits have more time than rows have as direct waits."""
+    """Places: numbers of pairs of kind and call path of waits. of_wait, of_delay: the place of each row. passed:
+    (places,) the share of each place in all indirect waits. A row of delays has the place of its direct wait; its
+    indirect waits are later and elsewhere, in places whose waits have more time than the direct waits there."""
 
     def __init__(self, waits: Table, delays: Table) -> None:
         late, wrong_order = (waits.kinds.index(f"mpi_latesender{end}") for end in ("", "_wo"))
-        kind = np.where(waits["kind"] == wrong_order, late, waits["kind"])  # delays tell both as late senders
+        kind = np.where(waits["kind"] == wrong_order, late, waits["kind"])  # delays have both kinds as late senders
         keys = [np.concatenate([kind, delays["kind"]]), np.concatenate([waits["path"], delays["waiting_path"]])]
         first, member = group(keys)
         self.path = keys[1][first]
@@ -82,7 +82,7 @@ class _WaitPlaces:
 
 
 def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
-    """Findings of any size. Those about waits together never tell more than all waits."""
+    """Findings of any size. The losses of all findings about waits are at most the sum of all waits."""
     places = _WaitPlaces(answers.waits, answers.delays)
     told, clocks = np.zeros(len(places.path)), ClockBounds(facts.trace)
     for cause in islice(_causes(answers.delays, places), _MOST):
@@ -112,7 +112,7 @@ def _causes(delays: Table, places: _WaitPlaces) -> Iterator[_Cause]:
 
 
 def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, rows: Array) -> Finding:
-    """rows: the waits in the places of the cause's waits."""
+    """The finding for a cause. rows: the waits in the places of the cause's waits."""
     trace, delays = facts.trace, answers.delays
     names = _names(facts, delays.paths, cause.path)
     culprits = who_ranks(trace, cause.locations)
@@ -150,7 +150,7 @@ def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Ca
 
 
 def _waiting(facts: RunFacts, paths: Table, places: _WaitPlaces, cause: _Cause) -> str:
-    """Words about the waits of a cause, and the call in which most of them happen."""
+    """Words about the waits of a cause, and the call with most of these waits."""
     text = f"{span(cause.loss)} of waiting"
     largest = int(np.argmax(cause.booked))
     if places.path[largest] <= 0:
@@ -160,7 +160,8 @@ def _waiting(facts: RunFacts, paths: Table, places: _WaitPlaces, cause: _Cause) 
 
 
 def _judged(one: Finding, waits: Table, rows: Array, clocks: ClockBounds) -> Finding:
-    """A finding about some waits: with a caveat if clocks may differ by more, and an estimate if by more than most."""
+    """A finding about some waits. Gets a caveat if clocks may differ by more than some of the waits, and is an estimate
+    if by more than most of them."""
     columns = (waits[name][rows] for name in ("location", "partner", "time_ns", "count"))
     share, line = clocks.unsure(*columns)
     if not line:
@@ -170,8 +171,8 @@ def _judged(one: Finding, waits: Table, rows: Array, clocks: ClockBounds) -> Fin
 
 
 def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
-    """ns that the processes together would wait if all met after each did all its calls of a path: the sum of the
-    differences to the longest."""
+    """The ns that the processes together would wait if they met after all calls of a path: the sum of the differences
+    to the longest time."""
     row = find_path(facts, names)
     masters = [*facts.masters.values()]
     if not row:
@@ -198,13 +199,13 @@ _WORDS = {
 _ESTIMATES = ("mpi_rma_lock_competition",)
 """Kinds whose times are lower bounds."""
 _WITHOUT_CAUSE = ("_completion", "mpi_latereceiver", *_ESTIMATES)
-"""Ends of kinds of waits that delays do not explain."""
+"""Endings of the names of kinds of waits that delays do not explain."""
 
 
 def _other_waits(
     facts: RunFacts, waits: Table, places: _WaitPlaces, told: Array, clocks: ClockBounds
 ) -> Iterator[Finding]:
-    """Waits that no told delay explains, by kind and call path. told: (places,) ns of those that are explained."""
+    """Waits that no reported delay explains, by kind and call path. told: (places,) ns of the explained waits."""
     first, member = group([waits["kind"], waits["path"]])
     sums = add_up(member, waits["time_ns"], len(first))
     for number in range(len(first)):
@@ -232,7 +233,7 @@ def _other_waits(
 
 
 def _transfer(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
-    """The time that messages and collective operations themselves take, by the replay with free transfers."""
+    """The time of messages and collective operations themselves, from the replay in which transfers take no time."""
     one = answers.efficiencies
     if not one.rows or not np.isfinite(one["transfer"][0]):
         return
@@ -259,7 +260,7 @@ def _transfer(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
 
 
 def _not_transfer(facts: RunFacts, waits: Table) -> Iterator[str]:
-    """Lines about calls whose waits are unknown, so that they count as transfer."""
+    """Lines about calls with unknown waits, which count as transfer."""
     if unfinished := died(facts.trace):
         yield f"{unfinished}: waits in calls that did not end count as transfer"
     counts = waits.notes["counts"]

@@ -26,13 +26,13 @@ _WAITING = ("mpi/p2p", "mpi/collective", "mpi/rma", "mpi/management", "mpi/manag
             "mpi/management/finalize", "openmp/sync", "threads")  # fmt: skip
 """Activities in which a thread may wait for others."""
 _MAKERS = re.compile(r"p?mpix?_(comm|intercomm|cart|graph|dist_graph)_", re.IGNORECASE)
-"""Regions that make, free and ask communicators."""
+"""Regions that create, free and query communicators."""
 
 
 @dataclass
 class RunFacts:
-    """The call tree of a selection: paths and numbers as Trace.call_tree has them; times: (locations, classes + 1) ns
-    as activity_times has them; extent: rows location, first, last (ns)."""
+    """The call tree of a selection: paths and numbers as in Trace.call_tree; times: (locations, classes + 1) ns as in
+    activity_times; extent: rows location, first, last (ns)."""
 
     trace: Source
     window: Selection
@@ -50,7 +50,7 @@ class RunFacts:
 
     @classmethod
     def of(cls, trace: Source, window: Selection, tree: CallTree, extent: Extent) -> RunFacts:
-        """The facts of a pass over a selection. The call paths of its other questions have the rows of paths."""
+        """The facts from a pass over a selection. The other questions of the pass use the same rows of call paths."""
         paths, numbers = tree.answer()
         found = cls(trace, window, paths, numbers, extent.answer(), np.empty((0, 0)))
         found.times = activity_times(trace, found.profile, found.extent, window)
@@ -58,7 +58,7 @@ class RunFacts:
 
     @cached_property
     def profile(self) -> Table:
-        """The numbers with the region of each path. A region has a row for each of its call paths."""
+        """The numbers with the region of each path; a region has a row for each of its call paths."""
         return Table({**self.numbers, "region": self.paths["region"][self.numbers["path"]]})
 
     @cached_property
@@ -70,15 +70,15 @@ class RunFacts:
 
     @cached_property
     def whole(self) -> int:
-        """ns of all threads, each from its first to its last event: the denominator of all shares. OpenMP's threads
-        count as long as the first thread of their process, since they are idle before their first event."""
+        """The ns of all threads, each from its first to its last event: the denominator of all shares. An OpenMP thread
+        counts as long as its process's first thread, since the thread is idle before its first event."""
         of = self.times.sum(axis=1)
         idle = (max(0, int(of[self.masters[process]] - of[row])) for process, row in self.workers)
         return max(1, int(of[self.rows].sum()) + sum(idle))
 
     @cached_property
     def elapsed(self) -> int:
-        """ns from the first to the last event of all threads."""
+        """The ns from the first to the last event of all threads."""
         first, last = self.window.start, self.window.stop
         if self.extent.rows:
             found = int(self.extent["first"].min()), int(self.extent["last"].max())
@@ -94,19 +94,19 @@ class RunFacts:
 
     @cached_property
     def waiting(self) -> Array:
-        """(paths,) bool: the innermost call may wait for others."""
+        """(paths,) bool: True if the innermost call may wait for other threads or processes."""
         return np.isin(self.activity, [ACTIVITIES.index(path) for path in _WAITING])
 
     @cached_property
     def io(self) -> Array:
-        """(paths,) bool: calls of I/O, without those that MPI's library makes for itself."""
+        """(paths,) bool: calls of I/O, without the calls that the MPI library makes for itself."""
         found = (CLASS_OF[self.activity] == IO) | (self.activity == ACTIVITIES.index("mpi/io"))
         result: Array = found & ~library_work(self.trace, self.paths)
         return result
 
     @cached_property
     def masters(self) -> dict[int, int]:
-        """By process the location that represents its program: the first one."""
+        """By process its first location, which represents the program."""
         found: dict[int, int] = {}
         for row in self.rows:
             found.setdefault(int(self.trace.places.process[row]), row)
@@ -121,31 +121,31 @@ class RunFacts:
 
     @cached_property
     def workers(self) -> list[tuple[int, int]]:
-        """The processes and locations of threads that work in parallel regions, besides the first of each process."""
+        """Process and location of the threads that work in parallel regions, without each process's first thread."""
         others = {*self.rows} - {*self.masters.values()}
         working = np.unique(self.numbers["location"][self.parallel[self.numbers["path"]]]).tolist()
         return [(int(self.trace.places.process[row]), row) for row in working if row in others]
 
     def exclusive(self, locations: list[int]) -> Array:
-        """(paths,) ns without the calls made, on these locations."""
+        """(paths,) the exclusive ns on these locations."""
         mine = np.isin(self.numbers["location"], locations)
         return add_up(self.numbers["path"][mine], self.numbers["exclusive"][mine], self.paths.rows)
 
     def running(self, locations: list[int]) -> int:
-        """ns of locations without the start and the end of MPI."""
+        """The ns of these locations without the start and the end of MPI."""
         return int(self.exclusive(locations)[~self.management].sum())
 
     @cached_property
     def management(self) -> Array:
-        """(paths,) bool: calls that begin, end and manage MPI, and those that make and free communicators. Some tools
-        call the latter collective operations; archives do not tell for whom they wait."""
+        """(paths,) bool: calls that start, end and manage MPI, and calls that create and free communicators. Some tools
+        record the latter as collective operations; archives do not name the processes that these calls wait for."""
         found = np.isin(self.activity, [n for n, path in enumerate(ACTIVITIES) if path.startswith("mpi/management")])
         makers = np.array([bool(_MAKERS.match(str(name))) for name in self.trace.regions["name"]] + [False], bool)
         result: Array = found | (makers[self.paths["region"]] & (CLASS_OF[self.activity] == MPI))
         return result
 
     def class_time(self, number: int) -> int:
-        """ns of all threads in calls of a class."""
+        """The ns of all threads in calls of a class."""
         return int(self.times[self.rows, number].sum())
 
     @property
@@ -155,15 +155,15 @@ class RunFacts:
 
     @property
     def tracing(self) -> int:
-        """ns that all threads wrote buffers."""
+        """The ns in which threads wrote buffers, over all threads."""
         return self.class_time(TRACING)
 
     def by_class(self) -> dict[str, int]:
-        """ns of all threads by class, and outside of all regions."""
+        """The ns of all threads by class, and outside of all regions."""
         sums = self.times[self.rows].sum(axis=0).tolist()
         return dict(zip([*CLASSES, "outside"], sums, strict=True))
 
-    # ---- words for people ----
+    # ---- texts for reports ----
 
     def names(self, path: int) -> tuple[str, ...]:
         """The names of a call path, the outermost first."""
@@ -179,11 +179,11 @@ class RunFacts:
         return path_source(self.trace, paths, path) or path_source(self.trace, paths, _caller(self.trace, paths, path))
 
     def region(self, path: int) -> str:
-        """region_name of the facts' own paths."""
+        """region_name for facts.paths."""
         return self.region_name(self.paths, path)
 
     def source(self, path: int) -> str:
-        """region_source of the facts' own paths."""
+        """region_source for facts.paths."""
         return self.region_source(self.paths, path)
 
     def place(self, path: int) -> str:
@@ -245,7 +245,7 @@ def who_ranks(trace: Source, locations: list[int]) -> str:
 
 
 def path_source(trace: Source, paths: Table, path: int) -> str:
-    """file:line of a path's region, "" if unknown. (Some tools give library functions a file that is none.)"""
+    """file:line of a path's region, "" if unknown. (Some tools write a file for library functions that is no file.)"""
     row = int(paths["region"][path])
     return source_text(trace.regions, row) if row >= 0 and has_line(trace.regions["line"][row]) else ""
 

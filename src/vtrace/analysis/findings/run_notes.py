@@ -16,7 +16,7 @@ from vtrace.io.archive.properties import CORES
 
 _MUCH = 0.05
 _MOST = 1 << 16
-"""Cores of a list to count at most, since a damaged list may name any numbers."""
+"""The most cores of a list to count, since a damaged list may have any numbers."""
 
 
 def cores(text: str) -> set[int]:
@@ -32,7 +32,7 @@ def cores(text: str) -> set[int]:
 
 
 def oversubscribed(trace: Any) -> str:
-    """A line about ranks that share cores, "" if there are none, or if the cores are not known."""
+    """A line about ranks that share cores, "" if no ranks do or the cores are unknown."""
     table = trace.group_properties
     mine = table["name"] == CORES
     known = dict(zip(table["group"][mine].tolist(), map(str, table["value"][mine].tolist()), strict=True))
@@ -53,7 +53,7 @@ def oversubscribed(trace: Any) -> str:
 
 
 def limits(facts: RunFacts) -> Iterator[str]:
-    """Lines about what a diagnosis cannot know, the most important one first."""
+    """Lines about the limits of a diagnosis, the most important first."""
     trace, window = facts.trace, facts.window
     if crowded := oversubscribed(trace):
         yield crowded
@@ -71,7 +71,7 @@ def limits(facts: RunFacts) -> Iterator[str]:
 
 
 def _makers(facts: RunFacts) -> Iterator[str]:
-    """A line if calls that make communicators and processes take a large part of the time of all threads."""
+    """A line if calls that create communicators or processes take a large part of the time of all threads."""
     ends = [ACTIVITIES.index(f"mpi/management/{end}") for end in ("init", "finalize")]
     times = np.where(facts.management & ~np.isin(facts.activity, ends), facts.exclusive(facts.rows), 0)
     share = int(times.sum()) / facts.whole
@@ -84,7 +84,8 @@ def _makers(facts: RunFacts) -> Iterator[str]:
 
 
 def died(trace: Any) -> str:
-    """Words about ranks that ended early while they used MPI, "" if all ended well, or if this is unknown."""
+    """Words about ranks that ended early while they used MPI; "" if all ranks ended normally or the ends are
+    unknown."""
     table = trace.not_recorded().intervals
     rows = trace.definitions.ids["locations"].rows(table["location"][table["reason"].astype(str) == "process died"])
     ranks = np.append(trace.processes["rank"], -1)[trace.places.process[rows]]
@@ -95,8 +96,8 @@ def died(trace: Any) -> str:
 
 
 def without_partners(facts: RunFacts, waits: Table) -> str:
-    """A line if the archive has calls that communicate, and no messages or collective operations, as other tools
-    record them on request. The replay takes MPI_Finalize for an operation by the call alone."""
+    """A line if the archive has calls that communicate, but no messages or collective operations, which other tools
+    record only on request. The replay treats each MPI_Finalize as a collective operation without an event."""
     counts, activity, n = waits.notes["counts"], facts.activity, facts.numbers
     ends = counts["messages"] + counts["unmatched_sends"] + counts["unmatched_receives"]
     operations = counts["collectives"] + counts["unmatched_collectives"]
@@ -106,4 +107,4 @@ def without_partners(facts: RunFacts, waits: Table) -> str:
     calls = [ACTIVITIES.index(name) for name in ("mpi/p2p", "mpi/collective")]
     if not np.any((np.isin(activity, calls) & ~facts.management)[n["path"]]):
         return ""
-    return "no messages and collective operations were recorded, only calls of MPI: waits and their causes are unknown"
+    return "no messages or collective operations were recorded, only calls of MPI: waits and their causes are unknown"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings in the sidecar of an archive, where vtunify --diagnose keeps those of the whole run."""
+"""Findings in the sidecar of an archive; vtunify --diagnose stores the findings of the whole run there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def store_findings(trace: Source, findings: Sequence[Finding], notes: Sequence[s
 
 
 def stored_findings(trace: Source) -> list[Finding] | None:
-    """The stored findings; None: there are none, or they cannot be used."""
+    """The stored findings; None: there are none, or none that can be used."""
     try:
         of = sidecar.identity(trace.anchor, trace.properties)
         found = sidecar.read(trace.anchor.parent, *sidecar.FINDINGS, of)

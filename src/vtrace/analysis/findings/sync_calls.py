@@ -24,12 +24,12 @@ CALL = np.dtype([
 ])  # fmt: skip
 """A call: rows of locations, processes, regions and call paths; ns; the kind of its region."""
 _MOST = 4_000_000
-"""Calls to keep; beyond it the shortest are left out."""
+"""The most calls to keep; the shortest are left out."""
 
 
 @dataclass
 class Waits:
-    """Waits, one by one: columns of one length, as those of Trace.thread_waits; time: ns."""
+    """Single waits: columns of one length, like the columns of Trace.thread_waits; time: ns."""
 
     kind: Array
     path: Array
@@ -71,12 +71,12 @@ class _SyncPart(SlicePart):
 
 
 class SyncCalls(KeptSlices[Answer]):
-    """Keeps the calls of some regions with their call paths, and the events that end waits. Several of these and
-    RepeatedCalls, but no other KeptSlices, may be questions of one pass."""
+    """Keeps the calls of some regions with their call paths, and the events that end waits. One pass may have several
+    SyncCalls and RepeatedCalls, but no other KeptSlices."""
 
     paths = True
     events: tuple[str, ...] = ()
-    """Kinds of events to keep: locks' and threads'."""
+    """Kinds of events to keep: of locks and threads."""
 
     def __init__(self, most: int = _MOST) -> None:
         super().__init__(most)
@@ -98,8 +98,8 @@ class SyncCalls(KeptSlices[Answer]):
         return part
 
     def calls(self) -> tuple[Array, Table, dict[str, Array]]:
-        """The calls (CALL) by location and begin; the call paths; by kind of event (n, 5): process, location, two ids,
-        time."""
+        """The calls (CALL), sorted by location and begin; the call paths; by kind of event (n, 5): process, location,
+        two ids, time."""
         place = self.trace.places.process
         paths, maps, _ = joined_paths({at: part for at, part in self.parts.items() if isinstance(part, _SyncPart)})
         parts = []
@@ -125,7 +125,7 @@ class SyncCalls(KeptSlices[Answer]):
         return rows
 
     def table(self, found: list[Waits], kinds: tuple[str, ...], paths: Table, bounds: tuple[int, ...] = ()) -> Table:
-        """The waits of equal kind, path, location, partner and partner's path as one row each: time_ns, count."""
+        """One row for all waits with the same kind, path, location, partner and partner's path: time_ns, count."""
         lines = [f"waits in calls shorter than {self.shortest} ns are left out"] if self.dropped else []
         return add_up_waits(found, kinds, paths, bounds, lines)
 
@@ -133,7 +133,7 @@ class SyncCalls(KeptSlices[Answer]):
 def add_up_waits(
     found: list[Waits], kinds: tuple[str, ...], paths: Table, bounds: tuple[int, ...], lines: list[str]
 ) -> Table:
-    """See SyncCalls.table. lines: about waits that are left out."""
+    """The table of SyncCalls.table. lines: about waits that are left out."""
     names = ("kind", "path", "location", "partner", "partner_path")
     columns = {name: np.concatenate([np.empty(0, np.int64), *(getattr(w, name) for w in found)]) for name in names}
     time = np.concatenate([np.empty(0, np.int64), *(w.time for w in found)])
@@ -147,7 +147,7 @@ def add_up_waits(
 
 
 def outermost_calls(calls: Array) -> Array:
-    """The calls that are in no other of these, by location and begin."""
+    """The calls that are not inside another of these calls, sorted by location and begin."""
     if not len(calls):
         return calls
     base = calls["location"] * (int(calls["end"].max()) + 1)

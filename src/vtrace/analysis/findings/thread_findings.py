@@ -27,11 +27,11 @@ from vtrace.analysis.table import Array, Table, add_up, group
 _BARRIERS, _LOCKS = (EXPLICIT, IMPLICIT, THREAD_BARRIER), (CRITICAL, API, MUTEX)
 _CONSTRUCTS = ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
 _MOST_OF = 0.6
-"""The share of a loss from which on one thread is its culprit."""
+"""A thread with at least this share of a loss is its culprit."""
 
 
 def thread_findings(facts: RunFacts, waits: Table) -> Iterator[Finding]:
-    """Findings of any size. waits: of Trace.thread_waits."""
+    """Findings of any size. waits: from Trace.thread_waits."""
     kind = waits["kind"]
     for kinds in (_BARRIERS, _LOCKS):
         mine = waits.take(np.isin(kind, kinds))
@@ -51,7 +51,7 @@ def _by_region(facts: RunFacts, waits: Table) -> Iterator[tuple[int, Array]]:
 
 
 def _share_of(waits: Table, rows: Array) -> tuple[int, float]:
-    """The partner that most time is waited for, and its share."""
+    """The partner with the most waiting time, and its share."""
     first, member = group([waits["partner"][rows]])
     sums = add_up(member, waits["time_ns"][rows], len(first))
     best = int(np.argmax(sums))
@@ -126,7 +126,7 @@ def _idle(facts: RunFacts, waits: Table) -> Iterator[Finding]:
 
 
 def _joins(facts: RunFacts, waits: Table) -> Iterator[Finding]:
-    """Joins of threads: the joining thread does nothing meanwhile. The program may well intend this."""
+    """Joins of threads: the joining thread is idle until the joined thread ends, which the program may intend."""
     for path, rows in _by_region(facts, waits):
         base = _base(facts, waits, path, rows)
         partner, part = _share_of(waits, rows)

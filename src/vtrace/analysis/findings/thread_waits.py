@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wait states of threads: barriers, idle threads, critical regions and locks, joins. Times by the recorded
-events, names of the kinds as in Scalasca."""
+"""Wait states of threads: barriers, idle threads, critical regions and locks, joins. Times come from the recorded
+events; kinds have Scalasca's names."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ KINDS = (
     "omp_idle_threads", "pthread_lock_contention_mutex_lock", "pthread_lock_contention_conditional",
     "pthread_join_wait", "pthread_barrier_wait",
 )  # fmt: skip
-"""The kinds, by their numbers."""
+"""The kinds of waits; a kind's index is its number."""
 EXPLICIT, IMPLICIT, CRITICAL, API, IDLE, MUTEX, CONDITION, JOIN, THREAD_BARRIER = range(len(KINDS))
 _TASK, _INSIDE = range(100, 102)
-"""Calls that are no waits, but tell when a wait ends: of tasks, of critical sections' bodies."""
+"""Calls that are not waits, but end a wait: tasks, bodies of critical sections."""
 _ROLES = {"BARRIER": EXPLICIT, "IMPLICIT_BARRIER": IMPLICIT, "CRITICAL": CRITICAL, "CRITICAL_SBLOCK": _INSIDE,
           "TASK": _TASK, "TASK_UNTIED": _TASK, "THREAD_WAIT": JOIN}  # fmt: skip
 _LOCKS = {"omp_set_lock": API, "omp_set_nest_lock": API, "pthread_mutex_lock": MUTEX, "pthread_spin_lock": MUTEX,
@@ -65,12 +65,12 @@ class ThreadWaits(SyncCalls[Table]):
         return kinds_of(trace)
 
     def answer(self) -> Table:
-        """Rows (kind, path, location, partner, partner_path): time_ns, count, the longest time first; without those of
+        """Rows (kind, path, location, partner, partner_path): time_ns, count, the longest time first; without waits of
         idle threads."""
         return self.table(*self.waits())
 
     def waits(self) -> tuple[list[Waits], tuple[str, ...], Table]:
-        """The waits one by one, their kinds and call paths."""
+        """The single waits, their kinds and call paths."""
         calls, paths, events = self.calls()
         found = [
             _barriers(calls), _criticals(calls), _joins(calls, events["ThreadWait"], events["ThreadEnd"]),
@@ -79,14 +79,14 @@ class ThreadWaits(SyncCalls[Table]):
         return found, KINDS, paths
 
     def with_idle_threads(self, facts: RunFacts) -> Table:
-        """answer() with the waits of idle threads. facts: of the same pass."""
+        """answer() with the waits of idle threads. facts: from the same pass."""
         found, kinds, paths = self.waits()
         return self.table([*found, idle_threads(facts)], kinds, paths)
 
 
 def _barriers(calls: Array) -> Waits:
-    """A thread waits from its enter to the last one's; tasks that threads run meanwhile are no waiting, and the last
-    end of a task ends the waiting."""
+    """A thread waits from its enter to the enter of the last thread. Tasks that the thread runs meanwhile are not part
+    of the wait, and the last end of a task ends the wait."""
     mine = _of(calls, EXPLICIT, IMPLICIT, THREAD_BARRIER)
     if not len(mine):
         return _waits(mine, 0, *np.empty((3, 0), np.int64))
@@ -110,7 +110,7 @@ def _barriers(calls: Array) -> Waits:
 
 def _instances(calls: Array) -> Array:
     """(n,) the instance of each call of a barrier: calls of one region and process that are open at the same time, one
-    of each location. calls: by location and begin."""
+    for each location. calls: sorted by location and begin."""
     order = np.lexsort((calls["begin"], calls["region"], calls["process"]))
     found = np.zeros(len(calls), np.int64)
     number, key, first_end, members = -1, (-1, -1), 0, set[int]()
@@ -125,7 +125,8 @@ def _instances(calls: Array) -> Array:
 
 
 def _tasks_within(calls: Array, tasks: Array) -> tuple[Array, Array]:
-    """For each call: ns of tasks inside (of the same location), and the end of the last one, or a time before all."""
+    """For each call: the ns of tasks inside (on the same location), and the end of the last task, or a time before all
+    calls."""
     worked, last = np.zeros(len(calls), np.int64), np.full(len(calls), np.iinfo(np.int64).min)
     if not len(tasks):
         return worked, last
@@ -133,7 +134,7 @@ def _tasks_within(calls: Array, tasks: Array) -> tuple[Array, Array]:
     span = int(max(calls["end"].max(), tasks["end"].max())) + 1
 
     def line(location: Array, time: Array) -> Array:
-        """Times of all locations on one line."""
+        """Times of all locations as disjoint ranges of one axis."""
         place: Array = np.array([key.get(int(one), -1) for one in location.tolist()], np.int64)
         return place * span + time
 
@@ -150,7 +151,8 @@ def _tasks_within(calls: Array, tasks: Array) -> tuple[Array, Array]:
 
 
 def _criticals(calls: Array) -> Waits:
-    """A thread waits from the begin of the directive to the begin of the block inside; without a block it did not."""
+    """A thread waits from the start of the directive to the start of the block inside; without a block there is no
+    wait."""
     mine, bodies = _of(calls, CRITICAL), _of(calls, _INSIDE)
     span = int(calls["end"].max()) + 1 if len(calls) else 1
     begins = bodies["location"] * span + bodies["begin"]
@@ -196,8 +198,8 @@ def _of(calls: Array, *kinds: int) -> Array:
 
 
 def idle_threads(facts: RunFacts) -> Waits:
-    """While a process runs outside of parallel regions, each of its other OpenMP threads is idle: rows as of one wait
-    for each call path of the process's first thread and each idle thread."""
+    """While a process runs outside of parallel regions, its other OpenMP threads are idle: one wait for each idle
+    thread and each call path of the process's first thread."""
     n = facts.numbers
     workers: dict[int, list[int]] = {}
     for process, row in facts.workers:
@@ -213,7 +215,7 @@ def idle_threads(facts: RunFacts) -> Waits:
 
 
 def _conditions(calls: Array) -> Waits:
-    """Whole calls that wait for a condition."""
+    """Calls that wait for a condition; the whole call is the wait."""
     mine = _of(calls, CONDITION)
     nobody = np.full(len(mine), -1)
     return _waits(mine, CONDITION, nobody, nobody, mine["end"] - mine["begin"])

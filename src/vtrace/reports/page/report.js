@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Draws the charts of a report out of the JSON beside it. Names come from the trace: they reach the page as text only, and
-// Plotly, which knows a little HTML, gets them escaped.
+// Draws the charts of a report from the JSON beside the script. Names come from the trace: the page shows names only as
+// text, and Plotly, which interprets some HTML, gets escaped names.
 'use strict';
 (function () {
   const data = JSON.parse(document.getElementById('data').textContent);
@@ -127,7 +127,7 @@
     }], layout(Math.min(760, 90 + 30 * (deepest + 1)), {margin: {l: 2, r: 2, t: 30, b: 2}}));
   }
 
-  // The heat map of values at the places of a grid: planes of equal z stand side by side. word: what the values are.
+  // The heat map of values at the places of a grid: planes of equal z stand side by side. word: the kind of the values.
   function drawGrid(id, grid, values, word, title, most = 0) {
     const [nx, ny, nz] = grid.lengths, gap = nz > 1 ? 1 : 0;
     const z = [], text = [];
@@ -252,7 +252,7 @@
     });
   }
 
-  // most: the end of the scale; 0: as the values need.
+  // most: the end of the scale; 0: chosen by Plotly.
   function drawBars(id, names, values, title, reversed, most = 0) {
     const y = names.map((_, i) => i), step = Math.ceil(names.length / 20), ticks = y.filter((i) => i % step === 0);
     draw(id, [{type: 'bar', orientation: 'h', x: values, y, hovertext: names.map((name, i) => `${short(name, 120)}<br>${seconds(values[i])}`),

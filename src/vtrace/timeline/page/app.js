@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The page: state, data of the traces, and the order in which changes become requests and pictures.
+// The page: owns the state and the data of the traces, and turns changes of the state into requests and pictures.
 
 import {paneOf, rowKeys, windowOf} from './draw/chart.js';
 import {STACK_ROW, layout, visible} from './draw/layout.js';
@@ -31,16 +31,16 @@ import {TileStore} from './net/tile_store.js';
  * @property {import('./model/rare.js').Rare} [rare]
  * @property {import('./model/curves.js').Curves} [curves]
  * @property {string[]} [curveLines]
- * @property {string[]} [rareLines] what of the marks is left out
+ * @property {string[]} [rareLines] lines about marks that are left out
  * @property {Table} [found]
  * @property {{rows: string, bins: number, begin: number, end: number}} [foundAt]
  */
 
 const MOST_LINKED = 512;
 const SEARCH_BINS = 1024;
-/** ms without a change of the window after which data other than tiles is asked for. */
+/** After this many ms without a change of the window the page requests data other than tiles. */
 const REST = 150;
-/** ms in which answers with tiles join in one picture. */
+/** Answers with tiles that arrive within this many ms are drawn together. */
 const JOIN = 50;
 
 export class App {
@@ -54,7 +54,7 @@ export class App {
     this.afterDraw = () => {};
     /** @type {{x: number, y: number} | null} */
     this.hover = null;
-    /** What the server tells about the selected call, or the selected sample. @type {any} */
+    /** The server's description of the selected call or sample. @type {any} */
     this.details = null;
     this.rowsKey = this.paneRow = '';
     this.paneMost = 64;
@@ -64,7 +64,7 @@ export class App {
     this.onSettled = [];
     this.frame = this.overFrame = 0;
     this.timer = this.restTimer = this.later = 0;
-    /** ns, of the selected call. @type {number | undefined} */
+    /** End of the selected call, ns. @type {number | undefined} */
     this.callEnd = undefined;
     /** @type {TraceData[]} */
     this.traces = metas.map((meta, number) => ({
@@ -77,7 +77,7 @@ export class App {
     });
   }
 
-  /** The length of the picture's time: that of the longest trace. */
+  /** The length of the picture's time in ns: the length of the longest trace. */
   get length() {
     return Math.max(...this.traces.map(({meta}, number) => meta.duration + (this.store.state.shift[number] ?? 0)));
   }
@@ -95,7 +95,7 @@ export class App {
     this.store.set(clamped(window, this.length));
   }
 
-  /** px of the selected row's stack and counters: as high as they were in any window, so that rows do not jump. */
+  /** The height in px of the selected row's stack and counters: the largest so far, so that rows do not jump. */
   get paneHeight() {
     const {row, counters, samples} = this.store.state, of = this.traces[Number(row[0])];
     if (row !== this.paneRow) [this.paneRow, this.paneMost] = [row, 64];
@@ -131,7 +131,7 @@ export class App {
     return (place < 0 && found?.name.trim()) || (place < 0 ? row.slice(2) : fullName(rows, place));
   }
 
-  /** Draws what follows the mouse. */
+  /** Draws the parts that follow the mouse. */
   redrawOver() {
     if (!this.frame && !this.overFrame) this.overFrame = requestAnimationFrame(() => {
       this.overFrame = 0;
@@ -146,7 +146,7 @@ export class App {
     });
   }
 
-  /** Draws soon: several answers follow one another. */
+  /** Draws soon, since more answers may follow. */
   redrawLater() {
     if (!this.frame && !this.later) this.later = window.setTimeout(() => {
       this.later = 0;
@@ -154,7 +154,7 @@ export class App {
     }, JOIN);
   }
 
-  /** Asks for missing data after a pause. @param {number} ms */
+  /** Requests missing data after a pause. @param {number} ms */
   refreshSoon(ms) {
     const now = performance.now();
     if (!this.timer) this.since = now;
@@ -187,7 +187,7 @@ export class App {
     this.restTimer = window.setTimeout(() => this.refreshRest(), REST);
   }
 
-  /** Asks for all data but tiles and calls, once the window rests. */
+  /** Requests all data but tiles and calls, once the window rests. */
   refreshRest() {
     const {state} = this.store, l = this.layout;
     for (const {number, trace, part, shown, begin, end} of this.tracesInWindow()) {
@@ -203,7 +203,7 @@ export class App {
     this.askPane(l);
   }
 
-  /** Messages and collective operations. @param {number} number @param {{key: string}[]} rows @param {string} keys
+  /** Requests messages and collective operations. @param {number} number @param {{key: string}[]} rows @param {string} keys
    * @param {number} begin @param {number} end */
   async askLinks(number, rows, keys, begin, end) {
     const {state} = this.store, trace = this.traces[number];
@@ -220,7 +220,7 @@ export class App {
     });
   }
 
-  /** The sampled functions of rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
+  /** Requests the sampled functions of rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askLeaves(number, keys, begin, end) {
     const {state} = this.store, bins = Math.max(1, Math.min(2048, Math.round((this.width * (end - begin)) / (state.end - state.begin))));
     const found = await this.client.table('leaves', {trace: number, rows: keys.join(','), from: begin, to: end, bins}, `leaves ${number}`);
@@ -228,7 +228,7 @@ export class App {
     this.redraw();
   }
 
-  /** Outliers and waits. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
+  /** Requests outliers and waits. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askRare(number, keys, begin, end) {
     const {state} = this.store, bins = Math.max(1, Math.min(4096, Math.round((this.layout.width * (end - begin)) / (state.end - state.begin))));
     const words = {trace: number, rows: keys.join(','), from: begin, to: end, bins, every: state.rare === 'all' ? 1 : 0};
@@ -240,7 +240,7 @@ export class App {
     this.redraw();
   }
 
-  /** The counter below rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
+  /** Requests the counter below rows. @param {number} number @param {string[]} keys @param {number} begin @param {number} end */
   async askCurves(number, keys, begin, end) {
     const {state} = this.store, trace = this.traces[number], name = state.curve;
     const counter = trace.meta.counters.findIndex((/** @type {any} */ one) => one.name === name);
@@ -254,13 +254,13 @@ export class App {
     this.redraw();
   }
 
-  /** Shows the next counter below rows, after the last one none. */
+  /** Shows the next counter below rows; after the last counter, none. */
   nextCurve() {
     const names = ['', ...new Set(this.traces.flatMap(({meta}) => meta.counters.map((/** @type {any} */ one) => one.name)))];
     this.store.set({curve: names[(names.indexOf(this.store.state.curve) + 1) % names.length]});
   }
 
-  /** The calls that a search finds. @param {number} number @param {{key: string}[]} rows @param {string} keys
+  /** Requests the calls that a search finds. @param {number} number @param {{key: string}[]} rows @param {string} keys
    * @param {number} begin @param {number} end */
   async askFound(number, rows, keys, begin, end) {
     const trace = this.traces[number], {search, exact} = this.store.state;
@@ -273,12 +273,12 @@ export class App {
     this.settle();
   }
 
-  /** Tells the panels that a selection or an answer is complete. */
+  /** Notifies the panels that a selection or an answer is complete. */
   settle() {
     for (const each of this.onSettled) each();
   }
 
-  /** The stack and the counters of the selected row. @param {import('./draw/layout.js').Layout} l */
+  /** Requests the stack and the counters of the selected row. @param {import('./draw/layout.js').Layout} l */
   async askPane(l) {
     const {row, samples} = this.store.state, pane = paneOf(this, l);
     if (!pane) return;
@@ -302,7 +302,7 @@ export class App {
     });
   }
 
-  /** Draws the pane; a higher pane leaves less room for rows, and other neighbours share one. */
+  /** Draws the pane; a higher pane leaves less room for rows, so other neighbours may share a row. */
   paneArrived() {
     const before = this.paneMost;
     if (this.paneHeight !== before) this.refreshSoon(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The whole chart: axis, names, rows, what connects them, and the pane of the selected row.
+// The whole chart: axis, names, rows, the links between rows, and the pane of the selected row.
 
 import {PAPER, needsLight, parsed} from '../model/colours.js';
 import {covering, levelOf} from '../model/tiles.js';
@@ -31,7 +31,7 @@ export function paperOf(app, dark) {
   return dark ? PAPER.dark : PAPER.light;
 }
 
-/** The paint of each trace, which keeps colours from frame to frame. @type {WeakMap<object, {key: string, paper: any, paint: import('./rows_layer.js').Paint}>} */
+/** The paint of each trace, kept from frame to frame with its colours. @type {WeakMap<object, {key: string, paper: any, paint: import('./rows_layer.js').Paint}>} */
 const paints = new WeakMap();
 
 /** @param {App} app @param {number} trace @param {any} paper @returns {import('./rows_layer.js').Paint} */
@@ -229,7 +229,7 @@ export function paneOf(app, l) {
 }
 
 /**
- * The contents of the pane: calls, the stacks of samples, counters, and where each of them is.
+ * The contents of the pane: calls, stacks of samples and counters, each with its place.
  * @param {App} app @param {NonNullable<ReturnType<typeof paneOf>>} pane
  */
 export function paneParts(app, pane) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The curve of a counter under a row: mean as a line, lowest to highest value as an area; in a thin row as heat.
+// The curve of a counter in a row: the mean as a line, lowest to highest value as an area; a thin row has heat.
 
 import {heat, mixed} from '../model/colours.js';
 
-/** Rows are higher than this to have room for a curve. */
+/** Rows higher than this have room for a curve, px. */
 export const ROOM = 14;
 
 /** The part of a row for its calls; the rest is for the curve. @template {{y: number, h: number}} T @param {T} row @returns {T} */

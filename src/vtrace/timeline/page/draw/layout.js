@@ -6,7 +6,7 @@ import {fitted, rowAt, rowHeight, rowsOf} from '../model/rows.js';
 export const AXIS = 24, STACK_ROW = 16, GAP = 18;
 
 /** @typedef {import('../model/rows.js').Row} Row */
-/** @typedef {{rows: Row[], begin: number, high: number, top: number, height: number}} Part rows of a trace; begin: their y if nothing were scrolled */
+/** @typedef {{rows: Row[], begin: number, high: number, top: number, height: number}} Part rows of a trace; begin: their y without scrolling */
 /**
  * @typedef {object} Layout
  * @property {number} width of the plot, without the names
@@ -20,7 +20,7 @@ export const AXIS = 24, STACK_ROW = 16, GAP = 18;
 
 /**
  * @param {import('../model/store.js').State} state @param {any[]} traces as the server describes them
- * @param {number} width @param {number} height @param {number} wanted px of what the pane shows
+ * @param {number} width @param {number} height @param {number} wanted height of the pane's contents, px
  * @returns {Layout}
  */
 export function layout(state, traces, width, height, wanted) {
@@ -41,7 +41,7 @@ export function layout(state, traces, width, height, wanted) {
   return {width: width - left, left, top: AXIS, bottom: low, height, parts, most: Math.max(0, begin - (low - AXIS))};
 }
 
-/** The rows of each trace that were asked for last: a frame asks several times. @type {WeakMap<object, {key: string, rows: Row[]}>} */
+/** The last requested rows of each trace, since a frame requests them several times. @type {WeakMap<object, {key: string, rows: Row[]}>} */
 const kept = new WeakMap();
 
 /** @param {import('../model/store.js').State} state @param {any} trace @param {number} number @param {number} most */
@@ -58,7 +58,7 @@ export function rowTop(l, scroll, part, row) {
   return l.top + part.begin + row * part.high - scroll;
 }
 
-/** The rows of a part on the screen: first and last, exclusive. @param {Layout} l @param {number} scroll @param {Part} part */
+/** The rows of a part on the screen: first, and last + 1. @param {Layout} l @param {number} scroll @param {Part} part */
 export function visible(l, scroll, part) {
   const first = Math.max(0, Math.floor((scroll - part.begin) / part.high));
   const last = Math.min(part.rows.length, Math.ceil((scroll - part.begin + l.bottom - l.top) / part.high));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What connects rows: messages as lines or bundles, collective operations as bands; markers and losses.
+// Links between rows: messages as lines or bundles, collective operations as bands; also markers and losses.
 
 import {bytes} from '../model/time.js';
 import {isFirst} from '../model/rare.js';
@@ -8,7 +8,7 @@ import {middle, rowTop} from './layout.js';
 /** @typedef {import('./surface.js').Surface} Surface */
 /** @typedef {import('../net/wire.js').Table} Table */
 /**
- * @typedef {object} View where a trace is drawn
+ * @typedef {object} View the place of a trace on the screen
  * @property {import('./layout.js').Layout} l
  * @property {number} scroll
  * @property {number} trace
@@ -23,7 +23,7 @@ export function drawMessages(s, v, table) {
   if (notes.bundled) {
     const most = Math.log(1 + Math.max(1, ...c.bytes));
     /** @type {number[][]} */
-    const labels = []; // their places: a label over another one would make both illegible
+    const labels = []; // their places, since labels must not overlap
     for (let at = 0; at < c.count.length; at += 1) {
       const part = v.l.parts[v.trace];
       const y0 = rowTop(v.l, v.scroll, part, c.from_row[at]) + part.high / 2;
@@ -56,7 +56,7 @@ function arrow(s, x0, y0, x1, y1, colour) {
   s.line(x1, y1, x1 - dx + dy / 2, y1 - dy - dx / 2, colour);
 }
 
-/** Bands from the first that comes to the last that leaves; lines for each participant. @param {Surface} s
+/** Bands from the first arrival to the last departure, and a line for each participant. @param {Surface} s
  * @param {View} v @param {Table} table */
 export function drawCollectives(s, v, table) {
   const c = table.columns, part = v.l.parts[v.trace];
@@ -80,7 +80,7 @@ export function drawCollectives(s, v, table) {
   }
 }
 
-/** Markers and losses in rows, each at least a pixel, and of those of a kind that begin at one pixel of a row the first. @param {Surface} s @param {View} v @param {Table} table */
+/** Markers and losses in rows, at least a pixel wide; on one pixel of a row, only the first of each kind. @param {Surface} s @param {View} v @param {Table} table */
 export function drawMarks(s, v, table) {
   const c = table.columns, part = v.l.parts[v.trace], seen = new Set();
   for (let at = 0; at < c.lost_begin.length; at += 1) {

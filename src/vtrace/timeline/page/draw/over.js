@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What changes with the mouse, above the picture: selection, the selected call, the place of the mouse.
+// The layer above the picture that changes with the mouse: the selection, the selected call, the mouse's time.
 
 import {duration} from '../model/time.js';
 import {paneOf, paneParts, paperOf, windowOf} from './chart.js';

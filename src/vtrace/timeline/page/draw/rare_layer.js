@@ -4,7 +4,7 @@
 import {OUTLIER, ofRow} from '../model/rare.js';
 
 const BAR = 3, THIN = 6;
-/** px of the smallest mark: one that people see among the pixels of thin rows. */
+/** The size of the smallest mark in px, which people see among thin rows. */
 const LEAST = 3;
 
 /**

@@ -11,9 +11,9 @@ import {BINS} from '../model/tiles.js';
  * @property {number[]} classes colours by class
  * @property {Uint8Array} classOf class by region
  * @property {number} idle
- * @property {number} washed colour towards which all but the found calls fade
+ * @property {number} washed colour to which all but the found calls fade
  * @property {'class' | 'region' | 'heat'} colour
- * @property {((region: number) => boolean) | null} found whether a search finds a region; null: no search
+ * @property {((region: number) => boolean) | null} found true for a region that a search finds; null: no search
  * @property {number} longest ns, for heat
  * @property {Map<number, number>} memo colours of regions that do not depend on time
  */
@@ -117,8 +117,8 @@ function thickTile(s, paint, tile, place, row) {
 }
 
 /**
- * A pixel column, or a wide bin: classes on one another in proportion, each at least a pixel; in a thin row the class
- * with the most time.
+ * Draws a pixel column or a wide bin: stacked classes in proportion to their time, each at least a pixel; a thin row
+ * has only the class with the most time.
  * @param {import('./surface.js').Surface} s @param {Paint} paint
  * @param {{x: number, end: number, bins: number, region: number, sums: Float64Array}} column
  * @param {{y: number, h: number}} row
@@ -152,7 +152,7 @@ function paintColumn(s, paint, column, row) {
 }
 
 /**
- * Draws the single calls of a row above what is there: outer calls first, so that the innermost call is on top.
+ * Draws the single calls of a row above the tiles: outer calls first, so that the innermost call is on top.
  * @param {import('./surface.js').Surface} s @param {Paint} paint @param {Calls} calls
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
  * @param {number} from ns: the part to draw @param {number} to
@@ -170,7 +170,7 @@ export function drawCalls(s, paint, calls, row, from, to) {
 }
 
 /**
- * The names of calls in a row, where they fit: each where the call is the innermost first.
+ * Writes the names of a row's calls where they fit: at the first time at which the call is the innermost.
  * @param {import('./surface.js').Surface} s @param {{tile: Calls, from: number}[]} pieces in the order of time
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
  * @param {(region: number) => string} name @param {(region: number, ns: number) => number} ink

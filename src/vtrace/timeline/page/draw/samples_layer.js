@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Samples: the functions of a row where no call was recorded, and the stacks of the selected row in the pane.
+// Samples: the functions of a row without recorded calls, and the stacks of the selected row in the pane.
 
 import {hiddenLevels, runs} from '../model/samples.js';
 import {STACK_ROW} from './layout.js';
 import {callColour} from './rows_layer.js';
 
 /**
- * A thin mark for each function; what is recorded is drawn above it.
+ * Draws a thin mark for each function; recorded calls are drawn above the marks.
  * @param {import('./surface.js').Surface} s @param {import('./rows_layer.js').Paint} paint
  * @param {import('../model/samples.js').Leaves | undefined} leaves @param {string} key of the row
  * @param {{y: number, h: number, left: number, width: number, begin: number, end: number}} row
@@ -22,7 +22,7 @@ export function drawLeaves(s, paint, leaves, key, row, from, to) {
   }
 }
 
-/** The place of the stacks, and what of them is left out. @template {{top: number, bottom: number}} T
+/** The place of the stacks, and the number of levels that are left out. @template {{top: number, bottom: number}} T
  * @param {import('./stack_layer.js').Calls} stacks @param {T} pane @returns {T & {hidden: number, cut: number}} */
 export function samplePane(stacks, pane) {
   const {outer, inner} = hiddenLevels(stacks, (pane.bottom - pane.top) / STACK_ROW);

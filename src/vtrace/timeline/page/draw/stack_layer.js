@@ -14,7 +14,7 @@ export const CURVE = 34;
  * @typedef {{top: number, bottom: number, left: number, width: number, x: (time: number) => number, hidden?: number}} Pane
  *   hidden: outermost levels that are left out
  * @param {Calls} calls @param {Pane} pane
- * @param {(at: number, x0: number, x1: number, y: number) => void} each gets the calls on the screen
+ * @param {(at: number, x0: number, x1: number, y: number) => void} each called for each call on the screen
  */
 function onScreen(calls, pane, each) {
   const right = pane.left + pane.width;
@@ -65,7 +65,7 @@ export function deepest(calls) {
 }
 
 /**
- * Curves of counters from `top` on, each with its name, lowest and highest value.
+ * Draws curves of counters below `top`, each with its name, lowest and highest value.
  * @param {import('./surface.js').Surface} s @param {import('../net/wire.js').Table} table
  * @param {{top: number, bottom: number, left: number, width: number, x: (time: number) => number}} pane @param {any} paper
  */

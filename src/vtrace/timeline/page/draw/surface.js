@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where pictures are drawn: a canvas on the screen, or SVG. Rectangles of rows go into pixels, all else is drawn above.
-// All places are in CSS pixels.
+// Surfaces to draw on: a canvas or SVG. Rectangles of rows go into pixels, other shapes are drawn above.
+// All positions are in CSS pixels.
 
 import {css} from '../model/colours.js';
 
 /** @typedef {{y: number, h: number, zero: number, wide: number, first: number, last: number, low: number, high: number, colours: Int32Array}} Strip
- *   the colours from first on, before last: each is wide px, the first of all begins at zero; drawn from low to high;
- *   colours below 0 are left out */
+ *   draws the colours from first to last - 1, each wide px; colour 0 starts at x = zero; clipped to x from low to high;
+ *   negative colours are left out */
 /**
  * @typedef {object} Surface
  * @property {number} width
  * @property {number} height
  * @property {(x: number, y: number, w: number, h: number, colour: number) => void} fill opaque, at least a pixel
  * @property {(strip: Strip) => void} strip rectangles of one width side by side
- * @property {() => void} flush ends the pixels: what follows is drawn above them
+ * @property {() => void} flush ends the pixels: later shapes are drawn above them
  * @property {(x0: number, y0: number, x1: number, y1: number, colour: number, width?: number, alpha?: number) => void} line
  * @property {(x: number, y: number, w: number, h: number, colour: number, alpha: number) => void} veil
  * @property {(x: number, y: number, w: number, h: number, colour: number, width?: number) => void} frame
@@ -23,7 +23,7 @@ import {css} from '../model/colours.js';
 
 const WIDTHS = 5000;
 
-/** A canvas of the screen. @implements {Surface} */
+/** A canvas on the screen. @implements {Surface} */
 export class CanvasSurface {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
@@ -37,7 +37,7 @@ export class CanvasSurface {
     this.pixels = new Uint32Array(this.image.data.buffer);
   }
 
-  /** Begins a picture. @param {number} width @param {number} height @param {number} back colour */
+  /** Starts a picture. @param {number} width @param {number} height @param {number} back colour */
   begin(width, height, back) {
     this.scale = window.devicePixelRatio || 1;
     [this.width, this.height] = [width, height];
@@ -63,7 +63,7 @@ export class CanvasSurface {
     }
   }
 
-  /** Of rectangles that share a pixel the one in its middle. @type {Surface['strip']} */
+  /** If rectangles share a pixel, draws the one in the pixel's middle. @type {Surface['strip']} */
   strip({y, h, zero, wide, first, last, low, high, colours}) {
     const {width, height} = this.image, s = this.scale, {pixels} = this;
     const x0 = Math.max(0, Math.round(low * s)), x1 = Math.min(width, Math.round(high * s));
@@ -83,7 +83,7 @@ export class CanvasSurface {
     this.context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
   }
 
-  /** Begins a picture of lines alone, clear elsewhere. @param {number} width @param {number} height */
+  /** Starts a picture with lines only, on a transparent background. @param {number} width @param {number} height */
   clear(width, height) {
     this.scale = window.devicePixelRatio || 1;
     [this.width, this.height] = [width, height];
@@ -131,7 +131,7 @@ export class CanvasSurface {
     c.stroke();
   }
 
-  /** The width of a text; names come again in each frame. @param {string} text @param {number} size */
+  /** The width of a text, cached since each frame has the same names. @param {string} text @param {number} size */
   widthOf(text, size) {
     const key = `${size} ${text}`, known = this.widths.get(key);
     if (known !== undefined) return known;
@@ -225,7 +225,7 @@ export class SvgSurface {
   }
 }
 
-/** The begin of a text that fits, '' if less than two characters do. @param {string} text @param {number} room
+/** The start of a text that fits, '' if fewer than two characters fit. @param {string} text @param {number} room
  * @param {(text: string) => number} measure */
 export function fitting(text, room, measure) {
   if (room === Infinity || measure(text) <= room) return text;

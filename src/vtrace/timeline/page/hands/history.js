@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The address holds the state. A new entry for each step that Back undoes; steps in quick succession are one.
+// The address has the page's state. Each step that Back undoes is a new entry; steps in quick succession are one.
 
 import {INITIAL, STEPS, same} from '../model/store.js';
 import {clamped} from '../model/window.js';
 
 const PAUSE = 600;
-/** ms after the last change until the address has it: browsers take milliseconds for that. */
+/** The address changes this many ms after the last change, since a change takes browsers milliseconds. */
 const WRITE = 150;
 
 /**

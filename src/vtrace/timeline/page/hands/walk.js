@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ways of the user: from call to call, from row to row, into the selection.
+// Navigation: from call to call, from row to row, into the selection.
 
 import {windowOf} from '../draw/chart.js';
 import {rowAtPoint, rowTop} from '../draw/layout.js';
@@ -31,7 +31,7 @@ export async function chooseCall(app, trace, call) {
 }
 
 /**
- * Selects the sample at a time, or that of step samples later; moves the window if it is outside.
+ * Selects the sample at a time, or `step` samples later; moves the window if the sample is outside.
  * @param {App} app @param {number} trace @param {number} location @param {number} time @param {number} slack ns
  * @param {number} [step] -1, 0, 1
  */
@@ -57,7 +57,7 @@ function scrollTo(app, trace, location) {
   else if (y + part.high > l.bottom) app.store.set({scroll: Math.min(l.most, scroll + y + part.high - l.bottom + 40)});
 }
 
-/** Goes to another call. @param {App} app @param {string} way @param {boolean} [all] on all rows */
+/** Selects another call. @param {App} app @param {string} way @param {boolean} [all] on all rows */
 export async function go(app, way, all = false) {
   const {call, sample} = app.store.state;
   if (sample && (way === 'previous' || way === 'next')) await chooseSample(app, sample.trace, sample.location, sample.time, 0, way === 'next' ? 1 : -1);
@@ -69,7 +69,7 @@ export async function go(app, way, all = false) {
 
 /** @typedef {{partner: number, comm: number, tag: number, time: number, far: number}} MessageEnd far: -1, unknown so far */
 
-/** The other end of the first message of the selected call. @param {App} app @param {MessageEnd} [end] */
+/** Goes to the other end of the selected call's first message. @param {App} app @param {MessageEnd} [end] */
 export async function goPartner(app, end) {
   const {details} = app, {call} = app.store.state;
   const to = end ?? details?.receives[0] ?? details?.sends[0];
@@ -80,14 +80,14 @@ export async function goPartner(app, end) {
   if (found) await chooseCall(app, call.trace, found);
 }
 
-/** The innermost call of the selected row in the middle of the window. @param {App} app */
+/** Selects the innermost call of the selected row in the middle of the window. @param {App} app */
 export async function callAtCentre(app) {
   const {row, begin, end, shift} = app.store.state, trace = Number(row[0]);
   if (!row.slice(2).startsWith('l')) return;
   await chooseAt(app, trace, Number(row.slice(3)), Math.round((begin + end) / 2) - (shift[trace] ?? 0));
 }
 
-/** The innermost call of a row at a time; the sample there if there is no call. @param {App} app @param {number} trace
+/** Selects the innermost call of a row at a time, else the sample at this time. @param {App} app @param {number} trace
  * @param {number} location @param {number} time */
 export async function chooseAt(app, trace, location, time) {
   const found = await app.client.json('at', {trace, location, time}, 'at'), {begin, end, samples} = app.store.state;
@@ -132,7 +132,7 @@ export function foldProcess(app) {
   app.store.set({open: now, row: `${trace}:${key}`});
 }
 
-/** What is at a place of the rows, as text: the row, the time, the innermost call or the region with the most time.
+/** Describes a place of the rows: the row, the time, the innermost call or the region with the most time.
  * @param {App} app @param {{x: number, y: number}} at */
 export function placeText(app, at) {
   const l = app.layout, {state} = app.store, row = rowAtPoint(l, state.scroll, at.y);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state of the view as the fragment of the address, and back. Values that are still initial are left out.
+// Converts the state to the address's fragment and back. Initial values are left out.
 
 import {INITIAL} from './store.js';
 
@@ -45,7 +45,7 @@ export function fragment(state) {
   return `#${found}`;
 }
 
-/** The values of a fragment for a page of so many traces; what has no meaning is left out.
+/** The values of a fragment, for a page with this number of traces; values without a meaning are left out.
  * @param {string} text @param {number} [traces] @returns {Partial<State>} */
 export function values(text, traces = 2) {
   const found = new URLSearchParams(text.replace(/^#/, ''));
@@ -67,12 +67,12 @@ function bit(value) {
   return value ? '1' : '0';
 }
 
-/** The tag of messages in a text; undefined: it is none. @param {string} text */
+/** The tag of messages in a text, undefined for other texts. @param {string} text */
 export function tagOf(text) {
   return /^\d{1,10}$/.test(text) && Number(text) <= LAST_TAG ? text : undefined;
 }
 
-/** A number of at most 15 digits, which is exact here; undefined: it is none. @param {string} text */
+/** A number of at most 15 digits, which is exact in JavaScript; undefined for other texts. @param {string} text */
 export function naturalOf(text) {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of the trace that panels are about: the selection, else the window.
+// The part of the trace that panels show: the selection, else the window.
 
 /** @typedef {import('./store.js').State} State */
 
@@ -19,7 +19,7 @@ export function chosen(state, rows, trace, duration) {
   return {from: begin, to: Math.max(begin + 1, end), rows: keys};
 }
 
-/** The same as words of a command: --from and --to. @param {{from: number, to: number}} part @param {number} duration */
+/** The part as options of a command: --from and --to. @param {{from: number, to: number}} part @param {number} duration */
 export function options(part, duration) {
   return part.from <= 0 && part.to >= duration ? '' : ` --from ${part.from}ns --to ${part.to}ns`;
 }

@@ -11,7 +11,7 @@ export function css(colour) {
   return `#${colour.toString(16).padStart(6, '0')}`;
 }
 
-/** A part of the way from a colour to another. @param {number} from @param {number} to @param {number} part */
+/** A mix of two colours; part 0 gives the first, 1 the second. @param {number} from @param {number} to @param {number} part */
 export function mixed(from, to, part) {
   let found = 0;
   for (const shift of [16, 8, 0]) {
@@ -35,7 +35,7 @@ export function heat(part) {
   return mixed(HEAT[low], HEAT[low + 1], at - low);
 }
 
-/** Whether text on a colour must be light. @param {number} colour */
+/** True if text on a colour must be light. @param {number} colour */
 export function needsLight(colour) {
   return 0.299 * (colour >> 16) + 0.587 * ((colour >> 8) & 255) + 0.114 * (colour & 255) < 120;
 }

@@ -16,7 +16,7 @@
  * @property {{least: number, most: number}} scale of all rows
  */
 
-/** The lowest and the highest value of all rows: all curves have one scale.
+/** The lowest and the highest value of all rows, since all curves have one scale.
  * @param {ArrayLike<number>} low @param {ArrayLike<number>} high */
 export function scaleOf(low, high) {
   let least = Infinity, most = -Infinity;
@@ -28,7 +28,7 @@ export function scaleOf(low, high) {
 }
 
 /** The values of a row at a time. @param {Curves | undefined} curves @param {string} key @param {number} time
- * @returns {{low: number, mean: number, high: number} | undefined} undefined: there are none */
+ * @returns {{low: number, mean: number, high: number} | undefined} undefined: no values */
 export function valueAt(curves, key, time) {
   const row = curves?.index.get(key);
   if (!curves || row === undefined || time < curves.begin || time >= curves.end) return undefined;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rare calls of rows, such as outliers: they keep a mark at any zoom.
+// Rare calls of rows, such as outliers, which have a mark at any zoom.
 
 export const OUTLIER = 0, WAIT = 1;
 
@@ -10,7 +10,7 @@ export const OUTLIER = 0, WAIT = 1;
  * @property {Record<string, ArrayLike<number>>} columns row, kind, location, begin, end, depth, region, size
  */
 
-/** The first mark of a row, and that behind its last one. @param {Rare} rare @param {string} key */
+/** The number of a row's first mark, and the number of its last mark + 1. @param {Rare} rare @param {string} key */
 export function ofRow(rare, key) {
   const number = rare.index.get(key), {row} = rare.columns;
   if (number === undefined) return {first: 0, last: 0};
@@ -28,8 +28,8 @@ function firstOf(sorted, value) {
   return low;
 }
 
-/** The rare call of a row around a time, or that begins at most slack ns away: of several the one of the largest size,
- * outliers first; -1: none. @param {Rare | undefined} rare @param {string} key @param {number} time @param {number} slack */
+/** The rare call of a row that contains a time, or starts at most slack ns away; if there are several, the largest
+ * outlier, else the largest wait; -1: none. @param {Rare | undefined} rare @param {string} key @param {number} time @param {number} slack */
 export function rareAt(rare, key, time, slack) {
   if (!rare) return -1;
   const {first, last} = ofRow(rare, key), {begin, end, kind, size} = rare.columns;
@@ -41,7 +41,7 @@ export function rareAt(rare, key, time, slack) {
   return best;
 }
 
-/** Whether something is the first of its kind on a pixel: `seen` keeps what came before.
+/** True for the first mark of its kind on a pixel. `seen` has the earlier marks.
  * @param {Set<number>} seen @param {number} row @param {number} x @param {number} kind below 4 */
 export function isFirst(seen, row, x, kind) {
   const key = ((row + 1) * 65536 + Math.round(x)) * 4 + kind;

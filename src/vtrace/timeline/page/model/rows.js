@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rows of the picture: a location each, or folded by process or node; many neighbours share a row where they must.
+// The rows of the picture: one for each location, or folded by process or node; neighbours may share a row.
 
 import {NO_LEVEL} from './tiles.js';
 
 /**
  * @typedef {object} Row
  * @property {number} trace
- * @property {string} key as the server names it: l3, p0, n1, r0-7
+ * @property {string} key the row's name on the server: l3, p0, n1, r0-7
  * @property {string} name
  * @property {number} location of a row with one location, else -1
- * @property {number[]} places of its locations in the order of the trace
+ * @property {number[]} places of the row's locations in the order of the trace
  * @property {number} finest level of tiles
- * @property {boolean} first whether a process begins here
+ * @property {boolean} first true for the first row of a process
  */
 
 /**
@@ -110,7 +110,7 @@ export function fullName(rows, place) {
 }
 
 /**
- * Rows that fit: neighbours share one where there are more rows than `most`.
+ * The rows to show: with more rows than `most`, neighbours share a row.
  * @param {Row[]} rows of one trace @param {number} most @returns {Row[]}
  */
 export function fitted(rows, most) {
@@ -133,7 +133,7 @@ export function fitted(rows, most) {
 export const THICK = 30, THIN = 1;
 
 /**
- * The height of a row: as high as fits, between a pixel and THICK; `zoom` makes rows higher than fits.
+ * The height of a row in px: as large as fits, from 1 to THICK; `zoom` makes rows higher.
  * @param {number} count @param {number} height px of the chart @param {number} zoom 1: all rows fit
  */
 export function rowHeight(count, height, zoom) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Samples: what rows show where no call was recorded, and the room of call stacks in the pane.
+// Samples: the functions that rows show where no call was recorded, and the room of call stacks in the pane.
 
 /**
  * The functions of rows by bins of a window, as the server sends them.
@@ -35,8 +35,9 @@ export function leafAt(leaves, key, time) {
 }
 
 /**
- * Heights in the pane: of recorded calls, of the stacks of samples below, and where counters begin. Counters get what
- * is left, but at most half of the room at the cost of stacks; each of two stacks gets half of theirs at least.
+ * Heights in the pane: of recorded calls, of the stacks of samples below, and the top of counters. Counters get the
+ * rest of the room; stacks shrink for counters, but together keep at least half of the room. Each of two stacks gets at
+ * least half of the room of stacks.
  * @param {number} room px @param {number} calls px wanted @param {number} samples px wanted @param {number} counters px wanted
  */
 export function paneHeights(room, calls, samples, counters) {
@@ -46,8 +47,8 @@ export function paneHeights(room, calls, samples, counters) {
 }
 
 /**
- * The levels of a stack that are left out: outermost ones through which nearly all of the time goes, so that the
- * innermost ones of nearly all of the time fit; and the innermost ones that do not fit then.
+ * The number of levels of a stack to leave out. outer: outermost levels with nearly all of the time, so that levels
+ * with some of the time fit; inner: the innermost levels that do not fit.
  * @param {{begin: ArrayLike<number>, end: ArrayLike<number>, depth: ArrayLike<number>}} stacks @param {number} rows that fit
  */
 export function hiddenLevels({begin, end, depth}, rows) {

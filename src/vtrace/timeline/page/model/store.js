@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one store of the page's state. Everything that a view needs to come back is in State, and in the address.
+// The only store of the page's state. State and the address have all that is needed to show a view again.
 
 /**
  * @typedef {{trace: number, location: number, begin: number, depth: number}} CallName
@@ -9,28 +9,28 @@
  * @property {number} begin ns, of the window
  * @property {number} end
  * @property {import('./rows.js').Fold} fold
- * @property {number[]} open processes that are folded otherwise
- * @property {number} zoom height of rows; 1: all fit
+ * @property {number[]} open processes whose folding differs from `fold`
+ * @property {number} zoom factor of the height of rows; 1: all rows fit
  * @property {number} scroll px
- * @property {string} row key of the selected row, with its trace before: 0:l3
+ * @property {string} row trace and key of the selected row: 0:l3
  * @property {Selection} selection
  * @property {CallName | null} call
  * @property {SampleName | null} sample a selected sample; then no call is selected
  * @property {string} search
- * @property {boolean} exact the search is the whole name of a region
+ * @property {boolean} exact true if the search is the whole name of a region
  * @property {'class' | 'region' | 'heat'} colour
  * @property {boolean} messages
  * @property {boolean} collectives
  * @property {boolean} counters
  * @property {boolean} samples
  * @property {string} curve name of the counter below all rows, '' for none
- * @property {'auto' | 'all' | 'none'} rare marks of outliers and waits; all: also those that take long to find
- * @property {number} smallest bytes of messages that are shown
+ * @property {'auto' | 'all' | 'none'} rare marks of outliers and waits; all: also the marks that take long to find
+ * @property {number} smallest least bytes of a shown message
  * @property {string} tag
  * @property {number} comm
  * @property {string} panel
- * @property {number[]} shift ns by trace
- * @property {string} align region and number that the traces are aligned at: 2*MPI_Barrier
+ * @property {number[]} shift of each trace, ns
+ * @property {string} align number and region of the call at which traces are aligned: 2*MPI_Barrier
  */
 
 /** @type {State} */
@@ -58,14 +58,14 @@ export class Store {
     this.listeners.push(listener);
   }
 
-  /** Changes some values; listeners hear of it if any differs. @param {Partial<State>} values */
+  /** Changes some values, and calls the listeners if any value differs. @param {Partial<State>} values */
   set(values) {
     const before = this.state;
     const after = {...before, ...values};
     if (same(before, after)) return;
     this.state = after;
     this.untold.push([after, before]);
-    if (this.untold.length > 1) return; // a listener changes the state: all hear of the changes in their order
+    if (this.untold.length > 1) return; // a listener changed the state: all listeners get the changes in order
     for (let change; (change = this.untold[0]); this.untold.shift()) for (const listener of this.listeners) listener(...change);
   }
 }

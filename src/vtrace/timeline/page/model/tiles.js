@@ -4,7 +4,7 @@
 export const BINS = 256;
 export const NO_LEVEL = 63;
 
-/** The level whose bins are about a pixel wide. @param {number} nsPerPixel @param {number} top */
+/** The level with bins about a pixel wide. @param {number} nsPerPixel @param {number} top */
 export function levelOf(nsPerPixel, top) {
   return Math.max(0, Math.min(top, Math.round(Math.log2(Math.max(1, nsPerPixel)))));
 }
@@ -22,7 +22,7 @@ export function numbers(begin, end, level) {
 }
 
 /**
- * Of the tiles that are there, those that draw a window best: finest first, then coarser ones for what is missing.
+ * The best available tiles to draw a window: the finest tiles, and coarser tiles where these are missing.
  * @template T
  * @param {(level: number, number: number) => T | undefined} known
  * @param {number} begin @param {number} end @param {number} level @param {number} top

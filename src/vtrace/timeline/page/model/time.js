@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times as text, and the places of an axis's lines. All times are whole ns since the start of the trace.
+// Times as text, and the lines of an axis. All times are whole ns since the start of the trace.
 
 const UNITS = /** @type {[string, number][]} */ ([['s', 1e9], ['ms', 1e6], ['us', 1e3], ['ns', 1]]);
 
@@ -10,7 +10,7 @@ export function duration(ns, digits = 4) {
   return `${text} ${unit}`;
 }
 
-/** A time to the ns, grouped: 1.234 567 890 s. @param {number} ns */
+/** A time with all digits to the ns, in groups: 1.234 567 890 s. @param {number} ns */
 export function exact(ns) {
   const sign = ns < 0 ? '-' : '';
   const whole = Math.floor(Math.abs(ns) / 1e9);
@@ -18,7 +18,7 @@ export function exact(ns) {
   return `${sign}${whole}.${rest.replace(/(\d{3})(?=\d)/g, '$1\u202f')} s`;
 }
 
-/** A time that vtrace view --from takes. @param {number} ns */
+/** A time in the notation of vtrace view --from. @param {number} ns */
 export function option(ns) {
   return `${Math.round(ns)}ns`;
 }
@@ -43,7 +43,8 @@ export function step(least) {
 }
 
 /**
- * The lines of an axis and their texts: the first with its time, others since then where times are long.
+ * The lines of an axis and their texts. If times are long, only the first line has its time, and the others the time
+ * since the first.
  * @param {number} begin @param {number} end @param {number} most lines
  * @returns {{time: number, text: string}[]}
  */
@@ -66,7 +67,7 @@ function trimmed(value) {
   return Number(value.toPrecision(12)).toString();
 }
 
-/** ns of a text such as 1.5ms, 20us, 3; NaN if it is none. @param {string} text */
+/** The ns of a text such as 1.5ms, 20us, 3; NaN for other texts. @param {string} text */
 export function parse(text) {
   const found = /^\s*(-?\d+(?:\.\d*)?|-?\.\d+)\s*(s|ms|us|µs|ns|)\s*$/.exec(text);
   if (!found) return NaN;

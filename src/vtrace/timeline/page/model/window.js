@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The window of time on the screen: zoom, move, and the places of times. A window is never shorter than 1 ns a tenth of
-// the screen, and never leaves the trace by more than its own length.
+// The window of time on the screen: zoom, move, and the positions of times. `clamped` makes a window at least 10 ns long
+// and moves the window into the trace.
 
 /** @typedef {{begin: number, end: number}} Window */
 
@@ -25,7 +25,7 @@ export function moved({begin, end}, ns) {
   return {begin: begin + ns, end: end + ns};
 }
 
-/** A window with a part, and a quarter of its length on each side. @param {number} begin @param {number} end */
+/** A window with a part of the trace, and a quarter of its length on each side. @param {number} begin @param {number} end */
 export function around(begin, end) {
   const margin = Math.max(SHORTEST, (end - begin) / 4);
   return {begin: begin - margin, end: end + margin};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests to the server. A newer request of the same purpose cancels the older one.
+// Requests to the server. A newer request with the same purpose cancels an older one.
 
 import {decoded} from './wire.js';
 
@@ -9,7 +9,7 @@ export class Client {
   constructor() {
     /** @type {Map<string, AbortController>} */
     this.open = new Map();
-    /** How many archives the server had opened anew when it described those of this page: it refuses an older page. */
+    /** The server's count of reopened archives when the page was loaded; the server refuses an older count. */
     this.loads = 0;
     /** @type {(line: string) => void} */
     this.complain = () => undefined;
@@ -58,7 +58,7 @@ export class Client {
     return undefined;
   }
 
-  /** Keeps the number of requests without an answer in the page, where a test finds the number. @param {number} change */
+  /** Writes the number of open requests into the page, for tests. @param {number} change */
   count(change) {
     document.body.dataset.requests = String(Number(document.body.dataset.requests ?? 0) + change);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names and classes of regions. Names come when they are needed, many at a time.
+// Names and classes of regions. The page requests names when it needs them, many at a time.
 
 /** @typedef {{name: string, file: string, line: number, activity: string, description: string}} Region */
 
@@ -24,7 +24,7 @@ export class Regions {
     if (found) this.classes = /** @type {any} */ (found.columns.class);
   }
 
-  /** The name, '' until it is here. @param {number} region */
+  /** The name of a region, '' until the name has arrived. @param {number} region */
   name(region) {
     const found = this.known.get(region);
     if (found === undefined && region >= 0 && !this.asked.has(region)) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tiles and calls of rows: keeps what has come, and asks for what the picture needs.
+// Tiles and calls of rows: keeps the received ones, and requests the ones that the picture needs.
 
 import {BINS, numbers, span} from '../model/tiles.js';
 
 /**
  * @typedef {object} Tile of one row: 256 bins
  * @property {Uint32Array} region 1 + row of the region with the most time, 0: none
- * @property {Uint8Array} share its part of the time, 255: all
+ * @property {Uint8Array} share the region's share of the time; 255: all
  * @property {Uint32Array} events
  * @property {Uint8Array} depth
  * @property {[number, Uint8Array][]} classes shares of the classes with time
- * @property {Uint8Array} best class with the most time
+ * @property {Uint8Array} best the class with the most time
  * @property {Uint8Array} total share of all classes
  */
 /**
@@ -32,7 +32,7 @@ export class TileStore {
     this.client = client;
     this.trace = trace;
     this.arrived = arrived;
-    /** @type {Map<string, Tile | null>} by row, level and number; null: asked for */
+    /** @type {Map<string, Tile | null>} by row, level and number; null: requested */
     this.tiles = new Map();
     /** @type {Map<string, Calls | null>} */
     this.calls = new Map();
@@ -53,7 +53,7 @@ export class TileStore {
   }
 
   /**
-   * Asks for the tiles of a window that are missing; cancels requests that the window does not need.
+   * Requests the missing tiles of a window; cancels requests that the window does not need.
    * @param {{key: string, finest: number, location: number}[]} rows @param {number} begin @param {number} end
    * @param {number} level @param {number} top
    */
@@ -83,7 +83,7 @@ export class TileStore {
     while (this.running.size < LANES && this.jobs.length) this.next();
   }
 
-  /** Whether an answer is outstanding. */
+  /** True if a request has no answer yet. */
   get busy() {
     return this.running.size > 0;
   }
@@ -142,7 +142,7 @@ export class TileStore {
     });
   }
 
-  /** Forgets the oldest where there are too many. */
+  /** Drops the oldest if there are too many. */
   forget() {
     for (const kept of [this.tiles, this.calls]) {
       for (const key of kept.keys()) {

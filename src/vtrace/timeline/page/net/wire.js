@@ -4,7 +4,7 @@
 /** @type {Record<string, any>} */
 const KINDS = {f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Array};
 
-/** @typedef {Float64Array} Column as far as code that reads any column can tell */
+/** @typedef {Float64Array} Column the type for code that reads any column */
 /** @typedef {{columns: Record<string, Column>, notes: any}} Table */
 
 /** @param {ArrayBuffer} bytes @returns {Table} throws for other bytes */

@@ -24,7 +24,7 @@ export function installBar(app) {
   const fold = choice('rows', 'Rows', [['thread', 'threads'], ['process', 'processes'], ['node', 'nodes']], state.fold, (value) => store.set({fold: /** @type {any} */ (value), scroll: 0}));
   const colour = choice('colour', 'Colour', [['class', 'class'], ['region', 'region'], ['heat', 'duration']], state.colour, (value) => store.set({colour: /** @type {any} */ (value)}));
   const rare = choice('rare', 'Marks', [['auto', 'auto'], ['all', 'all'], ['none', 'none']], state.rare, (value) => store.set({rare: /** @type {any} */ (value)}));
-  rare.title = 'Outliers: calls of at least 10 times the mean of their region; waits of MPI of at least a thousandth of the trace';
+  rare.title = 'Outliers: calls of at least 10 times the mean of their region. Waits: MPI waits of at least 1/1000 of the trace.';
   const counters = [...new Set(traces.flatMap((one) => one.meta.counters.map((/** @type {any} */ each) => each.name)))];
   const curve = choice('curve', 'Counter', [['', 'none'], ...counters.map((name) => /** @type {[string, string]} */ ([name, name]))], state.curve, (value) => store.set({curve: value}));
   curve.title = 'A counter below all rows (v: the next one)';
@@ -93,18 +93,18 @@ export function choice(id, label, items, value, change) {
 function filters(app) {
   const {store, traces} = app, {state} = store;
   const said = element('output', {className: 'hint'});
-  /** Takes a value, or refuses a text without one. @param {string} text @param {unknown} value @param {string} hint @param {() => void} take */
+  /** Takes a value, or shows a hint for an invalid text. @param {string} text @param {unknown} value @param {string} hint @param {() => void} take */
   const checked = (text, value, hint, take) => {
     fill(said, text && value === undefined ? hint : '');
     if (!text || value !== undefined) take();
   };
-  const smallest = element('input', {type: 'number', min: 0, value: state.smallest || '', placeholder: 'bytes', title: 'Messages of at least so many bytes', onchange: () => {
+  const smallest = element('input', {type: 'number', min: 0, value: state.smallest || '', placeholder: 'bytes', title: 'Show messages of at least this many bytes', onchange: () => {
     const value = naturalOf(smallest.value);
-    checked(smallest.value, value, 'bytes are a whole number of at most 15 digits', () => store.set({smallest: value ?? 0}));
+    checked(smallest.value, value, 'bytes must be a whole number of at most 15 digits', () => store.set({smallest: value ?? 0}));
   }});
-  const tag = element('input', {type: 'text', size: 5, value: state.tag, placeholder: 'tag', title: 'Messages with this tag', onchange: () => {
+  const tag = element('input', {type: 'text', size: 5, value: state.tag, placeholder: 'tag', title: 'Show messages with this tag', onchange: () => {
     const value = tagOf(tag.value.trim());
-    checked(tag.value.trim(), value, `a tag is a number from 0 to ${LAST_TAG}`, () => store.set({tag: value ?? ''}));
+    checked(tag.value.trim(), value, `the tag must be a number from 0 to ${LAST_TAG}`, () => store.set({tag: value ?? ''}));
   }});
   const comms = traces[0].meta.comms.map((/** @type {string} */ name, /** @type {number} */ row) => /** @type {[string, string]} */ ([String(row), name || `communicator ${row}`]));
   return element('details', {className: 'menu'}, element('summary', {}, 'Filter'), element('div', {},
@@ -112,17 +112,17 @@ function filters(app) {
     choice('comm', 'in', [['-1', 'all communicators'], ...comms], String(state.comm), (value) => store.set({comm: Number(value)})), said));
 }
 
-/** Two traces: aligned at the start, or at a call of a region. @param {App} app */
+/** The menu that aligns two traces at the start or at a call of a region. @param {App} app */
 function alignment(app) {
   const {store} = app;
-  const number = element('input', {type: 'number', min: 1, value: 1, title: 'Which call of the region: counted over all rows of a trace, in the order of their begins'});
+  const number = element('input', {type: 'number', min: 1, value: 1, title: 'The number of the call, counted over all rows of a trace in the order of starts'});
   const name = element('input', {type: 'text', size: 16, placeholder: 'region', value: store.state.align.split('*')[1] ?? ''});
   const said = element('output', {});
   const apply = async () => {
     const text = name.value.trim(), n = Math.max(1, naturalOf(number.value) ?? 1);
     if (!text) return void store.set({shift: [0, 0], align: ''});
     const found = await Promise.all(app.traces.map((_, trace) => app.client.json('nth', {trace, region: text, number: n}, `nth ${trace}`)));
-    if (!found.every(Boolean)) return undefined; // a newer request, or an error, which is shown
+    if (!found.every(Boolean)) return undefined; // a newer request, or an error that the page shows
     const lacks = found.flatMap((one, at) => (one.begin === null ? [`${app.traces[at].meta.title} has ${one.known ? `${count(one.calls)} calls of` : 'no region'} ${text}`] : []));
     fill(said, lacks.join(', '));
     if (lacks.length) return undefined;
@@ -150,6 +150,6 @@ async function copyCommand(app) {
   const said = element('p', {className: 'hint'});
   fill(dialog, element('p', {}, 'This command shows the window:'), element('code', {}, text), said, button('Close', () => dialog.close()));
   dialog.showModal();
-  await navigator.clipboard?.writeText(text).then(() => fill(said, 'It is in the clipboard.'), () => undefined);
+  await navigator.clipboard?.writeText(text).then(() => fill(said, 'The command is in the clipboard.'), () => undefined);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The facts of the selected call, and the ways from it.
+// The facts of the selected call, and buttons that go to related calls.
 
 import {fullName} from '../model/rows.js';
 import {bytes, count, duration, exact} from '../model/time.js';

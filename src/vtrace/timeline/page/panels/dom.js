@@ -39,7 +39,7 @@ export function button(text, press, more = {}) {
   return element('button', {type: 'button', onclick: press, ...more}, text);
 }
 
-/** A canvas of a panel, drawn by a function that gets its surface's context. @param {number} height
+/** A canvas of a panel. A function draws on the canvas's context. @param {number} height
  * @param {(canvas: HTMLCanvasElement) => void} draw @param {Record<string, any>} [more] */
 export function canvas(height, draw, more = {}) {
   const made = element('canvas', {height, ...more});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The picture as a file: SVG drawn anew, PNG of the canvases.
+// Exports the picture to a file: SVG is drawn again, PNG is a copy of the canvases.
 
 import {drawChart, paperOf} from '../draw/chart.js';
 import {drawOver} from '../draw/over.js';

@@ -16,7 +16,7 @@ const HIGH = 17;
 export function flame(app, found, trace) {
   const paths = /** @type {any} */ (found.columns);
   let root = 0;
-  const said = element('p', {className: 'hint'}, 'Click on a box to enlarge it; again for all.');
+  const said = element('p', {className: 'hint'}, 'Click a box to enlarge the box, again to show all.');
   return element('div', {id: 'flame'}, paths.samples && fromSamples(found), said, withNames(app, trace, paths.region, () => {
     /** @type {ReturnType<typeof boxes>} */
     let shown = [];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a search finds: the histogram of durations, and the longest calls, one click away.
+// The results of a search: a histogram of durations, and the longest calls as buttons.
 
 import {count, duration} from '../model/time.js';
 import {button, element} from './dom.js';
@@ -8,7 +8,7 @@ import {nameOf} from './details.js';
 /** @param {import('../app.js').App} app @param {number} trace */
 export function histogram(app, trace) {
   const {found} = app.traces[trace], {search} = app.store.state;
-  if (!search) return element('p', {className: 'hint'}, 'Search a region ( / ): its calls get marks, and this panel shows how long they last.');
+  if (!search) return element('p', {className: 'hint'}, 'Search for a region ( / ): the chart marks its calls, and this panel shows their durations.');
   if (!found) return element('p', {className: 'hint'}, 'Searching ...');
   const {notes} = found, bars = found.columns.histogram;
   const first = bars.findIndex((n) => n > 0), last = bars.length - 1 - [...bars].reverse().findIndex((n) => n > 0);
@@ -20,7 +20,7 @@ export function histogram(app, trace) {
   });
   return element('section', {id: 'histogram'},
     element('h2', {}, app.traces.length > 1 ? `${app.traces[trace].meta.title}: ${search}` : search),
-    element('p', {}, `${count(notes.count)} calls in the window, ${duration(notes.total)} in all; ${notes.regions === 1 ? notes.names[0] : `${count(notes.regions)} regions`}`),
+    element('p', {}, `${count(notes.count)} calls in the window, ${duration(notes.total)} in total; ${notes.regions === 1 ? notes.names[0] : `${count(notes.regions)} regions`}`),
     element('table', {className: 'bars'}, ...lines),
     notes.longest.length > 0 && element('h3', {}, 'The longest'),
     element('ol', {className: 'longest'}, ...notes.longest.map((/** @type {any} */ call) => element('li', {}, button(duration(call.end - call.begin), () => app.chooseCall(trace, call)), ` ${call.name} on ${nameOf(app, trace, call.location)}`))));

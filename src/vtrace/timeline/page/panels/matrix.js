@@ -13,7 +13,7 @@ import {table} from './table.js';
 export function matrix(app, found, trace) {
   const c = found.columns, size = found.notes.processes, {rows} = app.traces[trace].meta;
   if (!c.sender.length) return element('p', {className: 'hint'}, 'No messages here.');
-  const said = element('p', {className: 'hint'}, 'Senders downwards, receivers to the right.');
+  const said = element('p', {className: 'hint'}, 'Rows are senders, columns are receivers.');
   const canvas = element('canvas', {className: 'plot'});
   const side = 360, cells = Math.min(size, side), cell = side / cells;
   const sums = new Float64Array(cells * cells), counts = new Float64Array(cells * cells);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tabs beside the chart. A panel is about the selection, else the window; its data is asked for when it is shown.
+// The tabs beside the chart. A panel shows the selection, else the window. Only the shown panel requests data.
 
 import {compare} from './compare.js';
 import {chosen} from '../model/choice.js';
@@ -75,12 +75,12 @@ async function describe(app) {
   if (app.store.state.panel === 'call') fill(byId('panel'), facts(app));
 }
 
-/** The facts of what is selected. @param {App} app */
+/** The facts of the selected call or sample. @param {App} app */
 function facts(app) {
   const {call, sample} = app.store.state;
   if (app.details && call) return detailsOf(app, app.details, call.trace);
   if (app.details && sample) return sampleOf(app, app.details, sample.trace);
-  return element('p', {className: 'hint'}, 'Click on a call, or press c: the call in the middle of the window.');
+  return element('p', {className: 'hint'}, 'Click a call, or press c to select the call in the middle of the window.');
 }
 
 /** @param {App} app */

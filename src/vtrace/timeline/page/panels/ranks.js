@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time by class of each process: bars, and one class at the places of the program's grid (MPI_Cart_create).
+// Time by class of each process: bars, and one class on the program's grid (MPI_Cart_create).
 
 import {paperOf} from '../draw/chart.js';
 import {CanvasSurface} from '../draw/surface.js';
@@ -54,7 +54,7 @@ function bars(app, found, known) {
   return canvas;
 }
 
-/** The chosen class at the places of the largest grid: of three dimensions, planes side by side.
+/** The chosen class on the largest grid; a grid of three dimensions as planes side by side.
  * @param {import('../app.js').App} app @param {any} found @param {number} trace */
 function gridOf(app, found, trace) {
   const {process, x, y, z, ns} = found.columns, {classes, grid} = found.notes, {meta} = app.traces[trace];

@@ -9,7 +9,7 @@ const MOST = 300;
  * @typedef {object} TableColumn
  * @property {string} head
  * @property {string} [title]
- * @property {(row: number) => number | string} value to sort by
+ * @property {(row: number) => number | string} value the value to sort by
  * @property {(row: number) => import('./dom.js').Child} [show]
  */
 

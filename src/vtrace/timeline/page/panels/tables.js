@@ -13,7 +13,7 @@ export function regionName(app, trace, region) {
   return app.traces[trace].regions.name(region) || `region ${region}`;
 }
 
-/** Names that are not here yet: draws again when they are. @param {App} app @param {number} trace
+/** Draws, and draws again when missing names arrive. @param {App} app @param {number} trace
  * @param {ArrayLike<number>} regions @param {() => Node} draw */
 export function withNames(app, trace, regions, draw) {
   const place = element('div', {}, draw());
@@ -35,7 +35,7 @@ export function profile(app, found, trace) {
   return withNames(app, trace, c.region, () => table([
     {head: 'region', value: (row) => regionName(app, trace, c.region[row]), show: (row) => named(regionName(app, trace, c.region[row]), classes[c.class[row]]?.colour)},
     {head: 'calls', value: (row) => c.calls[row], show: (row) => count(c.calls[row])},
-    {head: 'exclusive', title: 'without the calls inside', value: (row) => c.exclusive[row], show: (row) => duration(c.exclusive[row])},
+    {head: 'exclusive', title: 'without the time of callees', value: (row) => c.exclusive[row], show: (row) => duration(c.exclusive[row])},
     {head: '%', value: (row) => c.exclusive[row] / whole, show: (row) => ((100 * c.exclusive[row]) / whole).toFixed(1)},
     {head: 'inclusive', value: (row) => c.inclusive[row], show: (row) => duration(c.inclusive[row])},
     {head: 'mean', value: (row) => c.total[row] / c.calls[row], show: (row) => duration(c.total[row] / Math.max(1, c.calls[row]))},
@@ -43,23 +43,23 @@ export function profile(app, found, trace) {
   ], c.region.length, {sort: 2, id: 'profile', press: (row) => app.store.set({search: regionName(app, trace, c.region[row]), exact: true, panel: 'histogram'})}));
 }
 
-/** The profile of a trace with samples: where the times are from is in a column. @param {App} app @param {Table} found
+/** The profile of a trace with samples: a column shows the source of the times. @param {App} app @param {Table} found
  * @param {number} trace */
 function sampledProfile(app, found, trace) {
   const c = found.columns, whole = c.exclusive.reduce((sum, ns) => sum + ns, 0) || 1;
   const {classes} = app.traces[trace].meta;
   return withNames(app, trace, c.region, () => element('div', {}, fromSamples(found), table([
     {head: 'region', value: (row) => regionName(app, trace, c.region[row]), show: (row) => named(regionName(app, trace, c.region[row]), classes[c.class[row]]?.colour)},
-    {head: 'from', title: 'what the times come from', value: (row) => (c.estimated[row] ? 'samples' : 'calls')},
+    {head: 'from', title: 'source of the times', value: (row) => (c.estimated[row] ? 'samples' : 'calls')},
     {head: 'samples', value: (row) => c.samples[row], show: (row) => count(c.samples[row])},
     {head: 'calls', value: (row) => c.calls[row], show: (row) => count(c.calls[row])},
-    {head: 'exclusive', title: 'without the calls inside', value: (row) => c.exclusive[row], show: (row) => duration(c.exclusive[row])},
+    {head: 'exclusive', title: 'without the time of callees', value: (row) => c.exclusive[row], show: (row) => duration(c.exclusive[row])},
     {head: '%', value: (row) => c.exclusive[row] / whole, show: (row) => ((100 * c.exclusive[row]) / whole).toFixed(1)},
     {head: 'inclusive', value: (row) => c.inclusive[row], show: (row) => duration(c.inclusive[row])},
   ], c.region.length, {sort: 4, id: 'profile', press: (row) => app.store.set({search: regionName(app, trace, c.region[row]), exact: true, ...(c.calls[row] ? {panel: 'histogram'} : {})})})));
 }
 
-/** Where the times of a trace with samples come from. @param {Table} found of profile or flame */
+/** The source of the times of a trace with samples. @param {Table} found of profile or flame */
 export function fromSamples(found) {
   const {samples, sources} = found.notes;
   return element('p', {className: 'hint'}, samples ? `Program's own code: ${count(samples)} samples (${sources.join(', ')}). MPI, I/O, memory, threads, barriers: recorded calls.`
@@ -103,7 +103,7 @@ export function files(_app, found) {
   ], found.notes.names.length, {id: 'files'});
 }
 
-/** Findings of the diagnosis, a click shows the place; and what was not recorded. @param {App} app @param {Table} found
+/** Findings of the diagnosis, which a click shows in the chart; lines about missing events. @param {App} app @param {Table} found
  * @param {number} trace */
 export function findings(app, found, trace) {
   const {lines, findings: rows} = found.notes;
@@ -120,5 +120,5 @@ export function findings(app, found, trace) {
       {head: 'certainty', value: (row) => rows[row].certainty},
     ], rows.length, {press: show}) : element('p', {}, 'No findings here.'),
     element('h2', {}, 'Not recorded'),
-    lines.length ? element('ul', {}, ...lines.map((/** @type {string} */ line) => element('li', {}, line))) : element('p', {}, `Nothing is missing in this part of ${app.traces[trace].meta.title}, as far as the archive tells.`));
+    lines.length ? element('ul', {}, ...lines.map((/** @type {string} */ line) => element('li', {}, line))) : element('p', {}, `The archive reports no missing events in this part of ${app.traces[trace].meta.title}.`));
 }
