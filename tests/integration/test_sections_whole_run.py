@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,19 @@ def test_shells_are_no_processes_of_the_application(program: Path, tmp_path: Pat
     assert {(row["section"], row["processes"]) for row in found["sections"]} == {("all/0", 1), ("part/1", 1)}
     assert {row["section"] for row in found["sections_by_process"]} == {"all/0", "part/1"}
     assert len(found["sections_by_thread"]) == 4
+
+
+def test_a_forked_child(program: Path, tmp_path: Path) -> None:
+    """Its start and end are not recorded. A part of the archive has none either."""
+    env = {"VT_METRICS": "ru_minflt", "VT_METRICS_AT": "user", "VT_SECTION_LEVEL": "0"}
+    run(program, tmp_path, "fork", env=env)
+    unify(tmp_path, program.name)
+    trace = api.open(tmp_path / f"{program.name}.trace")
+    found = [row for row in trace.sections().records() if row["section"] == 0]
+    assert sorted(math.isnan(row["@ru_minflt"]) for row in found) == [False, False, True]
+    shown = vtrace(tmp_path, "profile", program.name, "--by", "section")
+    (line,) = [line for line in shown.stderr.splitlines() if "all/0 has no counters of" in line]
+    assert line.endswith("its start and end were not recorded")
+    vtrace(tmp_path, "cut", program.name, "--from", "20%", "-o", "part")
+    part = api.open(tmp_path / "part.trace").sections()
+    assert all(math.isnan(row["@ru_minflt"]) for row in part.records() if row["section"] == 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <vt_user.h>
@@ -69,6 +70,11 @@ int main(int argc, char **argv)
     }
     work("main");
     fflush(stdout);
+    if (!strcmp(ends, "fork")) {
+        pid_t child = fork();
+        if (!child) work("child");
+        if (child) waitpid(child, NULL, 0);
+    }
     if (!strcmp(ends, "_exit")) _exit(0);
     if (!strcmp(ends, "pthread_exit") || !strcmp(ends, "outlived")) pthread_exit(NULL);
     return 0;

@@ -85,12 +85,11 @@ def command(
       vtrace profile heat --by section --metrics mpi    the functions of MPI in sections
       vtrace profile one two three --by function        three runs side by side
     """
-    from vtrace.analysis.selection import Patterns
     from vtrace.reports import profile_sheets, sheet
 
     _check(archives, by, file, metrics, events, sort, as_json and as_csv)
     console = Console("vtrace", environment_level("vtrace"))
-    patterns = Patterns.of_options(chosen)
+    patterns = _patterns(chosen, by, metrics)
 
     def opened_part(archive: str) -> tuple[Trace, Selection]:
         trace = opened(archive)
@@ -122,6 +121,18 @@ def command(
         click.echo(sheet.csv_text([made]), nl=False)
     else:
         _show(numbers, made if file else profile_sheets.shown(made), shell_word(Path(archive)))
+
+
+def _patterns(chosen: tuple[str, ...], by: str, metrics: str | None) -> Patterns:
+    """The patterns of --select. Raises UsageError for those that the table cannot have."""
+    from vtrace.analysis.selection import Patterns
+
+    patterns = Patterns.of_options(chosen)
+    if by == "section" and any(patterns.of(kind) for kind in ("region", "class", "path")):
+        raise UsageError("--by section cannot --select a region, class or path", "select a location")
+    if metrics is not None and (patterns.of("class") or patterns.of("path")):
+        raise UsageError("--metrics cannot --select a class or path", "select a region or location")
+    return patterns
 
 
 def _check(
@@ -215,10 +226,6 @@ def _metrics_of(runs: list[CounterRun], asked: _MetricsOptions, most: int | None
         raise UsageError(f"--metrics {NAME} excludes other metrics", f"give --metrics {NAME}")
     if by not in metric_sheets.UNITS:
         raise UsageError(f"--metrics has no rows by {by}", f"give --by {', '.join(metric_sheets.UNITS)}")
-    if by == "section":
-        _check_patterns("--by section", patterns, ("region", "class", "path"))
-    if patterns.of("class") or patterns.of("path"):
-        raise UsageError("--metrics cannot --select a class or path", "select a region or location")
     files = known_files(events or os.environ.get("PAPI_USER_EVENTS_FILE"))
     for file in files:
         for problem in file.errors:
@@ -242,7 +249,6 @@ def _print_sections(
     from vtrace.reports import section_sheets, sheet
 
     console = Console("vtrace", environment_level("vtrace"))
-    _check_patterns("--by section", patterns, ("region", "class", "path"))
     made, notes = getattr(section_sheets, f"{what}_sheets")(trace, part, most)
     caveats = trace.caveats(**part.of_recording())
     for note in notes:
@@ -260,12 +266,6 @@ def _print_sections(
         sheet.show([each for each in made if each.rows])
         if not made[0].rows:
             click.echo(_NO_SECTIONS[what])
-
-
-def _check_patterns(option: str, patterns: Patterns, kinds: tuple[str, ...]) -> None:
-    """Raises UsageError for a --select of these kinds."""
-    if any(patterns.of(kind) for kind in kinds):
-        raise UsageError(f"{option} cannot --select a {', '.join(kinds[:-1])} or {kinds[-1]}", "select a location")
 
 
 def _print_sheet(

@@ -14,12 +14,16 @@ from vtrace.analysis.questions.timeline_data import location_names
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.io.archive.batches import ALWAYS, NEVER
+from vtrace.io.archive.definitions import SECTION_UNIT
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _CPU = {"ru_utime": "user_ns", "ru_stime": "system_ns"}
 """Counters of CPU time in us, and their columns."""
+_MISSING = {(True, False): "its end was", (False, True): "its start was", (True, True): "starts and ends were",
+            (False, False): "its start and end were"}  # fmt: skip
+"""By starts and stops without the other one."""
 SectionValues = dict[str, float | None]
 
 
@@ -75,7 +79,13 @@ def _of_application(trace: Source, table: Table) -> Table:
     chosen = np.append(trace.processes["rank"] >= 0, False)[process]
     if not chosen.any():
         chosen = np.isin(process, process[of_program])
-    return table.take(chosen) if chosen.any() else table
+    if not chosen.any():
+        return table
+    found = table.take(chosen)
+    found.notes["unpaired"] = table.unpaired.take(
+        np.isin(trace.places.process[table.unpaired["location"]], process[chosen])
+    )
+    return found
 
 
 def _sums(table: Table, places: Array, of_threads: bool = True) -> Iterator[tuple[tuple[int, str], SectionValues]]:
@@ -101,10 +111,12 @@ def _sums(table: Table, places: Array, of_threads: bool = True) -> Iterator[tupl
 
 def _left_out(trace: Source, table: Table) -> Iterator[str]:
     labels = location_names(trace)
+    has_counters = (trace.metric_members["unit"] != SECTION_UNIT).any()
     for row in table.unpaired.records():
         name, where = table.sections[row["section"]], labels[row["location"]]
         if name == ALL:
-            yield f"{ALL} has no counters of {where}: its {'end' if row['starts'] else 'start'} was not recorded"
+            if has_counters and trace.locations["type"][row["location"]] == "CPU_THREAD":
+                yield f"{ALL} has no counters of {where}: {_MISSING[row['starts'] > 0, row['stops'] > 0]} not recorded"
             continue
         for count, one, other in ((row["starts"], "start", "stop"), (row["stops"], "stop", "start")):
             if count:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+import _otf2
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES, MPI
@@ -26,6 +27,7 @@ ALL = "all/0"
 TOFU, TOFU_ALL = "tofupa/", "tofupa/0"
 """The sections of Tofu PA; number 0 is the time from MPI_Init to MPI_Finalize."""
 RESERVED = (ALL, TOFU_ALL)
+_ASYNCHRONOUS = _otf2.METRIC_ASYNCHRONOUS.value
 _INIT, _FINALIZE = (ACTIVITIES.index(f"mpi/management/{end}") for end in ("init", "finalize"))
 _FIRST, _LAST, _FROM, _UNTIL, _AFTER_INIT, _BEFORE_FINALIZE = range(-6, 0)
 """Kinds of points other than starts and stops of sections, in place of the section's metric."""
@@ -48,6 +50,18 @@ def _metrics(trace: Source, chosen: Array) -> list[int]:
 def _as_floats(found: dict[str, Array], places: Array) -> Array:
     """The values of Metric events at these places."""
     return doubles(found["value"][places], found["type"][places])
+
+
+def _is_read_apart(trace: Source, counter: int) -> bool:
+    """True for a counter that is not read together with events, such as one of the whole node."""
+    members = trace.definitions.ids["metric_members"].rows(trace.definitions.members)
+    classes = trace.metric_classes
+    of = [
+        occurrence
+        for occurrence, offset, count in zip(classes["occurrence"], classes["offset"], classes["count"], strict=True)
+        if counter in members[offset : offset + count]
+    ]
+    return "CUT" not in trace.vtrace and all(occurrence == _ASYNCHRONOUS for occurrence in of)
 
 
 class OutermostClock:
@@ -218,9 +232,11 @@ class _SectionPart(Part):
         ]
         kinds = metrics[:-1][paired].tolist()
         readings[special[_FIRST]] = [self.earliest[counter] for counter in self.owner.counters]
-        starts, stops = (order[(metrics == _ALL) & one] for one in (opens, ~opens))
-        lone = [order[alone & (metrics == _ALL) & one] for one in (opens, ~opens)]
-        more = self.whole_run(readings, special, starts, stops, *lone)
+        whole = np.array(kinds, np.int64) == _ALL
+        lone = (order[alone & (metrics == _ALL) & one] for one in (opens, ~opens))
+        more = self.whole_run(readings, special, np.stack([begins[whole], ends[whole]], axis=1), *lone)
+        if self.owner.whole and _ALL not in metrics:
+            odd.append((location, _ALL, 0, 0))
         begins, ends = np.append(begins, more[:, 0]), np.append(ends, more[:, 1])
         kinds += [_ALL] * len(more)
         if {_AFTER_INIT, _BEFORE_FINALIZE} <= {*special}:
@@ -232,25 +248,20 @@ class _SectionPart(Part):
         located = np.column_stack([np.full(len(begins), location), numbers, differences])
         return located, readings[begins], readings[ends], np.array(odd, np.int64).reshape(len(odd), len(_ODD))
 
-    def whole_run(
-        self,
-        readings: Array,
-        special: dict[int, int],
-        starts: Array,
-        stops: Array,
-        lone_starts: Array,
-        lone_stops: Array,
-    ) -> Array:
-        """(n, 2) The points of the whole run besides its pairs of start and stop. Completes the readings of a single
-        pair with the first and the last reading of the location, for counters that are read at other moments."""
+    def whole_run(self, readings: Array, special: dict[int, int], pairs: Array, starts: Array, stops: Array) -> Array:
+        """(n, 2) The points of the whole run besides its pairs of start and stop. starts, stops: those without the
+        other one. Completes the readings of a single pair for counters that are read at other moments."""
         first, last = special[_FIRST], special[_LAST]
-        if not len(starts) and not len(stops):
+        if not self.owner.whole:
             return np.array([[first, last]])
-        if len(starts) == len(stops) == 1 and not len(lone_starts):
-            for point, outermost in ((starts[0], first), (stops[0], last)):
-                readings[point] = np.where(np.isnan(readings[point]), readings[outermost], readings[point])
+        if len(pairs) == 1 and not len(starts) and not len(stops):
+            for point, outermost in zip(pairs[0], (first, last), strict=True):
+                lacking = np.isnan(readings[point]) & self.owner.apart
+                readings[point] = np.where(lacking, readings[outermost], readings[point])
         readings[[first, last]] = np.nan  # an end that was not recorded is at the outermost event, without a reading
-        more = [*((start, last) for start in lone_starts[-1:]), *((first, stop) for stop in lone_stops[:1])]
+        more = [*((start, last) for start in starts[-1:]), *((first, stop) for stop in stops[:1])]
+        if not len(pairs) and not more:
+            more = [(first, last)]
         return np.array(more, np.int64).reshape(len(more), 2)
 
     def cut(self, points: Array, special: dict[int, int], begins: Array, ends: Array) -> tuple[Array, Array, Array]:
@@ -283,6 +294,8 @@ class Sections(Question[_SectionPart, Table]):
         self.members, self.metrics, self.counters = MetricMembers(trace), section_metrics(trace), [*counters]
         self.whole = _metrics(trace, trace.metric_members["name"] == ALL)
         """The metric of the whole run, if it was recorded."""
+        self.apart = np.array([_is_read_apart(trace, counter) for counter in self.counters], bool)
+        """(counters,): those that are read at other moments than the starts and stops. A cut archive has none."""
         self.names: list[str] = trace.metric_members["name"].tolist()
         self.window = window
         self.activity = trace.regions["activity"]
