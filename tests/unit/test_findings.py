@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,9 @@ def threads(where: Path, events: dict[int, list[Event]], name: str, role: int, p
     return Trace(made.close())
 
 
-def told(trace: Trace, kind: str) -> Finding:
+def told(trace: Trace, kind: str, window: Selection | None = None) -> Finding:
     """The only finding of a kind."""
-    (found,) = (one for one in trace.diagnosis(Selection()).findings if one.kind == kind)
+    (found,) = (one for one in trace.diagnosis(window or Selection()).findings if one.kind == kind)
     return found
 
 
@@ -131,3 +132,22 @@ def test_findings_tell_each_wait_once(seed: int, tmp_path: Path) -> None:
     whole = sum(row["time_ns"] for row in waits.records() if not waits.kinds[row["kind"]].endswith("_completion"))
     made = [*mpi_findings(found.facts, found.mpi)]
     assert sum(one.loss_ns for one in made if one.kind != "transfer") == pytest.approx(whole, abs=len(made))
+
+
+def steps(times: list[int], start: int = 0) -> list[Event]:
+    """Calls of work with these times, one after the other, from start on."""
+    begins = [start + sum(times[:n]) for n in range(len(times) + 1)]
+    calls = [event for begin, end in pairwise(begins) for event in call(begin, end, "work")]
+    return [(start, "Enter", 0), *calls, (begins[-1], "Leave", 0)]
+
+
+@pytest.mark.parametrize("start", [None, 1100])
+def test_slow_iteration_of_a_rank_that_does_not_wait(start: int | None, tmp_path: Path) -> None:
+    """Ranks never meet, and rank 1's iteration 12 takes 500 ns. Rank 0 has six iterations from its iteration 12 on
+    until then. A window begins with calls of both ranks."""
+    slow = [110] * 12 + [500] + [110] * 7
+    trace = Trace(archive(tmp_path / "a", {0: steps([100] * 20), 1: steps(slow)}))
+    found = told(trace, "slow_iterations", Selection(start))
+    assert (found.loss_ns, found.culprit, found.ranks) == (390, "rank 1, work in main", (1,))
+    assert (found.start, found.stop) == (12 * 110, 12 * 110 + 500)
+    assert found.text.endswith("rank 1, work in main, 390 ns more"), found.text

@@ -69,10 +69,15 @@ class Iterations:
         """ns of a usual iteration of the slowest process."""
         return _median(self.table["time_ns"]) if self.table.rows else 0.0
 
-    def loss(self, first: int, last: int) -> int:
-        """ns that all processes together lose in these iterations, by the median iteration of each process."""
+    def lost(self, first: int, last: int) -> Array:
+        """(locations,) ns that each process loses in these iterations, by its own median iteration."""
         part = self.times[first : last + 1]
-        return int(np.where(part >= 0, np.maximum(0, part - self._usual), 0).sum())
+        found: Array = np.where(part >= 0, np.maximum(0, part - self._usual), 0).sum(axis=0)
+        return found
+
+    def loss(self, first: int, last: int) -> int:
+        """ns that all processes together lose in these iterations."""
+        return int(self.lost(first, last).sum())
 
     @cached_property
     def _usual(self) -> Array:
@@ -434,32 +439,3 @@ def _judge(found: Iterations) -> None:
         quarter = len(usual) // 4
         first = _median(usual[:quarter])
         found.drift = _median(usual[-quarter:]) / first if first else 1.0
-
-
-def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> tuple[int, int, int, tuple[str, ...]]:
-    """The call path that took longer in these iterations than in the others: location, ns more (of all its iterations),
-    path (row of facts.paths; 0 if only these iterations have the call), and the path's names. The path where a process
-    waits for others counts only if nothing else took longer."""
-    begin, end = int(found.table["begin"][first]), int(found.table["end"][last])
-    rows = found.locations
-    part = RunFacts.read(facts.trace, Selection(begin, end, tuple(rows)))
-    inside = 1.0 * (last - first + 1) / max(1, found.table.rows - (last - first + 1))
-    whole = _by_name(facts, rows)
-    best: tuple[bool, float, int, int, tuple[str, ...]] = (False, 0.0, rows[0], 0, ())
-    for (location, path), (ns, row) in _by_name(part, rows).items():
-        usual, known = whole.get((location, path), (0, 0))
-        more = ns - max(0, usual - ns) * inside
-        best = max(best, (not part.waiting[row] and more > 0, more, location, known, path))
-    return best[2], int(best[1]), best[3], best[4]
-
-
-def _by_name(facts: RunFacts, locations: list[int]) -> dict[tuple[int, tuple[str, ...]], tuple[int, int]]:
-    """Exclusive ns, and the row of the path, by location and the names of the path."""
-    known: dict[int, tuple[str, ...]] = {}
-    found = {}
-    for row in facts.numbers.take(np.isin(facts.numbers["location"], locations)).records():
-        path = row["path"]
-        if path not in known:
-            known[path] = facts.names(path)
-        found[row["location"], known[path]] = (row["exclusive"], path)
-    return found
