@@ -141,13 +141,24 @@ def steps(times: list[int], start: int = 0) -> list[Event]:
     return [(start, "Enter", 0), *calls, (begins[-1], "Leave", 0)]
 
 
-@pytest.mark.parametrize("start", [None, 1100])
-def test_slow_iteration_of_a_rank_that_does_not_wait(start: int | None, tmp_path: Path) -> None:
-    """Ranks never meet, and rank 1's iteration 12 takes 500 ns. Rank 0 has six iterations from its iteration 12 on
-    until then. A window begins with calls of both ranks."""
-    slow = [110] * 12 + [500] + [110] * 7
-    trace = Trace(archive(tmp_path / "a", {0: steps([100] * 20), 1: steps(slow)}))
+@pytest.mark.parametrize(("start", "more"), [(None, 395), (2150, int(500 - (55 + 18 * 105) / 19))])
+def test_slow_iteration_of_a_rank_that_does_not_wait(start: int | None, more: int, tmp_path: Path) -> None:
+    """Ranks never meet, and rank 1's iteration 24 takes 500 ns. Rank 0 has six iterations from its iteration 24 on
+    until then. The window cuts a call of each rank: that of rank 1 has 55 ns left."""
+    slow = [105] * 24 + [500] + [105] * 15
+    trace = Trace(archive(tmp_path / "a", {0: steps([100] * 40), 1: steps(slow)}))
     found = told(trace, "slow_iterations", Selection(start))
-    assert (found.loss_ns, found.culprit, found.ranks) == (390, "rank 1, work in main", (1,))
-    assert (found.start, found.stop) == (12 * 110, 12 * 110 + 500)
-    assert found.text.endswith("rank 1, work in main, 390 ns more"), found.text
+    assert (found.loss_ns, found.culprit, found.ranks) == (395, "rank 1, work in main", (1,))
+    assert (found.start, found.stop) == (24 * 105, 24 * 105 + 500)
+    assert found.text.endswith(f"rank 1, work in main, {more} ns more"), found.text
+
+
+def test_a_rank_that_waits_for_its_own_threads_is_no_turn(tmp_path: Path) -> None:
+    """Rank 1 is 300 ns longer in pthread_join than rank 0, which waits for rank 1."""
+    ends = ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1)
+    events = {}
+    for rank, join in enumerate((100, 400)):
+        meets = call(join, 410, "MPI_Coll", (join, *ends[0]), (410, *ends[1]))
+        events[rank] = [(0, "Enter", 0), *call(0, join, "pthread_join"), *meets, (420, "Leave", 0)]
+    found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
+    assert (found.loss_ns, found.culprit, found.ranks) == (300, "rank 1, pthread_join in main", (0,))
