@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import _otf2
+import numpy as np
 import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
@@ -15,7 +16,9 @@ from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.mpi_findings import mpi_findings
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
+from vtrace.reasons import FLUSH, OFF
 
 Event = tuple[Any, ...]
 PARALLEL, BARRIER = _otf2.REGION_ROLE_PARALLEL.value, _otf2.REGION_ROLE_BARRIER.value
@@ -162,3 +165,39 @@ def test_a_rank_that_waits_for_its_own_threads_is_no_turn(tmp_path: Path) -> Non
         events[rank] = [(0, "Enter", 0), *call(0, join, "pthread_join"), *meets, (420, "Leave", 0)]
     found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
     assert (found.loss_ns, found.culprit, found.ranks) == (300, "rank 1, pthread_join in main", (0,))
+
+
+def test_drift_by_the_medians_of_quarters(tmp_path: Path) -> None:
+    """The last ten of 40 iterations of rank 0 take half as long again, and one takes 900 ns: of the 39 others the last
+    nine are the last quarter. The times of each quarter differ by up to twice."""
+    times = [70, 130, 100, 80, 120, 100, 75, 125, 100, 100] * 4
+    slower = times[:30] + [time * 3 // 2 for time in times[30:]]
+    slower[15] = 900
+    trace = Trace(archive(tmp_path / "a", {0: steps(slower), 1: steps(times)}))
+    assert told(trace, "drift").loss_ns == 9 * 50
+    assert told(trace, "slow_iterations").loss_ns == 900 - 100
+
+
+def test_drift_within_the_scatter(tmp_path: Path) -> None:
+    """The median of the last two times is 1.25 x that of the first two, which differ by more."""
+    trace = Trace(archive(tmp_path / "a", dict.fromkeys(range(2), steps([50, 150, 90, 110, 90, 110, 50, 200]))))
+    found = trace.diagnosis(Selection())
+    assert found.iterations
+    assert found.iterations.drift == 125 / 100
+    assert "drift" not in {one.kind for one in found.findings}
+
+
+def test_iterations_without_recording_are_not_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 1 does not record for a part of its iteration 5, which takes 500 ns. Flushes and missing functions of other
+    iterations do not matter."""
+    times = [100] * 5 + [500] + [100] * 5 + [700] + [100] * 4
+    trace = Trace(archive(tmp_path / "a", dict.fromkeys(range(2), steps(times))))
+    gaps = [(600, 900, "all", OFF), (1600, 1700, "all", FLUSH), (0, 3000, "user", "VT_FUNCTIONS")]
+    columns = {name: [gap[n] for gap in gaps] for n, name in enumerate(("from", "to", "class", "reason"))}
+    table = {name: np.array(values) for name, values in columns.items()}
+    whole = {"location": np.full(3, trace.locations["id"][1]), "ns": table["to"] - table["from"], "count": np.zeros(3)}
+    numbers = {name: np.uint64(values) for name, values in (table | whole).items() if name not in ("class", "reason")}
+    monkeypatch.setattr(trace.ledger, "intervals", Table(table | numbers))
+    found = trace.diagnosis(Selection()).iterations
+    assert found
+    assert found.slow == [(11, 11)]

@@ -28,8 +28,8 @@ def iteration_findings(facts: RunFacts, found: Iterations | None, least: float) 
         loss = found.loss(first, last)
         if loss >= least * facts.whole:
             yield _outlier(facts, found, first, last, loss)
-    if found.drift >= _DRIFT:
-        yield _drift(facts, found)
+    if found.drift >= _DRIFT and (loss := found.drift_loss()):
+        yield _drift(facts, found, loss)
 
 
 def _outlier(facts: RunFacts, found: Iterations, first: int, last: int, loss: int) -> Finding:
@@ -48,12 +48,8 @@ def _outlier(facts: RunFacts, found: Iterations, first: int, last: int, loss: in
     )  # fmt: skip
 
 
-def _drift(facts: RunFacts, found: Iterations) -> Finding:
-    time = found.table["time_ns"]
+def _drift(facts: RunFacts, found: Iterations, loss: int) -> Finding:
     quarter = max(1, found.table.rows // 4)
-    usual = float(sorted(time[:quarter].tolist())[quarter // 2])
-    per = sum(max(0.0, float(t) - usual) for t in time.tolist())
-    loss = int(min(per, sum(float(t) for t in time.tolist())) * len(found.locations))
     begin = int(found.table["begin"][found.table.rows - quarter])
     return Finding(
         "drift", loss, min(1.0, loss / facts.whole),

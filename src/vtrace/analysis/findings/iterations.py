@@ -18,6 +18,7 @@ from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.errors import UsageError
+from vtrace.reasons import FLUSH
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -49,8 +50,9 @@ class Iterations:
     contains an iteration, or "every N calls" if these come in bursts. table: rows iteration, begin, end (ns, of all
     processes), time_ns (of the slowest process), mean_ns, location (the slowest one's). times: (iterations,
     locations) ns; -1 where a process has no such iteration. locations: their rows. begins: like times. slow: runs of
-    iterations that are outliers: first, last (inclusive). drift: time of the last quarter by that of the first one
-    (medians); 1 with fewer than 8 iterations.
+    iterations that are outliers: first, last (inclusive). Iterations in which a process did not record are none. drift:
+    time of the last quarter by that of the first one (medians); 1 with fewer than 8 iterations. usual_rows: the
+    iterations that are compared for the drift, without outliers and those in which a process did not record.
     """
 
     region: str
@@ -63,6 +65,7 @@ class Iterations:
     locations: list[int]
     slow: list[tuple[int, int]] = field(default_factory=list)
     drift: float = 1.0
+    usual_rows: Array = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def median(self) -> float:
@@ -78,6 +81,18 @@ class Iterations:
     def loss(self, first: int, last: int) -> int:
         """ns that all processes together lose in these iterations."""
         return int(self.lost(first, last).sum())
+
+    def drift_loss(self) -> int:
+        """ns that all processes together lose since iterations take longer than in the first quarter: by the medians of
+        the quarters of each process, where these differ by more than the scatter of both."""
+        first, *later = np.array_split(self.times[self.usual_rows], 4)
+        lost = 0.0
+        for column in range(len(self.locations)):
+            before, scatter = _centre(first[:, column])
+            for quarter in later:
+                median, more = _centre(quarter[:, column])
+                lost += len(quarter) * (median - before) * (median - before > np.hypot(scatter, more))
+        return int(lost)
 
     @cached_property
     def _usual(self) -> Array:
@@ -305,7 +320,7 @@ def _read(facts: RunFacts, questions: Sequence[RepeatedCalls], known: RepeatedCa
 
 def _made(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Iterations:
     made = Iterations(facts.region(row), facts.source(row), facts.names(row), basis, *_table(calls, basis))
-    _judge(made)
+    _judge(made, _unrecorded(facts.trace, made.times, made.begins, made.locations))
     return made
 
 
@@ -415,6 +430,32 @@ def _median(values: Array) -> float:
     return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
 
 
+def _centre(times: Array) -> tuple[float, float]:
+    """The median, and its error: the median deviation by the root of the number of times; infinite without times."""
+    there = times[times >= 0]
+    if not len(there):
+        return 0.0, np.inf
+    median = _median(there)
+    return median, _median(np.abs(there - median)) / float(np.sqrt(len(there)))
+
+
+def _unrecorded(trace: Source, times: Array, begins: Array, locations: list[int]) -> Array:
+    """(iterations,) bool: those in which a location did not record events of any kind."""
+    gaps = trace.not_recorded(locations).intervals
+    gaps = gaps.take((gaps["class"].astype(str) == "all") & (gaps["reason"].astype(str) != FLUSH))
+    at = trace.definitions.ids["locations"].rows(gaps["location"])
+    gap_begin, gap_end = trace.ns(gaps["from"]), trace.ns(gaps["to"])
+    found = np.zeros(len(times), bool)
+    for column, location in enumerate(locations):
+        mine = np.flatnonzero(at == location)
+        mine = mine[np.argsort(gap_begin[mine], kind="stable")]
+        begin = begins[:, column]
+        before = np.searchsorted(gap_begin[mine], begin + times[:, column])  # gaps that begin before the end
+        latest = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(gap_end[mine]))[before]
+        found |= (times[:, column] >= 0) & (latest > begin)
+    return found
+
+
 def _outliers(time: Array) -> Array:
     """(n,) bool: the times that are much longer than the others."""
     if len(time) < _LEAST:
@@ -425,16 +466,17 @@ def _outliers(time: Array) -> Array:
     return found
 
 
-def _judge(found: Iterations) -> None:
-    """Finds outliers and drift."""
+def _judge(found: Iterations, unrecorded: Array) -> None:
+    """Finds outliers and drift. unrecorded: (iterations,) bool, iterations that are neither."""
     time = found.table["time_ns"].astype(np.float64)
-    slow = np.flatnonzero(_outliers(time))
-    for row in slow.tolist():
+    slow = _outliers(time)
+    for row in np.flatnonzero(slow & ~unrecorded).tolist():
         if found.slow and row - found.slow[-1][1] <= 1:
             found.slow[-1] = found.slow[-1][0], row
         else:
             found.slow.append((row, row))
-    usual = np.delete(time, slow)
+    found.usual_rows = np.flatnonzero(~slow & ~unrecorded)
+    usual = time[found.usual_rows]
     if len(usual) >= 8:
         quarter = len(usual) // 4
         first = _median(usual[:quarter])
