@@ -156,15 +156,33 @@ def test_slow_iteration_of_a_rank_that_does_not_wait(start: int | None, more: in
     assert found.text.endswith(f"rank 1, work in main, {more} ns more"), found.text
 
 
-def test_a_rank_that_waits_for_its_own_threads_is_no_turn(tmp_path: Path) -> None:
-    """Rank 1 is 300 ns longer in pthread_join than rank 0, which waits for rank 1."""
+def joins() -> dict[int, list[Event]]:
+    """Two ranks: rank 1 is 300 ns longer in pthread_join than rank 0, which waits for rank 1."""
     ends = ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1)
     events = {}
     for rank, join in enumerate((100, 400)):
         meets = call(join, 410, "MPI_Coll", (join, *ends[0]), (410, *ends[1]))
         events[rank] = [(0, "Enter", 0), *call(0, join, "pthread_join"), *meets, (420, "Leave", 0)]
-    found = told(Trace(archive(tmp_path / "a", events)), "imbalance")
+    return events
+
+
+def test_a_rank_that_waits_for_its_own_threads_is_no_turn(tmp_path: Path) -> None:
+    found = told(Trace(archive(tmp_path / "a", joins())), "imbalance")
     assert (found.loss_ns, found.culprit, found.ranks) == (300, "rank 1, pthread_join in main", (0,))
+
+
+def test_commands_show_the_same_part(tmp_path: Path) -> None:
+    """Options as the user gave them, or times in ns; options that a finding has stay."""
+    trace = Trace(archive(tmp_path / "a", joins()))
+    shows = ("profile", "--by", "rank", "--select", "region=pthread_join")
+    assert told(trace, "imbalance").evidence == shows
+    part = "--from", "10ns", "--to", "0.415us"
+    window = Selection.of_options(trace, "10ns", "0.415us", "0-1")
+    assert told(trace, "imbalance", window).evidence == (*shows, *part, "--ranks", "0-1")
+    assert told(trace, "imbalance", Selection(10, 415)).evidence == (*shows, "--from", "10ns", "--to", "415ns")
+    own = Finding("drift", 1, 0.1, "", evidence=("profile", "--from", "20ns")).of_part(window.options)
+    assert own.evidence == ("profile", "--from", "20ns", "--to", "0.415us", "--ranks", "0-1")
+    assert Finding("tracing", 1, 0.1, "", evidence=("score",)).of_part(window.options).evidence == ("score",)
 
 
 def test_drift_by_the_medians_of_quarters(tmp_path: Path) -> None:
