@@ -143,7 +143,8 @@ def archive(
     for rank in events:
         made.location(rank, rank)
     for number, name in enumerate(_REGIONS):
-        made.region(number, name, 1, MPI_PARADIGM if name.startswith("MPI_") else 1)
+        paradigm = _otf2.PARADIGM_PTHREAD.value if name.startswith("pthread_") else _otf2.PARADIGM_USER.value
+        made.region(number, name, 1, MPI_PARADIGM if name.startswith("MPI_") else paradigm)
     everyone = list(events)
     made.define("Group", 0, "", 4, MPI_PARADIGM, 0, everyone)
     made.define("Group", 1, "", 5, MPI_PARADIGM, 0, everyone)

@@ -42,13 +42,6 @@ class RunFacts:
     times: Array
 
     @classmethod
-    def read(cls, trace: Source, window: Selection) -> RunFacts:
-        """Reads the events of a selection."""
-        tree, extent = CallTree(), Extent()
-        trace.scan([tree, extent], **window.arguments())
-        return cls.of(trace, window, tree, extent)
-
-    @classmethod
     def of(cls, trace: Source, window: Selection, tree: CallTree, extent: Extent) -> RunFacts:
         """The facts of a pass over a selection. The call paths of its other questions have the rows of paths."""
         paths, numbers = tree.answer()

@@ -10,7 +10,9 @@ import numpy as np
 
 from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.run_facts import RunFacts
+from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Table
 
 _LOST = 0.5
 """Processes that lose this part of the largest loss of a process are compared."""
@@ -42,7 +44,7 @@ def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> Slow
     best = (False, 0.0, 0, ("",), SlowPath(found.locations[0], 0, (), 0, *ends))
     for begin, end, columns in _windows(found, first, last):
         number = {found.locations[column]: column for column in columns}
-        part = RunFacts.read(facts.trace, Selection(begin, end, tuple(sorted(number))))
+        part = _calls(facts, Selection(begin, end, tuple(sorted(number))))
         for (location, names), (ns, row) in _by_name(part, [*number]).items():
             here = np.count_nonzero(found.times[first : last + 1, number[location]] >= 0)
             usual, known = whole.get((location, names), (0, 0))
@@ -66,6 +68,13 @@ def _windows(found: Iterations, first: int, last: int) -> Iterator[tuple[int, in
         together.setdefault((int(begins[0, column]) // step, int(ends[column]) // step), []).append(column)
     for columns in together.values():
         yield int(begins[0, columns].min()), int(ends[columns].max()), columns
+
+
+def _calls(facts: RunFacts, window: Selection) -> RunFacts:
+    """The call tree of a selection, without other facts, which take a time for each location of the trace."""
+    tree = CallTree()
+    facts.trace.scan([tree], **window.arguments())
+    return RunFacts(facts.trace, window, *tree.answer(), Table({}), np.empty((0, 0)))
 
 
 def _by_name(facts: RunFacts, locations: list[int]) -> dict[tuple[int, tuple[str, ...]], tuple[int, int]]:
