@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import _otf2
+import numpy as np
 import pytest
 
 from support.synthetic_runs.archives import UNDEFINED, Foreign
@@ -14,7 +16,9 @@ from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.mpi_findings import mpi_findings
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
+from vtrace.reasons import FLUSH, OFF
 
 Event = tuple[Any, ...]
 PARALLEL, BARRIER = _otf2.REGION_ROLE_PARALLEL.value, _otf2.REGION_ROLE_BARRIER.value
@@ -35,9 +39,9 @@ def threads(where: Path, events: dict[int, list[Event]], name: str, role: int, p
     return Trace(made.close())
 
 
-def told(trace: Trace, kind: str) -> Finding:
+def told(trace: Trace, kind: str, window: Selection | None = None) -> Finding:
     """The only finding of a kind."""
-    (found,) = (one for one in trace.diagnosis(Selection()).findings if one.kind == kind)
+    (found,) = (one for one in trace.diagnosis(window or Selection()).findings if one.kind == kind)
     return found
 
 
@@ -131,3 +135,87 @@ def test_findings_tell_each_wait_once(seed: int, tmp_path: Path) -> None:
     whole = sum(row["time_ns"] for row in waits.records() if not waits.kinds[row["kind"]].endswith("_completion"))
     made = [*mpi_findings(found.facts, found.mpi)]
     assert sum(one.loss_ns for one in made if one.kind != "transfer") == pytest.approx(whole, abs=len(made))
+
+
+def steps(times: list[int], start: int = 0) -> list[Event]:
+    """Calls of work with these times, one after the other, from start on."""
+    begins = [start + sum(times[:n]) for n in range(len(times) + 1)]
+    calls = [event for begin, end in pairwise(begins) for event in call(begin, end, "work")]
+    return [(start, "Enter", 0), *calls, (begins[-1], "Leave", 0)]
+
+
+@pytest.mark.parametrize(("start", "more"), [(None, 395), (2150, int(500 - (55 + 18 * 105) / 19))])
+def test_slow_iteration_of_a_rank_that_does_not_wait(start: int | None, more: int, tmp_path: Path) -> None:
+    """Ranks never meet, and rank 1's iteration 24 takes 500 ns. Rank 0 has six iterations from its iteration 24 on
+    until then. The window cuts a call of each rank: that of rank 1 has 55 ns left."""
+    slow = [105] * 24 + [500] + [105] * 15
+    trace = Trace(archive(tmp_path / "a", {0: steps([100] * 40), 1: steps(slow)}))
+    found = told(trace, "slow_iterations", Selection(start))
+    assert (found.loss_ns, found.culprit, found.ranks) == (395, "rank 1, work in main", (1,))
+    assert (found.start, found.stop) == (24 * 105, 24 * 105 + 500)
+    assert found.text.endswith(f"rank 1, work in main, {more} ns more"), found.text
+
+
+def joins() -> dict[int, list[Event]]:
+    """Two ranks: rank 1 is 300 ns longer in pthread_join than rank 0, which waits for rank 1."""
+    ends = ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1)
+    events = {}
+    for rank, join in enumerate((100, 400)):
+        meets = call(join, 410, "MPI_Coll", (join, *ends[0]), (410, *ends[1]))
+        events[rank] = [(0, "Enter", 0), *call(0, join, "pthread_join"), *meets, (420, "Leave", 0)]
+    return events
+
+
+def test_a_rank_that_waits_for_its_own_threads_is_no_turn(tmp_path: Path) -> None:
+    found = told(Trace(archive(tmp_path / "a", joins())), "imbalance")
+    assert (found.loss_ns, found.culprit, found.ranks) == (300, "rank 1, pthread_join in main", (0,))
+
+
+def test_commands_show_the_same_part(tmp_path: Path) -> None:
+    """Options as the user gave them, or times in ns; options that a finding has stay."""
+    trace = Trace(archive(tmp_path / "a", joins()))
+    shows = ("profile", "--by", "rank", "--select", "region=pthread_join")
+    assert told(trace, "imbalance").evidence == shows
+    part = "--from", "10ns", "--to", "0.415us"
+    window = Selection.of_options(trace, "10ns", "0.415us", "0-1")
+    assert told(trace, "imbalance", window).evidence == (*shows, *part, "--ranks", "0-1")
+    assert told(trace, "imbalance", Selection(10, 415)).evidence == (*shows, "--from", "10ns", "--to", "415ns")
+    own = Finding("drift", 1, 0.1, "", evidence=("profile", "--from", "20ns")).of_part(window.options)
+    assert own.evidence == ("profile", "--from", "20ns", "--to", "0.415us", "--ranks", "0-1")
+    assert Finding("tracing", 1, 0.1, "", evidence=("score",)).of_part(window.options).evidence == ("score",)
+
+
+def test_drift_by_the_medians_of_quarters(tmp_path: Path) -> None:
+    """The last ten of 40 iterations of rank 0 take half as long again, and one takes 900 ns: of the 39 others the last
+    nine are the last quarter. The times of each quarter differ by up to twice."""
+    times = [70, 130, 100, 80, 120, 100, 75, 125, 100, 100] * 4
+    slower = times[:30] + [time * 3 // 2 for time in times[30:]]
+    slower[15] = 900
+    trace = Trace(archive(tmp_path / "a", {0: steps(slower), 1: steps(times)}))
+    assert told(trace, "drift").loss_ns == 9 * 50
+    assert told(trace, "slow_iterations").loss_ns == int(900 - (100 + 105) / 2)
+
+
+def test_drift_within_the_scatter(tmp_path: Path) -> None:
+    """The median of the last two times is 1.25 x that of the first two, which differ by more."""
+    trace = Trace(archive(tmp_path / "a", dict.fromkeys(range(2), steps([50, 150, 90, 110, 90, 110, 50, 200]))))
+    found = trace.diagnosis(Selection())
+    assert found.iterations
+    assert found.iterations.drift == 125 / 100
+    assert "drift" not in {one.kind for one in found.findings}
+
+
+def test_iterations_without_recording_are_not_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 1 does not record for a part of its iteration 5, which takes 500 ns. Flushes and missing functions of other
+    iterations do not matter."""
+    times = [100] * 5 + [500] + [100] * 5 + [700] + [100] * 4
+    trace = Trace(archive(tmp_path / "a", dict.fromkeys(range(2), steps(times))))
+    gaps = [(600, 900, "all", OFF), (1600, 1700, "all", FLUSH), (0, 3000, "user", "VT_FUNCTIONS")]
+    columns = {name: [gap[n] for gap in gaps] for n, name in enumerate(("from", "to", "class", "reason"))}
+    table = {name: np.array(values) for name, values in columns.items()}
+    whole = {"location": np.full(3, trace.locations["id"][1]), "ns": table["to"] - table["from"], "count": np.zeros(3)}
+    numbers = {name: np.uint64(values) for name, values in (table | whole).items() if name not in ("class", "reason")}
+    monkeypatch.setattr(trace.ledger, "intervals", Table(table | numbers))
+    found = trace.diagnosis(Selection()).iterations
+    assert found
+    assert found.slow == [(11, 11)]

@@ -31,14 +31,14 @@ class Selection:
     """A window of time and a set of locations.
 
     start, stop: ns since the start of the trace; None: open. locations: rows of trace.locations, ascending; None: all.
-    text: the selection in the user's words. helpers: rows of excluded locations, because libraries started
-    these threads for their own work.
+    given: --from, --to and --ranks of a command line, with their values. helpers: rows of excluded locations, because
+    libraries started these threads for their own work.
     """
 
     start: int | None = None
     stop: int | None = None
     locations: tuple[int, ...] | None = None
-    text: str = ""
+    given: tuple[tuple[str, str], ...] = ()
     helpers: tuple[int, ...] = ()
 
     @classmethod
@@ -70,8 +70,19 @@ class Selection:
             out = trace.locations["helper"] & ~(trace.locations["lane"] & lanes)
             left = tuple(row for row in chosen if out[row])
             locations = tuple(row for row in chosen if not out[row])
-        said = [f"from {begin}" if begin else "", f"to {end}" if end else "", f"ranks {ranks}" if ranks else ""]
-        return cls(start, stop, locations, " ".join(filter(None, said)), left)
+        given = tuple((name, text) for name, text in (("--from", begin), ("--to", end), ("--ranks", ranks)) if text)
+        return cls(start, stop, locations, given, left)
+
+    @property
+    def text(self) -> str:
+        """The selection in the user's words."""
+        return " ".join(f"{name.removeprefix('--')} {value}" for name, value in self.given)
+
+    @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """The options that give a command this selection: as given, or else the window in ns."""
+        ends = ("--from", self.start), ("--to", self.stop)
+        return self.given or tuple((name, f"{ns}ns") for name, ns in ends if ns is not None)
 
     @property
     def recorded(self) -> tuple[int, ...] | None:

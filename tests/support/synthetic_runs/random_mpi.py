@@ -14,7 +14,8 @@ from support.synthetic_runs.archives import UNDEFINED, Foreign
 
 MPI_PARADIGM = 4
 _REGIONS = (
-    "main work MPI_Send MPI_Isend MPI_Recv MPI_Irecv MPI_Waitall MPI_Sendrecv MPI_Barrier MPI_Coll MPI_Icoll".split()
+    "main work MPI_Send MPI_Isend MPI_Recv MPI_Irecv MPI_Waitall MPI_Sendrecv MPI_Barrier MPI_Coll MPI_Icoll "
+    "pthread_join".split()
 )
 _OPS = (0, 1, 2, 4, 6, 8, 11, 12, 13, 14, 15)
 """Numbers of OTF2's collective operations."""
@@ -143,7 +144,8 @@ def archive(
     for rank in events:
         made.location(rank, rank)
     for number, name in enumerate(_REGIONS):
-        made.region(number, name, 1, MPI_PARADIGM if name.startswith("MPI_") else 1)
+        paradigm = _otf2.PARADIGM_PTHREAD.value if name.startswith("pthread_") else _otf2.PARADIGM_USER.value
+        made.region(number, name, 1, MPI_PARADIGM if name.startswith("MPI_") else paradigm)
     everyone = list(events)
     made.define("Group", 0, "", 4, MPI_PARADIGM, 0, everyone)
     made.define("Group", 1, "", 5, MPI_PARADIGM, 0, everyone)

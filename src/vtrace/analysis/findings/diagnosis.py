@@ -128,9 +128,5 @@ def _chosen(found: Diagnosis) -> list[Finding]:
     doubt = (oversubscribed(facts.trace),) if oversubscribed(facts.trace) else ()
     archive = archive_word(facts.trace.path)
     waiting = ("imbalance", "serialisation", "io_by_few_ranks", "mpi_wait", "transfer")
-    return [
-        replace(one.of_archive(archive), caveats=(*one.caveats, *doubt))
-        if one.kind in waiting
-        else one.of_archive(archive)
-        for one in kept
-    ]
+    told = [one.of_archive(archive).of_part(facts.window.options) for one in kept]
+    return [replace(one, caveats=(*one.caveats, *doubt)) if one.kind in waiting else one for one in told]

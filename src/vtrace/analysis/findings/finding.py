@@ -17,6 +17,8 @@ EXACT, BOUND, ESTIMATE = "exact", "upper bound", "estimate"
 """Certainties of a loss: from recorded times; an upper bound; from a comparison that may be wrong."""
 
 
+_WHOLE_RUN = ("score",)
+"""Commands that show no part of a run."""
 TOLD = ("kind", "loss_ns", "share", "region", "callpath", "ranks", "culprit", "certainty", "caveats", "command")
 """The keys of a finding in JSON."""
 
@@ -62,6 +64,14 @@ class Finding:
     def of_archive(self, archive: str) -> Finding:
         """The finding with another name for its archive."""
         return replace(self, archive=archive)
+
+    def of_part(self, options: Sequence[tuple[str, str]]) -> Finding:
+        """The finding with a command for a part of the run, unless the command shows another part. options: with their
+        values."""
+        if not self.evidence or self.evidence[0] in _WHOLE_RUN:
+            return self
+        words = [word for option in options if option[0] not in self.evidence for word in option]
+        return replace(self, evidence=(*self.evidence, *words))
 
     def told(self) -> dict[str, Any]:
         """The fields that --json prints."""

@@ -5,13 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from vtrace.analysis.findings.finding import ESTIMATE, Finding
-from vtrace.analysis.findings.iterations import Iterations, slow_path
+from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.run_facts import RunFacts, named_place, who
+from vtrace.analysis.findings.slow_paths import slow_path
 from vtrace.analysis.questions.timeline_data import span
 
 _TOLD, _DRIFT = 3, 1.2
 """The most outliers to report, and the least growth of the time of an iteration to report."""
+_SOME = 0.01
+"""A process loses time if it loses this part of the largest loss of a process."""
 
 
 def iteration_findings(facts: RunFacts, found: Iterations | None, least: float) -> Iterator[Finding]:
@@ -23,31 +28,28 @@ def iteration_findings(facts: RunFacts, found: Iterations | None, least: float) 
         loss = found.loss(first, last)
         if loss >= least * facts.whole:
             yield _outlier(facts, found, first, last, loss)
-    if found.drift >= _DRIFT:
-        yield _drift(facts, found)
+    if found.drift >= _DRIFT and (loss := found.drift_loss()):
+        yield _drift(facts, found, loss)
 
 
 def _outlier(facts: RunFacts, found: Iterations, first: int, last: int, loss: int) -> Finding:
-    location, more, path, names = slow_path(facts, found, first, last)
+    slow, lost = slow_path(facts, found, first, last), found.lost(first, last)
+    losers = np.array(found.locations)[lost >= _SOME * lost.max()]
     times = found.table["time_ns"][first : last + 1].mean() / max(1.0, found.median)
     which = f"iteration {first}" if first == last else f"iterations {first} to {last}"
     took = f"took {times:.3g} x the usual {span(found.median)}"
-    where = named_place(facts, names)
-    culprit = f"{who(facts.trace, location)}, {where}"
-    begin, end = int(found.table["begin"][first]), int(found.table["end"][last])
+    culprit = f"{who(facts.trace, slow.location)}, {named_place(facts, slow.names)}"
     return Finding(
-        "slow_iterations", loss, loss / facts.whole, f"{which} of {_of(found)} {took}: {culprit}, {span(more)} more",
-        names[-1] if names else "", facts.source(path) if path else "", names, facts.ranks_of(found.locations), culprit,
-        ESTIMATE, (), begin, end, ("view", "--from", f"{begin}ns", "--to", f"{end}ns"),
+        "slow_iterations", loss, loss / facts.whole,
+        f"{which} of {_of(found)} {took}: {culprit}, {span(slow.more)} more",
+        slow.names[-1] if slow.names else "", facts.source(slow.path) if slow.path else "", slow.names,
+        facts.ranks_of(losers), culprit, ESTIMATE, (), slow.begin, slow.end,
+        ("view", "--from", f"{slow.begin}ns", "--to", f"{slow.end}ns"),
     )  # fmt: skip
 
 
-def _drift(facts: RunFacts, found: Iterations) -> Finding:
-    time = found.table["time_ns"]
+def _drift(facts: RunFacts, found: Iterations, loss: int) -> Finding:
     quarter = max(1, found.table.rows // 4)
-    usual = float(sorted(time[:quarter].tolist())[quarter // 2])
-    per = sum(max(0.0, float(t) - usual) for t in time.tolist())
-    loss = int(min(per, sum(float(t) for t in time.tolist())) * len(found.locations))
     begin = int(found.table["begin"][found.table.rows - quarter])
     return Finding(
         "drift", loss, min(1.0, loss / facts.whole),

@@ -18,6 +18,7 @@ from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.errors import UsageError
+from vtrace.reasons import FLUSH
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -48,10 +49,11 @@ class Iterations:
 
     region, source, path (names): of the repeated call. basis: "calls", or "from one call to the next" if no call
     contains an iteration, or "every N calls" if calls come in bursts. table: rows iteration, begin, end (ns, of all
-    processes), time_ns (of the slowest process), mean_ns, location (of the slowest process). times: (iterations,
-    locations) ns; -1 if a process lacks the iteration. locations: their rows. begins: start times, like times. slow:
-    ranges of outlier iterations: first, last (inclusive). drift: the median time of the last quarter divided by that of
-    the first quarter; 1 with fewer than 8 iterations.
+    processes), time_ns (of the slowest process), mean_ns, location (of the slowest process). times:
+    (iterations, locations) ns; -1 if a process lacks the iteration. locations: their rows. begins: start times, like
+    times. slow: ranges of outlier iterations: first, last (inclusive), without iterations in which a process did not
+    record. drift: the median time of the last quarter divided by that of the first quarter; 1 with fewer than 8
+    iterations. usual_rows: the iterations that drift compares: no outliers, all processes recorded.
     """
 
     region: str
@@ -64,17 +66,34 @@ class Iterations:
     locations: list[int]
     slow: list[tuple[int, int]] = field(default_factory=list)
     drift: float = 1.0
+    usual_rows: Array = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def median(self) -> float:
         """The median over all iterations of the slowest process's time, ns."""
         return _median(self.table["time_ns"]) if self.table.rows else 0.0
 
-    def loss(self, first: int, last: int) -> int:
-        """The ns that all processes together lose in these iterations, compared with each process's median
-        iteration."""
+    def lost(self, first: int, last: int) -> Array:
+        """(locations,) ns that each process loses in these iterations, by its own median iteration."""
         part = self.times[first : last + 1]
-        return int(np.where(part >= 0, np.maximum(0, part - self._usual), 0).sum())
+        found: Array = np.where(part >= 0, np.maximum(0, part - self._usual), 0).sum(axis=0)
+        return found
+
+    def loss(self, first: int, last: int) -> int:
+        """ns that all processes together lose in these iterations."""
+        return int(self.lost(first, last).sum())
+
+    def drift_loss(self) -> int:
+        """ns that all processes together lose since iterations take longer than in the first quarter: by the medians of
+        the quarters of each process, where these differ by more than the scatter of both."""
+        first, *later = np.array_split(self.times[self.usual_rows], 4)
+        lost = 0.0
+        for column in range(len(self.locations)):
+            before, scatter = _centre(first[:, column])
+            for quarter in later:
+                median, more = _centre(quarter[:, column])
+                lost += len(quarter) * (median - before) * (median - before > np.hypot(scatter, more))
+        return int(lost)
 
     @cached_property
     def _usual(self) -> Array:
@@ -303,7 +322,7 @@ def _read(facts: RunFacts, questions: Sequence[RepeatedCalls], known: RepeatedCa
 
 def _made(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Iterations:
     made = Iterations(facts.region(row), facts.source(row), facts.names(row), basis, *_table(calls, basis))
-    _judge(made)
+    _judge(made, _unrecorded(facts.trace, made.times, made.begins, made.locations))
     return made
 
 
@@ -413,6 +432,32 @@ def _median(values: Array) -> float:
     return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
 
 
+def _centre(times: Array) -> tuple[float, float]:
+    """The median, and its error: the median deviation by the root of the number of times; infinite without times."""
+    there = times[times >= 0]
+    if not len(there):
+        return 0.0, np.inf
+    median = _median(there)
+    return median, _median(np.abs(there - median)) / float(np.sqrt(len(there)))
+
+
+def _unrecorded(trace: Source, times: Array, begins: Array, locations: list[int]) -> Array:
+    """(iterations,) bool: those in which a location did not record events of any kind."""
+    gaps = trace.not_recorded(locations).intervals
+    gaps = gaps.take((gaps["class"].astype(str) == "all") & (gaps["reason"].astype(str) != FLUSH))
+    at = trace.definitions.ids["locations"].rows(gaps["location"])
+    gap_begin, gap_end = trace.ns(gaps["from"]), trace.ns(gaps["to"])
+    found = np.zeros(len(times), bool)
+    for column, location in enumerate(locations):
+        mine = np.flatnonzero(at == location)
+        mine = mine[np.argsort(gap_begin[mine], kind="stable")]
+        begin = begins[:, column]
+        before = np.searchsorted(gap_begin[mine], begin + times[:, column])  # gaps that begin before the end
+        latest = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(gap_end[mine]))[before]
+        found |= (times[:, column] >= 0) & (latest > begin)
+    return found
+
+
 def _outliers(time: Array) -> Array:
     """(n,) bool: True for times much longer than the others."""
     if len(time) < _LEAST:
@@ -423,46 +468,18 @@ def _outliers(time: Array) -> Array:
     return found
 
 
-def _judge(found: Iterations) -> None:
-    """Finds outliers and drift."""
+def _judge(found: Iterations, unrecorded: Array) -> None:
+    """Finds outliers and drift. unrecorded: (iterations,) bool, iterations that are neither."""
     time = found.table["time_ns"].astype(np.float64)
-    slow = np.flatnonzero(_outliers(time))
-    for row in slow.tolist():
+    slow = _outliers(time)
+    for row in np.flatnonzero(slow & ~unrecorded).tolist():
         if found.slow and row - found.slow[-1][1] <= 1:
             found.slow[-1] = found.slow[-1][0], row
         else:
             found.slow.append((row, row))
-    usual = np.delete(time, slow)
+    found.usual_rows = np.flatnonzero(~slow & ~unrecorded)
+    usual = time[found.usual_rows]
     if len(usual) >= 8:
         quarter = len(usual) // 4
         first = _median(usual[:quarter])
         found.drift = _median(usual[-quarter:]) / first if first else 1.0
-
-
-def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> tuple[int, int, int, tuple[str, ...]]:
-    """The call path that took longer in these iterations than in the others: location, the additional ns in all these
-    iterations, path (row of facts.paths; 0 if only these iterations have the call), and the path's names. A path in
-    which a process waits counts only if no other path took longer."""
-    begin, end = int(found.table["begin"][first]), int(found.table["end"][last])
-    rows = found.locations
-    part = RunFacts.read(facts.trace, Selection(begin, end, tuple(rows)))
-    inside = 1.0 * (last - first + 1) / max(1, found.table.rows - (last - first + 1))
-    whole = _by_name(facts, rows)
-    best: tuple[bool, float, int, int, tuple[str, ...]] = (False, 0.0, rows[0], 0, ())
-    for (location, path), (ns, row) in _by_name(part, rows).items():
-        usual, known = whole.get((location, path), (0, 0))
-        more = ns - max(0, usual - ns) * inside
-        best = max(best, (not part.waiting[row] and more > 0, more, location, known, path))
-    return best[2], int(best[1]), best[3], best[4]
-
-
-def _by_name(facts: RunFacts, locations: list[int]) -> dict[tuple[int, tuple[str, ...]], tuple[int, int]]:
-    """Exclusive ns, and the row of the path, by location and the names of the path."""
-    known: dict[int, tuple[str, ...]] = {}
-    found = {}
-    for row in facts.numbers.take(np.isin(facts.numbers["location"], locations)).records():
-        path = row["path"]
-        if path not in known:
-            known[path] = facts.names(path)
-        found[row["location"], known[path]] = (row["exclusive"], path)
-    return found

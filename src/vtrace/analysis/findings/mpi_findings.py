@@ -171,15 +171,15 @@ def _judged(one: Finding, waits: Table, rows: Array, clocks: ClockBounds) -> Fin
 
 
 def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
-    """The ns that the processes together would wait if they met after all calls of a path: the sum of the differences
-    to the longest time."""
+    """ns that the processes together would wait if all met after each did all its calls of a path: the sum of the
+    differences to the longest. Time in which a process waits for its own threads counts, since others wait for it."""
     row = find_path(facts, names)
     masters = [*facts.masters.values()]
     if not row:
         return 0
     inside = outermost(facts.paths["parent"], np.arange(facts.paths.rows) == row) > 0
     n = facts.numbers
-    n = n.take((inside & ~facts.waiting)[n["path"]])
+    n = n.take((inside & ~(facts.waiting & (CLASS_OF[facts.activity] == MPI)))[n["path"]])
     times = add_up(n["location"], n["exclusive"], facts.trace.locations.rows)[masters]
     return int((times.max() - times).sum())
 

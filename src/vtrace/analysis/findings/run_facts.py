@@ -42,13 +42,6 @@ class RunFacts:
     times: Array
 
     @classmethod
-    def read(cls, trace: Source, window: Selection) -> RunFacts:
-        """Reads the events of a selection."""
-        tree, extent = CallTree(), Extent()
-        trace.scan([tree, extent], **window.arguments())
-        return cls.of(trace, window, tree, extent)
-
-    @classmethod
     def of(cls, trace: Source, window: Selection, tree: CallTree, extent: Extent) -> RunFacts:
         """The facts from a pass over a selection. The other questions of the pass use the same rows of call paths."""
         paths, numbers = tree.answer()
