@@ -37,7 +37,8 @@ _OF_KIND = {
 
 def findings_about(findings: list[Finding], about: str) -> list[Finding]:
     """The findings that belong to --about."""
-    return [one for one in findings if not about or one.kind in _OF_KIND[about]]
+    shown = ("diagnose", "--about", about)
+    return [one for one in findings if not about or one.kind in _OF_KIND[about] or one.evidence == shown]
 
 
 def selected(trace: Any, findings: list[Finding], patterns: Patterns) -> list[Finding]:
