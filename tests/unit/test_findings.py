@@ -15,6 +15,7 @@ from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.mpi_findings import mpi_findings
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
+from vtrace.reports.diagnose_sheets import findings_about
 
 Event = tuple[Any, ...]
 PARALLEL, BARRIER = _otf2.REGION_ROLE_PARALLEL.value, _otf2.REGION_ROLE_BARRIER.value
@@ -150,6 +151,7 @@ def test_ranks_that_wait_for_io(works: list[list[int]], kind: str, text: str, tm
     found = told(trace, kind)
     assert found.loss_ns == 600
     assert found.text.startswith(f"{text}600 ns of waiting"), found.text
+    assert found in findings_about([found], "io")
 
 
 def turns(works: list[int], bursts: list[int]) -> list[Event]:
