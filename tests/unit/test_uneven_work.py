@@ -68,13 +68,13 @@ def test_processes_without_losses(processes: list[list[Event]], tmp_path: Path) 
 
 def test_a_process_with_more_work(tmp_path: Path) -> None:
     """Processes 0 and 1 work 100 and 150 ns and wait for process 2, which works 300 ns. Process 1 waits for 120 ns
-    only, and then does other work."""
+    only, and then does other work. Process 3 ends after 50 ns, and waits for nobody."""
     first = parent(call(WORK, 0, 100), call(WAIT, 100, 300))
     second = call(WORK, 0, 150) + call(WAIT, 150, 270) + call(OTHER, 270, 300)
-    (found,) = uneven(forked(tmp_path, first, second, call(WORK, 0, 300)))
+    (found,) = uneven(forked(tmp_path, first, second, call(WORK, 0, 300), call(WORK, 0, 50)))
     assert found.loss_ns == 200 + 120
-    assert found.share == pytest.approx(320 / 900)
-    assert found.text.startswith("process 2 takes longer in work than the others: 300 ns, the mean of all is 183 ns")
+    assert found.share == pytest.approx(320 / 950)
+    assert found.text.startswith("process 2 takes longer in work than the others: 300 ns, the mean of all is 150 ns")
     assert found.ranks == (0, 1)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -69,7 +70,9 @@ def _of_processes(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
             times = dict(zip(mine["location"].tolist(), mine["time"].tolist(), strict=True))
             here = (n["location"] == mine["location"][0]) & (regions == mine["region"][0])
             path = int(n["path"][here][np.argmax(n["exclusive"][here])])
-            yield _uneven(facts, path, times, int(loss[number]))
+            losers = sums["location"][(member == number) & (lost > 0)]
+            one = _uneven(facts, path, times, int(loss[number]))
+            yield replace(one, ranks=facts.ranks_of(losers))
 
 
 def _together(facts: RunFacts, one: Array, other: Array) -> Array:
