@@ -19,6 +19,7 @@ from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
 from vtrace.reasons import FLUSH, OFF
+from vtrace.reports.diagnose_sheets import findings_about
 
 Event = tuple[Any, ...]
 PARALLEL, BARRIER = _otf2.REGION_ROLE_PARALLEL.value, _otf2.REGION_ROLE_BARRIER.value
@@ -70,6 +71,27 @@ def test_barriers_of_threads(tmp_path: Path) -> None:
     }
 
 
+def test_the_same_thread_of_each_rank(tmp_path: Path) -> None:
+    """In each of two ranks thread 0 waits 300 ns for thread 1: no thread is waited for most of the time, but thread 1
+    of each rank is. In a third rank two threads wait for one another."""
+    made = Foreign(tmp_path)
+    begins = {0: (100, 400), 1: (100, 400), 2: (100, 110)}
+    for rank, each in begins.items():
+        for thread, begin in enumerate(each):
+            events = [(0, "Enter", 0), (begin, "Enter", 1), (400, "Leave", 1), (500, "Leave", 0)]
+            made.events(2 * rank + thread, events)
+    made.begin_definitions()
+    made.machine(groups=3, length=500)
+    for rank in begins:
+        for thread in range(2):
+            made.define("Location", 2 * rank + thread, f"Thread {thread}", 1, 0, rank)
+    made.region(0, "main")
+    made.region(1, "!$omp barrier", BARRIER, OPENMP)
+    found = told(Trace(made.close()), "omp_imbalance")
+    assert (found.loss_ns, found.culprit) == (610, "Thread 1 of process 0, process 1")
+    assert found.text.endswith("most of it for Thread 1 of process 0, process 1, which have more work")
+
+
 def call(begin: int, end: int, name: str, *inside: Event) -> list[Event]:
     return [(begin, "Enter", region(name)), *inside, (end, "Leave", region(name))]
 
@@ -90,6 +112,50 @@ def test_a_wait_in_a_chain_counts_once(tmp_path: Path) -> None:
     assert sum(one.loss_ns for one in waiting) == 290 + 300
     assert (waiting[0].culprit, waiting[0].ranks) == ("rank 0, work in main", (1, 2))
     assert waiting[0].text.endswith("580 ns of waiting, 50 % of it in MPI_Recv in main"), waiting[0].text
+
+
+def meetings(works: list[list[int]]) -> dict[int, list[Event]]:
+    """The events of ranks that work for so long before each operation of all, and leave it when the last one enters."""
+    ends = ("MpiCollectiveBegin",), ("MpiCollectiveEnd", 0, 0, UNDEFINED, 1, 1)
+    made: dict[int, list[Event]] = {rank: [(0, "Enter", 0)] for rank in range(len(works[0]))}
+    now = 0
+    for each in works:
+        last = now + max(each)
+        for rank, work in enumerate(each):
+            made[rank] += call(now, now + work, "work")
+            made[rank] += call(now + work, last, "MPI_Coll", *((last, *event) for event in ends))
+        now = last
+    return {rank: [*events, (now, "Leave", 0)] for rank, events in made.items()}
+
+
+def test_one_selected_rank_is_compared_with_none(tmp_path: Path) -> None:
+    """Ranks 0 and 2 wait 300 ns for rank 1: that is an imbalance of all ranks, and a wait of rank 0 alone."""
+    trace = Trace(archive(tmp_path / "a", meetings([[100, 400, 100]])))
+    found = told(trace, "imbalance")
+    assert (found.loss_ns, found.culprit) == (600, "rank 1, work in main")
+    note = "one rank is selected: ranks are not compared, so waits have no causes here"
+    assert note not in trace.diagnosis(Selection()).notes
+    alone = {rank: trace.diagnosis(Selection(locations=(rank,))) for rank in (0, 1)}
+    assert note in alone[0].notes
+    assert [(one.kind, one.loss_ns, one.culprit) for one in alone[0].findings if one.kind != "computation"] == [
+        ("mpi_wait", 300, "rank 1")
+    ]
+    assert not [one for one in alone[1].findings if one.kind != "computation"]
+
+
+@pytest.mark.parametrize(
+    ("works", "kind", "text"),
+    [
+        ([[300, 0], [300, 0]], "io_by_few_ranks", "rank 0 does the I/O alone, work in main, while the others wait: "),
+        ([[300, 0], [0, 300]], "serialisation", "ranks wait for each other's I/O, work in main: "),
+    ],
+)
+def test_ranks_that_wait_for_io(works: list[list[int]], kind: str, text: str, tmp_path: Path) -> None:
+    trace = Trace(archive(tmp_path / "a", meetings(works), work_role=_otf2.REGION_ROLE_FILE_IO.value))
+    found = told(trace, kind)
+    assert found.loss_ns == 600
+    assert found.text.startswith(f"{text}600 ns of waiting"), found.text
+    assert found in findings_about([found], "io")
 
 
 def turns(works: list[int], bursts: list[int]) -> list[Event]:

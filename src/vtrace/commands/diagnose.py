@@ -141,7 +141,7 @@ def _show(found: Diagnosis, about: str, patterns: Patterns, top: int) -> None:
         click.echo("Findings; 100 % are the time of all threads")
     else:
         click.echo("No loss above 2 % of the time of all threads was found")
-    for line in sheets.lines(chosen, found.facts.trace.processes.rows, found.notes):
+    for line in sheets.lines(chosen, found.facts.trace, found.notes):
         click.echo(plain(line))
     if not top:
         return

@@ -99,7 +99,7 @@ def command(
             click.echo()
         if not tables:
             _head(numbers, next(each for each in made if each.name == "samples"))
-            _show_findings(_findings(trace, part), trace.processes.rows)
+            _show_findings(_findings(trace, part), trace)
         sheet.show([each for each in made if _is_shown(each)])
         console.note(_next_step(trace, shell_word(Path(archive))))
 
@@ -137,12 +137,12 @@ def _findings(trace: Trace, part: Selection) -> list[Finding]:
     return (stored_findings(trace) or []) if not part.text else []
 
 
-def _show_findings(findings: list[Finding], processes: int) -> None:
+def _show_findings(findings: list[Finding], trace: Trace) -> None:
     from vtrace.reports.diagnose_sheets import lines
 
     if findings:
         click.echo("Findings of vtrace diagnose; 100 % are the time of all threads")
-        for line in lines(findings, processes):
+        for line in lines(findings, trace):
             click.echo(plain(line))
         click.echo()
 

@@ -37,7 +37,8 @@ _OF_KIND = {
 
 def findings_about(findings: list[Finding], about: str) -> list[Finding]:
     """The findings that belong to --about."""
-    return [one for one in findings if not about or one.kind in _OF_KIND[about]]
+    shown = ("diagnose", "--about", about)
+    return [one for one in findings if not about or one.kind in _OF_KIND[about] or one.evidence == shown]
 
 
 def selected(trace: Any, findings: list[Finding], patterns: Patterns) -> list[Finding]:
@@ -65,15 +66,15 @@ def headline(found: Diagnosis) -> str:
     return f"{size}; {100 * one['parallel'][0]:.0f} % parallel efficiency = {' x '.join(parts)}"
 
 
-def lines(findings: list[Finding], processes: int, known: Sequence[str] = ()) -> Iterator[str]:
-    """The findings as text, each with its evidence. processes: their number in the trace. known: caveats that are
-    printed already; the first finding with another caveat prints it."""
+def lines(findings: list[Finding], trace: Any, known: Sequence[str] = ()) -> Iterator[str]:
+    """The findings as text, each with its evidence. known: caveats that are printed already; the first finding with
+    another caveat prints it."""
     known = [*known]
     for number, one in enumerate(findings, 1):
         share = f"{100 * one.share:.1f} %"
         first = textwrap.wrap(f"{share}  {one.text}", _WIDTH, initial_indent=f"{number:>3}  ", subsequent_indent=_BELOW)
         yield from first
-        yield from textwrap.wrap(_detail(one, processes), _WIDTH, initial_indent=_BELOW, subsequent_indent=_BELOW)
+        yield from textwrap.wrap(_detail(one, trace.processes), _WIDTH, initial_indent=_BELOW, subsequent_indent=_BELOW)
         for line in one.caveats:
             if line not in known:
                 known.append(line)
@@ -81,12 +82,13 @@ def lines(findings: list[Finding], processes: int, known: Sequence[str] = ()) ->
         yield f"{_BELOW}$ {one.command}"
 
 
-def _detail(one: Finding, processes: int) -> str:
+def _detail(one: Finding, processes: Table) -> str:
     parts = [one.kind.replace("_", " ")]
-    if one.ranks and processes > 1 and one.loss_ns:
-        parts.append(
-            f"rank {one.ranks[0]} loses time" if len(one.ranks) == 1 else f"ranks {ranges(one.ranks)} lose time"
-        )
+    if one.ranks and processes.rows > 1 and one.loss_ns:
+        of_ranks = not np.isin(one.ranks, np.flatnonzero(processes["rank"] < 0)).any()
+        several = f"ranks {ranges(one.ranks)}" if of_ranks else f"{len(one.ranks)} processes"
+        single = f"rank {one.ranks[0]}" if of_ranks else "1 process"
+        parts.append(f"{single} loses time" if len(one.ranks) == 1 else f"{several} lose time")
     parts.append(_CERTAIN.get(one.certainty, one.certainty))
     if one.callpath:
         parts.append(" > ".join(one.callpath))

@@ -132,10 +132,11 @@ def _collective(rng: random.Random, ranks: list[Rank], causal: bool) -> None:
 
 
 def archive(
-    where: Path, events: dict[int, list[tuple[Any, ...]]], length: int = 0, counters: Sequence[str] = ()
-) -> Path:
+    where: Path, events: dict[int, list[tuple[Any, ...]]], length: int = 0, counters: Sequence[str] = (),
+    work_role: int = 1,
+) -> Path:  # fmt: skip
     """Writes an archive of the events of ranks: communicator 0 of all, 1 of the even ones; counters: the members of
-    metric class 0, whole numbers from the start on. Returns its anchor."""
+    metric class 0, whole numbers from the start on; work_role: OTF2's role of region work. Returns its anchor."""
     made = Foreign(where)
     for rank, each in events.items():
         made.events(rank, each)
@@ -145,7 +146,8 @@ def archive(
         made.location(rank, rank)
     for number, name in enumerate(_REGIONS):
         paradigm = _otf2.PARADIGM_PTHREAD.value if name.startswith("pthread_") else _otf2.PARADIGM_USER.value
-        made.region(number, name, 1, MPI_PARADIGM if name.startswith("MPI_") else paradigm)
+        role = work_role if name == "work" else 1
+        made.region(number, name, role, MPI_PARADIGM if name.startswith("MPI_") else paradigm)
     everyone = list(events)
     made.define("Group", 0, "", 4, MPI_PARADIGM, 0, everyone)
     made.define("Group", 1, "", 5, MPI_PARADIGM, 0, everyone)

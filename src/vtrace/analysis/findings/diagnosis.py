@@ -10,7 +10,7 @@ import numpy as np
 
 from vtrace.analysis.activity import MPI
 from vtrace.analysis.findings.finding import Finding, archive_word, largest_first
-from vtrace.analysis.findings.general_findings import computation, io_time, tracing_time, uneven_work
+from vtrace.analysis.findings.general_findings import computation, io_time, tracing_time
 from vtrace.analysis.findings.io_waits import IoWaits
 from vtrace.analysis.findings.iteration_findings import iteration_findings
 from vtrace.analysis.findings.iterations import Iterations, iterations_of, repeated_calls
@@ -19,6 +19,7 @@ from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.findings.run_notes import limits, oversubscribed, without_partners
 from vtrace.analysis.findings.thread_findings import thread_findings
 from vtrace.analysis.findings.thread_waits import ThreadWaits
+from vtrace.analysis.findings.uneven_work import recorded_apart, uneven_work
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent
 from vtrace.analysis.questions.mpi_replay import MpiReplay
@@ -108,6 +109,8 @@ def diagnose(
         found.notes.append(silent)
     if mpi and (silent or mpi.waits.notes["doubt"]):
         found.mpi = None
+    if not found.mpi and (apart := recorded_apart(facts)):
+        found.notes.append(apart)
     found.notes += [*found.thread_waits.lines, *found.io_waits.lines, *asked.calls.lines]
     found.findings = _chosen(found)
     return found

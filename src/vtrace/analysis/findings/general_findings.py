@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Findings that need only the times of regions: uneven work of processes, I/O, the recording itself, and the code with
-the most computation."""
+"""Findings that need only the times of regions: I/O, the recording itself, and the code with the most computation."""
 
 from __future__ import annotations
 
@@ -8,51 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vtrace.analysis.activity import CLASS_OF, LIBRARY, MEMORY, OPENMP, USER
-from vtrace.analysis.findings.finding import BOUND, EXACT, Finding
-from vtrace.analysis.findings.run_facts import RunFacts, place_text, who, who_all
+from vtrace.analysis.findings.finding import EXACT, Finding
+from vtrace.analysis.findings.run_facts import RunFacts, place_text, who
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import add_up
 
-_WORK = (USER, LIBRARY, MEMORY, OPENMP)
 _FEW = 0.9
 """A process with at least this share of the I/O is the culprit."""
-
-
-def uneven_work(facts: RunFacts) -> Iterator[Finding]:
-    """The call paths with uneven times on the processes, for runs whose waits are unknown. The loss is an upper bound:
-    the other processes may wait for the slowest."""
-    masters = [*facts.masters.values()]
-    if len(masters) < 2:
-        return
-    n = facts.numbers.take(np.isin(facts.numbers["location"], masters))
-    most = np.zeros(facts.paths.rows, np.int64)
-    np.maximum.at(most, n["path"], n["exclusive"])
-    loss = len(masters) * most - add_up(n["path"], n["exclusive"], facts.paths.rows)
-    loss[~np.isin(CLASS_OF[facts.activity], _WORK) | facts.waiting] = 0
-    loss[0] = 0
-    for path in np.argsort(-loss, kind="stable")[:3].tolist():
-        if loss[path]:
-            mine = n.take(n["path"] == path)
-            at = dict(zip(mine["location"].tolist(), mine["exclusive"].tolist(), strict=True))
-            yield _uneven(facts, path, [at.get(row, 0) for row in masters], int(loss[path]), masters)
-
-
-def _uneven(facts: RunFacts, path: int, times: list[int], loss: int, masters: list[int]) -> Finding:
-    mean = sum(times) / len(times)
-    slow = [at for at, ns in zip(masters, times, strict=True) if ns > mean + 0.5 * (max(times) - mean)]
-    others = [at for at in masters if at not in slow]
-    does = "s" if len(slow) == 1 else ""
-    place, names = place_text(facts.trace, facts.paths, path), facts.names(path)
-    text = (
-        f"{who_all(facts.trace, slow)} take{does} longer in {place} than the others: {span(max(times))}, "
-        f"the mean of all is {span(mean)}"
-    )
-    return Finding(
-        "imbalance", loss, loss / facts.whole, text, names[-1], facts.source(path), names, facts.ranks_of(others),
-        f"{who_all(facts.trace, slow)}, {place}", BOUND, (), facts.window.start, facts.window.stop,
-        ("profile", "--by", "rank", "--select", f"region={names[-1]}"),
-    )  # fmt: skip
 
 
 def io_time(facts: RunFacts) -> Iterator[Finding]:
@@ -91,8 +52,7 @@ def tracing_time(facts: RunFacts) -> Iterator[Finding]:
 
 def computation(facts: RunFacts) -> Finding | None:
     """The region of the program's own code with the most time."""
-    own = np.where(np.isin(CLASS_OF[facts.activity], _WORK) & ~facts.waiting, facts.exclusive(facts.rows), 0)
-    own[0] = 0
+    own = np.where(facts.working, facts.exclusive(facts.rows), 0)
     if not own.any():
         return None
     regions = facts.paths["region"]

@@ -82,10 +82,12 @@ class _WaitPlaces:
 
 
 def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
-    """Findings of any size. The losses of all findings about waits are at most the sum of all waits."""
+    """Findings of any size. The losses of all findings about waits are at most the sum of all waits. With one selected
+    rank, waits have no causes."""
     places = _WaitPlaces(answers.waits, answers.delays)
     told, clocks = np.zeros(len(places.path)), ClockBounds(facts.trace)
-    for cause in islice(_causes(answers.delays, places), _MOST):
+    causes = _causes(answers.delays, places) if len(facts.masters) > 1 else iter(())
+    for cause in islice(causes, _MOST):
         rows = np.flatnonzero((cause.booked >= _SOME * cause.booked.max())[places.of_wait])
         yield _judged(_delay(facts, answers, places, cause, rows), answers.waits, rows, clocks)
         told += cause.booked
@@ -125,12 +127,15 @@ def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Ca
     waits = _waiting(facts, delays.paths, places, cause)
     in_turn = len(cause.locations) == len(facts.masters) or _excess(facts, names) < _UNEVEN * cause.loss
     does = "s" if len(cause.locations) == 1 else ""
-    if is_io:
+    if is_io and len(cause.locations) < len(facts.masters):
         kind, text = (
             "io_by_few_ranks",
             f"{culprits} do{'es' * bool(does)} the I/O alone, {place}, while the others wait: {waits}",
         )
         evidence: tuple[str, ...] = ("diagnose", "--about", "io")
+    elif is_io:
+        kind, text = "serialisation", f"ranks wait for each other's I/O, {place}: {waits}"
+        evidence = ("diagnose", "--about", "io")
     elif in_turn:
         kind, text = (
             "serialisation",

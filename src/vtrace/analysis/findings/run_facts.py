@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vtrace.analysis.activity import ACTIVITIES, CLASS_OF, CLASSES, IO, MPI, RUNTIME_MARK, TRACING
+from vtrace.analysis.activity import (
+    ACTIVITIES,
+    CLASS_OF,
+    CLASSES,
+    IO,
+    LIBRARY,
+    MEMORY,
+    MPI,
+    OPENMP,
+    RUNTIME_MARK,
+    TRACING,
+    USER,
+)
 from vtrace.analysis.definition_tables import has_line, source_text
 from vtrace.analysis.questions.activity_times import Extent, activity_times
 from vtrace.analysis.questions.path_sums import outermost
@@ -25,6 +37,10 @@ if TYPE_CHECKING:
 _WAITING = ("mpi/p2p", "mpi/collective", "mpi/rma", "mpi/management", "mpi/management/init",
             "mpi/management/finalize", "openmp/sync", "threads")  # fmt: skip
 """Activities in which a thread may wait for others."""
+_WORK = (USER, LIBRARY, MEMORY, OPENMP)
+"""Classes of work."""
+_PROCESS_WAITS = ("wait", "waitpid", "wait3", "wait4", "waitid", "system")
+"""Regions of libc in which a process waits for another one; their paradigm is NONE."""
 _MAKERS = re.compile(r"p?mpix?_(comm|intercomm|cart|graph|dist_graph)_", re.IGNORECASE)
 """Regions that create, free and query communicators."""
 
@@ -88,7 +104,18 @@ class RunFacts:
     @cached_property
     def waiting(self) -> Array:
         """(paths,) bool: True if the innermost call may wait for other threads or processes."""
-        return np.isin(self.activity, [ACTIVITIES.index(path) for path in _WAITING])
+        regions = self.trace.regions
+        processes = np.isin(regions["name"].astype(str), _PROCESS_WAITS) & (regions["paradigm"] == "NONE")
+        found: Array = np.isin(self.activity, [ACTIVITIES.index(path) for path in _WAITING])
+        found |= np.append(processes, False)[self.paths["region"]]
+        return found
+
+    @cached_property
+    def working(self) -> Array:
+        """(paths,) bool: True if the innermost call is work of the program; False for the root."""
+        found: Array = np.isin(CLASS_OF[self.activity], _WORK) & ~self.waiting
+        found[0] = False
+        return found
 
     @cached_property
     def io(self) -> Array:
@@ -104,6 +131,13 @@ class RunFacts:
         for row in self.rows:
             found.setdefault(int(self.trace.places.process[row]), row)
         return found
+
+    @cached_property
+    def ranked(self) -> list[int]:
+        """masters of the processes that are ranks."""
+        return [
+            row for process, row in self.masters.items() if process >= 0 and self.trace.processes["rank"][process] >= 0
+        ]
 
     @cached_property
     def parallel(self) -> Array:
@@ -193,6 +227,10 @@ class RunFacts:
         return who(self.trace, location)
 
 
+_NAMED = 3
+"""A sentence names at most so many processes without ranks."""
+
+
 def library_work(trace: Source, paths: Table) -> Array:
     """(paths,) bool: paths inside calls of MPI whose I/O is the library's own."""
     marked = np.append(trace.marks >> RUNTIME_MARK & 1, 0).astype(bool)[paths["region"]]
@@ -218,12 +256,16 @@ def who_all(trace: Source, locations: list[int]) -> str:
     if len(locations) == 1:
         return who(trace, locations[0])
     process = trace.places.process[np.array(locations, np.int64)]
-    ranks = sorted({int(row) for row in process if row >= 0})
+    rows = sorted({int(row) for row in process if row >= 0})
     if trace.processes.rows < 2:
         return f"{len(locations)} threads"
-    if len(ranks) == 1:
-        return f"{len(locations)} threads of rank {ranks[0]}"
-    return f"ranks {ranges(ranks)}"
+    if len(rows) == 1:
+        name = f"rank {rows[0]}" if trace.processes["rank"][rows[0]] >= 0 else trace.processes["name"][rows[0]]
+        return f"{len(locations)} threads of {name}"
+    if np.all(trace.processes["rank"][rows] >= 0):
+        return f"ranks {ranges(rows)}"
+    names = ", ".join(str(name) for name in trace.processes["name"][rows[:_NAMED]])
+    return names if len(rows) <= _NAMED else f"{len(rows)} processes ({names} ...)"
 
 
 def who_ranks(trace: Source, locations: list[int]) -> str:

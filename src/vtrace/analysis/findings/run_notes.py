@@ -60,6 +60,9 @@ def limits(facts: RunFacts) -> Iterator[str]:
     if missing := trace.vtrace.get("ABOUT", {}).get("missing_ranks"):
         some_are, them = (f"rank {missing} is", "it") if missing.isdecimal() else (f"ranks {missing} are", "them")
         yield f"{some_are} missing in the archive: waits for {them} have no cause here"
+    chosen = facts.ranks_of([*window.locations]) if window.locations else range(trace.processes.rows)
+    if facts.has_mpi and len(chosen) == 1 < trace.processes.rows:
+        yield "one rank is selected: ranks are not compared, so waits have no causes here"
     if trace.processes.rows > 1 and np.any(trace.processes["rank"] >= 0) and not facts.has_mpi:
         yield "no calls of MPI were recorded: waits of ranks for each other are unknown"
     if unfinished := died(trace):

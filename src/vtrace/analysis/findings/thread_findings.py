@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +25,13 @@ from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.table import Array, Table, add_up, group
 
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
+
 _BARRIERS, _LOCKS = (EXPLICIT, IMPLICIT, THREAD_BARRIER), (CRITICAL, API, MUTEX)
 _CONSTRUCTS = ("LOOP", "SECTIONS", "SINGLE", "WORKSHARE", "PARALLEL")
-_MOST_OF = 0.6
-"""A thread with at least this share of a loss is its culprit."""
+_MOST_OF, _SOME = 0.6, 0.02
+"""A thread with at least this share of a loss is its culprit; the least share of one of several culprits."""
 
 
 def thread_findings(facts: RunFacts, waits: Table) -> Iterator[Finding]:
@@ -50,12 +54,31 @@ def _by_region(facts: RunFacts, waits: Table) -> Iterator[tuple[int, Array]]:
         yield int(waits["path"][rows[np.argmax(waits["time_ns"][rows])]]), rows
 
 
-def _share_of(waits: Table, rows: Array) -> tuple[int, float]:
-    """The partner with the most waiting time, and its share."""
-    first, member = group([waits["partner"][rows]])
-    sums = add_up(member, waits["time_ns"][rows], len(first))
-    best = int(np.argmax(sums))
-    return int(waits["partner"][rows][first[best]]), float(sums[best] / max(1, sums.sum()))
+def _culprits(facts: RunFacts, waits: Table, rows: Array) -> list[int]:
+    """The partner that most time is waited for. If no partner is, the partner of each process for which most time of
+    this process is waited, if most time of all is waited for these partners together."""
+    partner, time = waits["partner"][rows], waits["time_ns"][rows]
+    first, member = group([partner])
+    by, sums = partner[first], add_up(member, time, len(first))
+    process = facts.trace.places.process[by]
+    whole, best = int(sums.sum()), int(np.argmax(sums))
+    if sums[best] >= _MOST_OF * whole:
+        return [int(by[best])] if by[best] >= 0 else []
+    found = {}
+    for number in np.unique(process[by >= 0]).tolist():
+        mine = np.flatnonzero((process == number) & (by >= 0))
+        most = int(mine[np.argmax(sums[mine])])
+        if sums[most] >= max(_MOST_OF * int(sums[mine].sum()), _SOME * whole):
+            found[int(by[most])] = int(sums[most])
+    return [*found] if sum(found.values()) >= _MOST_OF * whole else []
+
+
+def _names(trace: Source, locations: list[int]) -> str:
+    """Locations of different processes in a sentence."""
+    if len(locations) < 2:
+        return who(trace, locations[0]) if locations else ""
+    names = {*trace.locations["name"][locations].tolist()}
+    return f"{names.pop() if len(names) == 1 else 'one thread each'} of {who_all(trace, locations)}"
 
 
 def _base(facts: RunFacts, waits: Table, path: int, rows: Array) -> dict[str, object]:
@@ -81,14 +104,13 @@ def _construct(facts: RunFacts, paths: Table, path: int) -> str:
 
 def _barrier(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
     base = _base(facts, waits, path, rows)
-    partner, part = _share_of(waits, rows)
-    where = _construct(facts, waits.paths, path)
+    culprits = _culprits(facts, waits, rows)
+    culprit, where = _names(facts.trace, culprits), _construct(facts, waits.paths, path)
     loss = span(int(waits["time_ns"][rows].sum()))
-    if part >= _MOST_OF and partner >= 0:
-        culprit = who(facts.trace, partner)
-        text = f"threads wait {loss} {where}: most of it for {culprit}, which has more work"
+    if culprits:
+        has = "has" if len(culprits) == 1 else "have"
+        text = f"threads wait {loss} {where}: most of it for {culprit}, which {has} more work"
     else:
-        culprit = ""
         text = f"threads wait {loss} {where}: the work is uneven, for a different thread each time"
     kind = "thread_imbalance" if waits["kind"][rows[0]] == THREAD_BARRIER else "omp_imbalance"
     return Finding(kind, text=text, culprit=culprit, **base)  # type: ignore[arg-type]
@@ -103,8 +125,7 @@ def _lock(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
         f"{span(int(waits['time_ns'][rows].sum()))} for the lock of {place_text(facts.trace, waits.paths, path)}, "
         f"{'once' if count == 1 else f'{count:,} times'}"
     )
-    partner, part = _share_of(waits, rows)
-    culprit = who(facts.trace, partner) if part >= _MOST_OF and partner >= 0 else ""
+    culprit = _names(facts.trace, _culprits(facts, waits, rows))
     return Finding("lock", text=text, culprit=culprit, **base)  # type: ignore[arg-type]
 
 
@@ -129,11 +150,11 @@ def _joins(facts: RunFacts, waits: Table) -> Iterator[Finding]:
     """Joins of threads: the joining thread is idle until the joined thread ends, which the program may intend."""
     for path, rows in _by_region(facts, waits):
         base = _base(facts, waits, path, rows)
-        partner, part = _share_of(waits, rows)
-        last = f", most of it for {who(facts.trace, partner)}" if part >= _MOST_OF and partner >= 0 else ""
+        culprit = _names(facts.trace, _culprits(facts, waits, rows))
+        last = f", most of it for {culprit}" if culprit else ""
         where = place_text(facts.trace, waits.paths, path)
         text = f"{where} waits {span(int(waits['time_ns'][rows].sum()))} for threads to end{last}"
-        yield Finding("join", text=text, culprit=who(facts.trace, partner) if last else "", **base)  # type: ignore[arg-type]
+        yield Finding("join", text=text, culprit=culprit, **base)  # type: ignore[arg-type]
 
 
 OPENMP_KINDS = tuple(kind for kind in KINDS if kind.startswith("omp_"))

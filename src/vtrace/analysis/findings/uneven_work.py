@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Uneven work of processes whose waits are unknown: the others may wait for the longest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from vtrace.analysis.findings.finding import BOUND, Finding
+from vtrace.analysis.findings.run_facts import RunFacts, place_text, who_all
+from vtrace.analysis.questions.timeline_data import span
+from vtrace.analysis.table import Array, Table, add_up, group
+from vtrace.reasons import FLUSH
+
+_MOST = 3
+_DIFFERENT = 0.05
+"""The share of a rank's recorded time without records of another rank from which on their work is not compared."""
+
+
+def uneven_work(facts: RunFacts) -> Iterator[Finding]:
+    """The largest differences between ranks, or between processes of a program without ranks. For runs whose waits are
+    unknown. Upper bounds."""
+    masters = [*facts.masters.values()]
+    ranks = facts.ranked
+    if len(ranks) > 1 and not recorded_apart(facts):
+        yield from _of_ranks(facts, ranks)
+    elif not ranks and len(masters) > 1:
+        yield from _of_processes(facts, masters)
+
+
+def _of_ranks(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
+    """The call paths with uneven times on the ranks. All of them together lose at most the rest of their time."""
+    n = facts.numbers.take(np.isin(facts.numbers["location"], masters))
+    most = np.zeros(facts.paths.rows, np.int64)
+    np.maximum.at(most, n["path"], n["exclusive"])
+    spent = add_up(n["path"], n["exclusive"], facts.paths.rows)
+    lives = int(facts.times[masters].sum())
+    loss = np.where(facts.working, np.minimum(len(masters) * most, lives) - spent, 0)
+    for path in np.argsort(-loss, kind="stable")[:_MOST].tolist():
+        if loss[path] > 0:
+            mine = n.take(n["path"] == path)
+            at = dict(zip(mine["location"].tolist(), mine["exclusive"].tolist(), strict=True))
+            yield _uneven(facts, path, {row: at.get(row, 0) for row in masters}, int(loss[path]))
+
+
+def _of_processes(facts: RunFacts, masters: list[int]) -> Iterator[Finding]:
+    """The regions with uneven times on the processes that call them. A forked process has other call paths than its
+    parent, and may do other work at another time. So a process loses at most the time that it lives together with the
+    longest one, and at most the time of its calls that are no work."""
+    n = facts.numbers
+    idle = n.take(np.isin(n["location"], masters) & ~facts.working[n["path"]] & (n["path"] > 0))
+    waited = add_up(idle["location"], idle["exclusive"], facts.trace.locations.rows)
+    n = n.take(np.isin(n["location"], masters) & facts.working[n["path"]] & (n["exclusive"] > 0))
+    regions = facts.paths["region"][n["path"]]
+    first, member = group([regions, n["location"]])
+    sums = Table({
+        "region": regions[first], "location": n["location"][first], "time": add_up(member, n["exclusive"], len(first)),
+    })  # fmt: skip
+    sums = sums.take(np.lexsort((-sums["time"], sums["region"])))
+    begins, member = group([sums["region"]])
+    longest = begins[member]
+    together = _together(facts, sums["location"], sums["location"][longest])
+    lost = np.minimum(np.minimum(sums["time"][longest] - sums["time"], waited[sums["location"]]), together)
+    loss = add_up(member, lost, len(begins))
+    for number in np.argsort(-loss, kind="stable")[:_MOST].tolist():
+        if loss[number] > 0:
+            mine = sums.take(member == number)
+            times = dict(zip(mine["location"].tolist(), mine["time"].tolist(), strict=True))
+            here = (n["location"] == mine["location"][0]) & (regions == mine["region"][0])
+            path = int(n["path"][here][np.argmax(n["exclusive"][here])])
+            losers = sums["location"][(member == number) & (lost > 0)]
+            one = _uneven(facts, path, times, int(loss[number]))
+            yield replace(one, ranks=facts.ranks_of(losers))
+
+
+def _together(facts: RunFacts, one: Array, other: Array) -> Array:
+    """(n,) ns from the first to the last event that both locations of each pair live."""
+    first, last = np.zeros((2, facts.trace.locations.rows), np.int64)
+    first[facts.extent["location"]], last[facts.extent["location"]] = facts.extent["first"], facts.extent["last"]
+    begin, end = np.maximum(first[one], first[other]), np.minimum(last[one], last[other])
+    found: Array = np.maximum(0, end - begin)
+    return found
+
+
+def _uneven(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> Finding:
+    """times: ns by location."""
+    longest, mean = max(times.values()), sum(times.values()) / len(times)
+    slow = [at for at, ns in times.items() if ns > mean + 0.5 * (longest - mean)]
+    others = [at for at in times if at not in slow]
+    place, names, does = place_text(facts.trace, facts.paths, path), facts.names(path), "s" if len(slow) == 1 else ""
+    text = (
+        f"{who_all(facts.trace, slow)} take{does} longer in {place} than the others: {span(longest)}, "
+        f"the mean of all is {span(mean)}"
+    )
+    return Finding(
+        "imbalance", loss, loss / facts.whole, text, names[-1], facts.source(path), names, facts.ranks_of(others),
+        f"{who_all(facts.trace, slow)}, {place}", BOUND, (), facts.window.start, facts.window.stop,
+        ("profile", "--by", "rank", "--select", f"region={names[-1]}"),
+    )  # fmt: skip
+
+
+def recorded_apart(facts: RunFacts) -> str:
+    """A line if ranks were recorded in different parts of the run, so that their times tell nothing about their
+    work."""
+    ranks = facts.ranked
+    if len(ranks) < 2:
+        return ""
+    extent = facts.extent.take(np.isin(facts.extent["location"], ranks))
+    ends = np.array([extent["first"].min(), extent["last"].max()], np.int64)
+    ends = np.clip(ends, *facts.window.ends(facts.trace))
+    gaps = [_gaps(facts, row, ends) for row in extent.records()]
+    whole = int(ends[1] - ends[0])
+    most, common = whole - min(map(_covered, gaps)), whole - _covered(np.concatenate(gaps))
+    if most - common <= _DIFFERENT * most:
+        return ""
+    return (
+        f"events of all ranks were recorded in {span(common)} of the run, of one rank in {span(most)}: the work of "
+        "ranks is not compared"
+    )
+
+
+def _gaps(facts: RunFacts, extent: dict[str, int], ends: Array) -> Array:
+    """(n, 2) ns: intervals between two ends without records of a location: before its first event, after the last one,
+    and those of the ledger. extent: the location's row."""
+    trace = facts.trace
+    table = trace.not_recorded([extent["location"]]).intervals
+    table = table.take((table["class"].astype(str) == "all") & (table["reason"].astype(str) != FLUSH))
+    ticks = np.stack([table["from"], table["to"]], 1).astype(np.float64) - trace.offset
+    outer = np.array([[ends[0], extent["first"]], [extent["last"], ends[1]]], np.float64)
+    found = np.concatenate([ticks * (10**9 / trace.resolution), outer])
+    clipped: Array = np.clip(found, *ends).astype(np.int64)
+    return clipped
+
+
+def _covered(intervals: Array) -> int:
+    """ns inside of any of the intervals."""
+    ordered = intervals[np.argsort(intervals[:, 0], kind="stable")]
+    reached = np.maximum.accumulate(ordered[:, 1])
+    fresh = np.maximum(ordered[1:, 0], reached[:-1])
+    return int(ordered[0, 1] - ordered[0, 0] + np.maximum(0, ordered[1:, 1] - fresh).sum())
