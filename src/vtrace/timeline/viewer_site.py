@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.activity import TREE
-from vtrace.analysis.table import Array
 from vtrace.console import QUIET, Console
 from vtrace.errors import TileDamageError
 from vtrace.text import plain
@@ -59,7 +58,7 @@ _SLOW = {
 }
 """Questions that may read the whole trace: two at the same time, so that the others need not wait."""
 _CALLS = 20_000
-"""Calls of a row in a window from which on short ones are left out."""
+"""Calls of a row in a window from which on short ones are joined."""
 _FAR = 2**62
 _COMMS = 2000
 """Communicators whose names the page gets."""
@@ -226,25 +225,18 @@ def _tiles(shown: ShownTrace, words: _Words) -> Content:
 
 
 def _calls(shown: ShownTrace, words: _Words) -> Content:
-    """The calls of rows of one location in a window, of many without those shorter than `shortest`: row by row, in the
-    order of their begins; the number of each row."""
+    """The calls of rows of one location in a window, row by row, in the order of their begins; the number of each row.
+    Of many calls those shorter than `shortest` are joined: see LocationCalls.drawn."""
     begin, end = words.window()
     shortest = words.number("shortest", 0)
     rows = [each[:1].tolist() for each in shown.rows.each(words.text("rows"))]
-    columns: dict[str, list[Array]] = {name: [] for name in ("begin", "end", "region", "depth", "exclusive")}
-    counts = []
     known = shown.store.window([row for each in rows for row in each], begin, end)
-    for row in rows:
-        chosen = known[row[0]].within(begin, end) if row else np.empty(0, np.int64)
-        if len(chosen) > _CALLS:
-            chosen = known[row[0]].within(begin, end, shortest)
-        counts.append(len(chosen))
-        for name, parts in columns.items():
-            if row:
-                parts.append(getattr(known[row[0]], name)[chosen])
-    found = {name: np.concatenate([*parts, np.empty(0, np.int32)]) for name, parts in columns.items()}
-    found |= {name: found[name].astype(np.int32) for name in ("region", "depth")}
-    return pack(found | {"count": np.array(counts, np.int32)})
+    drawn = [known[row].drawn(begin, end, _CALLS, shortest) for each in rows for row in each]
+    names = ("begin", "end", "region", "depth", "exclusive", "calls")
+    found = {name: np.concatenate([*(each[name] for each in drawn), np.empty(0, np.int32)]) for name in names}
+    found |= {name: found[name].astype(np.int32) for name in ("region", "depth", "calls")}
+    lengths = iter(len(each["begin"]) for each in drawn)
+    return pack(found | {"count": np.array([next(lengths) if each else 0 for each in rows], np.int32)})
 
 
 def _messages(shown: ShownTrace, words: _Words) -> Content:
