@@ -358,6 +358,14 @@ def other_ends(trace: reader.Trace, asked: Asked) -> None:
     assert asked.json("far", location=0, partner=1, time=sends[0][0] + 1, sent=1, **of) == -1
 
 
+@pytest.mark.parametrize(("archive", "grid"), [("scorep-omp", None), ("scorep-heat2d", "heat grid")])
+def test_grids_are_of_ranks(tmp_path: Path, archive: str, grid: str | None) -> None:
+    """Score-P's topology Process x Thread is no grid of processes."""
+    asked = Asked(unpack(archive, tmp_path))
+    found = asked.table("panel", name="ranks", rows="", **{"from": 0, "to": 10**9}).notes["grid"]
+    assert (found and found["name"]) == grid
+
+
 def test_other_ends_of_score_p(tmp_path: Path) -> None:
     """Arrows of nonblocking messages: MPI_Waitall completes the receives."""
     archive = unpack("scorep-heat2d", tmp_path)
