@@ -66,7 +66,8 @@ _COMMS = 2000
 
 @dataclass
 class ShownTrace:
-    """A trace of the page. command: vtrace view with the trace, for the window; caveats: lines about losses."""
+    """A trace of the page. command: vtrace view with the trace, for the window; caveats: lines about losses; options:
+    words of the command that choose locations, the same for all traces."""
 
     trace: Trace
     part: Selection
@@ -74,6 +75,7 @@ class ShownTrace:
     title: str
     command: str
     caveats: list[str] = field(default_factory=list)
+    options: str = ""
 
     def __post_init__(self) -> None:
         self.rows = PageRows(self.trace, self.part)
@@ -197,8 +199,9 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
     begin, end = shown.part.ends(trace)
     lines = [*shown.caveats, *trace.problems]
     return {
-        "title": plain(shown.title), "command": plain(shown.command), "duration": max(trace.duration, 1), "from": begin,
-        "to": end, "start": trace.start, "creator": plain(trace.creator), "machine": plain(trace.machine),
+        "title": plain(shown.title), "command": plain(shown.command), "options": plain(shown.options),
+        "duration": max(trace.duration, 1), "from": begin, "to": end,
+        "start": trace.start, "creator": plain(trace.creator), "machine": plain(trace.machine),
         "caveats": [plain(line) for line in lines], "classes": [each._asdict() for each in TREE],
         "regions": trace.regions.rows, "events": int(trace.locations["events"].sum()), "top": shown.row_tiles.top,
         "rows": shown.rows.described(), "finest": shown.row_tiles.finest[shown.rows.order].tolist(),
