@@ -20,16 +20,21 @@ if TYPE_CHECKING:
 
 def tiles_of(trace: Source, console: Console, beside: bool = False) -> TileFile:
     """The tiles of an archive: those beside it, or in the user's cache; else they are built, with progress. A file that
-    does not fit is built anew, after one line. beside: do not take those of the cache, which other users of the archive
-    do not have. Raises VtraceError."""
+    does not fit is built anew, or that of the cache is used, after one line. beside: do not take those of the cache,
+    which other users of the archive do not have. Raises VtraceError."""
     of = sidecar.identity(trace.anchor, trace.properties)
+    unfit: list[FormatError] = []
     for folder in _folders(trace, of)[: 1 if beside else None]:
         try:
             if (found := TileFile.open(folder, of)) is not None:
                 trace.problems += [line for line in found.problems if line not in trace.problems]
+                for each in unfit:
+                    console.note(f"{each}: the tiles in {folder / sidecar.FOLDER} are used")
                 return found
         except FormatError as error:
-            console.note(f"{error}: made anew")
+            unfit.append(error)
+    for each in unfit:
+        console.note(f"{each}: made anew")
     return _built(trace, of, console)
 
 
