@@ -211,6 +211,7 @@ static int close_all(struct pass *p, uint64_t t)
 static int reopen(struct pass *p, const struct vt_decoder *d, uint64_t dropped)
 {
     int code = close_all(p, p->last);
+    uint64_t from = p->last; /* before time_at() moves p->last to the end of the gap; 0: no event before */
     uint64_t t = d->nopen || dropped ? time_at(p, p->ticks) : 0;
     p->collective = 0;
     if (dropped) {
@@ -218,10 +219,10 @@ static int reopen(struct pass *p, const struct vt_decoder *d, uint64_t dropped)
         p->result->dropped_ns = t;
     }
     int early = 0;
-    uint64_t from = p->last, to = vt_times_ns(&p->times, p->ticks, &early);
+    uint64_t to = vt_times_ns(&p->times, p->ticks, &early);
     if (to < from) to = from;
     if (!code && dropped) code = vt_gap_add(p, from, to, dropped, VT_GAP_RING, VT_CLASS_ALL);
-    else if (!code) code = vt_gap_add(p, from, to, VT_GAP_UNKNOWN, VT_GAP_DAMAGE, VT_CLASS_ALL);
+    else if (!code) code = vt_gap_add(p, from ? from : p->begun, to, VT_GAP_UNKNOWN, VT_GAP_DAMAGE, VT_CLASS_ALL);
     for (uint32_t i = 0; !code && i < d->nopen; i++) {
         uint64_t open = d->open[i], key = open;
         uint32_t what = (uint32_t)open;

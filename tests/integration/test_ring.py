@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import vtrace as vtrace_api
 from support.build.builder import Builder
 from support.build.run import run, unify, vtrace
 from support.oracles.check import check
@@ -99,6 +100,10 @@ def test_written_when_asked(build: Builder, tmp_path: Path, how: str, met: int) 
     windows = events[: mains[1]], events[mains[1] :]
     assert all(KEPT <= len(window) <= KEPT + CHUNK + 8 for window in windows)
     assert [trace.region_of(e).name for e in windows[0][-2:]] == ["work", "main"]
+    gap = vtrace_api.open(tmp_path / "ring").not_recorded().intervals.take([-1])
+    (begin,), (end,), (ns,) = gap["from"].tolist(), gap["to"].tolist(), gap["ns"].tolist()
+    assert end == windows[1][0].time == begin + ns
+    assert begin == max(e.time for e in trace.of(0) if e.time < end)
     # Both windows begin with enters of main and work, and main is left before the second one. A write may add a record.
     assert 0 <= len(events) + location["dropped"] - 5 - 2 * entered <= 2
 
@@ -122,6 +127,12 @@ def test_threads(build: Builder, tmp_path: Path) -> None:
         assert KEPT <= len(events) <= KEPT + CHUNK + 16
         assert row["dropped"] > 0
         assert trace.calls(row["id"])["work"] == 1
+    gaps = vtrace_api.open(tmp_path / "ring").not_recorded().intervals
+    times = [gaps[name].tolist() for name in ("location", "from", "to")]
+    begun = {location: begin for location, begin, _ in zip(*times, strict=True)}
+    assert [(row, end) for row, _, end in zip(*times, strict=True)] == [(n, trace.of(n)[0].time) for n in range(3)]
+    created = [e.time for e in trace.of(0) if e.kind == "ThreadCreate"]
+    assert created[0] < begun[1] < begun[2], "a thread's interval begins with the thread"
 
 
 def test_a_child_has_a_ring_of_its_own(build: Builder, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,25 @@ def test_damaged_tiles(tmp_path: Path, name: str, how: str) -> None:
     if name == "tiles" or how == "other":
         assert "rebuilding the tiles" in done.stderr
         assert "rebuilding the tiles" not in command(tmp_path, "view", "--text", "a").stderr
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_no_file_has_the_name_of_tiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
+) -> None:
+    """The tiles go to the cache, from which they are taken the next time; what has their name stays."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    tiles = some_archive(tmp_path / "a.trace", 2).parent / sidecar.FOLDER / "tiles"
+    tiles.parent.mkdir(exist_ok=True)
+    make(tiles)
+    first, second = (command(tmp_path, "view", "--text", "a") for _ in range(2))
+    assert first.stdout == second.stdout
+    name = f"vtrace: a.trace/{sidecar.FOLDER}/tiles"
+    assert f"{name} cannot be read: not a regular file: rebuilding the tiles\n" in first.stderr
+    assert f"{name} is not a regular file: the tiles of the timeline are in {tmp_path}/cache/" in first.stderr
+    assert f"{name} cannot be read: not a regular file: the tiles in {tmp_path}/cache/" in second.stderr
+    assert "rebuilding" not in second.stderr
+    assert tiles.exists()
 
 
 def test_tiles_of_another_archive(tmp_path: Path) -> None:

@@ -293,6 +293,19 @@ def test_export(viewer: Callable[[str], Viewer], page: Browser, tmp_path: Path) 
     assert "--from 100000ns --to 200000ns" in view.run("return document.querySelector('#command code').textContent")
 
 
+def test_ranks(archive: Path, page: Browser, tmp_path: Path) -> None:
+    """Of chosen ranks the command has its options, and a rank that is not chosen has its name as a receiver."""
+    with served(tmp_path, "--ranks", "0", "--helpers", archive) as (address, _):
+        view = Viewer(page, address)
+        view.press("Messages")
+        cells = view.run("return [...document.querySelectorAll('#matrix td')].map((one) => one.textContent)")
+        assert cells == ["process 0", "process 1", "100", "800 bytes"]
+        view.press("Command")
+        text = view.run("return document.querySelector('#command code').textContent")
+        assert re.fullmatch(r"vtrace view \S+odd\.trace/traces\.otf2 --ranks 0 --helpers", text)
+    page.complaints()
+
+
 def test_a_server_that_has_ended(archive: Path, page: Browser, tmp_path: Path) -> None:
     """The page says that the server is gone, and keeps its picture."""
     with served(tmp_path, archive) as (address, process):

@@ -114,6 +114,21 @@ def test_switched_off(tmp_path: Path) -> None:
     ]
 
 
+def test_rows_that_share_a_time_switched_off(tmp_path: Path) -> None:
+    """The times of classes are the same for any number of rows, also if one location of a row does not record."""
+    off, on = Chunk(0, 0, 1000), Chunk(1, 0, 1000)
+    for kind, delta, number in [("ENTER", 0, 4), ("OFF", 200_000, 0), ("ON", 200_000, 0), ("LEAVE", 0, 4)]:
+        off.record(kind, delta, number)
+    for kind, delta, number in [("ENTER", 0, 4), ("LEAVE", 300_000, 4)]:
+        on.record(kind, delta, number)
+    threads = [["LOCATION", 1, 4712, "Thread 1", 1000]]
+    write_rank(tmp_path, 0, 1, [world(0, 1), ["REGION", 4, "work", 1, 1, "a.c", 3], *threads], {0: [off], 1: [on]})
+    unified(tmp_path)
+    words = ["view", "--text", "--width", "60", "u_t", "--rows"]
+    apart, shared = (vtrace(tmp_path, *words, rows).stdout.splitlines()[-1] for rows in ("2", "1"))
+    assert apart == shared == "= user 62.5 %  - not recorded 25.0 %  . no call 12.5 %"
+
+
 def test_markers_outside_of_the_time(tmp_path: Path) -> None:
     """They stand at its border, on the page too."""
     made = Foreign(tmp_path / "a.trace")

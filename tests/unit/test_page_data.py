@@ -7,6 +7,7 @@ import random
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,26 +77,49 @@ def windows(length: int, count: int) -> list[tuple[int, int]]:
     return [(0, length), (length - 1, length), (0, 1), *((a, max(b, a + 1)) for a, b in found)]
 
 
+def pieces(calls: list[slow.Call], start: int, stop: int, shortest: int) -> list[list[slow.Call]]:
+    """The calls that are drawn as one, those shorter than shortest ns that begin in one pixel at one depth together."""
+    found: dict[object, list[slow.Call]] = {}
+    for number, call in enumerate(calls):
+        if call.begin < stop and (call.end > start or call.begin >= start):
+            is_short = call.end - call.begin < shortest and call.begin >= start
+            pixel = (len(call.path), (call.begin - start) // (2 * shortest)) if is_short else (number,)
+            found.setdefault(pixel, []).append(call)
+    return list(found.values())
+
+
 def test_calls(asked: Asked, trace: reader.Trace, place: Path) -> None:
     """The calls of windows, with their true ends and the time without the calls inside; those of a large location end
-    with the window."""
+    with the window. Short ones are joined, with the region that takes the most time."""
     every, whole = slow.calls(trace), not place.parent.name.startswith("windows")
     for location in trace.locations:
         mine = [call for call in every if call.location == location]
         for start, stop in windows(trace.length, 12):
-            for shortest in (0, 3):
+            seen = mine if whole else [replace(call, end=min(call.end, stop)) for call in mine if call.begin < stop]
+            for shortest in (0, 3, 60):
                 found = asked.table("calls", rows=f"l{location}", **{"from": start, "to": stop}, shortest=shortest)
-                expected = Counter(
-                    (call.begin, call.end if whole else min(call.end, stop), call.path[-1], len(call.path) - 1)
-                    + ((call.own,) if whole or call.end < stop else ())
-                    for call in mine
-                    if (call.end if whole else min(call.end, stop)) - call.begin >= shortest or call.begin < start
-                    if call.begin < stop and (call.end > start or call.begin >= start)
-                )
-                columns = [found.columns[name] for name in ("begin", "end", "region", "depth", "exclusive")]
-                rows = [row[: 5 if whole or row[1] < stop else 4] for row in zip(*columns, strict=True)]
-                assert Counter(rows) == expected, (location, start, stop, shortest)
+                names = ("begin", "end", "depth", "calls", "exclusive", "region")
+                rows = [*zip(*(found.columns[name] for name in names), strict=True)]
+                joined = pieces(seen, start, stop, shortest)
                 assert found.columns["begin"] == sorted(found.columns["begin"])
+                expected, got = Counter[object](), Counter[object]()
+                for calls in joined:
+                    begin, end = min(c.begin for c in calls), max(c.end for c in calls)
+                    own = sum(c.own for c in calls) if whole or end < stop else 0
+                    expected[begin, end, len(calls[0].path) - 1, len(calls), own] += 1
+                for row in rows:
+                    got[(*row[:4], row[4] if whole or row[1] < stop else 0)] += 1
+                assert got == expected, (location, start, stop, shortest)
+                regions = {(c[0].begin, max(k.end for k in c), len(c[0].path) - 1, len(c)): most(c) for c in joined}
+                assert all(row[5] in regions[row[:4]] for row in rows if row[1] > row[0])
+
+
+def most(calls: list[slow.Call]) -> set[int]:
+    """The regions that take the most time."""
+    times = Counter[int]()
+    for call in calls:
+        times[call.path[-1]] += call.end - call.begin
+    return {region for region, ns in times.items() if ns == max(times.values())}
 
 
 def test_tiles(asked: Asked, trace: reader.Trace) -> None:
@@ -332,6 +356,14 @@ def other_ends(trace: reader.Trace, asked: Asked) -> None:
         assert asked.json("far", location=0, partner=1, time=send, sent=1, **of) == receive
         assert asked.json("far", location=1, partner=0, time=receive, sent=0, **of) == send
     assert asked.json("far", location=0, partner=1, time=sends[0][0] + 1, sent=1, **of) == -1
+
+
+@pytest.mark.parametrize(("archive", "grid"), [("scorep-omp", None), ("scorep-heat2d", "heat grid")])
+def test_grids_are_of_ranks(tmp_path: Path, archive: str, grid: str | None) -> None:
+    """Score-P's topology Process x Thread is no grid of processes."""
+    asked = Asked(unpack(archive, tmp_path))
+    found = asked.table("panel", name="ranks", rows="", **{"from": 0, "to": 10**9}).notes["grid"]
+    assert (found and found["name"]) == grid
 
 
 def test_other_ends_of_score_p(tmp_path: Path) -> None:

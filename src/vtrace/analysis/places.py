@@ -83,6 +83,15 @@ class Places:
         group = int(self._trace.comms["remote" if remote else "group"][comm])
         return self.group_members(group) if group >= 0 else np.empty(0, np.int64)
 
+    def grids(self) -> Array:
+        """The rows of topologies of MPI's communicators (MPI_Cart_create). Score-P writes others, such as Process x
+        Thread, whose members are not ranks."""
+        comms = self._trace.topologies["comm"]
+        groups = np.append(self._trace.comms["group"], -1)[comms]
+        is_mpi = np.append(self._trace.comm_groups["paradigm"] == "MPI", False)[groups]
+        found: Array = np.flatnonzero(is_mpi & (comms >= 0))
+        return found
+
     def _table(self, side: str) -> tuple[Array, Array, Array]:
         """All members of all communicators, where the members of each communicator begin, and their numbers."""
         if side not in self._flat:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -35,6 +36,10 @@ class WindowOptions(NamedTuple):
     end: str | None = None
     ranks: str | None = None
     helpers: bool = False
+
+    def of_locations(self) -> str:
+        """The words of a command that choose the same locations."""
+        return (f" --ranks {shlex.quote(self.ranks)}" if self.ranks else "") + " --helpers" * self.helpers
 
 
 WHOLE = WindowOptions()
@@ -161,7 +166,8 @@ def _shown(archive: str, window: WindowOptions, console: Console) -> ShownTrace:
     tiles = tiles_of(trace, console)
     for line in trace.problems[len(known) :]:
         console.warn(line)
-    return ShownTrace(trace, part, tiles, title(trace), f"vtrace view {shell_word(trace.path)}", caveats)
+    command = f"vtrace view {shell_word(trace.path)}"
+    return ShownTrace(trace, part, tiles, title(trace), command, caveats, window.of_locations())
 
 
 def _show_perfetto(archive: str, window: WindowOptions, most: int, browser: bool, port: int, idle: float) -> None:

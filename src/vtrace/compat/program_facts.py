@@ -59,7 +59,7 @@ def collection(trace: Source, date: str, frequency: str, numbers: Sequence[int])
 
 def virtual_coordinate(trace: Source) -> str:
     """The lengths of the largest Cartesian communicator, 0 for dimensions that it lacks; else (ranks, 0, 0)."""
-    grids = trace.topologies
+    grids = trace.topologies.take(trace.places.grids())
     shapes = [(int(x), int(y), int(z)) for x, y, z in zip(*(grids[axis] for axis in "xyz"), strict=True)]
     ranks = int((trace.processes["rank"] >= 0).sum())
     shape = max(shapes, key=lambda shape: math.prod(length or 1 for length in shape), default=(ranks, 0, 0))

@@ -32,8 +32,8 @@ def largest(trace: Source) -> DrawnTopology | None:
     table = trace.topologies
     found = [
         DrawnTopology(row, (int(table["x"][row]), int(table["y"][row]) or 1, int(table["z"][row]) or 1))
-        for row in range(table.rows)
-        if table["count"][row] <= 3 and table["x"][row] > 0 and table["comm"][row] >= 0
+        for row in trace.places.grids().tolist()
+        if table["count"][row] <= 3 and table["x"][row] > 0
     ]
     found = [one for one in found if 1 < prod(one.lengths) <= _MOST]
     return max(found, key=lambda one: prod(one.lengths), default=None)

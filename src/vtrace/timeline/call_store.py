@@ -12,7 +12,7 @@ import numpy as np
 
 from vtrace.analysis.questions.calls import Calls
 from vtrace.analysis.questions.profile import KeptSlices
-from vtrace.analysis.table import Array, Table
+from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.io.archive.reader_abi import SLICE
 from vtrace.timeline.window_events import OPEN
 from vtrace.timeline.window_reader import WindowReader
@@ -76,6 +76,14 @@ class LocationCalls:
             at = self.parent[at]
         return np.concatenate([np.array(around[::-1], np.int64), found])
 
+    def drawn(self, start: int, stop: int, most: int, shortest: int) -> dict[str, Array]:
+        """The calls with a part in [start, stop), in the order of their begins: begin, end, region, depth, exclusive,
+        calls (1). Of more than `most` calls, those shorter than shortest ns are joined."""
+        chosen = self.within(start, stop)
+        columns = {name: getattr(self, name)[chosen] for name in ("begin", "end", "region", "depth", "exclusive")}
+        columns["calls"] = np.ones(len(chosen), np.int32)
+        return columns if len(chosen) <= most else _joined(columns, start, shortest)
+
     def innermost(self, time: int) -> int:
         """The place of the innermost call at a time, -1: none."""
         at = int(np.searchsorted(self.begin, time, "right")) - 1
@@ -88,6 +96,25 @@ class LocationCalls:
         first, last = np.searchsorted(self.begin, (begin, begin + 1))
         found = first + np.flatnonzero(self.depth[first:last] == depth)
         return int(found[-1]) if len(found) else -1
+
+
+def _joined(calls: dict[str, Array], start: int, shortest: int) -> dict[str, Array]:
+    """Joins the calls shorter than shortest ns: those of a depth that begin in the same 2 * shortest ns, a pixel, are
+    one piece from the first begin to the last end, with the region that takes most of the time."""
+    time = calls["end"] - calls["begin"]
+    is_short = (time < shortest) & (calls["begin"] >= start)
+    short, long = ({name: column[mask] for name, column in calls.items()} for mask in (is_short, ~is_short))
+    first, piece = group([short["depth"], (short["begin"] - start) // max(1, 2 * shortest)])
+    pieces = {name: short[name][first] for name in ("begin", "end", "region", "depth")}
+    np.maximum.at(pieces["end"], piece, short["end"])
+    sums = {"exclusive": short["exclusive"], "calls": short["calls"]}
+    pieces |= {name: add_up(piece, column, len(first)) for name, column in sums.items()}
+    each, member = group([piece, short["region"]])
+    by_time = each[np.argsort(add_up(member, time[is_short], len(each)), kind="stable")]
+    pieces["region"][piece[by_time]] = short["region"][by_time]  # the last one written has the most time
+    found = {name: np.concatenate([column, pieces[name]]) for name, column in long.items()}
+    order = np.lexsort((found["depth"], found["begin"]))
+    return {name: column[order] for name, column in found.items()}
 
 
 class _AllSlices(KeptSlices[dict[int, Array]]):

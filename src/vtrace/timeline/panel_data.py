@@ -150,10 +150,10 @@ class PanelData:
 
     def _grid(self, columns: dict[str, Array]) -> dict[str, Any] | None:
         """The name and lengths of the largest Cartesian topology; adds process, x, y, z of its members to columns."""
-        topologies, places = self._trace.topologies, self._trace.coordinates
-        if not topologies.rows or not places.rows:
+        topologies, places, grids = self._trace.topologies, self._trace.coordinates, self._trace.places.grids()
+        if not len(grids) or not places.rows:
             return None
-        best = int(np.argmax(_cells(topologies)))
+        best = int(grids[np.argmax(_cells(topologies)[grids])])
         own = places.take(places["topology"] == best)
         members = self._trace.places.members(int(topologies["comm"][best]))
         inside = own["rank"] < len(members)

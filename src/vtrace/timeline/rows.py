@@ -70,16 +70,16 @@ class PageRows:
         return rows
 
     def described(self) -> dict[str, Any]:
-        """The rows for the page: the locations in their order with their processes (-1: none), and all names."""
+        """The rows for the page: the locations in their order with their processes (-1: none), and the
+        names of all processes: those of other locations take part in messages."""
         names = self._trace.locations["name"].tolist()
         node = np.append(self._node, -1)
         used = sorted({int(p) for p in self._process.tolist() if p >= 0})
-        shown = process_names(self._trace)
         return {
             "locations": self.order.tolist(),
             "names": [plain(str(names[row])) for row in self.order.tolist()],
             "processes": self._process.tolist(),
-            "process_names": {p: plain(shown[p]) for p in used},
+            "process_names": {p: plain(name) for p, name in enumerate(process_names(self._trace))},
             "process_nodes": {p: int(node[p]) for p in used},
             "nodes": [plain(name) for name in self.nodes],
         }

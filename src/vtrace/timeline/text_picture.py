@@ -32,6 +32,8 @@ _FINE = 4
 _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 _NAME, _FEWEST = 28, 10
 """The most characters of a row's name, and the least of the picture beside the name."""
+_TOGETHER = 1000
+"""The locations whose events are read in one pass; each needs memory for its times."""
 _CALLS = WHOLE_RUN.keys() | {FLUSH}
 """Reasons of intervals in which calls were recorded nevertheless."""
 
@@ -66,25 +68,35 @@ def picture(trace: Source, tiles: TileFile, window: Selection, width: int, most_
     names = _names(trace, locations, rows)
     columns = max(_FEWEST, width - max(map(len, names), default=0) - 2)
     classes = len(trace.regions.classes)
-    ns = np.zeros((len(names), classes + 2, columns))
-    fine = np.array([_is_fine(tiles, location, (end - begin) / columns) for location in locations], bool)
-    for n in np.flatnonzero(fine).tolist():
-        ns[rows[n], :classes] += class_times(tiles, locations[n], (begin, end), classes, columns)
-    if not fine.all():
-        coarse = np.array(locations)[~fine]
-        shared = np.full(trace.locations.rows, -1, np.int64)
-        shared[coarse] = rows[~fine]
-        line = Timeline(columns, trace.regions["class"], classes, shared, (begin, end))
-        trace.scan([line], coarse.tolist(), stop=end)
-        seconds = line.answer()[:, :-1]
-        ns[: len(seconds), :classes] += seconds * 1e9
+    ns, step = np.zeros((len(names), classes + 2, columns)), (end - begin) / columns
     off, silent, lossy = _missing(trace, window, rows, columns)
-    whole = np.bincount(rows, minlength=len(names))[:, np.newaxis] * (end - begin) / columns
-    ns[:, -1] = np.minimum(off, whole)
-    recorded, inside = whole - ns[:, -1], ns[:, :classes].sum(axis=1)
-    ns[:, :classes] *= np.minimum(1, recorded / np.maximum(inside, 1))[:, np.newaxis]  # no calls while off
-    ns[:, -2] = np.maximum(0, recorded - inside)
+    for n, times in _times(trace, tiles, locations, (begin, end), columns):
+        left_out = np.minimum(off.get(locations[n], np.zeros(columns)), step)
+        recorded, inside = step - left_out, times.sum(axis=0)
+        ns[rows[n], :classes] += times * np.minimum(1, recorded / np.maximum(inside, 1))  # without open calls meanwhile
+        ns[rows[n], -2] += np.maximum(0, recorded - inside)
+        ns[rows[n], -1] += left_out
     return TextPicture(names, ns, silent, lossy, _markers(trace, begin, end, columns), begin, end)
+
+
+def _times(
+    trace: Source, tiles: TileFile, locations: list[int], window: tuple[int, int], columns: int
+) -> Iterator[tuple[int, Array]]:
+    """Yields the place of each location and (classes, columns) ns in each class. Raises FormatError."""
+    classes = len(trace.regions.classes)
+    coarse = []
+    for n, location in enumerate(locations):
+        if _is_fine(tiles, location, (window[1] - window[0]) / columns):
+            yield n, class_times(tiles, location, window, classes, columns)
+        else:
+            coarse.append(n)
+    for part in (coarse[first : first + _TOGETHER] for first in range(0, len(coarse), _TOGETHER)):
+        own = np.full(trace.locations.rows, -1, np.int64)
+        chosen = [locations[n] for n in part]
+        own[chosen] = np.arange(len(part))
+        line = Timeline(columns, trace.regions["class"], classes, own, window)
+        trace.scan([line], chosen, stop=window[1])
+        yield from zip(part, line.answer()[:, :-1].astype(float) * 1e9, strict=True)
 
 
 def _names(trace: Source, locations: list[int], rows: Array) -> list[str]:
@@ -120,19 +132,21 @@ def class_times(tiles: TileFile, location: int, window: tuple[int, int], classes
     return found
 
 
-def _missing(trace: Source, window: Selection, rows: Array, columns: int) -> tuple[Array, Array, Array]:
-    """(rows, columns) ns without recording by the user's choice; silent and lossy of a TextPicture. A loss after the
-    last event is in the last column."""
+def _missing(trace: Source, window: Selection, rows: Array, columns: int) -> tuple[dict[int, Array], Array, Array]:
+    """(columns,) ns without recording by the user's choice, by location; silent and lossy of a TextPicture. A loss
+    after the last event is in the last column."""
     begin, end = window.ends(trace)
     end = max(end, begin + 1)
     silent = np.zeros((int(rows.max(initial=-1)) + 1, columns), bool)
-    off, lossy = np.zeros(silent.shape), np.zeros(len(silent), bool)
+    off: dict[int, Array] = {}
+    lossy = np.zeros(len(silent), bool)
+    places = zip(window.rows(trace), rows.tolist(), strict=True)
     borders = np.linspace(begin, end, columns + 1)
-    row_of = {int(trace.locations["id"][location]): int(rows[n]) for n, location in enumerate(window.rows(trace))}
+    row_of = {int(trace.locations["id"][location]): (location, row) for location, row in places}
     selected = window.of_recording()
     for interval in trace.not_recorded(selected["locations"], begin, end).intervals.records():
-        row = row_of.get(interval["location"])
-        if row is None or interval["reason"] in _CALLS:
+        location, row = row_of.get(interval["location"], (-1, -1))
+        if row < 0 or interval["reason"] in _CALLS:
             continue
         chosen = interval["reason"] in CHOSEN
         lossy[row] |= not chosen
@@ -141,7 +155,7 @@ def _missing(trace: Source, window: Selection, rows: Array, columns: int) -> tup
             first, last = (min(max(0, (time - begin) * columns // (end - begin)), columns - 1) for time in times)
             if chosen:
                 ends = np.clip(borders[first : last + 2], *times)
-                off[row, first : last + 1] += np.diff(ends)
+                off.setdefault(location, np.zeros(columns))[first : last + 1] += np.diff(ends)
             else:
                 silent[row, first : last + 1] = True
     return off, silent, lossy

@@ -20,16 +20,21 @@ if TYPE_CHECKING:
 
 def tiles_of(trace: Source, console: Console, beside: bool = False) -> TileFile:
     """The tiles of an archive, from beside the archive or from the user's cache; else builds the tiles and shows
-    progress. Prints one line and rebuilds tiles that do not fit the archive. beside: ignores the cache, which other
-    users do not have. Raises VtraceError."""
+    progress. Prints one line for tiles that do not fit the archive. beside: ignores the cache, which other users do not
+    have. Raises VtraceError."""
     of = sidecar.identity(trace.anchor, trace.properties)
+    unfit: list[FormatError] = []
     for folder in _folders(trace, of)[: 1 if beside else None]:
         try:
             if (found := TileFile.open(folder, of)) is not None:
                 trace.problems += [line for line in found.problems if line not in trace.problems]
+                for each in unfit:
+                    console.note(f"{each}: the tiles in {folder / sidecar.FOLDER} are used")
                 return found
         except FormatError as error:
-            console.note(f"{error}: rebuilding the tiles")
+            unfit.append(error)
+    for each in unfit:
+        console.note(f"{each}: rebuilding the tiles")
     return _built(trace, of, console)
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.activity import TREE
-from vtrace.analysis.table import Array
 from vtrace.console import QUIET, Console
 from vtrace.errors import TileDamageError
 from vtrace.text import plain
@@ -59,7 +58,7 @@ _SLOW = {
 }
 """Requests that may read the whole trace. Only two of them run at the same time, so other requests need not wait."""
 _CALLS = 20_000
-"""With more calls of a location in a window than this, short calls are left out."""
+"""With more calls of a row in a window than this, short calls are joined."""
 _FAR = 2**62
 _COMMS = 2000
 """The most communicators whose names the page gets."""
@@ -67,7 +66,8 @@ _COMMS = 2000
 
 @dataclass
 class ShownTrace:
-    """A trace of the page. command: vtrace view with the trace, for the window; caveats: lines about losses."""
+    """A trace of the page. command: vtrace view with the trace, for the window; caveats: lines about losses; options:
+    words of the command that choose locations, the same for all traces."""
 
     trace: Trace
     part: Selection
@@ -75,6 +75,7 @@ class ShownTrace:
     title: str
     command: str
     caveats: list[str] = field(default_factory=list)
+    options: str = ""
 
     def __post_init__(self) -> None:
         self.rows = PageRows(self.trace, self.part)
@@ -199,8 +200,9 @@ def _described(shown: ShownTrace) -> dict[str, Any]:
     begin, end = shown.part.ends(trace)
     lines = [*shown.caveats, *trace.problems]
     return {
-        "title": plain(shown.title), "command": plain(shown.command), "duration": max(trace.duration, 1), "from": begin,
-        "to": end, "start": trace.start, "creator": plain(trace.creator), "machine": plain(trace.machine),
+        "title": plain(shown.title), "command": plain(shown.command), "options": plain(shown.options),
+        "duration": max(trace.duration, 1), "from": begin, "to": end,
+        "start": trace.start, "creator": plain(trace.creator), "machine": plain(trace.machine),
         "caveats": [plain(line) for line in lines], "classes": [each._asdict() for each in TREE],
         "regions": trace.regions.rows, "events": int(trace.locations["events"].sum()), "top": shown.row_tiles.top,
         "rows": shown.rows.described(), "finest": shown.row_tiles.finest[shown.rows.order].tolist(),
@@ -228,24 +230,17 @@ def _tiles(shown: ShownTrace, words: _Words) -> Content:
 
 def _calls(shown: ShownTrace, words: _Words) -> Content:
     """The calls of rows of one location in a window, row by row in the order of their starts, and their number in each
-    row. If there are many, calls shorter than `shortest` are left out."""
+    row. If there are many, calls shorter than `shortest` are joined (LocationCalls.drawn)."""
     begin, end = words.window()
     shortest = words.number("shortest", 0)
     rows = [each[:1].tolist() for each in shown.rows.each(words.text("rows"))]
-    columns: dict[str, list[Array]] = {name: [] for name in ("begin", "end", "region", "depth", "exclusive")}
-    counts = []
     known = shown.store.window([row for each in rows for row in each], begin, end)
-    for row in rows:
-        chosen = known[row[0]].within(begin, end) if row else np.empty(0, np.int64)
-        if len(chosen) > _CALLS:
-            chosen = known[row[0]].within(begin, end, shortest)
-        counts.append(len(chosen))
-        for name, parts in columns.items():
-            if row:
-                parts.append(getattr(known[row[0]], name)[chosen])
-    found = {name: np.concatenate([*parts, np.empty(0, np.int32)]) for name, parts in columns.items()}
-    found |= {name: found[name].astype(np.int32) for name in ("region", "depth")}
-    return pack(found | {"count": np.array(counts, np.int32)})
+    drawn = [known[row].drawn(begin, end, _CALLS, shortest) for each in rows for row in each]
+    names = ("begin", "end", "region", "depth", "exclusive", "calls")
+    found = {name: np.concatenate([*(each[name] for each in drawn), np.empty(0, np.int32)]) for name in names}
+    found |= {name: found[name].astype(np.int32) for name in ("region", "depth", "calls")}
+    lengths = iter(len(each["begin"]) for each in drawn)
+    return pack(found | {"count": np.array([next(lengths) if each else 0 for each in rows], np.int32)})
 
 
 def _messages(shown: ShownTrace, words: _Words) -> Content:

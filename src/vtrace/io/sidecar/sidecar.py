@@ -95,6 +95,8 @@ def new_file(archive: Path, name: str) -> Iterator[IO[Any]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.parent.is_symlink():
             raise VtraceError(f"{path.parent} is a symbolic link: no table is written there")
+        if path.exists() and not path.is_file():
+            raise VtraceError(f"{path} is not a regular file")
         with complete(path, "wb") as file:
             yield file
     except OSError as error:

@@ -82,8 +82,10 @@ def write(
     try:
         _write(archive, of, index, scratch, classes, problems, beside, written.append)
     except BaseException:
-        for name in [*written, *([TILES[0]] if written else [])]:
-            (archive / sidecar.FOLDER / name).unlink(missing_ok=True)
+        paths = [archive / sidecar.FOLDER / name for name in [*written, *([TILES[0]] if written else [])]]
+        for path in paths:
+            if path.is_file():  # a directory or a FIFO of this name is not vtrace's
+                path.unlink()
         raise
 
 

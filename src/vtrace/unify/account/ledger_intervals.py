@@ -13,7 +13,18 @@ from vtrace.io.local import records as r
 from vtrace.io.local.kernel import Transcoded
 from vtrace.io.sidecar.sidecar import SidecarTable
 from vtrace.left_out import left_out, selects_all
-from vtrace.reasons import COUNTERS, FLUSH, GAPS, LOSSES, NO_SAMPLES, OFF, SAMPLES, START_AFTER, STOP_AFTER
+from vtrace.reasons import (
+    COUNTERS,
+    FLUSH,
+    GAPS,
+    LOSSES,
+    NO_SAMPLES,
+    OFF,
+    OVERWRITTEN,
+    SAMPLES,
+    START_AFTER,
+    STOP_AFTER,
+)  # fmt: skip
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.absent import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
@@ -67,7 +78,7 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
     """Returns the intervals of one location. Only the rank that has read its process can call this function."""
     if process.absent:
         return (Gap(BEGIN, FOR_EVER, None, UNKNOWN, "all", "rank missing"),)
-    found = [_gap(gap, process) for gap in result.gaps] if result else []
+    found = [_gap(gap, process, number) for gap in result.gaps] if result else []
     last = result.last_ns if result else BEGIN
     _add_rest(found, process, number, result, last)
     if number in process.unseen_records:
@@ -89,10 +100,13 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
     )
 
 
-def _gap(gap: tuple[int, int, int, int, int, int], process: Process) -> Gap:
+def _gap(gap: tuple[int, int, int, int, int, int], process: Process, number: int) -> Gap:
     begin, end, ns, count, classes, reason = gap
     name = _REASONS.get(reason, "another reason")
     kind = "tracing" if name == FLUSH else class_name(classes)
+    if name == OVERWRITTEN and begin == BEGIN and process.curve is not None and process.maps is not None:
+        begin = _archive_ns(process, process.definitions.first_ticks.get(number, process.pairs[0].ticks))
+        ns -= begin
     return Gap(begin, end, None if end == END else ns, count, kind, name)
 
 
@@ -197,7 +211,8 @@ def table(definitions: Definitions, rows: Sequence[CoverageRow]) -> SidecarTable
     for row in sorted(rows, key=lambda row: row.id):
         group = groups[row.id]
         begin, end = begins.get(group, first), max(ends.get(group, 0), begins.get(group, first))
-        own = [_placed(gap, begin, end, last) for gap in row.gaps]
+        # overwritten records are older than the first event of their process
+        own = [_placed(gap, first if gap.reason == OVERWRITTEN else begin, end, last) for gap in row.gaps]
         found += [(row.id, gap) for gap in sorted(own)]
     kinds, reasons = (sorted({getattr(gap, name) for _, gap in found}) for name in ("kind", "reason"))
     columns = {
@@ -216,4 +231,7 @@ def _placed(gap: Gap, begin: int, end: int, last: int) -> Gap:
     """Returns an interval with the times of its process and of the trace in place of placeholders."""
     at = max(gap.begin, begin)
     to = max(at, end if gap.end == END else last if gap.end == FOR_EVER else gap.end)
-    return gap._replace(begin=at, end=to, ns=to - at if gap.ns is None else gap.ns)
+    ns = to - at if gap.ns is None else gap.ns
+    if gap.reason == OVERWRITTEN:
+        ns = max(0, ns - (at - gap.begin))
+    return gap._replace(begin=at, end=to, ns=ns)

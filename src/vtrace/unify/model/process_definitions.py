@@ -232,6 +232,8 @@ class ProcessDefinitions:
     comm_peers: dict[int, CommPeer] = field(default_factory=dict)
     """By inter-communicator; only the leader of its own group knows the peer."""
     locations: dict[int, str | None] = field(default_factory=dict)
+    first_ticks: dict[int, int] = field(default_factory=dict)
+    """Of each location: the time of its first event, which a flight recorder may have overwritten."""
     threads: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """The kernel's ids of the threads of each location, one after the other."""
     metrics: dict[int, LocalMetric] = field(default_factory=dict)
@@ -305,8 +307,8 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.comm_names[values[0]] = values[1]
         case "LOCATION":
             found.locations[values[0]] = values[2] or found.locations.get(values[0])
-            earlier = found.threads.get(values[0], ())
-            found.threads[values[0]] = earlier if values[1] in earlier else (*earlier, values[1])
+            found.first_ticks[values[0]] = values[3]
+            found.threads[values[0]] = (*dict.fromkeys((*found.threads.get(values[0], ()), values[1])),)
         case "METRIC":
             found.metrics[values[0]] = same(LocalMetric(*values[1:]))
         case "CLOCK":

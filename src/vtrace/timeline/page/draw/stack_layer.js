@@ -7,8 +7,11 @@ import {STACK_ROW} from './layout.js';
 import {callColour} from './rows_layer.js';
 
 export const CURVE = 34;
+/** px of a call from which on it has its name. */
+const NAMED = 22;
 
 /** @typedef {import('../net/tile_store.js').Calls} Calls */
+/** @typedef {{at: number, x0: number, x1: number, y: number, count: number, thin: boolean}} Run calls with one name */
 
 /**
  * @typedef {{top: number, bottom: number, left: number, width: number, x: (time: number) => number, hidden?: number}} Pane
@@ -36,15 +39,30 @@ export function fillStack(s, paint, calls, pane) {
 }
 
 /**
+ * The names of calls where they fit; short calls of a region beside one another have one name and their number.
  * @param {import('./surface.js').Surface} s @param {import('./rows_layer.js').Paint} paint @param {Calls} calls
  * @param {Pane} pane @param {(region: number) => string} name
  */
 export function labelStack(s, paint, calls, pane, name) {
+  /** @type {Map<number, Run>} the last ones, by their height */
+  const last = new Map();
+  /** @param {Run} run */
+  const label = ({at, x0, x1, y, count}) => {
+    if (x1 - x0 < NAMED) return;
+    const region = calls.region[at], colour = callColour(paint, region, calls.end[at] - calls.begin[at]);
+    const text = count > 1 ? `${name(region)}: ${count.toLocaleString('en')} calls` : name(region);
+    s.text(text, x0 + 3, y + 11, needsLight(colour) ? 0xffffff : 0x000000, x1 - x0 - 5);
+  };
   onScreen(calls, pane, (at, x0, x1, y) => {
-    if (x1 - x0 < 22) return;
-    const colour = callColour(paint, calls.region[at], calls.end[at] - calls.begin[at]);
-    s.text(name(calls.region[at]), x0 + 3, y + 11, needsLight(colour) ? 0xffffff : 0x000000, x1 - x0 - 5);
+    const run = last.get(y), count = calls.calls?.[at] ?? 1;
+    if (run?.thin && calls.calls && x1 - x0 < 2 && x0 - run.x1 < 2 && calls.region[run.at] === calls.region[at]) {
+      [run.x1, run.count] = [x1, run.count + count];
+    } else {
+      if (run) label(run);
+      last.set(y, {at, x0, x1, y, count, thin: x1 - x0 < 2});
+    }
   });
+  for (const run of last.values()) label(run);
 }
 
 /** The call of the stack at a place, -1: none. @param {Calls} calls @param {number} time @param {number} depth
@@ -75,13 +93,15 @@ export function drawCounters(s, table, pane, paper) {
     const y = pane.top + number * CURVE;
     if (y + CURVE > pane.bottom) return;
     let low = Infinity, high = -Infinity;
-    for (let at = 0; at < series.length; at += 1) if (series[at] === number) [low, high] = [Math.min(low, value[at]), Math.max(high, value[at])];
+    for (let at = 0; at < series.length; at += 1) {
+      if (series[at] === number && Number.isFinite(value[at])) [low, high] = [Math.min(low, value[at]), Math.max(high, value[at])];
+    }
     if (low > high) return;
     const scale = (CURVE - 8) / (high - low || 1);
     /** @type {number[]} */
     const points = [];
     for (let at = 0; at < series.length; at += 1) {
-      if (series[at] !== number) continue;
+      if (series[at] !== number || !Number.isFinite(value[at])) continue;
       const x = Math.max(pane.left, Math.min(pane.left + pane.width, pane.x(time[at])));
       if (points.length) points.push(x, points[points.length - 1]);
       points.push(x, y + CURVE - 4 - (value[at] - low) * scale);

@@ -20,6 +20,7 @@ import {BINS, numbers, span} from '../model/tiles.js';
  * @property {Int32Array} region
  * @property {Int32Array} depth
  * @property {Float64Array} exclusive
+ * @property {Int32Array} [calls] their number in each piece: short ones share a piece
  */
 
 /** @typedef {{group: string, what: 'tiles' | 'calls', level: number, number: number, rows: string[]}} Job */

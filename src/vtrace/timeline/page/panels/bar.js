@@ -141,7 +141,7 @@ function alignment(app) {
 /** The command that shows the window. @param {App} app */
 export function commandOf(app) {
   const {state} = app.store, {meta} = app.traces[0];
-  return `${app.traces.map((one) => one.meta.command).join(' ').replace(/ vtrace view /g, ' ')}${options({from: state.begin, to: state.end}, meta.duration)}`;
+  return `${app.traces.map((one) => one.meta.command).join(' ').replace(/ vtrace view /g, ' ')}${meta.options}${options({from: state.begin, to: state.end}, meta.duration)}`;
 }
 
 /** @param {App} app */
