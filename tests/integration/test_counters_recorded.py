@@ -234,6 +234,14 @@ def _reasons(where: Path) -> set[str]:
     return {row["reason"] for row in known["not_recorded"] if row["class"] == "counters"}
 
 
+@pytest.mark.parametrize(("number", "is_recorded"), [(2**64 - 1, True), (2**64, False), (10**30, False)])
+def test_large_numbers_in_a_file(program: Path, tmp_path: Path, number: int, is_recorded: bool) -> None:
+    (tmp_path / "counter").write_text(f"{number}\n")
+    done, found = recorded(program, tmp_path, VT_METRICS=str(tmp_path / "counter"))
+    assert ("counter is not recorded" in done.stderr) != is_recorded
+    assert {value for *_, value in found.readings} == ({2**64 - 1} if is_recorded else set())
+
+
 def test_network_interfaces_are_listed(program: Path, tmp_path: Path) -> None:
     """The message has similar names for unknown counters."""
     rows = json.loads(vtrace(tmp_path, "counters", "--json").stdout)

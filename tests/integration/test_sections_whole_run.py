@@ -110,3 +110,25 @@ def test_a_forked_child(program: Path, tmp_path: Path) -> None:
     vtrace(tmp_path, "cut", program.name, "--from", "20%", "-o", "part")
     part = api.open(tmp_path / "part.trace").sections()
     assert all(math.isnan(row["@ru_minflt"]) for row in part.records() if row["section"] == 0)
+
+
+def test_recording_starts_with_a_section(program: Path, tmp_path: Path) -> None:
+    """The start of main's section, 10 ms or more after the program's, is the first record after VT_START_AFTER, which
+    comes with pthread_create at the latest."""
+    env = {"VT_METRICS": "ru_minflt", "VT_METRICS_AT": "user", "VT_START_AFTER": "0.006"}
+    run(program, tmp_path, "outlived", env=env)
+    unify(tmp_path, program.name)
+    found = api.open(tmp_path / f"{program.name}.trace").sections()
+    faults = [row["@ru_minflt"] for row in found.records() if found.sections[row["section"]] == "part/1"]
+    assert len(faults) >= 1
+    assert all(PAGES <= each < PAGES + OWN for each in faults)
+
+
+@pytest.mark.parametrize(("metrics", "locations"), [("ru_minflt", 3), ("", 2)])
+def test_counters_of_two_threads_without_their_starts(
+    program: Path, tmp_path: Path, metrics: str, locations: int
+) -> None:
+    """They share a location only if there are no counters, which nothing would separate."""
+    run(program, tmp_path, "two threads", env={"VT_METRICS": metrics, "VT_METRICS_AT": "user", "VT_PTHREAD": "no"})
+    unify(tmp_path, program.name)
+    assert api.open(tmp_path / f"{program.name}.trace").locations.rows == locations
