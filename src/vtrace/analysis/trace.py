@@ -423,8 +423,8 @@ class Trace(Source):
 
         metrics: names of counters or rows of metric_members, None: all counters; each has a column "@name" with its
         increase, NaN where it was not read at both ends. .unpaired: starts without a stop and stops without a start,
-        which have no row: location, section, starts, stops. all/0 has a row with NaN then; 0 starts and 0 stops: neither
-        was recorded.
+        which have no row: location, section, starts, stops. all/0 has a row with NaN then; 0 starts and 0 stops:
+        neither was recorded.
         """
         window = (ALWAYS if start is None else start, NEVER if stop is None else stop)
         question = Sections(self, counter_rows(self, metrics), window)
