@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Closes its standard streams, and writes to a file afterwards. */
+#include <fcntl.h>
+#include <unistd.h>
+
+__attribute__((noinline)) static int work(int file) { return write(file, "hello\n", 6) != 6; }
+
+int main(void)
+{
+    for (int i = 0; i < 3; i++) close(i);
+    int file = open("/dev/null", O_WRONLY), bad = 0;
+    for (int i = 0; i < 5; i++) bad += work(file);
+    return bad ? 1 : 3;
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of odd situations: programs that other tracers have broken or recorded wrongly, by public reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+RUN = {
+    "run": (),
+    "io": ("--io",),
+    "memory": ("--memory",),
+    "sample cpu": ("--sample=1000", "--sample-clock", "cpu"),
+    "sample wall": ("--sample=1000", "--sample-clock", "wall"),
+    "sample perf": ("--sample=1000", "--sample-clock", "perf"),
+    "python": ("--python",),
+}
+"""Modes of vtrace run and their options. The other mode is "cc": the program is compiled by vtrace-cc."""
+
+SAMPLES = ("sample cpu", "sample wall", "sample perf")
+PLAIN = ("run", "io", "memory", *SAMPLES)
+"""The modes of a program that no wrapper compiles."""
+COMPILED = (*PLAIN, "cc")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """A program and its expected behaviour: untraced and in each mode the same exit code and standard output."""
+
+    name: str
+    words: tuple[str, ...]
+    """The command. {program} stands for the compiled source, {here} for the folder of the programs."""
+    modes: tuple[str, ...] = COMPILED
+    source: str = ""
+    """A file in tests/odd/programs, compiled with flags."""
+    compiler: str = ""
+    """If not that of the suffix: mpicc, for example, with mpiexec among the words."""
+    flags: tuple[str, ...] = ()
+    code: int = 0
+    """The exit code untraced."""
+    calls: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By mode the exact number of calls of some regions, over all processes and threads of the run."""
+    told: str = ""
+    """A part of the line that says why something is not recorded; "" where all events must be recorded."""
+    as_root: bool = False
+    tools: tuple[str, ...] = ()
+    """Commands that the situation needs."""
+
+
+SITUATIONS = (
+    Situation(
+        name="a program closes its standard streams",
+        words=("{program}",),
+        source="closes_streams.c",
+        code=3,
+        calls={"io": {"write": 5}, "cc": {"work": 5}},
+    ),
+    Situation(
+        name="a shell starts programs in a pipe",
+        words=("sh", "-c", "seq 3 | sort -r | tail -n 1; exit 4"),
+        modes=PLAIN,
+        code=4,
+    ),
+)

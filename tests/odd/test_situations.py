@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each situation of the table, in each of its modes: the program behaves as untraced, and its trace is right."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from odd.situations import RUN, SITUATIONS, Situation
+from support.build.builder import Builder
+from support.build.run import unify, vtrace
+from support.tools import Done, call, need
+
+PROGRAMS = Path(__file__).parent / "programs"
+COMPILERS = {".c": "gcc", ".cc": "g++", ".f90": "gfortran"}
+"""By suffix, where the table names no compiler."""
+CASES = [pytest.param(row, mode, id=f"{row.name}-{mode}") for row in SITUATIONS for mode in row.modes]
+
+
+def words_of(build: Builder, row: Situation, traced: bool) -> tuple[str, ...]:
+    program = ""
+    if row.source:
+        path = PROGRAMS / row.source
+        flags = ("-O1", "-g", "-pthread", *row.flags)
+        program = str(build(path, compiler=row.compiler or COMPILERS[path.suffix], flags=flags, plain=not traced))
+    return tuple(word.format(program=program, here=PROGRAMS) for word in row.words)
+
+
+def untraced(build: Builder, row: Situation, where: Path) -> Done:
+    where.mkdir()
+    done = call(words_of(build, row, False), where, check=False)
+    assert done.returncode == row.code, str(done)
+    return done
+
+
+def traced(build: Builder, row: Situation, mode: str, where: Path) -> Done:
+    """Records the archive t.trace in the directory where."""
+    where.mkdir()
+    if mode == "cc":
+        return call(words_of(build, row, True), where, {"VT_FILE_PREFIX": "t"}, check=False)
+    return vtrace(where, "run", "-o", "t", *RUN[mode], *words_of(build, row, False), check=False)
+
+
+@pytest.mark.parametrize(("row", "mode"), CASES)
+def test_situation(build: Builder, tmp_path: Path, row: Situation, mode: str) -> None:
+    for tool in row.tools:
+        need(tool)
+    if row.as_root and os.geteuid() != 0:
+        pytest.skip("only root can do this")
+    plain, done = untraced(build, row, tmp_path / "plain"), traced(build, row, mode, tmp_path / "traced")
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout), str(done)
+    if row.told:
+        assert row.told in done.stderr, str(done)
+    check_archive(row, mode, tmp_path / "traced", said=done.stderr)
+
+
+def check_archive(row: Situation, mode: str, where: Path, said: str) -> None:
+    unified = unify(where, "t", check=False)
+    if unified.returncode:  # such as a program without MPI that is run with no options
+        assert row.told or "vtrace: warning: " in said, f"no archive, and no line says why: {said}\n{unified}"
+        return
+    info = json.loads(vtrace(where, "info", "--json", "t").stdout)
+    assert info["complete"] or row.told, info
+    if mode in row.calls:
+        table = json.loads(vtrace(where, "summary", "--json", "t").stdout)
+        counts = {region["region"]: region["calls"] for region in table["regions"]}
+        wanted = row.calls[mode]
+        assert {name: counts.get(name, 0) for name in wanted} == dict(wanted)
