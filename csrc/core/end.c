@@ -362,7 +362,7 @@ static void say_what_was_written(int all)
 
 /* A forked child that has recorded nothing returns early: it has no files, and the parent's files belong to the
    parent. */
-__attribute__((destructor)) void vt_end(void)
+void vt_end(void)
 {
     int on = VT_ON;
     if (!vt_is_recording()) return;
@@ -380,3 +380,44 @@ __attribute__((destructor)) void vt_end(void)
     vt_buffer_close(!all || !vt_process.set.clean);
     if (!vt_process.name_rank) say_what_was_written(all);
 }
+
+/* ---- The last moment of the process: after the destructors of all libraries ---- */
+
+/* As atexit and at_quick_exit. Handlers that no library owns (NULL) outlive the destructors of libraries. libc runs the
+   handlers registered last first, those registered in a handler next, and the destructors in one handler. */
+int __cxa_atexit(void (*handler)(void *), void *argument, void *library);
+int __cxa_at_quick_exit(void (*handler)(void *), void *library);
+
+static _Atomic int registered;
+static int destroyed; /* 1: the destructor of this library has run; those of other libraries may follow */
+static int is_early; /* 1: the handler of the constructor has run before the destructors: dlopen loaded this library */
+static int is_over; /* 1: no handler will run that could end recording */
+
+static void end_at_quick_exit(void *unused)
+{
+    (void)unused;
+    is_over = 1;
+    vt_end();
+}
+
+static void end_at_exit(void *unused)
+{
+    is_early = !destroyed;
+    if (destroyed) end_at_quick_exit(unused);
+}
+
+/* The constructor runs before libc registers the handler of the destructors, unless dlopen loads this library. */
+__attribute__((constructor)) void vt_end_register(void)
+{
+    if (atomic_exchange(&registered, 1)) return;
+    __cxa_atexit(end_at_exit, NULL, NULL);
+    __cxa_at_quick_exit(end_at_quick_exit, NULL);
+}
+
+__attribute__((destructor)) static void destroy(void)
+{
+    destroyed = 1;
+    if (is_early && __cxa_atexit(end_at_exit, NULL, NULL)) end_at_quick_exit(NULL);
+}
+
+int vt_end_is_over(void) { return is_over; }

@@ -7,8 +7,12 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Registers vt_end as an exit handler, which runs after those registered later, and after all destructors. */
+void vt_end_register(void);
 /* Completes the files and ends recording. */
 void vt_end(void);
+/* 1: the last exit handler has run: records would never be completed. */
+int vt_end_is_over(void);
 /* Completes the files before an exec. Returns 0 if the files are not complete, for example because other threads
    run. */
 int vt_suspend(void);

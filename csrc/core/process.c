@@ -12,6 +12,7 @@
 #include "buffer.h"
 #include "clock.h"
 #include "define.h"
+#include "end.h"
 #include "file.h"
 #include "file_locations.h"
 #include "filter.h"
@@ -186,7 +187,7 @@ static void inherit(const struct vt_file *parent)
 static int start(const struct vt_file *parent)
 {
     int first = !started; /* a forked child may have changed its directory; it keeps the directory of its parent */
-    if (first && vt_is_launcher()) return 0;
+    if ((first && vt_is_launcher()) || vt_end_is_over()) return 0;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     VT_SET(*vt_process.alive, vt_process.pid);
     if (first) {

@@ -24,6 +24,20 @@ static int see(struct vt_location *l, const uint64_t *words, unsigned n)
     return 1;
 }
 
+/* Writes a record for which the current chunk has no room. After a fork that calls no fork handlers (_Fork, a system
+   call) the thread of the child still has its parent's location. */
+static void put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
+{
+    struct vt_location *own = l;
+    if (VT_UNLIKELY(!l->in_use) && l == vt_own_location) own = vt_location_to_record(vt_events_in(words, n));
+    if (own == l) vt_put(l, words, n, now);
+    else if (own) {
+        vt_busy_begin(own);
+        vt_put(own, words, n, vt_now());
+        vt_busy_end(own);
+    }
+}
+
 void vt_write(uint64_t *words, unsigned n)
 {
     struct vt_location *l = vt_own_location;
@@ -32,7 +46,7 @@ void vt_write(uint64_t *words, unsigned n)
     if (VT_UNLIKELY(vt_sees_records) && see(l, words, n)) return;
     vt_busy_begin(l);
     uint64_t now = vt_now(), dt = now - l->last, *at = l->cursor;
-    if (VT_UNLIKELY(at + n > VT_READ(l->limit) || dt >> 32)) vt_put(l, words, n, now);
+    if (VT_UNLIKELY(at + n > VT_READ(l->limit) || dt >> 32)) put(l, words, n, now);
     else {
         at[0] = dt << 32 | (uint32_t)words[0];
         /* one word at a time: a load of two words just stored one by one stalls the processor */

@@ -232,8 +232,6 @@ static void end(struct vt_location *l)
         vt_warn("the program has closed a descriptor of vtrace: the samples of a thread end there");
 }
 
-static struct vt_thread_follower follower = {.begins = begin, .ends = end};
-
 static void stop_all(void)
 {
     uint32_t n = atomic_load(&vt_process.locations);
@@ -245,6 +243,15 @@ static void stop_all(void)
         end(l);
     }
 }
+
+/* At the end of the process, for threads that live until then: reports descriptors that the program has closed. */
+static void finish(struct vt_location *l)
+{
+    (void)l;
+    if (rate.clock == VT_SAMPLE_CLOCK_PERF) stop_all();
+}
+
+static struct vt_thread_follower follower = {.begins = begin, .ends = end, .exits = finish};
 
 /* ---- The signal ---- */
 
@@ -426,10 +433,4 @@ __attribute__((constructor)) static void start(void)
         vt_release_signals(&mask);
     }
     errno = saved;
-}
-
-/* For threads that live until the end: reports descriptors that the program has closed. */
-__attribute__((destructor)) static void finish(void)
-{
-    if (rate.clock == VT_SAMPLE_CLOCK_PERF && !vt_is_other_process()) stop_all();
 }

@@ -85,7 +85,6 @@ def test_atexit_handlers_are_recorded(endings: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "code"),
     [
-        ("quick_exit", 0),
         ("abort", -signal.SIGABRT),
         ("segv", -signal.SIGSEGV),
         ("kill", -signal.SIGKILL),
