@@ -74,6 +74,8 @@ PYTHON_LAYERS: dict[str, set[str]] = {
                  "timeline", "wrappers.compile", "wrappers.mpi_shim", "wrappers.launch"},
     "cli": {"commands"},
     "main": {"cli", "wrappers.launch"},
+    "entry": set(),
+    "__main__": {"entry"},
 }  # fmt: skip
 """Folder or module of src/vtrace -> folders and modules that it may import besides BASE, lowest layers first."""
 

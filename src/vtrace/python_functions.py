@@ -10,6 +10,7 @@ import ctypes
 import os
 import sys
 import threading
+from contextlib import suppress
 from typing import Any, Callable  # noqa: UP035 # Python 3.7
 
 _FASTCALL = 0x80  # METH_FASTCALL
@@ -75,12 +76,18 @@ def _definer(library: Any) -> Callable[[Any], int]:
     return region
 
 
+def say(text: str) -> None:
+    """Prints a message. A closed or full standard error must not stop the program."""
+    with suppress(Exception):
+        sys.stderr.write(f"vtrace: {text}\n")
+
+
 def start() -> bool:
     """Starts recording Python functions. Returns False if this process records nothing. Raises RuntimeError if other
     tools use all identifiers of sys.monitoring."""
     library = runtime()
     if library is None and hasattr(ctypes.PyDLL(None), "vt_python_ready"):
-        sys.stderr.write("vtrace: Python functions are not recorded: this Python is not CPython 3.9 or newer\n")
+        say("Python functions are not recorded: this Python is not CPython 3.9 or newer")
     if library is None:
         return False
     define = _definer(library)

@@ -82,7 +82,7 @@ def _install(directory: Path) -> None:
         (directory / "bin").mkdir(parents=True, exist_ok=True)
         for tool in _TOOLS:
             script = directory / "bin" / tool
-            words = [sys.executable, str(Path(sys.argv[0]).absolute()), "compat", tool]
+            words = [str(Path(sys.argv[0]).absolute()), "compat", tool]
             script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
             script.chmod(0o755)
     except OSError as error:

@@ -26,7 +26,10 @@ def _record() -> None:
     try:
         _run(spec_from_file_location("vtrace_python_functions", path)).start()
     except Exception as error:
-        sys.stderr.write(f"vtrace: Python functions are not recorded: {error!r}\n")
+        from contextlib import suppress
+
+        with suppress(Exception):  # standard error may be closed or full
+            sys.stderr.write(f"vtrace: Python functions are not recorded: {error!r}\n")
 
 
 def _restore() -> None:

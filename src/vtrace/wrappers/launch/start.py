@@ -88,7 +88,7 @@ def report(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
 
 def say(text: str) -> None:
     """Prints one line on standard error."""
-    os.write(2, f"vtrace: {plain(text)}\n".encode())
+    print(f"vtrace: {plain(text)}", file=sys.stderr)
 
 
 def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:
