@@ -51,6 +51,10 @@ static int started; /* this process or a parent has started recording */
 /* drawn when the library is loaded, so that children forked before the first event belong to the same run */
 static uint8_t new_run[16];
 
+/* The command line as of the start: programs write titles into the memory from which the kernel reads it. */
+static char command[VT_CHUNK_SIZE / 2];
+static long command_bytes;
+
 /* Runs in the child after fork. Before Linux 4.14 only this function distinguishes the child from its parent, since the
    kernel does not wipe pages. */
 static void in_child(void)
@@ -62,7 +66,7 @@ static void in_child(void)
     vt_buffer_forget();
 }
 
-/* Stores pid, time and run id before the program's own code runs. */
+/* Stores pid, time, command and run id before the program's own code runs. */
 __attribute__((constructor)) static void note_start(void)
 {
     if (vt_process.alive) return;
@@ -70,6 +74,7 @@ __attribute__((constructor)) static void note_start(void)
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     vt_text_start();
     loaded = vt_clock_ns(CLOCK_MONOTONIC_RAW);
+    command_bytes = vt_read_file("/proc/self/cmdline", command, sizeof command);
     vt_process.alive = vt_pages_wiped(VT_PAGE);
     if (!vt_process.alive) return;
     VT_SET(*vt_process.alive, vt_process.pid);
@@ -136,15 +141,14 @@ static void define_cores(struct vt_location *l, char *text, size_t bytes)
 void vt_define_process(struct vt_location *l)
 {
     static char text[VT_CHUNK_SIZE / 2];
-    long n = vt_read_file("/proc/self/cmdline", text, sizeof text);
     uint32_t words = 0;
-    for (long i = 0; i < n; i++) words += !text[i];
-    struct vt_mp m = vt_define_begin(l, n > 0 ? (size_t)n + 6 * words + 32 : 32);
+    for (long i = 0; i < command_bytes; i++) words += !command[i];
+    struct vt_mp m = vt_define_begin(l, command_bytes > 0 ? (size_t)command_bytes + 6 * words + 32 : 32);
     vt_mp_array(&m, 3);
     vt_mp_uint(&m, VT_D_PROPERTY);
     vt_mp_str(&m, "command");
     vt_mp_array(&m, words);
-    for (const char *s = text; words--; s += strlen(s) + 1) vt_mp_str(&m, s);
+    for (const char *s = command; words--; s += strlen(s) + 1) vt_mp_str(&m, s);
     vt_define_end(l, &m);
     vt_executable(text, sizeof text);
     vt_define_property(l, "executable", text);

@@ -105,7 +105,7 @@ def _gap(gap: tuple[int, int, int, int, int, int], process: Process, number: int
     name = _REASONS.get(reason, "another reason")
     kind = "tracing" if name == FLUSH else class_name(classes)
     if name == OVERWRITTEN and begin == BEGIN and process.curve is not None and process.maps is not None:
-        begin = _archive_ns(process, process.definitions.first_ticks.get(number, process.pairs[0].ticks))
+        begin = process.archive_ns(process.definitions.first_ticks.get(number, process.pairs[0].ticks))
         ns -= begin
     return Gap(begin, end, None if end == END else ns, count, kind, name)
 
@@ -156,7 +156,7 @@ def _selected(process: Process) -> Iterator[Gap]:
     for key, value in process.definitions.properties.items():
         if key.startswith(_SELECTION) and process.curve is not None and process.maps is not None:
             ticks, _, patterns = str(value).partition(" ")
-            changes.append((_archive_ns(process, int(ticks)), patterns))
+            changes.append((process.archive_ns(int(ticks)), patterns))
     changes.sort()
     for i, (begin, patterns) in enumerate(changes):
         if not selects_all(patterns):
@@ -174,24 +174,9 @@ def _without_values(process: Process, number: int) -> Iterator[Gap]:
         text = process.definitions.properties.get(f"{key}{number}")
         if text is not None and process.curve is not None and process.maps is not None:
             ticks, _, why = str(text).partition(" ")
-            begin = _archive_ns(process, int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
+            begin = process.archive_ns(int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
             reason = NO_SAMPLES.get(why, "another reason") if kind == SAMPLES else why
             yield Gap(begin, END, None, UNKNOWN, kind, reason)
-
-
-def _archive_ns(process: Process, ticks: int) -> int:
-    """A moment of a process with known clocks, in ns of the archive."""
-    assert process.curve
-    assert process.maps
-    zero = process.curve.at(int(process.maps.knot_ticks[0])) - int(process.maps.knot_ns[0])
-    return max(0, process.curve.at(ticks) - zero)
-
-
-def end_of(process: Process) -> int:
-    """Returns the end of a process, that is the time of its last clock pair, in ns of the archive; 0: unknown."""
-    if not process.complete or process.curve is None or process.maps is None:
-        return 0
-    return _archive_ns(process, process.pairs[-1].ticks)
 
 
 def table(definitions: Definitions, rows: Sequence[CoverageRow]) -> SidecarTable:
