@@ -87,6 +87,46 @@ size_t vt_settings_list(char *into, size_t bytes);
 void vt_enter(uint32_t region);
 void vt_leave(uint32_t region);
 
+/* A wrapper sets vt_called_at to VT_CALLED_AT before it records the enter of its call, with vt_enter or vt_write. The
+   runtime then learns when longjmp or an exception has left the call, and records the leave. 0: not set. */
+extern _Thread_local uintptr_t vt_called_at __attribute__((tls_model("initial-exec")));
+/* Ends the call of a wrapper. The arguments are those of its personality routine (Itanium C++ ABI, 2.5.2). */
+void vt_unwinds(int actions, void *context);
+
+/* The address of the return address of a function, as in struct vt_frame. */
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(__NVCOMPILER)
+#define VT_OWN_FRAME ((uintptr_t)__builtin_dwarf_cfa() - 8)
+#else
+#define VT_OWN_FRAME ((uintptr_t)__builtin_frame_address(0) + sizeof(uintptr_t))
+#endif
+
+/* The same in a wrapper. It also gives the wrapper a personality routine, which unwinders call for exceptions. */
+#if defined(__GCC_HAVE_DWARF2_CFI_ASM) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(__NVCOMPILER)
+__attribute__((weak, used, visibility("hidden"))) int vt_wrapper_personality(int version, int actions, uint64_t class,
+                                                                             void *exception, void *context);
+__attribute__((weak, used, visibility("hidden"))) int vt_wrapper_personality(int version, int actions, uint64_t class,
+                                                                             void *exception, void *context)
+{
+    (void)version, (void)class, (void)exception;
+    vt_unwinds(actions, context);
+    return 8; /* _URC_CONTINUE_UNWIND */
+}
+#define VT_CALLED_AT                                                                                                   \
+    ({                                                                                                                 \
+        __asm__ volatile(".cfi_personality 0x1b, vt_wrapper_personality"); /* 0x1b: relative to the place, 32 bits */  \
+        VT_OWN_FRAME;                                                                                                  \
+    })
+#else
+#define VT_CALLED_AT VT_OWN_FRAME
+#endif
+
+/* vt_enter in a wrapper's own body. */
+__attribute__((always_inline)) static inline void vt_enter_call(uint32_t region)
+{
+    vt_called_at = VT_CALLED_AT;
+    vt_enter(region);
+}
+
 /* Writes n <= 64 words of one or more whole records (format.h), all with the time of the call. The function changes
    words: it sets the upper half of words[0]. In the heads of further records the upper half must be 0. */
 void vt_write(uint64_t *words, unsigned n);

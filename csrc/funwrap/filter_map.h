@@ -2,7 +2,7 @@
 /* The folder funwrap records user functions.
    - Hooks of -finstrument-functions: funwrap.c; program_hooks.c passes the rules to csrc/hooks.
    - Sleds: sleds.c has the modules, sled_hooks_*.c and sled_steady.c the hooks, sled_code_*.c the instructions,
-     sled_return.c returns without sleds, frames.c the open calls, landing.c their ends by longjmp and exceptions;
+     sled_return.c returns without sleds, core/frames.c the open calls, landing.c their ends by longjmp and exceptions;
      patch.c finds and switches sleds, xray.c those of clang, foreign.c those of programs compiled without vtrace-cc.
    - Both: filter_map.c has the rules of each module, levels.c the stack of recorded functions.
 

@@ -128,7 +128,7 @@ static void *find(const char *name)
     {                                                                                                                  \
         uint32_t region = REGION(function);                                                                            \
         if (!region) return next_##function arguments;                                                                 \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         int r = next_##function arguments;                                                                             \
         if (!r || r == EOWNERDEAD) acquired(mutex, region, 1);                                                         \
         else vt_leave(region);                                                                                         \
@@ -152,6 +152,7 @@ static void *find(const char *name)
     {                                                                                                                  \
         uint32_t region = REGION(function);                                                                            \
         if (!region) return next_##function arguments;                                                                 \
+        vt_called_at = VT_CALLED_AT;                                                                                   \
         uint32_t depth = released(mutex, region, 1);                                                                   \
         int r = next_##function arguments;                                                                             \
         if (depth) acquired(mutex, region, depth);                                                                     \
@@ -164,7 +165,7 @@ static void *find(const char *name)
     {                                                                                                                  \
         uint32_t region = REGION(function);                                                                            \
         if (!region) return next_##function arguments;                                                                 \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         int r = next_##function arguments;                                                                             \
         vt_leave(region);                                                                                              \
         return r;                                                                                                      \
