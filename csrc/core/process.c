@@ -202,7 +202,7 @@ static int start(const struct vt_file *parent)
     }
     new_head();
     if (parent) inherit(parent);
-    if (first) vt_window_start(loaded);
+    if (first) vt_window_start(loaded - (uint64_t)vt_clock_shift);
     if (first && !find_family()) return 0;
     /* number 0 belongs to the main thread, even if another thread records first */
     atomic_store(&vt_process.locations, 1);
