@@ -101,6 +101,7 @@ C_LAYERS = {
     "sampling": SHARED_HEADERS | {"perf_events.h"},
     "fapp": {"fortran_names.h"},
     "fipp": set(),
+    "tracer": set(),
     "iowrap": _SHIM,
     "memwrap": _SHIM,
     "ompwrap": _SHIM,

@@ -149,6 +149,10 @@ int vt_shares_memory(void);
    program calls the vfork of libc. */
 int vt_vfork(void);
 
+/* Returns the environment variable, as NAME=VALUE, by which a started program joins the run of this process; NULL: this
+   process records nothing yet. */
+const char *vt_run_variable(void);
+
 /* Switches the recording of this process off (0) or on (1). While recording is off, the leave of a region that was
    entered before is recorded. When recording is switched on, the function records the enter of each region that was
    entered meanwhile and is still open. */

@@ -2,6 +2,7 @@
 /* Programs that a traced program starts belong to the same run. One environment variable passes the run id, parent,
    prefix and directories to these programs. */
 #define _GNU_SOURCE
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,26 +13,13 @@
    process is the first of its run. A * follows if the process or one of its ancestors is a rank of an
    MPI_COMM_WORLD. */
 static char variable[sizeof VT_FAMILY_NAME + 32 + 64 + sizeof(((struct vt_settings *)0)->prefix) + 1024];
-static char **ours; /* the array that enter_variable made last */
+static char **array, **program_environ; /* while environ is lent: environ, and the program's array */
+static size_t entries; /* room of the array */
+static _Thread_local int borrows __attribute__((tls_model("initial-exec"))); /* the call of this thread reads environ */
+static atomic_int lent;
 static int has_rank;
 
 int vt_lineage_has_rank(void) { return has_rank; }
-
-/* Makes a new environment array and keeps the old array unchanged: other threads may read the old array, setenv may
-   grow it, and a shell frees the arrays and strings that it has made. */
-static void enter_variable(void)
-{
-    size_t n = 0, at = SIZE_MAX;
-    if (ours && environ == ours) return;
-    for (; environ && environ[n]; n++)
-        if (!strncmp(environ[n], VT_FAMILY_NAME, sizeof VT_FAMILY_NAME - 1)) at = n;
-    if (at != SIZE_MAX && environ[at] == variable) return;
-    char **all = vt_pages((n + 2) * sizeof *all);
-    if (!all) return;
-    if (n) memcpy(all, environ, n * sizeof *all);
-    all[at != SIZE_MAX ? at : n] = variable;
-    environ = ours = all;
-}
 
 void vt_lineage_tell(void)
 {
@@ -58,15 +46,49 @@ void vt_lineage_tell(void)
     vt_text_add(&t, ":");
     vt_text_add(&t, vt_process.set.ldir);
     if (strcmp(variable, text)) memcpy(variable, text, sizeof text); /* other threads may read it */
-    enter_variable();
 }
 
-void vt_lineage_enter(void)
+/* The array is kept for the next call, since other threads may still read it. */
+int vt_lineage_lend(void)
 {
-    if (*variable) enter_variable();
+    int expected = 0;
+    size_t n = 0, at = SIZE_MAX;
+    if (!*variable || !atomic_compare_exchange_strong(&lent, &expected, 1)) return 0;
+    for (; environ && environ[n]; n++)
+        if (!strncmp(environ[n], VT_FAMILY_NAME, sizeof VT_FAMILY_NAME - 1)) at = n;
+    if (n + 2 > entries) {
+        char **more = vt_pages((2 * n + 2) * sizeof *more);
+        entries = more ? 2 * n + 2 : 0;
+        array = more;
+    }
+    if (!array) {
+        atomic_store(&lent, 0);
+        return 0;
+    }
+    if (n) memcpy(array, environ, n * sizeof *array);
+    array[n] = array[n + 1] = NULL;
+    array[at != SIZE_MAX ? at : n] = variable;
+    program_environ = environ;
+    borrows = 1;
+    environ = array;
+    return 1;
 }
 
-const char *vt_lineage_variable(void) { return *variable ? variable : NULL; }
+/* If another thread has called setenv meanwhile, environ is a copy that belongs to the program. */
+void vt_lineage_return(void)
+{
+    if (environ == array) environ = program_environ;
+    borrows = 0;
+    atomic_store(&lent, 0);
+}
+
+/* The calling thread itself may be in a popen that forks (glibc before 2.29). */
+void vt_lineage_forked(void)
+{
+    if (atomic_load(&lent) && !borrows) vt_lineage_return();
+}
+
+const char *vt_run_variable(void) { return *variable ? variable : NULL; }
 
 static int nibble(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 

@@ -9,18 +9,21 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Writes the state of this process (vt_process) into the variable, and the variable into the environment. */
+/* Writes the state of this process (vt_process) into the variable. */
 void vt_lineage_tell(void);
 /* Reads the variable into h (run, parent) and set (prefix, directories). Returns 0 if this program has no traced
    parent. */
 int vt_lineage_read(struct vt_file *h, struct vt_settings *set);
 /* 1: this process or one of its ancestors is a rank of an MPI_COMM_WORLD. */
 int vt_lineage_has_rank(void);
-/* The variable as NAME=VALUE; NULL: nothing is recorded yet. */
-const char *vt_lineage_variable(void);
-/* Puts the variable into the environment again, before libc itself starts a program (system, popen). Must not be called
-   in the child of a vfork. */
-void vt_lineage_enter(void);
+/* Lets environ be an array with the variable while libc itself starts a program (system, popen): the array and the
+   strings of the program stay as they are. Returns 1 if vt_lineage_return must follow; 0: there is nothing to pass, or
+   another thread is in such a call. Must not be called in the child of a vfork. */
+int vt_lineage_lend(void);
+/* Gives environ back to the program. */
+void vt_lineage_return(void);
+/* Gives environ back in a child that was forked meanwhile, before the child's thread loses its location. */
+void vt_lineage_forked(void);
 
 #pragma GCC visibility pop
 

@@ -61,6 +61,7 @@ static void in_child(void)
 {
     *vt_process.alive = 0;
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
+    vt_lineage_forked();
     if (vt_own_location) VT_SET(vt_own_location->limit, NULL);
     vt_bind_location(NULL);
     vt_buffer_forget();

@@ -43,6 +43,7 @@ static void vt_mpi_attach(void)
     vt_mpi_read_version();
     vt_mpi_find_tools();
     const bool record = vt_attach(&shim) && vt_mpi_in_front();
+    if (record) vt_mpi_tell_preceded();
     if (record) vt_mpi_read_groups();
     if (record) vt_mpi_sites_begin();
     atomic_store(&vt_mpi_state, record ? VT_MPI_RECORD : VT_MPI_PASSIVE);
@@ -82,7 +83,7 @@ uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const c
     return atomic_compare_exchange_strong(region, &expected, made) ? made : expected;
 }
 
-static int vt_own_init(int *argc, char ***argv)
+__attribute__((VT_IN_WRAPPERS)) static int vt_own_init(int *argc, char ***argv)
 {
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Init);
     if (region) vt_enter(region);

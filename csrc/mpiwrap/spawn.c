@@ -19,8 +19,7 @@ extern char **environ;
 
 static bool vt_is_inherited(const char *variable)
 {
-    return !strncmp(variable, "VT_", 3) || !strncmp(variable, "VTRACE_PARENT=", 14) ||
-           (!strncmp(variable, "LD_PRELOAD=", 11) && strstr(variable, "libvtrace"));
+    return !strncmp(variable, "VT_", 3) || (!strncmp(variable, "LD_PRELOAD=", 11) && strstr(variable, "libvtrace"));
 }
 
 /* ---- Keys of info objects with the location of a program. vtrace notes a key when the program sets the key: the handle that
@@ -85,8 +84,10 @@ static size_t vt_count(char *const *words)
 /* Stores the arguments of env for a command with its own arguments. Returns the address after them. */
 static char **vt_put_arguments(char **at, char *spawn, const char *command, char *const *arguments)
 {
+    const char *run = vt_run_variable();
     for (char **e = environ; e && *e; e++)
         if (vt_is_inherited(*e)) *at++ = *e;
+    if (run) *at++ = (char *)(uintptr_t)run;
     *at++ = spawn;
     *at++ = (char *)(uintptr_t)command;
     for (; arguments && *arguments; arguments++) *at++ = *arguments;
@@ -104,7 +105,7 @@ static void vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *
             vt_warn("processes that MPI_Comm_spawn starts from %s are not part of this run: %s", commands[i], why);
             return;
         }
-        words += vt_count(environ) + vt_count(argvs ? argvs[i] : NULL) + 3;
+        words += vt_count(environ) + vt_count(argvs ? argvs[i] : NULL) + 4;
     }
     spawn->bytes = words * sizeof(char *);
     spawn->commands = vt_pages(spawn->bytes);

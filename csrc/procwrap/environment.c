@@ -132,7 +132,7 @@ static size_t put_preload(char **all, size_t n, char *text, size_t bytes, const 
 
 char **vt_environment(char *const *given, struct vt_environment *room, const char *path)
 {
-    const char *run_variable = vt_lineage_variable();
+    const char *run_variable = vt_run_variable();
     size_t n = 0;
     if (atomic_load(&vt_process.state) == VT_FAILED || (!run_variable && !preloaded)) return (char **)(uintptr_t)given;
     while (given && given[n]) n++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starting processes and waiting for them. core/vfork.c wraps vfork, which must return by a jump. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,15 +82,22 @@ SPAWNS(posix_spawnp)
 
 /* ---- Shells: libc starts them with the environment of the process ---- */
 
+static void give_back(void *lent)
+{
+    if (*(int *)lent) vt_lineage_return();
+}
+
 VT_CALL_EXPORT int system(const char *command)
 {
     static struct vt_call call = VT_CALL_OF(system);
-    int (*real)(const char *);
+    int (*real)(const char *), r;
     vt_called_at = VT_CALLED_AT;
     uint32_t region = vt_begin_process(&call, command, 1);
-    if (!vt_shares_memory()) vt_lineage_enter();
+    int lent = !vt_shares_memory() && vt_lineage_lend();
     *(void **)&real = vt_call_next(&call);
-    int r = real(command);
+    pthread_cleanup_push(give_back, &lent); /* a thread may be cancelled in system */
+    r = real(command);
+    pthread_cleanup_pop(1);
     vt_end_process(region, 0, r == -1 ? errno : 0);
     return r;
 }
@@ -101,10 +109,12 @@ VT_CALL_EXPORT FILE *popen(const char *command, const char *how)
     FILE *(*real)(const char *, const char *);
     int saved = errno;
     vt_location_of_thread(0);
-    if (!vt_shares_memory()) vt_lineage_enter();
+    int lent = !vt_shares_memory() && vt_lineage_lend();
     errno = saved;
     *(void **)&real = vt_call_next(&call);
-    return real(command, how);
+    FILE *file = real(command, how);
+    give_back(&lent);
+    return file;
 }
 
 /* ---- Waiting ---- */

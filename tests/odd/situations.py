@@ -22,6 +22,10 @@ PLAIN = ("run", "io", "memory", *SAMPLES)
 """The modes of a program that no wrapper compiles."""
 COMPILED = (*PLAIN, "cc")
 
+PERL = """\
+system("true"); print `echo a`; open(P, "|cat"); print P "b\\n"; close P;
+$ENV{A} = 1; system("exit 2;"); exit($? >> 8)"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
@@ -40,6 +44,8 @@ class Situation:
     """The exit code untraced."""
     calls: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By mode the exact number of calls of some regions, over all processes and threads of the run."""
+    processes: int = 0
+    """The number of processes in the archive of the mode "run"; 0: any."""
     told: str = ""
     """A part of the line that says why something is not recorded; "" where all events must be recorded."""
     as_root: bool = False
@@ -60,5 +66,36 @@ SITUATIONS = (
         words=("sh", "-c", "seq 3 | sort -r | tail -n 1; exit 4"),
         modes=PLAIN,
         code=4,
+    ),
+    Situation(
+        name="a program frees its own environ after system and popen",
+        words=("{program}",),
+        source="frees_environ.c",
+        code=5,
+        calls={"run": {"system": 1}, "io": {"system": 1, "popen": 1}, "cc": {"system": 1, "free_all": 1}},
+    ),
+    Situation(
+        name="a thread calls setenv during system",
+        words=("{program}", "setenv"),
+        source="frees_environ.c",
+        calls={"run": {"system": 1}},
+    ),
+    Situation(
+        name="perl starts programs by system, backticks and pipes",
+        words=("perl", "-e", PERL),
+        modes=PLAIN,
+        code=2,
+        tools=("perl",),
+        processes=5,
+    ),
+    *(
+        Situation(
+            name=f"a job script of {shell}",
+            words=(shell, "-c", "export A=1; (sh -c 'exit 3'); echo $A | cat; sh -c 'exit 4'"),
+            modes=PLAIN,
+            code=4,
+            tools=(shell,),
+        )
+        for shell in ("bash", "dash", "zsh")
     ),
 )

@@ -26,7 +26,7 @@ def words_of(build: Builder, row: Situation, traced: bool) -> tuple[str, ...]:
         path = PROGRAMS / row.source
         flags = ("-O1", "-g", "-pthread", *row.flags)
         program = str(build(path, compiler=row.compiler or COMPILERS[path.suffix], flags=flags, plain=not traced))
-    return tuple(word.format(program=program, here=PROGRAMS) for word in row.words)
+    return tuple(word.replace("{program}", program).replace("{here}", str(PROGRAMS)) for word in row.words)
 
 
 def untraced(build: Builder, row: Situation, where: Path) -> Done:
@@ -64,6 +64,8 @@ def check_archive(row: Situation, mode: str, where: Path, said: str) -> None:
         return
     info = json.loads(vtrace(where, "info", "--json", "t").stdout)
     assert info["complete"] or row.told, info
+    if row.processes and mode == "run":
+        assert info["processes"] == row.processes
     if mode in row.calls:
         table = json.loads(vtrace(where, "summary", "--json", "t").stdout)
         counts = {region["region"]: region["calls"] for region in table["regions"]}

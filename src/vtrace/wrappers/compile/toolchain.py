@@ -253,7 +253,8 @@ def openmp_position(args: Sequence[str]) -> int | None:
 def uses_openmp(args: Sequence[str]) -> bool:
     """True if a link line has the compiler's option for OpenMP, or an OpenMP runtime."""
     return openmp_position(args) is not None or any(
-        arg in ("-fopenmp", "-fiopenmp", "-qopenmp", "-lomp", "-liomp5") or arg.startswith("-fopenmp=") for arg in args
+        arg in ("-fopenmp", "-fiopenmp", "-qopenmp", "-Kopenmp", "-lomp", "-liomp5") or arg.startswith("-fopenmp=")
+        for arg in args
     )
 
 
