@@ -95,8 +95,9 @@ def command(compiler: list[str], options: Options, language: Language) -> list[s
 
 
 def _include_flags(line: Line) -> list[str]:
-    """The flags with which the compiler finds vt_user.h and vt_user.inc."""
-    return toolchain.include_flags(toolchain.library_directory()) if line.compiles else []
+    """The flags with which the compiler finds vt_user.h and vt_user.inc. None for sources after preprocessing: clang
+    warns of flags that it does not use."""
+    return toolchain.include_flags(toolchain.library_directory()) if line.compiles and line.includes else []
 
 
 def _compile_flags(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
