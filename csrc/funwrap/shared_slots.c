@@ -5,19 +5,19 @@
 
 #define FIRST_ROOM 256u /* a power of two */
 
-struct table {
+struct slot_table {
     uint32_t room, n;
-    struct entry {
+    struct slot_entry {
         uintptr_t function; /* 0: free; stored last */
         struct vt_slot_rule rule;
     } entries[];
 };
 
 /* Other threads may still read a table that a larger one has replaced, so none is unmapped. */
-static struct table *_Atomic table;
+static struct slot_table *_Atomic table;
 
 /* Returns the entry of a function, or the free entry that it would take. At least half of the entries are free. */
-static struct entry *entry_of(struct table *t, uintptr_t function)
+static struct slot_entry *entry_of(struct slot_table *t, uintptr_t function)
 {
     uint32_t i = (uint32_t)((uint64_t)function * UINT64_C(0x9e3779b97f4a7c15) >> 32);
     uintptr_t there;
@@ -26,21 +26,21 @@ static struct entry *entry_of(struct table *t, uintptr_t function)
     return &t->entries[i & (t->room - 1)];
 }
 
-static void enter(struct table *t, uintptr_t function, const struct vt_slot_rule *rule)
+static void enter(struct slot_table *t, uintptr_t function, const struct vt_slot_rule *rule)
 {
-    struct entry *e = entry_of(t, function);
+    struct slot_entry *e = entry_of(t, function);
     e->rule = *rule;
     t->n++;
     __atomic_store_n(&e->function, function, __ATOMIC_RELEASE);
 }
 
 /* Returns a table with room for one more entry; NULL: no memory. */
-static struct table *roomy(void)
+static struct slot_table *roomy(void)
 {
-    struct table *old = table;
+    struct slot_table *old = table;
     if (old && 2 * (old->n + 1) <= old->room) return old;
     uint32_t room = old ? 2 * old->room : FIRST_ROOM;
-    struct table *t = vt_pages(sizeof *t + room * sizeof *t->entries);
+    struct slot_table *t = vt_pages(sizeof *t + room * sizeof *t->entries);
     if (!t) return NULL;
     t->room = room;
     for (uint32_t i = 0; old && i < old->room; i++)
@@ -52,7 +52,7 @@ static struct table *roomy(void)
 int vt_slot_set(uintptr_t function, const struct vt_slot_rule *rule)
 {
     struct vt_slot_rule *r = vt_slot_find(function);
-    struct table *t;
+    struct slot_table *t;
     if (!r) {
         if (!(t = roomy())) return 0;
         enter(t, function, rule);
@@ -68,7 +68,7 @@ int vt_slot_set(uintptr_t function, const struct vt_slot_rule *rule)
 
 struct vt_slot_rule *vt_slot_find(uintptr_t function)
 {
-    struct table *t = atomic_load(&table);
-    struct entry *e = t ? entry_of(t, function) : NULL;
+    struct slot_table *t = atomic_load(&table);
+    struct slot_entry *e = t ? entry_of(t, function) : NULL;
     return e && e->function ? &e->rule : NULL;
 }

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from support.build.option_cases import WRAPPERS, Command, draw, prepare
+from support.build.option_cases import WRAPPERS, CompilerCall, draw, prepare
 from support.build.run import run
 from support.build.wrap import seq
 from support.tools import Done, call, command, need
@@ -47,7 +47,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return directory
 
 
-def result(case: Command, there: Path, do: Callable[..., Done]) -> Result:
+def result(case: CompilerCall, there: Path, do: Callable[..., Done]) -> Result:
     """Runs a command in a directory with the sources, and the program that it makes."""
     (there / "words.txt").write_text(case.response)
     before = {path: path.stat().st_mtime_ns for path in there.rglob("*")}
@@ -64,7 +64,7 @@ def result(case: Command, there: Path, do: Callable[..., Done]) -> Result:
     return Result(done, {name for name in names if not DRIVER_FILES.fullmatch(name)}, texts, ran)
 
 
-def compare(case: Command, sources: Path, where: Path) -> None:
+def compare(case: CompilerCall, sources: Path, where: Path) -> None:
     def plain(there: Path, *args: str) -> Done:
         return call([need(case.compiler), *args], there, stdin=case.stdin, check=False)
 
@@ -86,24 +86,24 @@ def compare(case: Command, sources: Path, where: Path) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        Command("gcc", ("-O1", "-pipe", "main.c", "twice.c")),
-        Command("gcc", ("-pipe", "twice.s", "twice-by-gcc.s", "-c"), runs=""),
-        Command("gcc", ("-pipe", "-save-temps", "main.c", "twice.S")),
-        Command("gcc", ("-pipe", "-gsplit-dwarf", "twice.S", "main.c")),
-        Command("gcc", ("-pipe", "-flto", "-x", "c", "-", "twice.c"), "int main(void) { return 3; }"),
-        Command("gcc", ("-save-temps=obj", "-no-integrated-cpp", "main.c", "twice.c", "-osub/out"), runs="sub/out"),
-        Command("gcc", ("twice.s", "main.c")),
-        Command("gcc", ("main.c", "twice.s", "-g")),
-        Command("gcc", ("-fsplit-stack", "main.c", "twice.c")),
-        Command("g++", ("-pipe", "-Werror", "main.ii", "twice.S")),
-        Command("g++", ("-static-libstdc++", "main.o", "twice.s")),
-        Command("clang++", ("-static-libstdc++", "main.o", "twice.s")),
-        Command("clang++", ("-Werror", "-c", "main.ii", "twice.s"), runs=""),
-        Command("gfortran", ("-pipe", "-save-temps", "main.F90", "twice.f90")),
+        CompilerCall("gcc", ("-O1", "-pipe", "main.c", "twice.c")),
+        CompilerCall("gcc", ("-pipe", "twice.s", "twice-by-gcc.s", "-c"), runs=""),
+        CompilerCall("gcc", ("-pipe", "-save-temps", "main.c", "twice.S")),
+        CompilerCall("gcc", ("-pipe", "-gsplit-dwarf", "twice.S", "main.c")),
+        CompilerCall("gcc", ("-pipe", "-flto", "-x", "c", "-", "twice.c"), "int main(void) { return 3; }"),
+        CompilerCall("gcc", ("-save-temps=obj", "-no-integrated-cpp", "main.c", "twice.c", "-oout"), runs="out"),
+        CompilerCall("gcc", ("twice.s", "main.c")),
+        CompilerCall("gcc", ("main.c", "twice.s", "-g")),
+        CompilerCall("gcc", ("-fsplit-stack", "main.c", "twice.c")),
+        CompilerCall("g++", ("-pipe", "-Werror", "main.ii", "twice.S")),
+        CompilerCall("g++", ("-static-libstdc++", "main.o", "twice.s")),
+        CompilerCall("clang++", ("-static-libstdc++", "main.o", "twice.s")),
+        CompilerCall("clang++", ("-Werror", "-c", "main.ii", "twice.s"), runs=""),
+        CompilerCall("gfortran", ("-pipe", "-save-temps", "main.F90", "twice.f90")),
     ],
     ids=str,
 )  # fmt: skip
-def test_commands(sources: Callable[[str], Path], tmp_path: Path, case: Command) -> None:
+def test_commands(sources: Callable[[str], Path], tmp_path: Path, case: CompilerCall) -> None:
     compare(case, sources(case.compiler), tmp_path)
 
 

@@ -63,7 +63,7 @@ _OF_LANGUAGE = {
 }
 
 
-class Command(NamedTuple):
+class CompilerCall(NamedTuple):
     """A compiler's arguments. stdin: text for a source named "-"; response: text of the file words.txt, which the
     arguments name; runs: the program that the command makes, "": none."""
 
@@ -78,13 +78,13 @@ class Command(NamedTuple):
         return shlex.join([self.compiler, *self.args]) + (f" [{self.response}]" if self.response else "") + stdin
 
 
-def draw(seed: int, compiler: str) -> Command:
+def draw(seed: int, compiler: str) -> CompilerCall:
     """The command of a seed."""
     chance = random.Random(f"{compiler} {seed}")
     suffix = _SUFFIXES[WRAPPERS[compiler]]
     stage = chance.choice(_STAGES).split()
     if chance.random() < 0.06:
-        return Command(compiler, (chance.choice(_QUESTIONS),), runs="")
+        return CompilerCall(compiler, (chance.choice(_QUESTIONS),), runs="")
     pool = [*_OPTIONS, *_OF_LANGUAGE[suffix], *(() if "clang" in compiler else _GCC)]
     args = [*stage, *chance.sample(pool, chance.choice((1, 1, 2, 2, 3, 4)))]
     sources, stdin = _sources(chance, suffix, stage)
@@ -94,7 +94,7 @@ def draw(seed: int, compiler: str) -> Command:
     response = ""
     if chance.random() < 0.12:
         args, response = ["@words.txt"], shlex.join(args)
-    return Command(compiler, tuple(args), stdin, response, "" if stage else name)
+    return CompilerCall(compiler, tuple(args), stdin, response, "" if stage else name)
 
 
 def _sources(chance: random.Random, suffix: str, stage: list[str]) -> tuple[list[str], str]:
