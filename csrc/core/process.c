@@ -2,6 +2,7 @@
 /* A recording process: starts at the first event, gets its rank at MPI_Init, and starts again in a forked child. The
    end of recording is in end.c. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -337,6 +338,15 @@ int vt_attach(const struct vt_shim *shim)
     const int records = vt_settings_allow(shim->kind);
     if (records) vt_sections_attach(shim);
     return records;
+}
+
+/* A launcher has started the process, and its MPI_Init is that of the MPI library. */
+int vt_process_lacks_shim(void)
+{
+    void *first = dlsym(RTLD_DEFAULT, "MPI_Init"), *real = dlsym(RTLD_DEFAULT, "PMPI_Init");
+    Dl_info of_first, of_real;
+    if (mpi || !first || !real || !vt_process.set.mpitrace || !vt_launcher_rank()) return 0;
+    return dladdr(first, &of_first) && dladdr(real, &of_real) && of_first.dli_fbase == of_real.dli_fbase;
 }
 
 void vt_run_id(uint8_t run[16]) { memcpy(run, vt_process.head.run, 16); }
