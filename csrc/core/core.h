@@ -112,7 +112,7 @@ __attribute__((weak, used, visibility("hidden"))) int vt_wrapper_personality(int
     return 8; /* _URC_CONTINUE_UNWIND */
 }
 #define VT_CALLED_AT                                                                                                   \
-    ({                                                                                                                 \
+    __extension__({                                                                                                    \
         __asm__ volatile(".cfi_personality 0x1b, vt_wrapper_personality"); /* 0x1b: relative to the place, 32 bits */  \
         VT_OWN_FRAME;                                                                                                  \
     })
