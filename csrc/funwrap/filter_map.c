@@ -72,7 +72,7 @@ struct reading { /* one module that is being read */
     struct vt_sleds *sleds; /* NULL: none, or not attached yet */
     uint32_t *places; /* for each symbol the distance from the start of the code to the address by which the function is
                          recorded; NO_PLACE: the symbol is not a function of this code */
-    char plain[VT_NAME_BYTES], shortened[VT_NAME_BYTES];
+    char plain[VT_NAME_BYTES], shortened[VT_NAME_BYTES], outlined[VT_NAME_BYTES];
 };
 
 /* Returns the length of the name without the suffixes that compilers add to clones and parts of a function:
@@ -86,23 +86,19 @@ static size_t without_clone(const char *name)
     return strlen(name);
 }
 
-/* Finds the names of a function as vtunify shows them (src/vtrace/symbols/demangle.py). vtunify detects Fortran by
-   debug information; this function detects Fortran by the symbols of the Fortran runtime. A filter may therefore name a
-   Fortran function with its underscore, too. Returns 0 if the symbol has no usable name. */
-static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f)
+/* Finds the names of a symbol without suffixes as vtunify shows them (src/vtrace/symbols/demangle.py). vtunify detects
+   Fortran by debug information; this function detects Fortran by the symbols of the Fortran runtime. A filter may
+   therefore name a Fortran function with its underscore, too. */
+static void find_names(struct reading *r, struct vt_names_of *f)
 {
-    size_t n = without_clone(symbol);
+    size_t n = strlen(r->plain);
     int status = -1;
-    if (!n || n >= sizeof r->plain) return 0;
-    memcpy(r->plain, symbol, n);
-    r->plain[n] = 0;
-    *f = (struct vt_names_of){.names = {r->plain}, .mangled = r->plain, .group = "Application"};
-    char *module = !strncmp(symbol, "__", 2) ? strstr(r->plain + 2, "_MOD_") : NULL;
+    char *module = !strncmp(r->plain, "__", 2) ? strstr(r->plain + 2, "_MOD_") : NULL;
     if (!strncmp(r->plain, "_Z", 2)) {
         if (!demangle) find_demangler();
-        if (!demangle) return 1;
+        if (!demangle) return;
         char *text = demangle(r->plain, room, room ? &room_bytes : NULL, &status);
-        if (!text || status) return 1;
+        if (!text || status) return;
         if (text != room) room_bytes = strlen(text) + 1;
         room = text;
         f->names[0] = text;
@@ -122,6 +118,30 @@ static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f
         for (n = strlen(r->shortened); n > 1 && r->shortened[n - 1] == '_'; n--) r->shortened[n - 1] = 0;
         f->names[1] = r->shortened;
     }
+}
+
+/* Finds the names of a function. Returns 0 if the symbol has no usable name. The body of a construct of OpenMP, which the
+   compiler has taken out of its function, has the function's name before its own suffix: solve(long)._omp_fn.0 */
+static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f)
+{
+    size_t n = without_clone(symbol);
+    if (!n || n >= sizeof r->plain) return 0;
+    memcpy(r->plain, symbol, n);
+    r->plain[n] = 0;
+    *f = (struct vt_names_of){.names = {r->plain}, .mangled = r->plain, .group = "Application"};
+    char *suffix = strstr(r->plain + 1, "._omp_fn.");
+    if (!suffix) suffix = strstr(r->plain + 1, ".omp_outlined");
+    if (suffix) *suffix = 0;
+    find_names(r, f);
+    if (!suffix) return 1;
+    *suffix = '.';
+    const char *function = f->names[0] == r->plain ? f->names[1] : f->names[0];
+    if (!function) return 1;
+    struct vt_text t = vt_text_into(r->outlined, sizeof r->outlined);
+    vt_text_add(&t, function);
+    vt_text_add(&t, suffix);
+    f->names[0] = r->plain;
+    f->names[1] = r->outlined;
     return 1;
 }
 

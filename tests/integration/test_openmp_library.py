@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from support.build import compilers
 from support.build.builder import Builder
-from support.build.run import unify, vtrace
+from support.build.run import record, unify, vtrace
 from support.build.wrap import wrap
 from support.oracles.check import check
 from support.tools import call, need
@@ -99,3 +100,28 @@ def test_libomp_in_place_of_libgomp(tmp_path: Path, compiled_by: str) -> None:
         found.append({name: n for name, n in names.items() if re.match(r"!\$omp (parallel|for)", name)})
     assert sorted(found[0].values()) == [2, 2, 2, 6]
     assert found[1] == found[0]
+
+
+SOLVE = """
+static int sum;
+__attribute__((noinline)) void solve(long n)
+{
+#pragma omp parallel num_threads(2)
+    {
+#pragma omp atomic
+        sum += n;
+    }
+}
+int main() { solve(2); return sum != 4; }
+"""
+
+
+@pytest.mark.parametrize(("patterns", "counts"), [("", (1, 2)), ("solve(long)._omp_fn.0", (0, 2)), ("solve", (1, 0))])
+def test_names_of_outlined_functions(build: Builder, tmp_path: Path, patterns: str, counts: tuple[int, int]) -> None:
+    """The body of a construct is recorded, and selected, by the name of its function and the compiler's suffix."""
+    compilers.need_sleds()
+    (tmp_path / "solve.cc").write_text(SOLVE)
+    program = build(tmp_path / "solve.cc", compiler="g++", flags=("-O1", "-fopenmp"))
+    trace = record(program, tmp_path, env={"VT_FUNCTIONS": patterns})
+    names = Counter(trace.region_of(event).name for event in trace.events if event.kind == "Enter")
+    assert (names["solve(long)"], names["solve(long)._omp_fn.0"]) == counts
