@@ -103,7 +103,9 @@ def _include_flags(line: Line) -> list[str]:
 def _compile_flags(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
     flags = _include_flags(line)
     if options.instrument and not line.probe:
-        flags += [] if line.debug else ["-g"]
+        # With kept files clang 14 warns of the checksums of DWARF 5.
+        kept = any(word.startswith(("-save-temps", "--save-temps")) for word in line.words)
+        flags += [] if line.debug else ["-gdwarf-4" if kept else "-g"]
         flags += toolchain.instrument_flags(compiler, options.args, language, options.way)
     elif language is opt.FORTRAN and not line.probe and not line.debug:
         flags += ["-g"] if "-DVTRACE" in line.words else []  # gives the user API's regions their lines
