@@ -219,6 +219,9 @@ uint64_t vt_new_id(enum vt_id kind);
 /* Returns the id of a new region; 0 if there are too many, or if this process does not record. file may be NULL. */
 uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line);
 
+/* As vt_define_region, for a region without a place in the source. description may be NULL. */
+uint32_t vt_define_region_about(const char *name, uint8_t paradigm, uint8_t role, const char *description);
+
 /* As vt_define_region; vtunify finds the file and line of the region by an address in its code. */
 uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, uintptr_t code);
 
@@ -308,6 +311,10 @@ void vt_at_thread_end(void (*call)(void));
 void *vt_pages(size_t bytes);
 /* Prints one line "vtrace: ..." on stderr if VT_VERBOSE >= 1, at most once per process for each format. No %f. */
 void vt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* As vt_warn, and enters the line into the ledger: from now on this process does not record some events of these
+   classes ("mpi/p2p+mpi/collective"; docs/file-format.md). Also without VT_VERBOSE. The caller holds no lock of a
+   location. */
+void vt_warn_left_out(const char *classes, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Returns the clock in ticks. Records get their time from vt_write. */
 uint64_t vt_ticks(void);
 
