@@ -18,7 +18,8 @@ static bool vt_mpi_in_front(void)
     if (!front || front == (void *)(uintptr_t)vt_own_init) return true;
     Dl_info found = {0};
     const char *object = dladdr(front, &found) && found.dli_fname ? found.dli_fname : "another object";
-    vt_warn("MPI calls are not recorded: %s defines MPI_Init and precedes vtrace in the search order", object);
+    vt_warn_left_out("mpi", "MPI calls are not recorded: %s defines MPI_Init and precedes vtrace in the search order",
+                     object);
     return false;
 }
 

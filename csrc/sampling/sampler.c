@@ -210,6 +210,7 @@ static void begin(struct vt_location *l)
         vt_sample_timer_stop(&s->timer, &rate);
     } else if (!(s = vt_pages(sizeof *s))) {
         vt_warn("no memory to sample another thread");
+        vt_define_missing(l, "unsampled", "memory");
         return;
     } else {
         s->next = atomic_load(&samplers);

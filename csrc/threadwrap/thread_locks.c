@@ -45,7 +45,7 @@ static struct lock *lock_of(const volatile void *address)
         if (there == key || (!there && atomic_compare_exchange_strong(&all[at].address, &there, key)) || there == key)
             return &all[at];
     }
-    vt_warn("more than about %u locks: acquiring further locks is not recorded", LOCKS / 2);
+    vt_warn_left_out("threads", "more than about %u locks: acquiring further locks is not recorded", LOCKS / 2);
     return NULL;
 }
 

@@ -76,7 +76,7 @@ static uint32_t region_of(object *define, object *code)
 {
     struct slot *s = slot_of(code, 1);
     if (VT_UNLIKELY(!s)) {
-        vt_warn("more than %u Python functions: further functions are not recorded", TOO_MANY);
+        vt_warn_left_out("user", "more than %u Python functions: further functions are not recorded", TOO_MANY);
         return 0;
     }
     uint32_t region = atomic_load_explicit(&s->region, memory_order_relaxed);

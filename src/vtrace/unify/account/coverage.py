@@ -201,6 +201,8 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
     found += [f"{some(n, 'location')} stopped at {why}" for why, n in sorted(stops.items())]
     without = Counter((gap.kind, gap.reason) for row in rows for gap in row.gaps if gap.kind in MISSING_VALUES)
     found += [f"{kind} missing on {some(n, 'location')} ({why})" for (kind, why), n in sorted(without.items())]
+    told = Counter(gap.reason for row in rows for gap in row.gaps if gap.told)
+    found += [f"events missing on {some(n, 'location')} ({why})" for why, n in sorted(told.items())]
     return found
 
 

@@ -28,7 +28,7 @@ from vtrace.reasons import (
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.absent import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
-from vtrace.unify.model.process_definitions import REFUSED, UNCOUNTED, UNSAMPLED
+from vtrace.unify.model.process_definitions import LEFT_OUT, REFUSED, UNCOUNTED, UNSAMPLED
 
 if TYPE_CHECKING:
     from vtrace.io.archive.writer import Definitions
@@ -56,7 +56,8 @@ class Gap(NamedTuple):
     """An interval in which a location did not record; times are those of the archive's events.
 
     ns: time without recording, less than end - begin if intervals were joined; None: end - begin; UNKNOWN: the end is
-    unknown. kind: a path of the tree of activities, several joined by +, or "all".
+    unknown. kind: a path of the tree of activities, several joined by +, or "all". told: the process told so by a line,
+    which is the reason.
     """
 
     begin: int
@@ -65,6 +66,7 @@ class Gap(NamedTuple):
     events: int
     kind: str
     reason: str
+    told: bool = False
 
 
 def class_name(bits: int) -> str:
@@ -96,6 +98,7 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
         *_windowed(found, properties),
         *_left_out(tuple(properties.items())),
         *_selected(process),
+        *_told(process),
         *_without_values(process, number),
     )
 
@@ -162,6 +165,15 @@ def _selected(process: Process) -> Iterator[Gap]:
         if not selects_all(patterns):
             end = changes[i + 1][0] if i + 1 < len(changes) else END
             yield Gap(begin, end, None, UNKNOWN, "user", f"VT_FUNCTIONS={patterns}")
+
+
+def _told(process: Process) -> Iterator[Gap]:
+    """Yields the intervals in which the process leaves out events for which it has no record: it told so by a line."""
+    for key, value in process.definitions.properties.items():
+        ticks, _, classes = str(value).partition(" ")
+        if key.startswith(LEFT_OUT) and process.curve is not None and process.maps is not None:
+            begin = process.archive_ns(int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
+            yield Gap(begin, END, None, UNKNOWN, classes or "all", key.removeprefix(LEFT_OUT), told=True)
 
 
 def _without_values(process: Process, number: int) -> Iterator[Gap]:
