@@ -100,8 +100,10 @@ void vt_unwinds(int actions, void *context);
 #define VT_OWN_FRAME ((uintptr_t)__builtin_frame_address(0) + sizeof(uintptr_t))
 #endif
 
-/* The same in a wrapper. It also gives the wrapper a personality routine, which unwinders call for exceptions. */
-#if defined(__GCC_HAVE_DWARF2_CFI_ASM) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(__NVCOMPILER)
+/* The same in a wrapper. It also gives the wrapper a personality routine, which unwinders call for exceptions.
+   VT_NO_WRAPPERS: the source has no wrapper, and needs no such routine. */
+#if defined(__GCC_HAVE_DWARF2_CFI_ASM) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(__NVCOMPILER) &&   \
+    !defined(VT_NO_WRAPPERS)
 __attribute__((weak, used, visibility("hidden"))) int vt_wrapper_personality(int version, int actions, uint64_t class,
                                                                              void *exception, void *context);
 __attribute__((weak, used, visibility("hidden"))) int vt_wrapper_personality(int version, int actions, uint64_t class,
