@@ -397,11 +397,17 @@ static int destroyed; /* 1: the destructor of this library has run; those of oth
 static int is_early; /* 1: the handler of the constructor has run before the destructors: dlopen loaded this library */
 static int is_over; /* 1: no handler will run that could end recording */
 
+/* A sample that comes later begins no recording, which nothing would end. */
+void vt_end_for_good(void)
+{
+    is_over = 1;
+    vt_end();
+}
+
 static void end_at_quick_exit(void *unused)
 {
     (void)unused;
-    is_over = 1;
-    vt_end();
+    vt_end_for_good();
 }
 
 static void end_at_exit(void *unused)

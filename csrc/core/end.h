@@ -11,6 +11,8 @@
 void vt_end_register(void);
 /* Completes the files and ends recording. */
 void vt_end(void);
+/* Also keeps the process from recording again: the process ends without another call of vtrace. */
+void vt_end_for_good(void);
 /* 1: the last exit handler has run: records would never be completed. */
 int vt_end_is_over(void);
 /* Completes the files before an exec. Returns 0 if the files are not complete, for example because other threads

@@ -124,7 +124,7 @@ LISTED(execle, by_path, va_arg(rest, strings))
 __attribute__((noreturn)) static void finish(struct vt_call *call, int code)
 {
     void (*real)(int) __attribute__((noreturn));
-    if (vt_is_recording() && !(vt_own_location && VT_READ(vt_own_location->busy))) vt_end();
+    if (!vt_shares_memory() && !(vt_own_location && VT_READ(vt_own_location->busy))) vt_end_for_good();
     *(void **)&real = vt_call_next(call);
     real(code);
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes maps of the code. A thread of vtrace makes the tables, since those of large libraries take milliseconds, and a
-   signal handler may neither ask the loader nor wait. A new map replaces the current one by one store. The old map is
-   released when no handler uses it. */
+/* Makes maps of the code. vtrace has no thread of its own: a thread more would change what the program may do (unshare,
+   setuid). The first map is made before main. A signal handler that interrupts code of an unknown module makes a new
+   map, which replaces the current one by one store. The old map is released when no handler uses it. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <link.h>
-#include <linux/futex.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include "../core/call.h"
 #include "../core/location.h"
 #include "../core/lock.h"
 #include "../core/memory.h"
@@ -18,17 +12,13 @@
 #include "code_map.h"
 #include "python_frames.h"
 
-#define STACK (256u << 10) /* bytes of the thread's stack */
-#define FORK_WAIT 10000 /* maximum wait in units of 0.1 ms */
-#define AGAIN 100000000u /* least number of ticks between two requests of handlers */
+#define WAIT 10000 /* maximum wait in units of 0.1 ms */
+#define AGAIN 100000000u /* least number of ticks between two maps that handlers make */
 
 static struct vt_code_map *_Atomic current;
 static _Atomic uint32_t inside; /* number of handlers that use a map */
 static _Atomic uint32_t making; /* lock: one thread makes a map */
-static _Atomic uint32_t wanted; /* futex: number of requests */
-static _Atomic uint64_t asked; /* ticks of the last request */
-static _Atomic int dismissed; /* 1: the thread ends */
-static int has_thread;
+static _Atomic uint64_t asked; /* ticks when a handler made the last map */
 static uint64_t whole_at; /* making.changes of the current map if it has all modules, else 0 */
 
 const struct vt_code_map *vt_code_map_enter(void)
@@ -44,11 +34,8 @@ static size_t bytes_of(uint32_t room) { return sizeof(struct vt_code_map) + room
 /* ---- The modules ---- */
 
 struct making {
-    const struct vt_code_map *old; /* NULL: none */
     struct vt_code_map *map; /* NULL: only count the ranges */
     uint32_t count;
-    int only_known; /* 1: omit modules that the old map lacks */
-    int is_partial; /* 1: there are such modules, or ranges without a slot */
     uint64_t changes; /* number of modules that were loaded or unloaded so far */
 };
 
@@ -58,9 +45,8 @@ static int is_own(const char *path)
     return path && !strncmp(slash ? slash + 1 : path, "libvtrace", 9);
 }
 
-/* Finds the bytes of .eh_frame_hdr, and those of the segment that holds it and .eh_frame. Returns 0 if there are
-   none. */
-static uint64_t find_source(const struct dl_phdr_info *info, struct vt_unwind_source *source)
+/* Finds .eh_frame_hdr, and the bytes of the segment that holds it and .eh_frame. */
+static void find_source(const struct dl_phdr_info *info, struct vt_unwind_source *source)
 {
     const ElfW(Phdr) *header = NULL;
     for (int i = 0; i < info->dlpi_phnum; i++)
@@ -71,26 +57,17 @@ static uint64_t find_source(const struct dl_phdr_info *info, struct vt_unwind_so
         source->begin = (const uint8_t *)(info->dlpi_addr + p->p_vaddr);
         source->end = source->begin + p->p_filesz;
         source->header = (const uint8_t *)(info->dlpi_addr + header->p_vaddr);
-        uint64_t room = (uint64_t)(source->end - source->header);
-        return vt_checksum(1, source->header, header->p_memsz < room ? header->p_memsz : room) | 1;
     }
-    return 0;
 }
 
-/* Adds a range; reuses the table of the old map if that map has the same module there. */
-static void add(struct making *m, const struct dl_phdr_info *info, const ElfW(Phdr) * code)
+static void add(struct vt_code_map *map, const struct dl_phdr_info *info, const ElfW(Phdr) * code)
 {
-    struct vt_unwind_source source = {.code = info->dlpi_addr + code->p_vaddr, .code_bytes = (uint32_t)code->p_memsz};
-    struct vt_code_range range = {.begin = source.code, .bytes = source.code_bytes, .own = is_own(info->dlpi_name)};
-    range.key = find_source(info, &source);
-    const struct vt_code_range *known = m->old ? vt_code_range_of(m->old, range.begin) : NULL;
-    if (known && known->begin == range.begin && known->bytes == range.bytes && known->key == range.key)
-        range.table = known->table;
-    else if (m->only_known) {
-        m->is_partial = 1;
-        return;
-    } else if (range.key) vt_unwind_table_make(&range.table, &source);
-    m->map->ranges[m->map->count++] = range;
+    struct vt_code_range *range = &map->ranges[map->count++];
+    *range = (struct vt_code_range){
+        .begin = info->dlpi_addr + code->p_vaddr, .bytes = (uint32_t)code->p_memsz, .own = is_own(info->dlpi_name)};
+    range->source.code = range->begin;
+    range->source.code_bytes = range->bytes;
+    find_source(info, &range->source);
 }
 
 static int each_module(struct dl_phdr_info *info, size_t size, void *data)
@@ -102,7 +79,7 @@ static int each_module(struct dl_phdr_info *info, size_t size, void *data)
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || !p->p_memsz || p->p_memsz > UINT32_MAX) continue;
         m->count++;
-        if (m->map && m->map->count < m->map->room) add(m, info, p);
+        if (m->map && m->map->count < m->map->room) add(m->map, info, p);
     }
     return 0;
 }
@@ -119,41 +96,39 @@ static void sort(struct vt_code_map *map)
 
 /* ---- Maps ---- */
 
-/* Releases a map, and its tables that the new map does not use. A handler that has entered before the new map was
-   published may use them: a map that is in use for long is not released. */
-static void release(struct vt_code_map *old, const struct vt_code_map *new)
+static void free_map(struct vt_code_map *map) { VT_SYS2(munmap, map, bytes_of(map->room)); }
+
+/* Releases a map. A handler that has entered before the new map was published may use the old one: it is not released
+   then, nor by a handler, which does not wait. */
+static void release(struct vt_code_map *old, int may_wait)
 {
     for (int i = 0; atomic_load(&inside); i++) {
-        if (i == FORK_WAIT) return;
+        if (!may_wait || i == WAIT) return;
         vt_pause();
     }
-    for (uint32_t i = 0; i < old->count; i++) {
-        const struct vt_code_range *now = vt_code_range_of(new, old->ranges[i].begin);
-        if (!now || now->table.rows != old->ranges[i].table.rows) vt_unwind_table_free(&old->ranges[i].table);
-    }
-    VT_SYS2(munmap, old, bytes_of(old->room));
+    free_map(old);
 }
 
 static int is_same(const struct vt_code_map *a, const struct vt_code_map *b)
 {
     if (!a || a->count != b->count) return 0;
     for (uint32_t i = 0; i < a->count; i++)
-        if (a->ranges[i].begin != b->ranges[i].begin || a->ranges[i].table.rows != b->ranges[i].table.rows ||
-            a->ranges[i].slot != b->ranges[i].slot)
+        if (a->ranges[i].begin != b->ranges[i].begin || a->ranges[i].source.header != b->ranges[i].source.header ||
+            a->ranges[i].bytes != b->ranges[i].bytes || a->ranges[i].slot != b->ranges[i].slot)
             return 0;
     return 1;
 }
 
-static void free_map(struct vt_code_map *map) { VT_SYS2(munmap, map, bytes_of(map->room)); }
-
 /* Makes and publishes a map of the modules that are loaded now. Returns 0 if they do not fit, because others were loaded
    meanwhile. Requires the lock. */
-static int renew(int only_known)
+static int make(int may_wait)
 {
     struct vt_location *l = atomic_load(&vt_locations[0]);
-    struct making m = {.old = atomic_load(&current), .only_known = only_known};
+    struct vt_code_map *old = atomic_load(&current);
+    struct making m = {0};
+    int is_partial = 0;
     dl_iterate_phdr(each_module, &m);
-    if (m.changes && m.changes == whole_at) return 1; /* code without tables that is in no module */
+    if (m.changes && m.changes == whole_at) return 1; /* code without rules that is in no module */
     uint32_t room = m.count + 4;
     m.map = vt_pages(bytes_of(room));
     if (!m.map) return 1;
@@ -165,29 +140,23 @@ static int renew(int only_known)
         struct vt_code_range *range = &m.map->ranges[i];
         int can = l && atomic_load(&vt_process.state) == VT_ON && range->bytes <= VT_CODE_MASK;
         range->slot = can ? vt_code_slot(l, range->begin) : VT_CODE_UNKNOWN;
-        m.is_partial |= !can;
+        is_partial |= !can;
     }
-    m.map->generation = m.old ? m.old->generation + 1 : 1;
-    if (is_same(m.old, m.map)) free_map(m.map);
+    m.map->generation = old ? old->generation + 1 : 1;
+    if (is_same(old, m.map)) free_map(m.map);
     else {
-        struct vt_code_map *old = atomic_exchange(&current, m.map);
-        if (old) release(old, m.map);
+        atomic_store(&current, m.map);
+        if (old) release(old, may_wait);
     }
-    whole_at = m.is_partial || m.count > room ? 0 : m.changes;
+    whole_at = is_partial || m.count > room ? 0 : m.changes;
     return m.count <= room;
 }
 
-/* Requires the lock. */
-static void renew_map(int only_known)
-{
-    while (!renew(only_known)) continue;
-}
-
-static void renew_locked(int only_known)
+static void make_locked(void)
 {
     uint64_t mask;
     vt_lock(&making, &mask);
-    renew_map(only_known);
+    while (!make(1)) continue;
     vt_unlock(&making, &mask);
 }
 
@@ -195,83 +164,35 @@ static void renew_locked(int only_known)
 static void forget_unloaded_code(void)
 {
     int saved = errno;
-    if (atomic_load(&current) && !vt_shares_memory()) renew_locked(1);
+    if (atomic_load(&current) && !vt_shares_memory()) make_locked();
     errno = saved;
-}
-
-/* ---- The thread ---- */
-
-static void *serve(void *unused)
-{
-    (void)unused;
-    vt_suppressed = 1;
-    VT_SYS2(prctl, PR_SET_NAME, "vtrace");
-    while (atomic_load(&vt_process.state) <= VT_ON) {
-        uint32_t seen = atomic_load(&wanted);
-        vt_find_python(); /* an interpreter that was loaded later */
-        renew_locked(0);
-        if (atomic_load(&dismissed)) break;
-        VT_SYS4(futex, &wanted, FUTEX_WAIT_PRIVATE, seen, NULL);
-    }
-    return NULL;
-}
-
-/* The main thread has called pthread_exit. libc ends the process when no thread is left, so this thread ends now. */
-static void dismiss(void *unused)
-{
-    (void)unused;
-    if (!has_thread) return;
-    has_thread = 0;
-    atomic_store(&dismissed, 1);
-    atomic_fetch_add(&wanted, 1);
-    VT_SYS4(futex, &wanted, FUTEX_WAKE_PRIVATE, 1, NULL);
 }
 
 void vt_code_map_start(void)
 {
-    static struct vt_call create = {.name = "pthread_create"};
-    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    uint64_t mask;
-    pthread_t thread;
-    pthread_attr_t attributes;
-    pthread_key_t at_end;
     vt_on_unload(forget_unloaded_code);
-    *(void **)&real = vt_call_next(&create);
-    if (pthread_attr_init(&attributes)) return;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK);
-    vt_hold_signals(&mask);
-    has_thread = !pthread_key_create(&at_end, dismiss) && !pthread_setspecific(at_end, "") &&
-                 !real(&thread, &attributes, serve, NULL);
-    vt_release_signals(&mask);
-    pthread_attr_destroy(&attributes);
-    if (!has_thread) renew_locked(0);
+    make_locked();
 }
 
-void vt_code_map_want(uint64_t now)
+void vt_code_map_renew(uint64_t now)
 {
     uint64_t last = atomic_load_explicit(&asked, memory_order_relaxed);
-    if (!has_thread || now - last < AGAIN || !atomic_compare_exchange_strong(&asked, &last, now)) return;
-    atomic_fetch_add(&wanted, 1);
-    VT_SYS4(futex, &wanted, FUTEX_WAKE_PRIVATE, 1, NULL);
+    if (now - last < AGAIN || !atomic_compare_exchange_strong(&asked, &last, now) || !vt_try_lock(&making)) return;
+    make(0);
+    atomic_store(&making, 0);
 }
 
 /* This thread holds the lock over its fork. Other threads may fork at the same time. */
 static _Thread_local int holds __attribute__((tls_model("initial-exec")));
 
-/* The child has no thread that makes tables, so it must find them in the map. */
 void vt_code_map_before_fork(void)
 {
-    for (int i = 0; i < FORK_WAIT && !(holds = vt_try_lock(&making)); i++) vt_pause();
-    if (holds && !atomic_load(&current)) renew_map(0);
+    for (int i = 0; i < WAIT && !(holds = vt_try_lock(&making)); i++) vt_pause();
 }
 
 void vt_code_map_after_fork(int in_child)
 {
-    if (in_child) {
-        has_thread = 0; /* modules that the child loads have no tables */
-        atomic_store(&inside, 0);
-    }
+    if (in_child) atomic_store(&inside, 0);
     if (holds || in_child) atomic_store(&making, 0);
     holds = 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The executable code of the process: ranges of addresses with their unwind tables and their offsets in the code space.
+/* The executable code of the process: ranges of addresses with their unwind rules and their offsets in the code space.
    A map never changes after it is published. code_map.c owns the current map. */
 #ifndef VT_CODE_MAP_H
 #define VT_CODE_MAP_H
 
 #include <stdatomic.h>
-#include "unwind_table.h"
+#include "unwind_rules.h"
 
 /* The code of one module (of one of its segments). */
 struct vt_code_range {
@@ -13,8 +13,7 @@ struct vt_code_range {
     uint32_t bytes;
     uint32_t slot; /* offset in the code space; VT_CODE_UNKNOWN: none */
     int own; /* 1: of a library of vtrace */
-    uint64_t key; /* checksum of the source of the table */
-    struct vt_unwind_table table; /* no rows: the module has no table */
+    struct vt_unwind_source source; /* header NULL: the module has no rules */
 };
 
 struct vt_code_map {
@@ -27,10 +26,11 @@ struct vt_code_map {
 /* Returns the current map for a signal handler, which must call vt_code_map_leave; NULL: none is made yet. */
 const struct vt_code_map *vt_code_map_enter(void);
 void vt_code_map_leave(void);
-/* Makes maps from now on, in a thread of vtrace. Must not run in a signal handler. */
+/* Makes the first map. Must not run in a signal handler. */
 void vt_code_map_start(void);
-/* Asks for a new map, since code has no table. May run in a signal handler. now: ticks. */
-void vt_code_map_want(uint64_t now);
+/* Makes a new map, since the program has loaded code. For a signal handler that has interrupted code in no module of the
+   map: then the thread is not inside the loader. now: ticks. */
+void vt_code_map_renew(uint64_t now);
 /* Around a fork: the child must not get a map that is being made. */
 void vt_code_map_before_fork(void);
 void vt_code_map_after_fork(int in_child);

@@ -2,9 +2,10 @@
 /* Sampling: a timer signals each thread, and the handler records the stack of the thread.
 
    This folder is a part of libvtrace.so.1, above csrc/core. sampler.c owns the signal and the state of each sampled
-   thread, sample_timers.c the timers, code_map.c the unwind tables. These rules always hold: the handler allocates
-   nothing, takes no lock except that of its location's chunks, and keeps errno; the path of events does not depend on
-   samples; signal masks and other signals of the program never change, except SIGIO (core/signal.c). */
+   thread, sample_timers.c the timers, code_map.c the modules, unwind_rules.c the rules of their code. These rules always
+   hold: the program gets no thread of vtrace; the handler calls no malloc, takes no lock of the program, waits for none
+   but that of its location's chunks, and keeps errno; the path of events does not depend on samples; signal masks and
+   other signals of the program never change, except SIGIO (core/signal.c). */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -76,7 +77,7 @@ void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight,
     sample.nframes = vt_unwind(&s->unwinder, map, at, s->frames[s->turn], &sample.end);
     sample.nframes = vt_python_replace(l, &s->python, map, s->frames[s->turn], sample.nframes, sample.end);
     vt_code_map_leave();
-    if (sample.end == VT_SAMPLE_NO_TABLE) vt_code_map_want(sample.ticks);
+    if (sample.end == VT_SAMPLE_NO_TABLE && sample.nframes == 1) vt_code_map_renew(sample.ticks);
     vt_samples_put(l, &sample);
     s->turn ^= 1;
 }
@@ -382,18 +383,23 @@ static void in_child(void)
     if (atomic_load(&on)) vt_sample_timer_start(&child, &rate);
 }
 
-/* The signal of a performance event may wait for the thread while exec resets its action, and would end the new program.
-   The kernel sends it before close returns: from then on the signal has come to its handler, or the thread blocks it. In
-   the child of a vfork the events are those of the parent's thread. */
+/* A sample that came later would begin records that nothing completes. The signal of a performance event may wait for the
+   thread while exec resets its action, and would end the new program.
+   The kernel sends it before close returns: from then on the signal waits, since the thread holds all signals, and a
+   sample cannot begin to record the thread by another event. In the child of a vfork the events are those of the
+   parent's thread. */
 static void before_exec(void)
 {
-    struct vt_location *l = vt_own_location;
+    uint64_t mask;
     if (vt_is_other_process()) return;
-    int lost = vt_perf_timer_has_lost(own_timer(), &rate);
+    vt_hold_signals(&mask);
+    struct vt_location *l = vt_own_location;
+    int lost = rate.clock == VT_SAMPLE_CLOCK_PERF && vt_perf_timer_has_lost(own_timer(), &rate);
     child_stopped = child.made;
     vt_sample_timer_stop(&child, &rate);
     if (l && l->in_use) end(l);
     drain(lost);
+    vt_release_signals(&mask);
 }
 
 static void exec_failed(void)
@@ -426,7 +432,7 @@ __attribute__((constructor)) static void start(void)
         atomic_store(&on, 1);
         vt_find_python();
         vt_on_threads(&follower);
-        if (rate.clock == VT_SAMPLE_CLOCK_PERF) vt_on_exec(before_exec, exec_failed);
+        vt_on_exec(before_exec, exec_failed);
         pthread_atfork(before_fork, in_parent, in_child);
         vt_code_map_start();
         vt_hold_signals(&mask);

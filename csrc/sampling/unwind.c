@@ -109,11 +109,13 @@ static __attribute__((noinline)) int look_up(struct vt_unwind_known *k, const st
     const struct vt_code_range *range = vt_code_range_of(map, place);
     if (!range) return 0;
     uint32_t offset = (uint32_t)(place - range->begin);
-    struct vt_unwind_row row = {0};
-    if (range->table.rows) row = vt_unwind_table_row(&range->table, offset);
-    if (row.rule == VT_RULE_NONE && range->table.rows && offset + 1 < range->bytes) {
+    struct vt_unwind_row row = {0}, next;
+    /* another thread may be unloading a module to which a word of the stack seems to return */
+    int has_rules = range->source.header && vt_is_readable((uintptr_t)range->source.header);
+    if (has_rules) vt_unwind_row_at(&range->source, offset, &row);
+    if (row.rule == VT_RULE_NONE && has_rules && offset + 1 < range->bytes) {
         /* makecontext lets a coroutine return to the first byte of a function of libc that nothing has called */
-        const struct vt_unwind_row next = vt_unwind_table_row(&range->table, offset + 1);
+        vt_unwind_row_at(&range->source, offset + 1, &next);
         if (next.rule == VT_RULE_END || (next.pc == offset + 1 && next.rule == VT_RULE_SP && next.cfa == 1)) {
             row = (struct vt_unwind_row){.rule = VT_RULE_END};
             offset++;
@@ -123,7 +125,7 @@ static __attribute__((noinline)) int look_up(struct vt_unwind_known *k, const st
     k->code = range->slot == VT_CODE_UNKNOWN ? VT_CODE_UNKNOWN : range->slot + offset;
     k->rule = (uint8_t)(row.rule | (range->own ? OWN : 0));
     k->bp = row.bp;
-    k->cfa = row.rule == VT_RULE_FAR ? range->table.far[row.cfa] : row.cfa;
+    k->cfa = row.cfa;
     return 1;
 }
 

@@ -9,11 +9,11 @@
 
 #define VT_UNWIND_CACHE 1024u /* instructions; a power of two */
 
-/* A rule that the cache keeps: the row of the table, with the place of the instruction as a frame. */
+/* A rule that the cache keeps, with the place of the instruction as a frame. */
 struct vt_unwind_known {
     uintptr_t place; /* address of the instruction; 0: empty */
     uint32_t code; /* offset in the code space; VT_CODE_UNKNOWN: none */
-    int32_t cfa; /* for VT_RULE_FAR the distance itself */
+    int32_t cfa;
     uint8_t rule; /* enum vt_unwind_rule; OWN: a frame of vtrace */
     int8_t bp;
 };

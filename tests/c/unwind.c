@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unwind SCENARIO: calls the maker of unwind tables, the unwinder and the timers directly. Linked with csrc/core and csrc/sampling;
+/* unwind SCENARIO: calls the finder of unwind rules, the unwinder and the timers directly. Linked with csrc/core and csrc/sampling;
    tests/unit/test_unwind.py runs it under ASan and UBSan. */
 #define _GNU_SOURCE
 #include <execinfo.h>
@@ -47,28 +47,35 @@ static int collect(struct dl_phdr_info *info, size_t size, void *unused)
     return 0;
 }
 
-/* Rows ascend from 0, and each bucket finds the row that is valid at its start. */
-static void check_table(const struct vt_unwind_table *t, uint32_t bytes)
+struct counts {
+    unsigned rows, others, damaged;
+};
+
+/* Looks up every 61st instruction: a row begins at or before the instruction, and is valid at its first byte, too. */
+static struct counts look_up_all(const struct vt_unwind_source *source)
 {
-    CHECK(t->nrows && !t->rows[0].pc);
-    for (uint32_t i = 1; i < t->nrows; i++) CHECK(t->rows[i].pc > t->rows[i - 1].pc && t->rows[i].pc <= bytes);
-    uint32_t row = 0;
-    for (uint64_t at = 0; at < bytes; at += 61) {
-        while (row + 1 < t->nrows && t->rows[row + 1].pc <= at) row++;
-        struct vt_unwind_row found = vt_unwind_table_row(t, (uint32_t)at);
-        CHECK(!memcmp(&found, &t->rows[row], sizeof found));
+    struct counts n = {0};
+    struct vt_unwind_row row, first;
+    for (uint64_t at = 0, last = UINT64_MAX; at < source->code_bytes; at += 61) {
+        int good = vt_unwind_row_at(source, (uint32_t)at, &row);
+        CHECK(row.pc <= at && row.rule <= VT_RULE_SIGNAL);
+        n.damaged += !good;
+        n.rows += row.pc != last;
+        n.others += row.pc != last && row.rule == VT_RULE_OTHER;
+        last = row.pc;
+        if (row.rule <= VT_RULE_OTHER) continue;
+        CHECK(vt_unwind_row_at(source, row.pc, &first));
+        CHECK(first.rule == row.rule && first.cfa == row.cfa && first.bp == row.bp);
     }
+    return n;
 }
 
-/* Prints for each module the numbers of rows, of rows that the table cannot express, and of damaged entries. */
+/* Prints for each module the numbers of rows, of rows that cannot be expressed, and of look-ups in damaged entries. */
 static void tables(void)
 {
     for (unsigned i = 0; i < count; i++) {
-        struct vt_unwind_table t;
-        CHECK(vt_unwind_table_make(&t, &modules[i].source));
-        check_table(&t, modules[i].source.code_bytes);
-        printf("%s %u %u %u\n", *modules[i].name ? modules[i].name : "program", t.nrows, t.others, t.damaged);
-        vt_unwind_table_free(&t);
+        struct counts n = look_up_all(&modules[i].source);
+        printf("%s %u %u %u\n", *modules[i].name ? modules[i].name : "program", n.rows, n.others, n.damaged);
     }
 }
 
@@ -89,7 +96,7 @@ static __attribute__((no_sanitize_address)) void copy_bytes(uint8_t *into, const
     for (volatile size_t i = 0; i < bytes; i++) into[i] = from[i];
 }
 
-/* Makes a table from a copy of the bytes of a module, in memory of exactly their size, after some bytes have changed.
+/* Looks up rules in a copy of the bytes of a module, in memory of exactly their size, after some bytes have changed.
    Places in .eh_frame_hdr and .eh_frame are relative, so the code of the copy lies at the same distance. */
 static void damage(const struct vt_unwind_source *from, unsigned changes)
 {
@@ -110,10 +117,11 @@ static void damage(const struct vt_unwind_source *from, unsigned changes)
     source.end = exact + cut;
     source.header = exact + header;
     source.code = from->code + ((uintptr_t)exact - (uintptr_t)from->begin);
-    struct vt_unwind_table t;
-    if (vt_unwind_table_make(&t, &source)) {
-        check_table(&t, source.code_bytes);
-        vt_unwind_table_free(&t);
+    struct vt_unwind_row row;
+    for (unsigned i = 0; i < 3000; i++) {
+        uint32_t at = (uint32_t)(draw() % source.code_bytes);
+        vt_unwind_row_at(&source, at, &row);
+        CHECK(row.pc <= at && row.rule <= VT_RULE_SIGNAL);
     }
     free(exact);
 }
@@ -137,8 +145,7 @@ static void make_map(void)
     map->generation = 1;
     for (unsigned i = 0; i < count; i++) {
         const struct vt_unwind_source *s = &modules[i].source;
-        struct vt_code_range range = {.begin = s->code, .bytes = s->code_bytes, .slot = VT_CODE_UNKNOWN};
-        CHECK(vt_unwind_table_make(&range.table, s));
+        struct vt_code_range range = {.begin = s->code, .bytes = s->code_bytes, .slot = VT_CODE_UNKNOWN, .source = *s};
         unsigned at = map->count++;
         for (; at && map->ranges[at - 1].begin > range.begin; at--) map->ranges[at] = map->ranges[at - 1];
         map->ranges[at] = range;

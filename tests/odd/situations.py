@@ -12,7 +12,7 @@ RUN = {
     "memory": ("--memory",),
     "sample cpu": ("--sample=1000", "--sample-clock", "cpu"),
     "sample wall": ("--sample=1000", "--sample-clock", "wall"),
-    "sample perf": ("--sample=1000", "--sample-clock", "perf"),
+    "sample perf": ("--sample=10000", "--sample-clock", "perf"),
     "python": ("--python",),
 }
 """Modes of vtrace run and their options. The other mode is "cc": the program is compiled by vtrace-cc."""
@@ -48,6 +48,8 @@ class Situation:
     """The number of processes in the archive of the mode "run"; 0: any."""
     told: str = ""
     """A part of the line that says why something is not recorded; "" where all events must be recorded."""
+    has_archive: bool = True
+    """False: the program can no longer write to its directory."""
     as_root: bool = False
     tools: tuple[str, ...] = ()
     """Commands that the situation needs."""
@@ -97,5 +99,34 @@ SITUATIONS = (
             tools=(shell,),
         )
         for shell in ("bash", "dash", "zsh")
+    ),
+    Situation(
+        name="a user namespace, which the kernel gives only to a process with one thread",
+        words=("unshare", "-r", "true"),
+        modes=PLAIN,
+        tools=("unshare",),
+    ),
+    Situation(
+        name="a program keeps capabilities of its own thread",
+        words=("{program}",),
+        modes=SAMPLES,
+        source="keeps_capabilities.c",
+        as_root=True,
+        has_archive=False,
+    ),
+    Situation(
+        name="many children that compute shortly and call exec",
+        words=("{program}", "exec", "200"),
+        modes=SAMPLES,
+        source="quick_children.c",
+    ),
+    *(
+        Situation(
+            name=f"many children that end at once by {how}",
+            words=("{program}", how, "200"),
+            modes=SAMPLES,
+            source="quick_children.c",
+        )
+        for how in ("_exit", "exit", "quick_exit")
     ),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The unwind tables, the unwinder and the timers, called directly by tests/c/unwind.c under ASan and UBSan."""
+"""The rules of unwinding, the unwinder and the timers, called directly by tests/c/unwind.c under ASan and UBSan."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def unwind(request: pytest.FixtureRequest, build: Builder) -> Path:
     return build.unit("unwind", compiler, ("core", "funwrap", "sampling", "providers"), optimize)
 
 
-def test_tables_of_all_libraries(unwind: Path, tmp_path: Path) -> None:
-    """Nearly all rows can be expressed; for libc all but 5 (glibc 2.36)."""
+def test_rules_of_all_libraries(unwind: Path, tmp_path: Path) -> None:
+    """Nearly all rules can be expressed."""
     for line in tools.call([unwind, "tables"], tmp_path).stdout.splitlines():
         name, rows, others, damaged = line.split()
         assert int(rows) > 10, name
@@ -46,5 +46,5 @@ def test_plans_of_timers(unwind: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_unwind_information(unwind: Path, tmp_path: Path, seed: int) -> None:
-    """The table's builder reads no byte outside of the module, and any table that it builds is in order."""
+    """Look-ups read no byte outside of the module, and each row begins before its instruction."""
     tools.call([unwind, "damaged", str(seed), ROUNDS], tmp_path)

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the unwind table of a module. The module's memory is read with checks only: .eh_frame may be damaged, or
-   written by an unusual tool. The code of an entry that cannot be read has no rule, or VT_RULE_OTHER. */
-#define _GNU_SOURCE
+/* Finds the rule for an instruction. The module's memory is read with checks only: .eh_frame may be damaged, or written by
+   an unusual tool. The code of an entry that cannot be read has no rule, or VT_RULE_OTHER. */
 #include <string.h>
-#include <sys/mman.h>
-#include "../core/memory.h"
-#include "../core/sys.h"
-#include "unwind_table.h"
+#include "unwind_rules.h"
 
 /* DWARF numbers of registers, AMD64 ABI Figure 3.36 */
 #define BP 6
 #define SP 7
 #define RETURN 16
 #define STATES 8 /* depth of DW_CFA_remember_state; compilers use 1 */
-#define FIRST_ROWS 4096u
 
 /* ---- Reading with checks ---- */
 
@@ -93,7 +88,6 @@ struct eh_state {
 
 /* A common information entry (CIE). */
 struct eh_common {
-    const uint8_t *place; /* NULL: none read yet */
     uint64_t code_align;
     int64_t data_align;
     uint8_t encoding;
@@ -101,75 +95,38 @@ struct eh_common {
     struct eh_state initial;
 };
 
-struct maker {
-    struct vt_unwind_table *table;
+struct finder {
     const struct vt_unwind_source *from;
-    uint32_t room; /* capacity of table->rows */
-    int full; /* 1: no memory for more rows */
+    struct vt_unwind_row *row; /* the last one up to the wanted instruction */
+    uint32_t wanted;
     uint32_t end; /* end of the code of the entry that is being read */
-    struct eh_common common;
 };
 
-/* Returns the index of a large distance; -1: there is no room for it. */
-static int far_index(struct vt_unwind_table *t, int64_t distance)
+static struct vt_unwind_row row_of(const struct eh_state *s, uint32_t pc, int is_signal)
 {
-    if (distance < 0 || distance > INT32_MAX) return -1;
-    for (uint32_t i = t->nfar; i > 0; i--)
-        if (t->far[i - 1] == distance) return (int)i - 1;
-    if (!t->far) t->far = vt_pages(VT_FAR_MOST * sizeof *t->far);
-    if (!t->far || t->nfar == VT_FAR_MOST) return -1;
-    t->far[t->nfar] = (int32_t)distance;
-    return (int)t->nfar++;
-}
-
-static struct vt_unwind_row row_of(struct vt_unwind_table *t, const struct eh_state *s, uint32_t pc, int is_signal)
-{
-    struct vt_unwind_row row = {pc, VT_RULE_OTHER, 0, 0};
+    struct vt_unwind_row row = {pc, 0, VT_RULE_OTHER, 0};
     int64_t cfa = s->cfa == CFA_PLT ? s->offset : s->offset / 8, bp = s->bp_offset / 8;
     if (is_signal) row.rule = VT_RULE_SIGNAL;
     else if (s->outermost) row.rule = VT_RULE_END;
     if (row.rule != VT_RULE_OTHER || s->complex_return || s->cfa == CFA_COMPLEX || s->bp == BP_COMPLEX) return row;
     if (s->cfa != CFA_PLT && s->offset % 8) return row;
-    int is_far = s->cfa == CFA_REGISTER && s->base == SP && cfa > INT16_MAX;
-    if (is_far && (cfa = far_index(t, cfa)) < 0) return row;
-    if (cfa < INT16_MIN || cfa > INT16_MAX) return row;
+    if (cfa < INT32_MIN || cfa > INT32_MAX) return row;
     if ((s->bp == BP_AT_BP) != (s->cfa == CFA_REALIGNED)) return row;
     if (s->bp == BP_AT_CFA && (s->bp_offset % 8 || !bp || bp < INT8_MIN || bp > INT8_MAX)) return row;
     if (s->cfa == CFA_REGISTER && s->base != SP && s->base != BP) return row;
     row.rule = s->cfa == CFA_PLT         ? VT_RULE_PLT
                : s->cfa == CFA_REALIGNED ? VT_RULE_REALIGNED
-               : is_far                  ? VT_RULE_FAR
                : s->base == SP           ? VT_RULE_SP
                                          : VT_RULE_BP;
-    row.cfa = (int16_t)cfa;
+    row.cfa = (int32_t)cfa;
     row.bp = s->bp == BP_AT_CFA ? (int8_t)bp : 0;
     return row;
 }
 
-/* Appends a row, unless it equals the previous row. A row for the same instruction replaces the previous row. */
-static void append(struct maker *m, struct vt_unwind_row row)
+/* Takes the row that is valid from pc on, unless the wanted instruction lies before. */
+static void take(struct finder *f, const struct eh_state *s, uint64_t pc, int is_signal)
 {
-    struct vt_unwind_table *t = m->table;
-    struct vt_unwind_row *last = t->nrows ? &t->rows[t->nrows - 1] : NULL;
-    if (last && last->pc == row.pc) t->others -= last->rule == VT_RULE_OTHER;
-    if (last && last->pc == row.pc) t->nrows--;
-    else if (last && last->rule == row.rule && last->bp == row.bp && last->cfa == row.cfa) return;
-    if (t->nrows == m->room) {
-        long more = VT_SYS4(mremap, t->rows, m->room * sizeof row, 2 * m->room * sizeof row, MREMAP_MAYMOVE);
-        if (more < 0 && more > -4096) {
-            m->full = 1;
-            return;
-        }
-        t->rows = (struct vt_unwind_row *)more;
-        m->room *= 2;
-    }
-    t->others += row.rule == VT_RULE_OTHER;
-    t->rows[t->nrows++] = row;
-}
-
-static void append_rule(struct maker *m, uint32_t pc, enum vt_unwind_rule rule)
-{
-    append(m, (struct vt_unwind_row){pc, (uint8_t)rule, 0, 0});
+    if (pc <= f->wanted) *f->row = row_of(s, (uint32_t)pc, is_signal);
 }
 
 /* ---- The instructions of an entry ---- */
@@ -304,9 +261,9 @@ static int64_t advance(struct eh_reader *r, uint8_t op, const struct eh_common *
     }
 }
 
-/* Executes the instructions of an entry. pc: first byte of its code; m NULL: of a CIE, which has no code. Returns 0 if
+/* Executes the instructions of an entry up to those for the wanted instruction. pc: first byte of its code. Returns 0 if
    they are damaged. */
-static int execute(struct maker *m, struct eh_reader *r, struct eh_state *s, const struct eh_common *c, uint64_t pc)
+static int execute(struct finder *f, struct eh_reader *r, struct eh_state *s, const struct eh_common *c, uint64_t pc)
 {
     struct eh_state kept[STATES];
     unsigned n = 0;
@@ -315,10 +272,11 @@ static int execute(struct maker *m, struct eh_reader *r, struct eh_state *s, con
         uint8_t op = (uint8_t)fixed(r, 1);
         int64_t bytes = advance(r, op, c, &place);
         if (bytes != -1) {
-            uint64_t next = bytes == -2 ? place - m->from->code : pc + (uint64_t)bytes;
-            if (r->bad || next < pc || next > m->end) return 0;
-            if (next > pc) append(m, row_of(m->table, s, (uint32_t)pc, c->is_signal));
+            uint64_t next = bytes == -2 ? place - f->from->code : pc + (uint64_t)bytes;
+            if (r->bad || next < pc || next > f->end) return 0;
+            if (next > pc) take(f, s, pc, c->is_signal);
             pc = next;
+            if (pc > f->wanted && f->end) return 1;
         } else if (op == 0x0a) {
             if (n == STATES) return 0;
             kept[n++] = *s;
@@ -328,7 +286,7 @@ static int execute(struct maker *m, struct eh_reader *r, struct eh_state *s, con
         } else if (!change(r, op, s, c)) return 0;
         if (r->bad) return 0;
     }
-    if (pc < m->end) append(m, row_of(m->table, s, (uint32_t)pc, c->is_signal));
+    if (pc < f->end) take(f, s, pc, c->is_signal);
     return 1;
 }
 
@@ -373,13 +331,11 @@ static void augmentation(struct eh_reader *r, struct eh_common *c, const uint8_t
     else r->at = end;
 }
 
-static void common(struct maker *m, const uint8_t *place)
+static void common(struct finder *f, struct eh_common *c, const uint8_t *place)
 {
-    struct eh_common *c = &m->common;
     struct eh_reader r;
-    if (c->place == place) return;
-    *c = (struct eh_common){.place = place, .is_bad = 1};
-    if (!entry(m->from, place, &r)) return;
+    *c = (struct eh_common){.is_bad = 1};
+    if (!entry(f->from, place, &r)) return;
     uint64_t id = fixed(&r, 4), version = fixed(&r, 1);
     const uint8_t *letters = r.at, *zero = memchr(r.at, 0, (size_t)(r.end - r.at));
     if (r.bad || id || (version != 1 && version != 3) || !zero) return;
@@ -389,110 +345,75 @@ static void common(struct maker *m, const uint8_t *place)
     uint64_t reg = version == 1 ? fixed(&r, 1) : uleb(&r);
     augmentation(&r, c, letters);
     if (r.bad || reg != RETURN || c->code_align > 16 || c->data_align < -16 || c->data_align > 16) return;
-    uint32_t end = m->end;
-    m->end = 0; /* a CIE has no code */
-    c->is_bad = !execute(m, &r, &c->initial, c, 0);
-    m->end = end;
+    f->end = 0; /* a CIE has no code */
+    c->is_bad = !execute(f, &r, &c->initial, c, 0);
 }
 
-/* Reads the frame description entry (FDE) for the code at pc. Returns the end of its code; pc if it has none. */
-static uint32_t describe(struct maker *m, const uint8_t *place, uint32_t pc)
+/* Reads the frame description entry (FDE) for the code from pc on. Returns 0 if it is damaged. */
+static int describe(struct finder *f, const uint8_t *place, uint32_t pc)
 {
-    struct vt_unwind_table *t = m->table;
     struct eh_reader r;
-    if (!entry(m->from, place, &r)) goto damaged;
+    struct eh_common c;
+    if (!entry(f->from, place, &r)) return 0;
     const uint8_t *field = r.at;
     uint64_t back = fixed(&r, 4);
-    if (back > (uint64_t)(field - m->from->begin)) goto damaged;
-    common(m, field - back);
-    const struct eh_common *c = &m->common;
-    if (c->is_bad) goto damaged;
-    uint64_t begin = pointer(&r, c->encoding), bytes = pointer(&r, c->encoding & 15);
-    if (c->augmented) skip(&r, uleb(&r));
-    if (r.bad || begin != m->from->code + pc || !bytes || bytes > m->from->code_bytes - pc) goto damaged;
-    m->end = pc + (uint32_t)bytes;
-    struct eh_state s = c->initial;
-    if (!execute(m, &r, &s, c, pc)) {
-        t->damaged++;
-        while (t->nrows && t->rows[t->nrows - 1].pc > pc) t->others -= t->rows[--t->nrows].rule == VT_RULE_OTHER;
-        append_rule(m, pc, VT_RULE_OTHER);
-    }
-    return m->end;
-damaged:
-    t->damaged++;
-    return pc;
+    if (back > (uint64_t)(field - f->from->begin)) return 0;
+    common(f, &c, field - back);
+    if (c.is_bad) return 0;
+    uint64_t begin = pointer(&r, c.encoding), bytes = pointer(&r, c.encoding & 15);
+    if (c.augmented) skip(&r, uleb(&r));
+    if (r.bad || begin != f->from->code + pc || !bytes || bytes > f->from->code_bytes - pc) return 0;
+    f->end = pc + (uint32_t)bytes;
+    if (f->wanted >= f->end) return 1;
+    struct eh_state s = c.initial;
+    if (execute(f, &r, &s, &c, pc)) return 1;
+    *f->row = (struct vt_unwind_row){.pc = pc, .rule = VT_RULE_OTHER};
+    return 0;
 }
 
 /* The table in .eh_frame_hdr: for each FDE the distances of its code and of itself from the header, ascending. */
-static int read_entries(struct maker *m)
+struct eh_table {
+    const uint8_t *entries;
+    uint64_t count;
+    int64_t code; /* distance of the module's code from the header */
+};
+
+static int32_t distance_at(const uint8_t *place)
 {
-    const struct vt_unwind_source *from = m->from;
+    int32_t value;
+    memcpy(&value, place, sizeof value);
+    return value;
+}
+
+static int open_table(const struct vt_unwind_source *from, struct eh_table *t)
+{
+    if (from->header < from->begin || from->header >= from->end) return 0;
     struct eh_reader r = {from->header, from->end, 0};
     uint64_t version = fixed(&r, 1), eh_frame = fixed(&r, 1), count = fixed(&r, 1), form = fixed(&r, 1);
     pointer(&r, (uint8_t)eh_frame & 0x1f);
     count = pointer(&r, (uint8_t)count);
     if (r.bad || version != 1 || form != 0x3b || count > (uint64_t)(r.end - r.at) / 8) return 0;
-    uint32_t end = 0;
-    append_rule(m, 0, VT_RULE_NONE);
-    for (uint64_t i = 0; i < count && !m->full; i++) {
-        int32_t code = (int32_t)fixed(&r, 4), place = (int32_t)fixed(&r, 4);
-        uint64_t pc = (uintptr_t)from->header + (uint64_t)code - from->code;
-        if (pc >= from->code_bytes) continue; /* code of another segment */
-        if (pc < end || (int64_t)place < from->begin - from->header || (int64_t)place >= from->end - from->header) {
-            m->table->damaged++;
-            continue;
-        }
-        if (pc > end) append_rule(m, end, VT_RULE_NONE);
-        end = describe(m, from->header + place, (uint32_t)pc);
-    }
-    if (end < from->code_bytes) append_rule(m, end, VT_RULE_NONE);
-    return !m->full;
-}
-
-/* Returns the memory after the last row. */
-static void trim(struct maker *m)
-{
-    struct vt_unwind_table *t = m->table;
-    long less = VT_SYS4(mremap, t->rows, m->room * sizeof *t->rows, t->nrows * sizeof *t->rows, 0);
-    if (less > 0 || less < -4095) m->room = t->nrows;
-}
-
-static int fill_buckets(struct vt_unwind_table *t, uint32_t code_bytes)
-{
-    uint32_t row = 0;
-    t->nbuckets = (code_bytes >> VT_BUCKET_SHIFT) + 2;
-    t->buckets = vt_pages(t->nbuckets * sizeof *t->buckets);
-    if (!t->buckets) return 0;
-    for (uint64_t i = 0; i < t->nbuckets; i++) {
-        while (row + 1 < t->nrows && t->rows[row + 1].pc <= i << VT_BUCKET_SHIFT) row++;
-        t->buckets[i] = row;
-    }
+    *t = (struct eh_table){r.at, count, (int64_t)(from->code - (uintptr_t)from->header)};
     return 1;
 }
 
-int vt_unwind_table_make(struct vt_unwind_table *t, const struct vt_unwind_source *from)
+int vt_unwind_row_at(const struct vt_unwind_source *from, uint32_t offset, struct vt_unwind_row *row)
 {
-    struct maker m = {.table = t, .from = from, .room = FIRST_ROWS};
-    *t = (struct vt_unwind_table){0};
-    if (from->header < from->begin || from->header >= from->end) return 0;
-    t->rows = vt_pages(m.room * sizeof *t->rows);
-    if (!t->rows) return 0;
-    int made = read_entries(&m);
-    if (made) {
-        trim(&m);
-        made = fill_buckets(t, from->code_bytes);
+    struct finder f = {.from = from, .row = row, .wanted = offset};
+    struct eh_table t;
+    *row = (struct vt_unwind_row){.rule = VT_RULE_NONE};
+    if (!open_table(from, &t)) return 1;
+    uint64_t low = 0, high = t.count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (distance_at(t.entries + 8 * middle) - t.code <= offset) low = middle + 1;
+        else high = middle;
     }
-    if (made) return 1;
-    VT_SYS2(munmap, t->rows, m.room * sizeof *t->rows);
-    if (t->far) VT_SYS2(munmap, t->far, VT_FAR_MOST * sizeof *t->far);
-    *t = (struct vt_unwind_table){0};
-    return 0;
-}
-
-void vt_unwind_table_free(struct vt_unwind_table *t)
-{
-    if (t->rows) VT_SYS2(munmap, t->rows, t->nrows * sizeof *t->rows);
-    if (t->buckets) VT_SYS2(munmap, t->buckets, t->nbuckets * sizeof *t->buckets);
-    if (t->far) VT_SYS2(munmap, t->far, VT_FAR_MOST * sizeof *t->far);
-    *t = (struct vt_unwind_table){0};
+    if (!low) return 1;
+    const uint8_t *found = t.entries + 8 * (low - 1);
+    int64_t pc = distance_at(found) - t.code;
+    int32_t place = distance_at(found + 4);
+    if (pc < 0) return 1; /* code of another segment */
+    if (place < from->begin - from->header || place >= from->end - from->header) return 0;
+    return describe(&f, from->header + place, (uint32_t)pc);
 }
