@@ -95,7 +95,7 @@ struct eh_common {
     struct eh_state initial;
 };
 
-struct finder {
+struct rule_finder {
     const struct vt_unwind_source *from;
     struct vt_unwind_row *row; /* the last one up to the wanted instruction */
     uint32_t wanted;
@@ -124,7 +124,7 @@ static struct vt_unwind_row row_of(const struct eh_state *s, uint32_t pc, int is
 }
 
 /* Takes the row that is valid from pc on, unless the wanted instruction lies before. */
-static void take(struct finder *f, const struct eh_state *s, uint64_t pc, int is_signal)
+static void take(struct rule_finder *f, const struct eh_state *s, uint64_t pc, int is_signal)
 {
     if (pc <= f->wanted) *f->row = row_of(s, (uint32_t)pc, is_signal);
 }
@@ -263,7 +263,8 @@ static int64_t advance(struct eh_reader *r, uint8_t op, const struct eh_common *
 
 /* Executes the instructions of an entry up to those for the wanted instruction. pc: first byte of its code. Returns 0 if
    they are damaged. */
-static int execute(struct finder *f, struct eh_reader *r, struct eh_state *s, const struct eh_common *c, uint64_t pc)
+static int execute(struct rule_finder *f, struct eh_reader *r, struct eh_state *s, const struct eh_common *c,
+                   uint64_t pc)
 {
     struct eh_state kept[STATES];
     unsigned n = 0;
@@ -331,7 +332,7 @@ static void augmentation(struct eh_reader *r, struct eh_common *c, const uint8_t
     else r->at = end;
 }
 
-static void common(struct finder *f, struct eh_common *c, const uint8_t *place)
+static void common(struct rule_finder *f, struct eh_common *c, const uint8_t *place)
 {
     struct eh_reader r;
     *c = (struct eh_common){.is_bad = 1};
@@ -350,7 +351,7 @@ static void common(struct finder *f, struct eh_common *c, const uint8_t *place)
 }
 
 /* Reads the frame description entry (FDE) for the code from pc on. Returns 0 if it is damaged. */
-static int describe(struct finder *f, const uint8_t *place, uint32_t pc)
+static int describe(struct rule_finder *f, const uint8_t *place, uint32_t pc)
 {
     struct eh_reader r;
     struct eh_common c;
@@ -399,7 +400,7 @@ static int open_table(const struct vt_unwind_source *from, struct eh_table *t)
 
 int vt_unwind_row_at(const struct vt_unwind_source *from, uint32_t offset, struct vt_unwind_row *row)
 {
-    struct finder f = {.from = from, .row = row, .wanted = offset};
+    struct rule_finder f = {.from = from, .row = row, .wanted = offset};
     struct eh_table t;
     *row = (struct vt_unwind_row){.rule = VT_RULE_NONE};
     if (!open_table(from, &t)) return 1;
