@@ -94,6 +94,6 @@ static void vt_mpi_tell_preceded(void)
         count++;
     }
     if (count)
-        vt_warn("not recorded, since the program or a tool wraps them itself: %u MPI function%s:%s", count,
-                count == 1 ? "" : "s", names);
+        vt_warn_left_out("mpi", "not recorded, since the program or a tool wraps them itself: %u MPI function%s:%s",
+                         count, count == 1 ? "" : "s", names);
 }

@@ -69,7 +69,7 @@ def test_own_wrapper_precedes_the_shim(mpi: Mpi, tmp_path: Path) -> None:
     assert done.stdout == "seen 1\n"
     assert "the program or a tool wraps them itself: 1 MPI function: MPI_Barrier\n" in done.stderr
     unify(tmp_path, "mpi_own_wrapper")
-    calls = check(tmp_path / "mpi_own_wrapper.trace").calls(0)
+    calls = check(tmp_path / "mpi_own_wrapper.trace", complete=False).calls(0)
     assert calls["MPI_Init"] == calls["MPI_Comm_rank"] == calls["MPI_Finalize"] == 1
 
 
