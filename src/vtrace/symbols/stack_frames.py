@@ -22,6 +22,7 @@ from vtrace.symbols.machine_loops import FunctionLoops
 from vtrace.symbols.modules import File, Place
 from vtrace.symbols.statements import statements
 from vtrace.symbols.symbols import Function, Symbols, by_file, function_holders, function_sizes
+from vtrace.symbols.unwind_entries import unwind_starts
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -54,27 +55,32 @@ before."""
 
 
 def find_frames(symbols: Symbols, places: Iterable[Place]) -> PlaceFrames:
-    """The frames of places. Code without a known function is named by its file alone, in brackets: a sample for each
-    address of a stripped library would show nothing."""
+    """The frames of places. Code without a known function is named by its file in brackets, with the start of its entry
+    in the unwind information if there is one: a row for each address of a stripped library would show nothing."""
     wanted = set(places)
     found: PlaceFrames = {place: (CallFrame(_without_name(place.file)),) for place in wanted}
     for file, addresses in by_file(wanted):
-        known = symbols.with_file(file, partial(_of_file, path=file[0], addresses=addresses))
+        known = symbols.with_file(file, partial(_of_file, file=file, addresses=addresses))
         listed = symbols.listed(file, addresses)
         found |= {Place(file, address): (CallFrame(function),) for address, function in listed.items()}
         found |= {Place(file, address): frames for address, frames in (known or {}).items()}
-        if os.path.basename(file[0]).startswith(_LIBRARIES):
+        if _is_own(file):
             found |= {place: (found[place][0]._replace(own=True),) for place in (Place(file, a) for a in addresses)}
     return found
 
 
-def _without_name(file: File | None) -> Function:
-    name = f"[{os.path.basename(file[0])}]" if file else "[unknown code]"
+def _is_own(file: File) -> bool:
+    return os.path.basename(file[0]).startswith(_LIBRARIES)
+
+
+def _without_name(file: File | None, start: int | None = None) -> Function:
+    place = "" if start is None else f"+{start:#x}"
+    name = f"[{os.path.basename(file[0])}{place}]" if file else "[unknown code]"
     return Function(name, name)
 
 
-def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tuple[CallFrame, ...]]:
-    debug_path, debug = debug_file(elf, path)
+def _of_file(elf: ELFFile, file: File, addresses: Sequence[int]) -> dict[int, tuple[CallFrame, ...]]:
+    debug_path, debug = debug_file(elf, file[0])
     holders = function_holders(debug, np.array(addresses, np.int64).astype(np.uint64))
     begins = positions(debug, sorted({start for start, _ in holders.values()}))
     of_system = Path(debug_path).is_relative_to(SYSTEM)  # libraries of the system: their loops do not help the user
@@ -87,7 +93,10 @@ def _of_file(elf: ELFFile, path: str, addresses: Sequence[int]) -> dict[int, tup
     functions = _functions(debug, holders, begins)
     for start, one in loops.items():
         functions[start] = functions[start]._replace(end=_last_line(one, inlined or {}))
-    found: dict[int, tuple[CallFrame, ...]] = {}
+    nameless = () if _is_own(file) else (address for address in addresses if address not in holders)
+    starts = unwind_starts(elf, nameless)
+    found: dict[int, tuple[CallFrame, ...]]
+    found = {address: (CallFrame(_without_name(file, start)),) for address, start in starts.items()}
     for address, (start, _) in holders.items():
         function, declared = functions[start], begins.get(start, Position())
         if address in of_vtrace:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -125,11 +127,14 @@ class Symbols:
     def with_file(self, file: File, work: Callable[[ELFFile], FromFile]) -> FromFile | None:
         """Returns the result of work on a module's ELF file; None, with a warning, for a missing or changed one."""
         path, _ = file
-        if path in self.nm_files or "/" not in path:  # code of the kernel (linux-vdso.so.1) has no file
+        is_of_kernel = "/" not in path  # linux-vdso.so.1: code that the kernel puts into each process
+        if path in self.nm_files:
             return None
         try:
-            with open_file(Path(path)) as stream:
+            with kernel_code() if is_of_kernel else open_file(Path(path)) as stream:
                 elf = _elf(stream)
+                if is_of_kernel and self._changed(elf, *file):
+                    return None  # recorded under another kernel
                 if not self._changed(elf, *file):
                     return work(elf)
                 self.warnings.append(f"{path} has changed since the run: no names for its functions")
@@ -159,9 +164,21 @@ class Symbols:
         return found
 
     def _changed(self, elf: ELFFile, path: str, build_id: bytes) -> bool:
-        if build_id:
+        if build_id or "/" not in path:
             return build_id != build_id_of(elf)
         return os.stat(path).st_mtime_ns > self.run_start
+
+
+def kernel_code() -> BinaryIO:
+    """The vDSO of this process, an ELF file in memory (vdso(7))."""
+    with open("/proc/self/maps") as maps:
+        at = next((line.split()[0] for line in maps if line.endswith("[vdso]\n")), None)
+    if at is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "vdso")
+    first, end = (int(part, 16) for part in at.split("-"))
+    with open("/proc/self/mem", "rb", buffering=0) as memory:
+        memory.seek(first)
+        return io.BytesIO(memory.read(end - first))
 
 
 def by_file(places: Iterable[Place]) -> list[tuple[File, list[int]]]:
