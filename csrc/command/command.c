@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -85,11 +84,14 @@ int main(int argc, char **argv)
         snprintf(self, sizeof self, "%s", started ? started : "");
         read_script(self, text, sizeof text);
     }
-    char *python = python_of(text), **words = malloc(((size_t)argc + 5) * sizeof *words);
-    if (python && words && argc > 0) {
-        char *first[] = {python, "-I", "-c", (char *)START, self};
-        memcpy(words, first, sizeof first);
-        memcpy(words + 5, argv + 1, (size_t)argc * sizeof *words);
+    char *python = python_of(text), *words[argc + 6];
+    if (python && argc > 0) {
+        words[0] = python;
+        words[1] = "-I";
+        words[2] = "-c";
+        words[3] = (char *)START;
+        words[4] = self;
+        for (int i = 1; i <= argc; i++) words[4 + i] = argv[i];
         execv(python, words);
     }
     fprintf(stderr, "%s: error: cannot start %s: %s (install vtrace again)\n", name_in(self),

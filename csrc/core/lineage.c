@@ -74,10 +74,23 @@ int vt_lineage_lend(void)
     return 1;
 }
 
-/* If another thread has called setenv meanwhile, environ is a copy that belongs to the program. */
+/* 1: no other thread has called setenv, putenv or unsetenv for the array meanwhile. */
+static int is_unchanged(void)
+{
+    size_t i = 0;
+    for (; program_environ && program_environ[i]; i++)
+        if (array[i] != program_environ[i] && array[i] != variable) return 0;
+    return !array[i] || (array[i] == variable && !array[i + 1]);
+}
+
+/* What another thread has changed meanwhile is kept: environ is then a copy of libc's, or stays the array. */
 void vt_lineage_return(void)
 {
-    if (environ == array) environ = program_environ;
+    if (environ == array && is_unchanged()) environ = program_environ;
+    else if (environ == array) {
+        array = NULL;
+        entries = 0;
+    }
     borrows = 0;
     atomic_store(&lent, 0);
 }

@@ -27,11 +27,10 @@ static struct source {
     unsigned nlines;
     long error; /* result of reading the file: -errno, or 0 */
     int is_long; /* 1: the rest was ignored */
-} sources[3]; /* the strongest one first */
+} sources[2]; /* the stronger one first */
 
-#define FILES 2u /* the last source is the text in the program */
-
-/* Defined by programs of the Tracer's wrappers (csrc/tracer). */
+/* Settings NAME=VALUE, each followed by a 0, and an empty one. Defined by programs of the Tracer's wrappers
+   (csrc/tracer). */
 extern const char vt_program_settings[] __attribute__((weak, visibility("default")));
 
 static atomic_int state; /* 0: not read yet, 1: another call reads, 2: read */
@@ -114,13 +113,18 @@ static void load(void)
     if (atomic_load(&state) || !atomic_compare_exchange_strong(&state, &expected, 1)) return;
     if (!getauxval(AT_SECURE)) {
         name_sources();
-        for (unsigned i = 0; i < FILES; i++)
+        for (unsigned i = 0; i < 2; i++)
             if (*sources[i].path) read_source(&sources[i]);
     }
-    struct vt_text own = vt_text_into(sources[FILES].text, sizeof sources[FILES].text);
-    if (vt_program_settings) vt_text_add(&own, vt_program_settings);
-    parse(&sources[FILES]);
     atomic_store(&state, 2);
+}
+
+static const char *setting_of_program(const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = vt_program_settings; at && *at; at += strlen(at) + 1)
+        if (!strncmp(at, name, n) && at[n] == '=') return at + n + 1;
+    return NULL;
 }
 
 const char *vt_setting_text(const char *name)
@@ -129,17 +133,17 @@ const char *vt_setting_text(const char *name)
     if (value) return value;
     load();
     if (atomic_load(&state) != 2) return NULL;
-    for (unsigned i = 0; i <= FILES; i++)
+    for (unsigned i = 0; i < 2; i++)
         for (unsigned k = sources[i].nlines; k--;)
             if (sources[i].lines[k].value && !strcmp(sources[i].lines[k].name, name)) return sources[i].lines[k].value;
-    return NULL;
+    return setting_of_program(name);
 }
 
 const char *vt_settings_file_name(unsigned i)
 {
     load();
     if (atomic_load(&state) != 2) return NULL;
-    for (unsigned k = 0; k < FILES; k++)
+    for (unsigned k = 0; k < 2; k++)
         for (unsigned l = 0; l < sources[k].nlines; l++)
             if (sources[k].lines[l].value && !i--) return sources[k].lines[l].name;
     return NULL;
@@ -149,7 +153,7 @@ void vt_settings_file_check(void)
 {
     load();
     if (atomic_load(&state) != 2) return;
-    for (unsigned i = 0; i < FILES; i++) {
+    for (unsigned i = 0; i < 2; i++) {
         struct source *s = &sources[i];
         const int named = getenv("VT_CONFIG") != NULL;
         if (s->error && (named || (s->error != -ENOENT && s->error != -ENOTDIR && s->error != -EACCES)))

@@ -83,6 +83,12 @@ SITUATIONS = (
         calls={"run": {"system": 1}},
     ),
     Situation(
+        name="a thread changes and removes variables during system",
+        words=("{program}", "once"),
+        source="frees_environ.c",
+        calls={"run": {"system": 1}},
+    ),
+    Situation(
         name="perl starts programs by system, backticks and pipes",
         words=("perl", "-e", PERL),
         modes=PLAIN,

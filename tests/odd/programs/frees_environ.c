@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* frees_environ [setenv]: replaces environ by an array of its own, starts two shells by libc, while another thread
-   calls setenv if asked, and frees the array. */
+/* frees_environ [setenv|once]: replaces environ by an array of its own, starts two shells by libc, while another thread
+   changes the environment if asked, and frees the array. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,6 +12,14 @@
 extern char **environ;
 
 static atomic_int is_done;
+
+static void *change_once(void *unused)
+{
+    usleep(50000);
+    setenv("HOME", "/new", 1);
+    unsetenv("LOGNAME");
+    return unused;
+}
 
 static void *change(void *unused)
 {
@@ -38,8 +46,11 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < n; i++) own[i] = strdup(environ[i]);
     own[n] = NULL;
     environ = own;
-    int changes = argc > 1 && !strcmp(argv[1], "setenv");
-    if (changes) pthread_create(&thread, NULL, change, NULL);
+    int changes = argc > 1;
+    setenv("HOME", "/old", 1);
+    setenv("LOGNAME", "old", 1);
+    if (!changes) environ = own;
+    if (changes) pthread_create(&thread, NULL, strcmp(argv[1], "once") ? change : change_once, NULL);
     int code = WEXITSTATUS(system("sleep 0.1; exit 3"));
     FILE *pipe = popen("echo hello", "r");
     if (!fgets(word, sizeof word, pipe)) return 1;
@@ -47,6 +58,7 @@ int main(int argc, char **argv)
     atomic_store(&is_done, 1);
     if (changes) pthread_join(thread, NULL);
     printf("%d %s", code, word);
+    if (changes) printf("%s %s\n", getenv("HOME"), getenv("LOGNAME") ? "set" : "unset");
     if (changes) return 0;
     printf("%s\n", environ == own ? "own" : "another");
     free_all(environ);
