@@ -28,7 +28,7 @@ from vtrace.reasons import (
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.absent import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
-from vtrace.unify.model.process_definitions import LEFT_OUT, REFUSED, UNCOUNTED, UNSAMPLED
+from vtrace.unify.model.process_definitions import LEFT_OUT, NO_PYTHON, REFUSED, UNCOUNTED, UNSAMPLED
 
 if TYPE_CHECKING:
     from vtrace.io.archive.writer import Definitions
@@ -99,6 +99,7 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
         *_left_out(tuple(properties.items())),
         *_selected(process),
         *_told(process),
+        *_without_python(properties),
         *_without_values(process, number),
     )
 
@@ -174,6 +175,13 @@ def _told(process: Process) -> Iterator[Gap]:
         if key.startswith(LEFT_OUT) and process.curve is not None and process.maps is not None:
             begin = process.archive_ns(int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
             yield Gap(begin, END, None, UNKNOWN, classes or "all", key.removeprefix(LEFT_OUT), told=True)
+
+
+def _without_python(properties: Mapping[str, Any]) -> Iterator[Gap]:
+    """Yields the interval of a process that does not record its Python functions, or no longer, from an unknown time
+    on."""
+    if why := properties.get(NO_PYTHON):
+        yield Gap(BEGIN, END, None, UNKNOWN, "user", f"Python functions: {why}")
 
 
 def _without_values(process: Process, number: int) -> Iterator[Gap]:
