@@ -31,7 +31,7 @@ def _record():  # type: () -> None
         from importlib.util import spec_from_file_location
 
         path = os.path.join(os.path.dirname(_HERE), "python_functions.py")
-        _run(spec_from_file_location("vtrace_python_functions", path))
+        _run(spec_from_file_location("vtrace_python_functions", path))  # type: ignore[no-untyped-call]
         sys.modules["vtrace_python_functions"].start()
     except Exception as error:
         from contextlib import suppress
@@ -45,7 +45,7 @@ def _restore():  # type: () -> None
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]
     del sys.modules["sitecustomize"]
     if _OLD:
-        import sitecustomize  # noqa: F401
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
 
         return
     from importlib.machinery import PathFinder
@@ -53,7 +53,7 @@ def _restore():  # type: () -> None
     spec = PathFinder.find_spec("sitecustomize", sys.path)
     if spec is None:
         raise ModuleNotFoundError("No module named 'sitecustomize'", name="sitecustomize")
-    _run(spec)
+    _run(spec)  # type: ignore[no-untyped-call]
 
 
 if os.environ.get("VT_PYTRACE", "").lower() in ("yes", "on", "true", "1"):
