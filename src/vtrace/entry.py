@@ -11,7 +11,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import NoReturn, TextIO
 
 COMMANDS = {
     "vtrace": ("vtrace.main", "main"),
@@ -49,14 +49,15 @@ def _open_streams() -> None:
             os.open(os.devnull, os.O_RDONLY if number else os.O_WRONLY)
     if not sys.stdin:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115
-    errors = sys.stdout.errors if sys.stdout else "backslashreplace"
-    sys.stdout = _stream(_NamedFile(1, "w", closefd=False), errors)
-    sys.stderr = _stream(_LossyFile(2, "w", closefd=False), "backslashreplace")
+    sys.stdout = _stream(_NamedFile(1, "w", closefd=False), sys.stdout)
+    sys.stderr = _stream(_LossyFile(2, "w", closefd=False), sys.stderr)
 
 
-def _stream(file: io.FileIO, errors: str | None) -> io.TextIOWrapper:
+def _stream(file: io.FileIO, before: TextIO | None) -> io.TextIOWrapper:
+    """A stream in place of Python's, which is None if it is closed."""
     lines = isinstance(file, _LossyFile) or file.isatty()
-    return io.TextIOWrapper(io.BufferedWriter(file), errors=errors, line_buffering=lines)
+    encoding, errors = (before.encoding, before.errors) if before else (None, "backslashreplace")
+    return io.TextIOWrapper(io.BufferedWriter(file), encoding, errors, line_buffering=lines)
 
 
 class _NamedFile(io.FileIO):
