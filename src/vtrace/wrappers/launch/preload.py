@@ -262,8 +262,10 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     linked = programs.holds(program.executable, RUNTIME.encode() + b"\0")
     _check_name(LIB, "install vtrace elsewhere")
     loaded = programs.libraries(elf, program.executable, start.environ)
-    if not loaded.libraries:
-        return  # a library of the program is missing: the loader reports the error at the start
+    if not loaded.libraries:  # the program will probably not start either
+        said = (loaded.errors or ["no message"])[0].rpartition("error while loading shared libraries: ")[2]
+        made.warnings.append(f"{program.words[0]} is not recorded: {elf.loader} cannot list its libraries: {said}")
+        return
     defaults = {"openmp": uses.openmp(loaded)}
     kinds = [
         kind
