@@ -31,8 +31,7 @@ def expected_archive(
     """
     place = directory / _FOLDER
     ends = ranks.gather(_ends(run, kernel))
-    last = ranks.reduce(max((process.end_ns for process in run.processes), default=0), max)
-    ranks.first(lambda: Archive(place).describe(_expected(definitions, ends, last)))
+    ranks.first(lambda: Archive(place).describe(_expected(definitions, ends)))
     try:
         yield place / ANCHOR
     finally:
@@ -61,8 +60,8 @@ def _ends(run: Run, kernel: Kernel) -> dict[int, _LocationEnds]:
     return found
 
 
-def _expected(definitions: Definitions, ends: dict[int, _LocationEnds], last: int) -> Definitions:
-    """definitions: of rank 0, which has all processes. last: the end of the last process, in ns; 0: unknown."""
+def _expected(definitions: Definitions, ends: dict[int, _LocationEnds]) -> Definitions:
+    """definitions: of rank 0, which has all processes."""
     locations = [replace(location) for location in definitions.locations]
     for number, end in ends.items():
         locations[number].events = end.records
@@ -70,5 +69,5 @@ def _expected(definitions: Definitions, ends: dict[int, _LocationEnds], last: in
     first = min(times, default=0)
     return replace(
         definitions, regions=definitions.regions[:-1], locations=locations, offset=first,
-        length=max(*times, last) - first if times else 0, properties=dict(definitions.properties),
+        length=max(times, default=0) - first, properties=dict(definitions.properties),
     )  # fmt: skip
