@@ -138,17 +138,20 @@ static const struct module *append(struct vt_location *l, struct search *s)
     return &modules[n];
 }
 
+static const struct module *add_found(struct vt_location *l, struct search *s)
+{
+    uint64_t mask;
+    vt_lock(&adding, &mask);
+    const struct module *m = known(s->address);
+    if (!m) m = append(l, s);
+    vt_unlock(&adding, &mask);
+    return m;
+}
+
 static const struct module *add(struct vt_location *l, uintptr_t address)
 {
     struct search s = {.address = address};
-    const struct module *m;
-    uint64_t mask;
-    if (!dl_iterate_phdr(look, &s)) return NULL;
-    vt_lock(&adding, &mask);
-    m = known(address);
-    if (!m) m = append(l, &s);
-    vt_unlock(&adding, &mask);
-    return m;
+    return dl_iterate_phdr(look, &s) ? add_found(l, &s) : NULL;
 }
 
 static VT_GENERAL_REGISTERS void empty_cache(struct vt_location *l)
@@ -206,6 +209,32 @@ uint32_t vt_code_slot(struct vt_location *l, uintptr_t start)
     const struct module *m = known(start);
     if (!m) m = add(l, start);
     return m ? m->slot + (uint32_t)(start - m->start) : VT_CODE_UNKNOWN;
+}
+
+uint32_t vt_code_slot_in(struct vt_location *l, uintptr_t start, const struct dl_phdr_info *info)
+{
+    struct search s = {.address = start};
+    const struct module *m = known(start);
+    if (!m && look((struct dl_phdr_info *)(uintptr_t)info, sizeof *info, &s)) m = add_found(l, &s);
+    return m ? m->slot + (uint32_t)(start - m->start) : VT_CODE_UNKNOWN;
+}
+
+static int (*find_object)(void *, struct vt_found_object *);
+
+void vt_module_prepare(void) { *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object"); }
+
+int vt_module_of(uintptr_t address, struct dl_phdr_info *info)
+{
+    struct vt_found_object found;
+    if (!find_object || find_object((void *)address, &found)) return 0;
+    const ElfW(Ehdr) *head = found.begin;
+    if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0) return 0;
+    if (head->e_phoff + head->e_phnum * sizeof(ElfW(Phdr)) > VT_PAGE) return 0;
+    *info = (struct dl_phdr_info){.dlpi_addr = found.map->l_addr,
+                                  .dlpi_name = found.map->l_name,
+                                  .dlpi_phdr = (const void *)((const char *)head + head->e_phoff),
+                                  .dlpi_phnum = head->e_phnum};
+    return 1;
 }
 
 struct loaded {

@@ -50,6 +50,16 @@ static inline long vt_sys(long number, long a, long b, long c, long d, long e, l
 #define VT_SYS6(name, a, b, c, d, e, f)                                                                                \
     vt_sys(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
+/* The result of glibc's _dl_find_object (2.35), which finds the module of an address without a lock or an allocation.
+   Headers of older versions lack struct dl_find_object. */
+struct vt_found_object {
+    unsigned long long flags;
+    void *begin, *end;
+    struct link_map *map;
+    void *eh_frame;
+    unsigned long long reserved[8];
+};
+
 /* Between vt_hold_signals and vt_release_signals no signal handler runs in the thread, so that siglongjmp or
    cancellation cannot leave an action half done. Signals for faults of this thread are not blocked: the program may
    have a handler that reports them. */

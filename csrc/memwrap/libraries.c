@@ -10,19 +10,11 @@
 #include <stdint.h>
 #include <string.h>
 #include "core/core.h"
+#include "core/sys.h"
 
 #define LIBRARIES 256u /* a power of 2; at most three quarters are used */
 
-/* glibc's struct dl_find_object, which headers of older versions lack. */
-struct found_object {
-    unsigned long long flags;
-    void *begin, *end;
-    struct link_map *map;
-    void *eh_frame;
-    unsigned long long reserved[8];
-};
-
-static int (*find_object)(void *address, struct found_object *found);
+static int (*find_object)(void *address, struct vt_found_object *found);
 static uint32_t attribute;
 static struct {
     _Atomic(uint64_t) key; /* hash of the name */
@@ -73,7 +65,7 @@ static uint32_t id_of(const char *path)
 
 void vt_library_of_next(const void *caller)
 {
-    struct found_object found;
+    struct vt_found_object found;
     if (!attribute || find_object((void *)((uintptr_t)caller - 1), &found)) return;
     const uint32_t id = id_of(found.map->l_name ? found.map->l_name : "");
     if (id) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, attribute), id);

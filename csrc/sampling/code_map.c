@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes maps of the code. vtrace has no thread of its own: a thread more would change what the program may do (unshare,
-   setuid). The first map is made before main. A signal handler that interrupts code of an unknown module makes a new
-   map, which replaces the current one by one store. The old map is released when no handler uses it. */
+   setuid). The first map is made before main. A signal handler that interrupts code of an unknown module makes a
+   map with this module, which replaces the current one by one store; it takes no lock of the loader. The old map is released when no handler uses it. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <string.h>
@@ -13,13 +13,10 @@
 #include "python_frames.h"
 
 #define WAIT 10000 /* maximum wait in units of 0.1 ms */
-#define AGAIN 100000000u /* least number of ticks between two maps that handlers make */
 
 static struct vt_code_map *_Atomic current;
 static _Atomic uint32_t inside; /* number of handlers that use a map */
 static _Atomic uint32_t making; /* lock: one thread makes a map */
-static _Atomic uint64_t asked; /* ticks when a handler made the last map */
-static uint64_t whole_at; /* making.changes of the current map if it has all modules, else 0 */
 
 const struct vt_code_map *vt_code_map_enter(void)
 {
@@ -36,7 +33,6 @@ static size_t bytes_of(uint32_t room) { return sizeof(struct vt_code_map) + room
 struct making {
     struct vt_code_map *map; /* NULL: only count the ranges */
     uint32_t count;
-    uint64_t changes; /* number of modules that were loaded or unloaded so far */
 };
 
 static int is_own(const char *path)
@@ -73,8 +69,7 @@ static void add(struct vt_code_map *map, const struct dl_phdr_info *info, const 
 static int each_module(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct making *m = data;
-    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
-        m->changes = info->dlpi_adds + info->dlpi_subs;
+    (void)size;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || !p->p_memsz || p->p_memsz > UINT32_MAX) continue;
@@ -119,44 +114,66 @@ static int is_same(const struct vt_code_map *a, const struct vt_code_map *b)
     return 1;
 }
 
-/* Makes and publishes a map of the modules that are loaded now. Returns 0 if they do not fit, because others were loaded
-   meanwhile. Requires the lock. */
-static int make(int may_wait)
+/* A module has no slot before its definition, and none at the end of recording. */
+static uint32_t slot_of(const struct vt_code_range *range, const struct dl_phdr_info *info)
 {
     struct vt_location *l = atomic_load(&vt_locations[0]);
+    if (!l || atomic_load(&vt_process.state) != VT_ON || range->bytes > VT_CODE_MASK) return VT_CODE_UNKNOWN;
+    return info ? vt_code_slot_in(l, range->begin, info) : vt_code_slot(l, range->begin);
+}
+
+/* Requires the lock. */
+static void publish(struct vt_code_map *map, int may_wait)
+{
     struct vt_code_map *old = atomic_load(&current);
+    sort(map);
+    map->generation = old ? old->generation + 1 : 1;
+    if (is_same(old, map)) free_map(map);
+    else {
+        atomic_store(&current, map);
+        if (old) release(old, may_wait);
+    }
+}
+
+/* Makes and publishes a map of the modules that are loaded now. Returns 0 if they do not fit, because others were loaded
+   meanwhile. Requires the lock. */
+static int make(void)
+{
     struct making m = {0};
-    int is_partial = 0;
     dl_iterate_phdr(each_module, &m);
-    if (m.changes && m.changes == whole_at) return 1; /* code without rules that is in no module */
     uint32_t room = m.count + 4;
     m.map = vt_pages(bytes_of(room));
     if (!m.map) return 1;
     m.map->room = room;
     m.count = 0;
     dl_iterate_phdr(each_module, &m);
-    sort(m.map);
-    for (uint32_t i = 0; i < m.map->count; i++) {
-        struct vt_code_range *range = &m.map->ranges[i];
-        int can = l && atomic_load(&vt_process.state) == VT_ON && range->bytes <= VT_CODE_MASK;
-        range->slot = can ? vt_code_slot(l, range->begin) : VT_CODE_UNKNOWN;
-        is_partial |= !can;
-    }
-    m.map->generation = old ? old->generation + 1 : 1;
-    if (is_same(old, m.map)) free_map(m.map);
-    else {
-        atomic_store(&current, m.map);
-        if (old) release(old, may_wait);
-    }
-    whole_at = is_partial || m.count > room ? 0 : m.changes;
+    for (uint32_t i = 0; i < m.map->count; i++) m.map->ranges[i].slot = slot_of(&m.map->ranges[i], NULL);
+    publish(m.map, 1);
     return m.count <= room;
+}
+
+/* Publishes a map with one module more. Requires the lock. */
+static void extend(struct dl_phdr_info *info)
+{
+    const struct vt_code_map *old = atomic_load(&current);
+    struct making m = {0};
+    each_module(info, sizeof *info, &m);
+    uint32_t first = old ? old->count : 0, room = first + m.count;
+    m.map = vt_pages(bytes_of(room));
+    if (!m.map) return;
+    if (first) memcpy(m.map->ranges, old->ranges, first * sizeof *old->ranges);
+    m.map->room = room;
+    m.map->count = first;
+    each_module(info, sizeof *info, &m);
+    for (uint32_t i = first; i < m.map->count; i++) m.map->ranges[i].slot = slot_of(&m.map->ranges[i], info);
+    publish(m.map, 0);
 }
 
 static void make_locked(void)
 {
     uint64_t mask;
     vt_lock(&making, &mask);
-    while (!make(1)) continue;
+    while (!make()) continue;
     vt_unlock(&making, &mask);
 }
 
@@ -171,14 +188,16 @@ static void forget_unloaded_code(void)
 void vt_code_map_start(void)
 {
     vt_on_unload(forget_unloaded_code);
+    vt_module_prepare();
     make_locked();
 }
 
-void vt_code_map_renew(uint64_t now)
+void vt_code_map_extend(uintptr_t code)
 {
-    uint64_t last = atomic_load_explicit(&asked, memory_order_relaxed);
-    if (now - last < AGAIN || !atomic_compare_exchange_strong(&asked, &last, now) || !vt_try_lock(&making)) return;
-    make(0);
+    struct dl_phdr_info info;
+    if (!vt_module_of(code, &info) || !vt_try_lock(&making)) return;
+    const struct vt_code_map *now = atomic_load(&current);
+    if (!now || !vt_code_range_of(now, code)) extend(&info);
     atomic_store(&making, 0);
 }
 

@@ -28,9 +28,9 @@ const struct vt_code_map *vt_code_map_enter(void);
 void vt_code_map_leave(void);
 /* Makes the first map. Must not run in a signal handler. */
 void vt_code_map_start(void);
-/* Makes a new map, since the program has loaded code. For a signal handler that has interrupted code in no module of the
-   map: then the thread is not inside the loader. now: ticks. */
-void vt_code_map_renew(uint64_t now);
+/* Adds the module of code that the signal handler has interrupted, which the program has loaded since. Needs glibc 2.35;
+   before, such code stays unknown until a dlclose. */
+void vt_code_map_extend(uintptr_t code);
 /* Around a fork: the child must not get a map that is being made. */
 void vt_code_map_before_fork(void);
 void vt_code_map_after_fork(int in_child);

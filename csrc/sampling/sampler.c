@@ -77,7 +77,7 @@ void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight,
     sample.nframes = vt_unwind(&s->unwinder, map, at, s->frames[s->turn], &sample.end);
     sample.nframes = vt_python_replace(l, &s->python, map, s->frames[s->turn], sample.nframes, sample.end);
     vt_code_map_leave();
-    if (sample.end == VT_SAMPLE_NO_TABLE && sample.nframes == 1) vt_code_map_renew(sample.ticks);
+    if (sample.end == VT_SAMPLE_NO_TABLE && sample.nframes == 1) vt_code_map_extend(at.pc);
     vt_samples_put(l, &sample);
     s->turn ^= 1;
 }
