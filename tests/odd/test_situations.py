@@ -61,6 +61,7 @@ def test_situation(build: Builder, tmp_path: Path, row: Situation, mode: str) ->
 def check_archive(row: Situation, mode: str, where: Path, said: str) -> None:
     unified = unify(where, "t", check=False)
     if unified.returncode:  # such as a program without MPI that is run with no options
+        assert mode not in row.calls, f"no archive: {said}\n{unified}"
         assert row.told or "vtrace: warning: " in said, f"no archive, and no line says why: {said}\n{unified}"
         return
     info = json.loads(vtrace(where, "info", "--json", "t").stdout)
