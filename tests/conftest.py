@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from pathlib import Path
 
@@ -11,12 +12,17 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import vtrace
 from support.build import aarch64, mpis
 from support.build.builder import Builder
 
 FIRST = ("test_mpi_mpi4py.py", "test_conformance.py", "test_wheel.py", "test_docs.py")
 """Files that take minutes. They start first: otherwise the last worker would run one of them alone."""
 
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+if Path(vtrace.__file__).resolve().is_relative_to(SOURCE):  # pytest was started with PYTHONPATH=src
+    os.environ["VTRACE_PYTHONPATH"] = str(SOURCE)
 
 gc.set_threshold(100_000)  # Python else spends a tenth of pytest's time on looking for cycles of objects
 

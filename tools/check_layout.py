@@ -74,6 +74,8 @@ PYTHON_LAYERS: dict[str, set[str]] = {
                  "timeline", "wrappers.compile", "wrappers.mpi_shim", "wrappers.launch"},
     "cli": {"commands"},
     "main": {"cli", "wrappers.launch"},
+    "entry": set(),
+    "__main__": {"entry"},
 }  # fmt: skip
 """Folder or module of src/vtrace -> folders and modules that it may import besides BASE, lowest layers first."""
 
@@ -99,6 +101,7 @@ C_LAYERS = {
     "sampling": SHARED_HEADERS | {"perf_events.h"},
     "fapp": {"fortran_names.h"},
     "fipp": set(),
+    "tracer": set(),
     "iowrap": _SHIM,
     "memwrap": _SHIM,
     "ompwrap": _SHIM,
@@ -113,8 +116,7 @@ CORE_LAYERS = [
     {"location", "define", "file", "replay", "ring", "sample_stream", "stop"},
     {"slow_path", "switch", "recording_window", "rewind", "module", "filter", "function_patterns", "region_groups",
      "limits", "counter_groups", "thread_time"},
-    {"process", "thread", "end", "signal", "vfork", "record"},
-    {"regions"},
+    {"process", "thread", "end", "signal", "vfork", "record", "frames", "regions"},
 ]  # fmt: skip
 """The files of csrc/core (.c and .h) by layers, lowest first. A file may include and use its own layer and lower ones.
 The other folders of RUNTIME are above all layers."""

@@ -1,24 +1,63 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Choosing the clock of the records, and reading all clocks at the same moment. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "clock.h"
 #include "safe_files.h"
+#include "sys.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#define SECOND 1000000000u
 #define VT_PAIR_AGE 1000000000u /* maximum age of a pair in ns; the first pairs follow sooner */
 
 int vt_clock_is_counter;
 uint32_t vt_clock_step;
 
+int64_t vt_clock_shift;
+
+/* The kernel's function in the vDSO; NULL: not found, a system call does the same. clock_gettime by its name may be that
+   of another preloaded library (libfaketime). */
+static int (*read_clock)(clockid_t, struct timespec *);
+
+__attribute__((constructor)) static void find_clock(void)
+{
+#if defined(__aarch64__)
+    static const char name[] = "__kernel_clock_gettime";
+#else
+    static const char name[] = "__vdso_clock_gettime";
+#endif
+    int saved = errno;
+    void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (vdso) *(void **)&read_clock = dlsym(vdso, name);
+    errno = saved;
+}
+
 uint64_t vt_clock_ns(int id)
 {
-    struct timespec t;
-    clock_gettime(id, &t); /* in the vDSO; sets errno only for an unknown clock */
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    struct timespec t = {0, 0};
+    if (!read_clock || read_clock(id, &t)) VT_SYS2(clock_gettime, id, &t);
+    uint64_t ns = (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+    return id == CLOCK_MONOTONIC_RAW ? ns - (uint64_t)vt_clock_shift : ns;
+}
+
+/* Reads the offset of the process's time namespace (time_namespaces(7)). The file tells that of children, which is the
+   same until the process calls unshare. */
+static void find_shift(void)
+{
+    char text[256];
+    vt_clock_shift = 0;
+    if (vt_read_file("/proc/self/timens_offsets", text, sizeof text) <= 0) return;
+    const char *at = strstr(text, "monotonic");
+    if (!at) return;
+    char *end;
+    const int64_t seconds = strtoll(at + strlen("monotonic"), &end, 10);
+    vt_clock_shift = seconds * (int64_t)SECOND + strtoll(end, NULL, 10);
 }
 
 /* 1: the kernel uses the counter as its own clock source. The kernel stops doing so if the counter differs between
@@ -96,6 +135,7 @@ static enum vt_clock_kind choose(void)
 
 enum vt_clock_kind vt_clock_choose(void)
 {
+    find_shift();
     enum vt_clock_kind kind = choose();
     vt_clock_step = find_step();
     return kind;

@@ -19,8 +19,11 @@ extern uint32_t vt_clock_step; /* as in struct vt_columns */
 uint32_t vt_clock_step_of(const uint64_t *at);
 /* Chooses the clock and measures vt_clock_step. */
 enum vt_clock_kind vt_clock_choose(void);
-/* The time of a POSIX clock in ns. */
+/* The time of a POSIX clock in ns, from the kernel: no library that is preloaded can change it. CLOCK_MONOTONIC_RAW is
+   that of the host, also in a time namespace. */
 uint64_t vt_clock_ns(int id);
+/* Nanoseconds by which this process's time namespace shifts CLOCK_MONOTONIC_RAW. vt_clock_choose reads it. */
+extern int64_t vt_clock_shift;
 /* Reads all clocks now. */
 struct vt_clock_pair vt_clock_measure(void);
 /* As vt_clock_measure, but the reading may be up to a second old. */

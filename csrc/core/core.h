@@ -87,6 +87,48 @@ size_t vt_settings_list(char *into, size_t bytes);
 void vt_enter(uint32_t region);
 void vt_leave(uint32_t region);
 
+/* A wrapper sets vt_called_at to VT_CALLED_AT before it records the enter of its call, with vt_enter or vt_write. The
+   runtime then learns when longjmp or an exception has left the call, and records the leave. 0: not set. */
+extern _Thread_local uintptr_t vt_called_at __attribute__((tls_model("initial-exec")));
+/* Ends the call of a wrapper. The arguments are those of its personality routine (Itanium C++ ABI, 2.5.2). */
+void vt_unwinds(int actions, void *context);
+
+/* The address of the return address of a function, as in struct vt_frame. */
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(__NVCOMPILER)
+#define VT_OWN_FRAME ((uintptr_t)__builtin_dwarf_cfa() - 8)
+#else
+#define VT_OWN_FRAME ((uintptr_t)__builtin_frame_address(0) + sizeof(uintptr_t))
+#endif
+
+/* The same in a wrapper. It also gives the wrapper a personality routine, which unwinders call for exceptions.
+   VT_NO_WRAPPERS: the source has no wrapper, and needs no such routine. */
+#if defined(__GCC_HAVE_DWARF2_CFI_ASM) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(__NVCOMPILER) &&   \
+    !defined(VT_NO_WRAPPERS)
+__attribute__((weak, used, visibility("hidden"))) int vt_wrapper_personality(int version, int actions, uint64_t class,
+                                                                             void *exception, void *context);
+__attribute__((weak, used, visibility("hidden"))) int vt_wrapper_personality(int version, int actions, uint64_t class,
+                                                                             void *exception, void *context)
+{
+    (void)version, (void)class, (void)exception;
+    vt_unwinds(actions, context);
+    return 8; /* _URC_CONTINUE_UNWIND */
+}
+#define VT_CALLED_AT                                                                                                   \
+    __extension__({                                                                                                    \
+        __asm__ volatile(".cfi_personality 0x1b, vt_wrapper_personality"); /* 0x1b: relative to the place, 32 bits */  \
+        VT_OWN_FRAME;                                                                                                  \
+    })
+#else
+#define VT_CALLED_AT VT_OWN_FRAME
+#endif
+
+/* vt_enter in a wrapper's own body. */
+__attribute__((always_inline)) static inline void vt_enter_call(uint32_t region)
+{
+    vt_called_at = VT_CALLED_AT;
+    vt_enter(region);
+}
+
 /* Writes n <= 64 words of one or more whole records (format.h), all with the time of the call. The function changes
    words: it sets the upper half of words[0]. In the heads of further records the upper half must be 0. */
 void vt_write(uint64_t *words, unsigned n);
@@ -179,6 +221,9 @@ uint64_t vt_new_id(enum vt_id kind);
 /* Returns the id of a new region; 0 if there are too many, or if this process does not record. file may be NULL. */
 uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line);
 
+/* As vt_define_region, for a region without a place in the source. description may be NULL. */
+uint32_t vt_define_region_about(const char *name, uint8_t paradigm, uint8_t role, const char *description);
+
 /* As vt_define_region; vtunify finds the file and line of the region by an address in its code. */
 uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, uintptr_t code);
 
@@ -268,6 +313,10 @@ void vt_at_thread_end(void (*call)(void));
 void *vt_pages(size_t bytes);
 /* Prints one line "vtrace: ..." on stderr if VT_VERBOSE >= 1, at most once per process for each format. No %f. */
 void vt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* As vt_warn, and enters the line into the ledger: from now on this process does not record some events of these
+   classes ("mpi/p2p+mpi/collective"; docs/file-format.md). Also without VT_VERBOSE. The caller holds no lock of a
+   location. */
+void vt_warn_left_out(const char *classes, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Returns the clock in ticks. Records get their time from vt_write. */
 uint64_t vt_ticks(void);
 

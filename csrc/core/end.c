@@ -346,6 +346,10 @@ static void say_what_was_written(int all)
     if (overwritten)
         vt_say(1, "VT_MODE=RING kept the last records of each thread; %llu older records of rank 0 were overwritten",
                (unsigned long long)overwritten);
+    if (vt_process_lacks_shim())
+        vt_say(1,
+               "MPI calls were not recorded, since the executable was linked without vtrace: use vtrace run, or link "
+               "it with vtrace-cc");
     char sampled[48] = "";
     t = vt_text_into(sampled, sizeof sampled);
     if (samples) {

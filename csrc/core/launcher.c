@@ -61,14 +61,17 @@ int vt_process_stat(uint32_t pid, struct vt_process_stat *stat)
 }
 
 /* On each host, all programs that a launcher starts belong to one run, such as shells and programs without MPI. These
-   programs share the launcher's helper as their parent, and the job id. The run id is a checksum of both. */
+   programs share the launcher's helper as their parent, and the job id. The run id is a checksum of both. Programs that
+   Hydra starts for MPI_Comm_spawn have the helper of their parents and no job id: these are a run of their own, unless
+   VTRACE_PARENT names the run. */
 void vt_launcher_run(struct vt_file *h)
 {
     static char text[1024];
     static const char *const jobs[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"};
     struct vt_process_stat parent;
     const uint32_t pid = (uint32_t)VT_SYS0(getppid);
-    if (!vt_launcher_rank() || !vt_process_stat(pid, &parent) || !is_launcher(parent.name)) return;
+    if (getenv("PMI_SPAWNED") || !vt_launcher_rank() || !vt_process_stat(pid, &parent) || !is_launcher(parent.name))
+        return;
     struct vt_text t = vt_text_into(text, sizeof text);
     vt_text_add(&t, h->host);
     vt_text_add(&t, " ");

@@ -56,19 +56,6 @@ struct vt_sample_stream {
     struct vt_sampler *sampler; /* csrc/sampling/sampler.c; NULL: the thread is not sampled */
 };
 
-/* An open call of a function with sleds (funwrap/frames.c). The outermost frame of a location is vt_no_frame. */
-struct vt_frame {
-    /* Address of the function's return address, on aarch64 8 bytes below the stack pointer at the function's start: a
-       frame at a lower address is a callee, or has ended. */
-    uintptr_t at;
-    /* the lower half of the enter record, or the function's address with VT_FRAME_ADDRESS; with the function's rule (enum
-       vt_how), if its leave has to follow the rule, too */
-    uint64_t what;
-};
-#define VT_FRAME_ADDRESS (UINT64_C(1) << 63)
-#define VT_FRAME_RULE 58 /* shift of the rule, of 4 bits */
-#define VT_FRAME_WHERE ((UINT64_C(1) << VT_FRAME_RULE) - 1) /* the bits of an address */
-
 /* A location. A forked child sees its pages zeroed (MADV_WIPEONFORK): the first event of the child then finds no room,
    takes the slow path and opens a new buffer. The thread of the location owns all members. Other threads read members
    with VT_READ, and change only `limit` and, with `lock` held, chunks. */
@@ -81,13 +68,14 @@ struct vt_location {
         struct { /* the members of write_cursor */
             uintptr_t busy;
             uint64_t *cursor, *limit, last;
+            struct vt_frame *frame, *frames_end;
         };
     };
     uint64_t vforked; /* 1: the thread has called vfork */
     uintptr_t code_base[2], code_size[2]; /* the two modules used last: address range and first code slot */
     uint32_t code_slot[2]; /* first slot of each, with the bit VT_FUNCTION */
-    struct vt_frame *frame, *frames_end; /* the innermost frame, and the last frame for which there is memory */
     struct vt_frame *frames; /* the frames' memory; NULL: none yet */
+    uintptr_t stack_low; /* the thread's own stack is known from here to its end; 0: unknown (frames.c) */
 
     uint32_t number, thread;
     _Atomic uint32_t lock; /* kernel id of the holder, which moves chunks or writes definitions; 0: free */
@@ -144,7 +132,7 @@ struct vt_location {
     struct vt_open_sections *sections; /* csrc/userwrap/sections.c; NULL: none yet */
 };
 
-_Static_assert(offsetof(struct vt_location, last) == offsetof(struct vt_location, write_cursor.last),
+_Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),
                "the members of a write cursor");
 
 #pragma GCC visibility push(hidden)

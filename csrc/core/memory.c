@@ -2,8 +2,10 @@
 /* Memory pages from the kernel. malloc belongs to the program: a signal handler may interrupt the program inside
    malloc. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <sys/mman.h>
 #include "memory.h"
+#include "state.h"
 #include "sys.h"
 
 #ifndef MADV_WIPEONFORK
@@ -22,4 +24,11 @@ void *vt_pages_wiped(size_t bytes)
     /* in_child in process.c clears *alive if the kernel refuses this advice */
     if (p) VT_SYS3(madvise, p, bytes, MADV_WIPEONFORK);
     return p;
+}
+
+/* The kernel reads the set of signals there, and refuses the call for
+   its invalid first argument (rt_sigprocmask(2)). Page 0 would mean no set. */
+int vt_is_readable(uintptr_t address)
+{
+    return address >= VT_PAGE && VT_SYS4(rt_sigprocmask, -1, address & ~(uintptr_t)(VT_PAGE - 1), NULL, 8) != -EFAULT;
 }

@@ -11,6 +11,8 @@
 /* Returns zeroed pages of at least `bytes` bytes; NULL if there is no memory. A forked child finds the pages zeroed
    again (MADV_WIPEONFORK). */
 void *vt_pages_wiped(size_t bytes);
+/* Returns 1 if the page of an address can be read. */
+int vt_is_readable(uintptr_t address);
 
 #pragma GCC visibility pop
 

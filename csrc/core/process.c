@@ -2,6 +2,7 @@
 /* A recording process: starts at the first event, gets its rank at MPI_Init, and starts again in a forked child. The
    end of recording is in end.c. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -51,6 +52,10 @@ static int started; /* this process or a parent has started recording */
 /* drawn when the library is loaded, so that children forked before the first event belong to the same run */
 static uint8_t new_run[16];
 
+/* The command line as of the start: programs write titles into the memory from which the kernel reads it. */
+static char command[VT_CHUNK_SIZE / 2];
+static long command_bytes;
+
 /* Runs in the child after fork. Before Linux 4.14 only this function distinguishes the child from its parent, since the
    kernel does not wipe pages. */
 static void in_child(void)
@@ -63,7 +68,7 @@ static void in_child(void)
     vt_buffer_forget();
 }
 
-/* Stores pid, time and run id before the program's own code runs. */
+/* Stores pid, time, command and run id before the program's own code runs. */
 __attribute__((constructor)) static void note_start(void)
 {
     if (vt_process.alive) return;
@@ -71,6 +76,7 @@ __attribute__((constructor)) static void note_start(void)
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     vt_text_start();
     loaded = vt_clock_ns(CLOCK_MONOTONIC_RAW);
+    command_bytes = vt_read_file("/proc/self/cmdline", command, sizeof command);
     vt_process.alive = vt_pages_wiped(VT_PAGE);
     if (!vt_process.alive) return;
     VT_SET(*vt_process.alive, vt_process.pid);
@@ -137,15 +143,14 @@ static void define_cores(struct vt_location *l, char *text, size_t bytes)
 void vt_define_process(struct vt_location *l)
 {
     static char text[VT_CHUNK_SIZE / 2];
-    long n = vt_read_file("/proc/self/cmdline", text, sizeof text);
     uint32_t words = 0;
-    for (long i = 0; i < n; i++) words += !text[i];
-    struct vt_mp m = vt_define_begin(l, n > 0 ? (size_t)n + 6 * words + 32 : 32);
+    for (long i = 0; i < command_bytes; i++) words += !command[i];
+    struct vt_mp m = vt_define_begin(l, command_bytes > 0 ? (size_t)command_bytes + 6 * words + 32 : 32);
     vt_mp_array(&m, 3);
     vt_mp_uint(&m, VT_D_PROPERTY);
     vt_mp_str(&m, "command");
     vt_mp_array(&m, words);
-    for (const char *s = text; words--; s += strlen(s) + 1) vt_mp_str(&m, s);
+    for (const char *s = command; words--; s += strlen(s) + 1) vt_mp_str(&m, s);
     vt_define_end(l, &m);
     vt_executable(text, sizeof text);
     vt_define_property(l, "executable", text);
@@ -199,7 +204,7 @@ static int start(const struct vt_file *parent)
     }
     new_head();
     if (parent) inherit(parent);
-    if (first) vt_window_start(loaded);
+    if (first) vt_window_start(loaded - (uint64_t)vt_clock_shift);
     if (first && !find_family()) return 0;
     /* number 0 belongs to the main thread, even if another thread records first */
     atomic_store(&vt_process.locations, 1);
@@ -333,6 +338,15 @@ int vt_attach(const struct vt_shim *shim)
     const int records = vt_settings_allow(shim->kind);
     if (records) vt_sections_attach(shim);
     return records;
+}
+
+/* A launcher has started the process, and its MPI_Init is that of the MPI library. */
+int vt_process_lacks_shim(void)
+{
+    void *first = dlsym(RTLD_DEFAULT, "MPI_Init"), *real = dlsym(RTLD_DEFAULT, "PMPI_Init");
+    Dl_info of_first, of_real;
+    if (mpi || !first || !real || !vt_process.set.mpitrace || !vt_launcher_rank()) return 0;
+    return dladdr(first, &of_first) && dladdr(real, &of_real) && of_first.dli_fbase == of_real.dli_fbase;
 }
 
 void vt_run_id(uint8_t run[16]) { memcpy(run, vt_process.head.run, 16); }

@@ -14,6 +14,8 @@ struct vt_location *vt_location_of_thread(unsigned events);
 void vt_define_process(struct vt_location *l);
 /* Claims rank 0's file names if this process has no rank and they are unused. */
 void vt_be_alone(void);
+/* Returns 1 if the process is a rank of MPI whose calls no shim records: only its libraries were linked by vtrace-cc. */
+int vt_process_lacks_shim(void);
 
 #pragma GCC visibility pop
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Definitions of regions, attributes and texts by the calling thread. The thread gets a location if it has none. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include "call.h"
+#include "clock.h"
 #include "counter_groups.h"
 #include "define.h"
 #include "location.h"
@@ -12,6 +16,9 @@
 #include "recording_window.h"
 #include "regions.h"
 #include "stop.h"
+#include "text.h"
+
+#define LEFT_OUT "left_out." /* begins the name of a property; the line follows */
 
 int vt_define(const void *bytes, size_t n)
 {
@@ -22,10 +29,43 @@ int vt_define(const void *bytes, size_t n)
     return vt_define_end(l, &m);
 }
 
+/* Definitions of equal keys would be equal, but a caller may come here at each event. */
+static int is_first(const char *format)
+{
+    static const char *_Atomic told[64];
+    for (unsigned i = 0; i < sizeof told / sizeof *told; i++) {
+        const char *none = NULL;
+        if (atomic_compare_exchange_strong(&told[i], &none, format)) return 1;
+        if (none == format) return 0;
+    }
+    return 0;
+}
+
+void vt_warn_left_out(const char *classes, const char *format, ...)
+{
+    char key[256] = LEFT_OUT, value[128];
+    const size_t n = strlen(LEFT_OUT);
+    const int saved = errno;
+    va_list args;
+    if (!is_first(format)) return;
+    va_start(args, format);
+    vsnprintf(key + n, sizeof key - n, format, args);
+    va_end(args);
+    errno = saved;
+    vt_say(1, "%s", key + n);
+    struct vt_location *l = vt_location_of_thread(0);
+    if (!l) return;
+    struct vt_text t = vt_text_into(value, sizeof value);
+    vt_text_dec(&t, vt_now());
+    vt_text_add(&t, " ");
+    vt_text_add(&t, classes);
+    vt_define_property(l, key, value);
+}
+
 static uint32_t new_region(void)
 {
     uint32_t id = (uint32_t)vt_new_id(VT_ID_REGION);
-    if (!id) vt_warn("more than %u named regions: the others are not recorded", VT_ID_MAX);
+    if (!id) vt_warn_left_out("all", "more than %u named regions: the others are not recorded", VT_ID_MAX);
     return id;
 }
 
@@ -41,19 +81,33 @@ static struct vt_mp begin_region(struct vt_location *l, unsigned fields, enum vt
     return m;
 }
 
-uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line)
+/* All regions but those at an address are defined here. description may be NULL. */
+static uint32_t define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line,
+                              const char *description)
 {
     struct vt_location *l = vt_location_of_thread(0);
     uint32_t id = l ? new_region() : 0;
     if (!id) return 0;
     vt_size_region(id, paradigm, role);
     vt_groups_region(id, paradigm, role);
-    struct vt_mp m = begin_region(l, 7, VT_D_REGION, id, name, file ? strlen(file) : 0);
+    size_t more = (file ? strlen(file) : 0) + (description ? strlen(description) : 0);
+    struct vt_mp m = begin_region(l, description ? 8 : 7, VT_D_REGION, id, name, more);
     vt_mp_uint(&m, paradigm);
     vt_mp_uint(&m, role);
     vt_mp_str(&m, file);
     vt_mp_uint(&m, line);
+    if (description) vt_mp_str(&m, description);
     return vt_define_end(l, &m) ? id : 0;
+}
+
+uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line)
+{
+    return define_region(name, paradigm, role, file, line, NULL);
+}
+
+uint32_t vt_define_region_about(const char *name, uint8_t paradigm, uint8_t role, const char *description)
+{
+    return define_region(name, paradigm, role, NULL, 0, description);
 }
 
 uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, uintptr_t code)

@@ -29,6 +29,10 @@ static struct source {
     int is_long; /* 1: the rest was ignored */
 } sources[2]; /* the stronger one first */
 
+/* Settings NAME=VALUE, each followed by a 0, and an empty one. Defined by programs of the Tracer's wrappers
+   (csrc/tracer). */
+extern const char vt_program_settings[] __attribute__((weak, visibility("default")));
+
 static atomic_int state; /* 0: not read yet, 1: another call reads, 2: read */
 
 static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -115,6 +119,14 @@ static void load(void)
     atomic_store(&state, 2);
 }
 
+static const char *setting_of_program(const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = vt_program_settings; at && *at; at += strlen(at) + 1)
+        if (!strncmp(at, name, n) && at[n] == '=') return at + n + 1;
+    return NULL;
+}
+
 const char *vt_setting_text(const char *name)
 {
     const char *value = getenv(name);
@@ -124,7 +136,7 @@ const char *vt_setting_text(const char *name)
     for (unsigned i = 0; i < 2; i++)
         for (unsigned k = sources[i].nlines; k--;)
             if (sources[i].lines[k].value && !strcmp(sources[i].lines[k].name, name)) return sources[i].lines[k].value;
-    return NULL;
+    return setting_of_program(name);
 }
 
 const char *vt_settings_file_name(unsigned i)

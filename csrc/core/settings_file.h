@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The settings files: VT_CONFIG=FILE, or ~/.config/vtrace/settings and /etc/vtrace.conf. The files contain lines
-   NAME=VALUE, comments (lines that begin with #), and empty lines. The environment overrides the user's file, and the
-   user's file overrides the system's. */
+   NAME=VALUE, comments (lines that begin with #), and empty lines. The environment overrides the user's file, the
+   user's file the system's, and the system's the text vt_program_settings of a program (csrc/tracer). */
 #ifndef VT_SETTINGS_FILE_H
 #define VT_SETTINGS_FILE_H
 

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "define.h"
 #include "end.h"
+#include "frames.h"
 #include "limits.h"
 #include "location.h"
 #include "memory.h"
@@ -122,6 +123,7 @@ static void on_thread_end(void *location)
     int saved = errno;
     if (l != vt_own_location || !l->in_use) return; /* in a forked child */
     if (!l->late) {
+        vt_frames_end(l); /* calls that pthread_exit or pthread_cancel has left */
         l->late = 1;
         if (!pthread_setspecific(at_end, l)) return;
     }
@@ -213,6 +215,7 @@ static struct vt_location *adopt(uint32_t thread)
         VT_SET(l->thread, thread);
         if (l->levels) l->levels->n = l->levels->shown = 0;
         l->frame = l->frames ? l->frames : &vt_no_frame;
+        l->stack_low = 0;
         vt_limited_reset(l);
         if (vt_location_lock(l)) {
             l->mark.chunk = NULL;

@@ -15,12 +15,29 @@
 #define VT_READ(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define VT_SET(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELAXED)
 
+/* An open call of a function with sleds, or of a function that a shim wraps (frames.c). The outermost frame of a location
+   is vt_no_frame. */
+struct vt_frame {
+    /* Address of the function's return address, on aarch64 8 bytes below the stack pointer at the function's start: a
+       frame at a lower address is a callee, or has ended. */
+    uintptr_t at;
+    /* The lower half of the enter record, or the function's address with VT_FRAME_ADDRESS; with the function's rule (enum
+       vt_how), if its leave has to follow the rule, too. For the call of a shim: VT_FRAME_OF. */
+    uint64_t what;
+};
+#define VT_FRAME_ADDRESS (UINT64_C(1) << 63)
+#define VT_FRAME_CALL (UINT64_C(1) << 62)
+#define VT_FRAME_RULE 58 /* shift of the rule, of 4 bits */
+#define VT_FRAME_WHERE ((UINT64_C(1) << VT_FRAME_RULE) - 1) /* the bits of an address */
+#define VT_FRAME_OF(region) (VT_FRAME_CALL | VT_WHAT(VT_K_LEAVE, 0, region))
+
 /* The part of a location that each record uses. */
 struct vt_write_cursor {
     uintptr_t busy; /* stack pointer of the code that is recording, 0: none; a signal handler then records nothing */
     uint64_t *cursor; /* position of the next record */
     uint64_t *limit; /* end of the chunk; NULL sends the next event to the slow path */
     uint64_t last; /* ticks of the newest record */
+    struct vt_frame *frame, *frames_end; /* the innermost frame, and the last frame for which there is memory */
 };
 
 #pragma GCC visibility push(default)
@@ -30,6 +47,8 @@ extern _Thread_local struct vt_write_cursor *vt_cursor __attribute__((tls_model(
 
 /* Like vt_write_few, for all cases that the fast path does not handle. Words after the first n are ignored. */
 void vt_write_slow(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n);
+/* The same for a record with the enter of a wrapped call; at: VT_CALLED_AT of the wrapper. */
+void vt_write_enter_slow(uintptr_t at, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, unsigned n);
 
 #pragma GCC visibility pop
 
@@ -91,32 +110,49 @@ static inline void vt_cursor_publish(struct vt_write_cursor *p, uint64_t *cursor
     __atomic_store_n(&c->head, (uint16_t)(uintptr_t)cursor, __ATOMIC_RELEASE);
 }
 
+/* What a record does with the frames of the thread. */
+enum vt_frame_change { VT_FRAME_STAYS, VT_FRAME_OPENS, VT_FRAME_CLOSES };
+
 /* Writes one or more whole records of n <= 5 words at the current time. The words stay in registers, since the fast
-   path calls no function. Returns the time (ticks); 0 if the slow path was taken, which may have written nothing. */
-static inline __attribute__((always_inline)) uint64_t vt_write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-                                                                   uint64_t e, unsigned n)
+   path calls no function. Returns the time (ticks); 0 if the slow path was taken, which may have written nothing.
+   change: a constant. Else than VT_FRAME_STAYS: the records have the enter or leave of a call that a shim wraps;
+   at: VT_CALLED_AT of the wrapper. */
+static inline __attribute__((always_inline)) uint64_t vt_write_framed(enum vt_frame_change change, uintptr_t at_stack,
+                                                                      uint32_t region, uint64_t a, uint64_t b,
+                                                                      uint64_t c, uint64_t d, uint64_t e, unsigned n)
 {
     struct vt_write_cursor *p = vt_cursor;
-    if (VT_UNLIKELY(!p || VT_READ(p->busy))) {
-        vt_write_slow(a, b, c, d, e, n);
-        return 0;
-    }
+    if (VT_UNLIKELY(!p || VT_READ(p->busy))) goto slow;
     vt_cursor_begin(p);
     uint64_t now = vt_counter(), dt = now - p->last, *at = p->cursor;
-    if (VT_UNLIKELY(at + n > VT_READ(p->limit) || dt >> 32)) {
-        vt_cursor_end(p);
-        vt_write_slow(a, b, c, d, e, n);
-        return 0;
-    }
+    if (VT_UNLIKELY(at + n > VT_READ(p->limit) || dt >> 32)) goto not_now;
+    struct vt_frame *f = change == VT_FRAME_STAYS ? NULL : VT_READ(p->frame);
+    if (change == VT_FRAME_OPENS && VT_UNLIKELY(f >= VT_READ(p->frames_end) || f->at <= at_stack)) goto not_now;
+    if (change == VT_FRAME_CLOSES && VT_UNLIKELY(!f || f->at != at_stack)) goto not_now;
     at[0] = dt << 32 | (uint32_t)a;
     if (n > 1) VT_SET(at[1], b);
     if (n > 2) VT_SET(at[2], c);
     if (n > 3) VT_SET(at[3], d);
     if (n > 4) VT_SET(at[4], e);
     VT_SET(p->last, now);
+    if (change == VT_FRAME_OPENS) f[1] = (struct vt_frame){at_stack, VT_FRAME_OF(region)};
+    if (change == VT_FRAME_OPENS) VT_SET(p->frame, f + 1);
+    if (change == VT_FRAME_CLOSES) VT_SET(p->frame, f - 1);
     vt_cursor_publish(p, at + n);
     vt_cursor_end(p);
     return now;
+not_now:
+    vt_cursor_end(p);
+slow:
+    if (change == VT_FRAME_OPENS) vt_write_enter_slow(at_stack, a, b, c, d, e, n);
+    else vt_write_slow(a, b, c, d, e, n);
+    return 0;
+}
+
+static inline __attribute__((always_inline)) uint64_t vt_write_few(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                                                   uint64_t e, unsigned n)
+{
+    return vt_write_framed(VT_FRAME_STAYS, 0, 0, a, b, c, d, e, n);
 }
 
 #endif

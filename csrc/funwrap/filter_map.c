@@ -28,12 +28,12 @@
 #include "filter_map.h"
 #include "foreign.h"
 #include "patch.h"
+#include "shared_slots.h"
 
 #define HOOK "__cyg_profile_func_enter"
 #define SLEDS "vt_sleds_attach" /* csrc/hooks/sleds.s refers to this symbol */
 #define HOOK_INSIDE "vt_inside" /* csrc/hooks refers to this symbol; its hooks are not dynamic symbols */
 #define AHEAD 8 /* symbols between a prefetch and its use */
-#define MOST_SHARED 1024u
 #define NO_PLACE UINT32_MAX
 
 struct vt_filter_map vt_filter_maps[VT_FILTER_MAPS];
@@ -45,13 +45,6 @@ static uint64_t blocked_at_start; /* signal mask */
 static int functions_read; /* 1: a module with functions that can be recorded was read */
 static int preparing; /* 1: the program's own code does not run yet */
 static _Atomic uint32_t learning; /* lock: one thread appends to the table */
-
-/* Functions with different rules that begin within the same 16 bytes. */
-static struct {
-    uintptr_t function;
-    uint8_t how;
-} shared[MOST_SHARED];
-static _Atomic uint32_t nshared;
 
 /* ---- Names ---- */
 
@@ -79,7 +72,7 @@ struct reading { /* one module that is being read */
     struct vt_sleds *sleds; /* NULL: none, or not attached yet */
     uint32_t *places; /* for each symbol the distance from the start of the code to the address by which the function is
                          recorded; NO_PLACE: the symbol is not a function of this code */
-    char plain[VT_NAME_BYTES], shortened[VT_NAME_BYTES];
+    char plain[VT_NAME_BYTES], shortened[VT_NAME_BYTES], outlined[VT_NAME_BYTES];
 };
 
 /* Returns the length of the name without the suffixes that compilers add to clones and parts of a function:
@@ -93,23 +86,19 @@ static size_t without_clone(const char *name)
     return strlen(name);
 }
 
-/* Finds the names of a function as vtunify shows them (src/vtrace/symbols/demangle.py). vtunify detects Fortran by
-   debug information; this function detects Fortran by the symbols of the Fortran runtime. A filter may therefore name a
-   Fortran function with its underscore, too. Returns 0 if the symbol has no usable name. */
-static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f)
+/* Finds the names of a symbol without suffixes as vtunify shows them (src/vtrace/symbols/demangle.py). vtunify detects
+   Fortran by debug information; this function detects Fortran by the symbols of the Fortran runtime. A filter may
+   therefore name a Fortran function with its underscore, too. */
+static void find_names(struct reading *r, struct vt_names_of *f)
 {
-    size_t n = without_clone(symbol);
+    size_t n = strlen(r->plain);
     int status = -1;
-    if (!n || n >= sizeof r->plain) return 0;
-    memcpy(r->plain, symbol, n);
-    r->plain[n] = 0;
-    *f = (struct vt_names_of){.names = {r->plain}, .mangled = r->plain, .group = "Application"};
-    char *module = !strncmp(symbol, "__", 2) ? strstr(r->plain + 2, "_MOD_") : NULL;
+    char *module = !strncmp(r->plain, "__", 2) ? strstr(r->plain + 2, "_MOD_") : NULL;
     if (!strncmp(r->plain, "_Z", 2)) {
         if (!demangle) find_demangler();
-        if (!demangle) return 1;
+        if (!demangle) return;
         char *text = demangle(r->plain, room, room ? &room_bytes : NULL, &status);
-        if (!text || status) return 1;
+        if (!text || status) return;
         if (text != room) room_bytes = strlen(text) + 1;
         room = text;
         f->names[0] = text;
@@ -129,6 +118,30 @@ static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f
         for (n = strlen(r->shortened); n > 1 && r->shortened[n - 1] == '_'; n--) r->shortened[n - 1] = 0;
         f->names[1] = r->shortened;
     }
+}
+
+/* Finds the names of a function. Returns 0 if the symbol has no usable name. The body of a construct of OpenMP, which the
+   compiler has taken out of its function, has the function's name before its own suffix: solve(long)._omp_fn.0 */
+static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f)
+{
+    size_t n = without_clone(symbol);
+    if (!n || n >= sizeof r->plain) return 0;
+    memcpy(r->plain, symbol, n);
+    r->plain[n] = 0;
+    *f = (struct vt_names_of){.names = {r->plain}, .mangled = r->plain, .group = "Application"};
+    char *suffix = strstr(r->plain + 1, "._omp_fn.");
+    if (!suffix) suffix = strstr(r->plain + 1, ".omp_outlined");
+    if (suffix) *suffix = 0;
+    find_names(r, f);
+    if (!suffix) return 1;
+    *suffix = '.';
+    const char *function = f->names[0] == r->plain ? f->names[1] : f->names[0];
+    if (!function) return 1;
+    struct vt_text t = vt_text_into(r->outlined, sizeof r->outlined);
+    vt_text_add(&t, function);
+    vt_text_add(&t, suffix);
+    f->names[0] = r->plain;
+    f->names[1] = r->outlined;
     return 1;
 }
 
@@ -148,26 +161,21 @@ static int has_hooks(struct reading *r)
     return hooks;
 }
 
-/* Adds a function to `shared`, or changes its rule there. */
-static int share(uintptr_t function, uint8_t how)
-{
-    uint32_t n = atomic_load(&nshared), i = 0;
-    while (i < n && shared[i].function != function) i++;
-    if (i == MOST_SHARED) return 0;
-    shared[i].function = function;
-    shared[i].how = how;
-    if (i == n) atomic_store(&nshared, n + 1);
-    return 1;
-}
+/* Returns the number of calls that is left of a limit, as in struct vt_filter_map. */
+static int32_t left_of(int64_t limit) { return limit <= 0 ? 0 : limit >= INT32_MAX ? INT32_MAX : (int32_t)limit + 1; }
 
 /* Marks the 16 bytes of the address by which a function is recorded. If two functions with different rules are recorded
-   there, the byte becomes VT_SHARED, and both functions are added to `shared`. */
-static void mark(uint8_t *map, uint32_t slot, uintptr_t function, uint8_t how, const uint8_t *taken)
+   there, or two with limits, the byte becomes VT_SHARED, and both functions get an entry (shared_slots.h). */
+static void mark(struct vt_filter_map *m, uint8_t *map, uint32_t slot, const struct vt_slot_rule *rule,
+                 uintptr_t function, uint8_t *taken)
 {
-    uint8_t *byte = &map[slot];
-    if (!(taken[slot / 8] & 1 << slot % 8) || *byte == how) *byte = how;
-    /* the second pass of mark_all adds the function that came first */
-    else if (share(function, how)) *byte = VT_SHARED;
+    uint8_t *byte = &map[slot], bit = (uint8_t)(1 << slot % 8);
+    if (!(taken[slot / 8] & bit) || (*byte == rule->how && *byte != VT_LIMITED)) {
+        *byte = rule->how;
+        if (m->left) m->left[slot] = rule->left;
+    } else if (vt_slot_set(function, rule)) /* the second pass of mark_all adds the function that came first */
+        *byte = VT_SHARED;
+    taken[slot / 8] |= bit;
 }
 
 /* Returns the rule of a function. *limit: number of calls that are recorded, for VT_LIMITED. */
@@ -204,11 +212,22 @@ static void find_places(struct reading *r, struct vt_filter_map *m)
     for (size_t i = 0; i < r->elf.count; i++) r->places[i] = place_of(r, m, symbol_at(r, i));
 }
 
+/* Of several functions at one address, vtunify shows the name of the first one in this order: global, weak, local, then
+   by the place in the table of names (src/vtrace/symbols/symbols.py). */
+static uint64_t order_of(const ElfW(Sym) * s)
+{
+    int binding = s->st_info >> 4;
+    uint64_t rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : binding == STB_LOCAL ? 2 : 3;
+    return rank << 32 | s->st_name;
+}
+
 static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map)
 {
+    static uint32_t readings; /* protected by `learning` */
     size_t slots = m->code.bytes / 16 + 1;
     uint8_t *taken = vt_pages(slots / 8 + 1);
     struct vt_names_of f;
+    readings++;
     /* second pass: adds the functions that came before their byte became VT_SHARED */
     for (int again = 0; taken && again < 2; again++)
         for (size_t i = 0; i < r->elf.count; i++) {
@@ -217,13 +236,13 @@ static void mark_all(struct reading *r, struct vt_filter_map *m, uint8_t *map)
             uint32_t slot = r->places[i] / 16;
             int64_t limit;
             if (r->places[i] == NO_PLACE || (again && map[slot] != VT_SHARED)) continue;
-            if (!again && s->st_size < 16 && place == r->bias + s->st_value) continue; /* too small to contain hooks */
+            if (s->st_size < 16 && place == r->bias + s->st_value) continue; /* too small to contain hooks */
             if (!names_of(r, vt_elf_name(&r->elf, s), &f)) continue;
-            uint8_t how = rule_of(&f, &limit);
-            mark(map, slot, place, how, taken);
-            m->asks |= how != VT_SHOWN && how != VT_FILTERED;
-            taken[slot / 8] |= (uint8_t)(1 << slot % 8);
-            if (limit > 0 && m->left) m->left[slot] = limit > INT32_MAX ? INT32_MAX : (int32_t)limit;
+            struct vt_slot_rule rule = {.how = rule_of(&f, &limit), .reading = readings, .order = order_of(s)};
+            rule.left = left_of(limit);
+            if (again) vt_slot_set(place, &rule);
+            else mark(m, map, slot, &rule, place, taken);
+            m->asks |= rule.how != VT_SHOWN && rule.how != VT_FILTERED;
         }
     if (taken) VT_SYS2(munmap, taken, slots / 8 + 1);
 }
@@ -234,9 +253,11 @@ static void switch_all(const struct reading *r, struct vt_filter_map *m)
     struct vt_patch p = {.sleds = r->sleds, .start = m->code.start, .bytes = m->code.bytes};
     for (size_t i = 0; i < r->elf.count; i++) {
         const ElfW(Sym) *s = symbol_at(r, i);
-        uintptr_t function = r->bias + s->st_value;
-        if (r->places[i] != NO_PLACE && m->code.start + r->places[i] != function)
-            vt_patch_function(&p, function, s->st_size, m->code.map[r->places[i] / 16] != VT_FILTERED);
+        uintptr_t function = r->bias + s->st_value, place = m->code.start + r->places[i];
+        if (r->places[i] == NO_PLACE || place == function) continue;
+        uint8_t how = m->code.map[r->places[i] / 16];
+        if (how == VT_SHARED) how = vt_filter_map_shared(place);
+        vt_patch_function(&p, function, s->st_size, how != VT_FILTERED);
     }
     m->asks |= !vt_patch_apply(&p);
 }
@@ -399,7 +420,7 @@ static void replace(struct vt_filter_map *old, const struct vt_filter_map *m)
     size_t slots = m->code.bytes / 16 + 1;
     uint8_t *map = (uint8_t *)(uintptr_t)old->code.map;
     for (size_t i = 0; i < slots; i++) {
-        if (old->left && m->left && m->left[i] && !old->left[i] && map[i] != VT_FILTERED) old->left[i] = m->left[i];
+        if (old->left && m->left && !old->left[i]) old->left[i] = m->left[i];
         VT_SET(map[i], m->code.map[i]);
     }
     drop(m);
@@ -501,18 +522,18 @@ uint8_t vt_filter_map_learn(uintptr_t function)
 
 uint8_t vt_filter_map_shared(uintptr_t function)
 {
-    uint32_t n = atomic_load(&nshared);
-    for (uint32_t i = n; i > 0; i--) /* newest first: an unloaded library may have had a function at the same address */
-        if (shared[i - 1].function == function) return shared[i - 1].how;
-    return VT_SHOWN;
+    const struct vt_slot_rule *rule = vt_slot_find(function);
+    return rule ? VT_READ(rule->how) : VT_SHOWN;
 }
 
 int vt_filter_map_take(uintptr_t function)
 {
     struct vt_filter_map *m = vt_filter_map_find(function);
-    if (!m || !m->left) return 1;
-    int32_t *left = &m->left[(function - m->code.start) / 16];
-    return VT_READ(*left) > 0 && __atomic_fetch_sub(left, 1, __ATOMIC_RELAXED) > 0;
+    if (!m) return 1;
+    size_t slot = (function - m->code.start) / 16;
+    struct vt_slot_rule *rule = VT_READ(m->code.map[slot]) == VT_SHARED ? vt_slot_find(function) : NULL;
+    int32_t *left = rule ? &rule->left : m->left ? &m->left[slot] : NULL;
+    return !left || (VT_READ(*left) > 1 && __atomic_fetch_sub(left, 1, __ATOMIC_RELAXED) > 1);
 }
 
 static int look_for(struct dl_phdr_info *info, size_t bytes, void *loaded)

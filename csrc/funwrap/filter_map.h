@@ -2,9 +2,10 @@
 /* The folder funwrap records user functions.
    - Hooks of -finstrument-functions: funwrap.c; program_hooks.c passes the rules to csrc/hooks.
    - Sleds: sleds.c has the modules, sled_hooks_*.c and sled_steady.c the hooks, sled_code_*.c the instructions,
-     sled_return.c returns without sleds, frames.c the open calls, landing.c their ends by longjmp and exceptions;
+     sled_return.c returns without sleds, core/frames.c the open calls, landing.c their ends by longjmp and exceptions;
      patch.c finds and switches sleds, xray.c those of clang, foreign.c those of programs compiled without vtrace-cc.
-   - Both: filter_map.c has the rules of each module, levels.c the stack of recorded functions.
+   - Both: filter_map.c has the rules of each module, shared_slots.c those of close neighbours, levels.c the stack of
+     recorded functions.
 
    filter_map.c owns vt_filter_maps and all variables declared here. In this folder these rules always hold:
    - vt_function_rules is 0 if every function is recorded. The hooks then read no rule.
@@ -30,7 +31,7 @@ enum vt_function_rules { VT_RULES_FILTER = 1, VT_RULES_DEPTH = 2 };
 
 struct vt_filter_map {
     struct vt_inside code; /* code of a module; if the module must be read again, start stays and bytes becomes 0 */
-    int32_t *left; /* number of calls still to be recorded, for functions with a limit */
+    int32_t *left; /* for each byte of the map, 1 + number of calls still to be recorded; 0: never had a limit */
     struct vt_sleds *sleds; /* while the module is read, also the next member */
     int asks; /* 1: the sleds of a function that is not recorded may be on, or a rule needs to see the events */
 };

@@ -4,20 +4,8 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
-#include "../core/thread.h"
+#include <ucontext.h>
 #include "sleds.h"
-
-void vt_land(uintptr_t stack_pointer)
-{
-    struct vt_location *l = vt_own_location;
-    int saved = errno;
-    if (!l || !l->in_use || l->frame == l->frames || !(l = vt_location_to_record(0))) return;
-    if (VT_READ(l->vforked) && vt_is_vfork_child(l)) return;
-    vt_busy_begin(l);
-    vt_frames_land(l, stack_pointer);
-    vt_busy_end(l);
-    errno = saved;
-}
 
 #if VT_HAS_SLEDS
 
@@ -85,5 +73,25 @@ __attribute__((constructor)) static void find_jumps(void)
         __builtin_unreachable();                                                                                       \
     }
 JUMPS(JUMP)
+
+/* A context may be that of a coroutine: it is a jump only if it stays on the thread's own stack. */
+static int (*real_setcontext)(const ucontext_t *);
+
+__attribute__((constructor)) static void find_setcontext(void)
+{
+    int saved = errno;
+    *(void **)&real_setcontext = dlsym(RTLD_NEXT, "setcontext");
+    errno = saved;
+}
+
+__attribute__((visibility("default"))) int setcontext(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    vt_land_on_own((uintptr_t)context->uc_mcontext.gregs[REG_RSP]);
+#else
+    vt_land_on_own(context->uc_mcontext.sp);
+#endif
+    return real_setcontext(context);
+}
 
 #endif

@@ -82,6 +82,7 @@ static uint8_t *open_calls(const struct vt_patch *p)
         struct vt_frame *frames = l ? VT_READ(l->frames) : NULL, *end = frames ? VT_READ(l->frame) : NULL;
         for (struct vt_frame *f = frames + 1; frames && f <= end; f++) {
             uint64_t what = VT_READ(f->what);
+            if (what & VT_FRAME_CALL) continue;
             uintptr_t place = what & VT_FRAME_ADDRESS ? what & VT_FRAME_WHERE : vt_code_address((uint32_t)what);
             if (place - p->start >= p->bytes) continue;
             if (!bits && !(bits = vt_pages(p->bytes / 128 + 1))) return NULL;

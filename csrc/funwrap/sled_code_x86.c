@@ -12,7 +12,7 @@
 
 /* Opcodes: CALL rel32 and TEST eax, imm32; CALL [rip + disp32] and TEST [rip + disp32], edx. */
 enum { CALL = 0xe8, TEST = 0xa9, CALL_SLOT = 0xff, TEST_SLOT = 0x85, SLOT = 0x15, ADDRESS_32 = 0x67 };
-enum { INT3 = 0xcc }; /* hides the opcode: a debugger's breakpoint */
+enum { NOP = 0x90, INT3 = 0xcc /* hides the opcode: a debugger's breakpoint */ };
 
 static int32_t operand(const uint8_t *at)
 {
@@ -39,12 +39,13 @@ static uint8_t *opcode_of(const uint8_t *c, const void *target)
 }
 
 /* ENDBR64 may precede the sled, and so may PUSH r10 in a nested function, where r10 points to the variables of the
-   outer function. */
+   outer function, and a NOP with which clang moves its sled to an even address. */
 uint8_t *vt_sled_first(const struct vt_sleds *sleds, uintptr_t function, size_t bytes)
 {
     const uint8_t *c = (const uint8_t *)function, *end = c + bytes;
     if (bytes > 9 && operand(c) == (int32_t)0xfa1e0ff3) c += 4;
     if (bytes > 9 && c[0] == 0x41 && c[1] == 0x52) c += 2;
+    if (bytes > VT_XRAY_BYTES && sleds->xray && (uintptr_t)c % 2 && *c == NOP) c++;
     return end - c > 5 ? opcode_of(c, sleds->on_enter) : NULL;
 }
 
@@ -68,7 +69,7 @@ uintptr_t vt_sled_place(const uint8_t *sled, const void *hook)
 uint8_t *vt_sled_of_place(uintptr_t place)
 {
     uint8_t *behind = (uint8_t *)place;
-    return behind - (behind[-6] == CALL_SLOT ? 6 : 5);
+    return behind - (behind[-5] == SLOT ? 6 : 5); /* else there is the opcode of a direct call */
 }
 
 int vt_sled_is_on(const uint8_t *sled) { return *sled == CALL || *sled == CALL_SLOT; }

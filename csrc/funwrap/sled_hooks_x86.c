@@ -17,20 +17,20 @@
 #define CURSOR "8"
 #define LIMIT "16"
 #define LAST "24"
-#define BASE_1 "40"
-#define BASE_2 "48"
-#define SIZE_1 "56"
-#define SIZE_2 "64"
-#define SLOT_1 "72"
-#define SLOT_2 "76"
-#define FRAME "80"
-#define FRAMES_END "88"
+#define FRAME "32"
+#define FRAMES_END "40"
+#define BASE_1 "56"
+#define BASE_2 "64"
+#define SIZE_1 "72"
+#define SIZE_2 "80"
+#define SLOT_1 "88"
+#define SLOT_2 "92"
 #define HEAD "72" /* in a chunk */
 
 #define FROM_CURSOR(member) (offsetof(struct vt_location, member) - offsetof(struct vt_location, write_cursor))
 _Static_assert(FROM_CURSOR(busy) == 0 && FROM_CURSOR(cursor) == 8 && FROM_CURSOR(limit) == 16 &&
-                   FROM_CURSOR(last) == 24 && FROM_CURSOR(code_base) == 40 && FROM_CURSOR(code_size) == 56 &&
-                   FROM_CURSOR(code_slot) == 72 && FROM_CURSOR(frame) == 80 && FROM_CURSOR(frames_end) == 88,
+                   FROM_CURSOR(last) == 24 && FROM_CURSOR(frame) == 32 && FROM_CURSOR(frames_end) == 40 &&
+                   FROM_CURSOR(code_base) == 56 && FROM_CURSOR(code_size) == 72 && FROM_CURSOR(code_slot) == 88,
                "the offsets that the hooks use");
 _Static_assert(offsetof(struct vt_chunk, head) == 72 && VT_CHUNK_SIZE == 65536, "the chunk that the hooks use");
 _Static_assert(sizeof(struct vt_frame) == 16 && offsetof(struct vt_frame, what) == 8, "the frame that the hooks use");

@@ -40,7 +40,9 @@ int vt_xray_make_calls(const struct vt_sleds *sleds)
     }
     if (low > high) return 1;
     if (hidden)
-        vt_warn("a function with a breakpoint at its start is not recorded: start the program, then set breakpoints");
+        vt_warn_left_out(
+            "user",
+            "a function with a breakpoint at its start is not recorded: start the program, then set breakpoints");
     if (!vt_patch_protect(low, high + VT_XRAY_BYTES - low, 1)) return 0;
     for (const struct xray_sled *s = first; s < end; s++)
         if (sled_of(s)) vt_xray_prepare(s->kind, sled_of(s), hook_of(sleds, s));

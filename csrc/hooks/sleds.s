@@ -10,7 +10,7 @@
    module is loaded, or at its first call if that comes earlier. Without libvtrace.so.1 nothing is recorded. In this
    file no instruction changes a register except the flags, which are dead at all sleds. */
 
-    .ifndef .Lvt_sleds /* the compiler may name the file twice */
+    .ifndef .Lvt_sleds /* the compiler may name the file twice, and defines the symbol for sources in assembler */
     .set .Lvt_sleds, 1
     .hidden __fentry__, __return__, vt_module_sleds
     .weak __fentry__, __return__, vt_module_sleds, vt_sleds_attach
@@ -83,4 +83,6 @@ vt_module_sleds:
     .section .init_array.00101,"awG",@init_array,vt_sleds,comdat
     .balign 8
     .quad .Lvt_begin
+
+    .text /* in which each source begins: the assembler reads this file first */
     .endif

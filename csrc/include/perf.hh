@@ -155,14 +155,15 @@ struct Timers {
 };
 
 /* Measures the time from its construction to the end of its scope. Give the object a name: one without a name ends at
-   once. bytes, flops: what the scope moves and computes. */
+   once. bytes, flops: what the scope moves and computes. file, line: of the object, by the compiler. */
 class Timed
 {
   public:
-    PERF_INLINE_ Timed(const std::string &label_, uint64_t bytes, uint64_t flops)
+    PERF_INLINE_ Timed(const std::string &label_, uint64_t bytes, uint64_t flops, const char *file = __builtin_FILE(),
+                       int line = __builtin_LINE())
         : label(label_), traced(Timers::is_on()), call(0, bytes, flops)
     {
-        enter(bytes, flops);
+        enter(bytes, flops, file, line);
         call.t0 = omp_get_wtime();
     }
     PERF_INLINE_ ~Timed()
@@ -180,12 +181,12 @@ class Timed
     PerfData call;
 
 #ifdef VTRACE
-    PERF_INLINE_ void enter(uint64_t bytes, uint64_t flops)
+    PERF_INLINE_ void enter(uint64_t bytes, uint64_t flops, const char *file, int line)
     {
         static const unsigned bytes_id = VT_COUNT_DEF("Bytes", "bytes", VT_COUNT_TYPE_UNSIGNED, VT_COUNT_DEFGROUP);
         static const unsigned flops_id = VT_COUNT_DEF("Flops", "flop", VT_COUNT_TYPE_UNSIGNED, VT_COUNT_DEFGROUP);
         if (!traced) return;
-        VT_USER_START(label.c_str());
+        VT_USER_START_AT_(label.c_str(), file, line);
         if (bytes) VT_COUNT_UNSIGNED_VAL(bytes_id, bytes);
         if (flops) VT_COUNT_UNSIGNED_VAL(flops_id, flops);
     }
@@ -194,7 +195,7 @@ class Timed
         if (traced) VT_USER_END(label.c_str());
     }
 #else
-    void enter(uint64_t, uint64_t) {}
+    void enter(uint64_t, uint64_t, const char *, int) {}
     void leave() {}
 #endif
 };

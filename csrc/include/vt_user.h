@@ -102,18 +102,19 @@ void VT_User_section_stop__(const char *name, int number, int level) VT_USER_WEA
 
 /* ---- Regions ---- */
 #if defined(VTRACE) && !defined(VTRACE_NO_REGION)
-#define VT_USER_START(name) VT_USER_AT_(VT_User_start2__, name, __FILE__, __LINE__)
+#define VT_USER_START_AT_(name, file, line) VT_USER_AT_(VT_User_start2__, name, file, line)
 #define VT_USER_END(name) VT_USER_AT_(VT_User_end2__, name, 0, 0)
 #define VT_USER_DEF(name, group, file, line) VT_USER_VALUE_(VT_User_def__, (name, group, file, line))
 #define VT_USER_START2(id) VT_USER_CALL_(VT_User_start2__, (id))
 #define VT_USER_END2(id) VT_USER_CALL_(VT_User_end2__, (id))
 #else
-#define VT_USER_START(name)
+#define VT_USER_START_AT_(name, file, line)
 #define VT_USER_END(name)
 #define VT_USER_DEF(name, group, file, line) 0
 #define VT_USER_START2(id)
 #define VT_USER_END2(id)
 #endif
+#define VT_USER_START(name) VT_USER_START_AT_(name, __FILE__, __LINE__)
 
 /* VT_TRACER(name) or VT_TRACER(id): enters the region here and leaves the region at the end of the scope, also by
    return or exception. */

@@ -158,7 +158,7 @@ VT_IO_LISTIO(lio_listio64, aiocb64)
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (const struct type *block), (block))                           \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, (const struct type *), (block))                                                       \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const int r = VT_IO_NEXT(symbol, int, (const struct type *))(block);                                           \
         struct vt_io_batch batch = {0};                                                                                \
         if (r == EINPROGRESS) progress(&batch, block, VT_K_IO_TEST);                                                   \
@@ -173,7 +173,7 @@ VT_IO_AIO_ERROR(aio_error64, aiocb64)
     VT_IO_DEFINE(symbol, symbol, FILE_IO, ssize_t, (struct type * block), (block))                                     \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, ssize_t, (struct type *), (block))                                                         \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const ssize_t r = VT_IO_NEXT(symbol, ssize_t, (struct type *))(block);                                         \
         struct vt_io_batch batch = {0};                                                                                \
         const int error = r < 0 ? errno : 0;                                                                           \

@@ -24,7 +24,7 @@ static void leave_opened(uint32_t region, int fd, int directory, const char *pat
     VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                                   \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         int r = VT_IO_NEXT(symbol, int, params) args;                                                                  \
         leave_opened(region, r, directory, path, flags);                                                               \
         return r;                                                                                                      \
@@ -74,7 +74,7 @@ static void leave_pipe(uint32_t region, const int *ends, int flags, bool failed)
     VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                                   \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         int r = VT_IO_NEXT(symbol, int, params) args;                                                                  \
         leave_pipe(region, ends, flags, r < 0);                                                                        \
         return r;                                                                                                      \
@@ -89,7 +89,7 @@ VT_IO_ALIAS(__pipe, pipe)
 VT_IO_DEFINE(close, close, FILE_IO_METADATA, int, (int fd), (fd))
 {
     VT_IO_BEGIN(close, int, (int), (fd))
-    vt_enter(region);
+    vt_enter_call(region);
     const uint64_t known = vt_io_take(fd);
     const int r = VT_IO_NEXT(close, int, (int))(fd);
     struct vt_io_batch batch = {0};
@@ -105,7 +105,7 @@ VT_IO_DEFINE(close_range, close_range, FILE_IO_METADATA, int, (unsigned first, u
              (first, last, flags))
 {
     VT_IO_BEGIN(close_range, int, (unsigned, unsigned, int), (first, last, flags))
-    if (flags & 4 /* CLOSE_RANGE_CLOEXEC */ || first > last) vt_enter(region);
+    if (flags & 4 /* CLOSE_RANGE_CLOEXEC */ || first > last) vt_enter_call(region);
     else vt_io_close_range(region, first, last);
     const int r = VT_IO_NEXT(close_range, int, (unsigned, unsigned, int))(first, last, flags);
     vt_io_leave(region, r < 0);
@@ -133,7 +133,7 @@ static void leave_duplicated(uint32_t region, int from, int to, uint64_t replace
 VT_IO_DEFINE(dup, dup, FILE_IO_METADATA, int, (int from), (from))
 {
     VT_IO_BEGIN(dup, int, (int), (from))
-    vt_enter(region);
+    vt_enter_call(region);
     const int r = VT_IO_NEXT(dup, int, (int))(from);
     leave_duplicated(region, from, r, 0, 0);
     return r;
@@ -144,7 +144,7 @@ VT_IO_DEFINE(dup, dup, FILE_IO_METADATA, int, (int from), (from))
     VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, int, params, args)                                                   \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const uint64_t replaced = from == to ? 0 : vt_io_take(to);                                                     \
         const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
         if (r < 0) vt_io_restore(to, replaced);                                                                        \
@@ -178,7 +178,7 @@ static void leave_lock(uint32_t region, int fd, uint32_t kind, uint32_t type, in
 VT_IO_DEFINE(flock, flock, FILE_IO_METADATA, int, (int fd, int operation), (fd, operation))
 {
     VT_IO_BEGIN(flock, int, (int, int), (fd, operation))
-    vt_enter(region);
+    vt_enter_call(region);
     const int r = VT_IO_NEXT(flock, int, (int, int))(fd, operation);
     const uint32_t kind = operation & LOCK_UN   ? VT_K_IO_RELEASE_LOCK
                           : operation & LOCK_NB ? VT_K_IO_TRY_LOCK
@@ -199,7 +199,7 @@ static uint32_t lockf_kind(int command)
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, offset bytes), (fd, command, bytes))     \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, (int, int, offset), (fd, command, bytes))                                             \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const int r = VT_IO_NEXT(symbol, int, (int, int, offset))(fd, command, bytes);                                 \
         leave_lock(region, fd, lockf_kind(command), EXCLUSIVE, r);                                                     \
         return r;                                                                                                      \
@@ -242,7 +242,7 @@ static void leave_fcntl(uint32_t region, int fd, int command, long argument, int
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (int fd, int command, long argument), (fd, command, argument)) \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, (int, int, long), (fd, command, argument))                                            \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const int r = VT_IO_NEXT(symbol, int, (int, int, long))(fd, command, argument);                                \
         leave_fcntl(region, fd, command, argument, r);                                                                 \
         return r;                                                                                                      \
@@ -258,7 +258,7 @@ VT_IO_ALIAS(__fcntl, fcntl)
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, offset, (int fd, offset to, int whence), (fd, to, whence))          \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, offset, (int, offset, int), (fd, to, whence))                                              \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const offset r = VT_IO_NEXT(symbol, offset, (int, offset, int))(fd, to, whence);                               \
         vt_io_leave_seek(region, r < 0 ? 0 : vt_io_fd(fd), to, whence, (uint64_t)r, r < 0 ? errno : 0);                \
         return r;                                                                                                      \

@@ -123,7 +123,7 @@ void vt_io_leave_seek(uint32_t region, uint32_t handle, int64_t offset, int when
     VT_IO_DEFINE(symbol, shown, kind, type, params, args)                                                              \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, type, params, args)                                                                        \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         type r = VT_IO_NEXT(symbol, type, params) args;                                                                \
         vt_io_leave(region, failed);                                                                                   \
         return r;                                                                                                      \
@@ -227,8 +227,10 @@ static VT_INLINE struct vt_io_transfer vt_io_transfer(uint32_t region, uint32_t 
                                                       uint64_t bytes)
 {
     const uint64_t enter = VT_HEAD(VT_K_ENTER, 0, region);
-    if (VT_LIKELY(handle)) vt_write_few(enter, VT_HEAD(VT_K_IO_READ + mode, 1, handle), bytes, 0, 0, 3);
-    else vt_write_1(enter);
+    const uintptr_t stack = VT_CALLED_AT;
+    if (VT_LIKELY(handle))
+        vt_write_framed(VT_FRAME_OPENS, stack, region, enter, VT_HEAD(VT_K_IO_READ + mode, 1, handle), bytes, 0, 0, 3);
+    else vt_enter_call(region);
     return (struct vt_io_transfer){region, handle};
 }
 
@@ -237,8 +239,9 @@ static VT_INLINE struct vt_io_transfer vt_io_transfer_at(uint32_t region, uint32
                                                          uint64_t bytes, int64_t offset)
 {
     const uint64_t enter = VT_HEAD(VT_K_ENTER, 0, region), at = VT_HEAD(VT_K_ATTRIBUTE, 1, vt_io_offset);
-    if (VT_LIKELY(handle)) vt_write_few(enter, at, (uint64_t)offset, VT_HEAD(VT_K_IO_READ + mode, 1, handle), bytes, 5);
-    else vt_write_1(enter);
+    const uint64_t begin = VT_HEAD(VT_K_IO_READ + mode, 1, handle), from = (uint64_t)offset;
+    if (VT_LIKELY(handle)) vt_write_framed(VT_FRAME_OPENS, VT_CALLED_AT, region, enter, at, from, begin, bytes, 5);
+    else vt_enter_call(region);
     return (struct vt_io_transfer){region, handle};
 }
 
@@ -249,7 +252,8 @@ static VT_INLINE void vt_io_transferred(const struct vt_io_transfer *t, uint64_t
         vt_io_transfer_failed(*t, done, failed ? errno : 0);
         return;
     }
-    vt_write_few(VT_HEAD(VT_K_IO_DONE, 1, t->handle), done, VT_HEAD(VT_K_LEAVE, 0, t->region), 0, 0, 3);
+    const uint64_t leave = VT_HEAD(VT_K_LEAVE, 0, t->region);
+    vt_write_framed(VT_FRAME_CLOSES, VT_OWN_FRAME, 0, VT_HEAD(VT_K_IO_DONE, 1, t->handle), done, leave, 0, 0, 3);
 }
 
 /* Number of bytes in a list of buffers (io_functions.c). VT_IO_UNKNOWN if the kernel will refuse the list: too long, or

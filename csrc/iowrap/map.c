@@ -38,7 +38,7 @@ static bool forget(uintptr_t address)
             next = (void *(*)(void *, size_t, int, int, int, offset))vt_io_next(&vt_io_f_##symbol);                    \
             return next(to, n, protection, flags, fd, at);                                                             \
         }                                                                                                              \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         next = VT_IO_NEXT(symbol, void *, (void *, size_t, int, int, int, offset));                                    \
         void *r = next(to, n, protection, flags, fd, at);                                                              \
         vt_io_leave(region, r == MAP_FAILED);                                                                          \
@@ -55,7 +55,7 @@ VT_IO_EXPORT(munmap, munmap, FILE_IO_METADATA, int, (void *from, size_t n))
     uint32_t region;
     if (vt_io_is_off() || vt_shares_memory() || !forget((uintptr_t)from) || !(region = vt_io_begin(&vt_io_f_munmap)))
         return ((int (*)(void *, size_t))vt_io_next(&vt_io_f_munmap))(from, n);
-    vt_enter(region);
+    vt_enter_call(region);
     const int r = VT_IO_NEXT(munmap, int, (void *, size_t))(from, n);
     vt_io_leave(region, r < 0);
     return r;

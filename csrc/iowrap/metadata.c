@@ -25,7 +25,7 @@ VT_IO_META(fallocate64, (int fd, int mode, off64_t at, off64_t n), (fd, mode, at
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
         if (r) vt_io_leave_failed(region, r);                                                                          \
         else vt_leave(region);                                                                                         \
@@ -124,7 +124,7 @@ static void leave_removed(uint32_t region, int directory, const char *path, enum
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
         leave_removed(region, directory, path, paradigm, r);                                                           \
         return r;                                                                                                      \
@@ -148,7 +148,7 @@ static void leave_opendir(uint32_t region, DIR *r, const char *path)
 VT_IO_DEFINE(opendir, opendir, FILE_IO_METADATA, DIR *, (const char *path), (path))
 {
     VT_IO_BEGIN(opendir, DIR *, (const char *), (path))
-    vt_enter(region);
+    vt_enter_call(region);
     DIR *r = VT_IO_NEXT(opendir, DIR *, (const char *))(path);
     leave_opendir(region, r, path);
     return r;
@@ -159,7 +159,7 @@ VT_IO_CALL(fdopendir, fdopendir, FILE_IO_METADATA, DIR *, (int fd), (fd), !r)
 VT_IO_DEFINE(closedir, closedir, FILE_IO_METADATA, int, (DIR * d), (d))
 {
     VT_IO_BEGIN(closedir, int, (DIR *), (d))
-    vt_enter(region);
+    vt_enter_call(region);
     struct vt_io_batch batch = {0};
     const uint64_t known = d ? vt_io_take(dirfd(d)) : 0;
     const int r = VT_IO_NEXT(closedir, int, (DIR *))(d);
@@ -179,7 +179,7 @@ VT_IO_CALL(getdents64, getdents64, FILE_IO_METADATA, ssize_t, (int fd, void *to,
 VT_IO_DEFINE(rewinddir, rewinddir, FILE_IO_METADATA, void, (DIR * d), (d))
 {
     VT_IO_BEGIN(rewinddir, void, (DIR *), (d))
-    vt_enter(region);
+    vt_enter_call(region);
     VT_IO_NEXT(rewinddir, void, (DIR *))(d);
     vt_leave(region);
 }

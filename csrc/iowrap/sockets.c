@@ -21,7 +21,7 @@ static void leave_sockets(uint32_t region, const int *made, int n, int flags, bo
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
         leave_sockets(region, &r, 1, flags, r < 0);                                                                    \
         return r;                                                                                                      \
@@ -36,7 +36,7 @@ VT_IO_DEFINE(socketpair, socketpair, FILE_IO_METADATA, int, (int domain, int typ
              (domain, type, protocol, ends))
 {
     VT_IO_BEGIN(socketpair, int, (int, int, int, int *), (domain, type, protocol, ends))
-    vt_enter(region);
+    vt_enter_call(region);
     const int r = VT_IO_NEXT(socketpair, int, (int, int, int, int *))(domain, type, protocol, ends);
     leave_sockets(region, ends, 2, type, r < 0);
     return r;

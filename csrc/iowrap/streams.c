@@ -23,7 +23,7 @@ static void leave_stream(uint32_t region, FILE *f, uint64_t replaced, const char
     VT_IO_DEFINE(symbol, shown, FILE_IO_METADATA, FILE *, params, args)                                                \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, FILE *, params, args)                                                                      \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         FILE *r = VT_IO_NEXT(symbol, FILE *, params) args;                                                             \
         leave_stream(region, r, 0, path, r ? flags : 0);                                                               \
         return r;                                                                                                      \
@@ -41,7 +41,7 @@ VT_IO_ALIAS(_IO_popen, popen)
 VT_IO_DEFINE(fdopen, fdopen, FILE_IO_METADATA, FILE *, (int fd, const char *mode), (fd, mode))
 {
     VT_IO_BEGIN(fdopen, FILE *, (int, const char *), (fd, mode))
-    vt_enter(region);
+    vt_enter_call(region);
     FILE *r = VT_IO_NEXT(fdopen, FILE *, (int, const char *))(fd, mode);
     struct vt_io_batch batch = {0};
     const int error = r ? 0 : errno;
@@ -57,7 +57,7 @@ VT_IO_ALIAS(_IO_fdopen, fdopen)
                  (path, mode, f))                                                                                      \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, FILE *, (const char *, const char *, FILE *), (path, mode, f))                             \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const uint64_t replaced = vt_io_take(vt_io_fileno(f));                                                         \
         FILE *r = VT_IO_NEXT(symbol, FILE *, (const char *, const char *, FILE *))(path, mode, f);                     \
         leave_stream(region, r, replaced, path, r ? vt_io_mode_flags(mode) : 0);                                       \
@@ -71,7 +71,7 @@ VT_IO_FREOPEN(freopen64)
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, (FILE * f), (f))                                               \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, (FILE *), (f))                                                                        \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         struct vt_io_batch batch = {0};                                                                                \
         const uint64_t known = vt_io_take(vt_io_fileno(f));                                                            \
         const int r = VT_IO_NEXT(symbol, int, (FILE *))(f);                                                            \
@@ -260,7 +260,7 @@ static void leave_fseek(uint32_t region, FILE *f, int64_t to, int whence, bool f
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, int, params, args)                                                                         \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
         leave_fseek(region, f, offset, whence, r != 0);                                                                \
         return r;                                                                                                      \
@@ -275,7 +275,7 @@ VT_IO_FSEEK(fsetpos64, (FILE * f, const fpos64_t *p), (f, p), p->__pos, SEEK_SET
 VT_IO_DEFINE(rewind, rewind, FILE_IO_METADATA, void, (FILE * f), (f))
 {
     VT_IO_BEGIN(rewind, void, (FILE *), (f))
-    vt_enter(region);
+    vt_enter_call(region);
     VT_IO_NEXT(rewind, void, (FILE *))(f);
     leave_fseek(region, f, 0, SEEK_SET, false);
 }
@@ -302,7 +302,7 @@ static void leave_flockfile(uint32_t region, uint32_t handle, uint32_t kind)
     VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, void, (FILE * f), (f))                                              \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, void, (FILE *), (f))                                                                       \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const uint32_t handle = vt_io_stream(f);                                                                       \
         VT_IO_NEXT(symbol, void, (FILE *))(f);                                                                         \
         leave_flockfile(region, handle, VT_K_IO_##kind##_LOCK);                                                        \
@@ -316,7 +316,7 @@ VT_IO_ALIAS(_IO_funlockfile, funlockfile)
 VT_IO_DEFINE(ftrylockfile, ftrylockfile, FILE_IO_METADATA, int, (FILE * f), (f))
 {
     VT_IO_BEGIN(ftrylockfile, int, (FILE *), (f))
-    vt_enter(region);
+    vt_enter_call(region);
     const uint32_t handle = vt_io_stream(f);
     const int r = VT_IO_NEXT(ftrylockfile, int, (FILE *))(f);
     leave_flockfile(region, handle, r ? VT_K_IO_TRY_LOCK : VT_K_IO_ACQUIRE_LOCK);

@@ -65,7 +65,7 @@ static void end_copy(struct vector_copy c, uint64_t done)
     VT_IO_DEFINE(symbol, symbol, FILE_IO, ssize_t, params, args)                                                       \
     {                                                                                                                  \
         VT_IO_BEGIN(symbol, ssize_t, params, args)                                                                     \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         const struct vector_copy read = begin_copy(from, VT_IO_READ, bytes),                                           \
                                  write = begin_copy(to, VT_IO_WRITE, bytes);                                           \
         ssize_t r = VT_IO_NEXT(symbol, ssize_t, params) args;                                                          \

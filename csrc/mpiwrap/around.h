@@ -14,9 +14,11 @@ void vt_mpi_sites_begin(void);
 /* Writes the stack of a call as an attribute of the next ENTER. caller: return address in the program. */
 void vt_mpi_site(uintptr_t caller);
 
-/* Records the call site of a wrapper if the setting asks for call sites. The attribute precedes the ENTER record. */
+/* Notes the frame of a wrapper (vt_called_at), and records the call site if the setting asks for call sites. The
+   attribute precedes the ENTER record. */
 __attribute__((always_inline)) static inline uint32_t vt_mpi_with_site(uint32_t region)
 {
+    if (region + 1 > 1) vt_called_at = VT_CALLED_AT;
     if (VT_LIKELY(!atomic_load_explicit(&vt_mpi_site_depth, memory_order_relaxed))) return region;
     if (region + 1 > 1) vt_mpi_site((uintptr_t)__builtin_return_address(0));
     return region;

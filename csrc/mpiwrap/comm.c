@@ -295,7 +295,8 @@ static bool vt_comm_announce(struct vt_mpi_comm *c, const struct vt_mpi_origin *
     }
     c->id = (uint32_t)vt_new_id(VT_ID_COMM);
     if (c->id && vt_comm_define(c, origin, count)) return true;
-    vt_warn("too many communicators, or no room for their definitions: further communicators are not recorded");
+    vt_warn_left_out(
+        "mpi", "too many communicators, or no room for their definitions: further communicators are not recorded");
     return false;
 }
 
@@ -313,7 +314,8 @@ struct vt_mpi_comm *vt_mpi_comm_add(MPI_Comm comm, const struct vt_mpi_origin *o
     c->rank = (uint32_t)rank;
     c->remote = (uint32_t)remote;
     if (!vt_comm_find_members(c, comm)) {
-        vt_warn("the ranks of a communicator are threads: calls on it are recorded without their messages");
+        vt_warn_left_out("mpi/p2p+mpi/collective",
+                         "the ranks of a communicator are threads: calls on it are recorded without their messages");
         vt_mpi_comm_keep(c);
         return NULL;
     }

@@ -111,7 +111,10 @@ static void vt_received_pair(struct vt_mpi_batch *batch, const struct vt_mpi_req
     (void)status;
 #endif
     if (source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG) vt_received(batch, r, r->words[2], r->words[3]);
-    else vt_warn("this MPI returns no source and tag for MPI_Isendrecv with wildcards: such receives are not recorded");
+    else
+        vt_warn_left_out(
+            "mpi/p2p",
+            "this MPI returns no source and tag for MPI_Isendrecv with wildcards: such receives are not recorded");
 }
 
 static __attribute__((noinline)) void vt_record_end(struct vt_mpi_batch *batch, struct vt_mpi_request *r,
@@ -233,7 +236,7 @@ MPI_Status *vt_mpi_wait_begin(struct vt_mpi_wait *wait, uint32_t region, int n, 
     if (wait->in_arena) {
         own = vt_mpi_arena_take((size_t)n * (sizeof(MPI_Status) + sizeof(struct vt_mpi_request *)) + 64);
         if (!own) {
-            vt_warn("no memory to follow %d requests: their completion is not recorded", n);
+            vt_warn_left_out("mpi", "no memory to follow %d requests: their completion is not recorded", n);
             wait->n = wait->in_arena = 0;
             return statuses;
         }

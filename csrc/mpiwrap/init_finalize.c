@@ -43,28 +43,11 @@ static void vt_mpi_attach(void)
     vt_mpi_read_version();
     vt_mpi_find_tools();
     const bool record = vt_attach(&shim) && vt_mpi_in_front();
+    if (record) vt_mpi_tell_preceded();
     if (record) vt_mpi_read_groups();
     if (record) vt_mpi_sites_begin();
     atomic_store(&vt_mpi_state, record ? VT_MPI_RECORD : VT_MPI_PASSIVE);
     errno = saved;
-}
-
-static uint32_t vt_mpi_define(const struct vt_mpi_function_info *info, const char *binding)
-{
-    if (!binding) return vt_define_region(info->name, VT_PARADIGM_MPI, info->role, NULL, 0);
-    const uint32_t id = (uint32_t)vt_new_id(VT_ID_REGION);
-    uint8_t bytes[200];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 8);
-    vt_mp_uint(&m, VT_D_REGION);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, info->name);
-    vt_mp_uint(&m, VT_PARADIGM_MPI);
-    vt_mp_uint(&m, info->role);
-    vt_mp_nil(&m);
-    vt_mp_uint(&m, 0);
-    vt_mp_str(&m, binding);
-    return id && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
 }
 
 /* If another thread is attaching, this call is not recorded, so that the thread does not have to wait. */
@@ -76,13 +59,14 @@ uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const c
     uint32_t *counted = NULL;
     const bool on = vt_mpi_group_is_on(info->group) && vt_take_call(info->name, "MPI", &counted) != VT_CALL_HIDDEN;
     if (counted && *counted) return *counted;
-    const uint32_t made = on ? vt_mpi_define(info, binding) : VT_MPI_GROUP_OFF;
+    const uint32_t made =
+        on ? vt_define_region_about(info->name, VT_PARADIGM_MPI, info->role, binding) : VT_MPI_GROUP_OFF;
     if (counted) return *counted = made; /* the filter counts the calls, so the next call asks again */
     uint32_t expected = 0;
     return atomic_compare_exchange_strong(region, &expected, made) ? made : expected;
 }
 
-static int vt_own_init(int *argc, char ***argv)
+__attribute__((VT_IN_WRAPPERS)) static int vt_own_init(int *argc, char ***argv)
 {
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Init);
     if (region) vt_enter(region);

@@ -227,7 +227,7 @@ static void vt_start_take(struct vt_mpi_start *start, int n, const MPI_Request *
     start->in_arena = start->n > VT_FEW;
     if (start->in_arena) start->requests = vt_mpi_arena_take((size_t)n * sizeof *start->requests);
     if (!start->requests) {
-        vt_warn("no memory to follow %d requests: their start is not recorded", n);
+        vt_warn_left_out("mpi", "no memory to follow %d requests: their start is not recorded", n);
         start->n = start->in_arena = 0;
     }
     for (int i = 0; i < start->n; i++) {

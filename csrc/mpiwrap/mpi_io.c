@@ -168,7 +168,8 @@ static struct vt_mpi_file *vt_file_new(const char *path, uint32_t comm, const st
     const int defined = f->id && vt_file_define(f, path, before);
     if (before || !defined) f->comm = 0;
     if (defined) return f;
-    vt_warn("too many I/O handles, or no room for their definitions: operations on further files are not recorded");
+    vt_warn_left_out(
+        "io", "too many I/O handles, or no room for their definitions: operations on further files are not recorded");
     vt_file_keep(f);
     return NULL;
 }
@@ -301,7 +302,8 @@ void vt_mpi_io_begin_at(struct vt_mpi_io *io, uint32_t region, MPI_File fh, enum
                         uint64_t bytes, MPI_Offset offset)
 {
     struct vt_mpi_file *f = io->file = vt_file(fh);
-    if (!f && fh != MPI_FILE_NULL) vt_warn("operations on files whose opening vtrace did not see are not recorded");
+    if (!f && fh != MPI_FILE_NULL)
+        vt_warn_left_out("io", "operations on files whose opening vtrace did not see are not recorded");
     if (!f || !(io->id = vt_mpi_new_request())) { /* 0: recording is off */
         io->file = NULL;
         vt_enter(region);

@@ -18,8 +18,9 @@
 #include "core.h"
 #include "msgpack.h"
 
-/* A definition of an MPI function in the program takes precedence over this one. */
-#define VT_WRAPPER __attribute__((weak, visibility("default")))
+/* A definition of an MPI function in the program takes precedence over this one. The section tells both apart. */
+#define VT_IN_WRAPPERS section("vt_mpi_wrappers")
+#define VT_WRAPPER __attribute__((weak, visibility("default"), VT_IN_WRAPPERS))
 
 #define VT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VT_NO_ROOT 0xffffffffu

@@ -208,7 +208,7 @@ vt_mpi_post(enum vt_mpi_request_kind kind, bool shared, uint32_t object, const M
 {
     struct vt_mpi_request *r = vt_mpi_put(&vt_mpi_requests, VT_HANDLE(*request), shared);
     if (!VT_LIKELY(r != NULL)) {
-        vt_warn("no memory to follow requests: the completion of some is not recorded");
+        vt_warn_left_out("mpi", "no memory to follow requests: the completion of some is not recorded");
         return NULL;
     }
     r->kind = (uint8_t)kind;

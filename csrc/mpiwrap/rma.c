@@ -78,7 +78,8 @@ static struct vt_rma_thread *vt_rma_thread_add(struct vt_mpi_win *w)
         t->size = w->size;
         t->next = first;
         atomic_store_explicit(&w->threads, t, memory_order_release);
-    } else vt_warn("no memory to follow the one-sided operations of a thread: they are not recorded");
+    } else
+        vt_warn_left_out("mpi/rma", "no memory to follow the one-sided operations of a thread: they are not recorded");
     vt_mpi_objects_unlock(&vt_mpi_wins);
     return t;
 }
@@ -93,7 +94,8 @@ static struct vt_rma_known *vt_rma_know(MPI_Win win)
         return known;
     struct vt_mpi_win *w = vt_mpi_win(win);
     if (!w) {
-        if (win != MPI_WIN_NULL) vt_warn("operations on windows whose creation vtrace did not see are not recorded");
+        if (win != MPI_WIN_NULL)
+            vt_warn_left_out("mpi/rma", "operations on windows whose creation vtrace did not see are not recorded");
         return NULL;
     }
     struct vt_rma_thread *t = atomic_load_explicit(&w->threads, memory_order_acquire);

@@ -40,7 +40,7 @@ static struct vt_mpi_win *vt_win_new(const struct vt_mpi_comm *c, uint32_t count
     w->size = c->size;
     w->access = w->exposure = 0;
     if (w->id && vt_win_define(w, count)) return w;
-    vt_warn("too many windows, or no room for their definitions: further windows are not recorded");
+    vt_warn_left_out("mpi/rma", "too many windows, or no room for their definitions: further windows are not recorded");
     vt_win_keep(w);
     return NULL;
 }
@@ -272,7 +272,7 @@ static uint32_t vt_group_of_ranks(uint32_t comm, const int *ranks, uint32_t n)
     const uint32_t id = (uint32_t)vt_new_id(VT_ID_GROUP);
     g = id ? vt_mpi_objects_memory(&vt_mpi_wins, sizeof *g) : NULL;
     if (!g) {
-        vt_warn("too many groups of one-sided synchronization: further groups are not recorded");
+        vt_warn_left_out("mpi/rma", "too many groups of one-sided synchronization: further groups are not recorded");
         return 0;
     }
     *g = (struct vt_rma_group){*bucket, content, id};

@@ -102,7 +102,8 @@ static void vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *
     for (size_t i = 0; i < n; i++) {
         const char *why = vt_env_obstacle(commands[i], infos ? infos[i] : MPI_INFO_NULL);
         if (why) {
-            vt_warn("processes that MPI_Comm_spawn starts from %s are not part of this run: %s", commands[i], why);
+            vt_warn_left_out("processes", "processes that MPI_Comm_spawn starts from %s are not part of this run: %s",
+                             commands[i], why);
             return;
         }
         words += vt_count(environ) + vt_count(argvs ? argvs[i] : NULL) + 4;
@@ -110,7 +111,9 @@ static void vt_prepare(struct vt_mpi_spawn *spawn, size_t n, const char *const *
     spawn->bytes = words * sizeof(char *);
     spawn->commands = vt_pages(spawn->bytes);
     if (!spawn->commands) {
-        vt_warn("processes that MPI_Comm_spawn starts from %s are not part of this run: no memory", commands[0]);
+        vt_warn_left_out("processes",
+                         "processes that MPI_Comm_spawn starts from %s are not part of this run: no memory",
+                         commands[0]);
         return;
     }
     spawn->argvs = (char ***)(spawn->commands + n);

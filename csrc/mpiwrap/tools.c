@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdio.h>
 
 void *const *vt_mpi_tool_functions;
 
@@ -18,9 +19,13 @@ static bool vt_mpi_in_front(void)
     if (!front || front == (void *)(uintptr_t)vt_own_init) return true;
     Dl_info found = {0};
     const char *object = dladdr(front, &found) && found.dli_fname ? found.dli_fname : "another object";
-    vt_warn("MPI calls are not recorded: %s defines MPI_Init and precedes vtrace in the search order", object);
+    vt_warn_left_out("mpi", "MPI calls are not recorded: %s defines MPI_Init and precedes vtrace in the search order",
+                     object);
     return false;
 }
+
+extern const char __start_vt_mpi_wrappers[] __attribute__((visibility("hidden")));
+extern const char __stop_vt_mpi_wrappers[] __attribute__((visibility("hidden")));
 
 struct vt_code {
     uintptr_t address, start, end;
@@ -64,4 +69,32 @@ static void vt_mpi_find_tools(void)
         nexts[i] = next;
     }
     vt_mpi_tool_functions = nexts;
+}
+
+/* True if calls of a function reach another definition before the shim's: a wrapper of the program, or of a tool. */
+static bool vt_mpi_is_preceded(const char *name, const struct vt_code *library)
+{
+    void *front = dlsym(RTLD_DEFAULT, name);
+    const uintptr_t address = (uintptr_t)front, wrappers = (uintptr_t)__start_vt_mpi_wrappers;
+    if (!front || address - wrappers < (uintptr_t)__stop_vt_mpi_wrappers - wrappers) return false;
+    return (address < library->start || address >= library->end) && !vt_is_our_library(front);
+}
+
+/* Prints the functions that are not recorded, since another definition calls MPI's directly (PMPI_x). */
+static void vt_mpi_tell_preceded(void)
+{
+    struct vt_code library = {.address = (uintptr_t)PMPI_Init};
+    char names[200] = "";
+    unsigned count = 0;
+    if (!dl_iterate_phdr(vt_code_at, &library)) return;
+    for (unsigned i = 0; i < VT_FUNCTIONS; i++) {
+        const char *name = vt_mpi_functions[i].name;
+        const size_t used = strlen(names);
+        if (!vt_mpi_is_preceded(name, &library)) continue;
+        if (used + strlen(name) + 3 <= sizeof names) snprintf(names + used, sizeof names - used, " %s", name);
+        count++;
+    }
+    if (count)
+        vt_warn_left_out("mpi", "not recorded, since the program or a tool wraps them itself: %u MPI function%s:%s",
+                         count, count == 1 ? "" : "s", names);
 }

@@ -92,6 +92,6 @@ struct omp_lock *omp_find_lock(const void *variable)
         if (!there && atomic_compare_exchange_strong(&l->key, &there, key)) return l;
         if (there == key) return l;
     }
-    vt_warn("more than %u locks: events of further locks are not recorded", OMP_LOCKS);
+    vt_warn_left_out("openmp", "more than %u locks: events of further locks are not recorded", OMP_LOCKS);
     return NULL;
 }

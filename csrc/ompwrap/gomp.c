@@ -5,6 +5,8 @@
 
 /* ---- Parallel regions: each thread of the team calls the body through this shim ---- */
 
+_Thread_local const void *omp_body __attribute__((tls_model("initial-exec")));
+
 struct gomp_data {
     uintptr_t head; /* the first word of the data; libgomp reads it for reductions */
     void (*body)(void *);
@@ -51,13 +53,10 @@ static long parallel(const struct omp_next *behind, struct omp_thread *t, void (
                      void *data, unsigned threads, const long *rest)
 {
     static struct omp_function most = {.name = "omp_get_max_threads"};
-    struct omp_team *team = NULL;
     struct gomp_data call;
     if (!behind->library) return body(data), 0;
-    if (t) {
-        uint32_t wanted = threads ? threads : (uint32_t)ask(&most, (const void *)body);
-        team = omp_fork(t, OMP_PARALLEL, (const void *)body, wanted);
-    }
+    uint32_t wanted = threads ? threads : (uint32_t)ask(&most, (const void *)body);
+    struct omp_team *team = omp_fork(t, OMP_PARALLEL, (const void *)body, wanted);
     if (!team) return GOMP_NEXT(parallel_call)(body, data, threads, rest[0], rest[1], rest[2], rest[3], rest[4]);
     call.head = data ? *(uintptr_t *)data : 0;
     call.body = body;
@@ -73,6 +72,10 @@ static long parallel(const struct omp_next *behind, struct omp_thread *t, void (
     OMP_EXPORT long symbol(void (*body)(void *), void *data, unsigned threads, long a, long b, long c, long d, long e) \
     {                                                                                                                  \
         GOMP_FIND_NEXT(symbol);                                                                                        \
+        if (!t) {                                                                                                      \
+            omp_body = (const void *)body;                                                                             \
+            return GOMP_NEXT(parallel_call)(body, data, threads, a, b, c, d, e);                                       \
+        }                                                                                                              \
         const long rest[] = {a, b, c, d, e};                                                                           \
         return parallel(behind, t, runs, body, data, threads, rest);                                                   \
     }
@@ -107,10 +110,11 @@ PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, run_for)
     OMP_EXPORT long symbol(void)                                                                                       \
     {                                                                                                                  \
         GOMP_FIND_NEXT(symbol);                                                                                        \
-        uint32_t barrier = t ? omp_region(OMP_IMPLICIT_BARRIER, GOMP_SITE) : 0;                                        \
-        if (t) omp_enter(barrier);                                                                                     \
+        if (!t) return GOMP_NEXT(long(void))();                                                                        \
+        uint32_t barrier = omp_region(OMP_IMPLICIT_BARRIER, GOMP_SITE);                                                \
+        omp_enter(barrier);                                                                                            \
         long result = GOMP_NEXT(long(void))();                                                                         \
-        if (t) omp_close(t, barrier);                                                                                  \
+        omp_close(t, barrier);                                                                                         \
         return result;                                                                                                 \
     }
 
@@ -118,8 +122,9 @@ PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, run_for)
     OMP_EXPORT void symbol(void)                                                                                       \
     {                                                                                                                  \
         GOMP_FIND_NEXT(symbol);                                                                                        \
+        GOMP_PASS_ON(t, void(void));                                                                                   \
         GOMP_NEXT(void(void))();                                                                                       \
-        if (t) omp_close(t, 0);                                                                                        \
+        omp_close(t, 0);                                                                                               \
     }
 
 START(GOMP_loop_start, OMP_FOR)
@@ -174,12 +179,10 @@ END_NOWAIT(GOMP_sections_end_nowait)
 OMP_EXPORT char GOMP_single_start(void)
 {
     GOMP_FIND_NEXT(GOMP_single_start);
-    if (t) {
-        omp_single_end(t);
-        omp_open(t, omp_region(OMP_SINGLE, GOMP_SITE));
-    }
+    if (!t) return GOMP_NEXT(char(void))();
+    omp_single_end(t);
+    omp_open(t, omp_region(OMP_SINGLE, GOMP_SITE));
     char mine = GOMP_NEXT(char(void))();
-    if (!t) return mine;
     t->single = mine;
     if (!mine) omp_close(t, 0);
     t->after_single = 1;
@@ -190,23 +193,23 @@ OMP_EXPORT char GOMP_single_start(void)
 OMP_EXPORT void *GOMP_single_copy_start(void)
 {
     GOMP_FIND_NEXT(GOMP_single_copy_start);
-    if (t) {
-        omp_single_end(t);
-        omp_open(t, omp_region(OMP_SINGLE, GOMP_SITE));
-    }
+    if (!t) return GOMP_NEXT(void *(void))();
+    omp_single_end(t);
+    omp_open(t, omp_region(OMP_SINGLE, GOMP_SITE));
     void *copy = GOMP_NEXT(void *(void))();
-    if (t && copy) omp_close(t, 0);
-    if (t) t->after_single = 1; /* a barrier follows */
+    if (copy) omp_close(t, 0);
+    t->after_single = 1; /* a barrier follows */
     return copy;
 }
 
 OMP_EXPORT void GOMP_single_copy_end(void *data)
 {
     GOMP_FIND_NEXT(GOMP_single_copy_end);
-    uint32_t barrier = t ? omp_region(OMP_IMPLICIT_BARRIER, GOMP_SITE) : 0;
-    if (t) omp_enter(barrier);
+    GOMP_PASS_ON(t, void(void *), data);
+    uint32_t barrier = omp_region(OMP_IMPLICIT_BARRIER, GOMP_SITE);
+    omp_enter(barrier);
     GOMP_NEXT(void(void *))(data);
-    if (t) omp_close(t, barrier);
+    omp_close(t, barrier);
 }
 
 /* ---- Barriers, and regions that one call enters and leaves ---- */
@@ -223,10 +226,11 @@ static inline uint32_t barrier(struct omp_thread *t, const void *site)
     OMP_EXPORT long symbol(GOMP_WORDS)                                                                                 \
     {                                                                                                                  \
         GOMP_FIND_NEXT(symbol);                                                                                        \
-        uint32_t region = t ? region_of : 0;                                                                           \
-        if (t) omp_enter(region);                                                                                      \
+        if (!t) return GOMP_NEXT(gomp_call)(GOMP_PASS);                                                                \
+        uint32_t region = region_of;                                                                                   \
+        omp_enter(region);                                                                                             \
         long result = GOMP_NEXT(gomp_call)(GOMP_PASS);                                                                 \
-        if (t) omp_leave(region);                                                                                      \
+        omp_leave(region);                                                                                             \
         return result;                                                                                                 \
     }
 
@@ -251,18 +255,19 @@ static const char unnamed; /* stands for the unnamed critical region */
 #define CRITICAL_START(symbol, variable)                                                                               \
     {                                                                                                                  \
         GOMP_FIND_NEXT(symbol);                                                                                        \
-        struct omp_wait wait = {0};                                                                                    \
-        if (t) wait = omp_critical_begin(t, variable, GOMP_SITE);                                                      \
+        GOMP_PASS_ON(t, void(const void *), variable);                                                                 \
+        struct omp_wait wait = omp_critical_begin(t, variable, GOMP_SITE);                                             \
         GOMP_NEXT(void(const void *))(variable);                                                                       \
-        if (t) omp_critical_acquired(t, wait, GOMP_SITE);                                                              \
+        omp_critical_acquired(t, wait, GOMP_SITE);                                                                     \
     }
 
 #define CRITICAL_END(symbol, variable)                                                                                 \
     {                                                                                                                  \
         GOMP_FIND_NEXT(symbol);                                                                                        \
-        if (t) omp_critical_release(variable, 0);                                                                      \
+        GOMP_PASS_ON(t, void(const void *), variable);                                                                 \
+        omp_critical_release(variable, 0);                                                                             \
         GOMP_NEXT(void(const void *))(variable);                                                                       \
-        if (t) omp_critical_end(t);                                                                                    \
+        omp_critical_end(t);                                                                                           \
     }
 
 OMP_EXPORT void GOMP_critical_start(void) CRITICAL_START(GOMP_critical_start, &unnamed) OMP_EXPORT
@@ -284,16 +289,18 @@ OMP_EXPORT void GOMP_critical_start(void) CRITICAL_START(GOMP_critical_start, &u
                 OMP_EXPORT void GOMP_ordered_start(void)
 {
     GOMP_FIND_NEXT(GOMP_ordered_start);
-    if (t) omp_open(t, omp_region(OMP_ORDERED, GOMP_SITE));
+    GOMP_PASS_ON(t, void(void));
+    omp_open(t, omp_region(OMP_ORDERED, GOMP_SITE));
     GOMP_NEXT(void(void))();
-    if (t) omp_open(t, omp_region(OMP_ORDERED_HELD, GOMP_SITE));
+    omp_open(t, omp_region(OMP_ORDERED_HELD, GOMP_SITE));
 }
 
 OMP_EXPORT void GOMP_ordered_end(void)
 {
     GOMP_FIND_NEXT(GOMP_ordered_end);
+    GOMP_PASS_ON(t, void(void));
     GOMP_NEXT(void(void))();
-    if (!t || t->nopen < 2 || t->nopen > OMP_OPEN) return;
+    if (t->nopen < 2 || t->nopen > OMP_OPEN) return;
     uint32_t held = t->open[--t->nopen];
     omp_close(t, held);
 }

@@ -19,6 +19,15 @@ typedef long gomp_call(GOMP_WORDS);
 
 #define GOMP_NEXT(type) ((__typeof__(type) *)behind->function)
 
+/* In a wrapper without a result: calls the next definition of a call that is not recorded. This call, and each one that
+   returns the next definition's result at once, is a tail call: OMPT names the place to which it returns, which is the
+   program's. */
+#define GOMP_PASS_ON(thread, type, ...)                                                                                \
+    if (!(thread)) {                                                                                                   \
+        GOMP_NEXT(type)(__VA_ARGS__);                                                                                  \
+        return;                                                                                                        \
+    }
+
 /* Code that runs the bodies of constructs is in one section of the library. */
 #define GOMP_BODIES __attribute__((section("vt_omp_bodies"), noinline))
 #pragma GCC visibility push(hidden)

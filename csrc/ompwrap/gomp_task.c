@@ -82,10 +82,7 @@ OMP_EXPORT void GOMP_task(void (*body)(void *), void *data, void (*copy)(void *,
                           char deferred, unsigned flags, void **depend, int priority, void *detach)
 {
     GOMP_FIND_NEXT(GOMP_task);
-    if (!t) {
-        GOMP_NEXT(task_call)(body, data, copy, bytes, align, deferred, flags, depend, priority, detach);
-        return;
-    }
+    GOMP_PASS_ON(t, task_call, body, data, copy, bytes, align, deferred, flags, depend, priority, detach);
     struct carried c = carry(body, data, copy, bytes, align);
     uint32_t region = omp_region(OMP_TASK_CREATE, (const void *)body);
     omp_enter(region);
@@ -102,10 +99,7 @@ typedef void taskloop_call(void (*)(void *), void *, void (*)(void *, void *), l
                            unsigned flags, unsigned long tasks, int priority, long begin, long end, long step)         \
     {                                                                                                                  \
         GOMP_FIND_NEXT(symbol);                                                                                        \
-        if (!t) {                                                                                                      \
-            GOMP_NEXT(taskloop_call)(body, data, copy, bytes, align, flags, tasks, priority, begin, end, step);        \
-            return;                                                                                                    \
-        }                                                                                                              \
+        GOMP_PASS_ON(t, taskloop_call, body, data, copy, bytes, align, flags, tasks, priority, begin, end, step);      \
         struct carried c = carry(body, data, copy, bytes, align);                                                      \
         uint32_t region = omp_region(OMP_TASKLOOP, (const void *)body);                                                \
         omp_enter(region);                                                                                             \
@@ -121,10 +115,11 @@ TASKLOOP(GOMP_taskloop_ull)
     OMP_EXPORT void symbol(void **depend)                                                                              \
     {                                                                                                                  \
         GOMP_FIND_NEXT(symbol);                                                                                        \
-        uint32_t region = t ? omp_region(OMP_TASKWAIT, GOMP_SITE) : 0;                                                 \
-        if (t) omp_enter(region);                                                                                      \
+        GOMP_PASS_ON(t, void(void **), depend);                                                                        \
+        uint32_t region = omp_region(OMP_TASKWAIT, GOMP_SITE);                                                         \
+        omp_enter(region);                                                                                             \
         GOMP_NEXT(void(void **))(depend);                                                                              \
-        if (t) omp_leave(region);                                                                                      \
+        omp_leave(region);                                                                                             \
     }
 
 WAIT(GOMP_taskwait)

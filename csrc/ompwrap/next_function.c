@@ -84,6 +84,16 @@ static const struct omp_next *known(struct omp_function *f, const void *caller)
     return NULL;
 }
 
+/* Starts the runtime whose function is about to be called: libomp takes OMPT's tool when it starts, and only then is
+   omp_ompt_library known. */
+static void start(uintptr_t library)
+{
+    static _Atomic uintptr_t started;
+    void *has_ompt = dlsym(RTLD_NEXT, "ompt_start_tool"), *any = dlsym(RTLD_NEXT, "omp_get_max_threads");
+    if (atomic_exchange(&started, library) == library || !has_ompt || !any) return;
+    if (omp_library_of(has_ompt) == library && omp_library_of(any) == library) ((int (*)(void))any)();
+}
+
 const struct omp_next *omp_find(struct omp_function *f, const void *caller)
 {
     const struct omp_next *b = known(f, caller);
@@ -92,6 +102,7 @@ const struct omp_next *omp_find(struct omp_function *f, const void *caller)
     void *next = dlsym(RTLD_NEXT, f->name);
     if (next) {
         f->behind = (struct omp_next){next, omp_library_of(next)};
+        start(f->behind.library);
         atomic_store_explicit(&f->known, 1, memory_order_release);
         b = &f->behind;
     } else b = remember(f, caller, search(f->name, caller));

@@ -79,8 +79,12 @@ static void on_parallel_begin(union data *task, const void *frame, union data *p
                               const void *code)
 {
     struct omp_thread *t = omp_thread();
-    struct omp_team *team = t && !(flags & PARALLEL_LEAGUE) ? omp_fork(t, OMP_PARALLEL, site(t, code), threads) : NULL;
+    struct omp_team *team = NULL;
+    const void *body = omp_body;
     (void)task, (void)frame;
+    omp_body = NULL;
+    if (t && !(flags & PARALLEL_LEAGUE)) team = omp_fork(t, OMP_PARALLEL, body ? body : site(t, code), threads);
+    if (team) team->call = body ? code : NULL;
     parallel->value = team ? data_of_fork(team) : 0;
 }
 
@@ -120,6 +124,7 @@ static void on_work(int kind, int endpoint, union data *parallel, union data *ta
     if (!t) return;
     /* larger values: kinds of schedules */
     int construct = kind > SCOPE ? OMP_FOR : constructs[kind < LOOP ? LOOP : kind];
+    if (code && t->team && code == t->team->call) code = NULL; /* the loop of GOMP_parallel_loop_... */
     if (endpoint & BEGIN) omp_open(t, omp_region(construct, site(t, code)));
     if (endpoint & END) omp_close(t, 0);
 }
@@ -129,7 +134,8 @@ static void on_work(int kind, int endpoint, union data *parallel, union data *ta
 static int is_last(const struct omp_thread *t, int kind, const void *code)
 {
     if (kind != BARRIER_IMPLICIT) return kind == BARRIER_PARALLEL;
-    return t->team && !t->ended && (!code || (const char *)code - 1 == t->team->code);
+    if (!t->team || t->ended) return 0;
+    return !code || code == t->team->call || (const char *)code - 1 == t->team->code;
 }
 
 static void wait_at(struct omp_thread *t, enum omp_construct construct, int endpoint, const void *code)

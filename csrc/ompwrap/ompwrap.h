@@ -77,6 +77,7 @@ struct omp_team {
         uint32_t id, level;
         uint32_t region, wait;         /* regions of the construct (0: not recorded) and of the wait at its end */
         const void *code, *wait_code;  /* places of the fork, and of the fork that defined `wait` */
+        const void *call; /* return address of the fork's call, if that is not the place; else NULL */
         struct omp_thread *creator;
         uint32_t creator_location;
     } __attribute__((aligned(64)));
@@ -266,6 +267,9 @@ static inline const struct omp_next *omp_next(struct omp_function *f, const void
 /* Start address of the runtime that supports OMPT. OMPT callbacks record calls into this runtime, so wrappers do
    not. */
 extern uintptr_t omp_ompt_library;
+/* The body of the parallel region that the calling thread begins by a call of gcc's into that runtime, else NULL. gcc
+   gives such a call no line of its own, so the body is the region's place. */
+extern _Thread_local const void *omp_body __attribute__((tls_model("initial-exec")));
 /* Start address of the library with this address; 0: none. */
 uintptr_t omp_library_of(const void *address);
 

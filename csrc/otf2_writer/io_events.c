@@ -50,12 +50,21 @@ static int only_operation(struct pass *p, uint64_t t, uint32_t kind, uint32_t ha
     if (!f) return VT_OK;
     if (kind != VT_K_IO_DONE) {
         f->operation = ++p->operations;
+        f->handle = handle;
         return WRITE(p, IoOperationBegin, t, handle, (uint8_t)(kind - VT_K_IO_READ), 0, bytes, match(p, f));
     }
     if (!f->operation) return VT_OK; /* the start is lost, or recording was off */
     const uint64_t id = match(p, f);
     f->operation = 0;
     return WRITE(p, IoOperationComplete, t, handle, bytes, id);
+}
+
+int vt_io_cancel(struct pass *p, uint64_t t)
+{
+    struct open_region *f = &p->frames[p->depth - 1];
+    const uint64_t id = match(p, f);
+    f->operation = 0;
+    return WRITE_WITH(p, NULL, IoOperationCancelled, t, f->handle, id);
 }
 
 static int duplicate(struct pass *p, uint64_t t, uint32_t old, const uint64_t *w)

@@ -19,6 +19,7 @@ struct open_region {
     uint64_t key;
     uint32_t place, operation; /* place: OTF2's region, or with samples the context (contexts.h); operation: I/O
                                   operation that began in the region, 0: none */
+    uint32_t handle; /* of the operation */
 };
 
 /* A fork of the location, or its membership of a team. */
@@ -122,6 +123,8 @@ int vt_metric_group(struct pass *p, uint64_t t, uint32_t what, const uint64_t *v
 int vt_rma(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 int vt_thread(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 int vt_io(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
+/* Ends the operation of the innermost region, whose call did not return. */
+int vt_io_cancel(struct pass *p, uint64_t t);
 
 /* Handles the records of the user API: messages, markers, comments, rewinds. */
 int vt_user(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);

@@ -106,7 +106,7 @@ static inline int enter(struct pass *p, uint64_t t, uint64_t key, uint32_t regio
         region = p->maps->unknown_region;
         p->result->unmapped++;
     }
-    p->frames[p->depth++] = (struct open_region){key, region, 0};
+    p->frames[p->depth++] = (struct open_region){key, region, 0, 0};
     if (__builtin_expect(p->samples != NULL, 0)) {
         struct open_region *top = &p->frames[p->depth - 1];
         return vt_context_enter(p, t, p->depth > 1 ? top[-1].place : 0, &top->place);
@@ -172,6 +172,14 @@ static inline int leave(struct pass *p, uint64_t t, uint64_t key)
 {
     if (__builtin_expect(p->depth && p->frames[p->depth - 1].key == key, 1)) return pop(p, t, p->attributes);
     return leave_below(p, t, key);
+}
+
+static inline int leave_call(struct pass *p, uint64_t t, uint64_t key)
+{
+    const struct open_region *top = p->depth ? &p->frames[p->depth - 1] : NULL;
+    int code = VT_OK;
+    if (__builtin_expect(top && top->operation && top->key == key, 0)) code = vt_io_cancel(p, t);
+    return code ? code : leave(p, t, key);
 }
 
 /* Closes the open regions at the end, or when another thread takes the location. */
@@ -378,7 +386,7 @@ static int other(struct pass *p, uint32_t what, const uint64_t *w)
     case VT_K_ENTER: return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));
     case VT_K_LEAVE:
         if (__builtin_expect(p->freed.depth, 0) && (code = vt_heap_leave(p, what, 0))) return code;
-        return leave(p, t, ENTER_KEY | VT_ID(what));
+        return leave_call(p, t, ENTER_KEY | VT_ID(what));
     case VT_K_ENTER_ADDRESS: return enter(p, t, ADDRESS_KEY | w[0], address_region(p, w[0]));
     case VT_K_LEAVE_ADDRESS: return leave(p, t, ADDRESS_KEY | w[0]);
     case VT_K_OFF:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The environment by which a started program joins the run: the run in VTRACE_PARENT and, if tracing was preloaded,
-   vtrace's libraries in LD_PRELOAD and the VT_ variables of the start. The started program also needs these where the
-   calling program keeps its own environment (shells) or passes an empty one (env -i). This file does not call malloc:
+   vtrace's libraries in LD_PRELOAD, the VT_ variables of the start and the directory in PYTHONPATH by which Python
+   records functions. The started program also needs these where the calling program keeps its own environment (shells)
+   or passes an empty one (env -i). This file does not call malloc:
    the functions may run in the child of a vfork or in a signal handler. */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -16,10 +17,13 @@
 
 #define PRELOAD "LD_PRELOAD="
 #define OURS "libvtrace"
+#define PYTHON "PYTHONPATH="
+#define HOOK "/vtrace/python_hook"
 
 static char *preloaded; /* vtrace's libraries in LD_PRELOAD, separated by colons; NULL: none */
 static char **variables; /* VT_ variables at the start of the program */
 static size_t nvariables;
+static char hook[1024]; /* the directory of HOOK in PYTHONPATH; "": none */
 
 static int is_ours(const char *entry, size_t n)
 {
@@ -49,6 +53,23 @@ static const char *value_of(char *const *environment, const char *name)
     return NULL;
 }
 
+/* The entry of PYTHONPATH that ends with HOOK, or NULL. n: its length. */
+static const char *hook_in(const char *path, size_t *n)
+{
+    for (; path && *path; path += *n + (path[*n] == ':')) {
+        *n = strcspn(path, ":");
+        if (*n >= sizeof HOOK - 1 && !strncmp(path + *n - (sizeof HOOK - 1), HOOK, sizeof HOOK - 1)) return path;
+    }
+    return NULL;
+}
+
+static void remember_hook(void)
+{
+    size_t n;
+    const char *entry = hook_in(value_of(environ, PYTHON), &n);
+    if (entry && n < sizeof hook) memcpy(hook, entry, n);
+}
+
 /* Runs before the program can change its environment. */
 __attribute__((constructor)) static void remember(void)
 {
@@ -70,6 +91,7 @@ __attribute__((constructor)) static void remember(void)
     struct vt_text t = vt_text_into(at, strlen(list) + 1);
     add_entries(&t, list, 1);
     preloaded = at;
+    remember_hook();
 }
 
 /* Memory of a thread, kept for its next call: pages that a child of vfork maps stay in its parent. */
@@ -130,18 +152,33 @@ static size_t put_preload(char **all, size_t n, char *text, size_t bytes, const 
     return put(all, n, PRELOAD, text);
 }
 
+/* Python imports the hook from PYTHONPATH, and takes the entry out of sys.path, but not out of the variable. */
+static size_t put_hook(char **all, size_t n, char *text, size_t bytes)
+{
+    size_t length;
+    const char *given = value_of(all, PYTHON);
+    if (hook_in(given, &length)) return n;
+    struct vt_text t = vt_text_into(text, bytes);
+    vt_text_add(&t, PYTHON);
+    vt_text_add(&t, hook);
+    if (given && *given) vt_text_add(&t, ":");
+    if (given) vt_text_add(&t, given);
+    return t.at == t.end ? n : put(all, n, PYTHON, text); /* too long: Python says at its end that it lacks the hook */
+}
+
 char **vt_environment(char *const *given, struct vt_environment *room, const char *path)
 {
     const char *run_variable = vt_run_variable();
     size_t n = 0;
     if (atomic_load(&vt_process.state) == VT_FAILED || (!run_variable && !preloaded)) return (char **)(uintptr_t)given;
     while (given && given[n]) n++;
-    size_t most = n + nvariables + 3;
+    size_t most = n + nvariables + 4;
     char **all = most <= VT_ENTRIES ? room->entries : pages_for(most);
     if (!all) return (char **)(uintptr_t)given;
     if (n) memcpy(all, given, n * sizeof *all);
     all[n] = NULL;
     if (preloaded) n = put_preload(all, n, room->preload, sizeof room->preload, path);
+    if (*hook && vt_exec_is_traced()) all[n] = NULL, n = put_hook(all, n, room->python, sizeof room->python);
     if (run_variable) n = put(all, n, VT_FAMILY_NAME, (char *)(uintptr_t)run_variable);
     all[n] = NULL;
     return all;

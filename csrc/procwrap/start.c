@@ -18,6 +18,7 @@
 static pid_t made(struct vt_call *call)
 {
     pid_t (*real)(void);
+    vt_called_at = VT_CALLED_AT;
     uint32_t region = vt_begin_process(call, NULL, 1);
     *(void **)&real = vt_call_next(call);
     pid_t pid = real();
@@ -66,6 +67,7 @@ typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions
         struct vt_environment room;                                                                                    \
         spawn_function *real;                                                                                          \
         pid_t child = 0;                                                                                               \
+        vt_called_at = VT_CALLED_AT;                                                                                   \
         uint32_t region = vt_begin_process(&call, path, 1);                                                            \
         char **given = vt_environment(environment, &room, path);                                                       \
         *(void **)&real = vt_call_next(&call);                                                                         \
@@ -89,6 +91,7 @@ VT_CALL_EXPORT int system(const char *command)
 {
     static struct vt_call call = VT_CALL_OF(system);
     int (*real)(const char *), r;
+    vt_called_at = VT_CALLED_AT;
     uint32_t region = vt_begin_process(&call, command, 1);
     int lent = !vt_shares_memory() && vt_lineage_lend();
     *(void **)&real = vt_call_next(&call);
@@ -121,6 +124,7 @@ VT_CALL_EXPORT FILE *popen(const char *command, const char *how)
     {                                                                                                                  \
         static struct vt_call call = VT_CALL_OF(function);                                                             \
         pid_t(*real) parameters;                                                                                       \
+        vt_called_at = VT_CALLED_AT;                                                                                   \
         uint32_t region = vt_begin_process(&call, NULL, 0);                                                            \
         *(void **)&real = vt_call_next(&call);                                                                         \
         pid_t found = real arguments;                                                                                  \
@@ -137,6 +141,7 @@ VT_CALL_EXPORT int waitid(idtype_t kind, id_t id, siginfo_t *info, int options)
 {
     static struct vt_call call = VT_CALL_OF(waitid);
     int (*real)(idtype_t, id_t, siginfo_t *, int);
+    vt_called_at = VT_CALLED_AT;
     uint32_t region = vt_begin_process(&call, NULL, 0);
     *(void **)&real = vt_call_next(&call);
     int r = real(kind, id, info, options);

@@ -9,6 +9,7 @@
 #include <link.h>
 #include <string.h>
 #include "../core/define.h"
+#include "../core/memory.h"
 #include "../core/msgpack.h"
 #include "../core/text.h"
 #include "python_frames.h"

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <time.h>
 #include "../core/call.h"
+#include "../core/clock.h"
 #include "../core/sys.h"
 #include "sampler.h"
 
@@ -51,12 +52,7 @@ VT_CALL_EXPORT int sigwait(const sigset_t *set, int *number)
     return 0;
 }
 
-static long long monotonic(void)
-{
-    struct timespec now = {0, 0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * SECOND + now.tv_nsec;
-}
+static long long monotonic(void) { return (long long)vt_clock_ns(CLOCK_MONOTONIC); }
 
 VT_CALL_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most)
 {

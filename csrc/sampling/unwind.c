@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <ucontext.h>
+#include "../core/memory.h"
 #include "../core/sys.h"
 #include "../core/write.h"
 #include "../core/location.h"
@@ -19,13 +20,6 @@
 
 /* The end of the main thread's stack (glibc). */
 extern void *__libc_stack_end __attribute__((weak));
-
-/* The kernel reads the set of signals there, and refuses the call for
-   its invalid first argument (rt_sigprocmask(2)). Page 0 would mean no set. */
-int vt_is_readable(uintptr_t address)
-{
-    return address >= PAGE && VT_SYS4(rt_sigprocmask, -1, address & ~(uintptr_t)(PAGE - 1), NULL, 8) != -EFAULT;
-}
 
 static int are_readable(uintptr_t low, uintptr_t high)
 {

@@ -34,8 +34,6 @@ struct vt_registers {
 
 #pragma GCC visibility push(hidden)
 
-/* Returns 1 if the page of an address can be read. */
-int vt_is_readable(uintptr_t address);
 /* Prepares the state of the calling thread, whose memory is zeroed. is_main: the first thread of the process;
    frame_pointers: 1: follow frame pointers in code without a table (VT_SAMPLE_FRAME_POINTERS). */
 void vt_unwind_begin(struct vt_unwinder *u, int is_main, int frame_pointers);

@@ -250,7 +250,7 @@ VT_CALL_EXPORT int thrd_create(thrd_t *handle, thrd_start_t function, void *argu
         *(void **)&real = vt_call_next(&call);                                                                         \
         if (!region) return real arguments;                                                                            \
         uint64_t number = number_of((uint64_t)handle);                                                                 \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         int r = real arguments;                                                                                        \
         if (!r && number) vt_write_3(VT_HEAD(VT_K_THREAD_WAIT, 1, 0), number, VT_HEAD(VT_K_LEAVE, 0, region));         \
         else vt_leave(region);                                                                                         \
@@ -272,7 +272,7 @@ WAITS(thrd_join, (thrd_t handle, int *result), (handle, result))
         uint32_t region = region_of(&call, __builtin_return_address(0));                                               \
         *(void **)&real = vt_call_next(&call);                                                                         \
         if (!region) return real(handle);                                                                              \
-        vt_enter(region);                                                                                              \
+        vt_enter_call(region);                                                                                         \
         int r = real(handle);                                                                                          \
         vt_leave(region);                                                                                              \
         return r;                                                                                                      \

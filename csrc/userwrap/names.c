@@ -119,6 +119,7 @@ uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const stru
         if (is_same(e, hash, key, bytes)) return e->id;
     }
     if (key->kind == VT_USER_TEXT) return define(key);
-    vt_warn("more than %u names in the user API: further names are not recorded", MOST_REGIONS);
+    vt_warn_left_out("user+metrics", "more than %u names in the user API: further names are not recorded",
+                     MOST_REGIONS);
     return id;
 }

@@ -1,31 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions of Python programs. The interpreter calls this file when a function begins or ends, through sys.monitoring
-   (3.12 and newer) or PyEval_SetProfile. The file also has enter and leave for vtrace.user.
-   src/vtrace/python_functions.py installs these callbacks. No header of Python is needed: Python objects are pointers,
-   and all functions used are in the stable ABI. The functions are looked up in the process. */
+   (3.12 and newer); python_profilers.c calls it before. The file also has enter and leave for vtrace.user.
+   src/vtrace/python_functions.py installs these callbacks. */
 #include <string.h>
+#include "python.h"
 #include "userwrap.h"
 
-#define WEAK __attribute__((weak))
 #define SLOTS (1u << 18)
 #define PROBES 64u
 #define TOO_MANY (SLOTS / 2)
 
-typedef struct object object;
 extern long PyLong_AsLong(object *) WEAK;
 extern long long PyLong_AsLongLong(object *) WEAK;
 extern double PyFloat_AsDouble(object *) WEAK;
-extern void Py_IncRef(object *) WEAK;
-extern void Py_DecRef(object *) WEAK;
-extern object *PyObject_CallFunctionObjArgs(object *, ...) WEAK;
-extern object *PyFrame_GetCode(object *) WEAK;
 extern object *PyErr_Occurred(void) WEAK;
-extern void PyErr_Clear(void) WEAK;
-extern char _Py_NoneStruct[] WEAK;
 
-enum { TRACE_CALL = 0, TRACE_RETURN = 3 }; /* values of PyTrace_CALL and PyTrace_RETURN */
-
-static object *none(void)
+object *vt_python_none(void)
 {
     object *it = (object *)(void *)_Py_NoneStruct;
     Py_IncRef(it);
@@ -76,7 +66,7 @@ static uint32_t region_of(object *define, object *code)
 {
     struct slot *s = slot_of(code, 1);
     if (VT_UNLIKELY(!s)) {
-        vt_warn("more than %u Python functions: further functions are not recorded", TOO_MANY);
+        vt_warn_left_out("user", "more than %u Python functions: further functions are not recorded", TOO_MANY);
         return 0;
     }
     uint32_t region = atomic_load_explicit(&s->region, memory_order_relaxed);
@@ -87,14 +77,14 @@ static uint32_t region_of(object *define, object *code)
     return region - 1;
 }
 
-static void enter(object *define, object *code)
+void vt_python_enters(object *define, object *code)
 {
     uint32_t region = vt_user_begins(region_of(define, code));
     if (region) vt_write_few(VT_HEAD(VT_K_ENTER, 0, region), 0, 0, 0, 0, 1);
 }
 
 /* A function without an enter gets no leave: it began before the callbacks were installed. */
-static void leave(object *code)
+void vt_python_leaves(object *code)
 {
     struct slot *s = slot_of(code, 0);
     uint32_t region = s ? atomic_load_explicit(&s->region, memory_order_relaxed) : 0;
@@ -105,27 +95,15 @@ static void leave(object *code)
 
 VT_PUBLIC object *vt_python_begin(object *self, object *const *arguments, long n)
 {
-    if (n > 0) enter(self, arguments[0]);
-    return none();
+    if (n > 0) vt_python_enters(self, arguments[0]);
+    return vt_python_none();
 }
 
 VT_PUBLIC object *vt_python_end(object *self, object *const *arguments, long n)
 {
     (void)self;
-    if (n > 0) leave(arguments[0]);
-    return none();
-}
-
-/* A Py_tracefunc. */
-VT_PUBLIC int vt_python_profile(object *self, object *frame, int what, object *argument)
-{
-    (void)argument;
-    if (what != TRACE_CALL && what != TRACE_RETURN) return 0;
-    object *code = PyFrame_GetCode(frame);
-    if (what == TRACE_CALL) enter(self, code);
-    else leave(code);
-    Py_DecRef(code);
-    return 0;
+    if (n > 0) vt_python_leaves(arguments[0]);
+    return vt_python_none();
 }
 
 /* METH_NOARGS or METH_VARARGS: enter and leave of the region with the number self. */
@@ -133,14 +111,14 @@ VT_PUBLIC object *vt_python_enter(object *self, object *unused)
 {
     (void)unused;
     VT_User_start2__((unsigned int)PyLong_AsLong(self));
-    return none();
+    return vt_python_none();
 }
 
 VT_PUBLIC object *vt_python_leave(object *self, object *unused)
 {
     (void)unused;
     VT_User_end2__((unsigned int)PyLong_AsLong(self));
-    return none();
+    return vt_python_none();
 }
 
 /* METH_O: a value of the counter with the number self. A value that is not a number is ignored. */
@@ -149,7 +127,7 @@ VT_PUBLIC object *vt_python_count(object *self, object *value)
     double now = PyFloat_AsDouble(value);
     if (PyErr_Occurred()) PyErr_Clear();
     else VT_User_count_double_val__((unsigned int)PyLong_AsLong(self), now);
-    return none();
+    return vt_python_none();
 }
 
 VT_PUBLIC object *vt_python_count_whole(object *self, object *value)
@@ -157,7 +135,7 @@ VT_PUBLIC object *vt_python_count_whole(object *self, object *value)
     long long now = PyLong_AsLongLong(value);
     if (PyErr_Occurred()) PyErr_Clear();
     else VT_User_count_signed_val__((unsigned int)PyLong_AsLong(self), now);
-    return none();
+    return vt_python_none();
 }
 
 /* Returns 1 if all functions of Python that this file needs were found. */

@@ -40,7 +40,8 @@ static uint32_t define_section(const struct vt_user_key *key)
     char name[NAME_MOST + sizeof "/-2147483648"];
     struct vt_location *l = vt_location_of_thread(0);
     uint32_t number = atomic_fetch_add(&sections, 1) + 1;
-    if (number >= SECTIONS) vt_warn("more than %u sections: further sections are not recorded", SECTIONS - 1);
+    if (number >= SECTIONS)
+        vt_warn_left_out("user", "more than %u sections: further sections are not recorded", SECTIONS - 1);
     uint64_t id = l && number < SECTIONS ? vt_new_id(VT_ID_METRIC) : 0;
     if (!id) return 0;
     snprintf(name, sizeof name, "%.*s/%d", (int)NAME_MOST, key->text[0], (int)key->number);

@@ -110,7 +110,7 @@ VT_PUBLIC unsigned int VT_User_count_def__(const char *name, const char *unit, i
     if (type == UNSIGNED) key.number = UNSIGNED;
     else if (type == SIGNED || type == INTEGER || type == INTEGER8) key.number = SIGNED;
     else if (type != FLOAT && type != DOUBLE && type != REAL) {
-        vt_warn("counter %.60s is not recorded: VT_COUNT_DEF has no type %d", name, type);
+        vt_warn_left_out("metrics", "counter %.60s is not recorded: VT_COUNT_DEF has no type %d", name, type);
         return 0;
     }
     return vt_user_id(&key, define_counter);

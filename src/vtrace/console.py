@@ -89,9 +89,12 @@ class Console:
     progress: bool = False
 
     def result(self, text: str) -> None:
-        """Prints a result on stdout."""
+        """Prints a result on stdout. If this fails the work goes on, and the command's exit code is 1 (run)."""
         if self.level >= NORMAL:
-            click.echo(plain(text))
+            try:
+                click.echo(plain(text))
+            except OSError as error:
+                _unwritten.append(error)
 
     def warn(self, text: str) -> None:
         """Prints a warning on stderr."""
@@ -161,6 +164,10 @@ class _Bar:
 
 _drawn: set[_Bar] = set()
 """The bars on the terminal: messages overwrite them."""
+
+
+_unwritten: list[OSError] = []
+"""Why results could not be written."""
 
 
 def _lines(console: Console, label: str, total: int, unit: str) -> Callable[[int], None]:
@@ -234,6 +241,8 @@ def run(command: click.Command, name: str, speaks: bool = True) -> int:
     settings_file.apply(os.environ)
     try:
         code = command.main(prog_name=name, standalone_mode=False)
+        for error in _unwritten:
+            raise error
         sys.stdout.flush()
     except (click.Abort, KeyboardInterrupt):
         return _interrupted(name)

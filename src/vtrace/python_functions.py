@@ -6,15 +6,19 @@ path in any Python with libvtrace.so.1. The interpreter calls C functions of lib
 only at the first call of a function.
 """
 
+import _thread
+import atexit
 import ctypes
+import functools
 import os
 import sys
-import threading
+from contextlib import suppress
 from typing import Any, Callable  # noqa: UP035 # Python 3.7
 
-_FASTCALL = 0x80  # METH_FASTCALL
-_TOOLS = (2, 4, 3)
-"""Tool identifiers of sys.monitoring to try: the profiler's, then identifiers without a predefined use."""
+_VARARGS, _KEYWORDS, _NOARGS, _ONE, _FASTCALL = 0x1, 0x2, 0x4, 0x8, 0x80  # METH_ of Python's C API
+_TOOLS = (5, 4, 3, 1, 0, 2)
+"""Tool identifiers of sys.monitoring to try: that of optimizers, which no profiler takes, then those without a
+predefined use."""
 _ENTER, _LEAVE = ("PY_START", "PY_RESUME", "PY_THROW"), ("PY_RETURN", "PY_YIELD", "PY_UNWIND")
 _HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_hook", "")
 _kept: list = []  # type: ignore[type-arg]
@@ -29,17 +33,18 @@ class _MethodDef(ctypes.Structure):
     ]  # fmt: skip
 
 
-def builtin(name: str, address: Any, flags: int, this: Any) -> Callable[..., Any]:
+def builtin(name: str, address: Any, flags: int, this: Any, module: Any = None) -> Callable[..., Any]:
     """Makes a built-in Python function from a C function; calls cost several times less than through ctypes.
 
-    address: of the C function; flags: METH_... of Python's C API; this: the C function's argument self."""
+    address: of the C function; flags: METH_... of Python's C API; this: the C function's argument self; module: its
+    name."""
     make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     definition = _MethodDef(
         name.encode(errors="backslashreplace"), ctypes.cast(address, ctypes.c_void_p).value, flags, None
     )
     _kept.append(definition)
-    function: Callable[..., Any] = make(ctypes.addressof(definition), this, None)
+    function: Callable[..., Any] = make(ctypes.addressof(definition), this, module)
     return function
 
 
@@ -75,12 +80,20 @@ def _definer(library: Any) -> Callable[[Any], int]:
     return region
 
 
+def say(text: str) -> None:
+    """Prints a message. A closed or full standard error must not stop the program."""
+    with suppress(Exception):
+        sys.stderr.write(f"vtrace: {text}\n")
+
+
 def start() -> bool:
-    """Starts recording Python functions. Returns False if this process records nothing. Raises RuntimeError if other
-    tools use all identifiers of sys.monitoring."""
+    """Starts recording Python functions. Returns False if this process records nothing."""
     library = runtime()
-    if library is None and hasattr(ctypes.PyDLL(None), "vt_python_ready"):
-        sys.stderr.write("vtrace: Python functions are not recorded: this Python is not CPython 3.9 or newer\n")
+    loaded = ctypes.PyDLL(None)
+    if hasattr(loaded, "vt_python_loaded"):
+        loaded.vt_python_loaded()
+        if library is None:
+            loaded.vt_python_fails(b"this Python is not CPython 3.9 or newer")
     if library is None:
         return False
     define = _definer(library)
@@ -93,29 +106,64 @@ def start() -> bool:
 
 def _monitor(library: Any, define: Callable[[Any], int]) -> None:
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
-    tool = next((tool for tool in _TOOLS if monitoring.get_tool(tool) is None), None)
-    if tool is None:
-        raise RuntimeError("other tools use all identifiers of sys.monitoring")
-    monitoring.use_tool_id(tool, "vtrace")
     begin = builtin("begin", library.vt_python_begin, _FASTCALL, define)
     end = builtin("end", library.vt_python_end, _FASTCALL, define)
-    events = 0
-    for names, function in ((_ENTER, begin), (_LEAVE, end)):
-        for name in names:
-            event = getattr(monitoring.events, name)
+    callbacks = {getattr(monitoring.events, name): function for names, function in ((_ENTER, begin), (_LEAVE, end))
+                 for name in names}  # fmt: skip
+    original = monitoring.use_tool_id
+
+    def take(but: Any) -> Any:
+        """Becomes a tool of sys.monitoring. Returns its number; None if all other numbers are in use."""
+        tool = next((tool for tool in _TOOLS if tool != but and monitoring.get_tool(tool) is None), None)
+        if tool is None:
+            library.vt_python_fails(b"the program uses all tools of sys.monitoring")
+            return None
+        original(tool, "vtrace")
+        for event, function in callbacks.items():
             monitoring.register_callback(tool, event, function)
-            events |= event
-    monitoring.set_events(tool, events)
+        monitoring.set_events(tool, sum(callbacks))
+        return tool
+
+    own = take(None)
+
+    def leave(tool: Any = None, *rest: Any) -> None:
+        """Leaves a number to the program that asks for it."""
+        nonlocal own
+        if own is None or tool != own:
+            return
+        own = take(tool)
+        monitoring.set_events(tool, 0)
+        for event in callbacks:
+            monitoring.register_callback(tool, event, None)
+        monitoring.free_tool_id(tool)
+
+    monitoring.use_tool_id = builtin(
+        "use_tool_id", library.vt_python_use_tool, _VARARGS, (leave, original), original.__module__
+    )
+
+
+class _ThreadFunction(functools.partial):  # type: ignore[type-arg]
+    """What a new thread calls. Messages show the program's function."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(self.args[0])
 
 
 def _profile(library: Any, define: Callable[[Any], int]) -> None:
-    """For Python before 3.12: a profile function in C. Each thread sets this function for itself at its first call."""
-    set_profile = ctypes.pythonapi.PyEval_SetProfile
-    set_profile.restype, set_profile.argtypes = None, [ctypes.c_void_p, ctypes.py_object]
-    function = ctypes.cast(library.vt_python_profile, ctypes.c_void_p)
-
-    def first(frame: Any, event: str, argument: Any) -> None:
-        set_profile(function, define)
-
-    threading.setprofile(first)
-    set_profile(function, define)
+    """For Python before 3.12: a profile function in C, for each thread (userwrap/python_profilers.c)."""
+    own, threads = sys.setprofile, _thread.start_new_thread
+    run = builtin("run", library.vt_python_thread, _VARARGS | _KEYWORDS, None)
+    library.vt_python_profile_objects.argtypes = [ctypes.py_object] * 5
+    library.vt_python_profile_start.argtypes = [ctypes.py_object]
+    library.vt_python_profile_objects(define, own, threads, _ThreadFunction, run)
+    if not library.vt_python_profile_start(define):
+        library.vt_python_fails(b"the thread states of this Python are unknown")
+        return
+    sys.setprofile = builtin("setprofile", library.vt_python_setprofile, _ONE, sys, "sys")
+    start = builtin("start_new_thread", library.vt_python_start_thread, _VARARGS, _thread, "_thread")
+    _thread.start_new_thread = _thread.start_new = start
+    if "threading" in sys.modules:
+        sys.modules["threading"]._start_new_thread = start  # type: ignore[attr-defined]
+    atexit.register(builtin("profile_end", library.vt_python_profile_end, _NOARGS, None))

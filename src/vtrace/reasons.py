@@ -47,7 +47,7 @@ GAPS = {
 }  # fmt: skip
 """Name of VT_GAP_REASONS in csrc/otf2_writer/transcode.h -> reason in the ledger."""
 
-NO_SAMPLES = {"signal": "the program uses the signal", "timer": "no timer"}
+NO_SAMPLES = {"signal": "the program uses the signal", "timer": "no timer", "memory": "no memory"}
 """Reasons for a location without samples; the word is that of csrc/sampling/sampler.c."""
 SAMPLES = "samples"
 """The class of the ledger's intervals without samples."""

@@ -202,8 +202,10 @@ def _record(function: str, before: tuple[Any, ...], *numbers: Any) -> None:
     if kept == [*numbers]:
         call(*before, *kept)
     elif function not in _refused:
+        from vtrace.python_functions import say
+
         _refused.add(function)
-        print(f"vtrace: {function}: {numbers} are not whole numbers of 32 bits: not recorded", file=sys.stderr)
+        say(f"{function}: {numbers} are not whole numbers of 32 bits: not recorded")
 
 
 _refused: set[str] = set()

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import urllib.request
 from html.parser import HTMLParser
@@ -21,7 +22,7 @@ from support.build.builder import Builder
 from support.build.kinds import background
 from support.build.run import run, unify, vtrace
 from support.synthetic_runs.odd_names import ODD, TERMINAL, odd_archive
-from support.tools import PROGRAMS, Done, call, command, need
+from support.tools import PROGRAMS, Done, call, command, environment, injected, need
 from support.users.terminal import on_terminal
 
 READ = (
@@ -117,7 +118,10 @@ def test_exports(archives: tuple[Path, Path], tmp_path: Path) -> None:
 
     regions = pyarrow.parquet.read_table(tmp_path / "x.parquet")["region"].to_pylist()
     assert any(region and region.startswith(f"main{TERMINAL}") for region in regions), "Parquet needs original names"
-    assert f"main{TERMINAL}".encode() in (tmp_path / "x.perfetto").read_bytes()
+    perfetto = (tmp_path / "x.perfetto").read_bytes()
+    assert rb"main\x1b[31m" in perfetto
+    assert b"\x1b[" not in perfetto
+    assert b"\x1b]" not in perfetto
 
 
 class _Page(HTMLParser):
@@ -206,8 +210,11 @@ def test_a_python_api(archives: tuple[Path, Path], tmp_path: Path) -> None:
 
 def test_a_poor_locale(archives: tuple[Path, Path], tmp_path: Path) -> None:
     """In ISO 8859-5 a letter outside of the encoding is shown by its number. (With ASCII, click writes UTF-8.)"""
+    code = "import sys\nfor stream in (sys.stdout, sys.stderr):\n    stream.reconfigure(encoding='iso8859-5')\n"
+    env = injected(tmp_path / "locale", code)
     for words in ("info", "summary", "score", "mpip"):
-        shown = well(vtrace(tmp_path, words, archives[0], env={"PYTHONIOENCODING": "iso8859-5"}, check=False))
+        done = subprocess.run([*command("vtrace"), words, archives[0]], env=environment(env), capture_output=True)
+        shown = well(Done([words], done.returncode, done.stdout.decode("latin-1"), done.stderr.decode("latin-1")))
         assert shown.isascii()
         assert r"\xe9" in shown
 

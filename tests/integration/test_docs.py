@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -483,3 +484,14 @@ def test_every_block_is_typed_or_has_a_reason() -> None:
     drawings = {key for key in BLOCKS if key[0] == "file-format.md"}
     assert set(BLOCKS) == drawings | set(TYPED) | set(NOT_TYPED)
     assert not set(TYPED) & set(NOT_TYPED)
+
+
+@pytest.mark.parametrize("page", ["instant-profiler", "sections", "mpip", "import", "counters", "summary"])
+def test_what_is_not_here_has_a_reason(page: str) -> None:
+    """The pages about the guides have a table of the items that are missing, each with a reason."""
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    table = re.search(r"Not here, because:?\n\n((?:\|.*\n)+)", text)
+    assert table, page
+    rows = [line.strip("|").split(" | ") for line in table[1].splitlines() if "---|" not in line]
+    assert len(rows) > 3
+    assert all(len(row) == 2 and row[1].strip() for row in rows), rows

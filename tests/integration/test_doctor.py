@@ -14,7 +14,7 @@ from support.build import compilers
 from support.build.builder import Builder
 from support.build.mpis import Mpi, find
 from support.build.run import vtrace
-from support.tools import need
+from support.tools import injected, need
 from vtrace.wrappers.mpi_shim.installation import find_mpi
 from vtrace.wrappers.mpi_shim.mpi_header import REMOVED, exported_symbols, prototypes
 
@@ -149,9 +149,6 @@ def test_mpi4py_of_another_mpi(build: Builder, tmp_path: Path) -> None:
 
 def test_no_mpi4py(tmp_path: Path) -> None:
     """mpi4py is not installed beside vtrace: doctor says what needs mpi4py and how to install it."""
-    hidden = tmp_path / "hide"
-    hidden.mkdir()
-    (hidden / "sitecustomize.py").write_text(HIDE)
-    found = look(tmp_path, PYTHONPATH=str(hidden))
+    found = look(tmp_path, **injected(tmp_path / "hide", HIDE))
     assert found["mpi4py"]["value"] == "missing"
     assert found["mpi4py"]["problem"] == "vtunify-mpi needs mpi4py, vtunify does not: pip install 'vtrace-otf2[mpi]'"

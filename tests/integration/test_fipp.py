@@ -307,16 +307,21 @@ def test_install(tmp_path: Path, archive: Path) -> None:
     vtrace(tmp_path, "compat", "--install", "tools")
     made = {str(path.relative_to(tmp_path / "tools")) for path in (tmp_path / "tools").rglob("*") if path.is_file()}
     headers = {"fj_tool/fapp.h", "fj_tool/fipp.h", "fj_tool/fjtofupa.h", "fjcoll.h", "perf.hh"}
-    files = {
-        "bin/cpupa",
-        "bin/fapp",
-        "bin/fapppx",
-        "bin/fipp",
-        "bin/fipppx",
-        "bin/tofupa",
-        "lib/libfapp.a",
-        "lib/libfipp.a",
-    }
+    compilers = ("vtfccpx", "vtFCCpx", "vtfrtpx", "vtfcc", "vtFCC", "vtfrt", "vtcc", "vtcxx", "vtf77", "vtf90")
+    commands = (
+        "cpupa",
+        "fapp",
+        "fapppx",
+        "fipp",
+        "fipppx",
+        "tofupa",
+        "vtunifypx",
+        "vtunify",
+        "vtunify-mpi",
+        *compilers,
+    )
+    libraries = ("libfapp.a", "libfipp.a", "tracer_quiet.o", "tracer_one_flush.o")
+    files = {f"bin/{name}" for name in commands} | {f"lib/{name}" for name in libraries}
     assert made == files | {f"include/{name}" for name in headers}
     done = call([tmp_path / "tools" / "bin" / "fipppx", "-A", archive], tmp_path)
     assert done.stdout == shown(archive)

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from support.build import mpis
 from support.build.builder import Builder
-from support.build.run import vtrace
+from support.build.run import record, vtrace
 from support.oracles.check import check
 
 ORIGIN = "-Wl,-rpath,$ORIGIN"
@@ -71,3 +72,12 @@ def test_mpi_in_destructors(build: Builder, tmp_path: Path, name: str) -> None:
     vtrace(tmp_path, "run", "--unify", "-o", "last", *mpi.launch, "-n", "2", program, env=mpi.env)
     calls = check(tmp_path / "last.trace").calls()
     assert (calls["MPI_Barrier"], calls["MPI_Finalize"]) == (6, 2)
+
+
+def test_daemon(build: Builder, tmp_path: Path) -> None:
+    """A program overwrites its arguments, records one call, and sleeps until its end."""
+    trace = record(build("retitles.c"), tmp_path, "a", "", "b c")
+    assert trace.calls() == {"work": 1}
+    about = json.loads(vtrace(tmp_path, "info", "--json", "retitles").stdout)
+    assert about["about"]["command"][1:] == ["a", "", "b c"]
+    assert about["seconds"] >= 0.2

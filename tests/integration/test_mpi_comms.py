@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -162,6 +163,11 @@ def test_ranks_that_are_threads(build: Builder, preloaded: bool, tmp_path: Path)
     assert done.stdout == untraced
     assert done.stderr.count("the ranks of a communicator are threads") == 2, "each process must print one line"
     unify(tmp_path, "mpi_threadcomm")
+    ledger = call([*command("vtrace"), "info", "mpi_threadcomm"], tmp_path).stdout
+    assert "all events recorded" not in ledger
+    assert "the ranks of a communicator are threads" in ledger
+    about = json.loads(call([*command("vtrace"), "info", "--json", "mpi_threadcomm"], tmp_path).stdout)
+    assert about["complete"] is False
     trace = check(tmp_path / "mpi_threadcomm.trace")
     kinds, calls = Counter(event.kind for event in trace.events), Counter[str]()
     for location in trace.locations:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from support.build.mpis import Mpi
-from support.build.run import names, run, unify
+from support.build.run import names, run, unify, vtrace
 from support.oracles.check import check
 from support.readers.archive import Trace
 
@@ -122,5 +123,22 @@ def test_info_says_where_the_child_is(mpi: Mpi, tmp_path: Path, key: str) -> Non
     assert ("are not part of this run" in done.stderr) == (key == "path")
     assert ("give an absolute path instead of the key" in done.stderr) == (key == "path")
     unify(tmp_path, "mpi_spawn_info")
+    complete = json.loads(vtrace(tmp_path, "info", "--json", "mpi_spawn_info").stdout)["complete"]
+    assert complete is (key == "wdir"), "the ledger has the children that are not part of the run"
     trace = check(tmp_path / "mpi_spawn_info.trace", complete=key == "wdir")
     assert trace.calls()["MPI_Init"] == (2 if key == "wdir" else 1)
+
+
+def test_a_child_of_the_same_name_that_only_mpi_finds(mpi: Mpi, tmp_path: Path) -> None:
+    """Hydra starts parents and children by one helper: the children are another run, whose files have the next
+    number."""
+    if mpi.name == "mpich" or mpi.is_open:
+        pytest.skip("no process is started by the info key path, untraced as well")
+    program = mpi.build("mpi_spawn_info.c")
+    done = mpi.run(program, tmp_path, "path", str(program.parent), program.name, ranks=1)
+    assert done.stdout == "started\n"
+    for prefix, calls in (("mpi_spawn_info", {"MPI_Comm_spawn": 1}), ("mpi_spawn_info_1", {"MPI_Comm_spawn": 0})):
+        unify(tmp_path, prefix)
+        trace = check(tmp_path / f"{prefix}.trace", complete=False)
+        assert {name: trace.calls()[name] for name in calls} == calls
+        assert trace.calls()["MPI_Comm_disconnect"] == trace.calls()["MPI_Finalize"] == 1

@@ -10,6 +10,7 @@ import pytest
 
 from support.build.mpis import Mpi
 from support.build.run import names, unify
+from support.build.wrap import wrap
 from support.oracles.check import check
 from support.readers.archive import Trace
 from support.tools import call, command, need
@@ -103,3 +104,48 @@ def test_before_a_program_without_mpi(library: Path, tmp_path: Path) -> None:
 def test_shim_build_prints_the_path(mpi: Mpi, library: Path, tmp_path: Path) -> None:
     done = call([*command("vtrace"), "shim", "build", "--mpicc", mpi.mpicc], tmp_path)
     assert done.stdout == f"{library}\n"
+
+
+LIBRARY = """
+#include <mpi.h>
+__attribute__((noinline)) static int part(int i) { return 2 * i; }
+int total(int rank)
+{
+    int sum = rank, all;
+    for (int i = 0; i < 10; i++) sum += part(i);
+    MPI_Allreduce(&sum, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return all;
+}
+"""
+PROGRAM = """
+#include <mpi.h>
+int total(int);
+int main(int argc, char **argv)
+{
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int all = total(rank);
+    MPI_Finalize();
+    return all != 181;
+}
+"""
+NO_MPI = "vtrace: MPI calls were not recorded, since the executable was linked without vtrace: use vtrace run"
+
+
+def test_only_a_library_is_linked_by_vtrace_cc(mpi: Mpi, tmp_path: Path) -> None:
+    """MPI's functions come from the MPI library, which precedes vtrace's: one line says that MPI is not recorded, and
+    what to do."""
+    (tmp_path / "total.c").write_text(LIBRARY)
+    (tmp_path / "program.c").write_text(PROGRAM)
+    link = ["program.c", "-L.", "-ltotal", f"-Wl,-rpath,{tmp_path}", "-o"]
+    wrap(tmp_path, "-vt:cc", mpi.mpicc, "-O1", "-shared", "-fPIC", "total.c", "-o", "libtotal.so")
+    call([mpi.mpicc, *link, "program"], tmp_path)
+    wrap(tmp_path, "-vt:cc", mpi.mpicc, *link, "whole")
+    done = mpi.run(tmp_path / "program", tmp_path, ranks=2)
+    assert done.stderr.count(NO_MPI) == 1, done
+    unify(tmp_path, "program")
+    assert check(tmp_path / "program.trace").calls() == {"total": 2, "part": 20}
+    assert NO_MPI not in mpi.run(tmp_path / "whole", tmp_path, ranks=2).stderr
+    done = mpi.run(tmp_path / "program", tmp_path, ranks=2, env={"VT_MPITRACE": "no", "VT_FILE_PREFIX": "quiet"})
+    assert NO_MPI not in done.stderr

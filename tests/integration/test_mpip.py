@@ -15,6 +15,7 @@ from support.build.run import vtrace
 from support.readers.archive import Trace, read
 from support.readers.mpip_report import AT, NAMES, RANKS, SENT, numbers, parse, recorded, report
 from support.tools import PROGRAMS
+from vtrace import open as vtrace_open
 
 
 @pytest.fixture(scope="module")
@@ -267,3 +268,27 @@ def test_options(where: Path, tmp_path: Path) -> None:
     assert [path.name.split(".")[3] for path in paths] == ["1", "2"]
     assert all(parse(path.read_text()).sections for path in paths)
     assert [line.split(":")[0] for line in done.stdout.splitlines()] == list(map(str, paths))
+
+
+def test_the_variable_of_mpip(tmp_path: Path, build: Builder) -> None:
+    """vtrace run writes the report for which MPIP asks, with call sites and barriers, under the pid of rank 0; vtrace
+    mpip takes the options, too. What has no meaning here is told."""
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build("mpi_messages.c", flags=("-g",), plain=True)
+    launch = (*mpi.launch, "-n", "2", program)
+    done = vtrace(tmp_path, "run", "--unify", "-o", "a", *launch, env={**mpi.env, "MPIP": "-c -g -k2 -bb -f . -q"})
+    (path,) = tmp_path.glob("*.mpiP")
+    found = parse(path.read_text())
+    assert found.head["MPIP env var"] == "-f . -c -k 2"
+    assert found.head["Callsite source"] == "return addresses"
+    assert "Task Time Statistics (seconds)" in found.sections
+    pids = {str(row["value"]) for row in vtrace_open(tmp_path / "a").group_properties.records()}
+    assert found.head["Collector PID"] in pids
+    assert f".{found.head['Collector PID']}.1.mpiP" in path.name
+    assert "MPIP: -g: " in done.stderr
+    assert "MPIP: -q: mpiP has no such option" in done.stderr
+    again = vtrace(tmp_path, "mpip", "a", "-l", env={"MPIP": "-z -e"})
+    assert "-l: a report from a trace needs no memory" in again.stderr
+    assert parse(again.stdout).head["MPIP env var"] == "-e"
+    silent = vtrace(tmp_path, "run", "--unify", "-o", "b", *launch, env={**mpi.env, "MPIP": "-z"})
+    assert len([*tmp_path.glob("*.mpiP")]) == 1, silent.stderr

@@ -192,6 +192,8 @@ def test_the_header_of_perf_hh(build: Builder, tmp_path: Path) -> None:
     own = json.loads(run(program, tmp_path, env=two).stdout)
     unify(tmp_path, "traced")
     found = json.loads(vtrace(tmp_path, "timers", "traced", "--format", "perf.hh").stdout)
+    places = {(Path(row["file"]).name, row["line"]) for row in timers(tmp_path / "traced")}
+    assert places == {("lorenz.cc", 10), ("lorenz.cc", 32)}, "the object's place, not the header's"
     read = {'read "in"\t': [(4096, 0, 1)]}
     sizes = [(0, 140_000, 2), (0, 280_000, 1)]
     for threads in (plain, own, found):

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 import shutil
 import socket
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -173,3 +175,28 @@ def test_browsers_that_go_away(archive: Path, tmp_path: Path) -> None:
         lines = said(process)
         assert process.returncode == 0
     assert not any("Traceback" in line or "Exception" in line for line in lines)
+
+
+@pytest.mark.parametrize("ask", ["", "GET / HTTP/1.1\r\n", "GET /wrong/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])
+def test_connections_without_the_token(archive: Path, tmp_path: Path, ask: str) -> None:
+    """More connections than the server has descriptors: silent ones, and with a part of a request, or a wrong token.
+    The page gets answers, and the server closes the oldest of the others."""
+    with served(tmp_path, archive) as (address, process):
+        right, parts = whole(address), urlsplit(address)
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (128, 128))
+        strangers = []
+        for number in range(200):
+            strangers.append(socket.create_connection((parts.hostname, parts.port), timeout=60))
+            strangers[-1].sendall(ask.encode())
+            if number % 50 == 0:
+                assert whole(address) == right
+        assert whole(address) == right
+        first = b""
+        with suppress(ConnectionError):
+            while got := strangers[0].recv(1000):
+                first += got
+        assert first.startswith(b"HTTP/1.1 403") == ask.startswith("GET /w")
+        for each in strangers:
+            each.close()
+        assert whole(address) == right
+        assert not any("Traceback" in line or "Exception" in line for line in said(process))

@@ -23,7 +23,7 @@ from support.build.parallel import assert_same, unify_mpi
 from support.build.run import names, run, unify, vtrace
 from support.oracles.check import check
 from support.readers.mpip_report import parse
-from support.tools import ROOT, call, command, environment
+from support.tools import ROOT, call, command, environment, injected
 from vtrace import paths
 from vtrace.symbols.modules import Place
 from vtrace.symbols.stack_frames import find_frames
@@ -273,9 +273,7 @@ Archive.event_writer = event_writer
 
 def changed(where: Path, code: str) -> dict[str, str]:
     """The environment of a vtunify-mpi that runs this code before it writes the events of a location."""
-    where.mkdir()
-    (where / "sitecustomize.py").write_text(BEFORE_EVENTS.format(code))
-    return {"PYTHONPATH": str(where)}
+    return injected(where, BEFORE_EVENTS.format(code))
 
 
 def test_full_disk(heat: Path, mpich: Mpi, tmp_path: Path) -> None:
@@ -363,9 +361,8 @@ def test_interrupted_in_a_callback(heat: Path, mpich: Mpi, tmp_path: Path, rank:
     """An interrupt while libotf2 waits for other ranks ends all ranks, too."""
     (place,) = copied(heat, tmp_path, "1234")
     files = names(place)
-    (tmp_path / "slow").mkdir()
-    (tmp_path / "slow" / "sitecustomize.py").write_text(IN_A_CALLBACK.format(rank))
-    done = unify_mpi(mpich, place, "heat2d", ranks=2, check=False, PYTHONPATH=str(tmp_path / "slow"))
+    slow = injected(tmp_path / "slow", IN_A_CALLBACK.format(rank))
+    done = unify_mpi(mpich, place, "heat2d", ranks=2, check=False, **slow)
     assert done.returncode not in (0, 2)
     assert "vtunify-mpi: interrupted" in done.stderr
     assert "Traceback" not in done.stderr
@@ -388,10 +385,9 @@ shared_scan.scan = scan
 @pytest.mark.parametrize("rank", [0, 1])
 def test_interrupted_in_the_diagnosis(heat: Path, mpich: Mpi, tmp_path: Path, rank: int) -> None:
     """An interrupt of one rank while all read the archive ends all ranks; the archive is complete."""
-    (tmp_path / "slow").mkdir()
-    (tmp_path / "slow" / "sitecustomize.py").write_text(IN_A_PASS.format(rank))
+    slow = injected(tmp_path / "slow", IN_A_PASS.format(rank))
     words = ("-k", "--diagnose", "-o", tmp_path / "all", "heat2d")
-    done = unify_mpi(mpich, heat, *words, ranks=3, check=False, PYTHONPATH=str(tmp_path / "slow"))
+    done = unify_mpi(mpich, heat, *words, ranks=3, check=False, **slow)
     assert done.returncode not in (0, 2)
     assert "vtunify-mpi: interrupted" in done.stderr
     assert "Traceback" not in done.stderr

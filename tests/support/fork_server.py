@@ -49,7 +49,7 @@ def load(command: str, name: str) -> Callable[[], int]:
         vtunify.lighten()
         import_module("vtrace.unify.run")
         import_module("elftools.elf.elffile")
-        return vtunify.entry
+        return vtunify.main
     if command in WRAPPERS:
         from vtrace.wrappers import cc
 

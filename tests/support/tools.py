@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -51,25 +50,24 @@ def need_sanitizer(compiler: str, runtime: str) -> str:
     return path
 
 
-@cache
-def scripts() -> dict[str, str]:
-    """The commands that pyproject.toml installs: name and module:function."""
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        found: dict[str, str] = tomllib.load(file)["project"]["scripts"]
-    return found
-
-
 def command(name: str) -> list[str]:
-    """The words that start a command of vtrace: the installed command, else its function in src/."""
+    """The words that start a command of vtrace: the installed command, else that of src/."""
     installed = BIN / name
     if installed.exists():
         return [str(installed)]
-    module, function = scripts()[name].split(":")
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); sys.argv[0] = {name!r}; "
-        f"from {module} import {function}; sys.exit({function}())"
+        "from vtrace.entry import run; run()"
     )
     return [sys.executable, "-c", code]
+
+
+def injected(place: Path, code: str) -> dict[str, str]:
+    """The variable with which vtrace's commands run this code at their start; place: a new directory for the code."""
+    place.mkdir()
+    (place / "of_test.py").write_text(code)
+    (place / "of_test.pth").write_text("import of_test\n")
+    return {"VTRACE_PYTHONPATH": str(place)}
 
 
 @cache

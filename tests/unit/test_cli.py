@@ -151,7 +151,7 @@ def test_parallel_unifier_alone(heat: Path) -> None:
 
 def test_parallel_unifier_without_mpi4py(heat: Path) -> None:
     (heat / "mpi4py.py").write_text("raise ImportError('No module named mpi4py')")
-    done = call([*command("vtunify-mpi"), "heat"], heat, {"PYTHONPATH": str(heat)}, check=False)
+    done = call([*command("vtunify-mpi"), "heat"], heat, {"VTRACE_PYTHONPATH": str(heat)}, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
     assert "pip install 'vtrace-otf2[mpi]'" in done.stderr
     assert "vtunify PREFIX" in done.stderr

@@ -151,7 +151,9 @@ def test_lambda(tmp_path: Path, compiler: str) -> None:
         ("__heat.details_MOD_step", True, "heat.details::step"),
         ("work.part.0.isra.0", False, "work"), ("_Z3addii", False, "add(int, int)"),
         ("_Z3addii.cold", False, "add(int, int)"), ("_Znot mangled", False, "_Znot mangled"),
-        ("main._omp_fn.0", False, "main._omp_fn.0"), ("MAIN__", True, "MAIN__"), ("_", True, "_"),
+        ("main._omp_fn.0", False, "main._omp_fn.0"), ("_Z5solvel._omp_fn.0", False, "solve(long)._omp_fn.0"),
+        ("__heat_MOD_step._omp_fn.1", True, "heat::step._omp_fn.1"), ("step_._omp_fn.0", True, "step._omp_fn.0"),
+        ("MAIN__", True, "MAIN__"), ("_", True, "_"),
     ],
 )  # fmt: skip
 def test_readable(symbol: str, fortran: bool, name: str) -> None:

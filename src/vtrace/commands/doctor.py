@@ -229,7 +229,7 @@ def _mpi4py() -> _CheckResult:
     mpiexec = shutil.which("mpiexec") or shutil.which("mpiexec", path=str(Path(sys.executable).parent))
     if mpiexec is None:
         return _CheckResult("mpi4py", f"{release}, no mpiexec in PATH", "vtunify-mpi needs mpiexec: pip install mpich")
-    words = [mpiexec, "-n", "2", sys.executable, "-c", _PROBE]
+    words = [mpiexec, "-n", "2", sys.executable, "-I", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{_PROBE}"]
     try:
         done = subprocess.run(
             words, env=_ANYWHERE | os.environ, capture_output=True, text=True, check=False, timeout=60,

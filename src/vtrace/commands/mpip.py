@@ -16,15 +16,37 @@ from vtrace.commands.completion import complete_target
 from vtrace.commands.part_options import opened, title, warn_of_caveats
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
+from vtrace.io.archive.properties import PID
 from vtrace.io.common.outfile import complete
 from vtrace.text import plain, shell_word
+from vtrace.wrappers.launch import mpip_variable
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
     from vtrace.compat.mpip import Frame, FunctionTime, MpipProfile, Resolve
 
 
-@click.command()
+class _WithVariable(click.Command):
+    """The options of MPIP stand before those of the command line; -z there concerns the end of the run, and -f gives
+    way to -o."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        console = Console("vtrace", environment_level("vtrace"))
+        given, said = mpip_variable.options(os.environ)
+        named = any(word.startswith(("-o", "--output")) for word in args)
+        kept: list[str] = []
+        for word in given:
+            if named and (word == "-f" or kept[-1:] == ["-f"]):
+                kept = [*kept, word] if word == "-f" else kept[:-1]
+            elif word != "-z":
+                kept.append(word)
+        own = [word for word in args if word in mpip_variable.MEANINGS]
+        for line in [*said, *(f"{word}: {mpip_variable.MEANINGS[word]}" for word in own)]:
+            console.note(line)
+        return super().parse_args(ctx, [*kept, *(word for word in args if word not in own)])
+
+
+@click.command(cls=_WithVariable)
 @click.argument("archive", shell_complete=complete_target)
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write to FILE [default: standard output]."
@@ -154,6 +176,13 @@ def _options(context: click.Context) -> str:
     return " ".join(words) or "[null]"
 
 
+def _pid(trace: Trace) -> str:
+    """The process id that rank 0 had in the run; of this process, if the archive does not have it."""
+    groups = [int(row["group"]) for row in trace.processes.records() if row["rank"] == 0]
+    known = trace.group_properties.records()
+    return next((str(row["value"]) for row in known if row["name"] == PID and row["group"] in groups), str(os.getpid()))
+
+
 def _command(trace: Trace) -> str:
     words = trace.vtrace.get("ABOUT", {}).get("command") or [title(trace)]
     return " ".join(map(str, words))
@@ -168,7 +197,7 @@ def _facts(trace: Trace, profile: MpipProfile, options: str, directory: str) -> 
     yield "Timer Used", "that of the trace"
     yield "MPIP env var", options
     yield "Collector Rank", "0"
-    yield "Collector PID", str(os.getpid())
+    yield "Collector PID", _pid(trace)
     yield "Final Output Dir", directory
     yield "Report generation", "Single collector task"
     yield "Callsite source", "return addresses" if profile.depth else "functions around the calls (no VT_MPI_CALLSITES)"
@@ -179,7 +208,7 @@ def _paths(directory: Path, trace: Trace, ranks: int) -> Iterator[Path]:
     program = plain(Path(str(trace.vtrace.get("ABOUT", {}).get("executable") or title(trace))).name)
     number = 0
     while number := number + 1:
-        path = directory / f"{program}.{ranks}.{os.getpid()}.{number}.mpiP"
+        path = directory / f"{program}.{ranks}.{_pid(trace)}.{number}.mpiP"
         if not path.exists():
             yield path
 

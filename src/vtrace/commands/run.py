@@ -20,7 +20,7 @@ import click
 from vtrace import console as talk
 from vtrace.console import CLICK_SETTINGS, Console
 from vtrace.errors import NoFilesError, UsageError, VtraceError
-from vtrace.wrappers.launch import choices, launchers, start
+from vtrace.wrappers.launch import choices, launchers, mpip_variable, start
 from vtrace.wrappers.launch.choices import Choices
 from vtrace.wrappers.launch.preload import Plan
 
@@ -144,7 +144,23 @@ def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> in
     code, prefix = run_once(made, chosen, environ)
     if prefix is not None:
         show_run(prefix, chosen)
+        if mpip_variable.wants_report(environ):
+            _write_mpip(prefix)
     return code
+
+
+def _write_mpip(prefix: Path) -> None:
+    """Writes the report for which MPIP asks. A failure does not change the exit code, which is the program's."""
+    from contextlib import redirect_stdout
+
+    from vtrace.commands import mpip
+
+    where = [] if "-f" in mpip_variable.options(os.environ)[0] else ["-f", "."]
+    try:
+        with redirect_stdout(sys.stderr):
+            mpip.command.main([str(prefix), *where], "vtrace mpip", standalone_mode=False)
+    except (VtraceError, click.ClickException, OSError) as error:
+        start.say(f"no mpiP report: {error}")
 
 
 def run_once(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> tuple[int, Path | None]:

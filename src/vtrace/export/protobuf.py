@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vtrace.analysis.table import Array
+from vtrace.text import plain
 
 VARINT, FIXED64, LENGTH = 0, 1, 2
 """Wire types."""
@@ -32,10 +33,10 @@ def tag(number: int, wire: int) -> bytes:
 
 
 def field(number: int, value: int | str | bytes) -> bytes:
-    """A field with a number, a text or another message."""
+    """A field with a number, a text to show or another message."""
     if isinstance(value, int):
         return tag(number, VARINT) + varint(value & 0xFFFFFFFFFFFFFFFF)
-    data = value.encode("utf-8", "replace") if isinstance(value, str) else value
+    data = plain(value).encode() if isinstance(value, str) else value
     return tag(number, LENGTH) + varint(len(data)) + data
 
 

@@ -22,6 +22,8 @@ def readable(symbol: str, fortran: bool) -> str:
     fortran: the function is Fortran by its debug information; a trailing underscore is then not part of the name.
     """
     plain = _CLONE.sub("", symbol)
+    if outlined := _OUTLINED.fullmatch(plain):  # of a procedure of OpenMP: the procedure's name, then ._omp_fn.0
+        return readable(outlined["of"], fortran) + plain[outlined.end("of") :]
     if plain.startswith(("_Z", "__Z")):
         return _demangled(plain) or plain
     if match := _MODULE_PROCEDURE.fullmatch(_CONTAINED.sub("", plain)):

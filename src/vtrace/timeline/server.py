@@ -15,15 +15,20 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from vtrace.errors import VtraceError
 from vtrace.text import html_text
 
+_PATIENCE, _PATIENCE_OF_PAGE = 10, 120
+"""Seconds until the server closes a silent connection: before its first request with the token, and after it."""
+_MOST_UNKNOWN = 32
+"""The most connections without a valid request; a further one closes the oldest."""
 _HOSTS = {"127.0.0.1", "localhost"}
 _TYPES = {
     ".css": "text/css", ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".json": "application/json",
@@ -68,6 +73,8 @@ class Server(ThreadingHTTPServer):
         self.redirect: Path | None = None
         self.token = secrets.token_urlsafe(16)
         self.last_request = time.monotonic()
+        self._lock = threading.Lock()
+        self._unknown: dict[object, None] = {}
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
@@ -108,6 +115,27 @@ class Server(ThreadingHTTPServer):
             self.server_close()
             worker.join()
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Starts to answer a connection. Closes the oldest one of too many that have not shown the token: programs of
+        other users could otherwise use up the descriptors of this process."""
+        with self._lock:
+            self._unknown[request] = None
+            oldest: Any = next(iter(self._unknown)) if len(self._unknown) > _MOST_UNKNOWN else None
+            self._unknown.pop(oldest, None)
+        if oldest:
+            with suppress(OSError):
+                oldest.shutdown(socket.SHUT_RDWR)
+        super().process_request(request, client_address)
+
+    def trust(self, request: Any) -> None:
+        """Remembers that a connection has shown the token."""
+        with self._lock:
+            self._unknown.pop(request, None)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.trust(request)  # it ends
+        super().shutdown_request(request)
+
     def handle_error(self, request: object, client_address: object) -> None:
         """Prints nothing: a browser may close a connection in the middle of a response."""
 
@@ -115,6 +143,7 @@ class Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
+    timeout = _PATIENCE
     server_version, sys_version = "vtrace", ""
     disable_nagle_algorithm = True
     wbufsize = -1  # one packet for the head and a short body
@@ -131,6 +160,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send(403, "text/plain", b"", body)
             return
         self.server.last_request = time.monotonic()
+        self.server.trust(self.connection)
+        self.connection.settimeout(_PATIENCE_OF_PAGE)
         if path == "" and self.server.redirect:
             self.server.redirect.unlink(missing_ok=True)
         if path == "alive":

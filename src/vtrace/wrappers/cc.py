@@ -95,14 +95,17 @@ def command(compiler: list[str], options: Options, language: Language) -> list[s
 
 
 def _include_flags(line: Line) -> list[str]:
-    """The flags with which the compiler finds vt_user.h and vt_user.inc."""
-    return toolchain.include_flags(toolchain.library_directory()) if line.compiles else []
+    """The flags with which the compiler finds vt_user.h and vt_user.inc. None for sources after preprocessing: clang
+    warns of flags that it does not use."""
+    return toolchain.include_flags(toolchain.library_directory()) if line.compiles and line.includes else []
 
 
 def _compile_flags(compiler: list[str], options: Options, language: Language, line: Line) -> list[str]:
     flags = _include_flags(line)
     if options.instrument and not line.probe:
-        flags += [] if line.debug else ["-g"]
+        # With kept files clang 14 warns of the checksums of DWARF 5.
+        kept = any(word.startswith(("-save-temps", "--save-temps")) for word in line.words)
+        flags += [] if line.debug else ["-gdwarf-4" if kept else "-g"]
         flags += toolchain.instrument_flags(compiler, options.args, language, options.way)
     elif language is opt.FORTRAN and not line.probe and not line.debug:
         flags += ["-g"] if "-DVTRACE" in line.words else []  # gives the user API's regions their lines

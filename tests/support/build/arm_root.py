@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from support.build.debian_roots import CACHE
-from support.tools import ROOT, Done, call, need, scripts, unavailable
+from support.tools import ROOT, Done, call, need, unavailable
+from vtrace.entry import COMMANDS
 
 PACKAGES = CACHE / "arm64"
 """The packages that .ci/arm64 unpacks: the C library, gcc, MPICH and Python with the packages that vtrace needs."""
@@ -79,8 +80,7 @@ def install(libraries: Path) -> None:
     ignored = shutil.ignore_patterns("_lib", "__pycache__")
     shutil.copytree(ROOT / "src" / "vtrace", place / "vtrace", ignore=ignored, dirs_exist_ok=True)
     (place / "bin").mkdir()
-    for name, target in scripts().items():
-        module, function = target.split(":")
+    for name in COMMANDS:
         path = place / "bin" / name
-        path.write_text(f"#!/usr/bin/python3\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n")
+        path.write_text("#!/usr/bin/python3\nfrom vtrace.entry import run\n\nrun()\n")
         path.chmod(0o755)

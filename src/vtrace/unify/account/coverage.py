@@ -16,7 +16,7 @@ from vtrace.io.local.kernel import Transcoded
 from vtrace.io.local.records import LOST_REASONS
 from vtrace.reasons import LOSSES, MISSING_VALUES
 from vtrace.unify.account.facts import settings_of
-from vtrace.unify.account.ledger_intervals import Gap, end_of, gaps_of
+from vtrace.unify.account.ledger_intervals import Gap, gaps_of
 from vtrace.unify.account.user_notes import user_markers
 from vtrace.unify.model.fates import Fate, labels, ranks_of
 from vtrace.unify.model.process import HEAP, Process
@@ -94,9 +94,10 @@ class CoverageRow:
 
 
 def ends_of(rows: Sequence[CoverageRow]) -> tuple[int, int]:
-    """Returns the begin and the end of the trace, which has all events and markers, in ns of the archive."""
+    """Returns the begin and the end of the trace, in ns of the archive: of the events and markers, but the trace lasts
+    until its last process ends."""
     times = [time for row in rows for time in row.times]
-    return min(times, default=0), max(times, default=0)
+    return (min(times), max(*times, *(row.end_ns for row in rows))) if times else (0, 0)
 
 
 def _without_notes(result: Transcoded | None) -> Transcoded | None:
@@ -117,7 +118,7 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         location, number, process.label, process.died, lost, lost_by, clamped, _is_unknown(process, number, result),
         _stop(result, known.properties), _without_notes(result),
         (*user_markers(location, known, result),) if result else (), known.notes if number == 0 else (),
-        gaps_of(process, number, result) if number != HEAP else (), end_of(process) if number == 0 else 0,
+        gaps_of(process, number, result) if number != HEAP else (), process.end_ns if number == 0 else 0,
         process.absent, _cpu_ns(summary),
     )  # fmt: skip
 
@@ -200,6 +201,8 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
     found += [f"{some(n, 'location')} stopped at {why}" for why, n in sorted(stops.items())]
     without = Counter((gap.kind, gap.reason) for row in rows for gap in row.gaps if gap.kind in MISSING_VALUES)
     found += [f"{kind} missing on {some(n, 'location')} ({why})" for (kind, why), n in sorted(without.items())]
+    told = Counter(gap.reason for row in rows for gap in row.gaps if gap.told)
+    found += [f"events missing on {some(n, 'location')} ({why})" for why, n in sorted(told.items())]
     return found
 
 

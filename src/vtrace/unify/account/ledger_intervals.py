@@ -28,7 +28,7 @@ from vtrace.reasons import (
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.model.absent import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
-from vtrace.unify.model.process_definitions import REFUSED, UNCOUNTED, UNSAMPLED
+from vtrace.unify.model.process_definitions import LEFT_OUT, NO_PYTHON, REFUSED, UNCOUNTED, UNSAMPLED
 
 if TYPE_CHECKING:
     from vtrace.io.archive.writer import Definitions
@@ -56,7 +56,8 @@ class Gap(NamedTuple):
     """An interval in which a location did not record; times are those of the archive's events.
 
     ns: time without recording, less than end - begin if intervals were joined; None: end - begin; UNKNOWN: the end is
-    unknown. kind: a path of the tree of activities, several joined by +, or "all".
+    unknown. kind: a path of the tree of activities, several joined by +, or "all". told: the process told so by a line,
+    which is the reason.
     """
 
     begin: int
@@ -65,6 +66,7 @@ class Gap(NamedTuple):
     events: int
     kind: str
     reason: str
+    told: bool = False
 
 
 def class_name(bits: int) -> str:
@@ -96,6 +98,8 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
         *_windowed(found, properties),
         *_left_out(tuple(properties.items())),
         *_selected(process),
+        *_told(process),
+        *_without_python(properties),
         *_without_values(process, number),
     )
 
@@ -105,7 +109,7 @@ def _gap(gap: tuple[int, int, int, int, int, int], process: Process, number: int
     name = _REASONS.get(reason, "another reason")
     kind = "tracing" if name == FLUSH else class_name(classes)
     if name == OVERWRITTEN and begin == BEGIN and process.curve is not None and process.maps is not None:
-        begin = _archive_ns(process, process.definitions.first_ticks.get(number, process.pairs[0].ticks))
+        begin = process.archive_ns(process.definitions.first_ticks.get(number, process.pairs[0].ticks))
         ns -= begin
     return Gap(begin, end, None if end == END else ns, count, kind, name)
 
@@ -156,12 +160,28 @@ def _selected(process: Process) -> Iterator[Gap]:
     for key, value in process.definitions.properties.items():
         if key.startswith(_SELECTION) and process.curve is not None and process.maps is not None:
             ticks, _, patterns = str(value).partition(" ")
-            changes.append((_archive_ns(process, int(ticks)), patterns))
+            changes.append((process.archive_ns(int(ticks)), patterns))
     changes.sort()
     for i, (begin, patterns) in enumerate(changes):
         if not selects_all(patterns):
             end = changes[i + 1][0] if i + 1 < len(changes) else END
             yield Gap(begin, end, None, UNKNOWN, "user", f"VT_FUNCTIONS={patterns}")
+
+
+def _told(process: Process) -> Iterator[Gap]:
+    """Yields the intervals in which the process leaves out events for which it has no record: it told so by a line."""
+    for key, value in process.definitions.properties.items():
+        ticks, _, classes = str(value).partition(" ")
+        if key.startswith(LEFT_OUT) and process.curve is not None and process.maps is not None:
+            begin = process.archive_ns(int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
+            yield Gap(begin, END, None, UNKNOWN, classes or "all", key.removeprefix(LEFT_OUT), told=True)
+
+
+def _without_python(properties: Mapping[str, Any]) -> Iterator[Gap]:
+    """Yields the interval of a process that does not record its Python functions, or no longer, from an unknown time
+    on."""
+    if why := properties.get(NO_PYTHON):
+        yield Gap(BEGIN, END, None, UNKNOWN, "user", f"Python functions: {why}")
 
 
 def _without_values(process: Process, number: int) -> Iterator[Gap]:
@@ -174,24 +194,9 @@ def _without_values(process: Process, number: int) -> Iterator[Gap]:
         text = process.definitions.properties.get(f"{key}{number}")
         if text is not None and process.curve is not None and process.maps is not None:
             ticks, _, why = str(text).partition(" ")
-            begin = _archive_ns(process, int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
+            begin = process.archive_ns(int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
             reason = NO_SAMPLES.get(why, "another reason") if kind == SAMPLES else why
             yield Gap(begin, END, None, UNKNOWN, kind, reason)
-
-
-def _archive_ns(process: Process, ticks: int) -> int:
-    """A moment of a process with known clocks, in ns of the archive."""
-    assert process.curve
-    assert process.maps
-    zero = process.curve.at(int(process.maps.knot_ticks[0])) - int(process.maps.knot_ns[0])
-    return max(0, process.curve.at(ticks) - zero)
-
-
-def end_of(process: Process) -> int:
-    """Returns the end of a process, that is the time of its last clock pair, in ns of the archive; 0: unknown."""
-    if not process.complete or process.curve is None or process.maps is None:
-        return 0
-    return _archive_ns(process, process.pairs[-1].ticks)
 
 
 def table(definitions: Definitions, rows: Sequence[CoverageRow]) -> SidecarTable:

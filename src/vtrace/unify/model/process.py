@@ -171,6 +171,19 @@ class Process:
         missing files this may be wrong, since one of these may have the summary."""
         return bool(self.head.buffer) and not (self.absent or self.buffer or self.complete or self.lacks)
 
+    def archive_ns(self, ticks: int) -> int:
+        """Returns a moment of a process with known clocks, in ns of the archive."""
+        assert self.curve
+        assert self.maps
+        zero = self.curve.at(int(self.maps.knot_ticks[0])) - int(self.maps.knot_ns[0])
+        return max(0, self.curve.at(ticks) - zero)
+
+    @property
+    def end_ns(self) -> int:
+        """The end of the process, that is the time of its last clock pair, in ns of the archive; 0: unknown."""
+        known = self.complete and self.curve is not None and self.maps is not None
+        return self.archive_ns(self.pairs[-1].ticks) if known else 0
+
     def find_buffer(self) -> None:
         """Searches the left-over buffer that the head names. The buffer may be accessible on one machine only."""
         if self.buffer is None and self.head.buffer and os.path.exists(self.head.buffer):  # most leave no buffer

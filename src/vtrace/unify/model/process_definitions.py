@@ -21,8 +21,12 @@ UNSAMPLED = "unsampled."
 """Prefix of properties of locations that stopped sampling: ticks of the stop, and the reason."""
 UNCOUNTED = "uncounted."
 """The same for counters."""
+LEFT_OUT = "left_out."
+"""Prefix of properties with the reason why a process leaves out events: ticks of the begin, and their classes."""
 REFUSED = "refused."
 """Prefix of properties with the reason why a counter is not recorded; its name follows."""
+NO_PYTHON = "missing.python"
+"""The property with the reason why Python functions are not recorded (csrc/userwrap/python_missing.c)."""
 
 
 class LocalRegion(NamedTuple):

@@ -31,7 +31,8 @@ def expected_archive(
     """
     place = directory / _FOLDER
     ends = ranks.gather(_ends(run, kernel))
-    ranks.first(lambda: Archive(place).describe(_expected(definitions, ends)))
+    last = ranks.reduce(max((process.end_ns for process in run.processes), default=0), max)
+    ranks.first(lambda: Archive(place).describe(_expected(definitions, ends, last)))
     try:
         yield place / ANCHOR
     finally:
@@ -60,8 +61,8 @@ def _ends(run: Run, kernel: Kernel) -> dict[int, _LocationEnds]:
     return found
 
 
-def _expected(definitions: Definitions, ends: dict[int, _LocationEnds]) -> Definitions:
-    """definitions: of rank 0, which has all processes."""
+def _expected(definitions: Definitions, ends: dict[int, _LocationEnds], last: int) -> Definitions:
+    """definitions: of rank 0, which has all processes. last: the end of the last process, in ns; 0: unknown."""
     locations = [replace(location) for location in definitions.locations]
     for number, end in ends.items():
         locations[number].events = end.records
@@ -69,5 +70,5 @@ def _expected(definitions: Definitions, ends: dict[int, _LocationEnds]) -> Defin
     first = min(times, default=0)
     return replace(
         definitions, regions=definitions.regions[:-1], locations=locations, offset=first,
-        length=max(times, default=0) - first, properties=dict(definitions.properties),
+        length=max(*times, last) - first if times else 0, properties=dict(definitions.properties),
     )  # fmt: skip

@@ -20,6 +20,8 @@ _NOT_COMPILED = frozenset("-E -M -MM -fsyntax-only --analyze".split())
 _UNTRACED = ("-static", "--static", "-static-pie", "-nostdlib")
 _REPLACES_LIBC = re.compile("-fsanitize=.*(address|thread|memory|leak)")
 _LINKED_AS_IS = (".o", ".obj", ".lo", ".a", ".so", ".lib", ".s", ".ld", ".lds", ".map", ".res")
+_PREPROCESSED = (".i", ".ii", ".mi", ".mii")
+_PREPROCESSED_LANGUAGES = ("cpp-output", "assembler")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".H", ".tcc")
 _MPI_LIBRARIES = frozenset(
     "mpi mpich mpi_abi mpi_cxx mpicxx mpichcxx mpichfort mpifort mpichf90 fmpich mpi_f77 mpi_f90 mpi_mpifh mpi_usempi "
@@ -31,16 +33,17 @@ class Line:
     """A compiler's arguments, read.
 
     words: the arguments, with response files expanded. inputs: files and libraries to compile or link. sources: inputs
-    to compile. compiles: there is a source that the compiler instruments. links: the command links a program or shared
-    library. shared: -shared is given. untraced: the option that excludes libvtrace.so.1 from the link, or None.
-    sanitized: the option for a sanitizer that replaces functions of libc, or None. probe: a build system tests the
-    compiler. debug: -g is given.
+    to compile. compiles: there is a source that the compiler instruments. includes: there is a source to
+    preprocess. links: the command links a program or shared library. shared: -shared is given. untraced: the option
+    that excludes libvtrace.so.1 from the link, or None. sanitized: the option for a sanitizer that replaces functions
+    of libc, or None. probe: a build system tests the compiler. debug: -g is given.
     """
 
     def __init__(self, args: list[str]) -> None:
         self.words = expand(args)
         self.inputs: list[str] = []
         self.sources: list[str] = []
+        self.includes = False
         self.output = ""
         self._read()
         flags = set(self.words)
@@ -75,6 +78,7 @@ class Line:
                 self.inputs.append(word)
                 if language or _is_source(word):
                     self.sources.append(word)
+                    self.includes |= not _is_preprocessed(word, language)
 
 
 def _is_probe(files: list[str]) -> bool:
@@ -124,6 +128,10 @@ def _is_source(word: str) -> bool:
     """True for a suffix that linkers do not know. Linkers also take lib.so.1 and files without suffix."""
     name = os.path.basename(word)
     return os.path.splitext(name)[1] not in ("", *_LINKED_AS_IS) and ".so." not in name
+
+
+def _is_preprocessed(word: str, language: str | None) -> bool:
+    return language.endswith(_PREPROCESSED_LANGUAGES) if language else word.endswith(_PREPROCESSED)
 
 
 def _is_header(word: str) -> bool:

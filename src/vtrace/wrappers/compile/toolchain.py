@@ -253,7 +253,8 @@ def openmp_position(args: Sequence[str]) -> int | None:
 def uses_openmp(args: Sequence[str]) -> bool:
     """True if a link line has the compiler's option for OpenMP, or an OpenMP runtime."""
     return openmp_position(args) is not None or any(
-        arg in ("-fopenmp", "-fiopenmp", "-qopenmp", "-lomp", "-liomp5") or arg.startswith("-fopenmp=") for arg in args
+        arg in ("-fopenmp", "-fiopenmp", "-qopenmp", "-Kopenmp", "-lomp", "-liomp5") or arg.startswith("-fopenmp=")
+        for arg in args
     )
 
 
@@ -271,18 +272,22 @@ user's files, which may define hooks, and before libvtrace.so.1, whose hooks ser
 
 _PERSONALITIES = ("__gxx_personality_v0", "__gcc_personality_v0")
 """Routines that libvtrace-inside.a wraps, to learn when an exception is caught (csrc/hooks/personality.h)."""
+_NO_LIBRARIES = frozenset("-nostdlib -nodefaultlibs -nostdlib++".split())
+"""Options with which the compiler does not add the libraries of these routines at the end of the command."""
 
 
 def hooks_flags(directory: str, words: Sequence[str], inputs: Sequence[str], language: Language, way: str) -> list[str]:
     """Flags for the hooks and, with sleds, the personality routines of libvtrace-inside.a. With -flto the linker meets
-    their uses in code generated at link time too late to load them; clang's sleds use nothing before they are on."""
+    their uses in code generated at link time too late to load them; clang's sleds use nothing before they are on.
+    Static libraries at the end of the compiler's command, after the archive, also use the personality routines."""
     late = any(word.startswith(("-flto", f"-specs={directory}", "-fplugin=")) for word in words)
     flags = ["-Wl,-u,__cyg_profile_func_enter,-u,__cyg_profile_func_exit"] if late else []
     if way in ("plugin", "hooks", "manual") or not _has_sleds(directory):
         return flags
     if late or not inputs or _XRAY[1] in words or any(b"xray_instr_map" in _content(path) for path in inputs):
         flags.append("-Wl,-u,vt_module_sleds")
-    flags += [f"-Wl,-u,__wrap_{_PERSONALITIES[0]}"] if late and language.name == "C++" else []
+    needed = [] if _NO_LIBRARIES & set(words) else _PERSONALITIES[language.name != "C++" :]
+    flags += [f"-Wl,-u,__wrap_{name}" for name in needed]
     return [*flags, "-Wl," + ",".join(f"--wrap={name}" for name in _PERSONALITIES)]
 
 

@@ -7,7 +7,6 @@ Imports little, since each rank of a job runs this module.
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Mapping
 
@@ -263,8 +262,10 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     linked = programs.holds(program.executable, RUNTIME.encode() + b"\0")
     _check_name(LIB, "install vtrace elsewhere")
     loaded = programs.libraries(elf, program.executable, start.environ)
-    if not loaded.libraries:
-        return  # a library of the program is missing: the loader reports the error at the start
+    if not loaded.libraries:  # the program will probably not start either
+        said = (loaded.errors or ["no message"])[0].rpartition("error while loading shared libraries: ")[2]
+        made.warnings.append(f"{program.words[0]} is not recorded: {elf.loader} cannot list its libraries: {said}")
+        return
     defaults = {"openmp": uses.openmp(loaded)}
     kinds = [
         kind
@@ -285,7 +286,7 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     made.changes["LD_PRELOAD"] = joined(ours, environ)
     python = wants("python", chosen, start.environ, False)
     if python:
-        _set_python(made, program, start.environ)
+        _set_python(made, start.environ)
     sampled = chosen.sample or start.environ.get("VT_SAMPLE_RATE", "0") != "0"
     recorded = bool(kinds or shim or linked or python or sampled)
     # The search reads the program and its libraries, so it runs only if the answer matters.
@@ -316,13 +317,10 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
         )
 
 
-def _set_python(made: Plan, program: Program, environ: Mapping[str, str]) -> None:
+def _set_python(made: Plan, environ: Mapping[str, str]) -> None:
     """Puts sitecustomize.py of python_hook into PYTHONPATH, so that Python records functions (userwrap/python.c)."""
     path = environ.get("PYTHONPATH")
     made.changes["PYTHONPATH"] = f"{_PYTHON_HOOK}:{path}" if path else _PYTHON_HOOK
-    options = "".join(itertools.takewhile(lambda word: word.startswith("-"), program.words[1:]))
-    if is_python(program.name) and set(options.replace("--", "")) & set("IES"):
-        made.warnings.append("Python functions are not recorded: with -I, -E or -S Python does not load vtrace's hook")
 
 
 def _starts_jobs(program: Program) -> str | None:

@@ -191,9 +191,10 @@ class Loaded:
 
 def libraries(elf: Elf, executable: str, environ: Mapping[str, str]) -> Loaded:
     """Lists an executable's libraries without starting the program. The executable's own loader makes the list, so that
-    RUNPATH, LD_LIBRARY_PATH and the like apply."""
+    RUNPATH, LD_LIBRARY_PATH and the like apply. $ORIGIN is the directory of the file to which symbolic links lead, as
+    for a program that the kernel starts."""
     assert elf.loader
-    out, err = ask([elf.loader, "--list", executable], environ)
+    out, err = ask([elf.loader, "--list", os.path.realpath(executable)], environ)
     found: dict[str, str | None] = {}
     for line in out.splitlines():
         name, arrow, place = line.strip().partition(" => ")

@@ -9,7 +9,7 @@ import sys
 from vtrace import settings_file
 from vtrace.errors import VtraceError
 from vtrace.text import plain
-from vtrace.wrappers.launch import launchers, preload
+from vtrace.wrappers.launch import launchers, mpip_variable, preload
 from vtrace.wrappers.launch.launchers import Launched
 from vtrace.wrappers.launch.mpi_library import family_of_launcher
 from vtrace.wrappers.launch.preload import Plan, Start
@@ -27,7 +27,7 @@ _ENOEXEC = 8
 
 def environment() -> dict[str, str]:
     """The environment with which vtrace was started, without the LC_CTYPE that Python sets in a C locale; with the
-    settings of the settings files."""
+    settings of the settings files and those of mpiP's variable."""
     now = dict(os.environ)
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -36,6 +36,7 @@ def environment() -> dict[str, str]:
     except OSError:
         pass
     settings_file.apply(now)
+    mpip_variable.apply(now)
     return now
 
 
@@ -88,7 +89,7 @@ def report(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
 
 def say(text: str) -> None:
     """Prints one line on standard error."""
-    os.write(2, f"vtrace: {plain(text)}\n".encode())
+    print(f"vtrace: {plain(text)}", file=sys.stderr)
 
 
 def _plan_launcher(chosen: Choices, environ: Mapping[str, str]) -> Plan | None:

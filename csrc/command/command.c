@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Each command of vtrace: starts the Python that vtrace was installed for, with -I. The environment and the current
+ * directory belong to the traced program: with PYTHONPATH, PYTHONHOME and the like for another Python, ours would not
+ * start. A script cannot do this: installers write its first line, without options, and a shell would change the
+ * environment that the program inherits.
+ *
+ * Installers write the path of Python into the first line of the script vtrace-python, in the same directory. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#define SCRIPT "vtrace-python"
+
+/* -I leaves out a user's site-packages and the directory of pip install --target: their path follows from that of the
+ * command. VTRACE_PYTHONPATH is for modules that vtrace must find elsewhere (docs/install.md), and comes first. */
+static const char START[] =
+    "import os, site, sys\n"
+    "del sys.argv[0]\n"
+    "base = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[0])))\n"
+    "version = 'python%d.%d' % sys.version_info[:2]\n"
+    "for place in [f'{base}/{lib}/{version}/site-packages' for lib in ('lib', 'lib64')] + [base]:\n"
+    "    if place not in sys.path and os.path.isdir(place + '/vtrace'):\n"
+    "        sys.path.insert(next((i for i, path in enumerate(sys.path) if path.endswith('-packages')), 9), place)\n"
+    "        break\n"
+    "places = [place for place in os.environ.get('VTRACE_PYTHONPATH', '').split(':') if place]\n"
+    "sys.path[:0] = places\n"
+    "for place in places: site.addsitedir(place)\n"
+    "from vtrace.entry import run\n"
+    "run()\n";
+
+/* The end of a path, behind its last '/'. */
+static char *name_in(char *path)
+{
+    char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Reads the start of the script beside a command. Returns the number of bytes, 0 without script. */
+static size_t read_script(const char *command, char *text, size_t room)
+{
+    char path[PATH_MAX + sizeof SCRIPT];
+    strcpy(path, command);
+    strcpy(name_in(path), SCRIPT);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file < 0 ? -1 : read(file, text, room - 1);
+    if (file >= 0) close(file);
+    text[got > 0 ? got : 0] = 0;
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* The path of Python: behind #!, or, where that line would be too long for Linux or the path has a blank, behind
+ * '''exec' in the second line: #!/bin/sh, then '''exec' "PYTHON" "$0" "$@". NULL for other scripts. */
+static char *python_of(char *text)
+{
+    if (strncmp(text, "#!", 2) != 0) return NULL;
+    char *path = text + 2 + strspn(text + 2, " "), *rest = strchr(path, '\n');
+    if (!rest) return NULL;
+    *rest++ = 0;
+    if (strcmp(path, "/bin/sh") != 0) {
+        char *option = strstr(path, " -");
+        if (option) *option = 0;
+        return path;
+    }
+    static const char mark[] = "'''exec' ";
+    if (strncmp(rest, mark, sizeof mark - 1) != 0) return NULL;
+    path = rest + sizeof mark - 1;
+    char quote = *path == '"' || *path == '\'' ? *path++ : ' ', *end = strchr(path, quote);
+    if (!end || *path != '/') return NULL;
+    *end = 0;
+    return path;
+}
+
+int main(int argc, char **argv)
+{
+    char self[PATH_MAX], text[2 * PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
+    self[n > 0 ? n : 0] = 0;
+    if (!read_script(self, text, sizeof text)) { /* without /proc, or an installer has made symbolic links */
+        const char *started = (const char *)getauxval(AT_EXECFN);
+        snprintf(self, sizeof self, "%s", started ? started : "");
+        read_script(self, text, sizeof text);
+    }
+    char *python = python_of(text), *words[argc + 6];
+    if (python && argc > 0) {
+        words[0] = python;
+        words[1] = "-I";
+        words[2] = "-c";
+        words[3] = (char *)START;
+        words[4] = self;
+        for (int i = 1; i <= argc; i++) words[4 + i] = argv[i];
+        execv(python, words);
+    }
+    fprintf(stderr, "%s: error: cannot start %s: %s (install vtrace again)\n", name_in(self),
+            python ? python : "Python, whose path is in " SCRIPT, python ? strerror(errno) : "no such script");
+    return 1;
+}
