@@ -2,15 +2,12 @@
 /* The interval between the values of an enter and those of its leave contains the region and nothing of vtrace: an
    enter reads the values before the clock, a leave after the clock. */
 #define _GNU_SOURCE
-#include <signal.h>
 #include <string.h>
 #include "clock.h"
 #include "counter_groups.h"
 #include "recording_window.h"
 #include "slow_path.h"
 #include "sys.h"
-
-#define SMALL_STACK 16384u /* bytes; samples on smaller alternate stacks have no values */
 
 enum { AT_MPI = 1, AT_OPENMP = 2, AT_USER = 4, AT_THREADS = 8, AT_IO = 16, AT_SAMPLES = 32 };
 
@@ -95,16 +92,9 @@ void vt_groups_write(struct vt_location *l, enum vt_kind kind, const uint64_t *w
     vt_busy_end(l);
 }
 
-/* Returns 1 in a handler on an alternate stack that may be too small for reading counters. */
-static int on_small_stack(void)
-{
-    stack_t s;
-    return !VT_SYS2(sigaltstack, NULL, &s) && s.ss_flags & SS_ONSTACK && s.ss_size < SMALL_STACK;
-}
-
 /* A sample between the reading of values and their record would have newer values at an earlier time. */
 unsigned vt_groups_sample(struct vt_location *l, uint64_t words[VT_GROUP_WORDS])
 {
-    if (!read_counters || !(chosen & AT_SAMPLES) || VT_READ(l->reads_counters) || on_small_stack()) return 0;
+    if (!read_counters || !(chosen & AT_SAMPLES) || VT_READ(l->reads_counters)) return 0;
     return read_counters(l, 1, words);
 }

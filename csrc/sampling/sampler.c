@@ -32,6 +32,8 @@
 #include "sampler.h"
 #include "sample_timers.h"
 
+#define SMALL_STACK 16384u /* bytes; the handler leaves alternate stacks that are smaller */
+
 /* The state of a sampled thread. The stream refers to the frames of the previous sample, so there are two arrays. */
 struct vt_sampler {
     struct vt_sample_timer timer;
@@ -42,6 +44,7 @@ struct vt_sampler {
     unsigned turn; /* index of the frames of the next sample */
     uint64_t frames[2][VT_SAMPLE_FRAMES];
     uint64_t values[VT_GROUP_WORDS]; /* values of counters at the current sample */
+    _Alignas(16) char stack[SMALL_STACK]; /* of the handler, in place of a small alternate stack */
 };
 
 #define LEAST_TIME 100000 /* ns between two samples, as VT_SAMPLE_RATE allows */
@@ -82,6 +85,28 @@ void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight,
     s->turn ^= 1;
 }
 
+/* Returns 1 if the kernel has called the handler on an alternate stack that may be too small for taking a sample. */
+static int is_on_small_stack(const void *context)
+{
+    const stack_t *stack = &((const ucontext_t *)context)->uc_stack;
+    return stack->ss_size < SMALL_STACK && (uintptr_t)context - (uintptr_t)stack->ss_sp < stack->ss_size;
+}
+
+/* Takes a sample on the stack of the sampler. The kernel restores all registers after the handler. */
+static void take_on_own_stack(struct vt_location *l, const void *context, uint64_t weight, uint32_t overruns)
+{
+#if defined(__x86_64__)
+    char *end = l->samples.sampler->stack + SMALL_STACK;
+    __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %[end], %%rsp\n\tcall *%[take]\n\tmovq %%rbx, %%rsp"
+                     : "+D"(l), "+S"(context), "+d"(weight), "+c"(overruns)
+                     : [end] "r"(end), [take] "r"(vt_sample_take)
+                     : "rax", "rbx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                       "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory", "cc");
+#else
+    vt_sample_take(l, context, weight, overruns);
+#endif
+}
+
 int vt_sample_is_on(void) { return atomic_load(&on); }
 
 /* Returns the timer of the calling thread, which may not be made. */
@@ -113,7 +138,7 @@ static void interrupted(const siginfo_t *info, void *context)
     uint64_t weight = vt_sample_timer_next(&s->timer, &rate, overruns);
     if (vt_window_is_due(vt_now())) vt_window_apply(NULL);
     int left_out = atomic_load(&vt_process.off) || atomic_load(&vt_process.unsampled);
-    if (!left_out) vt_sample_take(l, context, weight, overruns);
+    if (!left_out) (is_on_small_stack(context) ? take_on_own_stack : vt_sample_take)(l, context, weight, overruns);
     /* at the end: an event that counted here would interrupt the program again before the program has advanced */
     vt_sample_timer_renew(&s->timer, &rate);
     atomic_store_explicit(&s->handled, 1, memory_order_release);

@@ -19,9 +19,10 @@ int main(int argc, char **argv)
     stack_t stack = {.ss_sp = memory + PAGE, .ss_size = bytes};
     if (sigaltstack(&stack, 0)) return 1;
     volatile double sum = 0;
+    const clock_t begin = clock(); /* the time of the process before exec counts, too */
     do
         for (int i = 0; i < 100000; i++) sum += i;
-    while (clock() < ms * (CLOCKS_PER_SEC / 1000));
+    while (clock() - begin < ms * (CLOCKS_PER_SEC / 1000));
     puts("done");
     return 0;
 }
