@@ -110,17 +110,18 @@ uint32_t vt_limited_new(uint32_t region, int64_t limit)
     return n;
 }
 
+int vt_limited_is_given(uint32_t number) { return number < MOST_LIMITED && VT_READ(limited[number].region); }
+
 /* When the limit of a region is reached, all later calls are not recorded. The unrecorded open calls of a thread are
    therefore its innermost ones, and a counter per thread is sufficient to match the leaves. */
 uint32_t vt_limited_begin(uint32_t number)
 {
-    if (number >= MOST_LIMITED) return 0; /* not a number of vt_limited_new */
     return vt_take_one(&limited[number].left) ? limited[number].region : 0;
 }
 
 void vt_limited_leave_out(struct vt_location *l, uint32_t number)
 {
-    if (number >= MOST_LIMITED || !l) return;
+    if (!l) return;
     if (!l->left_out) l->left_out = vt_pages_wiped(MOST_LIMITED * sizeof *l->left_out);
     if (l->left_out) l->left_out[number]++;
 }
@@ -128,7 +129,6 @@ void vt_limited_leave_out(struct vt_location *l, uint32_t number)
 uint32_t vt_limited_end(uint32_t number)
 {
     struct vt_location *l = vt_own_location;
-    if (number >= MOST_LIMITED) return 0;
     if (!l || !l->left_out || !l->left_out[number]) return limited[number].region;
     l->left_out[number]--;
     return 0;

@@ -9,6 +9,8 @@
 
 /* Returns a number for a region of which only `limit` calls are recorded; 0: there are too many such regions. */
 uint32_t vt_limited_new(uint32_t region, int64_t limit);
+/* Returns 1 for a number that vt_limited_new has returned. */
+int vt_limited_is_given(uint32_t number);
 /* At the enter: returns the region; 0: the call is not recorded. */
 uint32_t vt_limited_begin(uint32_t number);
 /* Notes that the calling thread has entered the region without a record. */

@@ -76,17 +76,25 @@ static uint32_t section_of(const char *name, int number)
     return open_sections() ? vt_user_id(&key, define_section) : 0;
 }
 
+/* Returns 1 for the number of a section; 0: the section is not recorded, or a program gives another number. */
+static int is_section(uint32_t section)
+{
+    if (VT_LIKELY(section && section < SECTIONS && metrics[section])) return 1;
+    if (section) VT_USER_UNDEFINED("user", "section", section);
+    return 0;
+}
+
 static void start(uint32_t section)
 {
     struct vt_open_sections *open = open_sections();
-    if (!section || section >= SECTIONS || !open || open->times[section]++) return;
+    if (!open || !is_section(section) || open->times[section]++) return;
     vt_write_few(VT_HEAD(VT_K_SECTION, 1, metrics[section]), 1, 0, 0, 0, 2);
 }
 
 static void stop(uint32_t section)
 {
     struct vt_open_sections *open = open_sections();
-    if (!section || section >= SECTIONS || !open || !open->times[section] || --open->times[section]) return;
+    if (!open || !is_section(section) || !open->times[section] || --open->times[section]) return;
     vt_write_few(VT_HEAD(VT_K_SECTION, 1, metrics[section]), 0, 0, 0, 0, 2);
 }
 

@@ -18,21 +18,41 @@
 /* The number of a region that a filter excludes. If a filter limits the number of calls, the number has this bit and
    the number of the limit. */
 #define VT_USER_HIDDEN 0x80000000u
-#define VT_USER_IS_SHOWN(id) ((int32_t)(id) > 0)
+
+/* Returns 1 if vtrace has given such an id in this process. Larger ones would overflow into other bits of a record. */
+static inline int vt_user_is_defined(enum vt_id kind, uint32_t id)
+{
+    return id <= VT_ID_MAX && id <= atomic_load_explicit(&vt_process.ids[kind], memory_order_relaxed);
+}
+
+/* Says that the program uses an id that it has not defined. classes: those of the events that are not recorded, as for
+   vt_warn_left_out; what: a literal, the kind of the id. */
+#define VT_USER_UNDEFINED(classes, what, id)                                                                           \
+    vt_warn_left_out(classes, "the program uses id %u, which no " what " has: such calls are not recorded", id)
+
+/* Returns the number of the limit of a region's id; 0: the region is not recorded. */
+static inline uint32_t vt_user_limit_of(uint32_t id)
+{
+    uint32_t number = id & ~VT_USER_HIDDEN;
+    if (id == VT_USER_HIDDEN || (id & VT_USER_HIDDEN && vt_limited_is_given(number))) return number;
+    VT_USER_UNDEFINED("user", "region", id);
+    return 0;
+}
 
 /* The region with which a call is recorded; 0 if the call is not recorded. */
 static inline uint32_t vt_user_begins(uint32_t id)
 {
-    if (VT_LIKELY(VT_USER_IS_SHOWN(id))) return id;
-    uint32_t number = id & ~VT_USER_HIDDEN, region = number ? vt_limited_begin(number) : 0;
+    if (VT_LIKELY(vt_user_is_defined(VT_ID_REGION, id))) return id;
+    uint32_t number = vt_user_limit_of(id), region = number ? vt_limited_begin(number) : 0;
     if (number && !region) vt_limited_leave_out(vt_location_of_thread(0), number);
     return region;
 }
 
 static inline uint32_t vt_user_ends(uint32_t id)
 {
-    if (VT_LIKELY(VT_USER_IS_SHOWN(id))) return id;
-    return id & ~VT_USER_HIDDEN ? vt_limited_end(id & ~VT_USER_HIDDEN) : 0;
+    if (VT_LIKELY(vt_user_is_defined(VT_ID_REGION, id))) return id;
+    uint32_t number = vt_user_limit_of(id);
+    return number ? vt_limited_end(number) : 0;
 }
 
 /* Returns the number of a region whose calls a filter limits. */

@@ -118,7 +118,10 @@ VT_PUBLIC unsigned int VT_User_count_def__(const char *name, const char *unit, i
 
 static void record(unsigned int id, uint64_t word)
 {
-    vt_write_few(VT_HEAD(VT_K_METRIC, 1, id & VT_ID_MAX), word, 0, 0, 0, 2);
+    uint32_t type = id >> 24, metric = id & (1u << 24) - 1;
+    if (VT_UNLIKELY(type < SIGNED || type > DOUBLE || !metric || !vt_user_is_defined(VT_ID_METRIC, metric)))
+        VT_USER_UNDEFINED("metrics", "counter", id);
+    else vt_write_few(VT_HEAD(VT_K_METRIC, 1, metric), word, 0, 0, 0, 2);
 }
 
 static void record_real(unsigned int id, double value)
@@ -187,7 +190,9 @@ static uint32_t text_id(const char *text)
 
 VT_PUBLIC void VT_User_marker__(unsigned int id, const char *text)
 {
-    if (id && text && vt_is_on()) vt_write_2(VT_HEAD(VT_K_MARKER, 1, id), text_id(text));
+    if (!id || !text || !vt_is_on()) return;
+    if (vt_user_is_defined(VT_ID_MARKER, id)) vt_write_2(VT_HEAD(VT_K_MARKER, 1, id), text_id(text));
+    else VT_USER_UNDEFINED("user", "marker", id);
 }
 
 VT_PUBLIC void VT_User_comment__(const char *text)
@@ -221,7 +226,9 @@ VT_PUBLIC unsigned int VT_User_msg_comm_def__(const char *name)
 static void message(enum vt_kind kind, unsigned int comm, unsigned int tag, unsigned int bytes)
 {
     if (comm == (unsigned int)-1) comm = VT_User_msg_comm_def__("User messages");
-    if (comm) vt_write_3(VT_HEAD(kind, 2, comm), tag, bytes);
+    if (!comm) return;
+    if (vt_user_is_defined(VT_ID_USER_COMM, comm)) vt_write_3(VT_HEAD(kind, 2, comm), tag, bytes);
+    else VT_USER_UNDEFINED("user", "communicator", comm);
 }
 
 VT_PUBLIC void VT_User_msg_send__(unsigned int comm, unsigned int tag, unsigned int bytes)

@@ -183,6 +183,21 @@ def test_starts_and_ends_without_a_partner(build: Builder, tmp_path: Path) -> No
     assert json.loads(trace.properties["VTRACE::USER"]) == {"unended": 3, "unbegun": 2}
 
 
+def test_ids_that_are_not_defined(build: Builder, tmp_path: Path) -> None:
+    """Each kind of id is told once, is in the ledger, and changes no other event."""
+    done = run(build("user_ids.c", flags=MANUAL), tmp_path)
+    assert done.stdout == "done\n"
+    for kind in ("region", "marker", "communicator", "counter", "section"):
+        (line,) = [line for line in done.stderr.splitlines() if f"which no {kind} has" in line]
+        assert "not recorded" in line
+    unify(tmp_path, "user_ids")
+    trace = check(tmp_path / "user_ids.trace")
+    assert story(trace) == ["+region", *[item for item in story(trace) if item[0] not in "+-"], "-region"]
+    assert (trace.kinds()["Metric"], trace.kinds()["MpiSend"], len(trace.markers)) == (1, 1, 1)
+    coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
+    assert coverage["complete"] is False
+
+
 def test_objects_compiled_with_vampirtrace(build: Builder, tmp_path: Path) -> None:
     done = run(build("user_abi.c", flags=MANUAL[:2]), tmp_path)
     assert "counter bad is not recorded: VT_COUNT_DEF has no type 99" in done.stderr
