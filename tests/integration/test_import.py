@@ -324,3 +324,12 @@ def test_at_vtunify(build: Builder, tmp_path: Path) -> None:
     trace = read(tmp_path / "first.trace")
     assert trace.calls()["mine"] == trace.calls()["step"] == 4
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+    again = vtrace(tmp_path, "import", "first", f"a-hostname-{host}.csv", "-o", "second", check=False)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert f"a-hostname-{host}.csv: first.trace has these lines already" in again.stderr
+    assert not (tmp_path / "second.trace").exists()
+    (tmp_path / f"d-hostname-{host}.csv").write_text(INTERVALS + lines[0])
+    more = vtrace(tmp_path, "import", "first", f"d-hostname-{host}.csv", "-o", "second")
+    assert "1 interval, 0 values" in more.stdout
+    words = ("import", "second", f"d-hostname-{host}.csv", "-o", "third")
+    assert "second.trace has these lines already" in vtrace(tmp_path, *words, check=False).stderr

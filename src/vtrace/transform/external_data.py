@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import mmap
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -34,7 +35,7 @@ class ExternalData:
     """The content of a file, an item of each array for each line. clock: of CLOCKS; UTC: ns since the epoch.
 
     begin, end, name (number in names): of intervals; values have begin only. pid, tid: -1 for none. values: of each
-    counter; modes: its ending in the file."""
+    counter; modes: its ending in the file. digest: SHA-256 of the file."""
 
     path: Path
     clock: str
@@ -47,6 +48,7 @@ class ExternalData:
     counters: list[str] = field(default_factory=list)
     modes: list[str] = field(default_factory=list)
     values: list[Array] = field(default_factory=list)
+    digest: str = ""
 
     @property
     def rows(self) -> int:
@@ -79,7 +81,8 @@ def _read(path: Path, file: IO[bytes]) -> ExternalData:
         raise _fault(path, 1, 1, "the file is empty", f"expected: {_INTERVALS} or {_VALUES}")
     uses, clock, counters = _columns(path, head)
     text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return _lines(path, text, len(head), uses, clock, counters)
+    found = _lines(path, text, len(head), uses, clock, counters)
+    return replace(found, digest=hashlib.sha256(text).hexdigest())
 
 
 def _fault(path: Path, line: int, column: int, reason: str, hint: str | None = None) -> FormatError:

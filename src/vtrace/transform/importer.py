@@ -128,9 +128,10 @@ def _type(values: Array) -> str:
 
 
 def write_import(
-    trace: Trace, lanes: Sequence[Lane], values: Sequence[ValueLane], output: Path, console: Console
-) -> ImportedArchive:
-    """Writes the copy into the new directory output. Raises VtraceError."""
+    trace: Trace, lanes: Sequence[Lane], values: Sequence[ValueLane], imported: Sequence[dict[str, str | None]],
+    output: Path, console: Console,
+) -> ImportedArchive:  # fmt: skip
+    """Writes the copy into the new directory output. imported: all files whose lines it has. Raises VtraceError."""
     lanes, values = _named(trace, lanes), _named(trace, values)
     part = ArchivePart(tuple(range(trace.locations.rows)))
     total = int(trace.locations["events"].sum())
@@ -141,7 +142,7 @@ def write_import(
             copy.prepare(advance)
             copy.write(archive, advance)
             _write_events(archive, added, lanes, values)
-            archive.finish(_definitions(copy, added, counts), copied_markers(copy))
+            archive.finish(_definitions(copy, added, counts, imported), copied_markers(copy))
             tables = write_tables(copy, archive.directory)
     known = {path.name for path in (trace.path.parent / "vtrace").glob("*")}
     intervals = sum(len(lane.begin) for lane in lanes)
@@ -186,7 +187,9 @@ def _check(location: int, code: int) -> None:
         raise kernel.otf2_error(f"{location}.evt", "write an event", code, kernel.complaint()[1])
 
 
-def _definitions(copy: Rewriter, added: _Added, counts: Sequence[int]) -> CopiedDefinitions:
+def _definitions(
+    copy: Rewriter, added: _Added, counts: Sequence[int], imported: Sequence[dict[str, str | None]]
+) -> CopiedDefinitions:
     trace = copy.trace
     with Reader(trace.anchor) as reader:
         description = _otf2.Reader_GetDescription(reader.handle) or ""
@@ -197,6 +200,7 @@ def _definitions(copy: Rewriter, added: _Added, counts: Sequence[int]) -> Copied
         for name, text in trace.properties.items()
         if name not in [PROPERTY + key for key in (IN, OF, "EVENT_BYTES")]
     }
+    properties[PROPERTY + "IMPORTED"] = json.dumps(imported)
     if isinstance(events := trace.vtrace.get("EVENTS"), dict):
         properties[PROPERTY + "EVENTS"] = json.dumps(_all_events(events, added, counts))
     return CopiedDefinitions(

@@ -91,6 +91,7 @@ def import_data(trace: Trace, files: Sequence[ExternalData], output: Path, conso
     """Writes a copy of a trace with the data of files into the new directory output. Raises VtraceError."""
     if not trace.processes.rows:
         raise VtraceError(f"{trace.path} has no process")
+    imported = _all_imported(trace, files)
     placing = _LanePlacing(trace, HostClocks(trace))
     lanes: list[Lane] = []
     values: list[ValueLane] = []
@@ -99,9 +100,20 @@ def import_data(trace: Trace, files: Sequence[ExternalData], output: Path, conso
             _add(placing, data, lanes, values)
         else:
             placing.notes.append(f"{data.path} has no line with data")
-    made = write_import(trace, lanes, values, output, console)
+    made = write_import(trace, lanes, values, imported, output, console)
     made.notes[:0] = placing.notes
     return made
+
+
+def _all_imported(trace: Trace, files: Sequence[ExternalData]) -> list[dict[str, str | None]]:
+    """The property IMPORTED of the new archive. Raises VtraceError for a file whose content the archive has already:
+    vtunify imports files beside the local files."""
+    all_ = [*trace.vtrace.get("IMPORTED", [])]
+    for data in files:
+        if any((one.get("host"), one["digest"]) == (data.host, data.digest) for one in all_):
+            raise VtraceError(f"{data.path}: {trace.path.parent.name} has these lines already", "leave this file out")
+        all_.append({"file": data.path.name, "digest": data.digest, "host": data.host})
+    return all_
 
 
 def _add(placing: _LanePlacing, data: ExternalData, lanes: list[Lane], values: list[ValueLane]) -> None:

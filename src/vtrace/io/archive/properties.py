@@ -195,6 +195,7 @@ _FORMS: dict[str, Check] = {
         {"samples": _count, "lost": _count},
         {"counted": _count, "weight_ns": _maybe(_count), "overruns": _count, "early": _COUNTS}, _any,
     ),
+    "IMPORTED": _list(_object(dict.fromkeys(("file", "digest"), _text), {"host": _maybe(_text)}, _any)),
     "SAMPLES_IN": _text,
     "SAMPLES_OF": _text,
     "LOOPS": _list(_object(_LOOP | {"lines": _list(_count)}, {}, _any)),
@@ -205,5 +206,5 @@ _FORMS: dict[str, Check] = {
         _any,
     ),
 }  # fmt: skip
-"""The properties that unify/account/archive_texts.py, io/sidecar/samples_archive.py, io/archive/writer.py and
-transform/cut.py write. Members of later versions are not checked; add a member here before reading it."""
+"""The properties that unify/account/archive_texts.py, io/sidecar/samples_archive.py, io/archive/writer.py,
+transform/cut.py and transform/importer.py write. Members of later versions are not checked; add a member here before reading it."""
