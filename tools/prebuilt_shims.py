@@ -56,7 +56,7 @@ def _build(mpi: Mpi, abi: str, place: Path) -> Path:
     stub, target = place / "stub.so", place / shim.LIBRARY
     link = [*mpi.compiler, "-shared", "-Wl,-s"]
     subprocess.run([*link, f"-Wl,-soname,{NEEDED}", "-o", stub], check=True)
-    needed = ["-Wl,--no-as-needed", stub, paths.LIB / "libvtrace.so.1", "-Wl,--as-needed", "-ldl", *shim.LINK_FLAGS]
+    needed = ["-Wl,--no-as-needed", stub, paths.LIB / "libvtrace.so.1", "-Wl,--as-needed", "-ldl", "-Wl,-z,defs"]
     found = ["-Xlinker", "-rpath", "-Xlinker", RUNPATH, "-Wl,--enable-new-dtags"]
     subprocess.run([*link, "-o", target, *objects, *needed, *found], check=True)
     return target

@@ -235,9 +235,10 @@ def test_mpi_calls_without_a_compiler(
 
 
 def functions_of(library: Path) -> set[str]:
-    """The symbols that a library defines."""
-    lines = call([need("nm"), "-D", "--defined-only", library], library.parent).stdout.splitlines()
-    return {line.split()[-1].partition("@")[0] for line in lines}
+    """The functions that a library defines."""
+    lines = call([need("readelf"), "-W", "--dyn-syms", library], library.parent).stdout.splitlines()
+    symbols = [line.split() for line in lines if line.count(" FUNC ") and " UND " not in line]
+    return {symbol[7].partition("@")[0] for symbol in symbols}
 
 
 def calls_of_mpi(trace: Trace) -> dict[str, int]:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 ARCHIVE = "libvtrace-mpi.a"
 LIBRARY = "libvtrace-mpi.so"
-LINK_FLAGS = ("-Wl,-z,defs", "-Wl,-z,start-stop-visibility=hidden")
-"""Of the library: all symbols are defined, and those of its sections are not visible."""
 _INFO = "shim.json"
 _PREFIX = "mpi-"
 _BUILDING = "building-"
@@ -293,7 +291,7 @@ def link_library(mpi: Mpi, objects: list[Path], target: Path) -> None:
     objcopy = _objcopy(mpi)
     for path in objects:
         _call([objcopy, "--wildcard", "--weaken-symbol=pmpi*", str(path)], mpi)
-    needed = ["-Wl,--no-as-needed", str(mpi.library), "-Wl,--as-needed", "-ldl", *LINK_FLAGS]
+    needed = ["-Wl,--no-as-needed", str(mpi.library), "-Wl,--as-needed", "-ldl", "-Wl,-z,defs"]
     found = ["-Xlinker", "-rpath", "-Xlinker", str(mpi.library.parent), "-Wl,--enable-new-dtags"]
     vtrace = link_flags(library_directory())
     _call([*mpi.compiler, "-shared", "-o", str(target), *map(str, objects), *needed, *vtrace, *found], mpi)
