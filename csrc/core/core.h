@@ -104,10 +104,8 @@ void vt_unwinds(int actions, void *context);
    VT_NO_WRAPPERS: the source has no wrapper, and needs no such routine. */
 #if defined(__GCC_HAVE_DWARF2_CFI_ASM) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(__NVCOMPILER) &&   \
     !defined(VT_NO_WRAPPERS)
-__attribute__((weak, used, visibility("hidden"))) int vt_wrapper_personality(int version, int actions, uint64_t class,
-                                                                             void *exception, void *context);
-__attribute__((weak, used, visibility("hidden"))) int vt_wrapper_personality(int version, int actions, uint64_t class,
-                                                                             void *exception, void *context)
+__attribute__((used)) static int vt_wrapper_personality(int version, int actions, uint64_t class, void *exception,
+                                                        void *context)
 {
     (void)version, (void)class, (void)exception;
     vt_unwinds(actions, context);

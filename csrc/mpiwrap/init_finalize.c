@@ -66,7 +66,7 @@ uint32_t vt_mpi_first_call(unsigned function, _Atomic(uint32_t) *region, const c
     return atomic_compare_exchange_strong(region, &expected, made) ? made : expected;
 }
 
-__attribute__((VT_IN_WRAPPERS)) static int vt_own_init(int *argc, char ***argv)
+VT_WRAPPER int MPI_Init(int *argc, char ***argv)
 {
     const uint32_t region = vt_mpi_begin(VT_F_MPI_Init);
     if (region) vt_enter(region);
@@ -75,8 +75,6 @@ __attribute__((VT_IN_WRAPPERS)) static int vt_own_init(int *argc, char ***argv)
     if (region) vt_leave(region);
     return result;
 }
-
-VT_WRAPPER int MPI_Init(int *argc, char ***argv) __attribute__((alias("vt_own_init")));
 
 VT_WRAPPER int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {

@@ -18,9 +18,8 @@
 #include "core.h"
 #include "msgpack.h"
 
-/* A definition of an MPI function in the program takes precedence over this one. The section tells both apart. */
-#define VT_IN_WRAPPERS section("vt_mpi_wrappers")
-#define VT_WRAPPER __attribute__((weak, visibility("default"), VT_IN_WRAPPERS))
+/* A definition of an MPI function in the program takes precedence over this one. */
+#define VT_WRAPPER __attribute__((weak, visibility("default")))
 
 #define VT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VT_NO_ROOT 0xffffffffu
@@ -40,6 +39,7 @@ struct vt_mpi_function_info {
 extern const char *const vt_mpi_groups[]; /* group names by number, then NULL */
 
 extern const struct vt_mpi_function_info vt_mpi_functions[VT_FUNCTIONS];
+extern const uintptr_t vt_mpi_own[VT_FUNCTIONS]; /* addresses of the wrappers, whichever definitions precede them */
 extern _Atomic(uint32_t) vt_mpi_regions[VT_FUNCTIONS];
 extern _Atomic(int) vt_mpi_state;
 

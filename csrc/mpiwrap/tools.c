@@ -9,23 +9,18 @@
 
 void *const *vt_mpi_tool_functions;
 
-static int vt_own_init(int *argc, char ***argv);
-
 /* Returns false if another tool's MPI_Init precedes the shim's: then the shim would not see MPI_Init, and see only some
    of the calls. */
 static bool vt_mpi_in_front(void)
 {
     void *front = dlsym(RTLD_DEFAULT, "MPI_Init");
-    if (!front || front == (void *)(uintptr_t)vt_own_init) return true;
+    if (!front || (uintptr_t)front == vt_mpi_own[VT_F_MPI_Init]) return true;
     Dl_info found = {0};
     const char *object = dladdr(front, &found) && found.dli_fname ? found.dli_fname : "another object";
     vt_warn_left_out("mpi", "MPI calls are not recorded: %s defines MPI_Init and precedes vtrace in the search order",
                      object);
     return false;
 }
-
-extern const char __start_vt_mpi_wrappers[] __attribute__((visibility("hidden")));
-extern const char __stop_vt_mpi_wrappers[] __attribute__((visibility("hidden")));
 
 struct vt_code {
     uintptr_t address, start, end;
@@ -72,11 +67,11 @@ static void vt_mpi_find_tools(void)
 }
 
 /* True if calls of a function reach another definition before the shim's: a wrapper of the program, or of a tool. */
-static bool vt_mpi_is_preceded(const char *name, const struct vt_code *library)
+static bool vt_mpi_is_preceded(unsigned function, const struct vt_code *library)
 {
-    void *front = dlsym(RTLD_DEFAULT, name);
-    const uintptr_t address = (uintptr_t)front, wrappers = (uintptr_t)__start_vt_mpi_wrappers;
-    if (!front || address - wrappers < (uintptr_t)__stop_vt_mpi_wrappers - wrappers) return false;
+    void *front = dlsym(RTLD_DEFAULT, vt_mpi_functions[function].name);
+    const uintptr_t address = (uintptr_t)front;
+    if (!front || address == vt_mpi_own[function]) return false;
     return (address < library->start || address >= library->end) && !vt_is_our_library(front);
 }
 
@@ -90,7 +85,7 @@ static void vt_mpi_tell_preceded(void)
     for (unsigned i = 0; i < VT_FUNCTIONS; i++) {
         const char *name = vt_mpi_functions[i].name;
         const size_t used = strlen(names);
-        if (!vt_mpi_is_preceded(name, &library)) continue;
+        if (!vt_mpi_is_preceded(i, &library)) continue;
         if (used + strlen(name) + 3 <= sizeof names) snprintf(names + used, sizeof names - used, " %s", name);
         count++;
     }

@@ -60,6 +60,8 @@ void vt_write_5(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
     vt_write((uint64_t[]){a, b, c, d, e}, 5);
 }
 void vt_warn(const char *format, ...) { puts(format); }
+void vt_warn_left_out(const char *classes, const char *format, ...) { printf("%s: %s\n", classes, format); }
+void vt_unwinds(int actions, void *context) { (void)actions, (void)context; }
 
 void vt_write(uint64_t *words, unsigned n)
 {

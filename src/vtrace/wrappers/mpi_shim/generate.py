@@ -208,7 +208,15 @@ def generate(functions: list[MpiFunction], head: str, templates: Templates) -> s
         "\n".join(f'#include "{name}.c"' for name in HAND_WRITTEN),
     ]
     parts += [wrapper(function, templates) for function in functions if function.name not in BY_HAND]
+    parts.append(_own(names))
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def _own(names: list[str]) -> str:
+    """The addresses of the wrappers, whichever definitions precede these in the search order."""
+    aliases = "".join(f'static __typeof__({name}) vt_own_{name} __attribute__((alias("{name}")));\n' for name in names)
+    addresses = "".join(f"    (uintptr_t)vt_own_{name},\n" for name in names)
+    return f"{aliases}\nconst uintptr_t vt_mpi_own[VT_FUNCTIONS] = {{\n{addresses}}};"
 
 
 def group_number(name: str) -> int:
