@@ -118,7 +118,7 @@ VT_PUBLIC unsigned int VT_User_count_def__(const char *name, const char *unit, i
 
 static void record(unsigned int id, uint64_t word)
 {
-    uint32_t type = id >> 24, metric = id & (1u << 24) - 1;
+    uint32_t type = id >> 24, metric = id & ((1u << 24) - 1);
     if (VT_UNLIKELY(type < SIGNED || type > DOUBLE || !metric || !vt_user_is_defined(VT_ID_METRIC, metric)))
         VT_USER_UNDEFINED("metrics", "counter", id);
     else vt_write_few(VT_HEAD(VT_K_METRIC, 1, metric), word, 0, 0, 0, 2);
