@@ -12,6 +12,7 @@
 #include <sys/statfs.h>
 #include "buffer.h"
 #include "file_locations.h"
+#include "lock.h"
 #include "safe_files.h"
 #include "sys.h"
 #include "text.h"
@@ -23,6 +24,8 @@
 #define NEXT_SEGMENTS 4u /* times the first; ext4 fills 16 MiB twice as fast per page as 4 MiB */
 #define ON_TMPFS 4u /* divides the sizes: tmpfs allocates all pages at once, and they count as memory of the job */
 #define MAX_SEGMENTS 65536u
+#define OF_PROCESS                                                                                                     \
+    2u /* chunks that VT_BUFFER_SIZE does not count: definitions, and the first chunk of a small buffer */
 #define LAST_MOST (VT_CHUNK_SIZE - VT_LAST_CHUNK - VT_CHUNK_DATA - 1024) /* the rest holds the end of one location */
 
 static char *segments[MAX_SEGMENTS];
@@ -35,6 +38,9 @@ static _Atomic int has_memory; /* 1: some segments are not in the file */
 static struct stat root; /* root directory when the buffer was created */
 static _Atomic uint64_t free_chunks; /* list of returned chunks: address / 64 KiB; upper half: a tag against ABA */
 static _Atomic uint64_t fresh; /* unused chunks: address / 64 KiB of the next one; upper 16 bits: their number */
+
+static _Atomic uint32_t growing; /* lock: threads that find no chunk wait for one segment, and add not one each */
+static _Atomic uint64_t taken; /* number of chunks that have an owner */
 
 #define FRESH_SHIFT 48
 
@@ -87,7 +93,23 @@ static long map_from_file(char *at, uint32_t number)
     return r < 0 && r > -4096 ? r : 0;
 }
 
-/* Adds a segment to the buffer. Concurrent callers add one segment each. Returns 0 if there is no memory. */
+/* Adds a chunk to the list of free ones. */
+static void put_back(struct vt_chunk *c)
+{
+    uint64_t head = atomic_load(&free_chunks), mine;
+    do {
+        VT_SET(c->next, (uint32_t)head);
+        mine = (head & ~(uint64_t)UINT32_MAX) | (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE);
+    } while (!atomic_compare_exchange_weak(&free_chunks, &head, mine));
+}
+
+static void tell_memory(void)
+{
+    if (vt_process.mapped && atomic_load(&has_memory))
+        __atomic_fetch_or(&vt_process.mapped->forked, VT_IN_MEMORY, __ATOMIC_RELAXED);
+}
+
+/* Adds a segment to the buffer. Returns 0 if there is no memory. */
 static int grow(void)
 {
     uint32_t number = atomic_fetch_add(&segment_count, 1);
@@ -108,6 +130,7 @@ static int grow(void)
         r = VT_SYS6(mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (r < 0 && r > -4096) return 0;
         atomic_store(&has_memory, 1);
+        tell_memory();
         VT_SET(in_memory[number], 1);
     }
     /* Most forked children record little: MADV_RANDOM keeps the kernel from clearing the pages around the used ones. */
@@ -117,7 +140,7 @@ static int grow(void)
     uint64_t chunks = bytes / VT_CHUNK_SIZE - skip, old = atomic_load(&fresh);
     uint64_t mine = ((uintptr_t)at / VT_CHUNK_SIZE + skip) | chunks << FRESH_SHIFT;
     if (!(old >> FRESH_SHIFT) && atomic_compare_exchange_strong(&fresh, &old, mine)) return 1;
-    for (uint64_t i = 0; i < chunks; i++) vt_chunk_give((struct vt_chunk *)(at + (i + skip) * VT_CHUNK_SIZE));
+    for (uint64_t i = 0; i < chunks; i++) put_back((struct vt_chunk *)(at + (i + skip) * VT_CHUNK_SIZE));
     return 1;
 }
 
@@ -146,27 +169,46 @@ static struct vt_chunk *take_fresh(void)
     return NULL;
 }
 
+static struct vt_chunk *take_chunk(void)
+{
+    struct vt_chunk *c = take_free();
+    return c ? c : take_fresh();
+}
+
+static struct vt_chunk *take_or_grow(void)
+{
+    struct vt_chunk *c;
+    uint64_t mask;
+    vt_lock(&growing, &mask);
+    do c = take_chunk();
+    while (!c && grow());
+    vt_unlock(&growing, &mask);
+    return c;
+}
+
 struct vt_chunk *vt_chunk_take(void)
 {
-    for (;;) {
-        struct vt_chunk *c = take_free();
-        if (!c) c = take_fresh();
-        if (c) return c;
-        if (!grow()) return NULL;
-    }
+    struct vt_chunk *c = take_chunk();
+    if (!c) c = take_or_grow();
+    if (c) atomic_fetch_add(&taken, 1);
+    return c;
+}
+
+int vt_buffer_has_room(void)
+{
+    const struct vt_settings *set = &vt_process.set;
+    if (set->thread_buffer_size || set->mode == VT_MODE_RING) return 1;
+    return atomic_load_explicit(&taken, memory_order_relaxed) * VT_CHUNK_SIZE <
+           set->buffer_size + OF_PROCESS * VT_CHUNK_SIZE;
 }
 
 void vt_chunk_give(struct vt_chunk *c)
 {
-    uint64_t head = atomic_load(&free_chunks), mine;
     __atomic_store_n(&c->state, VT_CHUNK_FREE, __ATOMIC_RELEASE);
+    atomic_fetch_sub(&taken, 1);
     /* At the end of the program a thread may still be storing a last record into the chunk, so the chunk must
        not be reused. */
-    if (atomic_load_explicit(&vt_process.state, memory_order_relaxed) == VT_ENDED) return;
-    do {
-        VT_SET(c->next, (uint32_t)head);
-        mine = (head & ~(uint64_t)UINT32_MAX) | (uint32_t)((uintptr_t)c / VT_CHUNK_SIZE);
-    } while (!atomic_compare_exchange_weak(&free_chunks, &head, mine));
+    if (atomic_load_explicit(&vt_process.state, memory_order_relaxed) != VT_ENDED) put_back(c);
 }
 
 void vt_chunk_keep(struct vt_chunk *c) { __atomic_store_n(&c->state, VT_CHUNK_FREE, __ATOMIC_RELEASE); }
@@ -254,6 +296,7 @@ void vt_buffer_forget(void)
     atomic_store(&segment_count, 0);
     atomic_store(&free_chunks, 0);
     atomic_store(&fresh, 0);
+    atomic_store(&taken, 0);
     first_bytes = FIRST_SEGMENT;
     vt_process.mapped = NULL;
 }
@@ -269,6 +312,7 @@ void vt_buffer_tell(void)
     vt_process.mapped->content = VT_BUFFER;
     memcpy(to + version, from + version, content - version);
     memcpy(to + content + 1, from + content + 1, sizeof(struct vt_file) - content - 1);
+    tell_memory();
     vt_process.mapped->checksum = 0;
     atomic_signal_fence(memory_order_seq_cst);
     memcpy(to, from, version); /* magic */

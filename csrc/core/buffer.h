@@ -18,6 +18,9 @@ int vt_buffer_open(void);
 void vt_buffer_tell(void);
 /* Returns a chunk, which the caller owns from now on; NULL if there is no memory. */
 struct vt_chunk *vt_chunk_take(void);
+/* 1: the chunks of all locations together are smaller than VT_BUFFER_SIZE, or each thread has a buffer of its own size.
+   A location whose chunks do not fit has one chunk at a time. */
+int vt_buffer_has_room(void);
 /* Returns a chunk to the buffer. */
 void vt_chunk_give(struct vt_chunk *c);
 /* Marks a written chunk as free; its location keeps the chunk for reuse. */

@@ -374,6 +374,8 @@ enum vt_content {
 #undef VT_CONTENT_ENUM
 };
 
+#define VT_INHERITS 1u /* the parent's definitions also hold for this process */
+#define VT_IN_MEMORY 2u /* further chunks are in memory, and end with the process */
 struct vt_file {
     char magic[8];
     uint16_t version;
@@ -386,7 +388,7 @@ struct vt_file {
     uint32_t rank, world_size; /* VT_NO_RANK, 0 for a process without a rank */
     uint32_t location, pid; /* location: of the events or definitions; 0 in a buffer file */
     uint64_t start; /* CLOCK_REALTIME ns of the process's first event; with host and pid: the process */
-    uint32_t parent_pid, forked; /* forked: 1 if the parent's definitions also hold for this process */
+    uint32_t parent_pid, forked; /* forked: VT_INHERITS, and in a buffer file VT_IN_MEMORY */
     uint64_t parent_start; /* 0: no traced parent */
     uint64_t ticks_per_second; /* nominal, 0 unknown; the unifier uses the clock pairs */
     struct vt_clock_pair pair; /* clock readings at the start */

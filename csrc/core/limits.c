@@ -114,10 +114,7 @@ int vt_limited_is_given(uint32_t number) { return number < MOST_LIMITED && VT_RE
 
 /* When the limit of a region is reached, all later calls are not recorded. The unrecorded open calls of a thread are
    therefore its innermost ones, and a counter per thread is sufficient to match the leaves. */
-uint32_t vt_limited_begin(uint32_t number)
-{
-    return vt_take_one(&limited[number].left) ? limited[number].region : 0;
-}
+uint32_t vt_limited_begin(uint32_t number) { return vt_take_one(&limited[number].left) ? limited[number].region : 0; }
 
 void vt_limited_leave_out(struct vt_location *l, uint32_t number)
 {

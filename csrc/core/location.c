@@ -126,15 +126,17 @@ static int begin_chunk(struct vt_location *l)
     return 1;
 }
 
-/* Begins the next chunk. If the location has reached its quota, or if there is no memory, the full chunks are written
-   first. The caller has set the busy word. *flushed: ticks when a flush began; unchanged if there was none. */
+/* Begins the next chunk. If the location has reached its quota, if all locations together fill the buffer, or if there is
+   no memory, the full chunks are written first. VT_MAX_FLUSHES does not count the second case. The caller has set the
+   busy word. *flushed: ticks when a flush began; unchanged if there was none. */
 static int next_chunk(struct vt_location *l, uint64_t *flushed)
 {
     if (!vt_location_lock(l)) return 0;
     vt_chunk_finish(l);
     int ring = vt_process.set.mode == VT_MODE_RING;
     if (ring && l->chunks >= l->quota) vt_ring_drop(l);
-    int has = l->chunks < l->quota && begin_chunk(l);
+    int fits = !l->chunks || vt_buffer_has_room(), counts = fits || l->chunks >= l->quota;
+    int has = fits && l->chunks < l->quota && begin_chunk(l);
     if (!has && ring) has = vt_ring_drop(l) && begin_chunk(l); /* no memory: reuse the oldest chunk */
     int must_flush = !has && !ring && l->chunks;
     vt_location_unlock(l);
@@ -144,7 +146,7 @@ static int next_chunk(struct vt_location *l, uint64_t *flushed)
     if (vt_file_flush(l) < 0) vt_stop(l, VT_LOST_WRITE, 0);
     else vt_size_check(l);
     VT_SET(l->wants_spare, 0);
-    VT_SET(l->flushes, l->flushes + 1);
+    VT_SET(l->flushes, l->flushes + (uint32_t)counts);
     VT_SET(l->flush_ticks, l->flush_ticks + (vt_now() - *flushed));
     if (l->stopped || !vt_location_lock(l)) return 0;
     has = begin_chunk(l);

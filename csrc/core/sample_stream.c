@@ -85,7 +85,8 @@ static int next_chunk(struct vt_location *l)
     if (!vt_location_lock(l)) return 0;
     vt_samples_finish(l);
     if (ring && s->chunks >= quota_of(l)) drop(s);
-    int has = s->chunks < quota_of(l) && begin_chunk(l);
+    int fits = !s->chunks || vt_buffer_has_room();
+    int has = fits && s->chunks < quota_of(l) && begin_chunk(l);
     if (!has && ring) has = drop(s) && begin_chunk(l);
     vt_location_unlock(l);
     if (has || ring) return has;

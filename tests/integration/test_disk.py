@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -88,6 +89,23 @@ def test_while_growing(build: Builder, tmp_path: Path, disk: Callable[[str], Pat
     assert "cannot grow (no space left)" in many(build, small, {})
     unify(small, "-o", "../result", "many")
     assert check(tmp_path / "result.trace").calls()["work"] == CALLS
+
+
+@pytest.mark.parametrize("calls", [30_000, 100_000, 185_000, 200_000, 260_000, 330_000, 420_000])
+def test_killed_after_growing(build: Builder, tmp_path: Path, disk: Callable[[str], Path], calls: int) -> None:
+    """Of a killed process whose buffer is partly in memory, the events until the first lost one are in the archive."""
+    small = disk("1500k")
+    program = build("endings.c", flags=("-O1", "-pthread"))
+    done = run(program, small, "kill", str(calls), env={"VT_BUFFER_SIZE": "4M"}, code=-signal.SIGKILL)
+    grows = calls > 60_000
+    assert ("cannot grow" in done.stderr) == grows
+    unified = unify(small, "-o", str(tmp_path / "result"), "endings")
+    assert "did not complete the files" in unified.stderr
+    trace = check(tmp_path / "result.trace", complete=False)
+    coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
+    assert (coverage["complete"], coverage["unknown"]) == (False, int(grows))
+    least = calls if not grows else 0 if calls < 180_000 else 170_000
+    assert least <= trace.calls()["work"] <= calls
 
 
 @pytest.mark.parametrize(("buffer", "least"), [("1M", 5), ("16M", 15)])

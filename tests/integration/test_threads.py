@@ -94,3 +94,13 @@ def test_main_thread_without_events(build: Builder, tmp_path: Path) -> None:
     assert trace.calls() == {"body": 1, "work": 10}
     assert names(tmp_path) == {"quiet.trace"}
     assert "quiet" in trace.properties["VTRACE::ABOUT"], "the command line must not depend on the first thread"
+
+
+@pytest.mark.parametrize(("count", "calls"), [(400, 50), (32, 40000)])
+def test_buffer_of_many_threads(build: Builder, tmp_path: Path, count: int, calls: int) -> None:
+    """The buffer has VT_BUFFER_SIZE and a chunk for each thread, rounded to segments; no event is lost."""
+    program = build("at_once.c", flags=("-O1", "-pthread"))
+    done = run(program, tmp_path, str(count), str(calls), env={"VT_BUFFER_SIZE": "1M"})
+    assert int(done.stdout) <= 1 + count / 16 + 4 + 16
+    unify(tmp_path, "at_once")
+    assert check(tmp_path / "at_once.trace").calls() == {"work": count * calls}

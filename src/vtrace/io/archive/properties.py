@@ -207,4 +207,5 @@ _FORMS: dict[str, Check] = {
     ),
 }  # fmt: skip
 """The properties that unify/account/archive_texts.py, io/sidecar/samples_archive.py, io/archive/writer.py,
-transform/cut.py and transform/importer.py write. Members of later versions are not checked; add a member here before reading it."""
+transform/cut.py and transform/importer.py write. Members of later versions are not checked; add a member here before
+reading it."""

@@ -51,6 +51,8 @@ class FileHead:
     """Path of the process's buffer file, "" if there is none."""
     pid_space: int
     """The boot and the PID namespace in which pid is valid, as in vtrace.parallel.crew.pid_space; 0: unknown."""
+    in_memory: bool
+    """True for a buffer that is only a part of the process's buffer: the rest was in memory."""
 
     @property
     def process(self) -> tuple[str, int, int]:
@@ -124,9 +126,10 @@ def parse_head(path: Path, data: bytes) -> FileHead:
         path=path, content=content, clock=head["clock"], run=same(head["run"]), world=head["world"], rank=rank,
         world_size=head["world_size"], location=head["location"], host=_text(head["host"]), pid=head["pid"],
         start=head["start"], parent=(head["parent_pid"], head["parent_start"]) if head["parent_start"] else None,
-        forked=bool(head["forked"]), ticks_per_second=head["ticks_per_second"], pair=same(head["pair"]),
+        forked=bool(head["forked"] & records.INHERITS), ticks_per_second=head["ticks_per_second"],
+        pair=same(head["pair"]),
         tool=_text(head["tool"]), prefix=_text(head["prefix"]), directory=_text(head["directory"]),
-        buffer=_text(head["buffer"]), pid_space=head["pid_space"],
+        buffer=_text(head["buffer"]), pid_space=head["pid_space"], in_memory=bool(head["forked"] & records.IN_MEMORY),
     )  # fmt: skip
 
 

@@ -123,7 +123,7 @@ class Stream:
     files: list[LocalFile] = field(repr=False)
     problems: list[str]
     """Missing parts, each with path and offset: cut files that no chunk replaces, and holes in the sequence except
-    those that a flight recorder made."""
+    those that a flight recorder made. If a part of the buffer was in memory, the stream ends at its first hole."""
 
     def where(self, row: int) -> tuple[Path, int]:
         """The file of a row, and the offset of the row's block or chunk in the file."""
@@ -196,9 +196,13 @@ def _stream(key: tuple[int, int], index: Rows, files: list[LocalFile]) -> Stream
         after = int(blocks["sequence"].max(initial=0)) + 1 if len(blocks) else 0
         if file.cut and (file.head.content == records.BUFFER or after not in sequences):
             problems.append(file.cut)
-    stream = Stream(key[1], key[0], index, files, problems)
     expected = np.concatenate([[0], sequences[:-1] + 1])
-    for number in np.flatnonzero((sequences != expected[: len(sequences)]) & (index["dropped"] == 0)):
+    holes = np.flatnonzero((sequences != expected[: len(sequences)]) & (index["dropped"] == 0))
+    if any(file.head.in_memory for file in files):
+        end = int(holes[0]) if len(holes) and key[0] != records.DEFINITION_DATA else len(index)
+        return Stream(key[1], key[0], index[:end], files, problems)
+    stream = Stream(key[1], key[0], index, files, problems)
+    for number in holes:
         path, offset = stream.where(int(number))
         first, last = expected[number], sequences[number] - 1
         missing = f"block {first} is" if first == last else f"blocks {first} to {last} are"

@@ -140,11 +140,11 @@ def _stop(result: Transcoded | None, properties: Mapping[str, Any]) -> str:
 
 
 def _is_unknown(process: Process, number: int, result: Transcoded | None) -> bool:
-    """Returns True if not all losses of a location are counted: its process has no files, was killed after the location
-    had stopped, or could not write the summary."""
+    """Returns True if not all losses of a location are counted: its process has no files, could not write the summary,
+    or was killed after the location had stopped or while a part of the buffer was in memory."""
     killed = process.died or process.running
     stopped = result is not None and result.limit_ns is not None
-    return process.absent or number in process.unsure or (killed and stopped)
+    return process.absent or number in process.unsure or (killed and (stopped or process.in_memory))
 
 
 def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None) -> dict[str, int]:

@@ -67,6 +67,8 @@ class Process:
     """The rank that has found its buffer, if the buffer is not with the other files."""
     running: bool = False
     """True if the process still records."""
+    in_memory: bool = False
+    """True if a part of its left-over buffer was in memory."""
     owner: int | None = None
     """Set in the copy that a rank lends to others: the rank that has read the definitions."""
 
@@ -218,6 +220,7 @@ class Process:
         with ExitStack() as stack:
             buffer = stack.enter_context(open_local(self.buffer)) if self.buffer else None
             rows = by_location(buffer) if buffer else {}
+            self.in_memory = buffer is not None and buffer.head.in_memory
 
             def each() -> Iterator[Streams]:
                 for location in sorted({*map(_location, self.files)} | rows.keys()):
