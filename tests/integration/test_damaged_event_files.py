@@ -8,12 +8,14 @@ import os
 import shutil
 from pathlib import Path
 
+import _otf2
 import pytest
 
 import vtrace as api
 from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import unify, vtrace
+from support.synthetic_runs.archives import Foreign
 from support.tools import Done
 
 MISSING = "1 event file missing in the archive (0.evt)"
@@ -89,3 +91,21 @@ def test_summary_and_the_python_api(damaged: tuple[Path, str]) -> None:
     trace = api.open(place / "mpi_messages.trace")
     assert text in trace.caveats()[0]
     assert text in trace.markers().caveats[0]
+
+
+def test_locations_of_no_process(tmp_path: Path) -> None:
+    """The group of each location is not defined, and a class of metrics has more members than it names."""
+    archive = Foreign(tmp_path / "t.trace", "traces")
+    metric = (5, "Metric", 0, [_otf2.TYPE_UINT64] * 2, [_otf2.MetricValue(uint64=7)] * 2)
+    archive.events(0, [(0, "Enter", 0), metric, (9, "Leave", 0)])
+    archive.begin_definitions()
+    archive.machine(groups=0)
+    archive.location(0, group=7)
+    archive.region(0, "main")
+    archive.close()
+    for words in (["profile", "--by", "section"], ["export", "--to", "csv", "-o", "out"], ["summary"], ["info"]):
+        done = vtrace(tmp_path, words[0], "t.trace", *words[1:], check=False)
+        assert done.returncode in (0, 1), str(done)
+        assert "Traceback" not in done.stderr, str(done)
+    done = vtrace(tmp_path, "view", "t.trace", "--text")
+    assert "thread 0" in done.stdout

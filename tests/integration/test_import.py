@@ -333,3 +333,14 @@ def test_at_vtunify(build: Builder, tmp_path: Path) -> None:
     assert "1 interval, 0 values" in more.stdout
     words = ("import", "second", f"d-hostname-{host}.csv", "-o", "third")
     assert "second.trace has these lines already" in vtrace(tmp_path, *words, check=False).stderr
+
+
+@pytest.mark.parametrize("ns", [2**62, 2**63 - 2])
+def test_clock_readings_that_cannot_be(tmp_path: Path, ns: int) -> None:
+    """The last pair of the clock is damaged: its moments fit into no column of the table of clocks."""
+    known = [world(0, 1), MPI_SEND, *(["CLOCK", *pair] for pair in [*NODE0, (ns, ns, ns)])]
+    chunk = Chunk(0, 0, NODE0[0][0], pair=NODE0[0])
+    write_rank(
+        tmp_path, 0, 1, known, {0: [chunk.record("ENTER", 0, 1).record("LEAVE", 5, 1)]}, host="node0", pair=NODE0[0]
+    )
+    assert unified(tmp_path).calls() == {"MPI_Send": 1}

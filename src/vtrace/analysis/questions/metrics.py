@@ -64,8 +64,9 @@ class MetricMembers:
     def of_class(self, classes: Array, places: Array) -> Array:
         """Rows of metrics at places of metric classes (rows of metric_classes, -1: not defined)."""
         places = places.astype(np.int64)
-        known = (classes >= 0) & (places < self._count[classes])
-        found: Array = self._metrics[np.where(known, self._first[classes] + places, -1)]
+        members = self._first[classes] + places
+        known = (classes >= 0) & (places < self._count[classes]) & (members < len(self._metrics))
+        found: Array = self._metrics[np.where(known, members, -1)]
         return found
 
 

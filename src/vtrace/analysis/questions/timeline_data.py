@@ -135,7 +135,7 @@ def location_names(trace: Source) -> list[str]:
     processes, process = process_names(trace), trace.places.process
     several = np.bincount(process[process >= 0], minlength=trace.processes.rows) > 1
     pairs = zip(process.tolist(), trace.locations["name"].tolist(), strict=True)
-    return [f"{processes[p]}, {name}" if p < 0 or several[p] else processes[p] for p, name in pairs]
+    return [name if p < 0 else f"{processes[p]}, {name}" if several[p] else processes[p] for p, name in pairs]
 
 
 def used_regions(calls: Calls) -> list[int]:

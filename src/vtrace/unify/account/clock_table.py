@@ -15,6 +15,7 @@ from vtrace.unify.model.clock_curves import Clock, Curve
 
 _BEYOND = 86_400 * 10**9
 """ns between an end of a clock's curve and the row that shows the rate beyond this end."""
+_MOST = 1 << 63
 
 
 def clock_table(clocks: Clocks) -> SidecarTable:
@@ -24,6 +25,7 @@ def clock_table(clocks: Clocks) -> SidecarTable:
     of a moment. Names, by clock: host, ticks (the counter's name) and pids of the processes that read the clock.
     """
     rows = [(number, *row) for number, clock in enumerate(clocks.clocks) for row in _rows(clock, clocks.zero)]
+    rows = [row for row in rows if all(abs(value) < _MOST for value in row)]  # others come from damaged values
     names = ("clock", "ticks", "mono", "real", "time")
     columns = {name: np.array([row[n] for row in rows], "<i8") for n, name in enumerate(names)}
     about = {
