@@ -55,7 +55,7 @@ static const char *job(void)
     return first_set(names);
 }
 
-/* ---- Expansion of $NAME, ${NAME}, %h %p %r %j %% ---- */
+/* ---- Expansion of $NAME, ${NAME}, %h %p %r %j %% %$ ---- */
 
 static int is_word(char c)
 {
@@ -84,7 +84,7 @@ static void add_letter(struct vt_text *t, char letter)
     else if (letter == 'p') vt_text_dec(t, (uint64_t)VT_SYS0(getpid));
     else if (letter == 'r') vt_text_add(t, rank ? rank : "0");
     else if (letter == 'j') vt_text_add(t, number ? number : "0");
-    else vt_text_add(t, letter == '%' ? "%" : plain);
+    else vt_text_add(t, letter == '%' || letter == '$' ? plain + 1 : plain);
 }
 
 /* Expands text into t, as far as there is room. Returns the name of a variable that is not set; NULL if all are set. */

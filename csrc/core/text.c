@@ -23,15 +23,42 @@ void vt_text_add(struct vt_text *t, const char *s)
     *t->at = 0;
 }
 
+/* The bytes of the character at s; 0 for a control character and for bytes that are not UTF-8. */
+static unsigned shown(const char *s)
+{
+    const unsigned char *c = (const unsigned char *)s;
+    if (*c < 0x80) return *c >= ' ' && *c != 127;
+    unsigned n = *c < 0xc2 || *c > 0xf4 ? 0 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
+    for (unsigned i = 1; i < n; i++)
+        if ((c[i] & 0xc0) != 0x80) return 0;
+    return *c == 0xc2 && c[1] < 0xa0 ? 0 : n;
+}
+
 void vt_text_word(struct vt_text *t, const char *s)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    char one[5] = "";
+    const char *odd = s;
+    for (unsigned n; (n = shown(odd)); odd += n) {}
+    if (*s == '-') vt_text_add(t, "./"); /* not an option */
     if (!s[strspn(s, plain)]) {
         vt_text_add(t, s);
         return;
     }
-    vt_text_add(t, "'");
-    for (char one[2] = ""; (one[0] = *s); s++) vt_text_add(t, *s == '\'' ? "'\\''" : one);
+    vt_text_add(t, *odd ? "$'" : "'"); /* bash's, zsh's and POSIX.1-2024's way to write any byte */
+    for (unsigned n; *s; s += n) {
+        n = shown(s);
+        memcpy(one, s, n);
+        one[n] = 0;
+        if (!n) {
+            const unsigned char c = (unsigned char)*s;
+            const char octal[5] = {'\\', (char)('0' + (c >> 6)), (char)('0' + ((c >> 3) & 7)), (char)('0' + (c & 7)),
+                                   0};
+            vt_text_add(t, octal);
+            n = 1;
+        } else if (*s == '\'') vt_text_add(t, *odd ? "\\'" : "'\\''");
+        else vt_text_add(t, *odd && *s == '\\' ? "\\\\" : one);
+    }
     vt_text_add(t, "'");
 }
 

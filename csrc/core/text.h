@@ -21,7 +21,7 @@ struct vt_text {
 struct vt_text vt_text_into(char *memory, size_t bytes);
 /* Appends a string. */
 void vt_text_add(struct vt_text *t, const char *s);
-/* Appends a string, quoted as a word for a shell. */
+/* Appends a path, quoted as a word for a shell. */
 void vt_text_word(struct vt_text *t, const char *s);
 /* Replaces control characters by question marks: those of ASCII, and those of C1 in UTF-8. */
 void vt_text_plain(char *s);

@@ -33,16 +33,38 @@ def html_text(text: str) -> str:
     return escape(plain(text))
 
 
-def shell_word(path: Path) -> str:
-    """A path as a user would type the path in a shell: relative if below the current directory, and quoted."""
+def shell_quoted(word: str) -> str:
+    """word as a shell reads it. Control characters and bytes that are not UTF-8 in the form of bash, $'\\n'."""
     import os
     import shlex
 
+    if word.isprintable():
+        return shlex.quote(word)
+    special = {"'": "\\'", "\\": "\\\\"}
+    parts = (special.get(c, c) if c.isprintable() else "".join(f"\\{b:03o}" for b in os.fsencode(c)) for c in word)
+    return f"$'{''.join(parts)}'"
+
+
+def shell_command(words: Iterable[str]) -> str:
+    """The words of a command as a user would type them."""
+    return " ".join(map(shell_quoted, words))
+
+
+def shell_path(path: str | Path) -> str:
+    """A path as a word of a command, which is not an option."""
+    word = str(path)
+    return shell_quoted(f"./{word}" if word.startswith("-") else word)
+
+
+def shell_word(path: Path) -> str:
+    """A path as a user would type the path in a shell: relative if below the current directory, and quoted."""
+    import os
+
     try:
         near = os.path.relpath(path)
-    except ValueError:
-        near = str(path)
-    return shlex.quote(str(path) if near.startswith("..") else near)
+    except (ValueError, OSError):  # OSError: the current directory does not exist
+        near = ".."
+    return shell_path(path if near.startswith("..") else near)
 
 
 def near(name: str, names: Iterable[str]) -> str | None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ import click
 from vtrace.commands.completion import complete_target
 from vtrace.console import CLICK_SETTINGS, Console
 from vtrace.errors import UsageError, VtraceError
-from vtrace.text import plain
+from vtrace.text import plain, shell_path
 
 if TYPE_CHECKING:
     from vtrace.unify.discover.leftovers import Leftover
@@ -79,7 +78,7 @@ def _remove(gone: Sequence[Leftover]) -> None:
             else:
                 one.path.unlink(missing_ok=True)
         except OSError as error:
-            raise VtraceError(f"{shlex.quote(str(one.path))} cannot be removed: {error.strerror}") from error
+            raise VtraceError(f"{shell_path(one.path)} cannot be removed: {error.strerror}") from error
 
 
 def _size(count: int) -> str:

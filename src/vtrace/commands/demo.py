@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import click
 from vtrace.console import CLICK_SETTINGS
 from vtrace.errors import UsageError, VtraceError
 from vtrace.paths import EXAMPLES
+from vtrace.text import shell_command, shell_path
 
 _EXAMPLES = """\b
 Examples:
@@ -64,11 +64,11 @@ def _run_example(directory: Path) -> None:
         ranks = min(_MOST_RANKS, max(2, len(os.sched_getaffinity(0))))
         build = ["vtrace-cc", "-O2", "-fno-inline", "heat.c", "halo.c", "-lm", "-o", "heat2d"]
         steps = [build, [mpiexec, "-n", str(ranks), "./heat2d"], ["vtunify", name]]
-    click.echo(f"$ cd {shlex.quote(str(directory))}")
+    click.echo(f"$ cd {shell_path(directory)}")
     for step in [*steps, ["vtrace", "summary", name]]:
         _run(step, directory, environ)
     vtrace = "vtrace" if shutil.which("vtrace") else os.path.join(os.path.relpath(binaries), "vtrace")
-    archive = shlex.quote(str(directory / f"{name}.trace"))
+    archive = shell_path(directory / f"{name}.trace")
     click.echo("\nNext: the timeline in a browser; why the program is slow; the time of functions and threads:")
     for word in ("view", "diagnose", "profile"):
         click.echo(f"  {vtrace} {word} {archive}")
@@ -89,7 +89,7 @@ def _mpi(path: str) -> tuple[str, str]:
 
 def _run(words: list[str], directory: Path, environ: dict[str, str]) -> None:
     """Shows and runs a command. Raises VtraceError if the command fails."""
-    shown = shlex.join(words)
+    shown = shell_command(words)
     click.echo(f"\n$ {shown}")
     sys.stdout.flush()
     # The command's path: by its name alone, subprocess would search this process's PATH.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from vtrace.commands.completion import complete_target
 from vtrace.commands.stale import warn_if_stale
 from vtrace.console import Console, ranges, some
 from vtrace.io.archive.overview import LocationLine, Overview, find_anchor, read_overview
-from vtrace.text import json_text, plain
+from vtrace.text import json_text, plain, shell_command, shell_path
 
 if TYPE_CHECKING:
     from vtrace.analysis.ledger import Ledger
@@ -58,7 +57,7 @@ def command(target: str, as_json: bool, everything: bool) -> None:
     else:
         for line in _text(overview, everything):
             click.echo(line)
-        word = shlex.quote(target)
+        word = shell_path(target)
         click.echo(f"\nnext: vtrace summary {plain(word)}, vtrace view {plain(word)}")
 
 
@@ -191,7 +190,7 @@ def _about(o: Overview, known: Ledger) -> Pairs:
     about, coverage = o.vtrace.get("ABOUT", {}), o.vtrace.get("COVERAGE", {})
     who = " by " + about["user"] if about.get("user") else ""
     pairs = [
-        ("command", shlex.join(about.get("command", []))),
+        ("command", shell_command(about.get("command", []))),
         ("recorded", f"{_when(o.start)}{who}, {about.get('recorded_by') or o.creator}"),
         ("directory", about.get("directory", "")),
         ("unified", f"{about['unified_by']} on {about['unified_on']}" if about else ""),
@@ -303,7 +302,7 @@ def _local(prefix: Path) -> dict[str, Any]:
         "running": [process.label for process in run.running],
         "files_of_other_runs": [path.name for path in run.others],
         "problems": notes,
-        "next": f"vtunify {shlex.quote(str(prefix))}",
+        "next": f"vtunify {shell_path(prefix)}",
     }
 
 

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from vtrace.errors import VtraceError
-from vtrace.text import plain
+from vtrace.text import plain, shell_path
 
 _SHOWN = 8
 
@@ -37,7 +36,7 @@ def next_steps() -> Iterator[str]:
 
 
 def _line(name: str, waiting: bool, unified: bool, age: float) -> str:
-    word = shlex.quote(name)
+    word = shell_path(name)
     if waiting and unified:
         return f"{name}: an archive and local files, {_ago(age)}; next: vtunify --force {word}"
     if waiting:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 from vtrace.analysis.counter_runs import adopt_run
 from vtrace.commands.run import run_once, show_run
 from vtrace.errors import UsageError, VtraceError
+from vtrace.text import shell_command, shell_path
 from vtrace.wrappers.launch import start
 from vtrace.wrappers.launch.choices import Choices
 from vtrace.wrappers.launch.counter_fit import counter_groups
@@ -41,7 +41,7 @@ def run_groups(chosen: Choices, environ: Mapping[str, str]) -> int:
             break
     if first is not None:
         show_run(first, chosen)
-        start.say(f"next: vtrace profile {shlex.quote(str(first))} --metrics NAME,...   for the counters of all runs")
+        start.say(f"next: vtrace profile {shell_path(first)} --metrics NAME,...   for the counters of all runs")
     return code
 
 
@@ -66,4 +66,4 @@ def _run_group(
 def _tell_missing(groups: list[list[str]]) -> None:
     missing = [name for group in groups for name in group]
     if missing:
-        start.say(f"the runs end here: not recorded: {shlex.join(missing)}")
+        start.say(f"the runs end here: not recorded: {shell_command(missing)}")

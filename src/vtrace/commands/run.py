@@ -7,7 +7,6 @@ vtrace.main runs a program without this module, since click costs each rank time
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Iterable, Mapping
@@ -20,9 +19,10 @@ import click
 from vtrace import console as talk
 from vtrace.console import CLICK_SETTINGS, Console
 from vtrace.errors import NoFilesError, UsageError, VtraceError
+from vtrace.text import shell_command, shell_path
 from vtrace.wrappers.launch import choices, launchers, mpip_variable, start
 from vtrace.wrappers.launch.choices import Choices
-from vtrace.wrappers.launch.preload import Plan
+from vtrace.wrappers.launch.preload import Plan, name_of
 
 _HELP = """vtrace run preloads the recording libraries.
 
@@ -133,7 +133,7 @@ def _write_bundle(chosen: Choices, environ: Mapping[str, str], directory: Path) 
     from vtrace.wrappers.launch import bundle
 
     bundle.write(chosen, environ, directory)
-    start.say(f"next, where the program runs: {shlex.quote(str(directory / bundle.SCRIPT))} PROGRAM")
+    start.say(f"next, where the program runs: {shell_path(directory / bundle.SCRIPT)} PROGRAM")
 
 
 def run_and_unify(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> int:
@@ -171,11 +171,14 @@ def run_once(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> tuple[i
         if not chosen.switches["unify"]:
             start.become(made, environ)
         raise VtraceError(
-            f"{shlex.join(chosen.words)}: --unify finds no program in this command line", "name the prefix with -o"
+            f"{shell_command(chosen.words)}: --unify finds no program in this command line", "name the prefix with -o"
         )
-    whole = os.path.join(after["VT_PFORM_GDIR"], after["VT_FILE_PREFIX"])
-    prefix = Path(min(os.path.relpath(whole), whole, key=len))
-    directories = {after["VT_PFORM_GDIR"], after.get("VT_PFORM_LDIR") or after["VT_PFORM_GDIR"]}
+    place = name_of(after["VT_PFORM_GDIR"])
+    whole = os.path.join(place, name_of(after["VT_FILE_PREFIX"]))
+    with suppress(OSError):  # the current directory does not exist
+        whole = min(os.path.relpath(whole), whole, key=len)
+    prefix = Path(whole)
+    directories = {place, after.get("VT_PFORM_LDIR") or place}
     before = _files(directories, prefix.name)
     code = start.wait_for(made, environ)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -193,14 +196,14 @@ def run_once(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> tuple[i
             _report_no_files(error, prefix, code, chosen, nodes)
         return failed, None
     except (VtraceError, OSError) as error:
-        text, word = str(error), shlex.quote(str(prefix))
+        text, word = str(error), shell_path(prefix)
         shared = isinstance(error, _SharedPrefixError)
         if not (shared or chosen.force) and os.path.lexists(archive := f"{prefix}.trace"):
             text = f"{archive} exists, and the local files stay; next: vtunify --force {word}"
         start.say(f"{'error' if chosen.switches['unify'] else 'not unified'}: {text}")
         return failed, None
     except KeyboardInterrupt:
-        start.say(f"interrupted; the local files are unchanged; next: vtunify {shlex.quote(str(prefix))}")
+        start.say(f"interrupted; the local files are unchanged; next: vtunify {shell_path(prefix)}")
         return failed, None
     return code, prefix
 
@@ -238,7 +241,7 @@ def _check_names(prefix: Path, before: Mapping[str, tuple[int, int]], after: Map
         raise NoFilesError(f"the local files of {prefix} belong to another run, not to this one")
     lock = next((path for path in after if path.endswith(".lock")), "")  # the runtime counts the prefix's runs there
     if lock and before.get(lock) != after[lock]:
-        word = shlex.quote(str(prefix))
+        word = shell_path(prefix)
         raise _SharedPrefixError(
             f"two runs used the prefix {prefix} at the same time, and one of them has named its files {prefix}_N: "
             f"the local files stay; next: vtunify {word} or vtunify {word}_N"
@@ -257,7 +260,7 @@ def _report_no_files(error: NoFilesError, prefix: Path, code: int, chosen: Choic
         hint = None if code else "record more: --io, --memory, or compile with vtrace-cc"
         if hint and nodes:
             problem += " that are visible here"
-            there = f"vtunify-mpi -o NAME {shlex.quote(str(prefix))}"
+            there = f"vtunify-mpi -o NAME {shell_path(prefix)}"
             hint = f"if each node has a {prefix.parent} of its own, start a rank on each: mpiexec {there}; else {hint}"
         found = VtraceError(f"nothing to unify: {problem}", hint)
     start.say(f"error: {found}" if chosen.switches["unify"] else str(found))
@@ -275,7 +278,7 @@ def _summarise(prefix: Path, console: Console) -> None:
     except (VtraceError, OSError) as error:
         start.say(f"error: {error}")
     except KeyboardInterrupt:
-        start.say(f"interrupted; the archive is complete; next: vtrace summary {shlex.quote(str(prefix))}")
+        start.say(f"interrupted; the archive is complete; next: vtrace summary {shell_path(prefix)}")
 
 
 def _show(prefix: Path) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import click
 
 from vtrace.errors import VtraceError
 from vtrace.io.local.heads import FileHead, read_head
-from vtrace.text import plain
+from vtrace.text import plain, shell_word
 
 _LOOKED_AT = 32
 """Maximum number of heads to read, from the files that were changed last: a large run leaves many thousands."""
@@ -42,7 +41,7 @@ def stale(anchor: Path, about: Any) -> str | None:
     newest = max(_latest(prefix), key=lambda head: head.start, default=None)
     if newest is None or newest.run.hex() == about.get("run"):
         return None
-    word = shlex.quote(os.path.relpath(prefix))
+    word = shell_word(prefix)
     start = about.get("start")
     if isinstance(start, int) and newest.start < start:
         hint = f"vtunify --partial -o NAME {word} unifies the remaining files into another archive"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
+from vtrace.text import shell_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -102,7 +102,7 @@ def run_and_exit(tool: str, directory: str, notes: Collected, chosen: Choices, e
 
     notes.write(notes_file(tool, directory))
     code = run_and_unify(start.prepare(chosen, environ), chosen, environ)
-    console_of().note(f"next: vtrace compat {tool} -A -d {shlex.quote(directory)}")
+    console_of().note(f"next: vtrace compat {tool} -A -d {shell_path(directory)}")
     click.get_current_context().exit(code)
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import signal
 import socket
@@ -22,7 +21,7 @@ from vtrace.commands.completion import complete_target
 from vtrace.commands.part_options import opened, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import TileDamageError, UsageError
-from vtrace.text import plain, shell_word
+from vtrace.text import plain, shell_quoted, shell_word
 from vtrace.timeline.server import Server
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class WindowOptions(NamedTuple):
 
     def of_locations(self) -> str:
         """The words of a command that choose the same locations."""
-        return (f" --ranks {shlex.quote(self.ranks)}" if self.ranks else "") + " --helpers" * self.helpers
+        return (f" --ranks {shell_quoted(self.ranks)}" if self.ranks else "") + " --helpers" * self.helpers
 
 
 WHOLE = WindowOptions()

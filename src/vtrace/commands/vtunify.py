@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import shlex
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +21,7 @@ from vtrace.console import CLICK_SETTINGS, Console, some
 from vtrace.errors import NoFilesError, VtraceError
 from vtrace.light_numpy import lighten_numpy
 from vtrace.parallel.ranks import ALONE, Ranks
+from vtrace.text import shell_path
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
@@ -192,7 +192,7 @@ def conclude(written: WrittenArchive, console: Console, target: Path, near: Path
 
 def lead_on(console: Console, target: Path, archive: Path, further: Further) -> None:
     """Prints the next command for an archive, or does the further work; target: names the archive for the user."""
-    word = shlex.quote(str(target))
+    word = shell_path(target)
     if further.tiles:
         make_tiles(archive, console, further.written_tiles)
     if further.diagnose:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,7 @@ from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
 from vtrace.reports import counter_charts, spread, topology
 from vtrace.reports.metric_sheets import counters_of
+from vtrace.text import shell_command
 
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
@@ -229,7 +229,7 @@ def about(trace: Trace, window: Selection) -> list[tuple[str, str]]:
     facts = trace.vtrace.get("ABOUT", {})
     hosts = list(dict.fromkeys(filter(None, trace.processes["host"].tolist())))
     when = datetime.fromtimestamp(trace.start / 1e9).astimezone().isoformat(" ", "seconds") if trace.start else ""
-    command = "; ".join(programs.lines(trace)) or shlex.join(facts.get("command", []))
+    command = "; ".join(programs.lines(trace)) or shell_command(facts.get("command", []))
     pairs = [
         ("command", command), ("recorded", when), ("by", facts.get("user", "")),
         ("directory", facts.get("directory", "")), ("hosts", ", ".join(hosts[:8]) + (" ..." if len(hosts) > 8 else "")),

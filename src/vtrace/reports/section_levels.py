@@ -57,8 +57,9 @@ def levels(trace: Trace, numbers: SectionNumbers, table: SectionTable, most: int
     for unit, labels, of in (
         ("process", process_names(trace), table.processes), ("thread", location_names(trace), table.threads),
     ):  # fmt: skip
+        names = {-1: f"no {unit}", **dict(enumerate(labels))}
         rows = [
-            {unit: labels[place] if place >= 0 else f"no {unit}", "section": name, **_named(table, function), **_values(table, values)}
+            {unit: names[place], "section": name, **_named(table, function), **_values(table, values)}
             for place, name in sorted(of, key=lambda key: (key[0], order.index(key[1])))
             for function in _functions(table, [of[place, name]])
             for values in [of[place, name][function]]

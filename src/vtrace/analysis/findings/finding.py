@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from vtrace.text import shell_word
+from vtrace.text import shell_command, shell_word
 
 __all__ = ["Finding"]
 
@@ -59,7 +58,7 @@ class Finding:
         if not self.evidence:
             return ""
         name, *options = self.evidence
-        return f"vtrace {name} {self.archive} {shlex.join(options)}".rstrip()
+        return f"vtrace {name} {self.archive} {shell_command(options)}".rstrip()
 
     def of_archive(self, archive: str) -> Finding:
         """The finding with another name for its archive."""

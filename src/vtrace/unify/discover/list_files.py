@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from vtrace.console import few
 from vtrace.errors import FormatError, UsageError, VtraceError
 from vtrace.io.local.heads import FileHead, Uctl, parse_head, read_begin, read_uctl
+from vtrace.text import shell_path
 
 _ID = r"(?:[0-9a-f]+|x.+-\d+-[0-9a-f]+(?:\.[0-9a-f]+)?)"
 _UNBORN = ".tmp"
@@ -146,11 +146,11 @@ def no_archive(path: Path) -> VtraceError:
     known = prefixes(directory) if path.name not in ("", "..") and directory.is_dir() else []
     if name in known:
         said = f"{path}: there are only local files, not unified yet"
-        return VtraceError(said, f"vtunify {shlex.quote(str(path.with_name(name)))}")
+        return VtraceError(said, f"vtunify {shell_path(path.with_name(name))}")
     if path.is_dir():
         if inside := prefixes(path):
             said = f"{path}: there are only local files of {few(inside)}, not unified yet"
-            return VtraceError(said, f"vtunify {shlex.quote(str(path / inside[0]))}")
+            return VtraceError(said, f"vtunify {shell_path(path / inside[0])}")
         return VtraceError(f"{path}: there is no OTF2 archive in this directory")
     if path.is_file() and os.access(path, os.X_OK):
         said = f"{path} is a program; there is no archive {name}.trace and there are no local files of a run"

@@ -7,13 +7,13 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shlex
 import shutil
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 
 from vtrace.io.common.outfile import is_foreign
+from vtrace.text import shell_path
 from vtrace.unify.model.alive import is_process
 
 BEAT = 60
@@ -77,7 +77,7 @@ def remove_left(output: Path, own: Path) -> list[str]:
         else:
             with suppress(OSError):
                 minutes = max(0, int((now - path.stat().st_mtime) / 60))
-                word = shlex.quote(str(path))
+                word = shell_path(path)
                 who = f"process {pid} of {host}"
                 texts.append(
                     f"{who} wrote {output.name}, too, {minutes} min ago; if that process has ended: rm -r {word}"

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vtrace.console import few, some
 from vtrace.parallel.crew import Crew
 from vtrace.parallel.ranks import work_on
+from vtrace.text import shell_path
 from vtrace.unify.model.absent import report_absent
 from vtrace.unify.model.context import NONE, Context
 from vtrace.unify.model.fates import Fate, find_fates, labels
@@ -79,7 +79,7 @@ def _check_damage(run: Run, crew: Crew, incomplete: Sequence[Fate], context: Con
     if remote := [fate for fate in incomplete if fate.died and not fate.hidden and not is_near(fate, crew)]:
         # Only their own hosts and containers show whether they have ended.
         hosts = few(sorted({fate.head.host for fate in remote}))
-        removes = f"vtrace clean --all --other-hosts {shlex.quote(str(run.prefix))}"
+        removes = f"vtrace clean --all --other-hosts {shell_path(run.prefix)}"
         reasons.append(f"{labels(remote)} may still run on {hosts} (when they have ended: {removes})")
     if lacks := [f"{fate.label}: {text}" for fate in incomplete for text in fate.lacks]:
         report_absent(lacks, allowed, warn)

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from vtrace.errors import VtraceError
 from vtrace.parallel.crew import Crew
+from vtrace.text import shell_path
 from vtrace.unify.model.fates import Fate
 
 _SHOWN = 20
@@ -42,7 +42,7 @@ def refuse(processes: Sequence[Fate], crew: Crew, prefix: Path, ranks: int) -> N
     theirs = sorted({process.head.host for process in others})
     where = theirs[0] if len(theirs) == 1 else f"{len(theirs)} other hosts"
     count, verb = ("a buffer", "is") if len(others) == 1 else (f"{len(others)} buffers", "are")
-    word = shlex.quote(str(prefix))
+    word = shell_path(prefix)
     mpi = any(process.world for process in others)
     there = (
         f"on the nodes of the run: mpiexec -n {ranks} vtunify-mpi {word}, under Slurm with srun"

@@ -182,16 +182,20 @@ def _set_names(made: Plan, program: Program, chosen: Choices, environ: Mapping[s
         directory, made.changes["VT_FILE_PREFIX"] = os.path.split(prefix)
         check_prefix(prefix)
         if directory:
-            made.changes["VT_PFORM_GDIR"] = os.path.abspath(directory)
+            made.changes["VT_PFORM_GDIR"] = _absolute(directory)
     elif (name or chosen.unify) and not environ.get("VT_FILE_PREFIX"):
-        made.changes["VT_FILE_PREFIX"] = name or standard_prefix(program.executable)
+        made.changes["VT_FILE_PREFIX"] = literal(name or standard_prefix(program.executable))
+    if chosen.unify and not environ.get("VT_PFORM_GDIR") and "VT_PFORM_GDIR" not in made.changes and not _is_here():
+        chosen.unify = False  # the runtime says why it records nothing
     if chosen.unify and (setting := _names_at_run_time({**environ, **made.changes})):
         if chosen.switches["unify"]:
             raise UsageError(f"--unify: {setting} names the local files only at run time", "leave the setting out")
         chosen.unify = False
     made.changes["VT_UNIFY"] = "yes" if chosen.unify else "no"  # the closing line of the program names vtunify, or not
     if chosen.unify:  # the program and vtunify must use the same directory
-        made.changes.setdefault("VT_PFORM_GDIR", os.path.abspath(environ.get("VT_PFORM_GDIR") or "."))
+        made.changes["VT_PFORM_GDIR"] = made.changes.get("VT_PFORM_GDIR") or _absolute(
+            environ.get("VT_PFORM_GDIR") or "."
+        )
 
 
 def check_prefix(prefix: str) -> None:
@@ -205,7 +209,35 @@ def _names_at_run_time(environ: Mapping[str, str]) -> str:
     if environ.get("VT_FILE_UNIQUE", "").lower() not in ("", *NO):
         return "VT_FILE_UNIQUE"
     names = ("VT_FILE_PREFIX", "VT_PFORM_GDIR")
-    return next((name for name in names if not {"%", "$"}.isdisjoint(environ.get(name, ""))), "")
+    rest = {name: environ.get(name, "").replace("%%", "").replace("%$", "") for name in names}
+    return next((name for name in names if not {"%", "$"}.isdisjoint(rest[name])), "")
+
+
+def literal(name: str) -> str:
+    """A setting for which the runtime makes exactly this name (csrc/core/file_locations.c)."""
+    return name.replace("%", "%%").replace("$", "%$")
+
+
+def name_of(setting: str) -> str:
+    """The name that the runtime makes of a setting without %p, $NAME and the like."""
+    return setting.replace("%%", "\0").replace("%$", "$").replace("\0", "%")
+
+
+def _absolute(directory: str) -> str:
+    """A setting for a directory, which may have %p, $NAME and the like; the current directory's name has none."""
+    if not os.path.isabs(directory):
+        if not _is_here():
+            raise VtraceError(f"{directory}: the current directory does not exist", "give an absolute path")
+        directory = os.path.join(literal(os.getcwd()), directory)
+    return os.path.normpath(directory)
+
+
+def _is_here() -> bool:
+    """True if the current directory exists, and its path is short enough for Linux."""
+    try:
+        return os.path.isdir(os.getcwd())
+    except OSError:
+        return False
 
 
 def script_name(program: Program) -> str | None:

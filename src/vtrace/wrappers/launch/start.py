@@ -8,7 +8,7 @@ import sys
 
 from vtrace import settings_file
 from vtrace.errors import VtraceError
-from vtrace.text import plain
+from vtrace.text import plain, shell_command
 from vtrace.wrappers.launch import launchers, mpip_variable, preload
 from vtrace.wrappers.launch.launchers import Launched
 from vtrace.wrappers.launch.mpi_library import family_of_launcher
@@ -50,7 +50,7 @@ def decide(chosen: Choices, environ: Mapping[str, str]) -> None:
 def prepare(chosen: Choices, environ: Mapping[str, str]) -> Plan:
     """The command to start and its environment. Rank 0 prints warnings. Raises VtraceError."""
     made = plan(chosen, environ)
-    directory = made.changes.get("VT_PFORM_GDIR")
+    directory = preload.name_of(made.changes.get("VT_PFORM_GDIR", ""))
     if directory:
         try:
             os.makedirs(directory, exist_ok=True)
@@ -75,8 +75,6 @@ def report(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
     for text in made.warnings if level != "0" else []:
         say(f"warning: {text}")
     if chosen.verbose:
-        import shlex
-
         changes = made.shown | made.changes
         after = {**environ, **changes}
         for text in made.details:
@@ -84,7 +82,7 @@ def report(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> None:
         for name in sorted(name for name in after if name.startswith("VT_") or name in changes):
             say(f"{name}={after[name]}{'' if name in changes else ' (environment)'}")
         if made.words and not chosen.bundle:
-            say(f"starts {shlex.join(made.words)}")
+            say(f"starts {shell_command(made.words)}")
 
 
 def say(text: str) -> None:
@@ -164,7 +162,9 @@ def _common_prefix(made: Plan, inner: Plan, several: bool, word: str) -> None:
     """Gives all programs of a job the prefix of the first program: vtunify unifies them into one archive."""
     if several:
         name = (
-            made.changes.get("VT_FILE_PREFIX") or inner.changes.get("VT_FILE_PREFIX") or preload.standard_prefix(word)
+            made.changes.get("VT_FILE_PREFIX")
+            or inner.changes.get("VT_FILE_PREFIX")
+            or preload.literal(preload.standard_prefix(word))
         )
         made.changes["VT_FILE_PREFIX"] = inner.changes["VT_FILE_PREFIX"] = name
     for key in ("VT_FILE_PREFIX", "VT_PFORM_GDIR"):
