@@ -33,5 +33,6 @@ def run_c(where: Path, header: str, declarations: str, *statements: str) -> list
     body = "\n".join(statements)
     includes = f'#include <stddef.h>\n#include <stdio.h>\n#include "{header}"\n'
     source.write_text(f"{includes}{declarations}\nint main(void)\n{{\n{body}\nreturn 0;\n}}\n")
-    subprocess.run([need("gcc"), "-std=c11", f"-I{ROOT / 'csrc'}", str(source), "-o", str(program)], check=True)
+    flags = ("-std=c11", "-DVT_NO_WRAPPERS", f"-I{ROOT / 'csrc'}")  # wrappers need the runtime
+    subprocess.run([need("gcc"), *flags, str(source), "-o", str(program)], check=True)
     return subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout.splitlines()
