@@ -24,8 +24,7 @@
 #define NEXT_SEGMENTS 4u /* times the first; ext4 fills 16 MiB twice as fast per page as 4 MiB */
 #define ON_TMPFS 4u /* divides the sizes: tmpfs allocates all pages at once, and they count as memory of the job */
 #define MAX_SEGMENTS 65536u
-#define OF_PROCESS                                                                                                     \
-    2u /* chunks that VT_BUFFER_SIZE does not count: definitions, and the first chunk of a small buffer */
+#define UNCOUNTED 2u /* chunks beyond VT_BUFFER_SIZE: definitions, and the first chunk of a small buffer */
 #define LAST_MOST (VT_CHUNK_SIZE - VT_LAST_CHUNK - VT_CHUNK_DATA - 1024) /* the rest holds the end of one location */
 
 static char *segments[MAX_SEGMENTS];
@@ -38,8 +37,7 @@ static _Atomic int has_memory; /* 1: some segments are not in the file */
 static struct stat root; /* root directory when the buffer was created */
 static _Atomic uint64_t free_chunks; /* list of returned chunks: address / 64 KiB; upper half: a tag against ABA */
 static _Atomic uint64_t fresh; /* unused chunks: address / 64 KiB of the next one; upper 16 bits: their number */
-
-static _Atomic uint32_t growing; /* lock: threads that find no chunk wait for one segment, and add not one each */
+static _Atomic uint32_t growing; /* lock: threads that find no chunk wait until one of them has added a segment */
 static _Atomic uint64_t taken; /* number of chunks that have an owner */
 
 #define FRESH_SHIFT 48
@@ -103,6 +101,7 @@ static void put_back(struct vt_chunk *c)
     } while (!atomic_compare_exchange_weak(&free_chunks, &head, mine));
 }
 
+/* Tells vtunify that chunks will be missing if the process is killed. */
 static void tell_memory(void)
 {
     if (vt_process.mapped && atomic_load(&has_memory))
@@ -199,7 +198,7 @@ int vt_buffer_has_room(void)
     const struct vt_settings *set = &vt_process.set;
     if (set->thread_buffer_size || set->mode == VT_MODE_RING) return 1;
     return atomic_load_explicit(&taken, memory_order_relaxed) * VT_CHUNK_SIZE <
-           set->buffer_size + OF_PROCESS * VT_CHUNK_SIZE;
+           set->buffer_size + UNCOUNTED * VT_CHUNK_SIZE;
 }
 
 void vt_chunk_give(struct vt_chunk *c)

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "../core/end.h"
 #include "../core/lineage.h"
 #include "../core/process.h"
 #include "../core/vfork.h"
@@ -36,6 +37,31 @@ VT_CALL_EXPORT pid_t _Fork(void)
 {
     static struct vt_call call = VT_CALL_OF(_Fork);
     return made(&call);
+}
+
+/* ---- daemon: libc forks, and ends the parent by its own _exit ---- */
+
+static _Thread_local int is_in_daemon;
+
+static void end_parent_of_daemon(void)
+{
+    if (is_in_daemon) vt_end_for_good();
+}
+
+__attribute__((constructor)) static void follow_daemon(void) { pthread_atfork(NULL, end_parent_of_daemon, NULL); }
+
+VT_CALL_EXPORT int daemon(int keeps_directory, int keeps_files)
+{
+    static struct vt_call call = VT_CALL_OF(daemon);
+    int (*real)(int, int);
+    vt_called_at = VT_CALLED_AT;
+    uint32_t region = vt_begin_process(&call, NULL, 1);
+    *(void **)&real = vt_call_next(&call);
+    is_in_daemon = !vt_shares_memory();
+    int r = real(keeps_directory, keeps_files);
+    is_in_daemon = 0;
+    if (r && !vt_is_other_process()) vt_end_process(region, 0, errno);
+    return r;
 }
 
 /* ---- vfork: its wrapper calls these functions before and, in the parent, after the system call ---- */

@@ -33,6 +33,7 @@
 #include "sample_timers.h"
 
 #define SMALL_STACK 16384u /* bytes; the handler leaves alternate stacks that are smaller */
+#define OWN_STACK 65536u /* bytes; the kernel gives memory to the pages in use */
 
 /* The state of a sampled thread. The stream refers to the frames of the previous sample, so there are two arrays. */
 struct vt_sampler {
@@ -44,7 +45,7 @@ struct vt_sampler {
     unsigned turn; /* index of the frames of the next sample */
     uint64_t frames[2][VT_SAMPLE_FRAMES];
     uint64_t values[VT_GROUP_WORDS]; /* values of counters at the current sample */
-    _Alignas(16) char stack[SMALL_STACK]; /* of the handler, in place of a small alternate stack */
+    _Alignas(16) char stack[OWN_STACK]; /* of the handler, in place of a small alternate stack */
 };
 
 #define LEAST_TIME 100000 /* ns between two samples, as VT_SAMPLE_RATE allows */
@@ -96,7 +97,7 @@ static int is_on_small_stack(const void *context)
 static void take_on_own_stack(struct vt_location *l, const void *context, uint64_t weight, uint32_t overruns)
 {
 #if defined(__x86_64__)
-    char *end = l->samples.sampler->stack + SMALL_STACK;
+    char *end = l->samples.sampler->stack + OWN_STACK;
     __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %[end], %%rsp\n\tcall *%[take]\n\tmovq %%rbx, %%rsp"
                      : "+D"(l), "+S"(context), "+d"(weight), "+c"(overruns)
                      : [end] "r"(end), [take] "r"(vt_sample_take)

@@ -101,6 +101,7 @@ def test_killed_after_growing(build: Builder, tmp_path: Path, disk: Callable[[st
     assert ("cannot grow" in done.stderr) == grows
     unified = unify(small, "-o", str(tmp_path / "result"), "endings")
     assert "did not complete the files" in unified.stderr
+    assert ("until the first lost one" in unified.stderr) == grows
     trace = check(tmp_path / "result.trace", complete=False)
     coverage = json.loads(trace.properties["VTRACE::COVERAGE"])
     assert (coverage["complete"], coverage["unknown"]) == (False, int(grows))

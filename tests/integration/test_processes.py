@@ -57,6 +57,15 @@ def test_child_that_records_nothing_leaves_nothing(forks: Path, tmp_path: Path) 
     assert names(tmp_path) == {"forks.trace"}
 
 
+def test_daemon(build: Builder, tmp_path: Path) -> None:
+    """libc ends the parent of a daemon by a call that no library sees: the parent's files are complete nevertheless."""
+    done = run(build("daemonizes.c"), tmp_path)  # ends with the daemon, which keeps the standard output
+    assert done.stdout == "done\n"
+    assert unify(tmp_path, "daemonizes").stderr == ""
+    trace = check(tmp_path / "daemonizes.trace")
+    assert by_process(trace) == [{"main": 1, "before": 3, "daemon": 1}, {"after": 5}]
+
+
 def test_parent_of_a_child_takes_the_name_of_rank_0(forks: Path, tmp_path: Path) -> None:
     run(forks, tmp_path, "return")
     left = names(tmp_path)

@@ -144,11 +144,17 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate], lost_sampl
 
 
 def _early_ends(incomplete: Sequence[Fate]) -> Iterator[str]:
-    read = [fate for fate in incomplete if fate.died and not fate.hidden and fate.head.buffer]
+    there = [fate for fate in incomplete if fate.died and not fate.hidden and fate.head.buffer]
+    read = [fate for fate in there if not fate.in_memory]
+    partial = [fate for fate in there if fate.in_memory]
     hidden = [fate for fate in incomplete if fate.hidden]
     memory = [fate for fate in incomplete if fate.died and not fate.head.buffer]
     for fates, what in (
         (read, "the archive has the events recorded until then"),
+        (
+            partial,
+            "a part of the buffers was memory, so the archive has the events of each thread until the first lost one",
+        ),
         (hidden, "the buffers were not read, so events are missing"),
         (memory, "the buffers were memory, so the last events are lost"),
     ):

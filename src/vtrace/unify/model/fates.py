@@ -26,6 +26,8 @@ class Fate:
     running: bool
     hidden: bool
     """True: its buffer is not accessible."""
+    in_memory: bool
+    """True: a part of its buffer was memory."""
     problems: Sequence[str]
     """Damage of its files, a text each."""
     lacks: Sequence[str] = ()
@@ -37,7 +39,7 @@ def find_fates(processes: Sequence[Process]) -> dict[int, Fate]:
     found = {}
     for p in processes:
         if p.died or p.running or p.problems or p.lacks or p.buffer_unseen:
-            state = (p.died, p.running, p.buffer_unseen, p.problems, p.lacks)
+            state = (p.died, p.running, p.buffer_unseen, p.in_memory, p.problems, p.lacks)
             found[p.number] = Fate(p.head, p.label, p.world, p.rank, p.main, *state)
     return found
 
