@@ -136,7 +136,7 @@ def test_vtrace_alone_shows_the_runs_and_their_next_commands(program: Path, tmp_
             path.unlink()
     (tmp_path / "nested.trace").rename(tmp_path / "a run\x1b.trace")
     (first, _) = call(command("vtrace"), tmp_path).stdout.splitlines()
-    assert first == "a run\\x1b: an archive, just now; next: vtrace summary 'a run\\x1b'"
+    assert first == "a run\\x1b: an archive, just now; next: vtrace summary $'a run\\033'"
 
 
 @pytest.mark.parametrize(
