@@ -65,8 +65,22 @@ def test_frames(
     compilers.need_after_inlining(compiler)
     if how in ("longjmp", "signal", "stack", "cancel"):
         expect_late(compiler, request)
-    program = build("frames.c", compiler=compiler, flags=(level, "-pthread"))
+    jumps = ("-foptimize-sibling-calls",) if how in ("tail", "pointers") else ()
+    program = build("frames.c", compiler=compiler, flags=(level, "-pthread", *jumps))
     holds(trace_of(program, tmp_path, how, str(N)), FRAMES[how])
+
+
+@level
+@compiler
+@pytest.mark.parametrize("jumps", [False, True])
+def test_a_last_act_is_within_the_function(build: Builder, tmp_path: Path, compiler: str, level: str, jumps: bool) -> None:
+    """A call in the last line of a function is below the function, unless the user asks for tail calls."""
+    compilers.need_after_inlining(compiler)
+    flags = (level, "-foptimize-sibling-calls") if jumps else (level,)
+    edges = trace_of(build("tail.c", compiler=compiler, flags=flags), tmp_path).edges()
+    assert edges["main", "outer"] == 3
+    caller = "main" if jumps and level != "-O0" and compilers.SLEDS else "outer"
+    assert {above: n for (above, below), n in edges.items() if below == "inner"} == {caller: 3}
 
 
 @compiler

@@ -99,12 +99,11 @@ def instrument_flags(compiler: list[str], args: list[str], language: Language, w
     if lacks and way == "sleds":
         raise UsageError(f"-vt:inst sleds: {compiler[0]}: {lacks}", "use -vt:inst compinst")
     if wanted and not lacks:
-        # Regions of OpenMP and the user API end by a call. A tail call would come after the function's leave.
-        whole = ["-fno-optimize-sibling-calls"] if uses_openmp(args) or "-DVTRACE" in args else []
+        # A tail call comes after the function's leave: the function's time would lack its last act.
         if is_clang(version):
-            return [*_XRAY, *whole]
+            return ["-fno-optimize-sibling-calls", *_XRAY]
         directory = library_directory()
-        return [*whole, f"-specs={os.path.join(directory, SPECS)}", f"-Wa,{os.path.join(directory, SLEDS)}"]
+        return ["-fno-optimize-sibling-calls", f"-specs={os.path.join(directory, SPECS)}", f"-Wa,{os.path.join(directory, SLEDS)}"]
     if way == "plugin" or (way == "compinst" and is_gcc(version)):
         flags = _plugin_flags(compiler, args, language, way, version)
         if flags:
