@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -221,6 +223,30 @@ def test_full_disk(local: Path) -> None:
 
 def test_vtrace_info_of_a_missing_archive(tmp_path: Path) -> None:
     refused(vtrace(tmp_path, "info", "nothing", check=False), "nothing")
+
+
+READS = """if True:
+    import os, sys
+    from pathlib import Path
+    from vtrace.io.archive.reader import Reader
+    reader = Reader(Path(sys.argv[1]))
+    if sys.argv[3] == "closed":
+        reader.close()
+    os.kill(os.getpid(), int(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE])
+def test_a_crash_of_libotf2_is_told(local: Path, end: signal.Signals) -> None:
+    """While an archive is open, the process tells which one it was reading, and fails; then signals act as always."""
+    unify(local, "-o", "result", "many")
+    anchor = local / "result.trace" / "traces.otf2"
+    done = call([sys.executable, "-c", READS, anchor, str(end.value), "open"], local, check=False)
+    assert done.returncode == 1, str(done)
+    (line,) = done.stderr.splitlines()
+    assert line == f"vtrace: error: {anchor}: libotf2 crashed while it read the archive (is the file damaged?)"
+    done = call([sys.executable, "-c", READS, anchor, str(end.value), "closed"], local, check=False)
+    assert (done.returncode, done.stderr) == (-end.value, ""), str(done)
 
 
 def test_program_on_a_full_disk_ends_normally(build: Builder, tmp_path: Path) -> None:

@@ -73,7 +73,9 @@ def test_frames(
 @level
 @compiler
 @pytest.mark.parametrize("jumps", [False, True])
-def test_a_last_act_is_within_the_function(build: Builder, tmp_path: Path, compiler: str, level: str, jumps: bool) -> None:
+def test_a_last_act_is_within_the_function(
+    build: Builder, tmp_path: Path, compiler: str, level: str, jumps: bool
+) -> None:
     """A call in the last line of a function is below the function, unless the user asks for tail calls."""
     compilers.need_after_inlining(compiler)
     flags = (level, "-foptimize-sibling-calls") if jumps else (level,)

@@ -7,20 +7,23 @@ import ctypes
 import os
 import stat
 import struct
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 import _otf2
 import numpy as np
 
+from vtrace.console import few
 from vtrace.errors import FormatError, VtraceError
 from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
 from vtrace.io.archive.definitions import UNDEFINED_TIME
 from vtrace.io.archive.reader_abi import libotf2, readback
 from vtrace.io.common.arrays import Array, view
 from vtrace.io.local import kernel
+from vtrace.text import plain
 
 _CHUNK = {b"\x03B": struct.Struct("<2xQQ"), b"\x03#": struct.Struct(">2xQQ")}
 """The first bytes of a chunk of little or big endian, and its head: the numbers of its first and its last event."""
@@ -43,6 +46,23 @@ def clock_of(rows: Array) -> tuple[int, int, int, int | None]:
     return resolution or 10**9, offset, length, None if start == UNDEFINED_TIME else start
 
 
+_open = Counter[Path]()
+"""The anchor files that libotf2 reads, and how many readers of each are open."""
+_open_lock = Lock()
+
+
+def _expect_crash(own: ctypes.CDLL, anchor: Path, readers: int) -> None:
+    """Adds readers of an archive to _open: if libotf2 crashes meanwhile, the process names these archives in one line,
+    and exits with 1."""
+    with _open_lock:
+        _open[anchor] += readers
+        names = few([plain(str(anchor)) for anchor, n in _open.items() if n > 0])
+        line = f"vtrace: error: {names}: libotf2 crashed while it read the archive (is the file damaged?)\n"
+        own.vt_readback_crash_text(line.encode(errors="replace") if names else None)
+        if not names:
+            _open.clear()
+
+
 class Reader:
     """An open archive. One thread may use it; several readers may read the same archive at once."""
 
@@ -59,7 +79,13 @@ class Reader:
         """Events of the latest location so far, of all kinds."""
         self._folder = str(anchor.with_suffix(""))
         self._check_files(locations)
-        self._handle: int | None = self._opened()
+        self._handle: int | None = None
+        _expect_crash(self._own, anchor, 1)
+        try:
+            self._handle = self._opened()
+        finally:
+            if self._handle is None:
+                _expect_crash(self._own, anchor, -1)
         self._callbacks = self._own.vt_readback_callbacks()
         self.check(self._otf2.Reader_SetSerialCollectiveCallbacks(self._handle), anchor)
         for location in locations:
@@ -107,6 +133,7 @@ class Reader:
         if handle:
             self._otf2.Reader_Close(handle)
             self._own.vt_readback_callbacks_free(self._callbacks)
+            _expect_crash(self._own, self.anchor, -1)
 
     def __enter__(self) -> Reader:
         return self

@@ -75,6 +75,7 @@ _OWN: Prototypes = {
     "vt_readback_batch_free": (None, [_pointer]),
     "vt_readback_callbacks": (_pointer, []),
     "vt_readback_callbacks_free": (None, [_pointer]),
+    "vt_readback_crash_text": (None, [_text]),
     "vt_host_times": (None, [_pointer, _u64, _pointer, _pointer, _u64]),
     "vt_definitions_find": (ctypes.c_int, [_text, _text, ctypes.c_size_t]),
     "vt_definitions_new": (_pointer, []),

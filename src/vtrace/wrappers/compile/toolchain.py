@@ -103,7 +103,11 @@ def instrument_flags(compiler: list[str], args: list[str], language: Language, w
         if is_clang(version):
             return ["-fno-optimize-sibling-calls", *_XRAY]
         directory = library_directory()
-        return ["-fno-optimize-sibling-calls", f"-specs={os.path.join(directory, SPECS)}", f"-Wa,{os.path.join(directory, SLEDS)}"]
+        return [
+            "-fno-optimize-sibling-calls",
+            f"-specs={os.path.join(directory, SPECS)}",
+            f"-Wa,{os.path.join(directory, SLEDS)}",
+        ]
     if way == "plugin" or (way == "compinst" and is_gcc(version)):
         flags = _plugin_flags(compiler, args, language, way, version)
         if flags:
