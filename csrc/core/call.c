@@ -15,10 +15,8 @@ static long missing(void)
 /* If a function has several versions, dlsym returns the newest. */
 void *vt_call_find(struct vt_call *c)
 {
-    int saved = errno;
-    void *next = dlsym(RTLD_NEXT, c->name);
+    void *next = VT_OWN_WORK(dlsym(RTLD_NEXT, c->name));
     if (!next) *(long (**)(void))&next = missing;
-    errno = saved;
     atomic_store(&c->next, next);
     return next;
 }

@@ -93,6 +93,25 @@ extern _Thread_local uintptr_t vt_called_at __attribute__((tls_model("initial-ex
 /* Ends the call of a wrapper. The arguments are those of its personality routine (Itanium C++ ABI, 2.5.2). */
 void vt_unwinds(int actions, void *context);
 
+/* Nothing is recorded that this thread calls between the two functions, not even the allocations of the loader. The
+   second one restores errno. */
+struct vt_own_work {
+    int suppressed, error;
+    uintptr_t busy;
+};
+struct vt_own_work vt_own_work_begin(void);
+void vt_own_work_end(const struct vt_own_work *work);
+/* 1: between the two functions. */
+extern _Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
+/* The value of an expression that is own work. A macro, since dlsym(RTLD_NEXT) depends on its caller. */
+#define VT_OWN_WORK(expression)                                                                                        \
+    __extension__({                                                                                                    \
+        const struct vt_own_work vt_work = vt_own_work_begin();                                                        \
+        __auto_type vt_value = (expression);                                                                           \
+        vt_own_work_end(&vt_work);                                                                                     \
+        vt_value;                                                                                                      \
+    })
+
 /* The address of the return address of a function, as in struct vt_frame. */
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(__NVCOMPILER)
 #define VT_OWN_FRAME ((uintptr_t)__builtin_dwarf_cfa() - 8)

@@ -274,6 +274,25 @@ unsigned vt_buffer_level(void)
     return (unsigned)level;
 }
 
+/* ---- Own work ---- */
+
+struct vt_own_work vt_own_work_begin(void)
+{
+    struct vt_location *l = vt_own_location;
+    const struct vt_own_work work = {vt_suppressed, errno, l ? VT_READ(l->busy) : 0};
+    vt_suppressed = 1;
+    if (l) VT_SET(l->busy, vt_stack_pointer());
+    return work;
+}
+
+void vt_own_work_end(const struct vt_own_work *work)
+{
+    struct vt_location *l = vt_own_location;
+    if (l) VT_SET(l->busy, work->busy);
+    vt_suppressed = work->suppressed;
+    errno = work->error;
+}
+
 /* ---- The child of a vfork shares the memory of its parent ---- */
 
 int vt_shares_memory(void)

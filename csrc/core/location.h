@@ -140,8 +140,6 @@ _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_lo
 extern struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
 /* The frame of a location without open calls; no frame is at a higher address. */
 extern struct vt_frame vt_no_frame;
-/* 1: this thread records nothing. */
-extern _Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
 /* 1: this thread ends the program and completes the stacks of other threads in the remaining room of their chunks. */
 extern _Thread_local int vt_closing __attribute__((tls_model("initial-exec")));
 /* 1: threads have no write cursor, so that vt_write sees each record. */

@@ -343,7 +343,7 @@ int vt_attach(const struct vt_shim *shim)
 /* A launcher has started the process, and its MPI_Init is that of the MPI library. */
 int vt_process_lacks_shim(void)
 {
-    void *first = dlsym(RTLD_DEFAULT, "MPI_Init"), *real = dlsym(RTLD_DEFAULT, "PMPI_Init");
+    void *first = VT_OWN_WORK(dlsym(RTLD_DEFAULT, "MPI_Init")), *real = VT_OWN_WORK(dlsym(RTLD_DEFAULT, "PMPI_Init"));
     Dl_info of_first, of_real;
     if (mpi || !first || !real || !vt_process.set.mpitrace || !vt_launcher_rank()) return 0;
     return dladdr(first, &of_first) && dladdr(real, &of_real) && of_first.dli_fbase == of_real.dli_fbase;

@@ -23,7 +23,7 @@ __attribute__((constructor)) static void find(void)
 {
     int saved = errno;
     Dl_info in;
-    void *next = dlsym(RTLD_NEXT, "vfork");
+    void *next = VT_OWN_WORK(dlsym(RTLD_NEXT, "vfork"));
     if (next && next != (void *)vt_shim_vfork)
         is_libc = dladdr(next, &in) && in.dli_fname && strstr(in.dli_fname, "/libc.") != NULL;
     errno = saved;

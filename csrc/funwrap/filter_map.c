@@ -476,21 +476,15 @@ static void learn_again(void)
    the reading, so no library is loaded for it. */
 static void learn_unheard(uintptr_t address, int again, void (*change)(const char *), const char *argument)
 {
-    int saved = errno, before = vt_suppressed;
-    struct vt_location *l = vt_own_location;
-    uintptr_t busy = l ? VT_READ(l->busy) : 0;
     uint64_t mask;
     vt_lock(&learning, &mask);
-    vt_suppressed = 1;
-    if (l) VT_SET(l->busy, vt_stack_pointer());
+    const struct vt_own_work work = vt_own_work_begin();
     may_load = change != NULL;
     if (change) change(argument);
     if (!address && again) learn_again();
     else if (!address || again || !vt_filter_map_find(address)) learn(address);
-    if (l) VT_SET(l->busy, busy);
-    vt_suppressed = before;
+    vt_own_work_end(&work);
     vt_unlock(&learning, &mask);
-    errno = saved;
 }
 
 static void no_change(const char *argument) { (void)argument; }
@@ -616,7 +610,7 @@ __attribute__((constructor)) static void prepare(void)
         return;
     /* locks need the pid; the constructor that stores it may run later */
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
-    vt_suppressed = 1;
+    const struct vt_own_work work = vt_own_work_begin();
     vt_text_start();
     vt_settings_read(&vt_process.set);
     vt_window_prepare();
@@ -630,7 +624,7 @@ __attribute__((constructor)) static void prepare(void)
         vt_function_rules |= VT_RULES_FILTER;
         vt_filter_on_change(read_again);
     }
-    vt_suppressed = 0;
+    vt_own_work_end(&work);
 }
 
 /* A mistyped pattern records nothing, so this function prints a message: not in forked processes, and at the first rank
@@ -649,7 +643,7 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
     static void *_Atomic next;
     int (*real)(void *);
     int saved = errno;
-    if (!atomic_load(&next)) atomic_store(&next, dlsym(RTLD_NEXT, "dlclose"));
+    if (!atomic_load(&next)) atomic_store(&next, VT_OWN_WORK(dlsym(RTLD_NEXT, "dlclose")));
     errno = saved;
     *(void **)&real = atomic_load(&next);
     int result = real(handle);

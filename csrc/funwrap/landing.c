@@ -50,7 +50,7 @@ JUMPS(REAL)
 static jump *find(const char *name)
 {
     jump *real;
-    *(void **)&real = dlsym(RTLD_NEXT, name);
+    *(void **)&real = VT_OWN_WORK(dlsym(RTLD_NEXT, name));
     return real;
 }
 
@@ -80,7 +80,7 @@ static int (*real_setcontext)(const ucontext_t *);
 __attribute__((constructor)) static void find_setcontext(void)
 {
     int saved = errno;
-    *(void **)&real_setcontext = dlsym(RTLD_NEXT, "setcontext");
+    *(void **)&real_setcontext = VT_OWN_WORK(dlsym(RTLD_NEXT, "setcontext"));
     errno = saved;
 }
 

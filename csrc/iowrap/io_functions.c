@@ -26,10 +26,8 @@ static long missing(void)
 /* dlsym changes errno, and calls malloc if it does not find the name. */
 __attribute__((noinline, cold)) void *vt_io_find(struct vt_io_function *f)
 {
-    const int saved = errno;
-    void *next = dlsym(RTLD_NEXT, f->symbol);
+    void *next = VT_OWN_WORK(dlsym(RTLD_NEXT, f->symbol));
     if (!next) next = (void *)missing;
-    errno = saved;
     __atomic_store_n(&f->next, next, __ATOMIC_RELEASE);
     return next;
 }

@@ -74,7 +74,7 @@ void vt_library_of_next(const void *caller)
 void vt_libraries_begin(int on)
 {
     if (!on) return;
-    *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    *(void **)&find_object = VT_OWN_WORK(dlsym(RTLD_DEFAULT, "_dl_find_object"));
     if (find_object)
         attribute = vt_define_attribute("source library", "library that calls malloc or the like", VT_TYPE_STRING);
     else vt_warn("VT_MEMTRACE_LIBRARIES needs glibc 2.35 or newer: libraries are not recorded");

@@ -162,7 +162,7 @@ static void attach(void)
 static __attribute__((noinline)) bool begin_slowly(void)
 {
     if (atomic_load(&state) == NEW) find();
-    if (atomic_load(&state) == FOUND) attach();
+    if (atomic_load(&state) == FOUND && !vt_suppressed) attach();
     return atomic_load(&state) == RECORD;
 }
 
@@ -238,7 +238,7 @@ __attribute__((destructor)) static void at_end(void)
 /* Before a call that allocates n bytes. Returns false if the call is not recorded. */
 static inline bool enter_allocate(enum function function, size_t n, const void *caller)
 {
-    if (!records() || n < threshold || !filter_accepts(function)) return false;
+    if (!records() || n < threshold || VT_UNLIKELY(vt_suppressed) || !filter_accepts(function)) return false;
     vt_library_of_next(caller);
     vt_write_few(VT_HEAD(VT_K_ENTER_ALLOC, 1, functions[function].region), n, 0, 0, 0, 2);
     return true;
@@ -248,6 +248,7 @@ static inline bool enter_allocate(enum function function, size_t n, const void *
 static inline void *leave_allocate(enum function function, bool recorded, void *made)
 {
     struct vt_sums *s = vt_sums_own();
+    if (VT_UNLIKELY(vt_suppressed)) return made; /* the runtime's own */
     if (VT_LIKELY(made && !is_early(made))) add(s, usable(made), 1);
     if (VT_LIKELY(recorded)) {
         mark_recorded(s);
@@ -261,6 +262,7 @@ static inline void *leave_allocate(enum function function, bool recorded, void *
 static inline bool enter_free(void *block, const void *caller)
 {
     struct vt_sums *s = vt_sums_own();
+    if (VT_UNLIKELY(vt_suppressed)) return false;
     int64_t bytes = usable(block);
     add(s, -bytes, -1);
     if (!records() || (uint64_t)bytes < threshold || !filter_accepts(F_free)) return false;
@@ -301,7 +303,8 @@ static void *from_early(void *old, size_t n)
 
 static bool enter_reallocate(enum function function, void *old, int64_t was, size_t n, const void *caller)
 {
-    if (!records() || (n < threshold && (uint64_t)was < threshold) || !filter_accepts(function)) return false;
+    if (VT_UNLIKELY(vt_suppressed) || !records()) return false;
+    if ((n < threshold && (uint64_t)was < threshold) || !filter_accepts(function)) return false;
     vt_library_of_next(caller);
     vt_write_4(VT_HEAD(VT_K_ENTER_REALLOC, 3, functions[function].region), (uintptr_t)old, (uint64_t)was, n);
     return true;
@@ -315,7 +318,7 @@ static void *reallocate(enum function function, void *old, size_t n, const void 
     int64_t was = old ? usable(old) : 0;
     bool recorded = enter_reallocate(function, old, was, n, caller);
     void *made = next.realloc(old, n);
-    if (old && (made || !n))
+    if (old && (made || !n) && !vt_suppressed)
         add(vt_sums_own(), -was, -1); /* for 0 bytes glibc frees the old block; without memory it keeps the block */
     return leave_allocate(function, recorded, made);
 }

@@ -56,7 +56,7 @@ static void vt_mpi_find_tools(void)
     void **nexts = NULL;
     if (!dl_iterate_phdr(vt_code_at, &library)) return;
     for (unsigned i = 0; i < VT_FUNCTIONS; i++) {
-        void *next = dlsym(RTLD_NEXT, vt_mpi_functions[i].name);
+        void *next = VT_OWN_WORK(dlsym(RTLD_NEXT, vt_mpi_functions[i].name));
         if (!next || ((uintptr_t)next >= library.start && (uintptr_t)next < library.end)) continue;
         if (vt_is_our_library(next)) continue;
         if (!nexts) nexts = vt_pages(VT_FUNCTIONS * sizeof *nexts);

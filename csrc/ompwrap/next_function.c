@@ -89,7 +89,8 @@ static const struct omp_next *known(struct omp_function *f, const void *caller)
 static void start(uintptr_t library)
 {
     static _Atomic uintptr_t started;
-    void *has_ompt = dlsym(RTLD_NEXT, "ompt_start_tool"), *any = dlsym(RTLD_NEXT, "omp_get_max_threads");
+    void *has_ompt = VT_OWN_WORK(dlsym(RTLD_NEXT, "ompt_start_tool"));
+    void *any = VT_OWN_WORK(dlsym(RTLD_NEXT, "omp_get_max_threads"));
     if (atomic_exchange(&started, library) == library || !has_ompt || !any) return;
     if (omp_library_of(has_ompt) == library && omp_library_of(any) == library) ((int (*)(void))any)();
 }
@@ -98,14 +99,14 @@ const struct omp_next *omp_find(struct omp_function *f, const void *caller)
 {
     const struct omp_next *b = known(f, caller);
     if (b) return b;
-    int saved = errno;
+    const struct vt_own_work work = vt_own_work_begin();
     void *next = dlsym(RTLD_NEXT, f->name);
+    vt_own_work_end(&work);
     if (next) {
         f->behind = (struct omp_next){next, omp_library_of(next)};
         start(f->behind.library);
         atomic_store_explicit(&f->known, 1, memory_order_release);
         b = &f->behind;
-    } else b = remember(f, caller, search(f->name, caller));
-    errno = saved;
+    } else b = remember(f, caller, VT_OWN_WORK(search(f->name, caller)));
     return b;
 }

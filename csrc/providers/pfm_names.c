@@ -4,7 +4,6 @@
    without its development package does not have. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include "../core/location.h"
@@ -54,28 +53,22 @@ static struct {
 
 /* Between these two functions the shims record no call of the thread, and no handler of the program runs. */
 struct silence {
-    int error, suppressed;
-    uintptr_t busy;
+    struct vt_own_work work;
     uint64_t mask;
 };
 
 static struct silence silence_begin(void)
 {
-    struct vt_location *l = vt_own_location;
-    struct silence s = {errno, vt_suppressed, l ? VT_READ(l->busy) : 0, 0};
+    struct silence s;
     vt_hold_signals(&s.mask);
-    vt_suppressed = 1;
-    if (l) VT_SET(l->busy, vt_stack_pointer());
+    s.work = vt_own_work_begin();
     return s;
 }
 
 static void silence_end(const struct silence *s)
 {
-    struct vt_location *l = vt_own_location;
-    if (l) VT_SET(l->busy, s->busy);
-    vt_suppressed = s->suppressed;
+    vt_own_work_end(&s->work);
     vt_release_signals(&s->mask);
-    errno = s->error;
 }
 
 static int load(void)

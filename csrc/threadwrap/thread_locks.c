@@ -92,12 +92,10 @@ static uint32_t released(const volatile void *address, uint32_t region, int all)
 static void *find(const char *name)
 {
     static _Thread_local int finding __attribute__((tls_model("initial-exec")));
-    int saved = errno;
     if (finding) return NULL; /* the allocator that dlsym calls uses locks */
     finding = 1;
-    void *next = dlsym(RTLD_NEXT, name);
+    void *next = VT_OWN_WORK(dlsym(RTLD_NEXT, name));
     finding = 0;
-    errno = saved;
     return next;
 }
 

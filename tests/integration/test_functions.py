@@ -15,7 +15,7 @@ from support.build.builder import Builder
 from support.build.run import record, run, unify
 from support.oracles.check import check
 from support.readers.archive import Trace
-from support.tools import PROGRAMS
+from support.tools import PROGRAMS, call, need
 
 NESTED = {"main": 1, "step": 10, "leaf": 20, "fib": 177}
 
@@ -169,3 +169,34 @@ def test_code_before_libc_has_begun(build: Builder, tmp_path: Path) -> None:
     edges = trace.edges()
     assert [edges["work", name] for name in ("malloc", "free", "open", "close")] == [10] * 4
     assert json.loads(trace.properties["VTRACE::COVERAGE"])["lost"] == 6
+
+
+@pytest.mark.parametrize("debug", ["-g", "-g0"])
+def test_copies_of_a_function_are_one_region(build: Builder, tmp_path: Path, debug: str) -> None:
+    program = build("clones.c", flags=("-O3", "-fipa-cp-clone", debug))
+    assert re.search(r" work\.constprop", call([need("nm"), program], tmp_path).stdout), "gcc has made no copy"
+    trace = record(program, tmp_path)
+    assert trace.calls() == {"main": 1, "work": 7}
+    assert [region.name for region in trace.regions.values() if region.name == "work"] == ["work"]
+
+
+def test_two_functions_of_one_name_without_debug_information(build: Builder, tmp_path: Path) -> None:
+    library = build("two_lib.c", flags=("-O1", "-fPIC", "-shared"), output="libtwo.so", plain=True)
+    flags = ("-O1", "-g0", library, f"-Wl,-rpath,{library.parent}")
+    trace = record(build("two_a.c", "two_b.c", flags=flags, output="two"), tmp_path)
+    entered = [e.attrs["region"] for e in trace.events if e.kind == "Enter"]
+    helpers = [region.id for region in trace.regions.values() if region.name == "helper"]
+    assert sorted(entered.count(helper) for helper in helpers) == [3, 5]
+
+
+@pytest.mark.parametrize("way", ["compinst", "hooks"])
+@pytest.mark.parametrize("position", ["-pie", "-no-pie"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_functions_that_the_loader_chooses(
+    build: Builder, tmp_path: Path, compiler: str, position: str, way: str
+) -> None:
+    """Hooks pass the address of a stub for such a function."""
+    code = "-fPIE" if position == "-pie" else "-fno-pie"
+    program = build("indirect.c", compiler=compiler, flags=("-O1", code, position, "-vt:inst", way))
+    calls = record(program, tmp_path).calls()
+    assert {name.split(".")[0]: n for name, n in calls.items()} == {"main": 1, "work": 3, "one": 3}

@@ -51,6 +51,18 @@ def sizes(calls: list[tuple[Event, Event]]) -> list[int]:
     return [enter.more["ALLOCATION_SIZE"] for enter, _ in calls]
 
 
+@pytest.mark.parametrize("more", [{}, {"VT_IOTRACE": "yes"}, {"VT_PTHREAD": "locks"}, {"VT_SAMPLE": "1000"}])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_no_allocation_of_the_runtime(build: Builder, tmp_path: Path, compiler: str, more: dict[str, str]) -> None:
+    """A program that calls one function of its own, and nothing else, has no allocations."""
+    program = build("tail.c", compiler=compiler, flags=("-O2",))
+    run(program, tmp_path, env=ON | more)
+    unify(tmp_path, "tail")
+    trace = check(tmp_path / "tail.trace")
+    assert trace.calls() == {"main": 1, "outer": 3, "inner": 3}
+    assert all(sums == [0, 0] for sums in ([*e.attrs["values"]] for e in heap_of(trace, 0)))
+
+
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.full)])
 @pytest.mark.parametrize("optimised", ["-O0", "-O2"])
 def test_every_function(build: Builder, tmp_path: Path, compiler: str, optimised: str) -> None:

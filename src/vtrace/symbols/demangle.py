@@ -33,6 +33,11 @@ def readable(symbol: str, fortran: bool) -> str:
     return plain
 
 
+def original(symbol: str) -> str:
+    """The symbol of the function that a symbol is a copy of: work for work.constprop.0."""
+    return _CLONE.sub("", symbol)
+
+
 def inside(symbol: str, offset: int) -> str:
     """The name of an address in a function without lines: NAME+0x12. offset: bytes from the function's start. The names
     of outlined bodies of OpenMP constructs of foo (foo._omp_fn.0, foo.omp_outlined) are foo, foo.1, foo.2 ..."""

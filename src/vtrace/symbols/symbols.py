@@ -20,6 +20,7 @@ from vtrace.io.common.arrays import Array, distinct
 from vtrace.io.local.heads import open_file
 from vtrace.symbols.debug_files import build_id_of, debug_file
 from vtrace.symbols.demangle import inside, outlined_of, readable
+from vtrace.symbols.indirect import resolvers
 from vtrace.symbols.lines import Position, positions
 from vtrace.symbols.modules import File, Place
 from vtrace.symbols.nmfile import read_nm
@@ -212,6 +213,9 @@ def _elf(stream: BinaryIO) -> ELFFile:
 
 def _functions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Function]:
     holders = function_holders(elf, np.array(addresses, np.int64).astype(np.uint64))
+    stubs = resolvers(elf, set(addresses) - holders.keys())
+    of_resolvers = function_holders(elf, np.array(sorted({*stubs.values()}), np.uint64))
+    holders |= {stub: of_resolvers[at] for stub, at in stubs.items() if at in of_resolvers}
     begins = {address: start if address - start <= _SLED else address for address, (start, _) in holders.items()}
     where = positions(elf, sorted({*begins.values()}))
     found = {}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,11 @@ import numpy as np
 from vtrace.io.archive.writer import Definitions, Region
 from vtrace.io.common.arrays import Array, distinct
 from vtrace.io.common.interning import same_array
+from vtrace.symbols.demangle import original
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Function, Symbols, nameless
 from vtrace.unify.merge.constructs import constructs
-from vtrace.unify.merge.dedup import MergedDefinitions, numbered
+from vtrace.unify.merge.dedup import MergedDefinitions
 from vtrace.unify.model import process_definitions as own_definitions
 from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
@@ -79,15 +81,21 @@ class RegionStep:
     def join(self, one: _MergedRegions, other: _MergedRegions) -> _MergedRegions:
         return one.join(other)
 
-    def decide(self, everyone: _MergedRegions) -> list[RegionKey]:
-        found = everyone.in_order()
+    def decide(self, everyone: _MergedRegions) -> dict[RegionKey, int]:
+        regions: list[Region] = []
+        numbers: dict[RegionKey, int] = {}
+        clones = _Clones()
+        for key, seen in everyone.in_order():
+            region = seen or _unseen(key)
+            numbers[key] = clones.number(key, region, len(regions))
+            if numbers[key] == len(regions):
+                regions.append(region)
         unknown = Region("UNKNOWN", "UNKNOWN", "", _UNKNOWN_ROLE, _MEASUREMENT)
-        self._definitions.regions = [*(region or _unseen(key) for key, region in found), unknown]
-        return [key for key, _ in found]
+        self._definitions.regions = [*regions, unknown]
+        return numbers
 
-    def maps(self, keys: Sequence[RegionKey]) -> list[RegionMaps]:
+    def maps(self, numbers: Mapping[RegionKey, int]) -> list[RegionMaps]:
         """Returns the maps of each of this rank's processes."""
-        numbers = numbered(keys)
         tables = {
             id(regions): table({local: numbers[region] for local, region in regions.items()}) for regions in self._named
         }
@@ -99,6 +107,26 @@ class RegionStep:
             ids, count = of_places[id(own)], len(own.offsets)
             maps.append(RegionMaps(own.offsets, ids[:count], own.addresses, ids[count:], tables[id(regions)]))
         return maps
+
+
+class _Clones:
+    """Finds functions that the compiler has copied (work, work.constprop.0): a function is one region."""
+
+    def __init__(self) -> None:
+        self._regions: dict[object, int] = {}
+        self._met: Counter[object] = Counter()
+
+    def number(self, key: RegionKey, region: Region, new: int) -> int:
+        """The region of an earlier copy, else new. Two functions of one name in a module are copies of one function if
+        both have the same place in the source, or if only one of them has this very symbol."""
+        if not isinstance(key, Place) or key.file is None:
+            return new
+        function: tuple[object, ...] = (key.file, region.name, original(region.canonical), region.file, region.line)
+        if region.file is None:
+            symbol = (*function, region.canonical)
+            function = (*function, self._met[symbol])
+            self._met[symbol] += 1
+        return self._regions.setdefault(function, new)
 
 
 @dataclass(slots=True)

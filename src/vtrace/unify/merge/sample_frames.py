@@ -21,6 +21,7 @@ from vtrace.io.common.interning import same_array
 from vtrace.io.local.maps import U8, SampleMaps
 from vtrace.io.local.records import CODE_MASK, FRAME_OWN, FRAME_PYTHON, OPEN_ADDRESS, SCHEMA
 from vtrace.io.local.samples import CLOCKS
+from vtrace.symbols.demangle import original
 from vtrace.symbols.loop_source import Loop
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.stack_frames import CallFrame, find_frames
@@ -191,7 +192,7 @@ class _FunctionRegions:
         self._regions = definitions.regions
         unknown = self._regions.pop()
         known = [(n, r) for n, r in enumerate(self._regions) if (r.role, r.paradigm) == (_FUNCTION, _COMPILER)]
-        self._exact = {(r.canonical, r.file): n for n, r in reversed(known)}
+        self._exact = {(original(r.canonical), r.file): n for n, r in reversed(known)}
         for frames in stacks.values():
             function = frames[0].function
             if _identity(function) not in self._exact:
@@ -201,8 +202,9 @@ class _FunctionRegions:
         self._by_symbol = {symbol: n for (symbol, _), n in sorted(self._exact.items(), key=lambda i: -i[1])}
         for frames in stacks.values():
             for frame in frames[1:]:  # an inlined function: its declaration is not known
-                if frame.function.canonical not in self._by_symbol:
-                    self._by_symbol[frame.function.canonical] = self._add(frame.function)
+                symbol = original(frame.function.canonical)
+                if symbol not in self._by_symbol:
+                    self._by_symbol[symbol] = self._add(frame.function)
         self._regions.append(unknown)
 
     def _add(self, function: Function, paradigm: int = _COMPILER) -> int:
@@ -213,12 +215,12 @@ class _FunctionRegions:
     def number(self, function: Function) -> int:
         """Returns the region of a function."""
         found = self._exact.get(_identity(function))
-        return self._by_symbol[function.canonical] if found is None else found
+        return self._by_symbol[original(function.canonical)] if found is None else found
 
 
 def _identity(function: Function) -> tuple[str, str | None]:
     """Calls and samples may name a function differently."""
-    return function.canonical, function.file
+    return original(function.canonical), function.file
 
 
 def _loops(stacks: Iterable[tuple[CallFrame, ...]], regions: _FunctionRegions) -> list[dict[str, Any]]:
