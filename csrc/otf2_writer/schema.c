@@ -68,7 +68,7 @@ void vt_schema_numbers(struct vt_schema_text *text, const struct vt_schema_numbe
     F(S, shifts) F(S, nfunctions) F(S, naddresses) F(S, nregions) F(S, ncomms) F(S, nmetrics) F(S, nwindows)           \
     F(S, nrank_groups) F(S, nfiles) F(S, nhandles) F(S, nstrings) F(S, nattributes) F(S, nmetric_sizes)                \
     F(S, nuser_comms) F(S, nuser_peers) F(S, ncomm_ranks) F(S, nknots) F(S, nteams) F(S, nteam_members)                \
-    F(S, nshifts) F(S, unknown_region) F(S, heap_attributes) F(S, thread_comm) F(S, unused)
+    F(S, nshifts) F(S, unknown_region) F(S, heap_attributes) F(S, thread_comm) F(S, is_forked)
 #define TRANSCODED(F, S)                                                                                               \
     F(S, counts) F(S, first_ns) F(S, last_ns) F(S, events) F(S, lost) F(S, clamped) F(S, unmapped) F(S, closed)        \
     F(S, stray_leaves) F(S, flush_ns) F(S, off_ns) F(S, flushes) F(S, limit_ns) F(S, limit_why) F(S, limit_classes)    \

@@ -154,6 +154,7 @@ static __attribute__((noinline)) int leave_below(struct pass *p, uint64_t t, uin
     while (steps < p->depth && steps < limit && p->frames[p->depth - 1 - steps].key != key) steps++;
     if (steps == p->depth || steps == limit) {
         p->credit -= steps < p->credit ? steps : p->credit;
+        if (!p->depth && p->maps->is_forked) return VT_OK;
         if (is_users(p, key)) p->result->unbegun++;
         else if (!has_ended_early(p, key)) p->result->stray_leaves++;
         return VT_OK;

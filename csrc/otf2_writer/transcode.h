@@ -105,7 +105,7 @@ struct vt_maps {
     uint32_t unknown_region;
     uint32_t heap_attributes; /* OTF2 id of the first of enum vt_heap_attribute, VT_UNMAPPED: none */
     uint32_t thread_comm; /* OTF2 id of the communicator of the process's threads, VT_UNMAPPED: none */
-    uint32_t unused;
+    uint32_t is_forked; /* 1: the process is a forked child, which leaves calls that its parent has entered */
 };
 
 /* The samples of one location, and the meaning of its frames and weights in the archive. */

@@ -21,6 +21,8 @@ from support.readers.archive import Trace, short
 from support.tools import call
 
 compiler = pytest.mark.parametrize("compiler", compilers.C)
+JUMPS = "-foptimize-sibling-calls"
+"""The user's option for tail calls, which vtrace-cc turns off."""
 level = pytest.mark.parametrize("level", ["-O2", *(pytest.param(x, marks=pytest.mark.full) for x in ("-O0", "-O3"))])
 
 
@@ -65,7 +67,7 @@ def test_frames(
     compilers.need_after_inlining(compiler)
     if how in ("longjmp", "signal", "stack", "cancel"):
         expect_late(compiler, request)
-    jumps = ("-foptimize-sibling-calls",) if how in ("tail", "pointers") else ()
+    jumps = (JUMPS,) if how in ("tail", "pointers") else ()
     program = build("frames.c", compiler=compiler, flags=(level, "-pthread", *jumps))
     holds(trace_of(program, tmp_path, how, str(N)), FRAMES[how])
 
@@ -78,7 +80,7 @@ def test_a_last_act_is_within_the_function(
 ) -> None:
     """A call in the last line of a function is below the function, unless the user asks for tail calls."""
     compilers.need_after_inlining(compiler)
-    flags = (level, "-foptimize-sibling-calls") if jumps else (level,)
+    flags = (level, JUMPS) if jumps else (level,)
     edges = trace_of(build("tail.c", compiler=compiler, flags=flags), tmp_path).edges()
     assert edges["main", "outer"] == 3
     caller = "main" if jumps and level != "-O0" and compilers.SLEDS else "outer"
@@ -125,7 +127,8 @@ def deepest(trace: Trace) -> int:
 def test_tail_calls(build: Builder, tmp_path: Path, how: str, compiler: str) -> None:
     """A tail call is a leave and an enter: all calls are below the first one's caller."""
     compilers.need_after_inlining(compiler)
-    trace = trace_of(build("frames.c", compiler=compiler, flags=("-O2", "-pthread")), tmp_path, how, "5000")
+    program = build("frames.c", compiler=compiler, flags=("-O2", "-pthread", JUMPS))
+    trace = trace_of(program, tmp_path, how, "5000")
     suffix = "_by_pointer" if how == "pointers" else ""
     holds(
         trace,
@@ -148,7 +151,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 def test_deep_tail_recursion(build: Builder, tmp_path: Path, compiler: str, settings: dict[str, str]) -> None:
     """A million tail calls on a stack of 128 KiB, in no more memory than ten thousand."""
     compilers.need_after_inlining(compiler)
-    program = build("frames.c", compiler=compiler, flags=("-O2", "-pthread"))
+    program = build("frames.c", compiler=compiler, flags=("-O2", "-pthread", JUMPS))
     env = {"VT_BUFFER_SIZE": "1M", "VT_VERBOSE": "0", **settings}
     peaks = []
     for n in ("10000", "1000000"):

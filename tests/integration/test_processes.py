@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from support.build.builder import Builder
 from support.build.run import names, record, run, unify
 from support.oracles.check import check
 from support.readers.archive import Trace
+from support.tools import PROGRAMS, call, command
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,23 @@ def test_forked_child_records_for_itself(forks: Path, tmp_path: Path, how: str) 
     assert trace.edges(1)[("child", "work")] == 7
     assert trace.region("child").file, "the modules of the parent must give the names of a child's functions"
     assert all(location.name == "Master thread" for location in trace.locations.values())
+
+
+def test_forked_child_leaves_regions_of_its_parent(build: Builder, tmp_path: Path) -> None:
+    """A region that the parent has begun is not one of the child, whose end of it is no mistake of the program."""
+    run(build("user_fork.c", flags=("-DVTRACE", "-vt:inst", "manual")), tmp_path)
+    assert "begun" not in unify(tmp_path, "user_fork").stderr
+    trace = check(tmp_path / "user_fork.trace")
+    assert by_process(trace) == [{"outer": 1, "inner": 1}, {"inner": 1}]
+
+
+def test_forked_python_leaves_functions_of_its_parent(tmp_path: Path) -> None:
+    call([*command("vtrace"), "run", "--python", "-o", "t", sys.executable, PROGRAMS / "forked_terminal.py"], tmp_path)
+    assert "without an enter" not in unify(tmp_path, "t").stderr
+    trace = check(tmp_path / "t.trace")
+    children = [calls for calls in by_process(trace)[1:] if calls]
+    assert [calls["__main__.child"] for calls in children] == [1, 1]
+    assert not any(calls["__main__.main"] for calls in children)
 
 
 def test_grandchild(forks: Path, tmp_path: Path) -> None:

@@ -93,6 +93,8 @@ class Maps:
     shifts: U8 = field(default_factory=empty8)
     thread_comm: int = UNMAPPED
     """Communicator of the process's threads."""
+    is_forked: bool = False
+    """The process is a forked child, which leaves calls that its parent has entered."""
 
     def pointers(self) -> tuple[ctypes.Structure, list[Array]]:
         """struct vt_maps, and the arrays that must live as long. Raises ValueError for bad lengths."""
@@ -111,7 +113,7 @@ class Maps:
                 if len(others) != size:
                     raise ValueError(f"{second} has {len(others)} entries, {first} {size}")
                 keep.append(_point(found, _POINTED, second, others))
-        for name in ("unknown_region", "heap_attributes", "thread_comm"):
+        for name in ("unknown_region", "heap_attributes", "thread_comm", "is_forked"):
             setattr(found, name, getattr(self, name))
         return found, keep
 

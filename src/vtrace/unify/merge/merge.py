@@ -230,4 +230,5 @@ def _set_maps(process: Process, i: int, tables: _Tables, zero: int) -> None:
         teams=team.ids, team_first=team.first, team_members=team.members, team_joined=team.joined,
         heap_attributes=tables.heap.attributes, strings=tables.strings[i],
         thread_comm=tables.thread_comms[process.number], user_regions=users_own(process), user_comms=messages.comms,
+        is_forked=process.head.forked,
     )  # fmt: skip
