@@ -132,8 +132,8 @@ static int grow(void)
         tell_memory();
         VT_SET(in_memory[number], 1);
     }
-    /* Most forked children record little: MADV_RANDOM keeps the kernel from clearing the pages around the used ones. */
-    if (!number && vt_process.head.forked) VT_SYS3(madvise, at, bytes, MADV_RANDOM);
+    /* The kernel would read ahead, which means clearing many pages of a file that has never been written. */
+    VT_SYS3(madvise, at, bytes, MADV_RANDOM);
     VT_SET(segments[number], at);
     uint32_t skip = number == 0; /* chunk 0 is the head of the file */
     uint64_t chunks = bytes / VT_CHUNK_SIZE - skip, old = atomic_load(&fresh);
