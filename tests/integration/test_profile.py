@@ -64,6 +64,19 @@ def recorded(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where / "ranks_threads.trace"
 
 
+def test_commands_of_ranks_are_no_ranks(build: Builder, tmp_path: Path) -> None:
+    """The least and the mean time of a rank are not those of the commands that ranks start."""
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build("mpi_starts.c", plain=True)
+    call([*command("vtrace"), "run", "-o", "t", *mpi.launch, "-n", "2", program, "true"], tmp_path, mpi.env)
+    unify(tmp_path, "t")
+    told = profile(tmp_path / "t.trace")
+    assert len(profile(tmp_path / "t.trace", "--by", "rank")["profile"]) >= 2
+    (row,) = (row for row in told["profile"] if row["function"] == "MPI_Init")
+    assert row["calls"] == 2
+    assert 0 < row["min_ns"] <= row["mean_ns"] == row["exclusive_ns"] / 2 <= row["max_ns"]
+
+
 def profile(archive: Path, *words: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(vtrace(archive.parent, "profile", archive, "--json", *words).stdout)
     return found

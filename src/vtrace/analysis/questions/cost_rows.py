@@ -100,8 +100,8 @@ class CostRows:
         cells = cells.take(self._chosen(cells, patterns))
         self._keys_used, self._row = self._keys(cells)
         self._cells, self._all = cells, patterns == Patterns()
-        self.processes = np.unique(trace.places.process[window.rows(trace)])
-        """Rows of processes in the selection."""
+        self.processes = _compared(trace, np.unique(trace.places.process[window.rows(trace)]))
+        """Rows of processes in the selection: the ranks, if there are any, without the commands that these start."""
         self.table = self._table()
 
     # ---- Cells ----
@@ -243,14 +243,14 @@ class CostRows:
         part = estimate / max(self._estimated, 1.0)
         error = np.sqrt(np.bincount(row, cells.squares, count) * np.maximum(1 - part, 0))
         mpi, barrier = self._parts(count)
-        least, most = self._extremes(count)
+        least, mean, most = self._of_ranks(count)
         measured = np.bincount(row, cells.measured & (cells.samples == 0), count) > 0
         seen = np.bincount(row, ~cells.measured & (cells.samples > 0), count) > 0
         return Table({
             "key": self._keys_used, "exclusive": exclusive, "inclusive": self._inclusive(exclusive),
             "share": exclusive / max(self.whole, 1.0), "error": error / max(self.whole, 1.0),
             "calls": add_up(row, cells.calls, count), "samples": add_up(row, cells.samples, count),
-            "mpi": mpi, "barrier": barrier, "min": least, "mean": exclusive / max(len(self.processes), 1), "max": most,
+            "mpi": mpi, "barrier": barrier, "min": least, "mean": mean, "max": most,
             "estimated": seen | ~measured, "not_running": self._not_running(),
         })  # fmt: skip
 
@@ -272,21 +272,24 @@ class CostRows:
 
     @cached_property
     def by_rank(self) -> Table:
-        """Rows (row of table, process, ns): exclusive time, where it is not 0."""
-        return _sums("process", self._row, self.trace.places.process[self._cells.location], self._cells.ns)
+        """Rows (row of table, process, ns): exclusive time of self.processes, where it is not 0."""
+        found = _sums("process", self._row, self.trace.places.process[self._cells.location], self._cells.ns)
+        return found.take(np.isin(found["process"], self.processes))
 
     @cached_property
     def by_location(self) -> Table:
         """Rows (row of table, location, ns): exclusive time, where it is not 0."""
         return _sums("location", self._row, self._cells.location, self._cells.ns)
 
-    def _extremes(self, count: int) -> tuple[Array, Array]:
+    def _of_ranks(self, count: int) -> tuple[Array, Array, Array]:
+        """The least, mean and most exclusive time of a rank, by row."""
         sums = self.by_rank
         most, least = np.zeros(count), np.full(count, np.inf)
         np.maximum.at(most, sums["row"], sums["ns"])
         np.minimum.at(least, sums["row"], sums["ns"])
         everywhere = np.bincount(sums["row"], minlength=count) == len(self.processes)
-        return np.where(everywhere, least, 0.0), most
+        mean = np.bincount(sums["row"], sums["ns"], count) / max(len(self.processes), 1)
+        return np.where(everywhere, least, 0.0), mean, most
 
     def _inclusive(self, exclusive: Array) -> Array:
         if self.by in ("rank", "thread"):
@@ -422,6 +425,12 @@ class CostRows:
                 break
             found[other] = parents[found[other]]
         return found
+
+
+def _compared(trace: Source, processes: Array) -> Array:
+    """The ranks of MPI_COMM_WORLD among processes (rows); all of these without a rank."""
+    ranks = processes[trace.processes["rank"][processes] >= 0]
+    return ranks if len(ranks) else processes
 
 
 def _sums(name: str, row: Array, where: Array, ns: Array) -> Table:
