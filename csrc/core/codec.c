@@ -67,7 +67,8 @@ static void *open_copy(void)
 /* A constructor loads zstd, since loading a library takes memory and stack that a signal handler may not have. */
 __attribute__((constructor)) static void open_zstd(void)
 {
-    const struct vt_own_work work = vt_own_work_begin();
+    int saved = errno;
+    vt_suppressed = 1;
     void *lib = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!lib) lib = open_copy();
     struct zstd_parameters (*parameters)(int, unsigned long long, size_t);
@@ -82,7 +83,8 @@ __attribute__((constructor)) static void open_zstd(void)
         if (!zstd.is_error(most) && !zstd.is_error(small)) zstd.context_bytes = most > small ? most : small;
     }
     contexts[0] = make();
-    vt_own_work_end(&work);
+    vt_suppressed = 0;
+    errno = saved;
 }
 
 /* Returns context number i; NULL: no memory. */

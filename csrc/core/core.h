@@ -63,6 +63,9 @@ struct vt_shim {
    (environ is NULL) while ld.so itself calls malloc. */
 int vt_attach(const struct vt_shim *shim);
 
+/* 1: recording has ended for good. Makes no system call, since the program may have restricted its own. */
+int vt_has_ended(void);
+
 /* Returns the effective value of a setting: a number, a size in bytes, or 1 (yes) or 0 (no). Returns 0 for an unknown
    name. */
 uint64_t vt_setting(const char *name);

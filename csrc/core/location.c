@@ -19,7 +19,6 @@
 _Thread_local struct vt_location *vt_own_location __attribute__((tls_model("initial-exec")));
 _Thread_local int vt_closing __attribute__((tls_model("initial-exec")));
 _Thread_local struct vt_write_cursor *vt_cursor __attribute__((tls_model("initial-exec")));
-_Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
 int vt_sees_records;
 struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
 struct vt_frame vt_no_frame = {.at = UINTPTR_MAX};
@@ -31,6 +30,7 @@ struct vt_frame vt_no_frame = {.at = UINTPTR_MAX};
 int vt_busy_is_stale(uintptr_t busy, uintptr_t here)
 {
     stack_t s;
+    if (vt_has_ended()) return 0;
     if (!VT_SYS2(sigaltstack, NULL, &s) && !(s.ss_flags & SS_DISABLE)) {
         int on = (s.ss_flags & SS_ONSTACK) != 0;
         int was = busy - (uintptr_t)s.ss_sp < s.ss_size;

@@ -14,6 +14,10 @@ int vt_is_other_process(void)
     return owner && owner != (uint64_t)VT_SYS0(getpid);
 }
 
+_Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
+
+int vt_has_ended(void) { return atomic_load(&vt_process.state) >= VT_ENDED; }
+
 int vt_is_recording(void)
 {
     return vt_process.alive && atomic_load(&vt_process.state) == VT_ON &&

@@ -75,6 +75,10 @@ static void attach_once(void)
 {
     static _Atomic(uint32_t) attacher; /* thread id (gettid) of the attaching thread */
     static VT_TLS int inside;
+    if (vt_has_ended()) {
+        stay_off();
+        return;
+    }
     const uint32_t me = (uint32_t)VT_SYS0(gettid);
     if (inside || vt_shares_memory()) return;
     inside = 1;

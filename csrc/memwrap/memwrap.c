@@ -9,13 +9,16 @@
    - A block is subtracted from the sums before it is freed, and added after it was allocated. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
+#include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 #include "core/write.h"
 #include "libraries.h"
@@ -98,6 +101,21 @@ static size_t size_if_owned(void *block)
     return __sanitizer_get_ownership(block) ? next.malloc_usable_size(block) : 0;
 }
 
+/* LeakSanitizer takes no block for a leak that the loader has allocated: the caller must be the loader, not a wrapper. */
+static uintptr_t loader;
+static size_t loader_bytes; /* 0: no sanitizer */
+
+static void find_loader(void)
+{
+    const ElfW(Ehdr) *e = (const ElfW(Ehdr) *)getauxval(AT_BASE);
+    if (!e || !__sanitizer_get_ownership) return;
+    const ElfW(Phdr) *p = (const ElfW(Phdr) *)(const void *)((const char *)e + e->e_phoff);
+    for (int i = 0; i < e->e_phnum; i++)
+        if (p[i].p_type == PT_LOAD && p[i].p_vaddr + p[i].p_memsz > loader_bytes)
+            loader_bytes = p[i].p_vaddr + p[i].p_memsz;
+    loader = (uintptr_t)e;
+}
+
 static void find(void)
 {
     static VT_TLS int finding;
@@ -108,6 +126,7 @@ static void find(void)
 #define FIND(name, result, parameters, names) *(void **)&found.name = dlsym(RTLD_NEXT, #name);
     FUNCTIONS(FIND)
 #undef FIND
+    find_loader();
     size_of = __sanitizer_get_ownership ? size_if_owned : found.malloc_usable_size;
     next = found; /* two threads may do this at the same time; they store the same values */
     finding = 0;
@@ -137,6 +156,7 @@ static void attach(void)
     static const struct vt_shim shim = {
         .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_MEMORY, .name = "memory", .version = VT_VERSION};
     int expected = FOUND;
+    if (vt_has_ended()) atomic_store(&state, OFF);
     if (!environ || !atomic_compare_exchange_strong(&state, &expected, ATTACHING)) return;
     int on = vt_attach(&shim);
     if (on < 0) {
@@ -168,6 +188,16 @@ static __attribute__((noinline)) bool begin_slowly(void)
 
 /* Acquire: the stores before the change of state must be visible. No cost on x86. */
 static inline bool is_off(void) { return VT_LIKELY(atomic_load_explicit(&state, memory_order_acquire) == OFF); }
+
+/* In an exported function: where the program calls the function. */
+#define CALLER __builtin_return_address(0)
+
+/* 1: the call is passed on by a jump, without a trace of this library on the stack. */
+static inline bool passes(const void *caller)
+{
+    return is_off() || VT_UNLIKELY((uintptr_t)caller - loader < loader_bytes) ||
+           VT_UNLIKELY(vt_suppressed && atomic_load_explicit(&state, memory_order_relaxed) >= FOUND);
+}
 
 static inline bool records(void)
 {
@@ -232,9 +262,6 @@ __attribute__((destructor)) static void at_end(void)
     at_thread_end();
 }
 
-/* In an exported function: where the program calls the function. */
-#define CALLER __builtin_return_address(0)
-
 /* Before a call that allocates n bytes. Returns false if the call is not recorded. */
 static inline bool enter_allocate(enum function function, size_t n, const void *caller)
 {
@@ -277,7 +304,7 @@ static inline bool enter_free(void *block, const void *caller)
 
 EXPORT void *malloc(size_t n)
 {
-    if (is_off()) return next.malloc(n);
+    if (passes(CALLER)) return next.malloc(n);
     bool recorded = enter_allocate(F_malloc, n, CALLER);
     return leave_allocate(F_malloc, recorded, VT_LIKELY(next.malloc != NULL) ? next.malloc(n) : early_malloc(n));
 }
@@ -285,7 +312,7 @@ EXPORT void *malloc(size_t n)
 EXPORT void *calloc(size_t n, size_t size)
 {
     size_t bytes;
-    if (is_off()) return next.calloc(n, size);
+    if (passes(CALLER)) return next.calloc(n, size);
     if (__builtin_mul_overflow(n, size, &bytes)) bytes = SIZE_MAX;
     bool recorded = enter_allocate(F_calloc, bytes, CALLER);
     return leave_allocate(F_calloc, recorded,
@@ -325,7 +352,7 @@ static void *reallocate(enum function function, void *old, size_t n, const void 
 
 EXPORT void *realloc(void *old, size_t n)
 {
-    return is_off() && !is_early(old) ? next.realloc(old, n) : reallocate(F_realloc, old, n, CALLER);
+    return passes(CALLER) && !is_early(old) ? next.realloc(old, n) : reallocate(F_realloc, old, n, CALLER);
 }
 
 EXPORT void *reallocarray(void *old, size_t n, size_t size)
@@ -339,7 +366,7 @@ EXPORT void *reallocarray(void *old, size_t n, size_t size)
 EXPORT void free(void *block)
 {
     if (is_early(block)) return;
-    if (is_off()) return next.free(block);
+    if (passes(CALLER)) return next.free(block);
     if (!block) return;
     if (VT_UNLIKELY(!next.free)) begin_slowly();
     bool recorded = enter_free(block, CALLER);

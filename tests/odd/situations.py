@@ -135,4 +135,63 @@ SITUATIONS = (
         )
         for how in ("_exit", "exit", "quick_exit")
     ),
+    *(
+        Situation(
+            # https://github.com/google/tcmalloc/issues/81, https://github.com/gperftools/gperftools/issues/1275
+            name=f"a program restricts its system calls by {how}",
+            words=("{program}", how),
+            source="restricts.c",
+            code=3,
+            told="restricts its system calls (seccomp)",
+        )
+        for how in ("strict", "filter", "seccomp")
+    ),
+    Situation(
+        # https://github.com/google/sanitizers/issues/786, https://github.com/VirtualGL/virtualgl/issues/197
+        name="AddressSanitizer must be the first library, and takes no block of the loader for a leak",
+        words=("{program}",),
+        source="loads.c",
+        flags=("-fsanitize=address",),
+        calls={"memory": {"malloc": 2}},
+    ),
+    Situation(
+        name="LeakSanitizer reports a leak of the program",
+        words=("{program}", "leak"),
+        source="loads.c",
+        flags=("-fsanitize=address",),
+        code=1,
+        has_archive=False,
+    ),
+    *(
+        Situation(
+            # https://github.com/namhyung/uftrace/pull/1883 (closed descriptors),
+            # https://github.com/async-profiler/async-profiler/pull/11 (late signals)
+            name=f"a program calls {how} by its number, or as few programs do",
+            words=("{program}", how),
+            source="raw_calls.c",
+            modes=("run", "io", "memory", "sample cpu", "sample wall", "cc"),
+            code=6 if how == "exit_group" else 0,
+            calls={"cc": {"main": 1}},
+        )
+        for how in (
+            "fork",
+            "vfork",
+            "clone",
+            "execve",
+            "exit_group",
+            "close_range",
+            "sigtimedwait",
+            "signalfd",
+            "prctl",
+            "dlmopen",
+        )
+    ),
+    Situation(
+        # https://github.com/KDE/heaptrack/pull/48: the loader looks where the caller of dlopen says.
+        name="man, which restricts its own system calls where it can",
+        words=("man", "-P", "cat", "man"),
+        modes=("run", "io", "memory"),
+        told="restricts its system calls (seccomp)",
+        tools=("man",),
+    ),
 )

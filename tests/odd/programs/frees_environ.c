@@ -49,7 +49,8 @@ int main(int argc, char **argv)
     int changes = argc > 1;
     setenv("HOME", "/old", 1);
     setenv("LOGNAME", "old", 1);
-    if (argc > 1) setenv("CHANGES", "0", 1); /* From here on, setenv leaves the array in place: libc's child reads it. */
+    if (argc > 1)
+        setenv("CHANGES", "0", 1); /* From here on, setenv leaves the array in place: libc's child reads it. */
     if (!changes) environ = own;
     if (changes) pthread_create(&thread, NULL, strcmp(argv[1], "once") ? change : change_once, NULL);
     int code = WEXITSTATUS(system("sleep 0.1; exit 3"));

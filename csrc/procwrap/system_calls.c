@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* System calls by number, and programs that restrict their own system calls (seccomp(2)). The kernel ends such a process
+   at a call that the program has not foreseen, and vtrace makes calls of its own: recording ends before the restriction
+   begins. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "../core/end.h"
+#include "../core/thread.h"
+#include "procwrap.h"
+
+static struct vt_call call_prctl = VT_CALL_OF(prctl), call_syscall = VT_CALL_OF(syscall);
+
+static void end_before_restriction(void)
+{
+    int saved = errno;
+    if (vt_is_other_process() || vt_shares_memory() || vt_end_is_over()) return;
+    vt_location_of_thread(0); /* reads the settings, if this is the first event */
+    vt_warn_left_out("user+mpi+io+memory+threads+processes",
+                     "the program restricts its system calls (seccomp): recording ends there");
+    vt_end_for_good();
+    errno = saved;
+}
+
+VT_CALL_EXPORT int prctl(int option, ...)
+{
+    int (*real)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+    va_list list;
+    va_start(list, option);
+    unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long), c = va_arg(list, unsigned long),
+                  d = va_arg(list, unsigned long);
+    va_end(list);
+    if (option == PR_SET_SECCOMP) end_before_restriction();
+    *(void **)&real = vt_call_next(&call_prctl);
+    return real(option, a, b, c, d);
+}
+
+/* All arguments are named, so that the call is passed on by a jump: system calls such as clone may return to another
+   stack. */
+VT_CALL_EXPORT long call_system(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+
+long call_system(long number, long a, long b, long c, long d, long e, long f)
+{
+    long (*real)(long, long, long, long, long, long, long);
+    if (VT_UNLIKELY(number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)))
+        end_before_restriction();
+    if (VT_UNLIKELY(number == SYS_execve)) return execve((const char *)a, (char *const *)b, (char *const *)c);
+    if (VT_UNLIKELY(number == SYS_exit_group)) _exit((int)a);
+    *(void **)&real = vt_call_next(&call_syscall);
+    return real(number, a, b, c, d, e, f);
+}
