@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "../core/end.h"
-#include "../core/thread.h"
+#include "../core/process.h"
 #include "procwrap.h"
 
 static struct vt_call call_prctl = VT_CALL_OF(prctl), call_syscall = VT_CALL_OF(syscall);
