@@ -4,6 +4,7 @@
    begins. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
@@ -15,9 +16,26 @@
 
 static struct vt_call call_prctl = VT_CALL_OF(prctl), call_syscall = VT_CALL_OF(syscall);
 
-static void end_before_restriction(void)
+/* 1: the filter can end the process or raise SIGSYS, not only refuse a call. vtrace then goes on like any code whose
+   calls fail. */
+static int may_kill(const struct sock_fprog *filter)
+{
+    for (unsigned i = 0; i < filter->len; i++) {
+        const struct sock_filter *f = &filter->filter[i];
+        const uint32_t action = f->k & SECCOMP_RET_ACTION_FULL;
+        if (BPF_CLASS(f->code) != BPF_RET) continue;
+        if (BPF_RVAL(f->code) != BPF_K || action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD ||
+            action == SECCOMP_RET_TRAP)
+            return 1;
+    }
+    return 0;
+}
+
+/* filter: not used by the strict mode; programs pass NULL to ask whether the kernel has filters. */
+static void end_before_restriction(int is_strict, const struct sock_fprog *filter)
 {
     int saved = errno;
+    if (!is_strict && !(filter && may_kill(filter))) return;
     if (vt_is_other_process() || vt_shares_memory() || vt_end_is_over()) return;
     vt_location_of_thread(0); /* reads the settings, if this is the first event */
     vt_warn_left_out("user+mpi+io+memory+threads+processes",
@@ -34,7 +52,7 @@ VT_CALL_EXPORT int prctl(int option, ...)
     unsigned long a = va_arg(list, unsigned long), b = va_arg(list, unsigned long), c = va_arg(list, unsigned long),
                   d = va_arg(list, unsigned long);
     va_end(list);
-    if (option == PR_SET_SECCOMP) end_before_restriction();
+    if (option == PR_SET_SECCOMP) end_before_restriction(a == SECCOMP_MODE_STRICT, (const struct sock_fprog *)b);
     *(void **)&real = vt_call_next(&call_prctl);
     return real(option, a, b, c, d);
 }
@@ -46,8 +64,8 @@ VT_CALL_EXPORT long call_system(long number, long a, long b, long c, long d, lon
 long call_system(long number, long a, long b, long c, long d, long e, long f)
 {
     long (*real)(long, long, long, long, long, long, long);
-    if (VT_UNLIKELY(number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)))
-        end_before_restriction();
+    if (VT_UNLIKELY(number == SYS_seccomp && a <= SECCOMP_SET_MODE_FILTER))
+        end_before_restriction(a == SECCOMP_SET_MODE_STRICT, (const struct sock_fprog *)c);
     if (VT_UNLIKELY(number == SYS_execve)) return execve((const char *)a, (char *const *)b, (char *const *)c);
     if (VT_UNLIKELY(number == SYS_exit_group)) _exit((int)a);
     *(void **)&real = vt_call_next(&call_syscall);

@@ -154,14 +154,6 @@ SITUATIONS = (
         flags=("-fsanitize=address",),
         calls={"memory": {"malloc": 2}},
     ),
-    Situation(
-        name="LeakSanitizer reports a leak of the program",
-        words=("{program}", "leak"),
-        source="loads.c",
-        flags=("-fsanitize=address",),
-        code=1,
-        has_archive=False,
-    ),
     *(
         Situation(
             # https://github.com/namhyung/uftrace/pull/1883 (closed descriptors),
@@ -185,13 +177,5 @@ SITUATIONS = (
             "prctl",
             "dlmopen",
         )
-    ),
-    Situation(
-        # https://github.com/KDE/heaptrack/pull/48: the loader looks where the caller of dlopen says.
-        name="man, which restricts its own system calls where it can",
-        words=("man", "-P", "cat", "man"),
-        modes=("run", "io", "memory"),
-        told="restricts its system calls (seccomp)",
-        tools=("man",),
     ),
 )
