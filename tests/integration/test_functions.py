@@ -173,7 +173,7 @@ def test_code_before_libc_has_begun(build: Builder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("debug", ["-g", "-g0"])
 def test_copies_of_a_function_are_one_region(build: Builder, tmp_path: Path, debug: str) -> None:
-    program = build("clones.c", flags=("-O3", "-fipa-cp-clone", debug))
+    program = build("copies.c", flags=("-O3", "-fipa-cp-clone", debug))
     assert re.search(r" work\.constprop", call([need("nm"), program], tmp_path).stdout), "gcc has made no copy"
     trace = record(program, tmp_path)
     assert trace.calls() == {"main": 1, "work": 7}

@@ -1,19 +1,25 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* clones: calls work 7 times. gcc -O3 -fipa-cp-clone makes copies of it for the kinds 1 and 2. */
-__attribute__((noinline)) int work(int n, int kind)
-{
-    int sum = 0;
-    for (int i = 0; i < n; i++) {
-        __asm__ volatile("" : "+r"(sum));
-        sum += kind == 1 ? i : kind == 2 ? 3 * i : kind * (i ^ n);
-    }
-    return sum;
-}
+// SPDX-License-Identifier: BSD-3-Clause
+/* Functions under the names that compilers give to clones and parts of a function: main 1 -> solve.constprop.0 2,
+   solve.part.1.isra.0 3, solve.other 4, .part.0 5. */
+#include "keep.h"
 
-int main(int argc, char **argv)
+KEEP void first(void) __asm__("solve.constprop.0");
+KEEP void second(void) __asm__("solve.part.1.isra.0");
+KEEP void third(void) __asm__("solve.other");
+KEEP void fourth(void) __asm__(".part.0");
+
+static volatile int sink;
+
+void first(void) { sink = 1; }
+void second(void) { sink = 2; }
+void third(void) { sink = 3; }
+void fourth(void) { sink = 4; }
+
+int main(void)
 {
-    int sum = 0;
-    for (int i = 0; i < 3; i++) sum += work(argc + i, 1) + work(argc - i, 2);
-    sum += work(argc, argc);
-    return sum == 1;
+    for (int i = 0; i < 2; i++) first();
+    for (int i = 0; i < 3; i++) second();
+    for (int i = 0; i < 4; i++) third();
+    for (int i = 0; i < 5; i++) fourth();
+    return 0;
 }
