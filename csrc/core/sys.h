@@ -69,25 +69,16 @@ struct vt_found_object {
 static inline void vt_block_signals(uint64_t set, uint64_t *old) { VT_SYS4(rt_sigprocmask, SIG_BLOCK, &set, old, 8); }
 static inline void vt_hold_signals(uint64_t *old) { vt_block_signals(~VT_FAULTS, old); }
 
-static inline void vt_release_signals(const uint64_t *old) { VT_SYS4(rt_sigprocmask, SIG_SETMASK, old, NULL, 8); }
-
 /* A write of vtrace may raise signals that end the program by default: SIGXFSZ at a limit on file sizes, SIGPIPE if no
-   process reads standard error. */
+   process reads standard error. vt_release_signals removes these signals. */
 #define VT_WRITE_SIGNALS (VT_SIGNAL(SIGXFSZ) | VT_SIGNAL(SIGPIPE))
 
-/* A system call that writes to a file. Removes the signal that its failure raises, but none that already waits for the
-   program. */
-static inline long vt_sys_write(long number, long a, long b, long c, long d, long e)
+static inline void vt_release_signals(const uint64_t *old)
 {
-    uint64_t old, waiting = 0;
+    uint64_t set = VT_WRITE_SIGNALS & ~*old;
     struct timespec none = {0, 0};
-    vt_block_signals(VT_WRITE_SIGNALS, &old);
-    VT_SYS2(rt_sigpending, &waiting, 8);
-    long result = vt_sys(number, a, b, c, d, e, 0);
-    uint64_t set = VT_WRITE_SIGNALS & ~waiting;
-    if (set && (result == -EFBIG || result == -EPIPE)) VT_SYS4(rt_sigtimedwait, &set, NULL, &none, 8);
-    vt_release_signals(&old);
-    return result;
+    if (set) VT_SYS4(rt_sigtimedwait, &set, NULL, &none, 8);
+    VT_SYS4(rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
 }
 
 /* Returns 1 if a signal is pending that came while signals were blocked. */

@@ -106,6 +106,7 @@ static void say(const char *format, va_list args)
 {
     static char line[1400] = "vtrace: ";
     static _Atomic uint32_t speaking;
+    uint64_t mask;
     int saved = errno;
     for (int i = 0; !vt_try_lock(&speaking); i++) {
         if (i == 1000) return;
@@ -117,7 +118,9 @@ static void say(const char *format, va_list args)
         size_t length = strlen(line);
         vt_text_plain(line);
         line[length++] = '\n';
-        vt_sys_write(SYS_write, 2, (long)line, (long)length, 0, 0);
+        vt_block_signals(VT_WRITE_SIGNALS, &mask);
+        VT_SYS3(write, 2, line, length);
+        vt_release_signals(&mask);
     }
     atomic_store(&speaking, 0);
 }

@@ -106,6 +106,11 @@ def _parse(text: str) -> Counter[str]:
     return found
 
 
+def original(symbol: str) -> str:
+    """The symbol of the function that a symbol is a copy of: the copies that gcc makes are one region."""
+    return re.sub(r"(?<=.)(\.(constprop|isra|part|cold|lto_priv)(\.\d+)?)+$", "", symbol)
+
+
 def expected(modules: Iterable[Module], counted: Mapping[str, int]) -> Counter[str]:
     """The calls that a trace must hold, by symbol: the calls of functions with an enter hook."""
     modules = list(modules)
@@ -117,7 +122,7 @@ def expected(modules: Iterable[Module], counted: Mapping[str, int]) -> Counter[s
             file, _, name = key.partition("/")
             name = re.sub(r"'\d+$", "", name)  # callgrind numbers the levels of a recursion
             if file == module.path.name and name in hooked:
-                found[first[name]] += n
+                found[original(first[name])] += n
     return found
 
 
@@ -125,4 +130,4 @@ def recorded(trace: Trace, modules: Iterable[Module], kind: str = "Enter") -> Co
     """The number of Enters or Leaves (kind) of each function in a trace, by symbol."""
     first = one_name(modules)
     symbols = (trace.region_of(event).canonical for event in trace.events if event.kind == kind)
-    return Counter(first.get(symbol, symbol) for symbol in symbols)
+    return Counter(original(first.get(symbol, symbol)) for symbol in symbols)
