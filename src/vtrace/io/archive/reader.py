@@ -52,12 +52,12 @@ _open_lock = Lock()
 
 
 def _expect_crash(own: ctypes.CDLL, anchor: Path, readers: int) -> None:
-    """Adds readers of an archive to _open: if libotf2 crashes meanwhile, the process names these archives in one line,
+    """Adds readers of an archive to _open: if the process crashes meanwhile, it names these archives in one line,
     and exits with 1."""
     with _open_lock:
         _open[anchor] += readers
         names = few([plain(str(anchor)) for anchor, n in _open.items() if n > 0])
-        line = f"vtrace: error: {names}: libotf2 crashed while it read the archive (is the file damaged?)\n"
+        line = f"vtrace: error: {names}: the process crashed while it read the archive (is the file damaged?)\n"
         own.vt_readback_crash_text(line.encode(errors="replace") if names else None)
         if not names:
             _open.clear()

@@ -100,14 +100,11 @@ def instrument_flags(compiler: list[str], args: list[str], language: Language, w
         raise UsageError(f"-vt:inst sleds: {compiler[0]}: {lacks}", "use -vt:inst compinst")
     if wanted and not lacks:
         # A tail call comes after the function's leave: the function's time would lack its last act.
+        whole = "-fno-optimize-sibling-calls"
         if is_clang(version):
-            return ["-fno-optimize-sibling-calls", *_XRAY]
+            return [whole, *_XRAY]
         directory = library_directory()
-        return [
-            "-fno-optimize-sibling-calls",
-            f"-specs={os.path.join(directory, SPECS)}",
-            f"-Wa,{os.path.join(directory, SLEDS)}",
-        ]
+        return [whole, f"-specs={os.path.join(directory, SPECS)}", f"-Wa,{os.path.join(directory, SLEDS)}"]
     if way == "plugin" or (way == "compinst" and is_gcc(version)):
         flags = _plugin_flags(compiler, args, language, way, version)
         if flags:
