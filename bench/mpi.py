@@ -37,7 +37,7 @@ SHOWN = ("Allreduce", "Sendrecv", "Put", "File_write_at")
 
 def prepare(work: Path) -> None:
     """Builds the programs untraced, with the wrappers of the floor, and with vtrace-cc."""
-    for name in ("mpi", "mpi_threads"):
+    for name in ("mpi", "mpi_threads", "mpi_comms"):
         source = HERE / f"{name}.c"
         build("mpicc", "-O2", "-pthread", source, "-o", f"{name}_plain", cwd=work)
         build("mpicc", "-O2", "-pthread", source, HERE / "floor_mpi.c", "-o", f"{name}_floor", cwd=work)
@@ -69,6 +69,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     hidden: dict[str, list[float]] = {kind: [] for kind in (*SHOWN, *WINDOWS)}
     off: list[float] = []
     sites: dict[int, list[float]] = {1: [], 3: []}
+    comms: list[float] = []
     for _ in range(repetitions):
         plain = best(work, "./mpi_plain", KINDS)
         floor = best(work, "./mpi_floor", KINDS)
@@ -79,6 +80,9 @@ def measure(work: Path, repetitions: int) -> list[Row]:
             if kind in hidden:
                 hidden[kind].append(f - p)
         off.append(without[2] - plain[2])
+        comms.append(
+            min(run("./mpi_comms_traced", 2000, 50, cwd=work)) - min(run("./mpi_comms_plain", 2000, 50, cwd=work))
+        )
         for depth, values in sites.items():
             placed = best(work, "./mpi_traced", KINDS, VT_MPI_CALLSITES=str(depth), **ROOM)
             values.append(placed[2] - traced[2])
@@ -97,6 +101,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
             for kind, values in hidden.items()
             if kind in SHOWN
         ),
+        at_most("what tracing adds to an MPI_Comm_dup with its MPI_Comm_free", "ns", comms, 300),
         at_most("MPI call while VT_MPITRACE=no", "ns a call", off, 2),
         at_most("what VT_MPI_CALLSITES=1 adds to an MPI call", "ns a call", sites[1], 20),
         Row("the same of VT_MPI_CALLSITES=3", "ns a call", None, statistics.median(sites[3]), None, "", True),

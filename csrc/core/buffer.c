@@ -24,6 +24,7 @@
 #define NEXT_SEGMENTS 4u /* times the first; ext4 fills 16 MiB twice as fast per page as 4 MiB */
 #define ON_TMPFS 4u /* divides the sizes: tmpfs allocates all pages at once, and they count as memory of the job */
 #define MAX_SEGMENTS 65536u
+#define LATER_SEGMENT (4 * VT_CHUNK_SIZE) /* the first one without a file: definitions of a few KiB */
 #define UNCOUNTED 2u /* chunks beyond VT_BUFFER_SIZE: definitions, and the first chunk of a small buffer */
 #define LAST_MOST (VT_CHUNK_SIZE - VT_LAST_CHUNK - VT_CHUNK_DATA - 1024) /* the rest holds the end of one location */
 
@@ -34,6 +35,7 @@ static uint32_t first_bytes = FIRST_SEGMENT;
 static struct vt_identity file;
 static _Atomic int has_file; /* 1: new segments go into the file */
 static _Atomic int has_memory; /* 1: some segments are not in the file */
+static _Atomic int is_later; /* 1: the file is not created yet */
 static struct stat root; /* root directory when the buffer was created */
 static _Atomic uint64_t free_chunks; /* list of returned chunks: address / 64 KiB; upper half: a tag against ABA */
 static _Atomic uint64_t fresh; /* unused chunks: address / 64 KiB of the next one; upper 16 bits: their number */
@@ -78,7 +80,7 @@ static long map_from_file(char *at, uint32_t number)
     long fd = vt_reopen(vt_process.head.buffer, O_RDWR, &file);
     if (fd < 0) return fd;
     vt_hold_signals(&mask);
-    long r = VT_SYS4(fallocate, fd, 0, segment_offset(number), segment_bytes(number));
+    long r = VT_WRITING(VT_SYS4(fallocate, fd, 0, segment_offset(number), segment_bytes(number)));
     if (r >= 0 && number && first_bytes == FIRST_SEGMENT) clear_in_file(fd, number); /* most need only the first */
     vt_release_signals(&mask);
     if (r >= 0)
@@ -162,7 +164,8 @@ static struct vt_chunk *take_fresh(void)
         uint64_t next = (number + 1) | ((old >> FRESH_SHIFT) - 1) << FRESH_SHIFT;
         if (!atomic_compare_exchange_weak(&fresh, &old, next)) continue;
         struct vt_chunk *c = (struct vt_chunk *)(number * VT_CHUNK_SIZE);
-        VT_SYS3(madvise, c, VT_CHUNK_SIZE, MADV_POPULATE_WRITE); /* 1 call for 16 page faults; old kernels lack it */
+        if (atomic_load(&has_file)) /* 1 call for 16 page faults; old kernels lack it */
+            VT_SYS3(madvise, c, VT_CHUNK_SIZE, MADV_POPULATE_WRITE);
         return c;
     }
     return NULL;
@@ -280,15 +283,9 @@ void vt_buffer_close(int keep)
     if (atomic_load(&has_file) && !keep) VT_SYS3(unlinkat, AT_FDCWD, vt_process.head.buffer, 0);
 }
 
-/* Maps anonymous memory in place of the parent's chunks. If a signal handler has forked, the child continues the
-   interrupted call of the parent, which then stores its record into one of these chunks. */
-void vt_buffer_forget(void)
+static void forget_segments(void)
 {
-    uint32_t n = atomic_load(&segment_count);
-    for (uint32_t i = 0; i < n && i < MAX_SEGMENTS; i++) {
-        if (segments[i])
-            VT_SYS6(mmap, segments[i], segment_bytes(i), PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    for (uint32_t i = 0; i < atomic_load(&segment_count) && i < MAX_SEGMENTS; i++) {
         segments[i] = NULL;
         in_memory[i] = 0;
     }
@@ -296,8 +293,20 @@ void vt_buffer_forget(void)
     atomic_store(&free_chunks, 0);
     atomic_store(&fresh, 0);
     atomic_store(&taken, 0);
+    atomic_store(&is_later, 0);
     first_bytes = FIRST_SEGMENT;
     vt_process.mapped = NULL;
+}
+
+/* Maps anonymous memory in place of the parent's chunks. If a signal handler has forked, the child continues the
+   interrupted call of the parent, which then stores its record into one of these chunks. */
+void vt_buffer_forget(void)
+{
+    for (uint32_t i = 0; i < atomic_load(&segment_count) && i < MAX_SEGMENTS; i++)
+        if (segments[i])
+            VT_SYS6(mmap, segments[i], segment_bytes(i), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    forget_segments();
 }
 
 /* The order of the stores matters, since the process may be killed between any two of them. The file then has no magic,
@@ -317,9 +326,25 @@ void vt_buffer_tell(void)
     memcpy(to, from, version); /* magic */
 }
 
-int vt_buffer_open(void)
+int vt_buffer_open_later(void)
 {
     vt_buffer_forget();
+    atomic_store(&has_file, 0);
+    atomic_store(&has_memory, 0);
+    vt_process.head.buffer[0] = 0;
+    vt_process.head.forked |= VT_UNBUFFERED;
+    first_bytes = LATER_SEGMENT;
+    if (!grow()) return 0;
+    atomic_store(&is_later, 1);
+    return 1;
+}
+
+int vt_buffer_is_later(void) { return atomic_load(&is_later); }
+
+int vt_buffer_create(void)
+{
+    forget_segments();
+    vt_process.head.forked &= ~VT_UNBUFFERED;
     long r = create_file();
     atomic_store(&has_file, r >= 0);
     atomic_store(&has_memory, 0);
@@ -340,6 +365,12 @@ int vt_buffer_open(void)
         vt_process.head.buffer[0] = 0;
     }
     return 1;
+}
+
+int vt_buffer_open(void)
+{
+    vt_buffer_forget();
+    return vt_buffer_create();
 }
 
 struct vt_chunk *vt_chunk_next(struct vt_chunk *c)

@@ -14,6 +14,13 @@
 /* Creates the buffer file and maps its first segment; uses anonymous memory if the file cannot be created. Returns 0 if
    there is no memory. */
 int vt_buffer_open(void);
+/* Maps a little memory for definitions. vt_buffer_create creates the file, before the first chunk of events: a program
+   that records nothing needs no file. Returns 0 if there is no memory. */
+int vt_buffer_open_later(void);
+/* 1: vt_buffer_create is still to be called. */
+int vt_buffer_is_later(void);
+/* As vt_buffer_open, after vt_buffer_open_later. The caller copies the chunks in memory, which remain mapped. */
+int vt_buffer_create(void);
 /* Copies the head of the process (vt_process.head) into the buffer file. */
 void vt_buffer_tell(void);
 /* Returns a chunk, which the caller owns from now on; NULL if there is no memory. */

@@ -16,6 +16,7 @@
 #define OUT_BYTES (VT_COLUMNS_MOST + 1024)
 #define LEVEL 1
 #define CONTEXT_BYTES (sizeof(struct vt_codec_context) + zstd.context_bytes + 64)
+#define AS_IT_IS (2u << 10) /* bytes of definitions: compressed, they take a block of the disk as well */
 #define SMALL (16u << 10) /* bytes; for inputs up to this size zstd uses larger tables */
 
 /* clang-format off */
@@ -136,7 +137,7 @@ struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c
     const uint64_t *words = (const uint64_t *)((const char *)c + VT_CHUNK_DATA);
     struct vt_encoded e = {VT_RAW, words, raw_bytes};
     int events = c->content == VT_EVENTS;
-    if (!x || !vt_process.set.compression) return e;
+    if (!x || !vt_process.set.compression || (!events && raw_bytes <= AS_IT_IS)) return e;
     if (x->zstd) {
         size_t n = events ? vt_columns_pack(&x->packer, words, raw_bytes / 8, vt_clock_step) : raw_bytes;
         const void *from = events ? x->packer.columns : (const void *)words;

@@ -43,7 +43,7 @@ static void path_of(char *into, const char *prefix, uint32_t rank, uint32_t loca
 static long write_all(long fd, struct iovec parts[2], uint64_t at)
 {
     while (parts[0].iov_len + parts[1].iov_len) {
-        long n = VT_SYS6(pwritev, fd, parts, 2, at, 0, 0);
+        long n = VT_WRITING(VT_SYS6(pwritev, fd, parts, 2, at, 0, 0));
         if (n <= 0) return n ? n : -ENOSPC;
         at += (uint64_t)n;
         for (int i = 0; i < 2; i++) {
@@ -152,7 +152,7 @@ static long open_for(struct vt_location *l, enum vt_content content, uint64_t *e
 static long keep_room(long fd, uint64_t at, uint64_t bytes)
 {
     if (vt_buffer_in_file()) return 0;
-    long r = VT_SYS4(fallocate, fd, FALLOC_FL_KEEP_SIZE, at, bytes + ROOM_OF_END);
+    long r = VT_WRITING(VT_SYS4(fallocate, fd, FALLOC_FL_KEEP_SIZE, at, bytes + ROOM_OF_END));
     return r == -ENOSPC ? r : 0;
 }
 
@@ -263,6 +263,25 @@ int vt_file_is_there(void)
     return is;
 }
 
+/* Writes the head of the file scratch->path again. Returns 1 on success. */
+static int rewrite_head(struct vt_scratch *scratch, uint32_t number, enum vt_content content)
+{
+    long fd = vt_reopen(scratch->path, O_WRONLY, &scratch->made[content]);
+    int fresh = fd >= 0 && write_head(fd, scratch, number, content) >= 0;
+    if (fd >= 0) VT_SYS1(close, fd);
+    return fresh;
+}
+
+void vt_file_tell_head(struct vt_location *l)
+{
+    uint64_t mask;
+    if (!(l->files & 1u << VT_DEFINITIONS)) return;
+    vt_lock(&vt_process.naming, &mask);
+    path_of(l->scratch.path, vt_process.head.prefix, vt_process.name_rank, l->number, VT_DEFINITIONS);
+    if (!rewrite_head(&l->scratch, l->number, VT_DEFINITIONS)) l->stale |= 1u << VT_DEFINITIONS;
+    vt_unlock(&vt_process.naming, &mask);
+}
+
 void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_rank)
 {
     struct vt_scratch *scratch = l ? &l->scratch : &vt_scratch;
@@ -282,9 +301,7 @@ void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_
                 vt_warn("%s cannot be renamed to %s (%s)", scratch->other, scratch->path, vt_reason(r));
             continue;
         }
-        long fd = vt_reopen(scratch->path, O_WRONLY, &scratch->made[content]);
-        int fresh = fd >= 0 && write_head(fd, scratch, number, content) >= 0;
-        if (fd >= 0) VT_SYS1(close, fd);
+        int fresh = rewrite_head(scratch, number, content);
         if (l && !fresh) l->stale |= 1u << content; /* for example, no descriptor was free */
         else if (!fresh) atomic_store(&is_stale, 1);
         if (l) l->files |= 1u << content;

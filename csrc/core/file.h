@@ -18,6 +18,8 @@ int vt_file_flush_events(struct vt_location *l);
 int vt_file_flush_samples(struct vt_location *l);
 /* As vt_file_flush, at the end of the location: the reserved room of the def file is now used. */
 int vt_file_flush_last(struct vt_location *l);
+/* Writes the head of a location's def file again, if the file exists. The caller holds the lock of the location. */
+void vt_file_tell_head(struct vt_location *l);
 /* Creates the def file of location 0, which has only its head. */
 void vt_file_start(void);
 /* Renames the existing files of a location after the prefix or rank of the process has changed, and writes their heads

@@ -283,7 +283,7 @@ enum vt_lost {
     /* stopped before the end, 0: it did not; cpu_us: of its threads, in user and in kernel mode */                    \
     X(ATTRIBUTE, 12, "id:id name:text description:text type:0..25=OTF2_Type")                                          \
     X(IO_FILE, 13, "id:id path:text") /* absolute; a file of this host, or a socket's or pipe's name */                \
-    X(IO_HANDLE, 14, "id:id name:text file:id? paradigm:1..3=vt_io_paradigm flags:0..3&OTF2_IoHandleFlag comm:id? "    \
+    X(IO_HANDLE, 14, "id:id name:text? file:id? paradigm:1..3=vt_io_paradigm flags:0..3&OTF2_IoHandleFlag comm:id? "    \
                      "parent:id? access:0..4?=OTF2_IoAccessMode status:0..511?&OTF2_IoStatusFlag") /* the last two: */ \
     /* of a handle that was open before recording began (flag PRE_CREATED) */                                          \
     X(RMA_WIN, 15, "id:id comm:id count:u32") /* count: number of earlier windows of that communicator */              \
@@ -376,6 +376,7 @@ enum vt_content {
 
 #define VT_INHERITS 1u /* the parent's definitions also hold for this process */
 #define VT_IN_MEMORY 2u /* further chunks are in memory, and end with the process */
+#define VT_UNBUFFERED 4u /* the process had recorded no event yet, and had no buffer file */
 struct vt_file {
     char magic[8];
     uint16_t version;
@@ -388,7 +389,7 @@ struct vt_file {
     uint32_t rank, world_size; /* VT_NO_RANK, 0 for a process without a rank */
     uint32_t location, pid; /* location: of the events or definitions; 0 in a buffer file */
     uint64_t start; /* CLOCK_REALTIME ns of the process's first event; with host and pid: the process */
-    uint32_t parent_pid, forked; /* forked: VT_INHERITS, and in a buffer file VT_IN_MEMORY */
+    uint32_t parent_pid, forked; /* forked: VT_INHERITS, VT_UNBUFFERED, and in a buffer file VT_IN_MEMORY */
     uint64_t parent_start; /* 0: no traced parent */
     uint64_t ticks_per_second; /* nominal, 0 unknown; the unifier uses the clock pairs */
     struct vt_clock_pair pair; /* clock readings at the start */

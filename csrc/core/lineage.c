@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "lineage.h"
+#include "sys.h"
 #include "text.h"
 
 /* VT_FAMILY_NAME run:pid:start:prefix:length of gdir:gdir:ldir, with hexadecimal numbers. A + follows pid if the
@@ -114,6 +115,32 @@ static const char *take(char *into, size_t room, const char *from, size_t n, cha
     return from + n + (c != 0);
 }
 
+/* Reads 32 hexadecimal digits. Returns 0 if there are others. */
+static int read_run(uint8_t run[16], const char *text)
+{
+    for (int i = 0; i < 16; i++) {
+        int high = nibble(text[2 * i]), low = high < 0 ? -1 : nibble(text[2 * i + 1]);
+        if (low < 0) return 0;
+        run[i] = (uint8_t)(high << 4 | low);
+    }
+    return 1;
+}
+
+/* VTRACE_RUN is run:pid, of the first program. A program that starts others by system calls of its own, as Go does,
+   passes on nothing but the environment of its start. */
+int vt_lineage_run(uint8_t run[16])
+{
+    const char *text = getenv("VTRACE_RUN");
+    return text && strlen(text) > 33 && text[32] == ':' && read_run(run, text);
+}
+
+int vt_lineage_has_parent(void)
+{
+    uint8_t run[16];
+    return getenv("VTRACE_PARENT") ||
+           (vt_lineage_run(run) && strtoul(getenv("VTRACE_RUN") + 33, NULL, 10) != (unsigned long)VT_SYS0(getpid));
+}
+
 int vt_lineage_read(struct vt_file *h, struct vt_settings *set)
 {
     const char *text = getenv("VTRACE_PARENT");
@@ -122,13 +149,9 @@ int vt_lineage_read(struct vt_file *h, struct vt_settings *set)
     char *end;
     s = *set;
     f = *h;
-    vt_process.first = 1;
+    vt_process.first = !vt_lineage_has_parent();
     if (!text || strlen(text) < 36 || text[32] != ':') return 0;
-    for (int i = 0; i < 16; i++) {
-        int high = nibble(text[2 * i]), low = nibble(text[2 * i + 1]);
-        if (high < 0 || low < 0) return 0;
-        f.run[i] = (uint8_t)(high << 4 | low);
-    }
+    if (!read_run(f.run, text)) return 0;
     f.parent_pid = (uint32_t)strtoull(text + 33, &end, 16);
     int first = *end == '+';
     end += first;

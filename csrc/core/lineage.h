@@ -9,6 +9,10 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Reads the run id that vtrace run chose. Returns 0 if there is none. */
+int vt_lineage_run(uint8_t run[16]);
+/* 1: a program of the run has started this program. */
+int vt_lineage_has_parent(void);
 /* Writes the state of this process (vt_process) into the variable. */
 void vt_lineage_tell(void);
 /* Reads the variable into h (run, parent) and set (prefix, directories). Returns 0 if this program has no traced

@@ -41,7 +41,7 @@ int vt_busy_is_stale(uintptr_t busy, uintptr_t here)
 
 int vt_location_lock(struct vt_location *l)
 {
-    uint32_t me = (uint32_t)VT_SYS0(gettid);
+    uint32_t me = l == vt_own_location ? l->thread : (uint32_t)VT_SYS0(gettid);
     uint64_t mask;
     for (int i = 0; i < LOCK_WAIT && l->in_use; i++) {
         uint32_t free = 0;
@@ -96,6 +96,31 @@ void vt_chunk_finish(struct vt_location *l)
     vt_chunk_append(&l->full, &l->full_last, c);
 }
 
+/* Copies a chunk of definitions into the new buffer. Returns NULL if there is no memory. */
+static struct vt_chunk *copy_of(const struct vt_chunk *c)
+{
+    struct vt_chunk *copy = vt_chunk_take();
+    if (copy) memcpy(copy, c, VT_CHUNK_DATA + vt_chunk_used(c));
+    return copy;
+}
+
+void vt_location_create_buffer(void)
+{
+    if (!vt_buffer_is_later()) return;
+    struct vt_location *first = atomic_load(&vt_locations[0]); /* the owner of all chunks */
+    if (!first || !vt_location_lock(first)) return;
+    if (vt_buffer_is_later()) {
+        struct vt_chunk *full = first->defs_full, *filling = first->defs, *copy;
+        first->defs_full = first->defs_last = first->defs = NULL;
+        vt_buffer_create();
+        for (; full; full = vt_chunk_next(full))
+            if ((copy = copy_of(full))) vt_chunk_append(&first->defs_full, &first->defs_last, copy);
+        if (filling) first->defs = copy_of(filling);
+        vt_file_tell_head(first);
+    }
+    vt_location_unlock(first);
+}
+
 /* Begins a chunk of events. The caller holds the lock. At the end of the program no thread begins another chunk. */
 static int begin_chunk(struct vt_location *l)
 {
@@ -131,6 +156,7 @@ static int begin_chunk(struct vt_location *l)
    busy word. *flushed: ticks when a flush began; unchanged if there was none. */
 static int next_chunk(struct vt_location *l, uint64_t *flushed)
 {
+    vt_location_create_buffer();
     if (!vt_location_lock(l)) return 0;
     vt_chunk_finish(l);
     int ring = vt_process.set.mode == VT_MODE_RING;

@@ -158,6 +158,9 @@ void vt_location_unlock(struct vt_location *l);
 /* Repairs the cursor and times after a siglongjmp out of a recording: the last published record is now the last
    record. */
 void vt_location_mend(struct vt_location *l);
+/* Creates the buffer that vt_buffer_open_later put off, before the first chunk that is not one of the first location's
+   definitions. The caller holds no lock of a location. */
+void vt_location_create_buffer(void);
 /* Writes the first word of a record with its time, after a TIME record if necessary. Returns the next position. */
 uint64_t *vt_stamp(struct vt_location *l, uint64_t *at, uint64_t word, uint64_t now);
 /* Writes one or more records of n words, whether recording is on or off. now: ticks. */

@@ -80,14 +80,14 @@ __attribute__((constructor)) static void note_start(void)
     vt_process.alive = vt_pages_wiped(VT_PAGE);
     if (!vt_process.alive) return;
     VT_SET(*vt_process.alive, vt_process.pid);
-    if (VT_SYS3(getrandom, new_run, sizeof new_run, 0) != sizeof new_run) {
+    if (!vt_lineage_run(new_run) && VT_SYS3(getrandom, new_run, sizeof new_run, 0) != sizeof new_run) {
         uint64_t now = vt_clock_ns(CLOCK_REALTIME);
         memcpy(new_run, &now, 8);
         memcpy(new_run + 8, &vt_process.pid, 4);
     }
     pthread_atfork(NULL, NULL, in_child);
     /* A program that a traced program starts appears in the trace, even if it records nothing else. */
-    if (getenv("VTRACE_PARENT")) vt_location_of_thread(0);
+    if (vt_lineage_has_parent()) vt_location_of_thread(0);
 }
 
 /* The first 64 bits of the boot id and the inode of the PID namespace: containers of a host may have the host's name,
@@ -194,6 +194,7 @@ static int start(const struct vt_file *parent)
 {
     int first = !started; /* a forked child may have changed its directory; it keeps the directory of its parent */
     if ((first && vt_is_launcher()) || vt_end_is_over()) return 0;
+    int later = first && vt_lineage_has_parent(); /* may record nothing, as most programs that a script starts */
     vt_process.pid = (uint32_t)VT_SYS0(getpid);
     VT_SET(*vt_process.alive, vt_process.pid);
     if (first) {
@@ -215,7 +216,7 @@ static int start(const struct vt_file *parent)
         return 0;
     }
     if (!vt_place_has_room(&vt_process.set)) return 0;
-    if (!vt_buffer_open()) {
+    if (later ? !vt_buffer_open_later() : !vt_buffer_open()) {
         vt_warn("no memory for the buffer: nothing is recorded; raise the limit on memory (ulimit -v)");
         return 0;
     }
@@ -223,7 +224,7 @@ static int start(const struct vt_file *parent)
     if (first) vt_signal_start();
     if (first || parent) vt_lineage_tell();
     started = 1;
-    vt_file_start();
+    if (!later) vt_file_start();
     return 1;
 }
 
@@ -288,6 +289,7 @@ static struct vt_location *begin_thread(void)
     if (has_thread_end) vt_thread_watch(l);
     vt_bind_location(l);
     if (!l->number) vt_define_process(l);
+    if (vt_buffer_is_later()) vt_file_flush(l); /* a killed process appears in the trace */
     if (l->helper) define_helper(l);
     vt_thread_began(l);
     return l;

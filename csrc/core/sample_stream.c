@@ -82,6 +82,7 @@ static int next_chunk(struct vt_location *l)
 {
     struct vt_sample_stream *s = &l->samples;
     int ring = vt_process.set.mode == VT_MODE_RING;
+    vt_location_create_buffer();
     if (!vt_location_lock(l)) return 0;
     vt_samples_finish(l);
     if (ring && s->chunks >= quota_of(l)) drop(s);

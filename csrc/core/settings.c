@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 #include "file_locations.h"
+#include "lineage.h"
 #include "setting_texts.h"
 #include "settings.h"
 #include "settings_file.h"
@@ -259,7 +260,7 @@ static void look_at_names(void)
 static int speaks(void)
 {
     const char *rank = vt_launcher_rank();
-    return !getenv("VTRACE_PARENT") && (!rank || !strcmp(rank, "0"));
+    return !vt_lineage_has_parent() && (!rank || !strcmp(rank, "0"));
 }
 
 void vt_settings_read(struct vt_settings *set)

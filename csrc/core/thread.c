@@ -277,6 +277,7 @@ struct vt_location *vt_location_new(uint32_t thread)
         VT_SYS2(munmap, l, bytes);
         return NULL;
     }
+    if (number) vt_location_create_buffer();
     l->number = number;
     l->thread = thread;
     l->in_use = 1;

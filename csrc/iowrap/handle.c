@@ -61,7 +61,7 @@ int vt_io_mode_flags(const char *mode)
 struct definition_space {
     _Atomic(uint32_t) owner; /* process id; another id means a copy made by fork */
     char path[2 * PATH_MAX + 2]; /* a directory and a name in it */
-    uint8_t definition[2 * PATH_MAX + 128];
+    uint8_t definition[2 * PATH_MAX + 256]; /* of a file and a handle */
 };
 
 /* A signal handler or another thread gets another buffer. NULL: all are in use. */
@@ -91,7 +91,28 @@ static void give_scratch(struct definition_space *s)
    them again. vtunify merges files that are defined twice. */
 static _Atomic(uint64_t) files[4096];
 
-static uint32_t file_of(struct definition_space *s, const char *path)
+/* The definitions of a call, which are written together. */
+struct io_definitions {
+    struct vt_mp at;
+    _Atomic(uint64_t) *place; /* of a new file in `files`, with its value; NULL: none */
+    uint64_t known;
+};
+
+static struct io_definitions begin(struct definition_space *s)
+{
+    return (struct io_definitions){vt_mp_into(s->definition, sizeof s->definition), NULL, 0};
+}
+
+/* Returns 0 if the definitions could not be written. */
+static int end(struct definition_space *s, const struct io_definitions *d)
+{
+    const size_t bytes = (size_t)(d->at.at - s->definition);
+    if (d->at.full || (bytes && !vt_define(s->definition, bytes))) return 0;
+    if (d->place) atomic_store(d->place, d->known);
+    return 1;
+}
+
+static uint32_t file_of(struct io_definitions *d, const char *path)
 {
     const size_t length = strlen(path);
     const uint64_t hash = vt_checksum(0, path, length) & ~(uint64_t)VT_ID_MAX;
@@ -100,13 +121,12 @@ static uint32_t file_of(struct definition_space *s, const char *path)
     if (found && !((found ^ hash) & ~(uint64_t)VT_ID_MAX)) return (uint32_t)found & VT_ID_MAX;
     const uint64_t id = vt_new_id(VT_ID_IO_FILE);
     if (!id) return 0;
-    struct vt_mp m = vt_mp_into(s->definition, sizeof s->definition);
-    vt_mp_array(&m, 3);
-    vt_mp_uint(&m, VT_D_IO_FILE);
-    vt_mp_uint(&m, id);
-    vt_mp_strn(&m, path, length);
-    if (m.full || !vt_define(s->definition, (size_t)(m.at - s->definition))) return 0;
-    atomic_store(place, hash | id);
+    vt_mp_array(&d->at, 3);
+    vt_mp_uint(&d->at, VT_D_IO_FILE);
+    vt_mp_uint(&d->at, id);
+    vt_mp_strn(&d->at, path, length);
+    d->place = place;
+    d->known = hash | id;
     return (uint32_t)id;
 }
 
@@ -124,6 +144,68 @@ static long name_of_fd(int fd, char *into, size_t bytes)
     return n > 0 ? n : 0;
 }
 
+/* ---- Paths of open directories, by file: /proc needs several microseconds for one ---- */
+
+#define PATH_WORDS 63u
+static struct known_path {
+    _Atomic(uint32_t) turn; /* odd while a thread stores the path */
+    _Atomic(uint32_t) file, renames; /* renames: number of renamings before */
+    _Atomic(uint64_t) words[PATH_WORDS]; /* the path, ending with at least one zero */
+} known_paths[256];
+static _Atomic(uint32_t) renames; /* number of calls of rename and its variants */
+
+void vt_io_renames(void) { atomic_fetch_add(&renames, 1); }
+
+static struct known_path *known_of(uint32_t file)
+{
+    return &known_paths[file % (sizeof known_paths / sizeof *known_paths)];
+}
+
+/* before: the number of renamings before the path was found. */
+static void remember_path(uint32_t file, const char *path, uint32_t before)
+{
+    struct known_path *k = known_of(file);
+    const size_t length = strlen(path);
+    uint64_t words[PATH_WORDS] = {0};
+    uint32_t turn = atomic_load(&k->turn);
+    if (!file || length >= sizeof words || turn & 1 || !atomic_compare_exchange_strong(&k->turn, &turn, turn + 1))
+        return;
+    memcpy(words, path, length);
+    atomic_store(&k->file, file);
+    atomic_store(&k->renames, before);
+    for (size_t i = 0; i <= length / 8; i++) atomic_store_explicit(&k->words[i], words[i], memory_order_relaxed);
+    atomic_store(&k->turn, turn + 2);
+}
+
+/* Stores a remembered path. Returns its length; 0: unknown. */
+static long recall_path(uint32_t file, char *into)
+{
+    struct known_path *k = known_of(file);
+    const uint32_t turn = atomic_load(&k->turn);
+    uint64_t words[PATH_WORDS + 1];
+    size_t n = 0;
+    if (!file || turn & 1 || atomic_load(&k->file) != file || atomic_load(&k->renames) != atomic_load(&renames))
+        return 0;
+    do words[n] = atomic_load_explicit(&k->words[n], memory_order_acquire);
+    while (memchr(&words[n], 0, sizeof *words) == NULL && ++n < PATH_WORDS);
+    words[PATH_WORDS] = 0;
+    if (n == PATH_WORDS || atomic_load(&k->turn) != turn) return 0;
+    strcpy(into, (const char *)words);
+    return (long)strlen(into);
+}
+
+/* Stores the path of an open directory. Returns its length; 0: none. */
+static long path_of_directory(int fd, char *into, size_t bytes)
+{
+    const uint32_t file = VT_IO_OF_FILE(vt_io_known(fd));
+    const uint32_t before = atomic_load(&renames);
+    long n = recall_path(file, into);
+    if (n) return n;
+    n = name_of_fd(fd, into, bytes);
+    if (n) remember_path(file, into, before);
+    return n;
+}
+
 /* Stores the absolute path in s->path. A leading "./" is dropped, so that the same file has the same name when it is
    opened and when it is removed. */
 static const char *absolute(struct definition_space *s, int directory, const char *path)
@@ -134,7 +216,7 @@ static const char *absolute(struct definition_space *s, int directory, const cha
     }
     long n = 0;
     if (*path != '/') {
-        if (directory != AT_FDCWD) n = name_of_fd(directory, s->path, PATH_MAX);
+        if (directory != AT_FDCWD) n = path_of_directory(directory, s->path, PATH_MAX);
         else if ((n = VT_SYS2(getcwd, s->path, PATH_MAX)) > 0) n--; /* the result includes the final zero */
         if (n < 0) n = 0;
         if (n && s->path[n - 1] != '/') s->path[n++] = '/';
@@ -148,7 +230,10 @@ static const char *absolute(struct definition_space *s, int directory, const cha
 uint32_t vt_io_file(int directory, const char *path)
 {
     struct definition_space *s = vt_shares_memory() ? NULL : take_scratch();
-    const uint32_t id = s ? file_of(s, absolute(s, directory, path)) : 0;
+    if (!s) return 0;
+    struct io_definitions d = begin(s);
+    uint32_t id = file_of(&d, absolute(s, directory, path));
+    if (!end(s, &d)) id = 0;
     give_scratch(s);
     return id;
 }
@@ -163,28 +248,26 @@ struct handle {
     int flags;
 };
 
-/* path: s->path or "". */
-static uint32_t define_handle(struct definition_space *s, const char *path, const struct handle *h)
+static uint32_t define_handle(struct definition_space *s, struct io_definitions *d, const struct handle *h)
 {
     const uint64_t id = vt_new_id(VT_ID_IO_HANDLE);
     if (!id) {
         vt_warn("more than %u files were opened: I/O on further files is recorded without the file", VT_ID_MAX);
         return 0;
     }
-    const char *slash = strrchr(path, '/');
-    struct vt_mp m = vt_mp_into(s->definition, sizeof s->definition);
-    vt_mp_array(&m, 10);
-    vt_mp_uint(&m, VT_D_IO_HANDLE);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, h->name ? h->name : slash && slash[1] ? slash + 1 : path);
-    h->file ? vt_mp_uint(&m, h->file) : vt_mp_nil(&m);
-    vt_mp_uint(&m, h->paradigm);
-    vt_mp_uint(&m, h->before ? PRE_CREATED : 0);
-    vt_mp_nil(&m);
-    h->parent ? vt_mp_uint(&m, h->parent) : vt_mp_nil(&m);
-    h->before ? vt_mp_uint(&m, access_of(h->flags)) : vt_mp_nil(&m);
-    h->before ? vt_mp_uint(&m, vt_io_status(h->flags)) : vt_mp_nil(&m);
-    return vt_define(s->definition, (size_t)(m.at - s->definition)) ? (uint32_t)id : 0;
+    vt_mp_array(&d->at, 10);
+    vt_mp_uint(&d->at, VT_D_IO_HANDLE);
+    vt_mp_uint(&d->at, id);
+    if (h->name || !h->file) vt_mp_str(&d->at, h->name ? h->name : "");
+    else vt_mp_nil(&d->at); /* the name of the file */
+    h->file ? vt_mp_uint(&d->at, h->file) : vt_mp_nil(&d->at);
+    vt_mp_uint(&d->at, h->paradigm);
+    vt_mp_uint(&d->at, h->before ? PRE_CREATED : 0);
+    vt_mp_nil(&d->at);
+    h->parent ? vt_mp_uint(&d->at, h->parent) : vt_mp_nil(&d->at);
+    h->before ? vt_mp_uint(&d->at, access_of(h->flags)) : vt_mp_nil(&d->at);
+    h->before ? vt_mp_uint(&d->at, vt_io_status(h->flags)) : vt_mp_nil(&d->at);
+    return end(s, d) ? (uint32_t)id : 0;
 }
 
 /* The entry of a descriptor, created if necessary; NULL beyond the table. */
@@ -210,8 +293,9 @@ static uint32_t define_fd(int fd, const char *name)
     struct definition_space *s = place ? take_scratch() : NULL;
     if (!s) return 0;
     struct handle h = {.name = name, .paradigm = VT_IO_POSIX, .before = true, .flags = (int)flags};
-    if (name_of_fd(fd, s->path, sizeof s->path)) h.file = file_of(s, s->path);
-    const uint32_t id = define_handle(s, s->path, &h);
+    struct io_definitions d = begin(s);
+    if (name_of_fd(fd, s->path, sizeof s->path)) h.file = file_of(&d, s->path);
+    const uint32_t id = define_handle(s, &d, &h);
     uint64_t known = 0;
     give_scratch(s);
     if (!id || atomic_compare_exchange_strong(place, &known, VT_IO_WORD(id, 0, h.file))) return id;
@@ -226,12 +310,12 @@ static uint32_t meet_stream(FILE *stream, const char *name)
     struct definition_space *s = flags < 0 ? NULL : take_scratch();
     if (!s) return 0;
     uint64_t known = vt_io_known(fd);
-    name_of_fd(fd, s->path, sizeof s->path);
+    struct io_definitions d = begin(s);
     /* clang-format off */
     const struct handle h = {.name = name, .paradigm = VT_IO_ISOC, .file = VT_IO_OF_FILE(known), .parent = parent,
                              .before = true, .flags = (int)flags};
     /* clang-format on */
-    const uint32_t id = define_handle(s, s->path, &h);
+    const uint32_t id = define_handle(s, &d, &h);
     give_scratch(s);
     while (id && VT_IO_OF_FD(known) == parent && !VT_IO_OF_STREAM(known))
         if (atomic_compare_exchange_strong(vt_io_place(fd), &known, known | VT_IO_WORD(0, id, 0))) return id;
@@ -259,6 +343,12 @@ static void created(struct vt_io_batch *batch, uint32_t id, int flags)
     words[2] = vt_io_status(flags);
 }
 
+/* 1: the call opened the directory of this name itself, and no link. */
+static int is_own_directory(const char *name, int flags)
+{
+    return flags & O_DIRECTORY && flags & O_NOFOLLOW && !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..");
+}
+
 /* Defines the file that a call opened, and adds the record of the call. path NULL: /proc has the path. An old handle of
    the same descriptor was closed by a function that is not wrapped. */
 static void opened(struct vt_io_batch *batch, int fd, bool stream, int directory, const char *path, int flags)
@@ -269,12 +359,16 @@ static void opened(struct vt_io_batch *batch, int fd, bool stream, int directory
     struct handle h = {.paradigm = VT_IO_POSIX};
     uint32_t posix = 0, isoc = 0;
     if (s) {
+        const uint32_t before = atomic_load(&renames);
+        struct io_definitions d = begin(s);
         if (path) absolute(s, directory, path);
-        if (path || name_of_fd(fd, s->path, sizeof s->path)) h.file = file_of(s, s->path);
-        posix = define_handle(s, s->path, &h);
+        if (path || name_of_fd(fd, s->path, sizeof s->path)) h.file = file_of(&d, s->path);
+        posix = define_handle(s, &d, &h);
+        if (path && is_own_directory(path, flags)) remember_path(h.file, s->path, before);
         h.paradigm = VT_IO_ISOC;
         h.parent = posix;
-        if (stream && posix) isoc = define_handle(s, s->path, &h);
+        d = begin(s);
+        if (stream && posix) isoc = define_handle(s, &d, &h);
     }
     give_scratch(s);
     vt_io_closed(batch, atomic_exchange(place, VT_IO_WORD(posix, isoc, h.file)));
@@ -300,9 +394,9 @@ void vt_io_stream_on(struct vt_io_batch *batch, FILE *stream, int flags)
     struct definition_space *s = parent && !vt_shares_memory() ? take_scratch() : NULL;
     if (!s) return;
     uint64_t known = vt_io_known(fd);
-    name_of_fd(fd, s->path, sizeof s->path);
+    struct io_definitions d = begin(s);
     const struct handle h = {.paradigm = VT_IO_ISOC, .file = VT_IO_OF_FILE(known), .parent = parent};
-    const uint32_t id = define_handle(s, s->path, &h);
+    const uint32_t id = define_handle(s, &d, &h);
     give_scratch(s);
     if (VT_IO_OF_STREAM(known)) *vt_io_add(batch, 1) = VT_HEAD(VT_K_IO_DESTROY, 0, VT_IO_OF_STREAM(known));
     atomic_store(vt_io_place(fd), VT_IO_WORD(parent, id, h.file));
@@ -318,8 +412,8 @@ void vt_io_duplicated(struct vt_io_batch *batch, int from, int to, uint64_t repl
     struct definition_space *s = place ? take_scratch() : NULL;
     if (!s) return;
     struct handle h = {.paradigm = VT_IO_POSIX, .file = VT_IO_OF_FILE(vt_io_known(from))};
-    name_of_fd(to, s->path, sizeof s->path);
-    const uint32_t id = define_handle(s, s->path, &h);
+    struct io_definitions d = begin(s);
+    const uint32_t id = define_handle(s, &d, &h);
     give_scratch(s);
     vt_io_closed(batch, atomic_exchange(place, VT_IO_WORD(id, 0, h.file)));
     if (!id) return;

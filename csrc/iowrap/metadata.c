@@ -76,10 +76,22 @@ VT_IO_XSTAT(__fxstatat64, fstatat64, (int version, int at, const char *path, voi
 
 /* ---- Names ---- */
 
-VT_IO_META(rename, (const char *from, const char *to), (from, to))
-VT_IO_META(renameat, (int from_at, const char *from, int to_at, const char *to), (from_at, from, to_at, to))
-VT_IO_META(renameat2, (int from_at, const char *from, int to_at, const char *to, unsigned flags),
-           (from_at, from, to_at, to, flags))
+#define VT_IO_RENAME(symbol, params, args)                                                                             \
+    VT_IO_DEFINE(symbol, symbol, FILE_IO_METADATA, int, params, args)                                                  \
+    {                                                                                                                  \
+        vt_io_renames(); /* also if the call is not recorded */                                                        \
+        VT_IO_BEGIN(symbol, int, params, args)                                                                         \
+        vt_enter_call(region);                                                                                         \
+        const int r = VT_IO_NEXT(symbol, int, params) args;                                                            \
+        vt_io_leave(region, r < 0);                                                                                    \
+        vt_io_renames();                                                                                               \
+        return r;                                                                                                      \
+    }
+
+VT_IO_RENAME(rename, (const char *from, const char *to), (from, to))
+VT_IO_RENAME(renameat, (int from_at, const char *from, int to_at, const char *to), (from_at, from, to_at, to))
+VT_IO_RENAME(renameat2, (int from_at, const char *from, int to_at, const char *to, unsigned flags),
+             (from_at, from, to_at, to, flags))
 VT_IO_META(link, (const char *from, const char *to), (from, to))
 VT_IO_META(linkat, (int from_at, const char *from, int to_at, const char *to, int flags),
            (from_at, from, to_at, to, flags))

@@ -186,6 +186,45 @@ def test_program_of_other_preloads(starts: Path, tmp_path: Path) -> None:
     assert f"LD_PRELOAD={PRELOAD['LD_PRELOAD']}:{other}" in lines
 
 
+@pytest.mark.parametrize("child", ["starts_raw", "true"])
+@pytest.mark.parametrize("unifies", [True, False])
+def test_program_that_system_calls_start(build: Builder, tmp_path: Path, child: str, unifies: bool) -> None:
+    """A program that starts another as Go does: both are in the archive, also if the other one records nothing."""
+    program = build("starts_raw.c", flags=["-pthread"], plain=True)
+    words = [program] * (2 if child == "starts_raw" else 1) + [need("true")]
+    call([BIN / "vtrace", "run", "--unify" if unifies else "--no-unify", *words], tmp_path)
+    trace = check(tmp_path / "starts_raw.trace") if unifies else unified(tmp_path, "starts_raw")
+    assert Counter(programs(trace).values()) == {"starts_raw": len(words) - 1, "true": 1}
+    assert not [name for name in names(tmp_path) if name.startswith("true")]
+
+
+def test_program_that_records_nothing(tmp_path: Path) -> None:
+    """A started program has a buffer from its first event on: cat reads a file, and true has no event."""
+    script = "/bin/true; /bin/cat data; /bin/true; :"
+    (tmp_path / "data").write_text("x\n")
+    preload = [word for name, value in (PRELOAD | {"VT_IOTRACE": "yes"}).items() for word in ("-E", f"{name}={value}")]
+    words = [need("strace"), "-f", "-qq", "-e", "trace=openat,execve", "-o", "calls", *preload, need("bash"), "-c"]
+    assert call([*words, script], tmp_path).stdout == "x\n"
+    calls = [line for line in (tmp_path / "calls").read_text().splitlines() if '"' in line]
+    images = {line.split()[0]: line.split('"')[1] for line in calls if "execve(" in line and line.endswith("= 0")}
+    made = Counter(images[line.split()[0]] for line in calls if ".buffer" in line and "O_CREAT" in line)
+    assert made == {need("bash"): 1, "/bin/cat": 1}
+    trace = unified(tmp_path, "bash")
+    assert Counter(programs(trace).values()) == {"bash": 1, "true": 2, "cat": 1}
+    assert trace.entered()["read"] >= 2
+
+
+def test_killed_before_its_first_event(tmp_path: Path) -> None:
+    """The archive has the process and its command; no event is missing, and nothing says so."""
+    script = "sleep 100 & sleep 0.2; kill -KILL $!; wait; true"
+    preloaded(tmp_path, need("bash"), "-c", script, LD_PRELOAD=PRELOAD["LD_PRELOAD"].partition(":")[0])
+    done = unify(tmp_path, "bash")
+    assert done.stderr.count("did not complete the files: the archive has the events recorded until then") == 1
+    assert Counter(programs(check(tmp_path / "bash.trace")).values()) == {"bash": 1, "sleep": 2}
+    commands = call([BIN / "vtrace", "info", "--json", "bash"], tmp_path).stdout
+    assert "sleep 100" in commands
+
+
 PYTHON = """
 import multiprocessing as m, subprocess as s
 print(s.run(["sh", "-c", "exit 3"]).returncode, s.run("echo x; false", shell=True).returncode)

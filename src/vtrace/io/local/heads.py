@@ -53,6 +53,8 @@ class FileHead:
     """The boot and the PID namespace in which pid is valid, as in vtrace.parallel.crew.pid_space; 0: unknown."""
     in_memory: bool
     """True for a buffer that is only a part of the process's buffer: the rest was in memory."""
+    unbuffered: bool
+    """True if the process had recorded no event yet, and therefore had no buffer."""
 
     @property
     def process(self) -> tuple[str, int, int]:
@@ -130,6 +132,7 @@ def parse_head(path: Path, data: bytes) -> FileHead:
         pair=same(head["pair"]),
         tool=_text(head["tool"]), prefix=_text(head["prefix"]), directory=_text(head["directory"]),
         buffer=_text(head["buffer"]), pid_space=head["pid_space"], in_memory=bool(head["forked"] & records.IN_MEMORY),
+        unbuffered=bool(head["forked"] & records.UNBUFFERED),
     )  # fmt: skip
 
 

@@ -144,11 +144,12 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate], lost_sampl
 
 
 def _early_ends(incomplete: Sequence[Fate]) -> Iterator[str]:
-    there = [fate for fate in incomplete if fate.died and not fate.hidden and fate.head.buffer]
+    dead = [fate for fate in incomplete if fate.died and not fate.hidden]
+    there = [fate for fate in dead if fate.head.buffer or fate.head.unbuffered]
     read = [fate for fate in there if not fate.in_memory]
     partial = [fate for fate in there if fate.in_memory]
     hidden = [fate for fate in incomplete if fate.hidden]
-    memory = [fate for fate in incomplete if fate.died and not fate.head.buffer]
+    memory = [fate for fate in dead if fate not in there]
     for fates, what in (
         (read, "the archive has the events recorded until then"),
         (

@@ -120,12 +120,19 @@ def _handles(process: Process, files: dict[int, int], comms: Ids) -> tuple[list[
         numbers[local] = len(handles)
         handles.append(
             IoHandle(
-                handle.name, files.get(-1 if handle.file is None else handle.file), handle.paradigm - 1,
+                _name(process, handle), files.get(-1 if handle.file is None else handle.file), handle.paradigm - 1,
                 handle.flags | (_PRE_CREATED if state else 0), None if comm == UNDEFINED else comm,
                 numbers.get(-1 if handle.parent is None else handle.parent), state,
             )
         )  # fmt: skip
     return handles, numbers
+
+
+def _name(process: Process, handle: Handle) -> str:
+    if handle.name is not None:
+        return handle.name
+    path = process.definitions.files.get(-1 if handle.file is None else handle.file, "")
+    return path.rpartition("/")[2] or path
 
 
 def _wanted(process: Process) -> set[int]:

@@ -192,7 +192,7 @@ class Process:
             path = Path(self.head.buffer)
             with suppress(VtraceError):
                 self.buffer = path if read_head(path).process == self.head.process else None
-        self.running = self.buffer is not None and alive(self.head)
+        self.running = (self.buffer is not None or self.head.unbuffered) and alive(self.head)
 
     def all_files(self) -> list[Path]:
         """Returns every file of the process, definitions last: the other files need them."""
@@ -284,7 +284,7 @@ class Process:
         self.definitions = read(arrays, self.head.path.name)
         if self.buffer and went_on(self.definitions, present):
             self.definitions.summaries = {}
-        if self.buffer is None:  # a buffer may hold records that the files lack
+        if self.buffer is None and not self.head.unbuffered:  # a buffer may hold records that the files lack
             whole = {location: n for location, n in present.items() if not self._is_damaged(location)}
             damaged = dict.fromkeys(present.keys() - whole.keys())
             self.lacks = find_absent(self.files, self.definitions, whole | damaged)

@@ -124,10 +124,11 @@ class LocalAttribute(NamedTuple):
 
 
 class Handle(NamedTuple):
-    """An open file. paradigm: of records.IO_PARADIGMS; flags: OTF2_IoHandleFlag; comm, parent: local ids; access and
-    status: of a handle that was open before recording began, else None."""
+    """An open file. name None: that of the file, without directory. paradigm: of records.IO_PARADIGMS; flags:
+    OTF2_IoHandleFlag; comm, parent: local ids; access and status: of a handle that was open before recording began,
+    else None."""
 
-    name: str
+    name: str | None
     file: int | None
     paradigm: int
     flags: int

@@ -189,13 +189,21 @@ def become(made: Plan, environ: Mapping[str, str]) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
     sys.stdout.flush()
     path = locate(made.words[0], environ)
+    starts_itself = not launchers.kind_of(made.words)
     changed = {**environ, **made.changes}
     try:
-        os.execve(path, made.words, changed)
+        os.execve(path, made.words, (_run_of(path) if starts_itself else {}) | changed)
     except OSError as error:
         if error.errno == _ENOEXEC and _is_text(path):
-            os.execve("/bin/sh", ["sh", path, *made.words[1:]], changed)
+            os.execve("/bin/sh", ["sh", path, *made.words[1:]], _run_of("/bin/sh") | changed)
         raise NoProgramError(f"cannot start {made.words[0]}: {error.strerror}", 126) from None
+
+
+def _run_of(path: str) -> dict[str, str]:
+    """Run id and default prefix for programs that this program starts by its own system calls, as Go does. They get no
+    more than the environment of its start."""
+    run = f"{os.urandom(16).hex()}:{os.getpid()}"
+    return {"VTRACE_RUN": run, "VT_FILE_PREFIX": preload.literal(preload.standard_prefix(path))}
 
 
 def _is_text(path: str) -> bool:
