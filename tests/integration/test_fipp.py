@@ -250,6 +250,59 @@ def test_sections(build: Builder, tmp_path: Path, language: str) -> None:
     assert abs(total / (inside + outside) - share) < 5 * math.sqrt(share * (1 - share) / effective)
 
 
+def test_system_time_of_sections(build: Builder, tmp_path: Path) -> None:
+    """With -S range, user and system time are those that the process used in its sections."""
+    program = build("sampled_sections.c", flags=("-O1", "-I", LIB / "compat" / "include"), compiler="gcc", plain=True)
+    done = collect(tmp_path, "-d", "range", "-S", "range", "-i", "10", program, "600")
+    inside = int(done.stdout.split()[0]) / 1e9
+    times = fipp_report.times(vtrace(tmp_path, "compat", "fipp", "-A", "-d", "range").stdout)
+    elapsed, user, system = map(float, times["Application"])
+    assert 0.98 * inside < user + system < 1.02 * inside + 0.02
+    assert user + system < elapsed + 0.01
+
+
+LIBRARY = """
+double library_work(long n) { double x = 1; while (n--) x = x * 1.0000001 + 1e-9; return x; }
+"""
+CALLER = """
+#include <stdlib.h>
+double library_work(long n);
+int main(int argc, char **argv)
+{
+    double x = 0;
+    for (long i = 0; i < atol(argv[1]); i++) x += library_work(1000000);
+    return x < 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def calls_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program and a library, both compiled with -g."""
+    place = tmp_path_factory.mktemp("library")
+    (place / "work.c").write_text(LIBRARY)
+    (place / "main.c").write_text(CALLER)
+    call([need("gcc"), "-g", "-O1", "-shared", "-fPIC", "work.c", "-o", "libwork.so"], place)
+    call([need("gcc"), "-g", "-O1", "main.c", "-L.", "-lwork", "-Wl,-rpath,$ORIGIN", "-o", "calls"], place)
+    return place / "calls"
+
+
+@pytest.mark.parametrize("options", [(), ("-Lshared",), ("-Icall", "-Puserfunc")], ids=["", "shared", "userfunc"])
+def test_libraries(calls_library: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+    """A library with debug information: without -Lshared it has no lines, and with -Puserfunc its costs are main's."""
+    collect(tmp_path, "-d", "prof", "-i", "10", *options, calls_library, "300")
+    tables = fipp_report.tables(vtrace(tmp_path, "compat", "fipp", "-A", "-l0", "-d", "prof").stdout)
+    rows = {row[-1]: row for row in tables["Application", "procedures"][0].rows}
+    lines = {row[-1] for row in tables["Application", "lines"][0].rows}
+    if "-Puserfunc" in options:
+        assert "library_work" not in rows
+        assert float(rows["main"][1]) > 90
+        return
+    assert float(rows["library_work"][1]) > 90
+    assert (rows["library_work"][-3:-1] == ["2", "2"], "library_work" in lines) == (("-Lshared" in options),) * 2
+    assert "library_work" in lines or rows["library_work"][-3:-1] == ["--", "--"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

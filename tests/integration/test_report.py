@@ -177,6 +177,31 @@ def test_report_threads_without_samples(build: Builder, tmp_path: Path) -> None:
         assert_parts(page, tmp_path, "seldom")
 
 
+def test_report_lists_of_samples(build: Builder, tmp_path: Path) -> None:
+    """CPU times with their spread over threads, the source files, and the callers of functions, searched."""
+    program = build("called_twice.c", flags=("-g", "-O1", "-pthread"), plain=True)
+    vtrace(tmp_path, "run", "--unify", "--sample=1000", program)
+    vtrace(tmp_path, "report", "called_twice")
+    cells = (
+        "return [...document.querySelectorAll('#%s tbody tr:not([hidden])')].map(r => "
+        "[...r.cells].map(c => c.dataset.v || c.textContent))"
+    )
+    with browser(tmp_path / "browser") as page:
+        page.open(tmp_path / "called_twice.html")
+        times = {row[0]: [float(cell) / 1e9 for cell in row[1:]] for row in page.run(cells % "times")}
+        (source,) = page.run(cells % "sources")
+        pairs = {(row[0], row[1]): float(row[3]) / 1e9 for row in page.run(cells % "callers")}
+        page.driver.find_element("css selector", "[data-finds=callers]").send_keys("two")
+        found = {tuple(row[:2]) for row in page.run(cells % "callers")}
+    assert found == {("main", "two"), ("two", "leaf")}
+    assert source[0].endswith("called_twice.c")
+    assert pairs["one", "leaf"] + pairs["two", "leaf"] == pytest.approx(pairs["", "main"] + pairs["", "work"], rel=0.05)
+    application, process = times.pop("application"), *times.values()
+    assert len(times) == 1
+    assert application[4] == process[4] == pytest.approx(2 * process[5]) == pytest.approx(process[6] + process[7])
+    assert process[0] == process[3] > process[2]
+
+
 def test_report_of_four_runs(tmp_path: Path) -> None:
     done = vtrace(tmp_path, "report", *["short"] * 4, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

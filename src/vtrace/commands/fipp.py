@@ -80,7 +80,7 @@ _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
 )  # fmt: skip
 @click.option(
     "-L", "lines", type=click.Choice(["shared", "noshared"]), default="noshared",
-    help="Accepted: lines of shared libraries are always there.",
+    help="shared: lines and loops of shared libraries, too.",
 )  # fmt: skip
 @click.argument("words", metavar="PROGRAM [ARGUMENTS]...", nargs=-1, required=True, type=click.Path())
 def collect(
@@ -121,7 +121,10 @@ def collect(
         environ |= dict.fromkeys(("VT_BUFFER_SIZE", "VT_THREAD_BUFFER_SIZE"), f"{8 * used}K")
     os.environ.update(environ)
     date = time.strftime("%a %b %e %H:%M:%S %Y")
-    notes = FippCollected(date, frequency(), event, limit, library == "userfunc", section == "range")
+    notes = FippCollected(
+        date, frequency(), event, limit=limit, userfunc=library == "userfunc", sections=section == "range",
+        shared=lines == "shared",
+    )  # fmt: skip
     run_and_exit(_TOOL, directory, notes, chosen, environ)
 
 
@@ -193,7 +196,7 @@ def fipppx(
     trace = opened(archive_in(_TOOL, directory))
     collected.frequency = collected.frequency or recorded_frequency(trace)
     warn_of_caveats(console, trace, Selection())
-    costs = fipp_costs.FippCosts(trace, collected.userfunc)
+    costs = fipp_costs.FippCosts(trace, userfunc=collected.userfunc, shared=collected.shared)
     for problem in [*costs.problems, not_there(costs.processes, chosen.first_processes)]:
         if problem:
             console.warn(problem)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
 _SECTION = re.compile(r"fipp_(start|stop)")
+_SECTION_TIMES = re.compile(r".*; process: (\d+) us user, (\d+) us system")
 
 
 @dataclass
@@ -39,11 +40,13 @@ class FippChoices:
 
 @dataclass
 class FippCollected(Collected):
-    """The notes of fipp -C. limit: of procedures, 0: all; userfunc: of -P; sections: -Srange."""
+    """The notes of fipp -C. limit: of procedures, 0: all; userfunc: of -P; sections: -Srange; shared: of -L, lines of
+    libraries are shown."""
 
     limit: int = 0
     userfunc: bool = False
     sections: bool = False
+    shared: bool = True
 
 
 @dataclass
@@ -54,6 +57,16 @@ class FippTimes:
     user: float
     system: float | None
     level: str
+
+
+@dataclass
+class _MarkedSections:
+    """The sections of a process: ns between the markers, and seconds of CPU time in user and in kernel mode, NaN:
+    unknown."""
+
+    elapsed: int = 0
+    user: float = 0.0
+    system: float = 0.0
 
 
 @dataclass
@@ -147,21 +160,25 @@ class _Maker:
         spans, sections = self._spans(), self._sections() if self.collected.sections else {}
         found = []
         for _, name, locations, numbers in self.parts():
+            cpu = None
             if self.collected.sections:
-                elapsed = max((sections.get(number, 0) for number in numbers), default=0)
+                mine = [sections.get(number, _MarkedSections()) for number in numbers]
+                elapsed = max((one.elapsed for one in mine), default=0)
+                if all(set(p.locations) <= set(locations) for p in self.inputs if p.number in numbers):
+                    cpu = sum(one.user for one in mine), sum(one.system for one in mine)
             else:
                 elapsed = _elapsed(spans, locations)
-            sampled = self.costs.total(locations, name).operation / 1e9, None
-            user, system = self._cpu_times(locations) or sampled
+                cpu = self._cpu_times(locations)
+            known = cpu is not None and not math.isnan(sum(cpu))
+            user, system = cpu if cpu and known else (self.costs.total(locations, name).operation / 1e9, None)
             found.append(FippTimes(elapsed / 1e9, user, system, name))
         return found
 
-    def _cpu_times(self, locations: list[int]) -> tuple[float, float] | None:
-        """Seconds of CPU time of these threads in user and in kernel mode; None: not known of all of them, or not of
-        the sections alone."""
+    def _cpu_times(self, locations: list[int]) -> tuple[float, float]:
+        """Seconds of CPU time of these threads in user and in kernel mode; NaN: not known of all of them."""
         coverage = self.trace.coverage()
         user, system = (float(coverage[key][locations].sum()) for key in ("user", "system"))
-        return None if self.collected.sections or math.isnan(user + system) else (user, system)
+        return user, system
 
     def hardware_levels(self) -> Iterable[tuple[str, list[HardwarePlace]]]:
         """The application with its processes, and each process with its threads."""
@@ -187,24 +204,32 @@ class _Maker:
             for location, seconds in recorded.items()
         }
 
-    def _sections(self) -> dict[int, int]:
-        """By process: ns between the markers of fipp_start and fipp_stop."""
-        marks = self.trace.markers()
+    def _sections(self) -> dict[int, _MarkedSections]:
+        """By process: its sections, between the markers of fipp_start and fipp_stop."""
         rows = {int(number): row for row, number in enumerate(self.trace.locations["id"].tolist())}
         numbers = {location: p.number for p in self.costs.processes for location in p.locations}
-        begun: dict[int, int] = {}
-        found: dict[int, int] = {}
-        for mark in marks.records():
+        begun: dict[int, tuple[int, float, float]] = {}
+        found: dict[int, _MarkedSections] = {}
+
+        def add(process: int, end: tuple[int, float, float]) -> None:
+            start, sums = begun.pop(process), found.setdefault(process, _MarkedSections())
+            sums.elapsed += end[0] - start[0]
+            sums.user += end[1] - start[1]
+            sums.system += end[2] - start[2]
+
+        for mark in self.trace.markers().records():
             at = _SECTION.fullmatch(mark["category"])
             process = numbers.get(rows.get(int(mark["scope_id"]), -1))
             if not at or process is None:
                 continue
+            times = _SECTION_TIMES.fullmatch(mark["text"])
+            user, system = (int(text) / 1e6 for text in times.groups()) if times else (math.nan, math.nan)
             if at[1] == "start":
-                begun.setdefault(process, mark["time"])
+                begun.setdefault(process, (mark["time"], user, system))
             elif process in begun:
-                found[process] = found.get(process, 0) + mark["time"] - begun.pop(process)
-        for process, start in begun.items():
-            found[process] = found.get(process, 0) + self.trace.duration - start
+                add(process, (mark["time"], user, system))
+        for process in [*begun]:
+            add(process, (self.trace.duration, math.nan, math.nan))
         return found
 
     # ---- Costs ----

@@ -141,10 +141,10 @@ class FippCosts:
 
     A sample in MPI, or in a barrier of threads, belongs to the user's procedure that has called MPI or the barrier.
     Others belong to the function that ran; with userfunc, to the user's procedure around it. User's procedures are
-    functions of the class user with a known source file.
+    functions of the class user in the program itself. shared: procedures of libraries have lines and loops, too.
     """
 
-    def __init__(self, trace: Source, userfunc: bool = False) -> None:
+    def __init__(self, trace: Source, *, userfunc: bool = False, shared: bool = True) -> None:
         self.trace = trace
         question = CostQuestion()
         window = Selection.of_options(trace, None, None, None, False)
@@ -159,7 +159,8 @@ class FippCosts:
         ]
         self._userfunc = userfunc
         self._parts = self._region_parts()
-        self._user = (regions["class"] == USER) & (regions["file"] != "")
+        self._user = (regions["class"] == USER) & (regions["description"] == "")
+        self._lined = self._user | shared
         samples = self.costs.samples
         self._location, self._count = samples["location"], samples["count"]
         self._ns = self._count * samples["ns"]
@@ -292,7 +293,8 @@ class FippCosts:
         """The lines with samples: procedure, file, line; and the number of each sample's line, -1: unknown."""
         contexts = self.trace.contexts
         files, lines = np.append(contexts["file"], "")[self._owner], np.append(contexts["line"], 0)[self._owner]
-        known = (files != "") & has_line(lines)
+        lined = (self._procedure == _OTHER) | self._lined[self._procedure]
+        known = (files != "") & has_line(lines) & lined
         places: dict[tuple[int, str, int], int] = {}
         number = np.full(len(lines), -1)
         for row in np.flatnonzero(known).tolist():
@@ -317,7 +319,7 @@ class FippCosts:
         return OTHER_NAME if procedure == _OTHER else self.names[procedure]
 
     def _span(self, procedure: int) -> tuple[int, int]:
-        if procedure == _OTHER:
+        if procedure == _OTHER or not self._lined[procedure]:
             return 0, 0
         ends = [int(self.trace.regions[name][procedure]) for name in ("line", "end_line")]
         start, end = (line if has_line(line) else 0 for line in ends)

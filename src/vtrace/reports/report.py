@@ -16,13 +16,15 @@ from vtrace.analysis.definition_tables import source_text
 from vtrace.analysis.findings.stored import stored_findings
 from vtrace.analysis.ledger import UNKNOWN
 from vtrace.analysis.questions.collectives import by_operation, operation_text
+from vtrace.analysis.questions.costs import Costs
 from vtrace.analysis.questions.io_files import reduce_io
 from vtrace.analysis.questions.timeline_data import location_names, span
 from vtrace.analysis.selection import Patterns
+from vtrace.analysis.trace import Trace
 from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.common.outfile import complete
-from vtrace.reports import compared_runs, profile_sheets, report_numbers, sample_sheets
+from vtrace.reports import compared_runs, inside_lists, profile_sheets, report_numbers, sample_sheets
 from vtrace.reports.metric_sheets import counters
 from vtrace.reports.profile_sheets import ProfileNumbers
 from vtrace.reports.report_numbers import ReportNumbers
@@ -234,7 +236,32 @@ def _samples(numbers: ReportNumbers) -> str:
     if loops:
         text += "<h3>Loops, each without those inside</h3>"
         text += table("loops", ("loop", *head), loops[:_MOST_REGIONS], len(loops))
-    return _section("samples", "Inside the program", text)
+    return _section("samples", "Inside the program", text + _inside_lists(trace, costs))
+
+
+def _inside_lists(trace: Trace, costs: Costs) -> str:
+    """CPU times, source files, and the callers of functions, in which a name can be searched."""
+    times = inside_lists.times(trace)
+    parts = ("", " mean", " min", " max")
+    head = ("level", *(f"{what} s{part}" for what in ("elapsed", "user", "system") for part in parts))
+    rows = ((one.level, *(Time(ns) for values in one[1:] for ns in values)) for one in times)
+    text = (
+        "<h3>Elapsed and CPU time, and its spread over ranks or threads</h3>" + table("times", head, rows)
+        if times
+        else ""
+    )
+    files = inside_lists.source_files(trace, costs)
+    if files:
+        shown = ((file, samples, Time(ns)) for file, samples, ns in files[:_MOST_FILES])
+        text += "<h3>Source files</h3><p>vtrace profile --source FILE shows the lines of one.</p>"
+        text += table("sources", ("file", "samples", "exclusive s"), shown, len(files))
+    pairs = inside_lists.callers(trace, costs)
+    if pairs:
+        shown_pairs = ((caller, called, samples, Time(ns)) for caller, called, samples, ns in pairs[:_MOST_REGIONS])
+        text += "<h3>Callers and calls</h3>"
+        text += "<label>Find <input type=search data-finds=callers placeholder='part of a name'></label>"
+        text += table("callers", ("caller", "function", "samples", "inclusive s"), shown_pairs, len(pairs))
+    return text
 
 
 def _runs(names: Sequence[str], runs: Sequence[ReportNumbers]) -> str:

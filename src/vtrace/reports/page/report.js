@@ -466,9 +466,10 @@
   for (let place = 0; place < 3; place++) byId(`spread-${place}`).addEventListener('change', () => { wanted[place] = Number(picked(`spread-${place}`)); drawSpread(); });
   byId('matrix-what').addEventListener('change', drawMatrix);
   byId('counters-what').addEventListener('change', drawCounters);
-  byId('find').addEventListener('input', (event) => {
-    const part = event.target.value.toLowerCase();
-    for (const row of byId('profile').tBodies[0].rows) row.hidden = !row.cells[0].textContent.toLowerCase().includes(part);
+  for (const input of document.querySelectorAll('input[data-finds]')) input.addEventListener('input', () => {
+    const part = input.value.toLowerCase();
+    const names = (row) => [...row.cells].filter((cell) => !cell.classList.contains('n')).map((cell) => cell.textContent.toLowerCase());
+    for (const row of byId(input.dataset.finds).tBodies[0].rows) row.hidden = !names(row).some((name) => name.includes(part));
   });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll);
   addEventListener('beforeprint', () => { printing = true; drawAll(); });

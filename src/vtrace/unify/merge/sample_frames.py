@@ -87,6 +87,8 @@ def _knowledge(frames: tuple[CallFrame, ...]) -> tuple[Any, ...]:
 class _FrameParts:
     frames: _MergedFrames
     weights: set[Weight]
+    programs: set[str]
+    """Executables, whose code is no library's."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ class FrameStep:
         self._places = {process.number: _places_of(process) for process in self._processes}
         everywhere = {place for own in self._places.values() for place in own}
         stacks = find_frames(self._symbols, {place for place in everywhere if isinstance(place, Place)})
-        found = _FrameParts(_MergedFrames(), set())
+        programs = {str(process.definitions.properties.get("executable", "")) for process in self._processes}
+        found = _FrameParts(_MergedFrames(), set(), programs)
         for process in self._processes:
             for i, place in enumerate(self._places[process.number]):
                 if place not in found.frames:
@@ -127,12 +130,13 @@ class FrameStep:
         return found
 
     def join(self, one: _FrameParts, other: _FrameParts) -> _FrameParts:
-        return _FrameParts(one.frames.join(other.frames), one.weights | other.weights)  # type: ignore[arg-type]
+        frames: _MergedFrames = one.frames.join(other.frames)  # type: ignore[assignment]
+        return _FrameParts(frames, one.weights | other.weights, one.programs | other.programs)
 
     def decide(self, everyone: _FrameParts) -> FrameSteps:
         ordered = everyone.frames.in_order()
         stacks = dict(ordered)
-        regions = _FunctionRegions(self._definitions, stacks)
+        regions = _FunctionRegions(self._definitions, stacks, everyone.programs)
         count = len(self._definitions.regions)
         numbers: dict[tuple[int, int], int] = {}
         locations: dict[tuple[str, int], int] = {}
@@ -186,25 +190,31 @@ class FrameStep:
 
 
 class _FunctionRegions:
-    """The archive's regions by function. The functions of frames become regions unless a region exists."""
+    """The archive's regions by function. The functions of frames become regions unless a region exists. Functions of
+    libraries get the library's path as description."""
 
-    def __init__(self, definitions: Definitions, stacks: Mapping[FramePlace, tuple[CallFrame, ...]]) -> None:
+    def __init__(
+        self, definitions: Definitions, stacks: Mapping[FramePlace, tuple[CallFrame, ...]], programs: Set[str]
+    ) -> None:
         self._regions = definitions.regions
         unknown = self._regions.pop()
         known = [(n, r) for n, r in enumerate(self._regions) if (r.role, r.paradigm) == (_FUNCTION, _COMPILER)]
         self._exact = {(original(r.canonical), r.file): n for n, r in reversed(known)}
-        for frames in stacks.values():
+        for place, frames in stacks.items():
             function = frames[0].function
             if _identity(function) not in self._exact:
                 paradigm = _MEASUREMENT if frames[0].own else _COMPILER
                 self._exact[_identity(function)] = self._add(function, paradigm)
-            self._regions[self._exact[_identity(function)]].end_line = function.end
+            region = self._regions[self._exact[_identity(function)]]
+            region.end_line = function.end
+            region.description = region.description or _library(place, programs)
         self._by_symbol = {symbol: n for (symbol, _), n in sorted(self._exact.items(), key=lambda i: -i[1])}
-        for frames in stacks.values():
+        for place, frames in stacks.items():
             for frame in frames[1:]:  # an inlined function: its declaration is not known
                 symbol = original(frame.function.canonical)
                 if symbol not in self._by_symbol:
                     self._by_symbol[symbol] = self._add(frame.function)
+                    self._regions[-1].description = _library(place, programs)
         self._regions.append(unknown)
 
     def _add(self, function: Function, paradigm: int = _COMPILER) -> int:
@@ -216,6 +226,12 @@ class _FunctionRegions:
         """Returns the region of a function."""
         found = self._exact.get(_identity(function))
         return self._by_symbol[original(function.canonical)] if found is None else found
+
+
+def _library(place: FramePlace, programs: Set[str]) -> str:
+    """The path of the library that has the code; "" for code of a program, and for lines of Python."""
+    path = place.file[0] if isinstance(place, Place) and place.file else ""
+    return "" if path in programs else path
 
 
 def _identity(function: Function) -> tuple[str, str | None]:
