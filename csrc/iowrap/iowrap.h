@@ -194,6 +194,7 @@ void vt_io_restore(int fd, uint64_t known); /* the call did not close it */
 void vt_io_closed(struct vt_io_batch *batch, uint64_t known);
 void vt_io_close_range(uint32_t region, unsigned first, unsigned last);
 uint32_t vt_io_file(int directory, const char *path); /* id of a file, or 0 */
+void vt_io_renames(void); /* before and after a call that may rename a directory */
 uint32_t vt_io_status(int flags); /* flags of open(2) to OTF2_IoStatusFlag */
 int vt_io_mode_flags(const char *mode); /* mode of fopen(3) to flags of open(2) */
 /* Defines the handles of stdin, stdout and stderr. */

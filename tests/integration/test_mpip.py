@@ -292,3 +292,26 @@ def test_the_variable_of_mpip(tmp_path: Path, build: Builder) -> None:
     assert parse(again.stdout).head["MPIP env var"] == "-e"
     silent = vtrace(tmp_path, "run", "--unify", "-o", "b", *launch, env={**mpi.env, "MPIP": "-z"})
     assert len([*tmp_path.glob("*.mpiP")]) == 1, silent.stderr
+
+
+@pytest.mark.parametrize("library", ["mpich-wheel", "openmpi"])
+def test_reports_during_the_run(tmp_path: Path, build: Builder, library: str) -> None:
+    """MPI_Pcontrol(2) begins the data anew, 3 and 4 ask for a verbose and a concise report of the calls until then."""
+    mpi = mpis.find(library, build)
+    program = mpi.build("mpi_controlled.c", flags=("-g",), plain=True)
+    launch = (*mpi.launch, "-n", "2", program)
+    vtrace(tmp_path, "run", "--unify", "-o", "a", *launch, env={**mpi.env, "VT_MPI_CALLSITES": "1"})
+    vtrace(tmp_path, "mpip", "a", "-f", ".")
+    counts = []
+    for number, kind in enumerate(("MPI Time (seconds)", "Task Time Statistics (seconds)", "MPI Time (seconds)"), 1):
+        (path,) = tmp_path.glob(f"*.{number}.mpiP")
+        found = parse(path.read_text())
+        assert kind in found.sections
+        (times,) = (section for title, section in found.sections.items() if title.startswith("Callsite Time"))
+        verbose = kind.startswith("MPI")
+        rows = [row for row in times.rows if row[0] in ("Barrier", "Allreduce") and (not verbose or row[2] == "*")]
+        counts.append({row[0]: int(row[3 if verbose else 2]) for row in rows})
+    assert counts[0] == {"Barrier": 10}
+    assert counts[1].keys() == {"Barrier", "Allreduce"}
+    assert counts[2] == {"Barrier": 14, "Allreduce": 14}
+    assert not [*tmp_path.glob("*.4.mpiP")]

@@ -20,7 +20,7 @@ MEMORY = {
     "CPU_CLK_UNHALTED:THREAD_P": 1000, "IDQ_UOPS_NOT_DELIVERED:CORE": 200, "UOPS_ISSUED:ANY": 1000,
     "UOPS_RETIRED:RETIRE_SLOTS": 800, "INT_MISC:RECOVERY_CYCLES": 0, "CYCLE_ACTIVITY:STALLS_MEM_ANY": 500,
     "EXE_ACTIVITY:BOUND_ON_STORES": 100, "CYCLE_ACTIVITY:STALLS_TOTAL": 600, "EXE_ACTIVITY:1_PORTS_UTIL": 60,
-    "EXE_ACTIVITY:2_PORTS_UTIL": 200, "time-enabled": 1000, "time-running": 1000,
+    "EXE_ACTIVITY:2_PORTS_UTIL": 200, "INST_RETIRED:ANY_P": 400, "time-enabled": 1000, "time-running": 1000,
 }  # fmt: skip
 """Shares of 4000 slots: frontend 0.05, bad speculation 0.05, retiring 0.2, backend 0.7, of which memory 600/800."""
 FRONTEND = MEMORY | {"IDQ_UOPS_NOT_DELIVERED:CORE": 2400, "UOPS_RETIRED:RETIRE_SLOTS": 1000, "time-running": 500}
@@ -75,6 +75,7 @@ def test_shares_bottlenecks_and_findings(tmp_path: Path) -> None:
     found: dict[str, Any] = json.loads(done.stdout)
     copy, branchy = found["topdown"]
     assert [copy["function"], branchy["function"]] == ["copy", "branchy"], "most slots first"
+    assert copy["cpi"] == pytest.approx(1000 / 400)
     assert (copy["bottleneck"], branchy["bottleneck"]) == ("Memory_Bound", "Frontend_Bound")
     expected = {
         "share": 2 / 3, "Frontend_Bound": 0.05, "Bad_Speculation": 0.05, "Retiring": 0.2, "Backend_Bound": 0.7,

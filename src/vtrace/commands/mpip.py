@@ -108,7 +108,8 @@ def command(
     if hash_size is not None:
         console.note("-s is ignored: vtrace mpip uses no hash table")
     trace = opened(archive)
-    profile = mpip.read(trace, depth, full, _resolver(trace, executable) if executable else None)
+    profiles = _profiles(trace, depth, full, _resolver(trace, executable) if executable else None)
+    profile = profiles[-1][1]
     if profile is None:
         raise VtraceError(f"{archive}: no MPI calls in this trace", f"see vtrace info {shell_word(Path(archive))}")
     profile.functions = _functions(trace)
@@ -123,7 +124,10 @@ def command(
     kinds = [mpip.verbose, mpip.concise] if both else [mpip.concise] if concise else [mpip.verbose]
     place = str(directory or (output.parent if output else "."))
     about = mpip.header(_facts(trace, profile, _options(context), place), _command(trace), caveats)
-    texts = ["\n".join(map(plain, [*about, *kind(profile, style)])) + "\n" for kind in kinds]
+    made = [
+        (kind, one) for level, one in profiles for kind in ({3: [mpip.verbose], 4: [mpip.concise]}.get(level, kinds))
+    ]
+    texts = ["\n".join(map(plain, [*about, *kind(one, style)])) + "\n" for kind, one in made if one]
     if directory:
         for text, path in zip(texts, _paths(directory, trace, len(profile.tasks)), strict=False):
             _write(path, text)
@@ -132,6 +136,16 @@ def command(
     else:
         click.echo("\n".join(texts), nl=False)
     console.note(f"next: vtrace summary {shell_word(Path(archive))}   for functions, I/O and memory")
+
+
+def _profiles(
+    trace: Trace, depth: int | None, full: bool, resolve: Resolve | None
+) -> list[tuple[int, MpipProfile | None]]:
+    """The reports that MPI_Pcontrol asked for, each with its level, and that of the end of the run."""
+    from vtrace.compat import mpip
+    from vtrace.compat.mpip_moments import moments
+
+    return [(moment.level, mpip.read(trace, depth, full, resolve, moment.windows)) for moment in moments(trace)]
 
 
 def _functions(trace: Trace) -> list[FunctionTime]:

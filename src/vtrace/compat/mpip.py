@@ -24,7 +24,8 @@ from vtrace.analysis.questions.callsites import (
     span,
 )
 from vtrace.analysis.table import Table
-from vtrace.io.archive.batches import ALWAYS, NEVER
+from vtrace.compat.mpip_moments import ReportParts, app_time, site_parts
+from vtrace.io.archive.batches import ALWAYS
 from vtrace.io.archive.reader_abi import SITE_NAMED
 
 if TYPE_CHECKING:
@@ -115,18 +116,21 @@ class MpipProfile:
         return sum(task.mpi for task in self.tasks)
 
 
-def read(trace: Source, depth: int | None, full: bool, resolve: Resolve | None = None) -> MpipProfile | None:
+def read(
+    trace: Source, depth: int | None, full: bool, resolve: Resolve | None = None, windows: ReportParts | None = None
+) -> MpipProfile | None:
     """Reads the events once. Returns None if the trace has no MPI.
 
-    depth: calls of a stack that distinguish sites, None for all; full: full paths of files; resolve: finds lines.
+    depth: calls of a stack that distinguish sites, None for all; full: full paths of files; resolve: finds lines;
+    windows: the parts of processes that have fewer than all events.
     """
     question = CallSites(trace)
     ranks = {int(group): row for row, group in enumerate(trace.processes["group"].tolist())}
     mpi = [row for row in range(trace.processes.rows) if trace.processes["rank"][row] >= 0]
     if not question.has_mpi or not mpi:
         return None
-    met = trace.scan([question])
-    parts = question.answer()
+    windows = windows or {}
+    parts, problems = site_parts(trace, question, ranks, windows)
     tasks = {row: MpipTask(int(trace.processes["rank"][row]), str(trace.processes["host"][row])) for row in mpi}
     sites = _Sites(trace, depth, full, resolve)
     sites.learn({key for part in parts.values() for key in part.calls})
@@ -147,22 +151,8 @@ def read(trace: Source, depth: int | None, full: bool, resolve: Resolve | None =
                 name = short(str(trace.regions["name"][region])), comm, size
                 into[name] = into.get(name, 0) + value
     for row, part in mains.items():
-        tasks[row].app = _app_time(part)
-    return MpipProfile(list(tasks.values()), sites.numbered(), collective, pt2pt, sites.deepest, met.problems)
-
-
-def _app_time(part: SitesPart) -> int:
-    begin = part.first if part.begun == ALWAYS else part.begun
-    end = part.last if part.ended == NEVER else part.ended
-    off, since = 0, None
-    for time, on in [*part.switched, (end, True)]:
-        if not on and since is None:
-            since = time
-        elif on and since is not None:
-            off += max(0, min(time, end) - max(since, begin))
-            since = None
-    flushed = sum(max(0, min(stop, end) - max(start, begin)) for start, stop in part.flushes)
-    return max(0, end - begin - off - flushed)
+        tasks[row].app = app_time(part, *windows.get(row, (None, None)))
+    return MpipProfile(list(tasks.values()), sites.numbered(), collective, pt2pt, sites.deepest, problems)
 
 
 class _Sites:

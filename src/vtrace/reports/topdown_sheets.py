@@ -8,7 +8,7 @@ from typing import Any
 
 from vtrace.analysis.derived.event_set import EventSet
 from vtrace.analysis.derived.known_events import unqualified
-from vtrace.analysis.derived.topdown import SLOTS, TREE, bottleneck
+from vtrace.analysis.derived.topdown import CPI, SLOTS, TREE, bottleneck
 from vtrace.analysis.findings.finding import ESTIMATE, Finding
 from vtrace.analysis.questions.sections import ALL
 from vtrace.analysis.selection import Patterns
@@ -45,6 +45,7 @@ def read(
     kept = {node.name: node for node in TREE if node.name in wanted}
     columns = [
         Column(by, kind="path" if by == "callpath" else "text"), Column("share", "slots", "fraction"),
+        *([Column(CPI, "CPI", "ratio")] if CPI in wanted else []),
         *(Column(name, name.replace("_", " "), "fraction", minor=bool(node.parent)) for name, node in kept.items()),
         Column("bottleneck", "bottleneck", "text"), Column("reliability", "reliability", "ratio"),
     ]  # fmt: skip
@@ -62,7 +63,11 @@ def _available(metrics: Sequence[str], events: EventSet) -> list[str]:
     if SLOTS not in events.events:
         raise UsageError("--metrics topdown: the trace has no events of a known processor", hint)
     tree = [node.name for node in TREE if node.name in events.events]
-    found = [name for name in (SLOTS, *tree) if known.issuperset(map(unqualified, events.natives(name)))]
+    found = [
+        name
+        for name in (SLOTS, *tree, CPI)
+        if name in events.events and known.issuperset(map(unqualified, events.natives(name)))
+    ]
     if not {SLOTS, "Frontend_Bound", "Bad_Speculation", "Backend_Bound", "Retiring"} <= {*found}:
         need = [native for name in tree[:4] for native in events.natives(name) if unqualified(native) not in known]
         raise UsageError(f"--metrics topdown: the trace has no metric {', '.join(dict.fromkeys(need))}", hint)
@@ -75,7 +80,7 @@ def _row(by: str, key: Any, values: dict[str, float], whole: float) -> Row:
     running, enabled = (values.get(name) for name in _TIMES)
     return {
         by: (list(key) or [metric_sheets.OUTSIDE]) if by == "callpath" else key,
-        "share": values[SLOTS] / whole, **shares, "bottleneck": node.name if node else "",
+        "share": values[SLOTS] / whole, CPI: values.get(CPI), **shares, "bottleneck": node.name if node else "",
         "reliability": running / enabled if running is not None and enabled else None,
     }  # fmt: skip
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from vtrace.analysis.derived.event_file import EventFile, read_events
 from vtrace.analysis.derived.event_set import Circle, EventSet
 from vtrace.analysis.derived.pfm_names import PfmNames, installed_pfm
-from vtrace.analysis.derived.topdown import NAME, SLOTS, TREE
+from vtrace.analysis.derived.topdown import CPI, NAME, SLOTS, TREE
 
 SHIPPED = Path(__file__).with_name("files")
 """Directory of vtrace's own files."""
@@ -90,7 +90,7 @@ def natives(names: Sequence[str], files: Sequence[EventFile]) -> tuple[list[str]
 def _with_tree(names: Sequence[str], events: EventSet) -> list[str]:
     """The names with those of the top-down tree instead of topdown, level 1 first; topdown stays if the tree has no
     names."""
-    tree = [name for name in (SLOTS, *(node.name for node in TREE)) if name in events.events]
+    tree = [name for name in (SLOTS, *(node.name for node in TREE), CPI) if name in events.events]
     return [one for name in names for one in (tree if name == NAME and SLOTS in events.events else [name])]
 
 

@@ -12,6 +12,8 @@ NAME = "topdown"
 """The name of the whole tree among counters and metrics."""
 SLOTS = "slots"
 """The derived event that the shares refer to."""
+CPI = "cpi"
+"""The derived event with the cycles per instruction."""
 
 
 @dataclass(frozen=True)
