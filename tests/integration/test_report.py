@@ -202,6 +202,32 @@ def test_report_lists_of_samples(build: Builder, tmp_path: Path) -> None:
     assert process[0] == process[3] > process[2]
 
 
+def test_report_sections(build: Builder, tmp_path: Path) -> None:
+    """The sections of the page are those of the profile: times, functions of MPI, counters."""
+    mpi = mpis.find("mpich-wheel", build)
+    program = mpi.build("sections_mpi.c", flags=("-vt:inst", "manual", "-DVTRACE", "-pthread"))
+    mpi.run(program, tmp_path, ranks=2, env={"VT_METRICS": "page-faults", "VT_FILE_PREFIX": "parts"})
+    unify(tmp_path, "parts")
+    vtrace(tmp_path, "report", "parts")
+    page = (tmp_path / "parts.html").read_text()
+
+    def shown(name: str) -> list[list[str]]:
+        body = re.search(rf"<table class=sortable id={name}>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
+        assert body, name
+        return [re.split(r"<td[^>]*>", row)[1:] for row in body[1].split("<tr>")[1:]]
+
+    told = json.loads(vtrace(tmp_path, "profile", "parts", "--by", "section", "--json").stdout)
+    rows = {(row["process"], row["section"]): row for row in told["sections_by_process"]}
+    times = {(row[0], row[-1]): row for row in shown("sections-by-process")}
+    assert times.keys() == rows.keys()
+    for key, row in rows.items():
+        assert float(times[key][1]) == pytest.approx(row["elapsed_ns"] / 1e9, abs=1e-6)
+        assert int(times[key][4]) == row["calls"]
+    calls = {(row[-2], row[-1]): row for row in shown("section-mpi-by-process") if row[0].startswith("MPI Rank 0")}
+    assert int(calls["MPI_Allreduce", "over/1"][3]) == 3
+    assert {row[-1] for row in shown("section-counters")} >= {"once/1", "team/1"}
+
+
 def test_report_of_four_runs(tmp_path: Path) -> None:
     done = vtrace(tmp_path, "report", *["short"] * 4, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

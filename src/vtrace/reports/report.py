@@ -24,10 +24,11 @@ from vtrace.analysis.trace import Trace
 from vtrace.console import some
 from vtrace.errors import VtraceError
 from vtrace.io.common.outfile import complete
-from vtrace.reports import compared_runs, inside_lists, profile_sheets, report_numbers, sample_sheets
+from vtrace.reports import compared_runs, inside_lists, profile_sheets, report_numbers, sample_sheets, sections_of_page
 from vtrace.reports.metric_sheets import counters
 from vtrace.reports.profile_sheets import ProfileNumbers
 from vtrace.reports.report_numbers import ReportNumbers
+from vtrace.reports.sheet import Column
 from vtrace.text import html_text
 
 PAGE = Path(__file__).with_name("page")
@@ -74,7 +75,7 @@ def page(numbers: ReportNumbers, title: str, runs: str = "") -> str:
         "NOTES": "".join(f"<p class=note>{html_text(note)}</p>" for note in numbers.notes),
         "ABOUT": _pairs(report_numbers.about(numbers.trace, numbers.window)), "COVERAGE": _coverage(numbers),
         "LEAD": _lead(numbers) + _findings(numbers), "PROFILE": _profile(numbers), "COLLECTIVES": _collectives(numbers),
-        "SAMPLES": _samples(numbers), "RUNS": runs,
+        "SAMPLES": _samples(numbers), "RUNS": runs, "SECTIONS": _program_sections(numbers),
         "FILES": _files(numbers), "MATRIX": _matrix(numbers), "HEAP": _heap(numbers), "COUNTERS": _counters(numbers),
         "MARKERS": _markers(numbers),
     }  # fmt: skip
@@ -262,6 +263,29 @@ def _inside_lists(trace: Trace, costs: Costs) -> str:
         text += "<label>Find <input type=search data-finds=callers placeholder='part of a name'></label>"
         text += table("callers", ("caller", "function", "samples", "inclusive s"), shown_pairs, len(pairs))
     return text
+
+
+def _program_sections(numbers: ReportNumbers) -> str:
+    """The tables of vtrace profile --by section."""
+    text = ""
+    for sheet in sections_of_page.sheets(numbers.trace, numbers.window, _MOST_REGIONS):
+        columns = [column for column in sheet.columns if column.head]
+        places = range(len(sheet.rows)) if sheet.shown is None else sheet.shown
+        rows = [[_value(column, sheet.rows[place].get(column.key)) for column in columns] for place in places]
+        made = table(sheet.name.replace("_", "-"), [column.head for column in columns], rows, len(sheet.rows))
+        text += f"<h3>{html_text(sheet.title)}</h3>{made}"
+    return _section("sections", "Sections of the program", text) if text else ""
+
+
+def _value(column: Column, value: Any) -> Any:
+    """The value of a row of a sheet as a cell."""
+    if value is None:
+        return column.missing
+    if column.kind == "ns":
+        return Time(value)
+    if column.kind in ("text", "path"):
+        return str(value)
+    return 100 * float(value) if column.kind == "fraction" else value
 
 
 def _runs(names: Sequence[str], runs: Sequence[ReportNumbers]) -> str:
