@@ -16,7 +16,9 @@
 #include "procwrap.h"
 
 #define PRELOAD "LD_PRELOAD="
-#define OURS "libvtrace"
+#define NAME "libvtrace"
+#define MEMORY_SHIM "libvtrace-mem.so"
+#define ASAN "ASAN_OPTIONS="
 #define PYTHON "PYTHONPATH="
 #define HOOK "/vtrace/python_hook"
 
@@ -29,16 +31,26 @@ static int is_ours(const char *entry, size_t n)
 {
     size_t begin = n;
     while (begin && entry[begin - 1] != '/') begin--;
-    return n - begin >= sizeof OURS - 1 && !strncmp(entry + begin, OURS, sizeof OURS - 1);
+    return n - begin >= sizeof NAME - 1 && !strncmp(entry + begin, NAME, sizeof NAME - 1);
 }
 
-/* Adds the entries of a list that are vtrace's (ours), or the other ones. */
-static void add_entries(struct vt_text *t, const char *list, int ours)
+static int ends_with(const char *entry, size_t n, const char *end)
+{
+    const size_t m = strlen(end);
+    return n >= m && !strncmp(entry + n - m, end, m);
+}
+
+/* NOT_MEMORY: vtrace's without its malloc, since TSan's malloc fails after another malloc during the start. */
+enum entries { OURS, NOT_MEMORY, OTHERS };
+
+/* Adds the entries of a list that are wanted. */
+static void add_entries(struct vt_text *t, const char *list, enum entries wanted)
 {
     char *begin = t->at;
     while (*(list += strspn(list, ": "))) {
         size_t n = strcspn(list, ": ");
-        if (is_ours(list, n) == ours) {
+        const int ours = is_ours(list, n), left_out = wanted == NOT_MEMORY && ends_with(list, n, MEMORY_SHIM);
+        if (ours == (wanted != OTHERS) && !left_out) {
             if (t->at > begin) vt_text_add(t, ":");
             for (size_t i = 0; i < n; i++) vt_text_add(t, (char[]){list[i], 0});
         }
@@ -75,7 +87,7 @@ __attribute__((constructor)) static void remember(void)
 {
     const char *list = environ ? value_of(environ, PRELOAD) : NULL;
     size_t bytes = 0, n = 0;
-    if (!list || !strstr(list, OURS) || preloaded) return;
+    if (!list || !strstr(list, NAME) || preloaded) return;
     for (char **e = environ; *e; e++)
         if (!strncmp(*e, "VT_", 3)) n++, bytes += strlen(*e) + 1 + sizeof *e;
     bytes += strlen(list) + 1;
@@ -89,7 +101,7 @@ __attribute__((constructor)) static void remember(void)
             at += strlen(at) + 1;
         }
     struct vt_text t = vt_text_into(at, strlen(list) + 1);
-    add_entries(&t, list, 1);
+    add_entries(&t, list, OURS);
     preloaded = at;
     remember_hook();
 }
@@ -115,34 +127,93 @@ static size_t put(char **all, size_t n, const char *name, char *entry)
     return i == n ? n + 1 : n;
 }
 
-/* Returns 1 for a program whose loader is musl's: that loader ends the program if it cannot load a library of
-   LD_PRELOAD, and it cannot load libraries for glibc. A name without a directory returns 0. */
-static int is_for_musl(const char *path)
+/* What a program says about itself: its loader is musl's, which ends the program if it cannot load a library of
+   LD_PRELOAD, and cannot load libraries for glibc; or it needs the shared library of a sanitizer. */
+struct program {
+    int musl, asan, tsan;
+};
+
+#define HEADERS 32
+#define DYNAMIC 64
+
+/* Reads the names of needed libraries. strings: offset of the string table in the file. */
+static void read_needed(struct program *p, long fd, const Elf64_Dyn *dynamic, unsigned n, uint64_t strings)
 {
-    Elf64_Ehdr head;
-    Elf64_Phdr segment = {0};
-    char loader[64] = "";
-    if (!path || !strchr(path, '/')) return 0;
-    const long fd = VT_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
-    if (fd < 0) return 0;
-    const int elf = VT_SYS4(pread64, fd, &head, sizeof head, 0) == sizeof head &&
-                    !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64;
-    for (unsigned i = 0; elf && i < head.e_phnum && i < 64 && segment.p_type != PT_INTERP; i++)
-        if (VT_SYS4(pread64, fd, &segment, sizeof segment, head.e_phoff + i * sizeof segment) != sizeof segment) break;
-    if (segment.p_type == PT_INTERP) VT_SYS4(pread64, fd, loader, sizeof loader - 1, segment.p_offset);
-    VT_SYS1(close, fd);
-    return strstr(loader, "/ld-musl-") != NULL;
+    for (unsigned i = 0; i < n && dynamic[i].d_tag != DT_NULL; i++) {
+        char name[24] = "";
+        if (dynamic[i].d_tag != DT_NEEDED) continue;
+        VT_SYS4(pread64, fd, name, sizeof name - 1, strings + dynamic[i].d_un.d_val);
+        p->asan |= !strncmp(name, "libasan.so", 10) || !strncmp(name, "libclang_rt.asan", 16);
+        p->tsan |= !strncmp(name, "libtsan.so", 10) || !strncmp(name, "libclang_rt.tsan", 16);
+    }
 }
 
-static size_t put_preload(char **all, size_t n, char *text, size_t bytes, const char *path)
+static void read_segments(struct program *p, long fd, const Elf64_Phdr *segments, unsigned count)
+{
+    Elf64_Dyn dynamic[DYNAMIC];
+    char loader[64] = "";
+    long n = 0;
+    uint64_t strings = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const Elf64_Phdr *s = &segments[i];
+        if (s->p_type == PT_INTERP) VT_SYS4(pread64, fd, loader, sizeof loader - 1, s->p_offset);
+        if (s->p_type == PT_DYNAMIC)
+            n = VT_SYS4(pread64, fd, dynamic, sizeof dynamic, s->p_offset) / (long)sizeof *dynamic;
+    }
+    for (long k = 0; k < n && dynamic[k].d_tag != DT_NULL; k++)
+        for (unsigned i = 0; dynamic[k].d_tag == DT_STRTAB && i < count; i++) {
+            const Elf64_Phdr *s = &segments[i];
+            const uint64_t inside = dynamic[k].d_un.d_ptr - s->p_vaddr;
+            if (s->p_type == PT_LOAD && inside < s->p_filesz) strings = s->p_offset + inside;
+        }
+    p->musl = strstr(loader, "/ld-musl-") != NULL;
+    if (strings) read_needed(p, fd, dynamic, (unsigned)n, strings);
+}
+
+/* A name without a directory says nothing. */
+static struct program read_program(const char *path)
+{
+    struct program p = {0, 0, 0};
+    Elf64_Ehdr head;
+    Elf64_Phdr segments[HEADERS];
+    if (!path || !strchr(path, '/')) return p;
+    const long fd = VT_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+    if (fd < 0) return p;
+    const int elf = VT_SYS4(pread64, fd, &head, sizeof head, 0) == sizeof head &&
+                    !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64;
+    const unsigned count = elf && head.e_phnum < HEADERS ? head.e_phnum : 0;
+    const long bytes = count * (long)sizeof *segments;
+    if (count && VT_SYS4(pread64, fd, segments, bytes, head.e_phoff) == bytes) read_segments(&p, fd, segments, count);
+    VT_SYS1(close, fd);
+    return p;
+}
+
+/* ASan ends a program in which ASan is not the first library. */
+static size_t put_asan(char **all, size_t n, char *text, size_t bytes)
+{
+    static const char option[] = "verify_asan_link_order";
+    const char *given = value_of(all, ASAN);
+    if (given && strstr(given, option)) return n;
+    struct vt_text t = vt_text_into(text, bytes);
+    vt_text_add(&t, ASAN);
+    if (given && *given) {
+        vt_text_add(&t, given);
+        vt_text_add(&t, ":");
+    }
+    vt_text_add(&t, option);
+    vt_text_add(&t, "=0");
+    return t.at == t.end ? n : put(all, n, ASAN, text); /* too long: the entry stays unchanged */
+}
+
+static size_t put_preload(char **all, size_t n, char *text, size_t bytes, const struct program *program)
 {
     const char *given = value_of(all, PRELOAD);
-    int trace = vt_exec_is_traced() && !is_for_musl(path);
+    int trace = vt_exec_is_traced() && !program->musl;
     struct vt_text t = vt_text_into(text, bytes);
     vt_text_add(&t, PRELOAD);
-    if (trace) vt_text_add(&t, preloaded);
+    if (trace) add_entries(&t, preloaded, program->tsan ? NOT_MEMORY : OURS);
     if (given && trace) vt_text_add(&t, ":");
-    if (given) add_entries(&t, given, 0);
+    if (given) add_entries(&t, given, OTHERS);
     if (t.at == t.end) return n; /* too long: the entry stays unchanged */
     for (size_t i = 0; trace && !given && i < nvariables; i++) {
         size_t length = strcspn(variables[i], "=") + 1, k = 0;
@@ -172,12 +243,14 @@ char **vt_environment(char *const *given, struct vt_environment *room, const cha
     size_t n = 0;
     if (atomic_load(&vt_process.state) == VT_FAILED || (!run_variable && !preloaded)) return (char **)(uintptr_t)given;
     while (given && given[n]) n++;
-    size_t most = n + nvariables + 4;
+    size_t most = n + nvariables + 5;
     char **all = most <= VT_ENTRIES ? room->entries : pages_for(most);
     if (!all) return (char **)(uintptr_t)given;
     if (n) memcpy(all, given, n * sizeof *all);
     all[n] = NULL;
-    if (preloaded) n = put_preload(all, n, room->preload, sizeof room->preload, path);
+    const struct program program = preloaded ? read_program(path) : (struct program){0, 0, 0};
+    if (preloaded) n = put_preload(all, n, room->preload, sizeof room->preload, &program);
+    if (program.asan && vt_exec_is_traced()) all[n] = NULL, n = put_asan(all, n, room->asan, sizeof room->asan);
     if (*hook && vt_exec_is_traced()) all[n] = NULL, n = put_hook(all, n, room->python, sizeof room->python);
     if (run_variable) n = put(all, n, VT_FAMILY_NAME, (char *)(uintptr_t)run_variable);
     all[n] = NULL;

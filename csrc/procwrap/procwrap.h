@@ -17,7 +17,7 @@
 /* Room on the stack for the environment of another program. A larger environment gets pages. */
 struct vt_environment {
     char *entries[VT_ENTRIES];
-    char preload[1024], python[1024];
+    char preload[1024], python[1024], asan[512];
 };
 
 /* Returns the environment that a program gets in place of given, so that it joins the run. path: of the program, or

@@ -76,7 +76,7 @@ def run(main: Callable[[], int], words: Sequence[str | Path], where: Path) -> tu
     lines = said.splitlines()
     assert said.count("\n") == len(lines), "a message has another character that ends a line"
     for line in lines:
-        assert line.startswith(f"{name}: "), repr(line)
+        assert line.startswith((f"{name}: ", "vtrace: ")), repr(line)
         assert line.isprintable(), repr(line)
         assert len(line) < 4000, repr(line)
     assert code == 0 if not any(line.startswith(f"{name}: error: ") for line in lines) else code == 1, said
@@ -151,6 +151,35 @@ def damaged(place: Path, inner: list[Any], outer: list[Any], codecs: tuple[int, 
     """Writes the files of a run with damage; returns their prefix."""
     files, other = make_run(place, codecs=codecs), make_run(place, run=b"S" * 16, ranks=3)
     return fill(place, damage(files, other, inner, outer))
+
+
+AFTER = (
+    ["summary", "--json"], ["profile", "--json"], ["profile", "--by", "callpath", "--csv"], ["diagnose", "--json"],
+    ["view", "--text"], ["mpip"], ["info", "--json"], ["diff"], ["export", "--to", "csv", "-o", "-"],
+)  # fmt: skip
+
+
+@fuzzed(max_examples=count(25))
+@given(st.lists(st.tuples(*DAMAGE, CODECS, st.integers(0, len(AFTER) - 1)), min_size=1, max_size=4))
+def test_written_after_salvage(where: Path, runs: list[tuple[Any, ...]]) -> None:
+    """The tables, tiles and findings that vtunify --salvage writes, and the commands that read the salvaged archive."""
+
+    def child() -> None:
+        for inner, outer, codecs, after in runs:
+            prefix = damaged(where / "run", inner, outer, codecs)
+            words = ["vtunify", "-k", "-j1", "--salvage", "--tiles", "--diagnose", prefix]
+            if run(vtunify, words, where)[0]:
+                continue
+            archive = prefix.with_name("u_heat.trace")
+            command, *options = AFTER[after]
+            code, result = run(
+                vtrace, ["vtrace", command, archive, *([archive] * (command == "diff")), *options], where
+            )
+            assert code == 0 or command == "mpip", command
+            if "--json" in options:
+                json.loads(result)
+
+    isolated(child)
 
 
 COMMANDS = st.sampled_from([["info"], ["info", "--json"], ["dump"], ["dump", "--json"], ["dump", "--no-records"]])

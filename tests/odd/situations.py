@@ -154,6 +154,14 @@ SITUATIONS = (
         flags=("-fsanitize=address",),
         calls={"memory": {"malloc": 2}},
     ),
+    Situation(
+        name="ThreadSanitizer has a malloc of its own",
+        words=("{program}",),
+        source="thread_allocates.c",
+        modes=("memory",),
+        flags=("-fsanitize=thread",),
+        told="malloc is not recorded",
+    ),
     *(
         Situation(
             # https://github.com/namhyung/uftrace/pull/1883 (closed descriptors),

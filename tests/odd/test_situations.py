@@ -17,6 +17,8 @@ from support.tools import Done, call, need
 PROGRAMS = Path(__file__).parent / "programs"
 COMPILERS = {".c": "gcc", ".cc": "g++", ".f90": "gfortran"}
 """By suffix, where the table names no compiler."""
+SHELL = ("sh", "-c", '"$@"; exit $?', "sh")
+"""A shell that starts a command."""
 CASES = [pytest.param(row, mode, id=f"{row.name}-{mode}") for row in SITUATIONS for mode in row.modes]
 
 
@@ -56,6 +58,25 @@ def test_situation(build: Builder, tmp_path: Path, row: Situation, mode: str) ->
         assert row.told in done.stderr, str(done)
     if row.has_archive:
         check_archive(row, mode, tmp_path / "traced", said=done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("row", "mode"),
+    [case for case in CASES if case.values[1] in ("io", "memory")],
+)
+def test_situation_behind_a_shell(build: Builder, tmp_path: Path, row: Situation, mode: str) -> None:
+    """vtrace run knows only the shell: the program's environment comes from the wrappers of exec."""
+    for tool in row.tools:
+        need(tool)
+    if row.as_root and os.geteuid() != 0:
+        pytest.skip("only root can do this")
+    plain = untraced(build, row, tmp_path / "plain")
+    (tmp_path / "traced").mkdir()
+    words = [*SHELL, *words_of(build, row, False)]
+    done = vtrace(tmp_path / "traced", "run", "-o", "t", *RUN[mode], *words, check=False)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout), str(done)
+    if row.has_archive:
+        assert unify(tmp_path / "traced", "t", check=False).returncode == 0
 
 
 def check_archive(row: Situation, mode: str, where: Path, said: str) -> None:
