@@ -180,6 +180,10 @@ const char *vt_run_variable(void);
    entered meanwhile and is still open. */
 void vt_switch(int on);
 
+/* ---- Markers: functions of the user API (include/vt_user.h) that shims call ---- */
+unsigned int VT_User_marker_def__(const char *name, int type);
+void VT_User_marker__(unsigned int id, const char *text);
+
 /* ---- Functions ---- */
 enum vt_how {
     VT_SHOWN = 0,

@@ -105,15 +105,11 @@ VT_WRAPPER int MPI_Finalize(void)
     return result;
 }
 
-/* Absent from old runtimes, and from programs without the user API. */
-unsigned int VT_User_marker_def__(const char *name, int type) __attribute__((weak));
-void VT_User_marker__(unsigned int id, const char *text) __attribute__((weak));
-
 /* mpiP's levels: 2 discards the data until now, 3 and 4 write a report. vtrace mpip does so from these markers. */
 static void vt_mpi_mark_level(int level)
 {
     static const char *const texts[] = {"level 2", "level 3", "level 4"};
-    if (level < 2 || level > 4 || !VT_User_marker__ || !VT_User_marker_def__) return;
+    if (level < 2 || level > 4) return;
     VT_User_marker__(VT_User_marker_def__("MPI_Pcontrol", VT_MARKER_HINT), texts[level - 2]);
 }
 

@@ -79,9 +79,12 @@ void vt_sample_take(struct vt_location *l, const void *context, uint64_t weight,
 #endif
     const struct vt_code_map *map = vt_code_map_enter();
     sample.nframes = vt_unwind(&s->unwinder, map, at, s->frames[s->turn], &sample.end);
+    /* the frame of the unknown code, which may have called known code: memset, for example */
+    const uint64_t unknown = s->frames[s->turn][sample.nframes - 1] & ~(uint64_t)(VT_OPEN_ADDRESS | VT_FRAME_OWN);
+    const int is_unknown = sample.end == VT_SAMPLE_NO_TABLE;
     sample.nframes = vt_python_replace(l, &s->python, map, s->frames[s->turn], sample.nframes, sample.end);
     vt_code_map_leave();
-    if (sample.end == VT_SAMPLE_NO_TABLE && sample.nframes == 1) vt_code_map_extend(at.pc);
+    if (is_unknown) vt_code_map_extend((uintptr_t)unknown);
     vt_samples_put(l, &sample);
     s->turn ^= 1;
 }

@@ -90,8 +90,6 @@ void vt_user_join(enum vt_definition what, uint32_t id, const char *group);
 unsigned int VT_User_region_at__(const char *name, const char *group, const void *code);
 
 /* user_regions.c, values.c: entry points of the program; id 0 is ignored. */
-unsigned int VT_User_marker_def__(const char *name, int type);
-void VT_User_marker__(unsigned int id, const char *text);
 void VT_User_start2__(unsigned int id);
 void VT_User_end2__(unsigned int id);
 unsigned int VT_User_section__(const char *name, int number, int level, unsigned int *site);

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     MPI_Irecv(&in, 1, MPI_INT, other, 12, MPI_COMM_WORLD, &hidden);
     begins();
     MPI_Pcontrol(1);
-    MPI_Pcontrol(2, "more");
+    MPI_Pcontrol(5, "more");
     MPI_Send(&out, 1, MPI_INT, other, 12, twin == MPI_COMM_NULL ? twin : MPI_COMM_WORLD);
     MPI_Wait(&hidden, MPI_STATUS_IGNORE);
     MPI_Sendrecv(&out, 1, MPI_INT, other, 5, &in, 1, MPI_INT, other, 5, twin, MPI_STATUS_IGNORE);
