@@ -168,48 +168,6 @@ static int step_by_frame_pointer(struct walk *w, struct vt_registers *at)
     return 1;
 }
 
-#define SEARCHED (32u << 10) /* bytes of the stack; kernels of OpenBLAS have buffers of 8 KiB on a 4 KiB boundary */
-
-/* 1: the bytes before an address are a call instruction. */
-static __attribute__((no_sanitize_address)) int follows_call(uintptr_t address)
-{
-#if defined(__x86_64__)
-    if (!are_readable(address - 7, address)) return 0;
-    const uint8_t *b = (const uint8_t *)address;
-    if (b[-5] == 0xe8) return 1;
-    for (int n = 2; n <= 7; n++) /* FF /2: the length follows from the addressing */
-        if (b[-n] == 0xff && (b[1 - n] & 0x38) == 0x10) {
-            const int mode = b[1 - n] >> 6, base = b[1 - n] & 7, sib = mode != 3 && base == 4;
-            const int far = mode == 2 || (mode == 0 && base == 5) || (mode == 0 && sib && (b[2 - n] & 7) == 5);
-            if (n == 2 + sib + (mode == 1) + 4 * far) return 1;
-        }
-#else
-    (void)address;
-#endif
-    return 0;
-}
-
-/* Continues with the nearest word of the stack that is a return address in a function with rules: the caller of
-   hand-written assembly without rules. */
-static __attribute__((noinline)) int step_by_search(struct walk *w, const struct vt_code_map *map,
-                                                    struct vt_registers *at)
-{
-    for (uintptr_t sp = at->sp; sp - at->sp < SEARCHED; sp += 8) {
-        uintptr_t value;
-        struct vt_unwind_row row = {0};
-        if (sp % 8 || !load(w, sp, &value)) return 0;
-        if (value < PAGE || value >> 47) continue;
-        const struct vt_code_range *range = vt_code_range_of(map, value - 1);
-        if (!range || !range->source.header || !vt_is_readable((uintptr_t)range->source.header)) continue;
-        vt_unwind_row_at(&range->source, (uint32_t)(value - 1 - range->begin), &row);
-        if (row.rule <= VT_RULE_END || !follows_call(value)) continue;
-        at->pc = value;
-        at->sp = sp + 8;
-        return 1;
-    }
-    return 0;
-}
-
 uint32_t vt_unwind(struct vt_unwinder *u, const struct vt_code_map *map, struct vt_registers at, uint64_t *frames,
                    enum vt_sample_end *end)
 {
@@ -231,18 +189,14 @@ uint32_t vt_unwind(struct vt_unwinder *u, const struct vt_code_map *map, struct 
         unsigned rule = known ? k->rule & ~OWN : VT_RULE_NONE;
         frames[n++] = frame | (known ? (uint64_t)(k->rule >> 7) * VT_FRAME_OWN : 0);
         *end = rule == VT_RULE_END ? VT_SAMPLE_COMPLETE : known ? VT_SAMPLE_NO_RULE : VT_SAMPLE_NO_TABLE;
-        const int may_search = rule == VT_RULE_NONE && known && n == 1 && !u->frame_pointers;
-        if (rule <= VT_RULE_END && (rule != VT_RULE_NONE || !(u->frame_pointers || may_search))) return n;
+        if (rule <= VT_RULE_END && (rule != VT_RULE_NONE || !u->frame_pointers)) return n;
         if (rule != VT_RULE_NONE) *end = n == VT_SAMPLE_FRAMES ? VT_SAMPLE_DEPTH : VT_SAMPLE_STACK;
         if (n == VT_SAMPLE_FRAMES || !has_stack) return n;
         if (VT_UNLIKELY(rule == VT_RULE_SIGNAL)) {
             if (!leave_signal(&w, &at)) return n;
             place = at.pc;
         } else {
-            const int has_caller = VT_LIKELY(rule != VT_RULE_NONE) ? step(&w, k, rule, &at)
-                                   : may_search                    ? step_by_search(&w, map, &at)
-                                                                   : step_by_frame_pointer(&w, &at);
-            if (!has_caller) return n;
+            if (!(VT_LIKELY(rule != VT_RULE_NONE) ? step(&w, k, rule, &at) : step_by_frame_pointer(&w, &at))) return n;
             place = at.pc - 1;
         }
         if (!at.pc) { /* the outermost frame of a thread that was made without a return address */

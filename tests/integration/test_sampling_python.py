@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -103,6 +104,18 @@ def test_profile(tmp_path: Path) -> None:
     assert {first + 4, first + 5} & numbers, numbers
     busiest = max(within, key=lambda line: int(line.split(",")[1]))
     assert first < int(busiest.split(",")[0].rpartition(":")[2]) <= first + 6
+
+
+def test_library_that_python_loads(tmp_path: Path) -> None:
+    """Code of a library that was loaded after the start is known from its first samples on, below Python functions."""
+    sampled(tmp_path, sys.executable, "late_library.py")
+    unify(tmp_path, "py")
+    rows = json.loads(vtrace(tmp_path, "profile", "py", "--by", "function", "--top", "999", "--json").stdout)["profile"]
+    counts = {row["function"]: row["samples"] for row in rows}
+    assert sum(counts.values()) > 40
+    assert counts.get("[unknown code]", 0) < 0.1 * sum(counts.values()), counts
+    inside = [row for row in rows if row["function"] == "compress"]
+    assert sum(row["inclusive_ns"] for row in inside) > 0.5 * sum(row["exclusive_ns"] for row in rows)
 
 
 def test_forked_processes(tmp_path: Path) -> None:
