@@ -80,7 +80,7 @@ static long map_from_file(char *at, uint32_t number)
     long fd = vt_reopen(vt_process.head.buffer, O_RDWR, &file);
     if (fd < 0) return fd;
     vt_hold_signals(&mask);
-    long r = VT_WRITING(VT_SYS4(fallocate, fd, 0, segment_offset(number), segment_bytes(number)));
+    long r = VT_SYS4(fallocate, fd, 0, segment_offset(number), segment_bytes(number));
     if (r >= 0 && number && first_bytes == FIRST_SEGMENT) clear_in_file(fd, number); /* most need only the first */
     vt_release_signals(&mask);
     if (r >= 0)

@@ -142,7 +142,7 @@ static void define_cores(struct vt_location *l, char *text, size_t bytes)
    that ends the program does. */
 void vt_define_process(struct vt_location *l)
 {
-    static char text[VT_CHUNK_SIZE / 2];
+    static char text[VT_CHUNK_SIZE / 8]; /* a path, or /proc/self/status */
     uint32_t words = 0;
     for (long i = 0; i < command_bytes; i++) words += !command[i];
     struct vt_mp m = vt_define_begin(l, command_bytes > 0 ? (size_t)command_bytes + 6 * words + 32 : 32);

@@ -15,7 +15,6 @@ int vt_is_other_process(void)
 }
 
 _Thread_local int vt_suppressed __attribute__((tls_model("initial-exec")));
-_Thread_local int vt_has_written __attribute__((tls_model("initial-exec")));
 
 int vt_has_ended(void) { return atomic_load(&vt_process.state) >= VT_ENDED; }
 

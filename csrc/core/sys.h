@@ -70,19 +70,15 @@ static inline void vt_block_signals(uint64_t set, uint64_t *old) { VT_SYS4(rt_si
 static inline void vt_hold_signals(uint64_t *old) { vt_block_signals(~VT_FAULTS, old); }
 
 /* A write of vtrace may raise signals that end the program by default: SIGXFSZ at a limit on file sizes, SIGPIPE if no
-   process reads standard error. After a write, vt_release_signals removes these signals. */
+   process reads standard error. vt_release_signals removes these signals, also where nothing was written: valgrind runs
+   another thread at this system call, and without it threads that wait for a lock wait minutes. */
 #define VT_WRITE_SIGNALS (VT_SIGNAL(SIGXFSZ) | VT_SIGNAL(SIGPIPE))
-extern _Thread_local int vt_has_written __attribute__((tls_model("initial-exec"), visibility("hidden")));
-#define VT_WRITING(call) (vt_has_written = 1, call)
 
 static inline void vt_release_signals(const uint64_t *old)
 {
-    uint64_t set = vt_has_written ? VT_WRITE_SIGNALS & ~*old : 0;
+    uint64_t set = VT_WRITE_SIGNALS & ~*old;
     struct timespec none = {0, 0};
-    if (set) {
-        vt_has_written = 0;
-        VT_SYS4(rt_sigtimedwait, &set, NULL, &none, 8);
-    }
+    if (set) VT_SYS4(rt_sigtimedwait, &set, NULL, &none, 8);
     VT_SYS4(rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
 }
 

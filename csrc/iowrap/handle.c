@@ -146,30 +146,35 @@ static long name_of_fd(int fd, char *into, size_t bytes)
 
 /* ---- Paths of open directories, by file: /proc needs several microseconds for one ---- */
 
+#define PATHS 256u
 #define PATH_WORDS 63u
 static struct known_path {
     _Atomic(uint32_t) turn; /* odd while a thread stores the path */
     _Atomic(uint32_t) file, renames; /* renames: number of renamings before */
     _Atomic(uint64_t) words[PATH_WORDS]; /* the path, ending with at least one zero */
-} known_paths[256];
+} *_Atomic known_paths; /* PATHS of them, from the first relative path on; NULL: none yet, or no memory */
 static _Atomic(uint32_t) renames; /* number of calls of rename and its variants */
 
 void vt_io_renames(void) { atomic_fetch_add(&renames, 1); }
 
 static struct known_path *known_of(uint32_t file)
 {
-    return &known_paths[file % (sizeof known_paths / sizeof *known_paths)];
+    struct known_path *none = NULL, *all = atomic_load(&known_paths);
+    if (!all && (all = vt_pages(PATHS * sizeof *all)) && !atomic_compare_exchange_strong(&known_paths, &none, all)) {
+        VT_SYS2(munmap, all, PATHS * sizeof *all);
+        all = none;
+    }
+    return all ? &all[file % PATHS] : NULL;
 }
 
 /* before: the number of renamings before the path was found. */
 static void remember_path(uint32_t file, const char *path, uint32_t before)
 {
-    struct known_path *k = known_of(file);
+    struct known_path *k = file ? known_of(file) : NULL;
     const size_t length = strlen(path);
     uint64_t words[PATH_WORDS] = {0};
-    uint32_t turn = atomic_load(&k->turn);
-    if (!file || length >= sizeof words || turn & 1 || !atomic_compare_exchange_strong(&k->turn, &turn, turn + 1))
-        return;
+    uint32_t turn = k ? atomic_load(&k->turn) : 1;
+    if (length >= sizeof words || turn & 1 || !atomic_compare_exchange_strong(&k->turn, &turn, turn + 1)) return;
     memcpy(words, path, length);
     atomic_store(&k->file, file);
     atomic_store(&k->renames, before);
@@ -180,12 +185,11 @@ static void remember_path(uint32_t file, const char *path, uint32_t before)
 /* Stores a remembered path. Returns its length; 0: unknown. */
 static long recall_path(uint32_t file, char *into)
 {
-    struct known_path *k = known_of(file);
-    const uint32_t turn = atomic_load(&k->turn);
+    struct known_path *k = file && atomic_load(&known_paths) ? known_of(file) : NULL;
+    const uint32_t turn = k ? atomic_load(&k->turn) : 1;
     uint64_t words[PATH_WORDS + 1];
     size_t n = 0;
-    if (!file || turn & 1 || atomic_load(&k->file) != file || atomic_load(&k->renames) != atomic_load(&renames))
-        return 0;
+    if (turn & 1 || atomic_load(&k->file) != file || atomic_load(&k->renames) != atomic_load(&renames)) return 0;
     do words[n] = atomic_load_explicit(&k->words[n], memory_order_acquire);
     while (memchr(&words[n], 0, sizeof *words) == NULL && ++n < PATH_WORDS);
     words[PATH_WORDS] = 0;

@@ -344,10 +344,3 @@ def test_clock_readings_that_cannot_be(tmp_path: Path, ns: int) -> None:
         tmp_path, 0, 1, known, {0: [chunk.record("ENTER", 0, 1).record("LEAVE", 5, 1)]}, host="node0", pair=NODE0[0]
     )
     assert unified(tmp_path).calls() == {"MPI_Send": 1}
-
-
-def test_host_name_of_a_collector(tmp_path: Path) -> None:
-    """A collector that vtrace run starts finds the name of its host where VTune has it, unless the user has set one."""
-    words = ("run", "--no-unify", need("sh"), "-c", "echo $AMPLXE_HOSTNAME")
-    assert vtrace(tmp_path, *words).stdout == f"{platform.node()}\n"
-    assert vtrace(tmp_path, *words, env={"AMPLXE_HOSTNAME": "octagon53"}).stdout == "octagon53\n"

@@ -201,11 +201,10 @@ def become(made: Plan, environ: Mapping[str, str]) -> NoReturn:
 
 def _run_of(path: str) -> dict[str, str]:
     """Run id and default prefix for programs that this program starts by its own system calls, as Go does: they get no
-    more than the environment of its start. AMPLXE_HOSTNAME: as VTune sets it for a custom collector, which puts it
-    into the name of its CSV file."""
+    more than the environment of its start."""
     run = f"{os.urandom(16).hex()}:{os.getpid()}"
     prefix = preload.literal(preload.standard_prefix(path))
-    return {"VTRACE_RUN": run, "VT_FILE_PREFIX": prefix, "AMPLXE_HOSTNAME": os.uname().nodename}
+    return {"VTRACE_RUN": run, "VT_FILE_PREFIX": prefix}
 
 
 def _is_text(path: str) -> bool:
