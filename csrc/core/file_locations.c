@@ -11,6 +11,7 @@
 #include <sys/statfs.h>
 #include <sys/utsname.h>
 #include "file_locations.h"
+#include "lineage.h"
 #include "safe_files.h"
 #include "setting_texts.h"
 #include "sys.h"
@@ -114,8 +115,9 @@ static void standard_prefix(char *into, size_t bytes)
     char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     char *dot = strrchr(name, '.');
     if (dot && dot > name && (!strcmp(dot, ".out") || !strcmp(dot, ".exe"))) *dot = 0;
+    const char *of_run = vt_lineage_prefix();
     struct vt_text t = vt_text_into(into, bytes < PREFIX_MOST + 1 ? bytes : PREFIX_MOST + 1);
-    vt_text_add(&t, *name ? name : "a");
+    vt_text_add(&t, of_run ? of_run : *name ? name : "a");
 }
 
 /* Reads VT_FILE_PREFIX. set->prefix: the name after the last slash; asked: the directory before it, "" if there is

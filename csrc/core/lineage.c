@@ -126,12 +126,19 @@ static int read_run(uint8_t run[16], const char *text)
     return 1;
 }
 
-/* VTRACE_RUN is run:pid, of the first program. A program that starts others by system calls of its own, as Go does,
+/* VTRACE_RUN is run:pid:prefix, of the first program. A program that starts others by system calls of its own, as Go does,
    passes on nothing but the environment of its start. */
 int vt_lineage_run(uint8_t run[16])
 {
     const char *text = getenv("VTRACE_RUN");
     return text && strlen(text) > 33 && text[32] == ':' && read_run(run, text);
+}
+
+const char *vt_lineage_prefix(void)
+{
+    uint8_t run[16];
+    const char *prefix = vt_lineage_run(run) && vt_lineage_has_parent() ? strchr(getenv("VTRACE_RUN") + 33, ':') : NULL;
+    return prefix && prefix[1] && !strchr(prefix, '/') ? prefix + 1 : NULL;
 }
 
 int vt_lineage_has_parent(void)

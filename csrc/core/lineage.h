@@ -11,6 +11,8 @@
 
 /* Reads the run id that vtrace run chose. Returns 0 if there is none. */
 int vt_lineage_run(uint8_t run[16]);
+/* The default prefix of the run, which is that of its first program; NULL: this is the first program, or unknown. */
+const char *vt_lineage_prefix(void);
 /* 1: a program of the run has started this program. */
 int vt_lineage_has_parent(void);
 /* Writes the state of this process (vt_process) into the variable. */

@@ -167,7 +167,7 @@ static int find_family(void)
 {
     struct vt_settings *set = &vt_process.set;
     int has_parent = vt_lineage_read(&vt_process.head, set);
-    if (has_parent && !set->exectrace) return 0;
+    if (vt_lineage_has_parent() && !set->exectrace) return 0;
     if (!has_parent) vt_launcher_run(&vt_process.head);
     if (!has_parent && set->unique == VT_UNIQUE_YES && set->speaks) {
         long taken = vt_names_claim();

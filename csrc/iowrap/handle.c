@@ -257,6 +257,7 @@ static uint32_t define_handle(struct definition_space *s, struct io_definitions 
     const uint64_t id = vt_new_id(VT_ID_IO_HANDLE);
     if (!id) {
         vt_warn("more than %u files were opened: I/O on further files is recorded without the file", VT_ID_MAX);
+        end(s, d); /* the file may be new */
         return 0;
     }
     vt_mp_array(&d->at, 10);

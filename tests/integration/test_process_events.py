@@ -198,6 +198,15 @@ def test_program_that_system_calls_start(build: Builder, tmp_path: Path, child: 
     assert not [name for name in names(tmp_path) if name.startswith("true")]
 
 
+def test_run_in_a_run(build: Builder, tmp_path: Path) -> None:
+    """A vtrace run in a script belongs to the run around it, also with programs that system calls start."""
+    program = build("starts_raw.c", flags=["-pthread"], plain=True)
+    inner = f"{BIN / 'vtrace'} run --no-unify {program} {need('true')}; :"
+    call([BIN / "vtrace", "run", "--no-unify", need("bash"), "-c", inner], tmp_path)
+    found = Counter(programs(unified(tmp_path, "bash")).values())
+    assert found["starts_raw"] == found["true"] == found["bash"] == 1
+
+
 def test_program_that_records_nothing(tmp_path: Path) -> None:
     """A started program has a buffer from its first event on: cat reads a file, and true has no event."""
     script = "/bin/true; /bin/cat data; /bin/true; :"

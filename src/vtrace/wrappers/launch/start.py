@@ -189,22 +189,22 @@ def become(made: Plan, environ: Mapping[str, str]) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
     sys.stdout.flush()
     path = locate(made.words[0], environ)
-    starts_itself = not launchers.kind_of(made.words)
     changed = {**environ, **made.changes}
     try:
-        os.execve(path, made.words, (_run_of(path) if starts_itself else {}) | changed)
+        os.execve(path, made.words, _of_a_run(changed, made.words, path))
     except OSError as error:
         if error.errno == _ENOEXEC and _is_text(path):
-            os.execve("/bin/sh", ["sh", path, *made.words[1:]], _run_of("/bin/sh") | changed)
+            os.execve("/bin/sh", ["sh", path, *made.words[1:]], _of_a_run(changed, made.words, "/bin/sh"))
         raise NoProgramError(f"cannot start {made.words[0]}: {error.strerror}", 126) from None
 
 
-def _run_of(path: str) -> dict[str, str]:
-    """Run id and default prefix for programs that this program starts by its own system calls, as Go does: they get no
-    more than the environment of its start."""
-    run = f"{os.urandom(16).hex()}:{os.getpid()}"
-    prefix = preload.literal(preload.standard_prefix(path))
-    return {"VTRACE_RUN": run, "VT_FILE_PREFIX": prefix}
+def _of_a_run(environ: Mapping[str, str], words: list[str], path: str) -> dict[str, str]:
+    """The environment with run id, pid and default prefix of a new run, for programs that the program starts by its own
+    system calls, as Go does: they get no more. Ranks behind a launcher get their run from MPI, and none from a vtrace
+    run around this one."""
+    if launchers.kind_of(words):
+        return {name: value for name, value in environ.items() if name != "VTRACE_RUN"}
+    return {**environ, "VTRACE_RUN": f"{os.urandom(16).hex()}:{os.getpid()}:{preload.standard_prefix(path)}"}
 
 
 def _is_text(path: str) -> bool:
