@@ -53,7 +53,8 @@ def measure(work: Path, repetitions: int) -> list[Row]:
     both = {"LD_PRELOAD": ":".join([RUNTIME, *SHIMS]), "VT_IOTRACE": "yes", "VT_MEMTRACE": "yes"}
     with_shims = [of_a_shell(work, **both) for _ in range(repetitions)]
     through_run = [
-        (seconds(work, BIN / "vtrace", "run", "true") - seconds(work, "true")) * 1e3 for _ in range(repetitions)
+        (seconds(work, BIN / "vtrace", "run", "true", VT_UNIFY="yes") - seconds(work, "true")) * 1e3
+        for _ in range(repetitions)
     ]
     added = [(seconds(work, "./empty_traced") - seconds(work, "./empty_plain")) * 1e3 for _ in range(repetitions)]
     before = [

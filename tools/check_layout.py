@@ -73,7 +73,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
                  "export", "compat", "transform",
                  "timeline", "wrappers.compile", "wrappers.mpi_shim", "wrappers.launch"},
     "cli": {"commands"},
-    "main": {"cli", "wrappers.launch"},
+    "main": {"cli", "commands", "wrappers.launch"},
     "entry": set(),
     "__main__": {"entry"},
 }  # fmt: skip

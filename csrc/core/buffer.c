@@ -71,7 +71,8 @@ static void clear_in_file(long fd, uint32_t number)
 {
     static const char zeros[VT_CHUNK_SIZE];
     uint64_t at = segment_offset(number), end = at + segment_bytes(number);
-    while (at < end && VT_SYS4(pwrite64, fd, zeros, VT_CHUNK_SIZE, at) == VT_CHUNK_SIZE) at += VT_CHUNK_SIZE;
+    while (at < end && vt_written(VT_SYS4(pwrite64, fd, zeros, VT_CHUNK_SIZE, at)) == VT_CHUNK_SIZE)
+        at += VT_CHUNK_SIZE;
 }
 
 static long map_from_file(char *at, uint32_t number)
@@ -80,7 +81,7 @@ static long map_from_file(char *at, uint32_t number)
     long fd = vt_reopen(vt_process.head.buffer, O_RDWR, &file);
     if (fd < 0) return fd;
     vt_hold_signals(&mask);
-    long r = VT_SYS4(fallocate, fd, 0, segment_offset(number), segment_bytes(number));
+    long r = vt_written(VT_SYS4(fallocate, fd, 0, segment_offset(number), segment_bytes(number)));
     if (r >= 0 && number && first_bytes == FIRST_SEGMENT) clear_in_file(fd, number); /* most need only the first */
     vt_release_signals(&mask);
     if (r >= 0)

@@ -43,7 +43,7 @@ static void path_of(char *into, const char *prefix, uint32_t rank, uint32_t loca
 static long write_all(long fd, struct iovec parts[2], uint64_t at)
 {
     while (parts[0].iov_len + parts[1].iov_len) {
-        long n = VT_SYS6(pwritev, fd, parts, 2, at, 0, 0);
+        long n = vt_written(VT_SYS6(pwritev, fd, parts, 2, at, 0, 0));
         if (n <= 0) return n ? n : -ENOSPC;
         at += (uint64_t)n;
         for (int i = 0; i < 2; i++) {
@@ -152,7 +152,7 @@ static long open_for(struct vt_location *l, enum vt_content content, uint64_t *e
 static long keep_room(long fd, uint64_t at, uint64_t bytes)
 {
     if (vt_buffer_in_file()) return 0;
-    long r = VT_SYS4(fallocate, fd, FALLOC_FL_KEEP_SIZE, at, bytes + ROOM_OF_END);
+    long r = vt_written(VT_SYS4(fallocate, fd, FALLOC_FL_KEEP_SIZE, at, bytes + ROOM_OF_END));
     return r == -ENOSPC ? r : 0;
 }
 

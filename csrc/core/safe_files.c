@@ -170,7 +170,7 @@ long vt_put_file(const char *path, char *temporary, const char *text)
     vt_text_dec(&t, vt_process.pid);
     long length = (long)strlen(text), fd = vt_create_temporary(temporary, &made);
     if (fd < 0) return fd;
-    long r = VT_SYS3(write, fd, text, length);
+    long r = vt_written(VT_SYS3(write, fd, text, length));
     VT_SYS1(close, fd);
     if (r >= 0) r = r == length ? vt_replace(temporary, path, &made) : -ENOSPC;
     if (r < 0) VT_SYS3(unlinkat, AT_FDCWD, temporary, 0);

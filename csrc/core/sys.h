@@ -69,17 +69,19 @@ struct vt_found_object {
 static inline void vt_block_signals(uint64_t set, uint64_t *old) { VT_SYS4(rt_sigprocmask, SIG_BLOCK, &set, old, 8); }
 static inline void vt_hold_signals(uint64_t *old) { vt_block_signals(~VT_FAULTS, old); }
 
+static inline void vt_release_signals(const uint64_t *old) { VT_SYS4(rt_sigprocmask, SIG_SETMASK, old, NULL, 8); }
+
 /* A write of vtrace may raise signals that end the program by default: SIGXFSZ at a limit on file sizes, SIGPIPE if no
-   process reads standard error. vt_release_signals removes these signals, also where nothing was written: valgrind runs
-   another thread at this system call, and without it threads that wait for a lock wait minutes. */
+   process reads standard error. The caller holds these signals. Removes the signal of a failed write; returns result,
+   which is that of the write. */
 #define VT_WRITE_SIGNALS (VT_SIGNAL(SIGXFSZ) | VT_SIGNAL(SIGPIPE))
 
-static inline void vt_release_signals(const uint64_t *old)
+static inline long vt_written(long result)
 {
-    uint64_t set = VT_WRITE_SIGNALS & ~*old;
+    const uint64_t raised = result == -EFBIG ? VT_SIGNAL(SIGXFSZ) : result == -EPIPE ? VT_SIGNAL(SIGPIPE) : 0;
     struct timespec none = {0, 0};
-    if (set) VT_SYS4(rt_sigtimedwait, &set, NULL, &none, 8);
-    VT_SYS4(rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
+    if (raised) VT_SYS4(rt_sigtimedwait, &raised, NULL, &none, 8);
+    return result;
 }
 
 /* Returns 1 if a signal is pending that came while signals were blocked. */
@@ -87,7 +89,7 @@ static inline int vt_signal_waits(const uint64_t *old)
 {
     uint64_t waiting = 0;
     VT_SYS2(rt_sigpending, &waiting, 8);
-    return (waiting & ~*old & ~VT_WRITE_SIGNALS & ~VT_FAULTS) != 0;
+    return (waiting & ~*old & ~VT_FAULTS) != 0;
 }
 
 /* Sleeps for a tenth of a millisecond. */

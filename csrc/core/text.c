@@ -119,7 +119,7 @@ static void say(const char *format, va_list args)
         vt_text_plain(line);
         line[length++] = '\n';
         vt_block_signals(VT_WRITE_SIGNALS, &mask);
-        VT_SYS3(write, 2, line, length);
+        vt_written(VT_SYS3(write, 2, line, length));
         vt_release_signals(&mask);
     }
     atomic_store(&speaking, 0);

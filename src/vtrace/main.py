@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Entry point of vtrace. Starts `vtrace run` without importing click, since vtrace run may start each rank of a job."""
+"""Entry point of vtrace. Starts `vtrace run` without importing click, since it may start each rank of a job, or a
+short program."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def main() -> int:
         chosen, environ = choices.parse(sys.argv[2:]), start.environment()
         if chosen and not (chosen.view or chosen.bundle or chosen.repeat_groups):
             start.decide(chosen, environ)
-            if not chosen.unify and not chosen.switches["unify"]:
+            if chosen.unify or not chosen.switches["unify"]:
                 return _run(chosen, environ)
     else:
         from vtrace.light_numpy import lighten_numpy
@@ -44,7 +45,12 @@ def _run(chosen: Choices, environ: dict[str, str]) -> int:
     from vtrace.wrappers.launch import start
 
     try:
-        start.become(start.prepare(chosen, environ), environ)
+        made = start.prepare(chosen, environ)
+        if chosen.unify:
+            from vtrace.commands.whole_run import run_and_unify
+
+            return run_and_unify(made, chosen, environ)
+        start.become(made, environ)
     except VtraceError as error:
         start.say(f"error: {error}")
         return error.exit_code

@@ -80,3 +80,10 @@ def test_runtime_calls_no_functions_that_are_unsafe_in_handlers(tmp_path: Path) 
     assert {"dlsym", "memcpy"} <= names
     never = "malloc calloc realloc free posix_memalign aligned_alloc mmap open write printf fprintf puts fwrite fputs"
     assert not names & {*never.split(), "exit", "_exit", "abort", "pthread_mutex_lock", "setenv", "putenv"}
+
+
+def test_program_gets_each_sigpipe(build: Builder, tmp_path: Path) -> None:
+    """A signal that arrives while vtrace defines a file reaches the program."""
+    program = build("pipe_signals.c", flags=("-O2", "-pthread"), plain=True)
+    done = call(["vtrace", "run", "--io", program, "2000"], tmp_path)
+    assert done.stdout == "2000\n", str(done)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.tools import call, environment, need
+from support.tools import BIN, call, environment, injected, need
 from vtrace.python_command import python_script
 from vtrace.unify.model.process_programs import program_name
 from vtrace.wrappers.launch import program as programs
@@ -36,6 +36,16 @@ def test_loads_little() -> None:
     loaded = set(json.loads(done.stdout.splitlines()[-1])) - {"json"}
     assert "vtrace.wrappers.launch.preload" in loaded
     assert not loaded & (HEAVY - {"json"})
+
+
+def test_loads_little_for_a_program_without_local_files(tmp_path: Path) -> None:
+    """Programs that record nothing are short, as those of a build are: unifying must not be loaded to say nothing."""
+    code = "import atexit, sys; atexit.register(lambda: open('loaded', 'w').write(' '.join(sys.modules)))"
+    env = environment({**injected(tmp_path / "code", code), "VT_UNIFY": "yes"})
+    subprocess.run([BIN / "vtrace", "run", "true"], cwd=tmp_path, env=env, check=True, capture_output=True)
+    loaded = set((tmp_path / "loaded").read_text().split())
+    assert "vtrace.commands.whole_run" in loaded
+    assert not loaded & {"click", "numpy", "vtrace.unify"}
 
 
 @pytest.mark.parametrize(

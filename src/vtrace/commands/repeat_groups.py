@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vtrace.analysis.counter_runs import adopt_run
-from vtrace.commands.run import run_once, show_run
+from vtrace.commands.run import show_run
+from vtrace.commands.whole_run import run_once
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_command, shell_path
 from vtrace.wrappers.launch import start

@@ -44,7 +44,7 @@ def collect(collects: bool, directory: str | None, words: tuple[str, ...]) -> No
       FJ_TOFUPA_LEVEL=100 vtrace compat tofupa -C mpiexec -n 16 ./a.out
       FJ_TOFUPA_MAXITERATION=10 vtrace compat tofupa -A -o calls tofupa
     """
-    from vtrace.commands.run import run_and_unify
+    from vtrace.commands.whole_run import run_and_unify
     from vtrace.wrappers.launch import choices, start
 
     _settings()  # reports a wrong value before the run
