@@ -35,7 +35,7 @@ def main() -> None:
     examples = {templates.of(f): f for f in functions if f.name not in generate.BY_HAND}
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir()
-    for name in ("core.h", "format.h", "msgpack.h"):
+    for name in ("core.h", "format.h"):
         (into / name).symlink_to(_CSRC / "core" / name)
     # Without functions generate() writes the head, the groups, an empty table and a line for each hand-written file.
     before, *_ = generate.generate([], head, templates).partition(f'#include "{generate.HAND_WRITTEN[0]}.c"')

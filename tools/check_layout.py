@@ -89,7 +89,7 @@ ENTRIES = {
 }
 """Phase of unifying -> its modules that other folders may import."""
 
-SHARED_HEADERS = {"core.h", "format.h", "msgpack.h", "sys.h"}
+SHARED_HEADERS = {"core.h", "format.h", "sys.h"}
 _SHIM = {"write.h"} | SHARED_HEADERS
 C_LAYERS = {
     "core": set(),
@@ -121,7 +121,7 @@ CORE_LAYERS = [
 """The files of csrc/core (.c and .h) by layers, lowest first. A file may include and use its own layer and lower ones.
 The other folders of RUNTIME are above all layers."""
 
-CORE_INTERFACE = {"core.h", "format.h", "msgpack.h", "write.h"}
+CORE_INTERFACE = {"core.h", "format.h", "write.h"}
 """Headers of csrc/core that shims may include, too: each layer implements a part of them."""
 
 RUNTIME = {"core", "funwrap", "userwrap", "threadwrap", "procwrap", "sampling", "providers"}

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "format.h"
-#include "msgpack.h"
 
 #define VT_ABI 1 /* the runtime accepts older shims and refuses newer ones with one warning */
 
@@ -270,24 +270,71 @@ enum vt_take vt_take_call(const char *name, const char *group, uint32_t **region
    lines. */
 long vt_filter_explain(const char *name, const char *group, uint32_t rank, char *into, size_t bytes);
 
-/* Writes one definition to the definitions of the calling thread, before all events that the thread records later.
-   bytes: a MessagePack array made with core/msgpack.h, at most 60 000 bytes. Returns 0 if the definition is lost. */
-int vt_define(const void *bytes, size_t n);
+/* A value of a definition. VT_DEFINITION_KINDS in format.h has the values of each kind. */
+struct vt_value {
+    enum {
+        VT_VALUE_KIND, /* number: enum vt_definition, of which the next n values are */
+        VT_VALUE_NIL,
+        VT_VALUE_NUMBER,
+        VT_VALUE_SIGNED,
+        VT_VALUE_BOOL,
+        VT_VALUE_TEXT, /* n bytes */
+        VT_VALUE_BYTES, /* n bytes */
+        VT_VALUE_LIST, /* n struct vt_value */
+        VT_VALUE_WORDS, /* a list of n texts, each with a NUL behind it */
+    } type;
+    uint32_t n;
+    union {
+        uint64_t number;
+        const void *at;
+    };
+};
+
+static inline struct vt_value vt_kind(enum vt_definition kind, size_t n)
+{
+    return (struct vt_value){VT_VALUE_KIND, (uint32_t)n, {kind}};
+}
+static inline struct vt_value vt_number(uint64_t v) { return (struct vt_value){VT_VALUE_NUMBER, 0, {v}}; }
+static inline struct vt_value vt_signed(int64_t v) { return (struct vt_value){VT_VALUE_SIGNED, 0, {(uint64_t)v}}; }
+static inline struct vt_value vt_bool(int v) { return (struct vt_value){VT_VALUE_BOOL, 0, {v != 0}}; }
+static inline struct vt_value vt_nil(void) { return (struct vt_value){VT_VALUE_NIL, 0, {0}}; }
+/* 0: no object, nil. */
+static inline struct vt_value vt_id(uint64_t id) { return id ? vt_number(id) : vt_nil(); }
+static inline struct vt_value vt_value_of(int type, const void *at, size_t n)
+{
+    struct vt_value v = {.type = type, .n = (uint32_t)n};
+    v.at = at;
+    return v;
+}
+static inline struct vt_value vt_bytes(const void *at, size_t n) { return vt_value_of(VT_VALUE_BYTES, at, n); }
+/* The text up to its NUL, at most `most` bytes. */
+static inline struct vt_value vt_string_of(const char *s, size_t most)
+{
+    return vt_value_of(VT_VALUE_TEXT, s, strnlen(s, most));
+}
+/* NULL: nil. */
+static inline struct vt_value vt_string(const char *s)
+{
+    return s ? vt_value_of(VT_VALUE_TEXT, s, strlen(s)) : vt_nil();
+}
+
+/* Writes definitions of the calling thread, before all events that the thread records later: each begins with its
+   vt_kind. All together have at most 60 000 bytes. Returns 0 if they are lost. */
+int vt_define_values(const struct vt_value *values, size_t n);
+
+#define VT_COUNT(...) (sizeof((struct vt_value[]){__VA_ARGS__}) / sizeof(struct vt_value))
+/* The values of one definition, as an array. */
+#define VT_DEFINITION(kind, ...) ((const struct vt_value[]){vt_kind(kind, VT_COUNT(__VA_ARGS__)), __VA_ARGS__})
+/* Writes one definition, as vt_define_values: vt_define(VT_D_TEXT, vt_number(id), vt_string(text)). */
+#define vt_define(kind, ...) vt_define_values(VT_DEFINITION(kind, __VA_ARGS__), 1 + VT_COUNT(__VA_ARGS__))
 
 /* Defines an attribute of events. Returns its id; 0 if no id is left or the definition is lost. Not a function of the
    library: a shim with this code runs with an older library, too. */
 static inline uint32_t vt_define_attribute(const char *name, const char *description, enum vt_type type)
 {
-    uint8_t bytes[192];
     const uint32_t id = (uint32_t)vt_new_id(VT_ID_ATTRIBUTE);
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 5);
-    vt_mp_uint(&m, VT_D_ATTRIBUTE);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, name);
-    vt_mp_str(&m, description);
-    vt_mp_uint(&m, type);
-    return id && !m.full && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
+    if (!id) return 0;
+    return vt_define(VT_D_ATTRIBUTE, vt_number(id), vt_string(name), vt_string(description), vt_number(type)) ? id : 0;
 }
 
 /* Defines the module (executable or library) that contains the code at an address. Call this function before a

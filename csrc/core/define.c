@@ -45,37 +45,71 @@ static uint32_t room_of(const struct vt_chunk *c)
     return VT_CHUNK_SIZE - (uint32_t)((uintptr_t)c % VT_CHUNK_SIZE) - VT_CHUNK_DATA - 1;
 }
 
-struct vt_mp vt_define_begin(struct vt_location *l, size_t most)
+/* The most bytes that values need. */
+static size_t most_of(const struct vt_value *values, size_t n)
 {
-    struct vt_mp none = {NULL, NULL, 1};
-    /* One byte remains unused: only for events a head of 0 means a full chunk. */
-    if (most > VT_CHUNK_SIZE - VT_CHUNK_DATA - 1 || !vt_location_lock(l)) return none;
-    if ((l->defs && vt_chunk_used(l->defs) + most <= room_of(l->defs)) || (!is_last(l->defs) && begin_chunk(l)))
-        return vt_mp_into((char *)l->defs + VT_READ(l->defs->head), most);
-    vt_location_unlock(l);
-    return none;
+    size_t most = 0;
+    for (const struct vt_value *v = values; v < values + n; v++) {
+        most += 9;
+        if (v->type == VT_VALUE_TEXT || v->type == VT_VALUE_BYTES) most += v->n;
+        else if (v->type == VT_VALUE_LIST) most += most_of(v->at, v->n);
+        else if (v->type == VT_VALUE_WORDS) {
+            const char *s = v->at;
+            for (uint32_t i = 0; i < v->n; i++) s += strlen(s) + 1;
+            most += (size_t)(s - (const char *)v->at) + 9 * v->n;
+        }
+    }
+    return most;
 }
 
-int vt_define_end(struct vt_location *l, const struct vt_mp *m)
+static void put(struct vt_mp *m, const struct vt_value *values, size_t n)
 {
-    if (!m->at) return 0;
-    struct vt_chunk *c = l->defs;
-    if (!m->full) {
-        c->records++;
-        __atomic_store_n(&c->head, (uint16_t)(m->at - (uint8_t *)c), __ATOMIC_RELEASE);
+    for (const struct vt_value *v = values; v < values + n; v++) {
+        const char *s = v->at;
+        switch (v->type) {
+        case VT_VALUE_KIND:
+            vt_mp_array(m, v->n + 1);
+            vt_mp_uint(m, v->number);
+            break;
+        case VT_VALUE_NIL: vt_mp_nil(m); break;
+        case VT_VALUE_NUMBER: vt_mp_uint(m, v->number); break;
+        case VT_VALUE_SIGNED: vt_mp_int(m, (int64_t)v->number); break;
+        case VT_VALUE_BOOL: vt_mp_bool(m, v->number != 0); break;
+        case VT_VALUE_TEXT: vt_mp_strn(m, s, v->n); break;
+        case VT_VALUE_BYTES: vt_mp_bin(m, s, v->n); break;
+        case VT_VALUE_LIST:
+            vt_mp_array(m, v->n);
+            put(m, v->at, v->n);
+            break;
+        case VT_VALUE_WORDS:
+            vt_mp_array(m, v->n);
+            for (uint32_t i = 0; i < v->n; i++, s += strlen(s) + 1) vt_mp_strn(m, s, strlen(s));
+            break;
+        }
+    }
+}
+
+int vt_define_values_at(struct vt_location *l, const struct vt_value *values, size_t n)
+{
+    const size_t most = most_of(values, n);
+    /* One byte remains unused: only for events a head of 0 means a full chunk. */
+    if (most > VT_CHUNK_SIZE - VT_CHUNK_DATA - 1 || !vt_location_lock(l)) return 0;
+    const int has_room =
+        (l->defs && vt_chunk_used(l->defs) + most <= room_of(l->defs)) || (!is_last(l->defs) && begin_chunk(l));
+    if (has_room) {
+        struct vt_chunk *c = l->defs;
+        struct vt_mp m = vt_mp_into((char *)c + VT_READ(c->head), most);
+        put(&m, values, n);
+        for (size_t i = 0; i < n; i++) c->records += values[i].type == VT_VALUE_KIND;
+        __atomic_store_n(&c->head, (uint16_t)(m.at - (uint8_t *)c), __ATOMIC_RELEASE);
     }
     vt_location_unlock(l);
-    return !m->full;
+    return has_room;
 }
 
 void vt_define_property(struct vt_location *l, const char *key, const char *value)
 {
-    struct vt_mp m = vt_define_begin(l, strlen(key) + strlen(value) + 16);
-    vt_mp_array(&m, 3);
-    vt_mp_uint(&m, VT_D_PROPERTY);
-    vt_mp_str(&m, key);
-    vt_mp_str(&m, value);
-    vt_define_end(l, &m);
+    vt_define_at(l, VT_D_PROPERTY, vt_string(key), vt_string(value));
 }
 
 void vt_define_missing(struct vt_location *l, const char *what, const char *why)
@@ -101,13 +135,7 @@ uint64_t vt_new_id(enum vt_id kind)
 void vt_define_clock(struct vt_location *l)
 {
     struct vt_clock_pair p = vt_clock_measure();
-    struct vt_mp m = vt_define_begin(l, 48);
-    vt_mp_array(&m, 4);
-    vt_mp_uint(&m, VT_D_CLOCK);
-    vt_mp_uint(&m, p.ticks);
-    vt_mp_uint(&m, p.mono);
-    vt_mp_uint(&m, p.real);
-    vt_define_end(l, &m);
+    vt_define_at(l, VT_D_CLOCK, vt_number(p.ticks), vt_number(p.mono), vt_number(p.real));
 }
 
 static void define_setting(struct vt_location *l, const char *name, const char *value)

@@ -3,16 +3,14 @@
 #ifndef VT_DEFINE_H
 #define VT_DEFINE_H
 
+#include "core.h"
 #include "location.h"
-#include "msgpack.h"
 
 #pragma GCC visibility push(hidden)
 
-/* Begins a definition of up to `most` bytes and locks the location; vt_define_end must follow. Returns a writer, whose
-   member `full` is set if there is no room. */
-struct vt_mp vt_define_begin(struct vt_location *l, size_t most);
-/* Publishes the definition and unlocks the location. Returns 0 if the definition is lost. */
-int vt_define_end(struct vt_location *l, const struct vt_mp *m);
+/* As vt_define_values and vt_define, on a location. */
+int vt_define_values_at(struct vt_location *l, const struct vt_value *values, size_t n);
+#define vt_define_at(l, kind, ...) vt_define_values_at(l, VT_DEFINITION(kind, __VA_ARGS__), 1 + VT_COUNT(__VA_ARGS__))
 /* Appends the current chunk of definitions to the list of full chunks. The caller holds the lock. */
 void vt_defs_finish(struct vt_location *l);
 /* Defines a property of the run. */

@@ -12,7 +12,6 @@
 #include "file.h"
 #include "limits.h"
 #include "location.h"
-#include "msgpack.h"
 #include "process.h"
 #include "recording_window.h"
 #include "ring.h"
@@ -40,14 +39,7 @@ static void define_lost(struct vt_location *l, uint64_t unwritten)
     by[VT_LOST_SIZE] += VT_READ(l->left);
     by[VT_LOST_THREAD] += l->number ? 0 : atomic_load(&vt_process.lost);
     for (unsigned why = 1; why < VT_LOST_MOST; why++) {
-        if (!by[why]) continue;
-        struct vt_mp m = vt_define_begin(l, 48);
-        vt_mp_array(&m, 4);
-        vt_mp_uint(&m, VT_D_LOST);
-        vt_mp_uint(&m, l->number);
-        vt_mp_uint(&m, why);
-        vt_mp_uint(&m, by[why]);
-        vt_define_end(l, &m);
+        if (by[why]) vt_define_at(l, VT_D_LOST, vt_number(l->number), vt_number(why), vt_number(by[why]));
     }
 }
 
@@ -69,32 +61,17 @@ static void define_count(struct vt_location *first)
 static void define_end(struct vt_location *l, uint64_t unwritten)
 {
     if (!l->number) define_count(l);
-    struct vt_mp m = vt_define_begin(l, 192);
-    vt_mp_array(&m, 5);
-    vt_mp_uint(&m, VT_D_LOCATION);
-    vt_mp_uint(&m, l->number);
-    vt_mp_uint(&m, VT_READ(l->thread));
-    vt_mp_str(&m, atomic_load(&l->ended) ? NULL : vt_thread_name(l));
-    vt_mp_uint(&m, l->first);
-    vt_define_end(l, &m);
+    vt_define_at(l, VT_D_LOCATION, vt_number(l->number), vt_number(VT_READ(l->thread)),
+                 vt_string(atomic_load(&l->ended) ? NULL : vt_thread_name(l)), vt_number(l->first));
     vt_define_clock(l);
     define_lost(l, unwritten);
     vt_samples_define(l);
     struct vt_cpu_time cpu = vt_thread_time(l);
-    m = vt_define_begin(l, 192);
-    vt_mp_array(&m, 11);
-    vt_mp_uint(&m, VT_D_SUMMARY);
-    vt_mp_uint(&m, l->number);
-    vt_mp_uint(&m, VT_READ(l->records));
-    vt_mp_uint(&m, lost_of(l) + (l->number ? 0 : atomic_load(&vt_process.lost)));
-    vt_mp_uint(&m, VT_READ(l->flushes));
-    vt_mp_uint(&m, VT_READ(l->flush_ticks));
-    vt_mp_uint(&m, 0);
-    vt_mp_uint(&m, VT_READ(l->clamped));
-    vt_mp_uint(&m, VT_READ(l->last));
-    vt_mp_uint(&m, VT_READ(l->stopped));
-    vt_mp_bin(&m, &cpu, sizeof cpu);
-    vt_define_end(l, &m);
+    vt_define_at(l, VT_D_SUMMARY, vt_number(l->number), vt_number(VT_READ(l->records)),
+                 vt_number(lost_of(l) + (l->number ? 0 : atomic_load(&vt_process.lost))),
+                 vt_number(VT_READ(l->flushes)), vt_number(VT_READ(l->flush_ticks)), vt_number(0),
+                 vt_number(VT_READ(l->clamped)), vt_number(VT_READ(l->last)), vt_number(VT_READ(l->stopped)),
+                 vt_bytes(&cpu, sizeof cpu));
 }
 
 /* 1: the files have all records of the location. */

@@ -14,7 +14,6 @@
 #include "location.h"
 #include "lock.h"
 #include "module.h"
-#include "msgpack.h"
 #include "safe_files.h"
 #include "sys.h"
 #include "text.h"
@@ -95,17 +94,8 @@ static int define(struct vt_location *l, const struct module *m, const char *pat
         vt_text_add(&t, path);
         path = own;
     }
-    struct vt_mp p = vt_define_begin(l, strlen(path) + BUILD_ID + 96);
-    vt_mp_array(&p, 8);
-    vt_mp_uint(&p, VT_D_MODULE);
-    vt_mp_uint(&p, m->slot);
-    vt_mp_uint(&p, m->start);
-    vt_mp_uint(&p, m->size);
-    vt_mp_uint(&p, m->bias);
-    vt_mp_str(&p, path);
-    vt_mp_bin(&p, m->build_id, m->build_id_bytes);
-    vt_mp_uint(&p, vt_now());
-    return vt_define_end(l, &p);
+    return vt_define_at(l, VT_D_MODULE, vt_number(m->slot), vt_number(m->start), vt_number(m->size), vt_number(m->bias),
+                        vt_string(path), vt_bytes(m->build_id, m->build_id_bytes), vt_number(vt_now()));
 }
 
 /* Returns the live module whose code holds the address; NULL: not in the table. */

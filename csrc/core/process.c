@@ -22,7 +22,6 @@
 #include "location.h"
 #include "lock.h"
 #include "memory.h"
-#include "msgpack.h"
 #include "prefix_claim.h"
 #include "process.h"
 #include "recording_window.h"
@@ -145,13 +144,7 @@ void vt_define_process(struct vt_location *l)
     static char text[VT_CHUNK_SIZE / 8]; /* a path, or /proc/self/status */
     uint32_t words = 0;
     for (long i = 0; i < command_bytes; i++) words += !command[i];
-    struct vt_mp m = vt_define_begin(l, command_bytes > 0 ? (size_t)command_bytes + 6 * words + 32 : 32);
-    vt_mp_array(&m, 3);
-    vt_mp_uint(&m, VT_D_PROPERTY);
-    vt_mp_str(&m, "command");
-    vt_mp_array(&m, words);
-    for (const char *s = command; words--; s += strlen(s) + 1) vt_mp_str(&m, s);
-    vt_define_end(l, &m);
+    vt_define_at(l, VT_D_PROPERTY, vt_string("command"), vt_value_of(VT_VALUE_WORDS, command, words));
     vt_executable(text, sizeof text);
     vt_define_property(l, "executable", text);
     if (VT_SYS2(getcwd, text, sizeof text) > 0) vt_define_property(l, "directory", text);

@@ -11,7 +11,6 @@
 #include "counter_groups.h"
 #include "define.h"
 #include "location.h"
-#include "msgpack.h"
 #include "process.h"
 #include "recording_window.h"
 #include "regions.h"
@@ -20,13 +19,10 @@
 
 #define LEFT_OUT "left_out." /* begins the name of a property; the line follows */
 
-int vt_define(const void *bytes, size_t n)
+int vt_define_values(const struct vt_value *values, size_t n)
 {
     struct vt_location *l = vt_location_of_thread(0);
-    if (!l) return 0;
-    struct vt_mp m = vt_define_begin(l, n);
-    vt_mp_put(&m, bytes, n);
-    return vt_define_end(l, &m);
+    return l && vt_define_values_at(l, values, n);
 }
 
 /* Definitions of equal keys would be equal, but a caller may come here at each event. */
@@ -62,42 +58,29 @@ void vt_warn_left_out(const char *classes, const char *format, ...)
     vt_define_property(l, key, value);
 }
 
-static uint32_t new_region(void)
+/* Returns the id of a new region; 0: none is left, or the thread is not recorded. */
+static uint32_t new_region(const char *name, uint8_t paradigm, uint8_t role)
 {
+    if (!vt_location_of_thread(0)) return 0;
     uint32_t id = (uint32_t)vt_new_id(VT_ID_REGION);
     if (!id) vt_warn_left_out("all", "more than %u named regions: the others are not recorded", VT_ID_MAX);
-    return id;
-}
-
-static struct vt_mp begin_region(struct vt_location *l, unsigned fields, enum vt_definition kind, uint32_t id,
-                                 const char *name, size_t more)
-{
-    struct vt_mp m = vt_define_begin(l, strlen(name) + more + 48);
+    if (!id) return 0;
+    vt_size_region(id, paradigm, role);
+    vt_groups_region(id, paradigm, role);
     vt_window_defined(name, id);
-    vt_mp_array(&m, fields);
-    vt_mp_uint(&m, kind);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, name);
-    return m;
+    return id;
 }
 
 /* All regions but those at an address are defined here. description may be NULL. */
 static uint32_t define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line,
                               const char *description)
 {
-    struct vt_location *l = vt_location_of_thread(0);
-    uint32_t id = l ? new_region() : 0;
+    uint32_t id = new_region(name, paradigm, role);
     if (!id) return 0;
-    vt_size_region(id, paradigm, role);
-    vt_groups_region(id, paradigm, role);
-    size_t more = (file ? strlen(file) : 0) + (description ? strlen(description) : 0);
-    struct vt_mp m = begin_region(l, description ? 8 : 7, VT_D_REGION, id, name, more);
-    vt_mp_uint(&m, paradigm);
-    vt_mp_uint(&m, role);
-    vt_mp_str(&m, file);
-    vt_mp_uint(&m, line);
-    if (description) vt_mp_str(&m, description);
-    return vt_define_end(l, &m) ? id : 0;
+    return vt_define(VT_D_REGION, vt_number(id), vt_string(name), vt_number(paradigm), vt_number(role), vt_string(file),
+                     vt_number(line), vt_string(description))
+               ? id
+               : 0;
 }
 
 uint32_t vt_define_region(const char *name, uint8_t paradigm, uint8_t role, const char *file, uint32_t line)
@@ -113,16 +96,12 @@ uint32_t vt_define_region_about(const char *name, uint8_t paradigm, uint8_t role
 uint32_t vt_define_region_at(const char *name, uint8_t paradigm, uint8_t role, uintptr_t code)
 {
     vt_note_code(code); /* before the definition: vtunify needs the module that contains the code */
-    struct vt_location *l = vt_location_of_thread(0);
-    uint32_t id = l ? new_region() : 0;
+    uint32_t id = new_region(name, paradigm, role);
     if (!id) return 0;
-    vt_size_region(id, paradigm, role);
-    vt_groups_region(id, paradigm, role);
-    struct vt_mp m = begin_region(l, 6, VT_D_REGION_AT, id, name, 0);
-    vt_mp_uint(&m, paradigm);
-    vt_mp_uint(&m, role);
-    vt_mp_uint(&m, code);
-    return vt_define_end(l, &m) ? id : 0;
+    return vt_define(VT_D_REGION_AT, vt_number(id), vt_string(name), vt_number(paradigm), vt_number(role),
+                     vt_number(code))
+               ? id
+               : 0;
 }
 
 /* Two threads may define the region at the same time; vtunify merges equal regions. */
@@ -148,14 +127,6 @@ uint32_t vt_attribute_id(_Atomic uint32_t *known, const char *name, const char *
 
 uint32_t vt_define_text(const char *text)
 {
-    struct vt_location *l = vt_location_of_thread(0);
-    uint32_t id = l ? (uint32_t)vt_new_id(VT_ID_TEXT) : 0;
-    if (!id) return 0;
-    size_t n = strnlen(text, PATH_MAX);
-    struct vt_mp m = vt_define_begin(l, n + 32);
-    vt_mp_array(&m, 3);
-    vt_mp_uint(&m, VT_D_TEXT);
-    vt_mp_uint(&m, id);
-    vt_mp_strn(&m, text, n);
-    return vt_define_end(l, &m) ? id : 0;
+    uint32_t id = vt_location_of_thread(0) ? (uint32_t)vt_new_id(VT_ID_TEXT) : 0;
+    return id && vt_define(VT_D_TEXT, vt_number(id), vt_string_of(text, PATH_MAX)) ? id : 0;
 }

@@ -6,7 +6,6 @@
 #include "clock.h"
 #include "define.h"
 #include "file.h"
-#include "msgpack.h"
 #include "sample_stream.h"
 #include "stop.h"
 
@@ -155,15 +154,7 @@ void vt_samples_define(struct vt_location *l)
     uint64_t ends[VT_SAMPLE_END_MOST];
     if (!VT_READ(s->samples) && !VT_READ(s->lost)) return;
     for (unsigned i = 0; i < VT_SAMPLE_END_MOST; i++) ends[i] = VT_READ(s->ends[i]);
-    struct vt_mp m = vt_define_begin(l, 160);
-    vt_mp_array(&m, 8);
-    vt_mp_uint(&m, VT_D_SAMPLES);
-    vt_mp_uint(&m, l->number);
-    vt_mp_uint(&m, VT_READ(s->samples));
-    vt_mp_uint(&m, VT_READ(s->weight));
-    vt_mp_uint(&m, VT_READ(s->overruns));
-    vt_mp_uint(&m, VT_READ(s->lost));
-    vt_mp_uint(&m, VT_READ(s->overwritten));
-    vt_mp_bin(&m, ends, sizeof ends);
-    vt_define_end(l, &m);
+    vt_define_at(l, VT_D_SAMPLES, vt_number(l->number), vt_number(VT_READ(s->samples)), vt_number(VT_READ(s->weight)),
+                 vt_number(VT_READ(s->overruns)), vt_number(VT_READ(s->lost)), vt_number(VT_READ(s->overwritten)),
+                 vt_bytes(ends, sizeof ends));
 }

@@ -12,7 +12,6 @@
 #include "limits.h"
 #include "location.h"
 #include "memory.h"
-#include "msgpack.h"
 #include "process.h"
 #include "recording_window.h"
 #include "ring.h"
@@ -54,14 +53,7 @@ static void tell_name(struct vt_location *l)
     memcpy(before, l->name, sizeof before);
     const char *name = vt_thread_name(l);
     if (!name || !memcmp(before, name, sizeof before)) return;
-    struct vt_mp m = vt_define_begin(l, 64);
-    vt_mp_array(&m, 5);
-    vt_mp_uint(&m, VT_D_LOCATION);
-    vt_mp_uint(&m, l->number);
-    vt_mp_uint(&m, l->thread);
-    vt_mp_str(&m, name);
-    vt_mp_uint(&m, l->first);
-    vt_define_end(l, &m);
+    vt_define_at(l, VT_D_LOCATION, vt_number(l->number), vt_number(l->thread), vt_string(name), vt_number(l->first));
 }
 
 static _Thread_local const char *helped __attribute__((tls_model("initial-exec")));

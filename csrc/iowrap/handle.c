@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "core/msgpack.h"
 #include "core/sys.h"
 #include "iowrap.h"
 
@@ -61,7 +60,6 @@ int vt_io_mode_flags(const char *mode)
 struct definition_space {
     _Atomic(uint32_t) owner; /* process id; another id means a copy made by fork */
     char path[2 * PATH_MAX + 2]; /* a directory and a name in it */
-    uint8_t definition[2 * PATH_MAX + 256]; /* of a file and a handle */
 };
 
 /* A signal handler or another thread gets another buffer. NULL: all are in use. */
@@ -93,25 +91,21 @@ static _Atomic(uint64_t) files[4096];
 
 /* The definitions of a call, which are written together. */
 struct io_definitions {
-    struct vt_mp at;
+    struct vt_value values[3 + 10]; /* of a file and a handle */
+    size_t n;
     _Atomic(uint64_t) *place; /* of a new file in `files`, with its value; NULL: none */
     uint64_t known;
 };
 
-static struct io_definitions begin(struct definition_space *s)
-{
-    return (struct io_definitions){vt_mp_into(s->definition, sizeof s->definition), NULL, 0};
-}
-
 /* Returns 0 if the definitions could not be written. */
-static int end(struct definition_space *s, const struct io_definitions *d)
+static int end(const struct io_definitions *d)
 {
-    const size_t bytes = (size_t)(d->at.at - s->definition);
-    if (d->at.full || (bytes && !vt_define(s->definition, bytes))) return 0;
+    if (d->n && !vt_define_values(d->values, d->n)) return 0;
     if (d->place) atomic_store(d->place, d->known);
     return 1;
 }
 
+/* path: must stay until the definitions are written. */
 static uint32_t file_of(struct io_definitions *d, const char *path)
 {
     const size_t length = strlen(path);
@@ -121,10 +115,9 @@ static uint32_t file_of(struct io_definitions *d, const char *path)
     if (found && !((found ^ hash) & ~(uint64_t)VT_ID_MAX)) return (uint32_t)found & VT_ID_MAX;
     const uint64_t id = vt_new_id(VT_ID_IO_FILE);
     if (!id) return 0;
-    vt_mp_array(&d->at, 3);
-    vt_mp_uint(&d->at, VT_D_IO_FILE);
-    vt_mp_uint(&d->at, id);
-    vt_mp_strn(&d->at, path, length);
+    const struct vt_value values[] = {vt_kind(VT_D_IO_FILE, 2), vt_number(id), vt_string(path)};
+    memcpy(d->values, values, sizeof values);
+    d->n = 3;
     d->place = place;
     d->known = hash | id;
     return (uint32_t)id;
@@ -235,9 +228,9 @@ uint32_t vt_io_file(int directory, const char *path)
 {
     struct definition_space *s = vt_shares_memory() ? NULL : take_scratch();
     if (!s) return 0;
-    struct io_definitions d = begin(s);
+    struct io_definitions d = {.n = 0};
     uint32_t id = file_of(&d, absolute(s, directory, path));
-    if (!end(s, &d)) id = 0;
+    if (!end(&d)) id = 0;
     give_scratch(s);
     return id;
 }
@@ -252,27 +245,29 @@ struct handle {
     int flags;
 };
 
-static uint32_t define_handle(struct definition_space *s, struct io_definitions *d, const struct handle *h)
+static uint32_t define_handle(struct io_definitions *d, const struct handle *h)
 {
     const uint64_t id = vt_new_id(VT_ID_IO_HANDLE);
     if (!id) {
         vt_warn("more than %u files were opened: I/O on further files is recorded without the file", VT_ID_MAX);
-        end(s, d); /* the file may be new */
+        end(d); /* the file may be new */
         return 0;
     }
-    vt_mp_array(&d->at, 10);
-    vt_mp_uint(&d->at, VT_D_IO_HANDLE);
-    vt_mp_uint(&d->at, id);
-    if (h->name || !h->file) vt_mp_str(&d->at, h->name ? h->name : "");
-    else vt_mp_nil(&d->at); /* the name of the file */
-    h->file ? vt_mp_uint(&d->at, h->file) : vt_mp_nil(&d->at);
-    vt_mp_uint(&d->at, h->paradigm);
-    vt_mp_uint(&d->at, h->before ? PRE_CREATED : 0);
-    vt_mp_nil(&d->at);
-    h->parent ? vt_mp_uint(&d->at, h->parent) : vt_mp_nil(&d->at);
-    h->before ? vt_mp_uint(&d->at, access_of(h->flags)) : vt_mp_nil(&d->at);
-    h->before ? vt_mp_uint(&d->at, vt_io_status(h->flags)) : vt_mp_nil(&d->at);
-    return end(s, d) ? (uint32_t)id : 0;
+    const struct vt_value values[] = {
+        vt_kind(VT_D_IO_HANDLE, 9),
+        vt_number(id),
+        vt_string(h->name || h->file ? h->name : ""), /* nil: the name of the file */
+        vt_id(h->file),
+        vt_number(h->paradigm),
+        vt_number(h->before ? PRE_CREATED : 0),
+        vt_nil(),
+        vt_id(h->parent),
+        h->before ? vt_number(access_of(h->flags)) : vt_nil(),
+        h->before ? vt_number(vt_io_status(h->flags)) : vt_nil(),
+    };
+    memcpy(d->values + d->n, values, sizeof values);
+    d->n += sizeof values / sizeof *values;
+    return end(d) ? (uint32_t)id : 0;
 }
 
 /* The entry of a descriptor, created if necessary; NULL beyond the table. */
@@ -298,9 +293,9 @@ static uint32_t define_fd(int fd, const char *name)
     struct definition_space *s = place ? take_scratch() : NULL;
     if (!s) return 0;
     struct handle h = {.name = name, .paradigm = VT_IO_POSIX, .before = true, .flags = (int)flags};
-    struct io_definitions d = begin(s);
+    struct io_definitions d = {.n = 0};
     if (name_of_fd(fd, s->path, sizeof s->path)) h.file = file_of(&d, s->path);
-    const uint32_t id = define_handle(s, &d, &h);
+    const uint32_t id = define_handle(&d, &h);
     uint64_t known = 0;
     give_scratch(s);
     if (!id || atomic_compare_exchange_strong(place, &known, VT_IO_WORD(id, 0, h.file))) return id;
@@ -315,12 +310,12 @@ static uint32_t meet_stream(FILE *stream, const char *name)
     struct definition_space *s = flags < 0 ? NULL : take_scratch();
     if (!s) return 0;
     uint64_t known = vt_io_known(fd);
-    struct io_definitions d = begin(s);
+    struct io_definitions d = {.n = 0};
     /* clang-format off */
     const struct handle h = {.name = name, .paradigm = VT_IO_ISOC, .file = VT_IO_OF_FILE(known), .parent = parent,
                              .before = true, .flags = (int)flags};
     /* clang-format on */
-    const uint32_t id = define_handle(s, &d, &h);
+    const uint32_t id = define_handle(&d, &h);
     give_scratch(s);
     while (id && VT_IO_OF_FD(known) == parent && !VT_IO_OF_STREAM(known))
         if (atomic_compare_exchange_strong(vt_io_place(fd), &known, known | VT_IO_WORD(0, id, 0))) return id;
@@ -365,15 +360,15 @@ static void opened(struct vt_io_batch *batch, int fd, bool stream, int directory
     uint32_t posix = 0, isoc = 0;
     if (s) {
         const uint32_t before = atomic_load(&renames);
-        struct io_definitions d = begin(s);
+        struct io_definitions d = {.n = 0};
         if (path) absolute(s, directory, path);
         if (path || name_of_fd(fd, s->path, sizeof s->path)) h.file = file_of(&d, s->path);
-        posix = define_handle(s, &d, &h);
+        posix = define_handle(&d, &h);
         if (path && is_own_directory(path, flags)) remember_path(h.file, s->path, before);
         h.paradigm = VT_IO_ISOC;
         h.parent = posix;
-        d = begin(s);
-        if (stream && posix) isoc = define_handle(s, &d, &h);
+        d = (struct io_definitions){.n = 0};
+        if (stream && posix) isoc = define_handle(&d, &h);
     }
     give_scratch(s);
     vt_io_closed(batch, atomic_exchange(place, VT_IO_WORD(posix, isoc, h.file)));
@@ -399,9 +394,9 @@ void vt_io_stream_on(struct vt_io_batch *batch, FILE *stream, int flags)
     struct definition_space *s = parent && !vt_shares_memory() ? take_scratch() : NULL;
     if (!s) return;
     uint64_t known = vt_io_known(fd);
-    struct io_definitions d = begin(s);
+    struct io_definitions d = {.n = 0};
     const struct handle h = {.paradigm = VT_IO_ISOC, .file = VT_IO_OF_FILE(known), .parent = parent};
-    const uint32_t id = define_handle(s, &d, &h);
+    const uint32_t id = define_handle(&d, &h);
     give_scratch(s);
     if (VT_IO_OF_STREAM(known)) *vt_io_add(batch, 1) = VT_HEAD(VT_K_IO_DESTROY, 0, VT_IO_OF_STREAM(known));
     atomic_store(vt_io_place(fd), VT_IO_WORD(parent, id, h.file));
@@ -417,8 +412,8 @@ void vt_io_duplicated(struct vt_io_batch *batch, int from, int to, uint64_t repl
     struct definition_space *s = place ? take_scratch() : NULL;
     if (!s) return;
     struct handle h = {.paradigm = VT_IO_POSIX, .file = VT_IO_OF_FILE(vt_io_known(from))};
-    struct io_definitions d = begin(s);
-    const uint32_t id = define_handle(s, &d, &h);
+    struct io_definitions d = {.n = 0};
+    const uint32_t id = define_handle(&d, &h);
     give_scratch(s);
     vt_io_closed(batch, atomic_exchange(place, VT_IO_WORD(id, 0, h.file)));
     if (!id) return;

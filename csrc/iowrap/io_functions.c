@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
-#include "core/msgpack.h"
 #include "core/sys.h"
 #include "iowrap.h"
 

@@ -34,14 +34,8 @@ static uint32_t define(const char *path)
     const char *name = *path ? path : program_invocation_name;
     const char *slash = strrchr(name, '/');
     const uint32_t id = (uint32_t)vt_new_id(VT_ID_TEXT);
-    uint8_t bytes[512];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
     name = slash ? slash + 1 : name;
-    vt_mp_array(&m, 3);
-    vt_mp_uint(&m, VT_D_TEXT);
-    vt_mp_uint(&m, id);
-    vt_mp_strn(&m, name, strnlen(name, sizeof bytes / 2));
-    return id && !m.full && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
+    return id && vt_define(VT_D_TEXT, vt_number(id), vt_string_of(name, 256)) ? id : 0;
 }
 
 /* Two threads that meet a new library at the same time define it twice; vtunify merges equal texts. Returns 0 if the

@@ -72,15 +72,7 @@ static MPI_Comm vt_find_leaders(uint64_t name, int rank)
 
 static void vt_define_offset(uint64_t ticks, uint64_t peer, uint64_t peer_ticks, uint64_t error)
 {
-    uint8_t bytes[64];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 5);
-    vt_mp_uint(&m, VT_D_CLOCK_OFFSET);
-    vt_mp_uint(&m, ticks);
-    vt_mp_uint(&m, peer);
-    vt_mp_uint(&m, peer_ticks);
-    vt_mp_uint(&m, error);
-    vt_define(bytes, (size_t)(m.at - bytes));
+    vt_define(VT_D_CLOCK_OFFSET, vt_number(ticks), vt_number(peer), vt_number(peer_ticks), vt_number(error));
 }
 
 static bool vt_send_words(const uint64_t *words, int n, int place)

@@ -226,41 +226,20 @@ static uint64_t vt_comm_hash_in_parent(struct vt_mpi_comm *c, MPI_Comm comm, con
 
 static int vt_comm_define(const struct vt_mpi_comm *c, const struct vt_mpi_origin *origin, uint64_t count)
 {
-    uint8_t bytes[512];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 10);
-    vt_mp_uint(&m, VT_D_COMM);
-    vt_mp_uint(&m, c->id);
-    vt_mp_uint(&m, origin->kind);
     const struct vt_mpi_comm *parent = origin->parent ? origin->parent : origin->local;
-    if (parent) vt_mp_uint(&m, parent->id);
-    else vt_mp_nil(&m);
-    if (origin->string) vt_mp_strn(&m, origin->string, strnlen(origin->string, 256));
-    else vt_mp_int(&m, origin->tag);
-    vt_mp_uint(&m, c->hash);
-    vt_mp_uint(&m, count);
-    vt_mp_uint(&m, c->size);
-    vt_mp_uint(&m, c->rank);
-    vt_mp_uint(&m, c->remote);
-    return vt_define(bytes, (size_t)(m.at - bytes));
+    return vt_define(VT_D_COMM, vt_number(c->id), vt_number(origin->kind), vt_id(parent ? parent->id : 0),
+                     origin->string ? vt_string_of(origin->string, 256) : vt_signed(origin->tag), vt_number(c->hash),
+                     vt_number(count), vt_number(c->size), vt_number(c->rank), vt_number(c->remote));
 }
 
 static void vt_comm_define_members(const struct vt_mpi_comm *c, int side)
 {
-    static uint8_t bytes[VT_RANKS_PER_DEFINITION * 4 + 64];
     const uint32_t n = vt_comm_members(c, side);
     const int *ranks = vt_comm_side(c, side);
     for (uint32_t first = 0; first < n; first += VT_RANKS_PER_DEFINITION) {
-        const uint32_t left = n - first;
-        struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-        vt_mp_array(&m, 6);
-        vt_mp_uint(&m, VT_D_COMM_MEMBERS);
-        vt_mp_uint(&m, c->id);
-        vt_mp_uint(&m, (uint64_t)side);
-        vt_mp_uint(&m, first);
-        vt_mp_uint(&m, vt_mpi_world_id);
-        vt_mp_bin(&m, ranks + first, 4 * (left < VT_RANKS_PER_DEFINITION ? left : VT_RANKS_PER_DEFINITION));
-        vt_define(bytes, (size_t)(m.at - bytes));
+        const uint32_t part = n - first < VT_RANKS_PER_DEFINITION ? n - first : VT_RANKS_PER_DEFINITION;
+        vt_define(VT_D_COMM_MEMBERS, vt_number(c->id), vt_number((uint64_t)side), vt_number(first),
+                  vt_number(vt_mpi_world_id), vt_bytes(ranks + first, 4 * part));
     }
 }
 

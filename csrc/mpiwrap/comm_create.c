@@ -100,15 +100,7 @@ const struct vt_mpi_comm *vt_mpi_leaders_peer(MPI_Comm local, int leader, MPI_Co
 void vt_mpi_define_peer(MPI_Comm made, const struct vt_mpi_comm *peer, int leader)
 {
     const struct vt_mpi_comm *c = peer && made != MPI_COMM_NULL ? vt_mpi_comm_find(made) : NULL;
-    uint8_t bytes[64];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    if (!c) return;
-    vt_mp_array(&m, 4);
-    vt_mp_uint(&m, VT_D_COMM_PEER);
-    vt_mp_uint(&m, c->id);
-    vt_mp_uint(&m, peer->id);
-    vt_mp_uint(&m, (uint64_t)leader);
-    vt_define(bytes, (size_t)(m.at - bytes));
+    if (c) vt_define(VT_D_COMM_PEER, vt_number(c->id), vt_number(peer->id), vt_number((uint64_t)leader));
 }
 
 /* No communicator takes part in the call, so all its records are written at its end. */
@@ -248,17 +240,10 @@ static char *vt_put_number(char *at, unsigned n)
 
 static void vt_define_grid(const struct vt_mpi_comm *c, int n, const int *extents, const int *periodic)
 {
-    uint8_t bytes[4 * VT_MOST_DIMENSIONS + 32];
     uint64_t wraps = 0;
     if (c->rank || n < 1 || n > VT_MOST_DIMENSIONS) return;
     for (int i = 0; i < n; i++) wraps |= (uint64_t)(periodic[i] != 0) << i;
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 4);
-    vt_mp_uint(&m, VT_D_COMM_GRID);
-    vt_mp_uint(&m, c->id);
-    vt_mp_bin(&m, extents, 4 * (size_t)n);
-    vt_mp_uint(&m, wraps);
-    vt_define(bytes, (size_t)(m.at - bytes));
+    vt_define(VT_D_COMM_GRID, vt_number(c->id), vt_bytes(extents, 4 * (size_t)n), vt_number(wraps));
 }
 
 /* Defines the shape of a grid, and its name until the program names it: its extents, with p for periodic ones

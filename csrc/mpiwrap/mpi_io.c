@@ -68,13 +68,7 @@ static void vt_absolute(const char *name, char path[VT_PATH_MAX])
 
 static int vt_path_define(uint32_t id, const char *path)
 {
-    uint8_t bytes[VT_PATH_MAX + 32];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 3);
-    vt_mp_uint(&m, VT_D_IO_FILE);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, path);
-    return vt_define(bytes, (size_t)(m.at - bytes));
+    return vt_define(VT_D_IO_FILE, vt_number(id), vt_string(path));
 }
 
 /* The caller holds the lock. NULL if there is no memory. */
@@ -118,27 +112,11 @@ static struct vt_mpi_modes vt_modes(int amode)
    NULL. */
 static int vt_file_define(const struct vt_mpi_file *f, const char *path, const struct vt_mpi_modes *before)
 {
-    uint8_t bytes[VT_PATH_MAX + 64];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
     const char *name = strrchr(path, '/');
-    vt_mp_array(&m, 10);
-    vt_mp_uint(&m, VT_D_IO_HANDLE);
-    vt_mp_uint(&m, f->id);
-    vt_mp_str(&m, name ? name + 1 : path);
-    if (f->path->id) vt_mp_uint(&m, f->path->id);
-    else vt_mp_nil(&m);
-    vt_mp_uint(&m, VT_IO_MPI);
-    vt_mp_uint(&m, before ? 1 : 0); /* OTF2_IO_HANDLE_FLAG_PRE_CREATED */
-    vt_mp_uint(&m, f->comm);
-    vt_mp_nil(&m);
-    if (before) {
-        vt_mp_uint(&m, before->access);
-        vt_mp_uint(&m, before->status);
-    } else {
-        vt_mp_nil(&m);
-        vt_mp_nil(&m);
-    }
-    return vt_define(bytes, (size_t)(m.at - bytes));
+    return vt_define(VT_D_IO_HANDLE, vt_number(f->id), vt_string(name ? name + 1 : path), vt_id(f->path->id),
+                     vt_number(VT_IO_MPI), vt_number(before ? 1 : 0 /* OTF2_IO_HANDLE_FLAG_PRE_CREATED */),
+                     vt_number(f->comm), vt_nil(), before ? vt_number(before->access) : vt_nil(),
+                     before ? vt_number(before->status) : vt_nil());
 }
 
 static void vt_file_keep(struct vt_mpi_file *f)

@@ -16,7 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "core.h"
-#include "msgpack.h"
 
 /* A definition of an MPI function in the program takes precedence over this one. */
 #define VT_WRAPPER __attribute__((weak, visibility("default")))

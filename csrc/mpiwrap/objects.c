@@ -101,22 +101,10 @@ bool vt_mpi_object_noted(struct vt_mpi_objects *objects, uint64_t handle, uint64
 
 void vt_mpi_define_name(uint32_t kind, uint32_t id, const char *name)
 {
-    uint8_t bytes[1100];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 3);
-    vt_mp_uint(&m, kind);
-    vt_mp_uint(&m, id);
-    vt_mp_strn(&m, name, strnlen(name, 1000));
-    vt_define(bytes, (size_t)(m.at - bytes));
+    vt_define(kind, vt_number(id), vt_string_of(name, 1000));
 }
 
 void vt_mpi_define_property(const char *key, const char *value)
 {
-    uint8_t bytes[512];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 3);
-    vt_mp_uint(&m, VT_D_PROPERTY);
-    vt_mp_str(&m, key);
-    vt_mp_str(&m, value);
-    vt_define(bytes, (size_t)(m.at - bytes));
+    vt_define(VT_D_PROPERTY, vt_string(key), vt_string(value));
 }

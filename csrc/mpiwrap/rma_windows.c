@@ -9,14 +9,7 @@ static struct vt_mpi_win *vt_win_spare;
 
 static int vt_win_define(const struct vt_mpi_win *w, uint32_t count)
 {
-    uint8_t bytes[32];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 4);
-    vt_mp_uint(&m, VT_D_RMA_WIN);
-    vt_mp_uint(&m, w->id);
-    vt_mp_uint(&m, w->comm);
-    vt_mp_uint(&m, count);
-    return vt_define(bytes, (size_t)(m.at - bytes));
+    return vt_define(VT_D_RMA_WIN, vt_number(w->id), vt_number(w->comm), vt_number(count));
 }
 
 static void vt_win_keep(struct vt_mpi_win *w)
@@ -247,18 +240,10 @@ static size_t vt_group_room;
 
 static void vt_group_define(uint32_t id, uint32_t comm, const int *ranks, uint32_t n)
 {
-    static uint8_t bytes[VT_GROUP_PART * 4 + 64];
     uint32_t first = 0;
     do {
         const uint32_t part = n - first < VT_GROUP_PART ? n - first : VT_GROUP_PART;
-        struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-        vt_mp_array(&m, 5);
-        vt_mp_uint(&m, VT_D_GROUP);
-        vt_mp_uint(&m, id);
-        vt_mp_uint(&m, comm);
-        vt_mp_uint(&m, first);
-        vt_mp_bin(&m, ranks + first, 4 * part);
-        vt_define(bytes, (size_t)(m.at - bytes));
+        vt_define(VT_D_GROUP, vt_number(id), vt_number(comm), vt_number(first), vt_bytes(ranks + first, 4 * part));
         first += part;
     } while (first < n);
 }

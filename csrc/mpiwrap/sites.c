@@ -57,14 +57,9 @@ static uint32_t vt_define_sites(void)
 static uint32_t vt_define_site(const struct vt_mpi_stack *stack)
 {
     const uint32_t id = (uint32_t)vt_new_id(VT_ID_TEXT);
-    uint8_t bytes[32 + sizeof stack->at];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
     for (uint32_t i = 0; i < stack->n; i++) vt_note_code(stack->at[i]);
-    vt_mp_array(&m, 3);
-    vt_mp_uint(&m, VT_D_CALL_SITE);
-    vt_mp_uint(&m, id);
-    vt_mp_bin(&m, stack->at, stack->n * (uint32_t)sizeof *stack->at);
-    return id && vt_define(bytes, (size_t)(m.at - bytes)) ? id : 0;
+    if (!id) return 0;
+    return vt_define(VT_D_CALL_SITE, vt_number(id), vt_bytes(stack->at, stack->n * sizeof *stack->at)) ? id : 0;
 }
 
 /* The entry of a stack in the table; NULL if the table is full. Two threads that define the same new stack at the same

@@ -2,7 +2,6 @@
 /* Turns events of OpenMP into records. Records of one moment are written by one call of vt_write, which reads the clock
    once. */
 #define _GNU_SOURCE
-#include "core/msgpack.h"
 #include "ompwrap.h"
 
 static inline uint64_t two(uint32_t low, uint32_t high) { return low | (uint64_t)high << 32; }
@@ -13,16 +12,8 @@ _Atomic(struct omp_team *) omp_teams[VT_ID_MAX + 1];
 
 void omp_define_member(struct omp_thread *t, struct omp_team *team, uint64_t joined)
 {
-    uint8_t bytes[64];
-    struct vt_mp m = vt_mp_into(bytes, sizeof bytes);
-    vt_mp_array(&m, 6);
-    vt_mp_uint(&m, VT_D_TEAM);
-    vt_mp_uint(&m, team->id);
-    vt_mp_uint(&m, t->location);
-    vt_mp_uint(&m, t->thread_number);
-    vt_mp_uint(&m, team->creator_location);
-    vt_mp_uint(&m, joined);
-    vt_define(bytes, (size_t)(m.at - bytes));
+    vt_define(VT_D_TEAM, vt_number(team->id), vt_number(t->location), vt_number(t->thread_number),
+              vt_number(team->creator_location), vt_number(joined));
 }
 
 static struct omp_team *team_at(struct omp_thread *t)

@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <string.h>
-#include "core/msgpack.h"
 #include "core/sys.h"
 #include "ompwrap.h"
 

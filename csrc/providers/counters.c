@@ -10,7 +10,6 @@
 #include "../core/clock.h"
 #include "../core/counter_groups.h"
 #include "../core/define.h"
-#include "../core/msgpack.h"
 #include "../core/process.h"
 #include "../core/memory.h"
 #include "../core/text.h"
@@ -378,21 +377,17 @@ static void define(struct vt_location *l, struct counter_group *g)
 {
     const struct vt_counter *c = counters + g->first;
     char modes[VT_GROUP_MOST];
-    struct vt_mp m = vt_define_begin(l, 64 + g->n * (VT_COUNTER_NAME + 128));
+    struct vt_value names[VT_GROUP_MOST], units[VT_GROUP_MOST], meanings[VT_GROUP_MOST];
+    for (unsigned i = 0; i < g->n; i++) {
+        names[i] = vt_string(c[i].name);
+        units[i] = vt_string(c[i].unit);
+        meanings[i] = vt_string(c[i].meaning);
+        modes[i] = c[i].mode;
+    }
     g->id = (uint32_t)vt_new_id(VT_ID_METRIC);
-    vt_mp_array(&m, 7);
-    vt_mp_uint(&m, VT_D_METRIC_GROUP);
-    vt_mp_uint(&m, g->id);
-    vt_mp_array(&m, g->n);
-    for (unsigned i = 0; i < g->n; i++) vt_mp_str(&m, c[i].name);
-    vt_mp_array(&m, g->n);
-    for (unsigned i = 0; i < g->n; i++) vt_mp_str(&m, c[i].unit);
-    vt_mp_array(&m, g->n);
-    for (unsigned i = 0; i < g->n; i++) vt_mp_str(&m, c[i].meaning);
-    for (unsigned i = 0; i < g->n; i++) modes[i] = c[i].mode;
-    vt_mp_strn(&m, modes, g->n);
-    vt_mp_bool(&m, g->reading <= VT_READ_AT_CALLS_ONLY);
-    vt_define_end(l, &m);
+    vt_define_at(l, VT_D_METRIC_GROUP, vt_number(g->id), vt_value_of(VT_VALUE_LIST, names, g->n),
+                 vt_value_of(VT_VALUE_LIST, units, g->n), vt_value_of(VT_VALUE_LIST, meanings, g->n),
+                 vt_string_of(modes, g->n), vt_bool(g->reading <= VT_READ_AT_CALLS_ONLY));
 }
 
 /* Opens the counters of a thread, and omits those that the kernel does not count together. */

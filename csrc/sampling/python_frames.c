@@ -10,7 +10,6 @@
 #include <string.h>
 #include "../core/define.h"
 #include "../core/memory.h"
-#include "../core/msgpack.h"
 #include "../core/text.h"
 #include "python_frames.h"
 #include "unwind.h"
@@ -192,15 +191,10 @@ static uint32_t define(struct vt_location *l, struct vt_python *p, struct page_r
     if (bytes > MOST_TABLE || !can_read(r, c->table + BYTES, bytes)) bytes = 0;
     uint64_t id = vt_new_id(VT_ID_PYTHON_CODE);
     if (!id) return 0;
-    struct vt_mp m = vt_define_begin(l, length + file_length + bytes + 64);
-    vt_mp_array(&m, 6);
-    vt_mp_uint(&m, VT_D_PYTHON_CODE);
-    vt_mp_uint(&m, id);
-    vt_mp_strn(&m, p->name, length);
-    vt_mp_strn(&m, p->file, file_length);
-    vt_mp_uint(&m, c->line);
-    vt_mp_bin(&m, (const void *)(c->table + BYTES), (uint32_t)bytes);
-    return vt_define_end(l, &m) ? (uint32_t)id : 0;
+    int defined = vt_define_at(l, VT_D_PYTHON_CODE, vt_number(id), vt_string_of(p->name, length),
+                               vt_string_of(p->file, file_length), vt_number(c->line),
+                               vt_bytes((const void *)(c->table + BYTES), bytes));
+    return defined ? (uint32_t)id : 0;
 }
 
 /* Returns the id of a code object, and defines the object if it is new; 0: none. */

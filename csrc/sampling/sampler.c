@@ -19,7 +19,6 @@
 #include "../core/counter_groups.h"
 #include "../core/define.h"
 #include "../core/memory.h"
-#include "../core/msgpack.h"
 #include "../core/process.h"
 #include "../core/recording_window.h"
 #include "../core/sample_stream.h"
@@ -383,18 +382,12 @@ static void choose_clock(void)
 
 static void define(struct vt_location *l)
 {
-    struct vt_mp m = vt_define_begin(l, 64 + sizeof vt_process.set.sample_event);
     int counts = rate.clock == VT_SAMPLE_CLOCK_PERF && !rate.event.counts_time;
-    vt_mp_array(&m, 6);
-    vt_mp_uint(&m, VT_D_SAMPLING);
     /* events that count time measure the thread's CPU time */
-    vt_mp_uint(&m, rate.clock == VT_SAMPLE_CLOCK_PERF && !counts ? VT_SAMPLE_CLOCK_CPU : rate.clock);
-    vt_mp_uint(&m, rate.period);
-    vt_mp_uint(&m, rate.tick);
-    vt_mp_uint(&m, (uint64_t)rate.signal);
-    if (counts) vt_mp_strn(&m, vt_process.set.sample_event, event_length);
-    else vt_mp_nil(&m);
-    vt_define_end(l, &m);
+    vt_define_at(l, VT_D_SAMPLING,
+                 vt_number(rate.clock == VT_SAMPLE_CLOCK_PERF && !counts ? VT_SAMPLE_CLOCK_CPU : rate.clock),
+                 vt_number(rate.period), vt_number(rate.tick), vt_number((uint64_t)rate.signal),
+                 counts ? vt_string_of(vt_process.set.sample_event, event_length) : vt_nil());
 }
 
 static void before_fork(void) { vt_code_map_before_fork(); }

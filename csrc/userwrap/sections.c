@@ -14,7 +14,6 @@
 #include <string.h>
 #include "../core/define.h"
 #include "../core/memory.h"
-#include "../core/msgpack.h"
 #include "../core/switch.h"
 #include "../core/thread.h"
 #include "userwrap.h"
@@ -45,16 +44,9 @@ static uint32_t define_section(const struct vt_user_key *key)
     uint64_t id = l && number < SECTIONS ? vt_new_id(VT_ID_METRIC) : 0;
     if (!id) return 0;
     snprintf(name, sizeof name, "%.*s/%d", (int)NAME_MOST, key->text[0], (int)key->number);
-    struct vt_mp m = vt_define_begin(l, strlen(name) + 64);
-    vt_mp_array(&m, 7);
-    vt_mp_uint(&m, VT_D_METRIC);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, name);
-    vt_mp_str(&m, VT_SECTION_UNIT);
-    vt_mp_str(&m, "u");
-    vt_mp_str(&m, "n");
-    vt_mp_bool(&m, 0);
-    if (!vt_define_end(l, &m)) return 0;
+    if (!vt_define_at(l, VT_D_METRIC, vt_number(id), vt_string(name), vt_string(VT_SECTION_UNIT), vt_string("u"),
+                      vt_string("n"), vt_bool(0)))
+        return 0;
     metrics[number] = (uint32_t)id;
     vt_sections_begin();
     return number;

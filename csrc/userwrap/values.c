@@ -2,7 +2,6 @@
 /* Counters, markers, comments and messages of the user API. */
 #include <string.h>
 #include "../core/define.h"
-#include "../core/msgpack.h"
 #include "../core/switch.h"
 #include "../include/vt_user.h"
 #include "userwrap.h"
@@ -21,25 +20,9 @@ VT_MARKERS(SAME_MARKER)
 
 /* ---- Definitions ---- */
 
-/* Begins a definition, an array of `items` items, in the location's definition chunk. The caller writes the items and
-   ends the definition. */
-static struct vt_mp begin(struct vt_location *l, enum vt_definition number, unsigned items, size_t texts)
-{
-    struct vt_mp m = vt_define_begin(l, texts + 64);
-    vt_mp_array(&m, items);
-    vt_mp_uint(&m, number);
-    return m;
-}
-
 void vt_user_join(enum vt_definition what, uint32_t id, const char *group)
 {
-    struct vt_location *l = vt_location_of_thread(0);
-    if (!l) return;
-    struct vt_mp m = begin(l, VT_D_MEMBER, 4, strlen(group));
-    vt_mp_uint(&m, what);
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, group);
-    vt_define_end(l, &m);
+    vt_define(VT_D_MEMBER, vt_number(what), vt_number(id), vt_string(group));
 }
 
 /* Writes [number, id, text], or [number, id, text, more] if more is not 0. Returns the id; 0: not written. */
@@ -47,16 +30,13 @@ static uint32_t define_text(enum vt_id kind, enum vt_definition number, const ch
 {
     struct vt_location *l = vt_location_of_thread(0);
     uint64_t id = l ? vt_new_id(kind) : 0;
-    size_t bytes = strnlen(text, TEXT_MOST);
     if (!id) {
         if (l) vt_warn("more than %u texts in the user API: further texts are recorded as ?", VT_ID_MAX);
         return 0;
     }
-    struct vt_mp m = begin(l, number, more ? 4 : 3, bytes);
-    vt_mp_uint(&m, id);
-    vt_mp_strn(&m, text, bytes);
-    if (more) vt_mp_uint(&m, more);
-    return vt_define_end(l, &m) ? (uint32_t)id : 0;
+    const struct vt_value values[] = {vt_kind(number, more ? 3 : 2), vt_number(id), vt_string_of(text, TEXT_MOST),
+                                      vt_number(more)};
+    return vt_define_values_at(l, values, more ? 4 : 3) ? (uint32_t)id : 0;
 }
 
 /* ---- Counters. The program gets type << 24 | metric as their id ---- */
@@ -89,14 +69,13 @@ static uint32_t define_counter(const struct vt_user_key *key)
     uint32_t type = key->number;
     uint64_t id = l ? vt_new_id(VT_ID_METRIC) : 0;
     if (!id) return 0;
-    struct vt_mp m = begin(l, VT_D_METRIC, 7, strlen(key->text[0]) + strlen(key->text[1]));
-    vt_mp_uint(&m, id);
-    vt_mp_str(&m, key->text[0]);
-    vt_mp_str(&m, *key->text[1] ? key->text[1] : "#");
-    vt_mp_str(&m, type == SIGNED ? "i" : type == UNSIGNED ? "u" : "f");
-    vt_mp_str(&m, "n");
-    vt_mp_bool(&m, 0);
-    if (!vt_define_end(l, &m)) return 0;
+    if (!vt_define_at(l, VT_D_METRIC, vt_number(id), vt_string(key->text[0]),
+                      vt_string(*key->text[1] ? key->text[1] : "#"),
+                      vt_string(type == SIGNED     ? "i"
+                                : type == UNSIGNED ? "u"
+                                                   : "f"),
+                      vt_string("n"), vt_bool(0)))
+        return 0;
     vt_user_join(VT_D_METRIC, (uint32_t)id, key->text[2]);
     return type << 24 | (uint32_t)id;
 }
@@ -202,12 +181,7 @@ VT_PUBLIC void VT_User_comment__(const char *text)
 
 VT_PUBLIC void VT_User_comment_def__(const char *text)
 {
-    struct vt_location *l = text ? vt_location_of_thread(0) : NULL;
-    if (!l) return;
-    size_t bytes = strnlen(text, TEXT_MOST);
-    struct vt_mp m = begin(l, VT_D_NOTE, 2, bytes);
-    vt_mp_strn(&m, text, bytes);
-    vt_define_end(l, &m);
+    if (text) vt_define(VT_D_NOTE, vt_string_of(text, TEXT_MOST));
 }
 
 /* ---- Messages ---- */

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 LIB = Path(__file__).resolve().parent / "_lib"
-"""C libraries; with subdirectories include/ (core.h, format.h, msgpack.h), mpiwrap/ (sources of the MPI shim), user/
+"""C libraries; with subdirectories include/ (core.h, format.h), mpiwrap/ (sources of the MPI shim), user/
 (vt_user.h, vt_user.inc), pkgconfig/ (vtrace-user.pc)."""
 DOCS = Path(__file__).resolve().parent / "_docs"
 """The pages of docs/."""

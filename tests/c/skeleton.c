@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <time.h>
-#include "core.h" /* all that a shim needs of vtrace; also msgpack.h if it writes definitions of its own */
+#include "core.h" /* all that a shim needs of vtrace */
 
 /* Weak, so that a definition in the program takes precedence when the shim is linked in. */
 #define WRAPPER __attribute__((weak, visibility("default")))
