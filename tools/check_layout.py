@@ -113,7 +113,7 @@ CORE_LAYERS = [
     {"sys", "lock", "memory", "text", "state", "settings_table", "safe_files", "call", "settings_file"},
     {"settings", "setting_texts", "clock", "file_locations", "lineage", "launcher", "prefix_claim"},
     {"buffer", "columns", "codec"},
-    {"location", "define", "file", "replay", "ring", "sample_stream", "stop"},
+    {"location", "define", "msgpack", "file", "replay", "ring", "sample_stream", "stop"},
     {"slow_path", "switch", "recording_window", "rewind", "module", "filter", "function_patterns", "region_groups",
      "limits", "counter_groups", "thread_time"},
     {"process", "thread", "end", "signal", "vfork", "record", "frames", "regions"},

@@ -271,7 +271,7 @@ enum vt_take vt_take_call(const char *name, const char *group, uint32_t **region
 long vt_filter_explain(const char *name, const char *group, uint32_t rank, char *into, size_t bytes);
 
 /* A value of a definition. VT_DEFINITION_KINDS in format.h has the values of each kind. */
-struct vt_value {
+struct vt_definition_value {
     enum {
         VT_VALUE_KIND, /* number: enum vt_definition, of which the next n values are */
         VT_VALUE_NIL,
@@ -280,7 +280,7 @@ struct vt_value {
         VT_VALUE_BOOL,
         VT_VALUE_TEXT, /* n bytes */
         VT_VALUE_BYTES, /* n bytes */
-        VT_VALUE_LIST, /* n struct vt_value */
+        VT_VALUE_LIST, /* n struct vt_definition_value */
         VT_VALUE_WORDS, /* a list of n texts, each with a NUL behind it */
     } type;
     uint32_t n;
@@ -290,41 +290,54 @@ struct vt_value {
     };
 };
 
-static inline struct vt_value vt_kind(enum vt_definition kind, size_t n)
+static inline struct vt_definition_value vt_kind(enum vt_definition kind, size_t n)
 {
-    return (struct vt_value){VT_VALUE_KIND, (uint32_t)n, {kind}};
+    return (struct vt_definition_value){VT_VALUE_KIND, (uint32_t)n, {kind}};
 }
-static inline struct vt_value vt_number(uint64_t v) { return (struct vt_value){VT_VALUE_NUMBER, 0, {v}}; }
-static inline struct vt_value vt_signed(int64_t v) { return (struct vt_value){VT_VALUE_SIGNED, 0, {(uint64_t)v}}; }
-static inline struct vt_value vt_bool(int v) { return (struct vt_value){VT_VALUE_BOOL, 0, {v != 0}}; }
-static inline struct vt_value vt_nil(void) { return (struct vt_value){VT_VALUE_NIL, 0, {0}}; }
-/* 0: no object, nil. */
-static inline struct vt_value vt_id(uint64_t id) { return id ? vt_number(id) : vt_nil(); }
-static inline struct vt_value vt_value_of(int type, const void *at, size_t n)
+static inline struct vt_definition_value vt_number(uint64_t v)
 {
-    struct vt_value v = {.type = type, .n = (uint32_t)n};
+    return (struct vt_definition_value){VT_VALUE_NUMBER, 0, {v}};
+}
+static inline struct vt_definition_value vt_signed(int64_t v)
+{
+    return (struct vt_definition_value){VT_VALUE_SIGNED, 0, {(uint64_t)v}};
+}
+static inline struct vt_definition_value vt_bool(int v)
+{
+    return (struct vt_definition_value){VT_VALUE_BOOL, 0, {v != 0}};
+}
+static inline struct vt_definition_value vt_nil(void) { return (struct vt_definition_value){VT_VALUE_NIL, 0, {0}}; }
+/* 0: no object, nil. */
+static inline struct vt_definition_value vt_id(uint64_t id) { return id ? vt_number(id) : vt_nil(); }
+static inline struct vt_definition_value vt_value_of(int type, const void *at, size_t n)
+{
+    struct vt_definition_value v = {.type = type, .n = (uint32_t)n};
     v.at = at;
     return v;
 }
-static inline struct vt_value vt_bytes(const void *at, size_t n) { return vt_value_of(VT_VALUE_BYTES, at, n); }
+static inline struct vt_definition_value vt_bytes(const void *at, size_t n)
+{
+    return vt_value_of(VT_VALUE_BYTES, at, n);
+}
 /* The text up to its NUL, at most `most` bytes. */
-static inline struct vt_value vt_string_of(const char *s, size_t most)
+static inline struct vt_definition_value vt_string_of(const char *s, size_t most)
 {
     return vt_value_of(VT_VALUE_TEXT, s, strnlen(s, most));
 }
 /* NULL: nil. */
-static inline struct vt_value vt_string(const char *s)
+static inline struct vt_definition_value vt_string(const char *s)
 {
     return s ? vt_value_of(VT_VALUE_TEXT, s, strlen(s)) : vt_nil();
 }
 
 /* Writes definitions of the calling thread, before all events that the thread records later: each begins with its
    vt_kind. All together have at most 60 000 bytes. Returns 0 if they are lost. */
-int vt_define_values(const struct vt_value *values, size_t n);
+int vt_define_values(const struct vt_definition_value *values, size_t n);
 
-#define VT_COUNT(...) (sizeof((struct vt_value[]){__VA_ARGS__}) / sizeof(struct vt_value))
+#define VT_COUNT(...) (sizeof((struct vt_definition_value[]){__VA_ARGS__}) / sizeof(struct vt_definition_value))
 /* The values of one definition, as an array. */
-#define VT_DEFINITION(kind, ...) ((const struct vt_value[]){vt_kind(kind, VT_COUNT(__VA_ARGS__)), __VA_ARGS__})
+#define VT_DEFINITION(kind, ...)                                                                                       \
+    ((const struct vt_definition_value[]){vt_kind(kind, VT_COUNT(__VA_ARGS__)), __VA_ARGS__})
 /* Writes one definition, as vt_define_values: vt_define(VT_D_TEXT, vt_number(id), vt_string(text)). */
 #define vt_define(kind, ...) vt_define_values(VT_DEFINITION(kind, __VA_ARGS__), 1 + VT_COUNT(__VA_ARGS__))
 

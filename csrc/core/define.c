@@ -46,10 +46,10 @@ static uint32_t room_of(const struct vt_chunk *c)
 }
 
 /* The most bytes that values need. */
-static size_t most_of(const struct vt_value *values, size_t n)
+static size_t most_of(const struct vt_definition_value *values, size_t n)
 {
     size_t most = 0;
-    for (const struct vt_value *v = values; v < values + n; v++) {
+    for (const struct vt_definition_value *v = values; v < values + n; v++) {
         most += 9;
         if (v->type == VT_VALUE_TEXT || v->type == VT_VALUE_BYTES) most += v->n;
         else if (v->type == VT_VALUE_LIST) most += most_of(v->at, v->n);
@@ -62,9 +62,9 @@ static size_t most_of(const struct vt_value *values, size_t n)
     return most;
 }
 
-static void put(struct vt_mp *m, const struct vt_value *values, size_t n)
+static void put(struct vt_mp *m, const struct vt_definition_value *values, size_t n)
 {
-    for (const struct vt_value *v = values; v < values + n; v++) {
+    for (const struct vt_definition_value *v = values; v < values + n; v++) {
         const char *s = v->at;
         switch (v->type) {
         case VT_VALUE_KIND:
@@ -89,7 +89,7 @@ static void put(struct vt_mp *m, const struct vt_value *values, size_t n)
     }
 }
 
-int vt_define_values_at(struct vt_location *l, const struct vt_value *values, size_t n)
+int vt_define_values_at(struct vt_location *l, const struct vt_definition_value *values, size_t n)
 {
     const size_t most = most_of(values, n);
     /* One byte remains unused: only for events a head of 0 means a full chunk. */

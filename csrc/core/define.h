@@ -9,7 +9,7 @@
 #pragma GCC visibility push(hidden)
 
 /* As vt_define_values and vt_define, on a location. */
-int vt_define_values_at(struct vt_location *l, const struct vt_value *values, size_t n);
+int vt_define_values_at(struct vt_location *l, const struct vt_definition_value *values, size_t n);
 #define vt_define_at(l, kind, ...) vt_define_values_at(l, VT_DEFINITION(kind, __VA_ARGS__), 1 + VT_COUNT(__VA_ARGS__))
 /* Appends the current chunk of definitions to the list of full chunks. The caller holds the lock. */
 void vt_defs_finish(struct vt_location *l);

@@ -19,7 +19,7 @@
 
 #define LEFT_OUT "left_out." /* begins the name of a property; the line follows */
 
-int vt_define_values(const struct vt_value *values, size_t n)
+int vt_define_values(const struct vt_definition_value *values, size_t n)
 {
     struct vt_location *l = vt_location_of_thread(0);
     return l && vt_define_values_at(l, values, n);

@@ -91,7 +91,7 @@ static _Atomic(uint64_t) files[4096];
 
 /* The definitions of a call, which are written together. */
 struct io_definitions {
-    struct vt_value values[3 + 10]; /* of a file and a handle */
+    struct vt_definition_value values[3 + 10]; /* of a file and a handle */
     size_t n;
     _Atomic(uint64_t) *place; /* of a new file in `files`, with its value; NULL: none */
     uint64_t known;
@@ -115,7 +115,7 @@ static uint32_t file_of(struct io_definitions *d, const char *path)
     if (found && !((found ^ hash) & ~(uint64_t)VT_ID_MAX)) return (uint32_t)found & VT_ID_MAX;
     const uint64_t id = vt_new_id(VT_ID_IO_FILE);
     if (!id) return 0;
-    const struct vt_value values[] = {vt_kind(VT_D_IO_FILE, 2), vt_number(id), vt_string(path)};
+    const struct vt_definition_value values[] = {vt_kind(VT_D_IO_FILE, 2), vt_number(id), vt_string(path)};
     memcpy(d->values, values, sizeof values);
     d->n = 3;
     d->place = place;
@@ -253,7 +253,7 @@ static uint32_t define_handle(struct io_definitions *d, const struct handle *h)
         end(d); /* the file may be new */
         return 0;
     }
-    const struct vt_value values[] = {
+    const struct vt_definition_value values[] = {
         vt_kind(VT_D_IO_HANDLE, 9),
         vt_number(id),
         vt_string(h->name || h->file ? h->name : ""), /* nil: the name of the file */

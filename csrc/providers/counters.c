@@ -377,7 +377,7 @@ static void define(struct vt_location *l, struct counter_group *g)
 {
     const struct vt_counter *c = counters + g->first;
     char modes[VT_GROUP_MOST];
-    struct vt_value names[VT_GROUP_MOST], units[VT_GROUP_MOST], meanings[VT_GROUP_MOST];
+    struct vt_definition_value names[VT_GROUP_MOST], units[VT_GROUP_MOST], meanings[VT_GROUP_MOST];
     for (unsigned i = 0; i < g->n; i++) {
         names[i] = vt_string(c[i].name);
         units[i] = vt_string(c[i].unit);

@@ -34,8 +34,8 @@ static uint32_t define_text(enum vt_id kind, enum vt_definition number, const ch
         if (l) vt_warn("more than %u texts in the user API: further texts are recorded as ?", VT_ID_MAX);
         return 0;
     }
-    const struct vt_value values[] = {vt_kind(number, more ? 3 : 2), vt_number(id), vt_string_of(text, TEXT_MOST),
-                                      vt_number(more)};
+    const struct vt_definition_value values[] = {vt_kind(number, more ? 3 : 2), vt_number(id),
+                                                 vt_string_of(text, TEXT_MOST), vt_number(more)};
     return vt_define_values_at(l, values, more ? 4 : 3) ? (uint32_t)id : 0;
 }
 
