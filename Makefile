@@ -103,6 +103,7 @@ lint: setup ## Check style, types, layout and, by gcc's analyzer, C
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	PYTHONPATH=src $(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python tools/check_layout.py
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 	$(BIN)/python tools/analyzed_shim.py $(SHIM)

@@ -296,7 +296,7 @@ def read(arrays: Iterable[list[Any]], origin: str) -> ProcessDefinitions:
     return found
 
 
-def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
+def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:  # noqa: PLR0915 (a case for each kind)
     match kind:
         case "PROPERTY":
             found.properties[same(values[0])] = same(values[1] if isinstance(values[1], str) else tuple(values[1]))
@@ -354,12 +354,6 @@ def _add(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
             found.user_comms[values[0]] = values[1]
         case "MEMBER":
             found.members_of[values[0], values[1]] = values[2]
-        case _:
-            _add_rare(found, kind, values)
-
-
-def _add_rare(found: ProcessDefinitions, kind: str, values: list[Any]) -> None:
-    match kind:
         case "SAMPLING":
             found.sampling = [Sampling(*values)]
         case "SAMPLES":
