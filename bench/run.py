@@ -75,18 +75,16 @@ def show(rows: list[Row]) -> None:
     columns += [Column(name, name, "ratio") for name in ("floor", "measured", "ratio")]
     columns += [Column("bar", "to hold", "text"), Column("verdict", " ", "text")]
     cells = [asdict(row) | {"verdict": "" if row.held else "missed"} for row in rows]
-    sheet.show([Sheet("benchmarks", f"vtrace benchmarks ({os.cpu_count()} cores)", columns, cells)])
+    sheet.show(
+        [Sheet(name="benchmarks", title=f"vtrace benchmarks ({os.cpu_count()} cores)", columns=columns, rows=cells)]
+    )
 
 
 def main() -> None:
     """Builds, measures, prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", "--repetitions", type=int, default=7)
-    parser.add_argument(
-        "--only",
-        choices=[module.__name__ for module in MODULES],
-        help="one group of rows",
-    )
+    parser.add_argument("--only", choices=[module.__name__ for module in MODULES], help="one group of rows")
     parser.add_argument("--large", action="store_true", help="also memory with up to 1000 M events: 12 GB of disk")
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
     args = parser.parse_args()

@@ -72,10 +72,12 @@ class Writer:
         heads = np.array([[_MAIN, r.what("ENTER") + region, r.what("LEAVE") + region]], np.uint64)
         times = START + np.array([[0, 1000, 40_000]], np.int64)
         classes = r.CLASS_FUNCTION | r.CLASS_NEW_CODE | r.CLASS_REGION
-        self._put(self.locations[rank][0], heads, np.ones(3, bool), times, classes, depth=0)
+        self._put(self.locations[rank][0], heads, heads=np.ones(3, bool), times=times, classes=classes, depth=0)
         for location in self.locations[rank][1:]:
             whole = np.array([[_MAIN]], np.uint64)
-            self._put(location, whole, np.ones(1, bool), START + np.array([[45_000]]), classes, depth=0)
+            self._put(
+                location, whole, heads=np.ones(1, bool), times=START + np.array([[45_000]]), classes=classes, depth=0
+            )
 
     def steps(self, rank: int, first: int, turns: dict[str, Times]) -> None:
         """Writes the blocks of some steps."""
@@ -87,7 +89,7 @@ class Writer:
             else:
                 table, heads, times = main_step(self.program, rank, first, turns)
                 classes |= r.CLASS_REGION | r.CLASS_MESSAGE | r.CLASS_COLLECTIVE
-            self._put(location, table, heads, times, classes, depth=1)
+            self._put(location, table, heads=heads, times=times, classes=classes, depth=1)
 
     def end(self, rank: int, last: int) -> None:
         """Writes MPI_Finalize, the leave of main, and the definitions."""
@@ -95,10 +97,10 @@ class Writer:
         words = np.array([[r.what("ENTER") + region, r.what("LEAVE") + region, _MAIN | r.FUNCTION_LEAVE]], np.uint64)
         times = last + np.array([[1000, 50_000, 51_000]], np.int64)
         classes = r.CLASS_FUNCTION | r.CLASS_REGION
-        self._put(self.locations[rank][0], words, np.ones(3, bool), times, classes, depth=1)
+        self._put(self.locations[rank][0], words, heads=np.ones(3, bool), times=times, classes=classes, depth=1)
         for location in self.locations[rank][1:]:
             whole = np.array([[_MAIN | r.FUNCTION_LEAVE]], np.uint64)
-            self._put(location, whole, np.ones(1, bool), last + np.array([[100]]), classes, depth=1)
+            self._put(location, whole, heads=np.ones(1, bool), times=last + np.array([[100]]), classes=classes, depth=1)
         for location in self.locations[rank]:
             self._define(location, last)
 

@@ -52,7 +52,7 @@ def writing(work: Path) -> float:
 
     kernel.Kernel.transcode = timed  # type: ignore[method-assign,assignment]
     try:
-        unify(Request(work / "one", keep=True, force=True, jobs=1), Console("vtunify", QUIET, False))
+        unify(Request(prefix=work / "one", keep=True, force=True, jobs=1), Console("vtunify", QUIET, False))
     finally:
         kernel.Kernel.transcode = inner  # type: ignore[method-assign]
     return max(taken)

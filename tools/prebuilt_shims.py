@@ -67,7 +67,9 @@ def _bindings(abi: str, functions: list[MpiFunction]) -> list[Binding]:
     if abi == "mpi-abi":
         return []
     return [
-        Binding(name, key, BINDINGS[key], frozenset(_symbols(abi, key, functions)), endings)
+        Binding(
+            name=name, key=key, soname=BINDINGS[key], symbols=frozenset(_symbols(abi, key, functions)), endings=endings
+        )
         for key, (name, _, endings) in fortran.BINDINGS.items()
     ]
 

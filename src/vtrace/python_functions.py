@@ -33,7 +33,7 @@ class _MethodDef(ctypes.Structure):
     ]  # fmt: skip
 
 
-def builtin(name: str, address: Any, flags: int, this: Any, module: Any = None) -> Callable[..., Any]:
+def builtin(name: str, address: Any, flags: int, this: Any, *, module: Any = None) -> Callable[..., Any]:
     """Makes a built-in Python function from a C function; calls cost several times less than through ctypes.
 
     address: of the C function; flags: METH_... of Python's C API; this: the C function's argument self; module: its
@@ -138,7 +138,7 @@ def _monitor(library: Any, define: Callable[[Any], int]) -> None:
         monitoring.free_tool_id(tool)
 
     monitoring.use_tool_id = builtin(
-        "use_tool_id", library.vt_python_use_tool, _VARARGS, (leave, original), original.__module__
+        "use_tool_id", library.vt_python_use_tool, flags=_VARARGS, this=(leave, original), module=original.__module__
     )
 
 
@@ -161,8 +161,8 @@ def _profile(library: Any, define: Callable[[Any], int]) -> None:
     if not library.vt_python_profile_start(define):
         library.vt_python_fails(b"the thread states of this Python are unknown")
         return
-    sys.setprofile = builtin("setprofile", library.vt_python_setprofile, _ONE, sys, "sys")
-    start = builtin("start_new_thread", library.vt_python_start_thread, _VARARGS, _thread, "_thread")
+    sys.setprofile = builtin("setprofile", library.vt_python_setprofile, flags=_ONE, this=sys, module="sys")
+    start = builtin("start_new_thread", library.vt_python_start_thread, flags=_VARARGS, this=_thread, module="_thread")
     _thread.start_new_thread = _thread.start_new = start
     if "threading" in sys.modules:
         sys.modules["threading"]._start_new_thread = start  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from vtrace import settings_file
 from vtrace.paths import LIB
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Setting:
     """value: for a program started now; origin: default, environment, or FILE:LINE of a settings file; with the given
     text if the value differs."""
@@ -55,8 +55,8 @@ def _setting(name: str, value: str, number: str, given: str, meaning: str, words
     standard = words or number
     if not given:
         shown = standard if name == "VT_FILE_PREFIX" or not value else value
-        return Setting(name, shown, "default", meaning, standard)
+        return Setting(name=name, value=shown, origin="default", meaning=meaning, standard=standard)
     origin = settings_file.origins.get(name, "environment")
     if value.casefold() != given.casefold():
         origin += f": {given}"
-    return Setting(name, value or standard, origin, meaning, standard)
+    return Setting(name=name, value=value or standard, origin=origin, meaning=meaning, standard=standard)

@@ -60,10 +60,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> list[Program]:
 
 
 OFFSETS = st.integers(0, 70) | st.integers(0, 600)
-DAMAGE = st.lists(
-    st.tuples(st.integers(0, 40), OFFSETS, st.binary(min_size=1, max_size=8)),
-    max_size=5,
-)
+DAMAGE = st.lists(st.tuples(st.integers(0, 40), OFFSETS, st.binary(min_size=1, max_size=8)), max_size=5)
 CUTS = st.integers(0, 1000) | st.just(1000)
 
 

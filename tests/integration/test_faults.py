@@ -103,7 +103,7 @@ def compare(trace: Trace, counted: list[tuple[int, int, int, int]], mpi: bool) -
 def unified(where: Path, pipe: Pipe, mpi: bool, died: bool | None) -> None:
     """Unifies and compares. died: the archive must say that a process died (None: either is possible). No local file
     may be left."""
-    unify(Request(where / "faults"), Console("vtunify", QUIET))
+    unify(Request(prefix=where / "faults"), Console("vtunify", QUIET))
     trace = check(where / "faults.trace", complete=False)
     compare(trace, pipe.read(), mpi)
     told = [marker for marker in trace.markers if "without completing" in marker.text]

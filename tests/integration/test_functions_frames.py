@@ -130,10 +130,7 @@ def test_tail_calls(build: Builder, tmp_path: Path, how: str, compiler: str) -> 
     program = build("frames.c", compiler=compiler, flags=("-O2", "-pthread", JUMPS))
     trace = trace_of(program, tmp_path, how, "5000")
     suffix = "_by_pointer" if how == "pointers" else ""
-    holds(
-        trace,
-        MAIN | {(None, "catcher"): 1, ("catcher", f"even{suffix}"): 2501, ("catcher", f"odd{suffix}"): 2500},
-    )
+    holds(trace, MAIN | {(None, "catcher"): 1, ("catcher", f"even{suffix}"): 2501, ("catcher", f"odd{suffix}"): 2500})
     assert deepest(trace) == 2
 
 

@@ -36,11 +36,7 @@ same calls with one type after the other."""
 ENVIRONMENT = {
     "mpich-wheel": {},
     # A rank that yields its processor while it waits would get it back after all tests beside it.
-    "openmpi": {
-        "MPI4PY_MPIABI": "openmpi",
-        "MPI4PY_LIBMPI": "libmpi.so.40",
-        "OMPI_MCA_mpi_yield_when_idle": "0",
-    },
+    "openmpi": {"MPI4PY_MPIABI": "openmpi", "MPI4PY_LIBMPI": "libmpi.so.40", "OMPI_MCA_mpi_yield_when_idle": "0"},
 }
 FULL = pytest.mark.full
 

@@ -140,10 +140,7 @@ def collectives(found: Recorded) -> None:
     ends = [[e.attrs for e in found.trace.of(rank) if e.kind == "MpiCollectiveEnd"] for rank in (0, 1)]
     of = [[e for e in rank if e["collective_op"] in ("BCAST", "REDUCE")] for rank in ends]
     shown = [[(e["collective_op"], e["root"], e["size_sent"], e["size_received"]) for e in rank] for rank in of]
-    assert shown == [
-        [("BCAST", 1, 0, 8), ("REDUCE", 0, 12, 24)],
-        [("BCAST", 1, 16, 8), ("REDUCE", 0, 12, 0)],
-    ]
+    assert shown == [[("BCAST", 1, 0, 8), ("REDUCE", 0, 12, 24)], [("BCAST", 1, 16, 8), ("REDUCE", 0, 12, 0)]]
 
 
 def io(found: Recorded) -> None:

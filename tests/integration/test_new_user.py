@@ -80,12 +80,9 @@ def test_settings_and_their_defaults(quickstart: tuple[Path, dict[str, str]]) ->
     for names_, values in re.findall(r"^\| (VT_[\w, ]+) \| (.+?) \|", readme.TEXT, re.MULTILINE):
         many, defaults = names_.split(", "), values.split(", ")
         table.update(zip(many, defaults * len(many) if len(defaults) == 1 else defaults, strict=False))
-    assert set(table) - set(used) <= {
-        "VT_FUNCTIONS",
-        "VT_FILTER_SPEC",
-        "VT_START_AFTER",
-        "VT_STOP_AFTER",
-    }, "settings without a default"
+    assert set(table) - set(used) <= {"VT_FUNCTIONS", "VT_FILTER_SPEC", "VT_START_AFTER", "VT_STOP_AFTER"}, (
+        "settings without a default"
+    )
     assert len(table) >= 10
     given = {name: value for name, value in table.items() if re.fullmatch(r"\d+[KMG]?|yes|no", value)}
     assert len(given) >= 6

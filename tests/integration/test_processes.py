@@ -111,12 +111,7 @@ def test_atexit_handlers_are_recorded(endings: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "code"),
-    [
-        ("abort", -signal.SIGABRT),
-        ("segv", -signal.SIGSEGV),
-        ("kill", -signal.SIGKILL),
-    ],
+    ("how", "code"), [("abort", -signal.SIGABRT), ("segv", -signal.SIGSEGV), ("kill", -signal.SIGKILL)]
 )
 def test_other_ends_lose_no_record(endings: Path, tmp_path: Path, how: str, code: int) -> None:
     run(endings, tmp_path, how, "100", code=code)

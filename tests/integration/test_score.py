@@ -77,10 +77,10 @@ def test_missing_archive(tmp_path: Path) -> None:
 
 def test_short_calls_go_first() -> None:
     found = [
-        Score("long", "function", 10, 160, 160, 10_000),
-        Score("short", "function", 10, 160, 160, 10),
-        Score("main", "function", 1, 16, 16, 1),
-        Score("MPI_Send", "MPI", 100, 4800, 4800, 1),
+        Score(name="long", kind="function", calls=10, bytes=160, most=160, exclusive=10_000),
+        Score(name="short", kind="function", calls=10, bytes=160, most=160, exclusive=10),
+        Score(name="main", kind="function", calls=1, bytes=16, most=16, exclusive=1),
+        Score(name="MPI_Send", kind="MPI", calls=100, bytes=4800, most=4800, exclusive=1),
     ]
     assert [s.name for s in to_leave_out(found, 5136)] == []
     assert [s.name for s in to_leave_out(found, 5000)] == ["short"]
@@ -89,7 +89,9 @@ def test_short_calls_go_first() -> None:
 
 def test_names_that_the_grammar_reads() -> None:
     names = ["f::{lambda(int, int)#1}::operator()", "print(char const*)"]
-    text, _ = filter_text([Score(name, "function", 1, 16, 16, 1) for name in names], "x", names)
+    text, _ = filter_text(
+        [Score(name=name, kind="function", calls=1, bytes=16, most=16, exclusive=1) for name in names], "x", names
+    )
     assert text.splitlines()[-2:] == ["f::{lambda(int, int)?1}::operator() -- 0", "print(char const?) -- 0"]
 
 

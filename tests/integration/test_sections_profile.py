@@ -218,11 +218,7 @@ def test_reserved_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [
-        ("scorep-io", "user s"),
-        ("scorep-heat2d", "MPI s"),
-        ("scorep-sampling", "no calls and no sections"),
-    ],
+    [("scorep-io", "user s"), ("scorep-heat2d", "MPI s"), ("scorep-sampling", "no calls and no sections")],
 )
 def test_other_tools(tmp_path: Path, name: str, said: str) -> None:
     """Other tools' archives have only the whole run; Score-P's ru_utime has the unit s and the exponent -6."""

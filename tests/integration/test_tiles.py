@@ -391,7 +391,7 @@ def test_no_room_for_the_tiles(build: Builder, tmp_path: Path, monkeypatch: pyte
         made.append(WrittenTiles(anchor))
         return made[0]
 
-    written = unify_run(Request(tmp_path / "ring"), Console("test", QUIET), listen=listen)
+    written = unify_run(Request(prefix=tmp_path / "ring"), Console("test", QUIET), listen=listen)
     trace = vtrace.open(written.archive)
     assert int(trace.locations["events"].sum()) == written.events
     assert not made[0].write(trace)

@@ -34,11 +34,7 @@ def test_same_as_untraced(build: Builder, tmp_path: Path, source: str, compiler:
     flags = ("-O1", "-pthread")
     untraced = run(build(source, compiler=compiler, flags=flags, plain=True), tmp_path, *args, code=None)
     traced = run(build(source, compiler=compiler, flags=flags), tmp_path, *args, env={"VT_VERBOSE": "0"}, code=None)
-    assert (traced.returncode, traced.stdout, traced.stderr) == (
-        untraced.returncode,
-        untraced.stdout,
-        untraced.stderr,
-    )
+    assert (traced.returncode, traced.stdout, traced.stderr) == (untraced.returncode, untraced.stdout, untraced.stderr)
 
 
 @pytest.mark.parametrize("setting", ["VT_BUFFER_SIZE=100K", "VT_MAX_FLUSHES=0", "VT_COMPRESSION=no", "VT_CLEAN=no"])

@@ -44,7 +44,7 @@ def written(prefix: Path, name: str, threads: int = 2) -> tuple[Trace, WrittenDi
         made.append(WrittenDiagnosis(anchor))
         return made[0]
 
-    found = unify(Request(prefix, name, True, jobs=threads), Console("test", QUIET), listen=listen)
+    found = unify(Request(prefix=prefix, name=name, keep=True, jobs=threads), Console("test", QUIET), listen=listen)
     trace = vtrace.open(found.archive)
     assert int(trace.locations["events"].sum()) == found.events
     return trace, made[0]

@@ -60,10 +60,7 @@ def test_situation(build: Builder, tmp_path: Path, row: Situation, mode: str) ->
         check_archive(row, mode, tmp_path / "traced", said=done.stderr)
 
 
-@pytest.mark.parametrize(
-    ("row", "mode"),
-    [case for case in CASES if case.values[1] in ("io", "memory")],
-)
+@pytest.mark.parametrize(("row", "mode"), [case for case in CASES if case.values[1] in ("io", "memory")])
 def test_situation_behind_a_shell(build: Builder, tmp_path: Path, row: Situation, mode: str) -> None:
     """vtrace run knows only the shell: the program's environment comes from the wrappers of exec."""
     for tool in row.tools:

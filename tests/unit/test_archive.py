@@ -44,7 +44,10 @@ def machine(ranks: int, **changes: object) -> Definitions:
         nodes=[SystemNode("machine", "machine", None, "MACHINE"), SystemNode("hö", "node", 0, "SHARED_MEMORY")],
         groups=[LocationGroup(f"MPI Rank {n}", 1) for n in range(ranks)],
         locations=[Location(f"Thread {n % 2}", n // 2) for n in range(2 * ranks)],
-        regions=[Region("unknown", "unknown"), Region("f(int)", "_Z1fi", "what", 1, 2, "/src/f.c", 17)],
+        regions=[
+            Region(name="unknown", canonical="unknown"),
+            Region(name="f(int)", canonical="_Z1fi", description="what", role=1, paradigm=2, file="/src/f.c", line=17),
+        ],
         comm_groups=[
             Group("COMM_LOCATIONS", 4, "", np.arange(0, 2 * ranks, 2)),
             Group("COMM_GROUP", 4, "", range(ranks)),
@@ -157,7 +160,7 @@ def test_a_file_system_without_many_hard_links(tmp_path: Path, monkeypatch: pyte
 
 def test_more_definitions_than_fit_into_one_chunk(tmp_path: Path) -> None:
     d = definitions()
-    d.regions = [Region(f"function {n}", f"f{n}") for n in range(30_000)]
+    d.regions = [Region(name=f"function {n}", canonical=f"f{n}") for n in range(30_000)]
     archive = Archive(tmp_path / "t.trace")
     fill(archive, 1)
     archive.finish(d)
@@ -193,7 +196,7 @@ def test_a_group_beyond_all_chunks(tmp_path: Path) -> None:
 def test_texts_are_made_fit_for_readers(tmp_path: Path, text: str, plain: str) -> None:
     assert plain_text(text) == plain
     d = definitions()
-    d.regions[1] = Region(text, text)
+    d.regions[1] = Region(name=text, canonical=text)
     archive = Archive(tmp_path / "t.trace")
     fill(archive, 1)
     archive.finish(d)
@@ -261,7 +264,7 @@ def test_a_full_disk(tmp_path: Path, blocks: int, capfd: pytest.CaptureFixture[s
 
 def test_a_full_disk_at_the_definitions(tmp_path: Path) -> None:
     many = definitions()
-    many.regions += [Region(f"function {n}", f"function {n}") for n in range(2000)]
+    many.regions += [Region(name=f"function {n}", canonical=f"function {n}") for n in range(2000)]
     archive = Archive(tmp_path / "t.trace")
     fill(archive, 1)
     with file_limit(8192), pytest.raises(VtraceError, match=r"t\.trace: OTF2 could not write the definitions"):
@@ -279,7 +282,7 @@ def test_after_an_error_in_the_kernel_the_first_error_is_told(tmp_path: Path) ->
 
 def test_roles_and_paradigms_are_numbers_of_otf2(tmp_path: Path) -> None:
     d = definitions()
-    d.regions[1] = Region("MPI_Barrier", "MPI_Barrier", role=15, paradigm=4)
+    d.regions[1] = Region(name="MPI_Barrier", canonical="MPI_Barrier", role=15, paradigm=4)
     archive = Archive(tmp_path / "t.trace")
     with archive.event_writer(0) as writer:
         Kernel().transcode(writer, stream_of(lf.write_events(tmp_path / "e", [calls(1, 0)])), maps())

@@ -320,7 +320,7 @@ def test_interrupt_leaves_nothing(heat: Path, number: signal.Signals) -> None:
         f"import sys, time; sys.path[:] = {sys.path!r}; sys.argv = ['vtunify', 'heat']\n"
         "from vtrace.io.local.kernel import Kernel\n"
         "from vtrace.commands.vtunify import main\n"
-        "Kernel.transcode = lambda *args: time.sleep(60)\n"
+        "Kernel.transcode = lambda *args, **named: time.sleep(60)\n"
         "sys.exit(main())"
     )
     process = subprocess.Popen([sys.executable, "-c", code], cwd=heat, stderr=subprocess.PIPE)

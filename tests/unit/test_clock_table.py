@@ -27,14 +27,14 @@ def rows(sources: dict[int, ClockSource], zero: int = EPOCH) -> tuple[list[tuple
 def test_pairs_of_one_host() -> None:
     """real may differ from mono by a step: a row has the values of its pair."""
     pairs = [Pair(1000, 7 * SECOND, EPOCH), Pair(1000 + 2 * SECOND, 8 * SECOND, EPOCH + SECOND + 5)]
-    found, names = rows({3: ClockSource("a", CLOCK_TSC, 0, pairs, 1000, 2000, pid=42)})
+    found, names = rows({3: ClockSource("a", CLOCK_TSC, nominal=0, pairs=pairs, first=1000, last=2000, pid=42)})
     assert found == [(0, *pairs[0], 0), (0, *pairs[1], SECOND)]
     assert names == {"host": ["a"], "ticks": ["rdtsc"], "pids": ["42"]}
 
 
 def test_rate_beyond_the_ends() -> None:
     pairs = [Pair(10**13, 10**13, EPOCH), Pair(10**13 + 3 * SECOND, 10**13 + SECOND, EPOCH + SECOND)]
-    clocks, _ = align({0: ClockSource("a", CLOCK_TSC, 0, pairs, 10**13, 10**13)})
+    clocks, _ = align({0: ClockSource("a", CLOCK_TSC, nominal=0, pairs=pairs, first=10**13, last=10**13)})
     columns = clock_table(Clocks(EPOCH, 1, clocks)).columns
     ticks, time, mono = (columns[name].tolist() for name in ("ticks", "time", "mono"))
     for a, b in ((0, 1), (2, 3)):
@@ -47,10 +47,22 @@ def test_a_host_that_was_compared_with_the_first() -> None:
     one = [Pair(0 + 5, 5, EPOCH), Pair(2 * SECOND, 2 * SECOND, EPOCH + 2 * SECOND - 5)]
     two = [Pair(SECOND, SECOND, EPOCH), Pair(3 * SECOND, 3 * SECOND, EPOCH + 2 * SECOND)]
     sources = {
-        0: ClockSource("a", CLOCK_NANOSECONDS, SECOND, one, 5, 2 * SECOND, world=1, rank=0, pid=1),
-        1: ClockSource("b", CLOCK_NANOSECONDS, SECOND, two, SECOND, 3 * SECOND, world=1, rank=1, pid=2,
-                       offsets=(ClockOffset(2 * SECOND, 0, SECOND + 505, 10),)),
-    }  # fmt: skip
+        0: ClockSource(
+            "a", CLOCK_NANOSECONDS, nominal=SECOND, pairs=one, first=5, last=2 * SECOND, world=1, rank=0, pid=1
+        ),
+        1: ClockSource(
+            "b",
+            CLOCK_NANOSECONDS,
+            nominal=SECOND,
+            pairs=two,
+            first=SECOND,
+            last=3 * SECOND,
+            world=1,
+            rank=1,
+            pid=2,
+            offsets=(ClockOffset(2 * SECOND, 0, SECOND + 505, 10),),
+        ),
+    }
     found, names = rows(sources)
     second = [row[1:] for row in found if row[0] == 1]
     assert (2 * SECOND, 2 * SECOND, EPOCH + SECOND, SECOND + 500) in second
@@ -66,7 +78,9 @@ def test_bound_beyond_the_measurements() -> None:
     def bound(*measured: tuple[int, int]) -> int | None:
         ends = [Pair(0, 0, EPOCH), Pair(10 * SECOND, 10 * SECOND, EPOCH + 10 * SECOND)]
         offsets = [ClockOffset(at, 0, at, error) for at, error in measured]
-        first = ClockSource("a", CLOCK_NANOSECONDS, SECOND, ends, 0, 10 * SECOND, "a", 7, 0)
+        first = ClockSource(
+            "a", CLOCK_NANOSECONDS, nominal=SECOND, pairs=ends, first=0, last=10 * SECOND, clock="a", world=7, rank=0
+        )
         second = first._replace(host="b", clock="b", rank=1, offsets=offsets)
         return align({0: first, 1: second})[0][1].error
 

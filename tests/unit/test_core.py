@@ -153,8 +153,7 @@ def test_code_changes_in_whole_pages(core: Path, tmp_path: Path, size: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("mhz", "multiple", "step"),
-    [(25, 1, 0), (62, 1, 0), (1000, 1, 0), (1000, 10, 10), (1000, 40, 40), (2500, 25, 25)],
+    ("mhz", "multiple", "step"), [(25, 1, 0), (62, 1, 0), (1000, 1, 0), (1000, 10, 10), (1000, 40, 40), (2500, 25, 25)]
 )
 def test_step_of_a_counter(core: Path, tmp_path: Path, mhz: int, multiple: int, step: int) -> None:
     """aarch64: 25 MHz to 1 GHz; a counter of 1 GHz that hardware drives at 25 or 100 MHz advances by 40 or 10 ticks."""

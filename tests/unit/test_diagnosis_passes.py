@@ -43,9 +43,9 @@ def test_one_pass(window: Selection, passes: int, tmp_path: Path, monkeypatch: p
     expected = {name: getattr(alone, name)(**window.arguments()) for name in NAMES}
     met, again, scan = list[set[str]](), list[set[str]](), source.scan
 
-    def counted(trace: Trace, questions: Sequence[AnyQuestion], places: Any, *more: Any, **named: Any) -> Any:
-        (met if places is None or len(places) > 1 else again).append({type(each).__name__ for each in questions})
-        return scan(trace, questions, places, *more, **named)
+    def counted(trace: Trace, questions: Sequence[AnyQuestion], *, locations: Any, **named: Any) -> Any:
+        (met if locations is None or len(locations) > 1 else again).append({type(each).__name__ for each in questions})
+        return scan(trace, questions, locations=locations, **named)
 
     monkeypatch.setattr(source, "scan", counted)
     trace = Trace(anchor)
@@ -65,9 +65,9 @@ def test_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pass keeps the calls of the path that the first process repeats: only its own calls are read once more."""
     met, scan = list[Any](), source.scan
 
-    def watched(trace: Trace, questions: Sequence[AnyQuestion], places: Any, *more: Any, **named: Any) -> Any:
-        met.append(("RepeatedCalls" in {type(each).__name__ for each in questions}, len(questions) > 1, places))
-        return scan(trace, questions, places, *more, **named)
+    def watched(trace: Trace, questions: Sequence[AnyQuestion], *, locations: Any, **named: Any) -> Any:
+        met.append(("RepeatedCalls" in {type(each).__name__ for each in questions}, len(questions) > 1, locations))
+        return scan(trace, questions, locations=locations, **named)
 
     monkeypatch.setattr(source, "scan", watched)
     trace = open_trace(unpack("scorep-heat2d", tmp_path))

@@ -216,7 +216,7 @@ def test_slow_iteration_of_a_rank_that_does_not_wait(start: int | None, more: in
     until then. The window cuts a call of each rank: that of rank 1 has 55 ns left."""
     slow = [105] * 24 + [500] + [105] * 15
     trace = Trace(archive(tmp_path / "a", {0: steps([100] * 40), 1: steps(slow)}))
-    found = told(trace, "slow_iterations", Selection(start))
+    found = told(trace, "slow_iterations", Selection(start=start))
     assert (found.loss_ns, found.culprit, found.ranks) == (395, "rank 1, work in main", (1,))
     assert (found.start, found.stop) == (24 * 105, 24 * 105 + 500)
     assert found.text.endswith(f"rank 1, work in main, {more} ns more"), found.text
@@ -245,10 +245,20 @@ def test_commands_show_the_same_part(tmp_path: Path) -> None:
     part = "--from", "10ns", "--to", "0.415us"
     window = Selection.of_options(trace, "10ns", "0.415us", "0-1")
     assert told(trace, "imbalance", window).evidence == (*shows, *part, "--ranks", "0-1")
-    assert told(trace, "imbalance", Selection(10, 415)).evidence == (*shows, "--from", "10ns", "--to", "415ns")
-    own = Finding("drift", 1, 0.1, "", evidence=("profile", "--from", "20ns")).of_part(window.options)
+    assert told(trace, "imbalance", Selection(start=10, stop=415)).evidence == (
+        *shows,
+        "--from",
+        "10ns",
+        "--to",
+        "415ns",
+    )
+    own = Finding(kind="drift", loss_ns=1, share=0.1, text="", evidence=("profile", "--from", "20ns")).of_part(
+        window.options
+    )
     assert own.evidence == ("profile", "--from", "20ns", "--to", "0.415us", "--ranks", "0-1")
-    assert Finding("tracing", 1, 0.1, "", evidence=("score",)).of_part(window.options).evidence == ("score",)
+    assert Finding(kind="tracing", loss_ns=1, share=0.1, text="", evidence=("score",)).of_part(
+        window.options
+    ).evidence == ("score",)
 
 
 def test_drift_by_the_medians_of_quarters(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def process(where: Path, name: str, chunks: dict[int, list[lf.Chunk]], definitio
 
 
 def unified(where: Path) -> readback.Trace:
-    unify(Request(where / "t", force=True, keep=True), Console(0))
+    unify(Request(prefix=where / "t", force=True, keep=True), Console(0))
     return readback.read(where / "u_t.trace")
 
 

@@ -128,11 +128,11 @@ def test_standard() -> None:
 def test_a_wrapper_is_its_template_with_the_header_filled_in() -> None:
     templates = generate.read_templates(TEMPLATES)
     dup = MpiFunction(
-        "MPI_Comm_dup",
-        "int",
-        (Argument("MPI_Comm old", "old"), Argument("MPI_Comm *fresh", "fresh")),
-        False,
-        mpi_header.standard()["MPI_Comm_dup"],
+        name="MPI_Comm_dup",
+        result="int",
+        arguments=(Argument("MPI_Comm old", "old"), Argument("MPI_Comm *fresh", "fresh")),
+        variadic=False,
+        meanings=mpi_header.standard()["MPI_Comm_dup"],
     )
     assert generate.wrapper(dup, templates).splitlines() == [
         "VT_WRAPPER int MPI_Comm_dup(MPI_Comm old, MPI_Comm *fresh)",
@@ -145,7 +145,7 @@ def test_a_wrapper_is_its_template_with_the_header_filled_in() -> None:
         "    return vt_result;",
         "}",
     ]
-    nothing = MpiFunction("MPIX_Nothing", "void", (), False, None)
+    nothing = MpiFunction(name="MPIX_Nothing", result="void", arguments=(), variadic=False, meanings=None)
     text = generate.wrapper(nothing, templates)
     assert "VT_WRAPPER void MPIX_Nothing(void)" in text
     assert "vt_result" not in text

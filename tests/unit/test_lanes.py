@@ -18,7 +18,7 @@ Interval = tuple[int, int, int]
 
 def lanes(intervals: list[Interval]) -> list[list[Interval]]:
     begin, end, name = (np.array(column, np.int64) for column in zip(*intervals, strict=True))
-    made = assign_lanes(OWNER, begin, end, name, ["a", "b", "c"], "file")
+    made = assign_lanes(OWNER, begin, end=end, name=name, names=["a", "b", "c"], origin="file")
     return [[*zip(*(c.tolist() for c in (lane.begin, lane.end, lane.name)), strict=True)] for lane in made]
 
 

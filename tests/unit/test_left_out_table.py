@@ -44,10 +44,7 @@ def test_the_groups_of_mpi_functions() -> None:
         ({}, {}),
         ({"VT_MPI_GROUPS": ",".join(MPI_GROUPS)}, {}),
         ({"VT_MPI_GROUPS": ",".join([*MPI_GROUPS, "time"])}, {}),
-        (
-            {"VT_MPI_GROUPS": "p2p"},
-            {"VT_MPI_GROUPS": "mpi/collective+mpi/io+mpi/management+mpi/p2p+mpi/rma"},
-        ),
+        ({"VT_MPI_GROUPS": "p2p"}, {"VT_MPI_GROUPS": "mpi/collective+mpi/io+mpi/management+mpi/p2p+mpi/rma"}),
         ({"VT_MPI_GROUPS": ",".join(MPI_GROUPS.keys() - {"rma"})}, {"VT_MPI_GROUPS": "mpi/rma"}),
         ({"VT_MPI_GROUPS": "", "VT_MPITRACE": "no"}, {"VT_MPITRACE": "mpi"}),
         ({"VT_MEMTRACE_THRESHOLD": "1K", "VT_MEMTRACE": "no"}, {}),

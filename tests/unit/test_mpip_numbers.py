@@ -24,8 +24,8 @@ def test_bins_are_mpip_s() -> None:
     [
         ("main@/src/a.c:12", Frame("main", "/src/a.c", 12)),
         ("f(int)@/home/me@host/x y.cc:3", Frame("f(int)", "/home/me@host/x y.cc", 3)),
-        ("main@heat+0x1a", Frame("main", "[unknown]", 0, "heat", 26)),
-        ("[unknown]@libc.so.6+0x10", Frame("[unknown]", "[unknown]", 0, "libc.so.6", 16)),
+        ("main@heat+0x1a", Frame("main", "[unknown]", line=0, module="heat", address=26)),
+        ("[unknown]@libc.so.6+0x10", Frame("[unknown]", "[unknown]", line=0, module="libc.so.6", address=16)),
         ("", Frame()),
         ("no place", Frame("no place")),
     ],
@@ -41,10 +41,15 @@ def test_names_of_variants() -> None:
 
 
 def profile() -> MpipProfile:
-    calls = SiteCalls(3, 3_000_000, 500_000, 2_000_000, {"sent": Bytes(300, 50, 150)})
+    calls = SiteCalls(count=3, total=3_000_000, least=500_000, most=2_000_000, bytes={"sent": Bytes(300, 50, 150)})
     site = Site(1, "Send", (Frame("f(int, int)", "a b.c", 7), Frame("main", module="x", address=64)), {0: calls})
     return MpipProfile(
-        [MpipTask(0, "node", 10_000_000, 3_000_000), MpipTask(1, "node", 10_000_000)], [site], {}, {}, 1, []
+        tasks=[MpipTask(0, "node", 10_000_000, 3_000_000), MpipTask(1, "node", 10_000_000)],
+        sites=[site],
+        collective_ns={},
+        pt2pt_bytes={},
+        depth=1,
+        problems=[],
     )
 
 
@@ -72,6 +77,6 @@ def test_concise_lines() -> None:
 
 
 def test_a_rank_without_time_in_mpi_has_no_share() -> None:
-    empty = MpipProfile([MpipTask(0, "node")], [], {}, {}, 0, [])
+    empty = MpipProfile(tasks=[MpipTask(0, "node")], sites=[], collective_ns={}, pt2pt_bytes={}, depth=0, problems=[])
     assert "   0          0          0     0.00" in list(verbose(empty, Style()))
     assert list(concise(empty, Style()))

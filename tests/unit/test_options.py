@@ -18,7 +18,9 @@ def parse(*words: str, language: opt.Language = opt.C, **environ: str) -> opt.Op
 
 
 def test_nothing_said() -> None:
-    assert parse("-O2", "a.c") == opt.Options(None, None, True, None, ["-O2", "a.c"], [], [], [], False)
+    assert parse("-O2", "a.c") == opt.Options(
+        None, None, instrument=True, action=None, args=["-O2", "a.c"], flags=[], ldflags=[], libs=[], off=False
+    )
 
 
 @pytest.mark.parametrize("dashes", ["-vt:", "--vt:"])

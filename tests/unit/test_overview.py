@@ -49,11 +49,15 @@ def test_all_that_the_otf2_package_reads(tmp_path: Path) -> None:
             properties.setdefault(entry.location._ref, {})[entry.name.removeprefix("VTRACE::")] = entry.value
         wanted = [
             LocationLine(
-                location._ref, location.name, location.group.name, location.group.system_tree_parent.name,
-                location.number_of_events, properties.get(location._ref, {}),
+                id=location._ref,
+                name=location.name,
+                process=location.group.name,
+                host=location.group.system_tree_parent.name,
+                events=location.number_of_events,
+                properties=properties.get(location._ref, {}),
             )
             for location in reader.definitions.locations
-        ]  # fmt: skip
+        ]
         assert (found.regions, found.communicators) == (1, [comm.name for comm in reader.definitions.comms])
     assert properties == {9: {"LOST": 7, "RECORDED_NS": 2**40}, 0: {"LOST": 1}}
     assert list(found.locations) == sorted(wanted, key=lambda line: line.id)

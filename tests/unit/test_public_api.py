@@ -51,4 +51,4 @@ def test_each_name_exists_and_is_explained(module: str) -> None:
 
 def test_a_deprecated_name_warns() -> None:
     with pytest.warns(DeprecationWarning, match="use Ledger.has_intervals"):
-        assert Ledger(Table({}), True, []).told
+        assert Ledger(intervals=Table({}), has_intervals=True, notes=[]).told

@@ -165,7 +165,11 @@ def test_windows_and_kinds(tmp_path: Path, start: int, stop: int) -> None:
     anchor = simple(tmp_path / "a", {0: calls(1000)})
     with Reader(anchor, [0]) as reader:
         for kinds in (None, {"Leave"}, {"MpiSend", "Enter"}):
-            found = [t for part in reader.batches(0, BatchBuffer(100), kinds, start, stop) for t in part.time.tolist()]
+            found = [
+                t
+                for part in reader.batches(0, BatchBuffer(100), kinds=kinds, start=start, stop=stop)
+                for t in part.time.tolist()
+            ]
             known = [t for t, kind, *_ in calls(1000) if start <= t <= stop and (kinds is None or kind in kinds)]
             assert found == known
 

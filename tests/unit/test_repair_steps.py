@@ -45,9 +45,16 @@ def replayed(library: ctypes.CDLL, ends: np.ndarray[Any, Any], ranks: np.ndarray
     members = np.empty(count, np.uint32)
     members[ranks] = np.arange(count)
     parts = Parts(
-        np.arange(count, dtype=np.uint32), np.zeros(count, np.uint8), np.array([0, count], np.uint32), members,
-        np.ones(1, np.uint8), count, 1, 10**6, np.arange(count, dtype=np.uint32),
-    )  # fmt: skip
+        clocks=np.arange(count, dtype=np.uint32),
+        doubtful=np.zeros(count, np.uint8),
+        comm_first=np.array([0, count], np.uint32),
+        comm_members=members,
+        comm_repaired=np.ones(1, np.uint8),
+        nclocks=count,
+        first_window=1,
+        limit=10**6,
+        firsts=np.arange(count, dtype=np.uint32),
+    )
     path = where / "ends"
     path.write_bytes(ends.tobytes())
     pieces, found = np.zeros(count, PIECE), _Repaired()

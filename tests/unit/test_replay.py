@@ -104,17 +104,27 @@ class Program:
         request, told = self.number, (0, 0)
 
         def post() -> None:
-            self.put(receiver, self.tick(receiver), request, comm, sender, tag, POST | size << 4)
+            self.put(
+                receiver, self.tick(receiver), request=request, comm=comm, peer=sender, tag=tag, what=POST | size << 4
+            )
 
         def send() -> tuple[int, int]:
             ns = self.tick(sender)
-            self.put(sender, ns, 0, comm, receiver, tag, SEND | size << 4)
+            self.put(sender, ns, request=0, comm=comm, peer=receiver, tag=tag, what=SEND | size << 4)
             return second.shown(sender, ns), ns
 
         def receive() -> None:
             ns = self.tick(receiver)
             kind = DONE if way else RECEIVE
-            self.put(receiver, ns, request if way else 0, comm, sender, tag, kind | (size // 2) << 4)
+            self.put(
+                receiver,
+                ns,
+                request=request if way else 0,
+                comm=comm,
+                peer=sender,
+                tag=tag,
+                what=kind | (size // 2) << 4,
+            )
             second.counts["messages"] += 1
             unsure = sender in second.doubtful or receiver in second.doubtful
             second.arrive(receiver, ns, *told, unsure, "messages")
@@ -144,7 +154,9 @@ class Program:
             ns = self.tick(process)
             begun[process] = (second.shown(process, ns), ns)
             places[process] = len(self.ends[process])
-            self.put(process, ns, aside * request, comm, peer[process], flags[process], BEGIN)
+            self.put(
+                process, ns, request=aside * request, comm=comm, peer=peer[process], tag=flags[process], what=BEGIN
+            )
 
         def end(process: int) -> None:
             ns, givers = self.tick(process), [p for p in COMMS[comm] if flags[p] & GIVES]
@@ -153,7 +165,9 @@ class Program:
                 old = self.ends[process][at]
                 self.ends[process][at] = (old[0], ns, *old[2:])
             else:
-                self.put(process, ns, aside * request, comm, peer[process], flags[process], END)
+                self.put(
+                    process, ns, request=aside * request, comm=comm, peer=peer[process], tag=flags[process], what=END
+                )
             second.counts["collectives"] += 1
             if flow == FROM_ROOT:
                 givers = [root] if process != root else []

@@ -37,7 +37,7 @@ def chunk(stacks: Sequence[tuple[int, ...]] = STACKS, sequence: int = 0, locatio
 
 
 def expected(stacks: Sequence[tuple[int, ...]] = STACKS) -> list[Sample]:
-    return [Sample(1000 + 100 * n, 7 * n, n, NO_RULE, stack) for n, stack in enumerate(stacks)]
+    return [Sample(1000 + 100 * n, 7 * n, overruns=n, end=NO_RULE, frames=stack) for n, stack in enumerate(stacks)]
 
 
 @pytest.mark.parametrize("codec", [r.CODEC_RAW, r.CODEC_ZSTD, r.CODEC_VARINT])
@@ -63,8 +63,8 @@ def test_values_of_counters(tmp_path: Path) -> None:
         made.word(word)
     with open_local(lf.write_events(tmp_path / "e", [made])) as file:
         first, second, third = read_samples(Kernel(), streams([file])[r.SAMPLES, 0], 0)
-    assert (first, third) == (expected()[0], Sample(3000, 9, 0, COMPLETE, STACKS[0]))
-    assert second == Sample(2000, 9, 0, COMPLETE, STACKS[0], ((3, tuple(range(10, 17))),))
+    assert (first, third) == (expected()[0], Sample(3000, 9, overruns=0, end=COMPLETE, frames=STACKS[0]))
+    assert second == Sample(2000, 9, overruns=0, end=COMPLETE, frames=STACKS[0], counters=((3, tuple(range(10, 17))),))
 
 
 def test_chunks_of_a_buffer_follow_the_blocks(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def shared(path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict
     """The answers on rank 0 of several ranks, its trace, and the locations that each rank has read."""
     read: dict[int, set[int]] = {}
 
-    def watched(*arguments: Any) -> Pass:
-        met = scan(*arguments)
+    def watched(*arguments: Any, **named: Any) -> Pass:
+        met = scan(*arguments, **named)
         read.setdefault(get_ident(), set()).update(met.events)
         return met
 

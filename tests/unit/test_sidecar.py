@@ -27,7 +27,7 @@ OF = "1234"
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    sidecar.write(tmp_path, "some", 1, OF, TABLE)
+    sidecar.write(tmp_path, "some", version=1, of=OF, table=TABLE)
     return tmp_path / sidecar.FOLDER / "some"
 
 
@@ -57,7 +57,7 @@ def test_written_and_read(written: Path) -> None:
 
 def test_the_same_bytes(written: Path) -> None:
     before = written.read_bytes()
-    sidecar.write(written.parent.parent, "some", 1, OF, TABLE)
+    sidecar.write(written.parent.parent, "some", version=1, of=OF, table=TABLE)
     assert written.read_bytes() == before
 
 
@@ -142,7 +142,7 @@ def test_no_table_is_written_through_a_link(tmp_path: Path) -> None:
     private.write_text("precious")
     for name in (f"some.{os.getpid()}", f".some.{os.getpid()}.part", "some"):
         (tmp_path / sidecar.FOLDER / name).symlink_to(private)
-    sidecar.write(tmp_path, "some", 1, OF, TABLE)
+    sidecar.write(tmp_path, "some", version=1, of=OF, table=TABLE)
     assert private.read_text() == "precious"
     assert not (tmp_path / sidecar.FOLDER / "some").is_symlink()
     assert read(tmp_path / sidecar.FOLDER / "some") is not None
@@ -154,14 +154,14 @@ def test_no_table_is_written_into_a_linked_folder(tmp_path: Path) -> None:
     archive.mkdir()
     (archive / sidecar.FOLDER).symlink_to(private)
     with pytest.raises(VtraceError, match="is a symbolic link"):
-        sidecar.write(archive, "some", 1, OF, TABLE)
+        sidecar.write(archive, "some", version=1, of=OF, table=TABLE)
     assert not [*private.iterdir()]
 
 
 def test_a_small_file_with_many_rows(tmp_path: Path) -> None:
     """Zeros packed into a few bytes are refused before memory is allocated for them."""
     zeros = sidecar.SidecarTable({name: np.zeros(5_000_000, "<u8") for name in ("from", "to")})
-    sidecar.write(tmp_path, "some", 1, OF, zeros)
+    sidecar.write(tmp_path, "some", version=1, of=OF, table=zeros)
     path = tmp_path / sidecar.FOLDER / "some"
     assert path.stat().st_size < 20_000
     tracemalloc.start()

@@ -101,7 +101,7 @@ def test_ranks(tmp_path: Path) -> None:
     columns: dict[str, Any] = {name: np.array(values, np.uint64) for name, values in gap.items()}
     columns |= {"class": np.array(["all"], object), "reason": np.array(["switched off"], object)}
     other = Trace(trace.anchor)
-    other.__dict__["ledger"] = Ledger(Table(columns), True, [])
+    other.__dict__["ledger"] = Ledger(intervals=Table(columns), has_intervals=True, notes=[])
     told = other.diagnosis(Selection())
     assert uneven(told) == []
     line = "events of all ranks were recorded in 500 ns of the run, of one rank in 1 us"

@@ -13,7 +13,9 @@ SECOND = 1_000_000_000
 
 
 def source(pairs: list[Pair], host: str = "a", kind: int = CLOCK_TSC, nominal: int = 0, clock: str = "") -> ClockSource:
-    return ClockSource(host, kind, nominal, pairs, pairs[0].ticks, pairs[-1].ticks, clock)
+    return ClockSource(
+        host, kind, nominal=nominal, pairs=pairs, first=pairs[0].ticks, last=pairs[-1].ticks, clock=clock
+    )
 
 
 def pair(seconds: float, hertz: int = 2_000_000_000, real: int = EPOCH, noise: int = 0) -> Pair:

@@ -29,7 +29,14 @@ class Process:
     def comm(self, number: int, kind: str, parent: int | None, size: int, rank: int, **more: int) -> None:
         values = {"tag": 0, "hash": 0, "serial": 0, "remote": 0, **more}
         self.definitions.comms[number] = LocalComm(
-            COMM_KINDS[kind], parent, values["tag"], values["hash"], values["serial"], size, rank, values["remote"]
+            COMM_KINDS[kind],
+            parent,
+            tag=values["tag"],
+            hash=values["hash"],
+            serial=values["serial"],
+            size=size,
+            rank=rank,
+            remote=values["remote"],
         )
 
     def members(self, number: int, side: int, ranks: list[int], first: int = 0) -> None:

@@ -57,7 +57,7 @@ def test_every_definition_of_the_format_is_read() -> None:
     assert set(GOOD) == set(DEFINITIONS)
     found = read(arrays(), "heat.1.def.z")
     assert found.properties == {"command": ("./heat", "7")}
-    assert found.regions == {3: LocalRegion("MPI_Send", 4, 28, None, 0)}
+    assert found.regions == {3: LocalRegion("MPI_Send", 4, role=28, file=None, line=0)}
     assert found.modules[0].path == "/bin/heat"
     assert (found.comms[1].tag, found.comms[1].size, found.comms[1].rank) == ("tag", 4, 2)
     assert found.members[1, 0][0].ranks == b"\0\0\0\0"
@@ -132,7 +132,7 @@ def test_the_last_name_holds() -> None:
 
 def test_forked_child_inherits_what_it_does_not_define() -> None:
     parent = read(arrays(), "parent")
-    late = Module(8192, 1, 1, 1, "/lib/late", b"", 500)
+    late = Module(8192, 1, size=1, bias=1, path="/lib/late", build_id=b"", ticks=500)
     parent.modules.append(late)
     child = read([[DEFINITIONS["REGION"], 3, "own", 1, 1, None, 0], [DEFINITIONS["CLOCK"], 7, 8, 9]], "child")
     inherit(child, parent, 200)

@@ -112,7 +112,7 @@ def test_buffer_that_is_not_visible(heat: Path, capsys: pytest.CaptureFixture[st
     with pytest.raises(
         VtraceError, match=r"a buffer .* on node1 \(.* mpiexec -n 2 vtunify-mpi .*heat, .*; vtunify --partial"
     ):
-        unify(Request(heat), Console("vtunify"))
+        unify(Request(prefix=heat), Console("vtunify"))
     assert "the buffer of rank 1 is on node1: /scratch/heat.xnode1-101-abc.buffer" in capsys.readouterr().err
     assert names(heat) == before
     run(heat, partial=True)
@@ -129,7 +129,7 @@ def test_buffer_that_is_gone(heat: Path, capsys: pytest.CaptureFixture[str]) -> 
     more = head(1, 2, buffer="/scratch/heat.xhere-101-abc.buffer", host=platform.node())
     write_defs(heat.parent / "heat.2.def.z", define(1, 2, ended=False), **more)
     write_events(heat.parent / "heat.2.events.z", [message(1)], **more)
-    unify(Request(heat), Console("vtunify"))
+    unify(Request(prefix=heat), Console("vtunify"))
     assert "the buffer of rank 1 is gone: /scratch/heat.xhere-101-abc.buffer" in capsys.readouterr().err
 
 
@@ -141,7 +141,7 @@ def test_many_buffers_elsewhere(heat: Path, capsys: pytest.CaptureFixture[str]) 
         if rank < 2:
             write_events(heat.parent / f"heat.{rank + 1:x}.events.z", [message(rank)], **more)
     with pytest.raises(VtraceError, match=r"30 buffers .* on 3 other hosts"):
-        unify(Request(heat), Console("vtunify"))
+        unify(Request(prefix=heat), Console("vtunify"))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 21
     assert "rank 0 is on node0: /scratch/0" in lines[0]

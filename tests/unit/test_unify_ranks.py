@@ -40,7 +40,9 @@ class Process:
         return self.rank
 
     def comm(self, local: int, kind: str, tag: int, hash_: int, size: int, rank: int) -> None:
-        self.definitions.comms[local] = LocalComm(COMM_KINDS[kind], 1, tag, hash_, 0, size, rank, 0)
+        self.definitions.comms[local] = LocalComm(
+            COMM_KINDS[kind], 1, tag=tag, hash=hash_, serial=0, size=size, rank=rank, remote=0
+        )
 
 
 def overlapping(ranks: int, comms: int, seed: int) -> tuple[list[Process], dict[int, list[int]]]:
@@ -48,7 +50,9 @@ def overlapping(ranks: int, comms: int, seed: int) -> tuple[list[Process], dict[
     draw = random.Random(seed)
     processes = [Process(rank, rank) for rank in range(ranks)]
     for process in processes:
-        process.definitions.comms[1] = LocalComm(COMM_KINDS["WORLD"], None, 0, 9, 0, ranks, process.rank, 0)
+        process.definitions.comms[1] = LocalComm(
+            COMM_KINDS["WORLD"], None, tag=0, hash=9, serial=0, size=ranks, rank=process.rank, remote=0
+        )
     members = {tag: draw.sample(range(ranks), draw.randint(1, 6)) for tag in range(comms)}
     for process in processes:
         own = [tag for tag, group in members.items() if process.rank in group]
@@ -199,7 +203,14 @@ def test_a_failure_ends_all() -> None:
                 raise VtraceError("the disk is full")
 
         try:
-            work_on(ranks, 1, [*range(3)] if ranks.rank else [], item, lambda number: 3 - number, lambda amount: None)
+            work_on(
+                ranks,
+                1,
+                items=[*range(3)] if ranks.rank else [],
+                work=item,
+                weigh=lambda number: 3 - number,
+                advance=lambda amount: None,
+            )
         except VtraceError as error:
             return str(error)
         return ""
@@ -224,7 +235,9 @@ def test_a_failure_waits_for_the_other_threads() -> None:
         ended.append(number)
 
     with pytest.raises(VtraceError, match="the disk is full"):
-        work_on(ALONE, 2, [*range(3)], item, lambda number: (3 - number) << 20, lambda amount: None)
+        work_on(
+            ALONE, 2, items=[*range(3)], work=item, weigh=lambda number: (3 - number) << 20, advance=lambda amount: None
+        )
     assert ended == [1]
 
 
@@ -238,16 +251,23 @@ def test_threads_are_for_heavy_items(heavy: int) -> None:
         if weight > 100:
             together.wait(60)
 
-    work_on(ALONE, 4, [100] * 50 + [1 << 20] * heavy, item, lambda weight: weight, lambda amount: None)
+    work_on(
+        ALONE,
+        4,
+        items=[100] * 50 + [1 << 20] * heavy,
+        work=item,
+        weigh=lambda weight: weight,
+        advance=lambda amount: None,
+    )
     assert len(threads) == max(heavy, 1)
 
 
 def test_progress_is_reported_to_the_end() -> None:
     told: list[int] = []
     done: list[int] = []
-    work_on(ALONE, 3, [*range(10)], done.append, lambda number: number, told.append)
+    work_on(ALONE, 3, items=[*range(10)], work=done.append, weigh=lambda number: number, advance=told.append)
     assert (sorted(done), sum(told)) == ([*range(10)], 45)
-    work_on(ALONE, 3, [], done.append, lambda number: number, told.append)
+    work_on(ALONE, 3, items=[], work=done.append, weigh=lambda number: number, advance=told.append)
     assert sum(told) == 45
 
 

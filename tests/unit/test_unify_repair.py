@@ -52,7 +52,7 @@ class Outcome:
 
 
 def unified(prefix: Path, capsys: pytest.CaptureFixture[str], *, jobs: int = 1, repair: bool = True) -> Outcome:
-    request = Request(prefix, keep=True, force=True, jobs=jobs, repair=repair)
+    request = Request(prefix=prefix, keep=True, force=True, jobs=jobs, repair=repair)
     archive = unify(request, Console("vtunify", VERBOSE)).archive
     return Outcome(read(archive), capsys.readouterr().err, digest(archive))
 
@@ -183,7 +183,7 @@ def test_tags_that_never_come_again(tmp_path: Path, capsys: pytest.CaptureFixtur
     """The run has more channels than the repair keeps in memory."""
     program = Program(ranks=6, steps=700, calls=2, clocks=BROKEN)
     write(tmp_path / "a", program)
-    unify(Request(tmp_path / "a", keep=True), Console("vtunify", VERBOSE))
+    unify(Request(prefix=tmp_path / "a", keep=True), Console("vtunify", VERBOSE))
     said = [line for line in capsys.readouterr().err.splitlines() if "between clocks" in line]
     assert "of 4,200 messages" in said[0]
     write(tmp_path / "a", replace(program, tags=700))
@@ -197,13 +197,13 @@ def test_ends_that_cannot_be_read_are_no_repair(tmp_path: Path, monkeypatch: pyt
     write(tmp_path / "a", Program(ranks=4, steps=50, calls=4, clocks=BROKEN))
     before = repair._replay
 
-    def cut(pieces: Any, parts: Any, kernel: Any, near: Path, files: int) -> Any:
+    def cut(*arguments: Any, near: Path, **named: Any) -> Any:
         os.truncate(near / "ends.0", 1000)
-        return before(pieces, parts, kernel, near, files)
+        return before(*arguments, near=near, **named)
 
     monkeypatch.setattr(repair, "_replay", cut)
     with pytest.raises(VtraceError, match="cannot read a temporary file"):
-        unify(Request(tmp_path / "a"), Console("vtunify", VERBOSE))
+        unify(Request(prefix=tmp_path / "a"), Console("vtunify", VERBOSE))
     assert not (tmp_path / "a.trace").exists()
 
 
@@ -213,7 +213,7 @@ def test_missing_ends_hold_nobody_up(tmp_path: Path, capsys: pytest.CaptureFixtu
     data = path.read_bytes()
     last = data.rindex(BLOCK_MAGIC, 0, data.rindex(BLOCK_MAGIC))
     path.write_bytes(data[:last])  # all messages of rank 2
-    request = Request(tmp_path / "a", keep=True, salvage=True)
+    request = Request(prefix=tmp_path / "a", keep=True, salvage=True)
     unify(request, Console("vtunify", VERBOSE))
     said = capsys.readouterr().err
     assert "have no match, or an uncertain one" in said

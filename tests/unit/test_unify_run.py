@@ -138,7 +138,7 @@ def test_limit_is_marked_and_repeated(heat: Path, capsys: pytest.CaptureFixture[
     chunk = Chunk(ticks=1000, pair=clock()).record("ENTER", 10, WORK).record("LEAVE", 10, WORK)
     chunk.record("LIMIT", 5, 4, r.CLASS_ALL)
     write_events(heat.parent / "heat.1.events.z", [chunk.record("LOST", 100, 4, 33)], **head(0, 2))
-    unify(Request(heat), Console("vtunify"))
+    unify(Request(prefix=heat), Console("vtunify"))
     lines = [line for line in capsys.readouterr().err.splitlines() if "VT_MAX_FLUSHES" in line]
     assert len(lines) == 1
     assert "33 events are missing" in lines[0]
@@ -149,7 +149,7 @@ def test_limit_is_marked_and_repeated(heat: Path, capsys: pytest.CaptureFixture[
 def test_undefined_region_and_stray_leave(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chunk = Chunk(ticks=1000, pair=clock()).record("LEAVE", 1, SEND).record("ENTER", 10, 99).record("LEAVE", 10, 99)
     write_events(heat.parent / "heat.1.events.z", [chunk], **head(0, 2))
-    unify(Request(heat), Console("vtunify"))
+    unify(Request(prefix=heat), Console("vtunify"))
     said = capsys.readouterr().err
     assert "1 leave without an enter was" in said
     assert "undefined objects" in said
@@ -175,6 +175,6 @@ def test_hosts_and_processes_without_a_rank(heat: Path) -> None:
 def test_files_of_other_runs_stay(heat: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = head(4, 5, run=b"O" * 16) | {"start": START - 5}
     write_events(heat.parent / "heat.5.events.z", [], **old)
-    unify(Request(heat), Console("vtunify"))
+    unify(Request(prefix=heat), Console("vtunify"))
     assert "heat.5.events.z" in capsys.readouterr().err
     assert names(heat) == {"heat.trace", "heat.5.events.z"}

@@ -61,7 +61,7 @@ def test_twice_as_many_locations_take_twice_as_many_steps(tmp_path: Path) -> Non
         prefix.parent.mkdir()
         write(prefix, Program(ranks=ranks, steps=1, calls=2, ranks_per_host=4, clocks=WRONG))
         with counted() as so_far:
-            unify(Request(prefix, jobs=1), Console("vtunify", QUIET))
+            unify(Request(prefix=prefix, jobs=1), Console("vtunify", QUIET))
             steps.append(so_far())
     first, second = steps[1] - steps[0], steps[2] - steps[1]
     assert first > 40 * 1000, "the steps of all phases count"
@@ -89,7 +89,14 @@ def test_looking_at_the_progress_takes_the_same_for_many_items(threads: int, mon
                 enough.set()
 
         with counted() as so_far:
-            work_on(ALONE, threads, range(items), lambda number: enough.wait() and None, lambda number: 1 << 20, look)
+            work_on(
+                ALONE,
+                threads,
+                items=range(items),
+                work=lambda number: enough.wait() and None,
+                weigh=lambda number: 1 << 20,
+                advance=look,
+            )
         assert total == items << 20
         return begin / 20
 
@@ -106,7 +113,7 @@ def test_the_collector_finds_nothing(tmp_path: Path) -> None:
         gc.collect()
         gc.disable()
         try:
-            unify(Request(prefix, jobs=1), Console("vtunify", QUIET))
+            unify(Request(prefix=prefix, jobs=1), Console("vtunify", QUIET))
             found.append(gc.collect())
         finally:
             gc.enable()

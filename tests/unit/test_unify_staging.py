@@ -41,7 +41,7 @@ def left(heat: Path, host: str, pid: int, age: float = 0, kind: str = "tmp") -> 
 )  # fmt: skip
 def test_nobody_works_on_it(heat: Path, host: str, pid: int, age: float, capsys: pytest.CaptureFixture[str]) -> None:
     left(heat, host, pid, age)
-    unify(Request(heat), Console("vtunify"))
+    unify(Request(prefix=heat), Console("vtunify"))
     assert names(heat) == {"heat.trace"}
     assert capsys.readouterr().err == ""
 
@@ -49,7 +49,7 @@ def test_nobody_works_on_it(heat: Path, host: str, pid: int, age: float, capsys:
 @pytest.mark.parametrize("host", ["node-7", platform.node()])
 def test_somebody_may_work_on_it(heat: Path, host: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = left(heat, host, 1, 150)  # A file's time may be some ms older than the clock, so age is not a whole minute.
-    unify(Request(heat), Console("vtunify"))
+    unify(Request(prefix=heat), Console("vtunify"))
     assert names(heat) == {"heat.trace", path.name}
     said = capsys.readouterr().err
     assert said.count("\n") == 1

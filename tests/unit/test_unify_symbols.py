@@ -177,7 +177,7 @@ def test_readable(symbol: str, fortran: bool, name: str) -> None:
 )
 def test_constructs(symbol: str, fortran: bool, is_task: bool, name: str) -> None:
     assert is_outlined(symbol)
-    assert construct(symbol, fortran, "solver", "w.c:3", is_task) == name
+    assert construct(symbol, fortran, program="solver", place="w.c:3", is_task=is_task) == name
 
 
 @pytest.mark.parametrize("symbol", ["work", "omp_outlined", "work.part.0", "_omp_fn", "_Z4workl"])
@@ -227,8 +227,8 @@ def test_missing_and_foreign_files(tmp_path: Path) -> None:
 
 def test_places_in_the_code_space() -> None:
     modules = [
-        Module(0, 0x5000, 0x1000, 0x4000, "/bin/heat", b"h", 0),
-        Module(0x1000, 0x9000, 0x800, 0x9000, "/lib/x.so", b"x", 5),
+        Module(0, 0x5000, size=0x1000, bias=0x4000, path="/bin/heat", build_id=b"h", ticks=0),
+        Module(0x1000, 0x9000, size=0x800, bias=0x9000, path="/lib/x.so", build_id=b"x", ticks=5),
     ]
     offsets, plain = np.array([0, 0xFFF, 0x1000, 0x1800], np.uint32), np.array([0x9001, 0x7777], np.uint64)
     heat, lib = ("/bin/heat", b"h"), ("/lib/x.so", b"x")

@@ -58,7 +58,7 @@ def region_rows(regions: Table, given: Sequence[int | str] | str) -> list[int]:
     return rows
 
 
-@dataclass
+@dataclass(kw_only=True)
 class DefinitionTables:
     """Tables by the names of the attributes of Trace, and IdRows that find their rows by OTF2's ids."""
 
@@ -145,7 +145,15 @@ def build(raw: dict[str, Array], flushes: bool) -> DefinitionTables:
     _metrics(b)
     members = raw["Members"]["member"].astype(np.uint64)
     flush = b.tables["regions"].rows - 2 if flushes else None
-    return DefinitionTables(b.tables, b.ids, b.strings, members, b.worlds, clock_of(raw["ClockProperties"]), flush)
+    return DefinitionTables(
+        tables=b.tables,
+        ids=b.ids,
+        strings=b.strings,
+        members=members,
+        worlds=b.worlds,
+        clock=clock_of(raw["ClockProperties"]),
+        flush_region=flush,
+    )
 
 
 def _system(b: _Builder) -> None:

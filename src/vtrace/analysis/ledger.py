@@ -31,7 +31,7 @@ _LATEST = 2**63 - 1
 _EMPTY = {"location": np.uint64, "from": np.uint64, "to": np.uint64, "ns": np.uint64, "count": np.uint64}
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Ledger:
     """The intervals without recording, and the totals.
 
@@ -112,7 +112,7 @@ class Ledger:
 
 
 def read_ledger(
-    anchor: Path, properties: Mapping[str, str], coverage: Mapping[str, Any], ids: Array, events: Array
+    anchor: Path, properties: Mapping[str, str], coverage: Mapping[str, Any], ids: Array, *, events: Array
 ) -> Ledger:
     """Reads the ledger of an archive.
 
@@ -130,11 +130,20 @@ def read_ledger(
         try:
             found = sidecar.read(anchor.parent, *sidecar.COVERAGE, sidecar.identity(anchor, properties))
             if found is not None:
-                return Ledger(_intervals(found), True, notes, totals, kinds, missing)
+                return Ledger(
+                    intervals=_intervals(found),
+                    has_intervals=True,
+                    notes=notes,
+                    totals=totals,
+                    settings=kinds,
+                    damage=missing,
+                )
         except (FormatError, KeyError, IndexError) as error:
             text = str(error.args[0]) if isinstance(error, FormatError) else "its table of coverage is damaged"
             notes.append(f"{text}: only the totals of events not recorded are known")
-    return Ledger(_intervals(None), False, notes, totals, kinds, missing)
+    return Ledger(
+        intervals=_intervals(None), has_intervals=False, notes=notes, totals=totals, settings=kinds, damage=missing
+    )
 
 
 def _intervals(found: sidecar.SidecarTable | None) -> Table:

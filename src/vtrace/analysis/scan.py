@@ -67,7 +67,12 @@ def scan(
     if not in_order and jobs > 1:
         order.sort(key=lambda row: -trace.bytes_of(row))
     job = Scanning(
-        trace, questions, ALWAYS if start is None else start, NEVER if stop is None else stop, strict, iter(order)
+        trace,
+        questions,
+        start=ALWAYS if start is None else start,
+        stop=NEVER if stop is None else stop,
+        strict=strict,
+        order=iter(order),
     )
     with ThreadPoolExecutor(jobs) as pool:
         for worker in [pool.submit(job.work) for _ in range(jobs)]:
@@ -125,7 +130,15 @@ class Scanning:
         first = self.start if replay is None else ALWAYS  # the stack needs the events before the window
         number, expected = (int(self.trace.locations[name][location]) for name in ("id", "events"))
         try:
-            for _ in reader.batches(number, batch, self.kinds, first, self.stop, self.attributes, expected):
+            for _ in reader.batches(
+                number,
+                batch,
+                kinds=self.kinds,
+                start=first,
+                stop=self.stop,
+                attributes=self.attributes,
+                expected=expected,
+            ):
                 scanned.take(batch)
         except FormatError as error:
             if self._strict:

@@ -26,7 +26,7 @@ PATTERNS = ("region", "class", "path", "location")
 _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Selection:
     """A window of time and a set of locations.
 
@@ -44,7 +44,7 @@ class Selection:
     @classmethod
     def of(cls, start: int | None, stop: int | None, locations: Sequence[int] | None) -> Selection:
         """The selection of a call through the Python API."""
-        return cls(start, stop, None if locations is None else tuple(map(int, locations)))
+        return cls(start=start, stop=stop, locations=None if locations is None else tuple(map(int, locations)))
 
     @classmethod
     def of_options(
@@ -71,7 +71,7 @@ class Selection:
             left = tuple(row for row in chosen if out[row])
             locations = tuple(row for row in chosen if not out[row])
         given = tuple((name, text) for name, text in (("--from", begin), ("--to", end), ("--ranks", ranks)) if text)
-        return cls(start, stop, locations, given, left)
+        return cls(start=start, stop=stop, locations=locations, given=given, helpers=left)
 
     @property
     def text(self) -> str:

@@ -29,7 +29,7 @@ def serve(ranks: Ranks, threads: int, opened: Callable[[], Source]) -> None:
     while asked := ranks.first(lambda: b""):
         trace = trace or opened()
         questions, rows, start, stop = pickle.loads(asked)
-        _take_part(trace, ranks, threads, questions, rows, start, stop)
+        _take_part(trace, ranks, threads=threads, questions=questions, rows=rows, start=start, stop=stop)
 
 
 def dismiss(ranks: Ranks) -> None:
@@ -38,20 +38,22 @@ def dismiss(ranks: Ranks) -> None:
 
 
 def shared_scan(
-    trace: Source, questions: Sequence[AnyQuestion], rows: Sequence[int], start: int | None, stop: int | None
+    trace: Source, questions: Sequence[AnyQuestion], rows: Sequence[int], start: int | None, *, stop: int | None
 ) -> Pass:
     """On rank 0: reads events as scan() does, together with the other ranks, which serve."""
     trace.ranks.first(lambda: pickle.dumps((questions, list(rows), start, stop)))
-    return _take_part(trace, trace.ranks, trace.threads or 1, questions, rows, start, stop)
+    return _take_part(
+        trace, trace.ranks, threads=trace.threads or 1, questions=questions, rows=rows, start=start, stop=stop
+    )
 
 
 def _take_part(
-    trace: Source, ranks: Ranks, threads: int, questions: Sequence[AnyQuestion], rows: Sequence[int],
+    trace: Source, ranks: Ranks, threads: int, questions: Sequence[AnyQuestion], *, rows: Sequence[int],
     start: int | None, stop: int | None,
 ) -> Pass:  # fmt: skip
     """Reads this rank's locations, and gives all parts to rank 0."""
     own = _shares(trace, rows, ranks.size)[ranks.rank]
-    met: Pass = ranks.together(lambda: scan(trace, questions, own, start, stop, threads))
+    met: Pass = ranks.together(lambda: scan(trace, questions, locations=own, start=start, stop=stop, jobs=threads))
     collect(ranks, questions, own, met)
     return met
 

@@ -140,9 +140,17 @@ class Source:
         """Reads the events once for several questions; see vtrace.analysis.scan.scan."""
         if self.ranks.size > 1:
             rows = range(self.locations.rows) if locations is None else locations
-            met = shared_scan(self, questions, rows, start, stop)
+            met = shared_scan(self, questions, rows=rows, start=start, stop=stop)
         else:
-            met = scan(self, questions, locations, start, stop, jobs or self.threads, in_order=in_order)
+            met = scan(
+                self,
+                questions,
+                locations=locations,
+                start=start,
+                stop=stop,
+                jobs=jobs or self.threads,
+                in_order=in_order,
+            )
         self.problems += [line for line in met.problems if line not in self.problems]
         return met
 
@@ -194,7 +202,9 @@ class Source:
     def ledger(self) -> Ledger:
         """The intervals without recording; see vtrace.analysis.ledger. Empty for other tools' archives."""
         coverage = self.vtrace.get("COVERAGE", {})
-        return read_ledger(self.anchor, self.properties, coverage, self.locations["id"], self.locations["events"])
+        return read_ledger(
+            self.anchor, self.properties, coverage=coverage, ids=self.locations["id"], events=self.locations["events"]
+        )
 
     def not_recorded(
         self, locations: Sequence[int] | None = None, start: int | None = None, stop: int | None = None

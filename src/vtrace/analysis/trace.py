@@ -255,7 +255,7 @@ class Trace(Source):
         wait; their partners may be others. .caveats also says which waits are unknown.
         """
         found = self._replayed(start, stop, locations)
-        return self._noted(waits_table(found), found, start, stop, locations)
+        return self._noted(waits_table(found), found, start=start, stop=stop, locations=locations)
 
     def call_waits(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
@@ -267,7 +267,7 @@ class Trace(Source):
         If there are more than most waits, the shortest are left out: .shortest is the bound in ns, 0 if none is.
         """
         found = self._replayed(start, stop, locations, most)
-        return self._noted(calls_table(found, most), found, start, stop, locations)
+        return self._noted(calls_table(found, most), found, start=start, stop=stop, locations=locations)
 
     def critical_path(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
@@ -277,7 +277,7 @@ class Trace(Source):
         table of path, time_ns, mean_ns (mean of the processes in this path, without waits), imbalance_ns (by how much
         time_ns is more). In a window the call paths between two calls of MPI count as one after the other."""
         found = self._replayed(start, stop, locations, causes=True)
-        return self._noted(critical_table(found), found, start, stop, locations)
+        return self._noted(critical_table(found), found, start=start, stop=stop, locations=locations)
 
     def delays(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
@@ -288,7 +288,7 @@ class Trace(Source):
         count (waits). All waits together are the sum of direct_ns and indirect_ns, without upper bounds and
         completions. start, stop, locations: of the waits."""
         found = self._replayed(start, stop, locations, causes=True)
-        return self._noted(delays_table(found), found, start, stop, locations)
+        return self._noted(delays_table(found), found, start=start, stop=stop, locations=locations)
 
     def faster(self, regions: Sequence[int | str] | str, factor: float) -> dict[str, int]:
         """The length of the run if regions (rows of trace.regions, or names), with the functions called from them and
@@ -330,7 +330,7 @@ class Trace(Source):
         return table
 
     def _noted(
-        self, table: Table, found: Replayed, start: int | None, stop: int | None, locations: Sequence[int] | None
+        self, table: Table, found: Replayed, start: int | None, stop: int | None, *, locations: Sequence[int] | None
     ) -> Table:
         table.notes["caveats"] = self.caveats(locations, start, stop) + remarks(found)
         table.notes |= {"doubt": doubt(found), "counts": found.counts}
@@ -483,7 +483,7 @@ class Trace(Source):
 
     def timeline(
         self, bins: int = 200, start: int | None = None, stop: int | None = None, rows: Array | None = None,
-        class_of: Array | None = None,
+        *, class_of: Array | None = None,
     ) -> Array:  # fmt: skip
         """The time of each location by class and bin: (rows, classes + 1, bins) float32, seconds, in bins of equal
         width from start (0) to stop (the duration). The last class is the time outside all regions.
@@ -495,6 +495,6 @@ class Trace(Source):
         classes = self.regions["class"] if class_of is None else np.asarray(class_of)
         count = int(classes.max(initial=0)) + 1 if class_of is not None else len(self.regions.classes)
         rows = np.arange(self.locations.rows) if rows is None else np.asarray(rows)
-        question = Timeline(bins, classes, count, rows, window)
+        question = Timeline(bins, classes, classes=count, rows=rows, window=window)
         self.scan([question], np.flatnonzero(rows >= 0).tolist(), stop=window[1])
         return question.answer()

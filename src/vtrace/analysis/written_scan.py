@@ -31,7 +31,10 @@ class WrittenScan:
 
     def __init__(self, trace: Source, questions: Sequence[AnyQuestion]) -> None:
         """trace: the definitions of the archive, which has no events yet."""
-        self._trace, self._scanning = trace, Scanning(trace, questions, ALWAYS, NEVER, True, iter(()))
+        self._trace, self._scanning = (
+            trace,
+            Scanning(trace, questions, start=ALWAYS, stop=NEVER, strict=True, order=iter(())),
+        )
         self._thread = local()
         self.failed = False
         """True if the questions could not take all events: the archive is whole, but they cannot answer."""

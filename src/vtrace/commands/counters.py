@@ -80,7 +80,7 @@ def command(
             console.warn(plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
     _check_pmu(files, pmu)
     if evaluated is not None:
-        _evaluate(files, evaluated, pmu, numbers, console)
+        _evaluate(files, evaluated, pmu=pmu, numbers=numbers, console=console)
     elif expanded is not None:
         for native in _event_set(files, expanded, pmu).natives(expanded):
             if native not in NO_COUNTERS:
@@ -197,7 +197,7 @@ def _pmus(pmus: list[str]) -> str | None:
 
 
 def _evaluate(
-    files: list[EventFile], name: str, pmu: str | None, numbers: dict[str, int | float], console: Console
+    files: list[EventFile], name: str, pmu: str | None, numbers: dict[str, int | float], *, console: Console
 ) -> None:
     from vtrace.analysis.derived.event_set import CLOCK_RATE
 

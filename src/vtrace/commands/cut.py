@@ -49,7 +49,7 @@ def command(
     patterns = Patterns.of_options(chosen)
     trace = opened(archive)
     part = patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers=True))
-    made = cut(trace, part, patterns, target(output, force), console)
+    made = cut(trace, part, patterns=patterns, output=target(output, force), console=console)
     if made.early:
         console.warn(f"{some(made.early, 'time')} would have gone backwards: set to the previous time")
     if any(kind != "location" for kind, _ in patterns.all) and not _has_calls(made.path):

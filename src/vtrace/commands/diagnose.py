@@ -63,7 +63,7 @@ def command(
     names = titles(traces, archives)
     found = []
     for trace in traces:
-        window = selected_part(console, trace, patterns, begin, end, ranks, helpers)
+        window = selected_part(console, trace, patterns=patterns, begin=begin, end=end, ranks=ranks, helpers=helpers)
         found.append(trace.diagnosis(window, iteration))
     if as_json:
         made = [_data(trace, one, about or "", patterns) for trace, one in zip(traces, found, strict=True)]
@@ -81,7 +81,7 @@ def command(
 
 
 def after_unifying(
-    archive: Path, console: Console, ranks: Ranks, threads: int | None, written: WrittenDiagnosis | None
+    archive: Path, console: Console, ranks: Ranks, threads: int | None, *, written: WrittenDiagnosis | None
 ) -> None:
     """Prints the findings of a new archive, and keeps them in its directory. ranks share the work, with this number of
     threads each (None: one per core): the others call vtrace.analysis.shared_scan.serve. written: saves reading the

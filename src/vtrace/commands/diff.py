@@ -62,8 +62,11 @@ def command(
     console = Console("vtrace", environment_level("vtrace"))
     traces = [opened(archive) for archive in (one, other)]
     paths = diff.CallPaths()
-    runs = [diff.read(trace, Selection.of_options(trace, begin, end, ranks, helpers), paths) for trace in traces]
-    made = diff.sheets(runs[0], runs[1], paths, sort, relative, per_rank)
+    runs = [
+        diff.read(trace, Selection.of_options(trace, begin, end=end, ranks=ranks, helpers=helpers), paths)
+        for trace in traces
+    ]
+    made = diff.sheets(runs[0], runs[1], paths=paths, sort=sort, relative=relative, per_rank=per_rank)
     notes = [f"{name}: {problem}" for name, run in zip("AB", runs, strict=True) for problem in run.problems]
     for note in notes:
         console.warn(note)

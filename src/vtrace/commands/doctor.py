@@ -45,7 +45,7 @@ _MIN_FREE = 256 << 20
 """Free bytes on the disk of the buffer below which doctor warns."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _CheckResult:
     """The result of one check. problem: the error and its remedy; needed: vtrace cannot work with the problem."""
 
@@ -106,14 +106,14 @@ def _print(findings: list[_CheckResult]) -> None:
 def _checked(name: str, hint: str, check: Callable[[], str], needed: bool = True) -> _CheckResult:
     """A finding with the value that check returns; an exception of check becomes the problem."""
     try:
-        return _CheckResult(name, check())
+        return _CheckResult(name=name, value=check())
     except (VtraceError, OSError, ImportError, AttributeError) as error:
         message = f"{error.args[0] if error.args else error}".rstrip(".")
-        return _CheckResult(name, "missing", f"{message}; {hint}", needed)
+        return _CheckResult(name=name, value="missing", problem=f"{message}; {hint}", needed=needed)
 
 
 def _own() -> Iterator[_CheckResult]:
-    yield _CheckResult("vtrace", f"{__version__}, Python {platform.python_version()} {sys.prefix}")
+    yield _CheckResult(name="vtrace", value=f"{__version__}, Python {platform.python_version()} {sys.prefix}")
     again = "install vtrace again: pip install vtrace-otf2"
     yield _checked("runtime", again, lambda: str(_loaded(paths.LIB / "libvtrace.so.1")))
     yield _checked("hooks", again, _hooks, needed=False)
@@ -151,7 +151,9 @@ def _compilers() -> Iterator[_CheckResult]:
         f"{name} {_first_line([path, '-dumpfullversion', '-dumpversion'])}: {path}, {how_functions([path])}"
         for name, path in found.items()
     ]
-    yield _CheckResult("compilers", ", ".join(found) or "none", problem, False, {"lines": lines})
+    yield _CheckResult(
+        name="compilers", value=", ".join(found) or "none", problem=problem, needed=False, more={"lines": lines}
+    )
 
 
 def _first_line(words: list[str]) -> str:
@@ -171,7 +173,7 @@ def _mpis(named: tuple[str, ...]) -> Iterator[_CheckResult]:
             mpi = find_mpi(mpicc)
         except VtraceError as error:
             message = f"{error.args[0]}; {error.hint}" if error.hint else str(error.args[0])
-            yield _CheckResult("MPI", f"{mpicc}: cannot be used", message, bool(named))
+            yield _CheckResult(name="MPI", value=f"{mpicc}: cannot be used", problem=message, needed=bool(named))
             unusable = True
             continue
         if mpi and mpi.library not in known:
@@ -183,9 +185,11 @@ def _mpis(named: tuple[str, ...]) -> Iterator[_CheckResult]:
 
         known_abis = ", ".join(available())
         if known_abis:
-            yield _CheckResult("MPI", f"{lack}; vtrace run has shims for {known_abis}")
+            yield _CheckResult(name="MPI", value=f"{lack}; vtrace run has shims for {known_abis}")
         else:
-            yield _CheckResult("MPI", "none", f"{lack}: MPI calls are not recorded; pip install mpich")
+            yield _CheckResult(
+                name="MPI", value="none", problem=f"{lack}: MPI calls are not recorded; pip install mpich"
+            )
 
 
 def _in_path() -> list[str]:
@@ -215,7 +219,7 @@ def _mpi(mpi: Mpi) -> _CheckResult:
         *(f"{len(names)} Fortran entry points wrapped: {name}" for name, names in found.fortran.items()),
     ]
     more = {"mpicc": mpi.mpicc, "library": str(mpi.library), "built": cached, "lines": lines, **asdict(found)}
-    return _CheckResult("MPI", f"{mpi.label} {mpi.library}", None, False, more)
+    return _CheckResult(name="MPI", value=f"{mpi.label} {mpi.library}", problem=None, needed=False, more=more)
 
 
 def _mpi4py() -> _CheckResult:
@@ -224,11 +228,17 @@ def _mpi4py() -> _CheckResult:
         release = metadata.version("mpi4py")
     except metadata.PackageNotFoundError:
         return _CheckResult(
-            "mpi4py", "missing", "vtunify-mpi needs mpi4py, vtunify does not: pip install 'vtrace-otf2[mpi]'"
+            name="mpi4py",
+            value="missing",
+            problem="vtunify-mpi needs mpi4py, vtunify does not: pip install 'vtrace-otf2[mpi]'",
         )
     mpiexec = shutil.which("mpiexec") or shutil.which("mpiexec", path=str(Path(sys.executable).parent))
     if mpiexec is None:
-        return _CheckResult("mpi4py", f"{release}, no mpiexec in PATH", "vtunify-mpi needs mpiexec: pip install mpich")
+        return _CheckResult(
+            name="mpi4py",
+            value=f"{release}, no mpiexec in PATH",
+            problem="vtunify-mpi needs mpiexec: pip install mpich",
+        )
     words = [mpiexec, "-n", "2", sys.executable, "-I", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{_PROBE}"]
     try:
         done = subprocess.run(
@@ -241,13 +251,13 @@ def _mpi4py() -> _CheckResult:
         sizes, messages = [], [str(error)]
     more = {"mpiexec": mpiexec, "library": sizes[0][2] if sizes else ""}
     if [size for size, _, _ in sizes] == ["2", "2"]:
-        return _CheckResult("mpi4py", f"{release}, with {more['library']} of {mpiexec}", more=more)
+        return _CheckResult(name="mpi4py", value=f"{release}, with {more['library']} of {mpiexec}", more=more)
     hint = "set MPI4PY_LIBMPI=/path/libmpi.so to the library of this mpiexec, or use another mpiexec for vtunify-mpi"
     if sizes:
         problem = f"mpi4py loads {more['library']}, which does not connect the processes of {mpiexec}; {hint}"
     else:
         problem = f"mpi4py does not start under {mpiexec}: {messages[-1] if messages else 'no message'}; {hint}"
-    return _CheckResult("mpi4py", f"{release}, does not fit {mpiexec}", problem, more=more)
+    return _CheckResult(name="mpi4py", value=f"{release}, does not fit {mpiexec}", problem=problem, more=more)
 
 
 def _machine() -> Iterator[_CheckResult]:
@@ -255,12 +265,17 @@ def _machine() -> Iterator[_CheckResult]:
     place = Path(os.environ.get("VT_PFORM_LDIR") or ".").resolve()
     yield _checked("buffer", "set VT_PFORM_LDIR to another directory", lambda: _free_space(place))
     if place.is_dir() and shutil.disk_usage(place).free < _MIN_FREE:
-        yield _CheckResult("free space", str(place), "less than 256 MiB: set VT_PFORM_LDIR to another directory", False)
+        yield _CheckResult(
+            name="free space",
+            value=str(place),
+            problem="less than 256 MiB: set VT_PFORM_LDIR to another directory",
+            needed=False,
+        )
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY:
         problem = "recording stops when the buffer or a local file reaches this size: ulimit -f unlimited"
-        yield _CheckResult("file size limit", f"{limit} bytes", problem)
-    yield _CheckResult("processors", f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}")
+        yield _CheckResult(name="file size limit", value=f"{limit} bytes", problem=problem)
+    yield _CheckResult(name="processors", value=f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}")
 
 
 def _clock() -> _CheckResult:
@@ -268,9 +283,9 @@ def _clock() -> _CheckResult:
     flags = set(_text("/proc/cpuinfo").partition("flags")[2].partition("\n")[0].split())
     counter = platform.machine() == "aarch64" or "nonstop_tsc" in flags
     if counter and (not source or source.startswith(_COUNTERS)):
-        return _CheckResult("clock", f"the processor's counter ({source or 'of an unknown clock source'})")
+        return _CheckResult(name="clock", value=f"the processor's counter ({source or 'of an unknown clock source'})")
     problem = "this kernel does not trust the processor's counter: each event costs about 20 ns more"
-    return _CheckResult("clock", f"CLOCK_MONOTONIC_RAW ({source})", problem)
+    return _CheckResult(name="clock", value=f"CLOCK_MONOTONIC_RAW ({source})", problem=problem)
 
 
 def _text(path: str) -> str:

@@ -124,7 +124,7 @@ class _Dump:
             return
         head = read_head(path)
         alone = Process(head, [], path) if head.content == BUFFER else Process(head, [head])
-        run = Run(path, head.run, [alone], [], 0, None)
+        run = Run(prefix=path, id=head.run, processes=[alone], missing=[], ranks=0, uctl=None)
         with suppress(VtraceError, OSError):  # definitions may be in other files of the process
             run = find_run(path.with_name(head.prefix), True, lambda text: None)
         process = next((p for p in run.processes if p.head.process == head.process), alone)

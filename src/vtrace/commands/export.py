@@ -118,7 +118,9 @@ def command(
     check_output(path)
     if not output and kind != "vtune":
         refuse_unmarked(path, f"replace it with -o {shell_word(path)}, or give -o another name")
-    part = Selection.of_options(trace, begin, end, ranks, helpers or kind in ("csv", "parquet", "vtune"))
+    part = Selection.of_options(
+        trace, begin, end=end, ranks=ranks, helpers=helpers or kind in ("csv", "parquet", "vtune")
+    )
     said = warn_of_caveats(console, trace, part)
     if kind == "vtune":
         _vtune(trace, part, path, bool(output))

@@ -160,8 +160,10 @@ def collect(
     os.environ.update(environ)
     alone = [item for item in _ALONE if item in asked]
     event, pa = (chosen_hardware.event, chosen_hardware.pa) if chosen_hardware else ("", 0)
-    notes = FappCollected(time.strftime("%a %b %e %H:%M:%S %Y"), frequency(), event, alone or [*asked], pa)
-    run_and_exit(_TOOL, directory, notes, chosen, environ)
+    notes = FappCollected(
+        time.strftime("%a %b %e %H:%M:%S %Y"), frequency(), event=event, items=alone or [*asked], pa=pa
+    )
+    run_and_exit(_TOOL, directory, notes=notes, chosen=chosen, environ=environ)
 
 
 # ---- fapppx -A ----
@@ -213,7 +215,7 @@ def fapppx(
     collected.frequency = collected.frequency or recorded_frequency(trace)
     warn_of_caveats(console, trace, Selection())
     events = derived_events(dict(os.environ), tuple(map(str, trace.metric_members["name"].tolist())))
-    maker = fapp.FappMaker(trace, chosen, collected, events, trace.call_waits)
+    maker = fapp.FappMaker(trace, chosen, collected=collected, events=events, waits=trace.call_waits)
     report = fapp.make(maker)
     for note in report.notes:
         console.warn(note)

@@ -125,7 +125,7 @@ def collect(
         date, frequency(), event, limit=limit, userfunc=library == "userfunc", sections=section == "range",
         shared=lines == "shared",
     )  # fmt: skip
-    run_and_exit(_TOOL, directory, notes, chosen, environ)
+    run_and_exit(_TOOL, directory, notes=notes, chosen=chosen, environ=environ)
 
 
 def _event(text: str | None) -> str:
@@ -190,7 +190,7 @@ def fipppx(
     if directory is None:
         raise UsageError("-d is missing", "vtrace compat fipppx -A -d DIR")
     asked = items_of(items, _SHOWN, "-I") if items else {"cpu": ""}
-    chosen = _choices(frozenset(asked), limit, function, threads, processes)
+    chosen = _choices(frozenset(asked), limit, function=function, threads=threads, processes=processes)
     console = console_of()
     collected = fipp.FippCollected.read(notes_file(_TOOL, directory))
     trace = opened(archive_in(_TOOL, directory))
@@ -216,7 +216,7 @@ def fipppx(
 
 
 def _choices(
-    items: frozenset[str], limit: int, function: str | None, threads: str | None, processes: str | None
+    items: frozenset[str], limit: int, function: str | None, threads: str | None, *, processes: str | None
 ) -> FippChoices:
     from vtrace.compat.fipp import FippChoices
 

@@ -104,7 +104,7 @@ def _ledger(o: Overview) -> Ledger:
     from vtrace.analysis.ledger import read_ledger
 
     of = o.locations
-    return read_ledger(o.anchor, o.properties, o.vtrace.get("COVERAGE", {}), of.ids, of.events)
+    return read_ledger(o.anchor, o.properties, coverage=o.vtrace.get("COVERAGE", {}), ids=of.ids, events=of.events)
 
 
 def _not_recorded(known: Ledger) -> dict[str, Any]:

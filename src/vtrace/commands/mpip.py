@@ -120,7 +120,7 @@ def command(
     if silent:
         console.note(f"-z: no report written; {len(profile.sites)} call sites found")
         return
-    style = mpip.Style(not brief, floating, pt2pt, collective, threshold)
+    style = mpip.Style(detail=not brief, floating=floating, pt2pt=pt2pt, collective=collective, threshold=threshold)
     kinds = [mpip.verbose, mpip.concise] if both else [mpip.concise] if concise else [mpip.verbose]
     place = str(directory or (output.parent if output else "."))
     about = mpip.header(_facts(trace, profile, _options(context), place), _command(trace), caveats)
@@ -145,7 +145,10 @@ def _profiles(
     from vtrace.compat import mpip
     from vtrace.compat.mpip_moments import moments
 
-    return [(moment.level, mpip.read(trace, depth, full, resolve, moment.windows)) for moment in moments(trace)]
+    return [
+        (moment.level, mpip.read(trace, depth, full=full, resolve=resolve, windows=moment.windows))
+        for moment in moments(trace)
+    ]
 
 
 def _functions(trace: Trace) -> list[FunctionTime]:

@@ -78,7 +78,7 @@ def warn_of_caveats(console: Console, trace: Trace, part: Selection) -> list[str
 
 
 def selected_part(
-    console: Console, trace: Trace, patterns: Patterns, begin: str | None, end: str | None, ranks: str | None,
+    console: Console, trace: Trace, patterns: Patterns, begin: str | None, *, end: str | None, ranks: str | None,
     helpers: bool,
 ) -> Selection:  # fmt: skip
     """The part of a trace that --select and the options of window_options choose. Warns of names that match nothing.
@@ -87,7 +87,7 @@ def selected_part(
 
     for line in patterns.unmatched(trace):
         console.warn(f"--select: {line}")
-    return patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers))
+    return patterns.within(trace, Selection.of_options(trace, begin, end=end, ranks=ranks, helpers=helpers))
 
 
 def title(trace: Trace) -> str:

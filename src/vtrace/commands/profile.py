@@ -87,13 +87,15 @@ def command(
     """
     from vtrace.reports import profile_sheets, sheet
 
-    _check(archives, by, file, metrics, events, sort, as_json and as_csv)
+    _check(archives, by, file=file, metrics=metrics, events=events, sort=sort, two_formats=as_json and as_csv)
     console = Console("vtrace", environment_level("vtrace"))
     patterns = _patterns(chosen, by, metrics)
 
     def opened_part(archive: str) -> tuple[Trace, Selection]:
         trace = opened(archive)
-        return trace, selected_part(console, trace, patterns, begin, end, ranks, helpers)
+        return trace, selected_part(
+            console, trace, patterns=patterns, begin=begin, end=end, ranks=ranks, helpers=helpers
+        )
 
     most = None if as_json or as_csv else top
     if by == "section" and metrics in (None, *_SECTION_METRICS):
@@ -101,12 +103,14 @@ def command(
         return
     if metrics is not None:
         asked = _MetricsOptions(by, patterns, metrics, events)
-        _print_metrics([_runs_of(archive, opened_part) for archive in archives], asked, most, as_json, as_csv)
+        _print_metrics(
+            [_runs_of(archive, opened_part) for archive in archives], asked, most=most, as_json=as_json, as_csv=as_csv
+        )
         return
     unit = "line" if file else by
     every = [profile_sheets.read(*opened_part(archive), unit, patterns) for archive in archives]
     if len(every) > 1:
-        _compare(console, every, sort, most, as_json, as_csv)
+        _compare(console, every, sort=sort, most=most, as_json=as_json, as_csv=as_csv)
         return
     ((archive,), (numbers,)) = archives, every
     trace, part = numbers.trace, numbers.window
@@ -136,7 +140,7 @@ def _patterns(chosen: tuple[str, ...], by: str, metrics: str | None) -> Patterns
 
 
 def _check(
-    archives: tuple[str, ...], by: str, file: Path | None, metrics: str | None, events: Path | None, sort: str,
+    archives: tuple[str, ...], by: str, file: Path | None, metrics: str | None, *, events: Path | None, sort: str,
     two_formats: bool,
 ) -> None:  # fmt: skip
     """Raises UsageError for options that exclude each other."""
@@ -179,7 +183,7 @@ def _runs_of(archive: str, opened_part: Callable[[str], tuple[Trace, Selection]]
 
 
 def _print_metrics(
-    every_runs: list[list[CounterRun]], asked: _MetricsOptions, most: int | None, as_json: bool, as_csv: bool
+    every_runs: list[list[CounterRun]], asked: _MetricsOptions, most: int | None, as_json: bool, *, as_csv: bool
 ) -> None:
     """Prints the metrics of a trace, or of several side by side. every_runs: of each, with its later runs."""
     from vtrace.reports import metric_sheets, sheet
@@ -189,7 +193,9 @@ def _print_metrics(
     if len(parts) == 1:
         ((trace, part),) = parts
         made, findings = _metrics_of(every_runs[0], asked, most)
-        _print_sheet(made, [finding.told() for finding in findings], trace, part, as_json, as_csv)
+        _print_sheet(
+            made, [finding.told() for finding in findings], trace=trace, part=part, as_json=as_json, as_csv=as_csv
+        )
         return
     every = [_metrics_of(runs, asked, None) for runs in every_runs]
     made = metric_comparison([one for one, _ in every], most)
@@ -233,9 +239,11 @@ def _metrics_of(runs: list[CounterRun], asked: _MetricsOptions, most: int | None
     pmu = recorded_pmu([name for run in runs for name in run.trace.metric_members["name"].tolist()], files)
     if wanted == [NAME]:
         known = chosen_events(files, [SLOTS] if pmu else [], pmu)
-        made, findings, notes = topdown_sheets.read(runs, by, patterns, known, most)
+        made, findings, notes = topdown_sheets.read(runs, by, patterns=patterns, events=known, most=most)
     else:
-        numbers = metric_sheets.read(runs, by, patterns, wanted, chosen_events(files, wanted, pmu))
+        numbers = metric_sheets.read(
+            runs, by, patterns=patterns, wanted=wanted, events=chosen_events(files, wanted, pmu)
+        )
         made, findings, notes = metric_sheets.sheet(numbers, most), [], numbers.notes
     for note in notes:
         console.warn(note)
@@ -269,7 +277,7 @@ def _print_sections(
 
 
 def _print_sheet(
-    made: Sheet, findings: list[dict[str, Any]], trace: Trace, part: Selection, as_json: bool, as_csv: bool
+    made: Sheet, findings: list[dict[str, Any]], trace: Trace, part: Selection, *, as_json: bool, as_csv: bool
 ) -> None:
     from vtrace.commands.tool_options import archive_of
     from vtrace.reports import metric_sheets, sheet
@@ -294,7 +302,7 @@ def _print_sheet(
 
 
 def _compare(
-    console: Console, runs: list[ProfileNumbers], sort: str, most: int | None, as_json: bool, as_csv: bool
+    console: Console, runs: list[ProfileNumbers], sort: str, most: int | None, *, as_json: bool, as_csv: bool
 ) -> None:
     """Prints the profiles of several runs side by side."""
     from vtrace.reports import profile_sheets, sheet

@@ -34,7 +34,7 @@ def run_groups(chosen: Choices, environ: Mapping[str, str]) -> int:
     for number, group in enumerate(groups, 1):
         if len(groups) > 1:
             start.say(f"run {number} of {len(groups)}: {', '.join(group)}")
-        code, prefix = _run_group(chosen, environ, group, first, number)
+        code, prefix = _run_group(chosen, environ, group=group, first=first, number=number)
         if number == 1:
             first = prefix
         if code or prefix is None:
@@ -47,7 +47,7 @@ def run_groups(chosen: Choices, environ: Mapping[str, str]) -> int:
 
 
 def _run_group(
-    chosen: Choices, environ: Mapping[str, str], group: list[str], first: Path | None, number: int
+    chosen: Choices, environ: Mapping[str, str], group: list[str], first: Path | None, *, number: int
 ) -> tuple[int, Path | None]:
     """first: prefix of the first run's archive. Returns as run_once."""
     own = Choices(chosen.words)

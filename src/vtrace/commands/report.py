@@ -45,12 +45,12 @@ def command(
       vtrace report heat --ranks 0-7
       vtrace report one two three             compares three runs
     """
-    write(archives[0], output, begin, end, ranks, helpers, others=archives[1:])
+    write(archives[0], output, begin=begin, end=end, ranks=ranks, helpers=helpers, others=archives[1:])
 
 
 def write(
     archive: str, output: Path | None = None, begin: str | None = None, end: str | None = None,
-    ranks: str | None = None, helpers: bool = False, default: Path | None = None, others: tuple[str, ...] = (),
+    *, ranks: str | None = None, helpers: bool = False, default: Path | None = None, others: tuple[str, ...] = (),
 ) -> Path:  # fmt: skip
     """Writes the report, prints its path and returns the path. default: the path if output is None. others: at most two
     archives to compare with.
@@ -72,11 +72,11 @@ def write(
     report.plotly()
     runs = []
     for one in (trace, *map(opened, others)):
-        part = Selection.of_options(one, begin, end, ranks, helpers)
+        part = Selection.of_options(one, begin, end=end, ranks=ranks, helpers=helpers)
         warn_of_caveats(console, one, part)
         runs.append(report_numbers.read(one, part, compared=bool(others)))
     names = titles([run.trace for run in runs], (archive, *others))
-    report.write(runs[0], f"{', '.join(names)} {runs[0].window.text}".strip(), path, names, runs[1:])
+    report.write(runs[0], f"{', '.join(names)} {runs[0].window.text}".strip(), path=path, names=names, others=runs[1:])
     for note in (note for run in runs for note in run.notes):
         console.warn(note)
     click.echo(plain(f"{path}: {size(path)}, open it in a browser"))

@@ -77,7 +77,7 @@ def command(
         raise UsageError("--json and --csv exclude each other", "use one of them")
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    part = Selection.of_options(trace, begin, end, ranks, helpers)
+    part = Selection.of_options(trace, begin, end=end, ranks=ranks, helpers=helpers)
     numbers = summary.read(trace, part)
     made = [each for each in summary.sheets(numbers, sort, top) if not tables or each.name in tables]
     for note in numbers.notes:
@@ -110,7 +110,7 @@ def show_in_brief(archive: str, console: Console) -> None:
     from vtrace.reports import report_numbers, sample_sheets, sheet, summary
 
     trace = opened(archive)
-    numbers = summary.read(trace, Selection.of_options(trace, None, None, None, False))
+    numbers = summary.read(trace, Selection.of_options(trace, None, end=None, ranks=None, helpers=False))
     made = {each.name: each for each in summary.sheets(numbers, "exclusive", _BRIEF)}
     texts = [*numbers.caveats, summary.lead(numbers), sample_sheets.line(made["samples"])]
     for text in filter(None, [*texts[:-2], report_numbers.missing(trace, numbers.window), *texts[-2:]]):

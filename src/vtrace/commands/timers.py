@@ -39,7 +39,7 @@ def command(
 
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    part = Selection.of_options(trace, begin, end, ranks, helpers)
+    part = Selection.of_options(trace, begin, end=end, ranks=ranks, helpers=helpers)
     caveats = warn_of_caveats(console, trace, part)
     if layout == "perf.hh":
         threads, notes = perf_hh.timers(trace, part, every)

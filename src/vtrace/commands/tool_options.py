@@ -95,7 +95,7 @@ def recorded_frequency(trace: Trace) -> str:
     return "" if found is None else f"{found:.0f}"
 
 
-def run_and_exit(tool: str, directory: str, notes: Collected, chosen: Choices, environ: dict[str, str]) -> None:
+def run_and_exit(tool: str, directory: str, notes: Collected, chosen: Choices, *, environ: dict[str, str]) -> None:
     """Writes the notes into the directory, runs the program, unifies, and exits with the program's code."""
     from vtrace.commands.whole_run import run_and_unify
     from vtrace.wrappers.launch import start

@@ -102,7 +102,7 @@ def command(
     if text:
         _draw(archives[0], window, width, rows)
     elif perfetto:
-        _show_perfetto(archives[0], window, most, not no_browser, port, idle)
+        _show_perfetto(archives[0], window, most=most, browser=not no_browser, port=port, idle=idle)
     else:
         show(*archives, window=window, browser=not no_browser, port=port, idle=idle)
 
@@ -119,9 +119,9 @@ def _draw(archive: str, window: WindowOptions, width: int | None, rows: int) -> 
     warn_of_caveats(console, trace, part)
     width = width or shutil.get_terminal_size((120, 40)).columns
     try:
-        shown = picture(trace, tiles_of(trace, console), part, width, rows)
+        shown = picture(trace, tiles_of(trace, console), window=part, width=width, most_rows=rows)
     except TileDamageError as error:
-        shown = picture(trace, remade(trace, console, error), part, width, rows)
+        shown = picture(trace, remade(trace, console, error), window=part, width=width, most_rows=rows)
     for line in trace.problems:
         console.warn(line)
     step = (shown.end - shown.begin) / shown.ns.shape[2]
@@ -149,7 +149,7 @@ def show(
     site = ViewerSite([partial(_shown, archive, window, console) for archive in archives], console)
     events = sum(int(each.trace.locations["events"].sum()) for each in site.shown)
     what = f"{some(events, 'event')} of {some(sum(len(each.rows.order) for each in site.shown), 'location')}"
-    _serve(console, Server(site, port), what, browser, idle, err)
+    _serve(console, Server(site, port), what=what, browser=browser, idle=idle, err=err)
 
 
 def _shown(archive: str, window: WindowOptions, console: Console) -> ShownTrace:
@@ -166,10 +166,18 @@ def _shown(archive: str, window: WindowOptions, console: Console) -> ShownTrace:
     for line in trace.problems[len(known) :]:
         console.warn(line)
     command = f"vtrace view {shell_word(trace.path)}"
-    return ShownTrace(trace, part, tiles, title(trace), command, caveats, window.of_locations())
+    return ShownTrace(
+        trace=trace,
+        part=part,
+        tiles=tiles,
+        title=title(trace),
+        command=command,
+        caveats=caveats,
+        options=window.of_locations(),
+    )
 
 
-def _show_perfetto(archive: str, window: WindowOptions, most: int, browser: bool, port: int, idle: float) -> None:
+def _show_perfetto(archive: str, window: WindowOptions, most: int, browser: bool, *, port: int, idle: float) -> None:
     """Serves Perfetto's page with the longest calls of a part. Raises VtraceError."""
     from vtrace.analysis.questions import timeline_data
     from vtrace.analysis.selection import Selection
@@ -190,10 +198,17 @@ def _show_perfetto(archive: str, window: WindowOptions, most: int, browser: bool
             console.warn(note)
         heading = f"{title(trace)} {shown.window.text}".strip()
         what = f"{some(len(shown.calls), 'call')} and {some(shown.messages.rows, 'message')}"
-        _serve(console, Server(PerfettoSite(file, heading, caveats, shown.notes), port), what, browser, idle, False)
+        _serve(
+            console,
+            Server(PerfettoSite(file, heading, caveats, shown.notes), port),
+            what=what,
+            browser=browser,
+            idle=idle,
+            err=False,
+        )
 
 
-def _serve(console: Console, server: Server, what: str, browser: bool, idle: float, err: bool) -> None:
+def _serve(console: Console, server: Server, what: str, browser: bool, *, idle: float, err: bool) -> None:
     """Prints the address, opens a browser, and serves. what: the contents of the page."""
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         try:

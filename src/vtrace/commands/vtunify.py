@@ -78,11 +78,7 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             default="archive",
             help="Write samples as events of the archive [default], of a second archive inside it, or not at all.",
         ),
-        click.option(
-            "--report",
-            is_flag=True,
-            help="Also write PREFIX.html, like vtrace report.",
-        ),
+        click.option("--report", is_flag=True, help="Also write PREFIX.html, like vtrace report."),
         click.option(
             "--tiles", is_flag=True, help="Also make the tiles of vtrace view, which then starts immediately."
         ),
@@ -118,7 +114,17 @@ def command(
         console.note(f"the prefix of {prefix} is {path}")
     check_report(report)
     further = Further(report, tiles, diagnose, threads=jobs)
-    request = Request(path, name, keep, force, salvage, jobs or 0, partial, not no_repair, samples)
+    request = Request(
+        prefix=path,
+        name=name,
+        keep=keep,
+        force=force,
+        salvage=salvage,
+        jobs=jobs or 0,
+        partial=partial,
+        repair=not no_repair,
+        samples=samples,
+    )
 
     def listen(anchor: Path) -> WrittenTiles | WrittenDiagnosis:
         nonlocal further
@@ -139,7 +145,7 @@ def command(
         report_unified(archive, bool(name) or keep, further, console)
         return
     target = written.archive if name or keep else path
-    conclude(written, console, target, path.parent, further)
+    conclude(written, console, target=target, near=path.parent, further=further)
 
 
 class Further(NamedTuple):
@@ -169,7 +175,9 @@ def unified_before(prefix: Path, name: str | None, keep: bool, error: NoFilesErr
     from vtrace.io.archive.overview import find_anchor
     from vtrace.unify.run import Request
 
-    archive = Request(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix, name, keep).archive
+    archive = Request(
+        prefix=prefix.with_suffix("") if prefix.suffix == ".trace" else prefix, name=name, keep=keep
+    ).archive
     if not archive.is_dir() or find_anchor(archive) is None:
         raise error
     return archive
@@ -181,7 +189,7 @@ def report_unified(archive: Path, named: bool, further: Further, console: Consol
     lead_on(console, archive if named else archive.with_suffix(""), archive, further)
 
 
-def conclude(written: WrittenArchive, console: Console, target: Path, near: Path, further: Further) -> None:
+def conclude(written: WrittenArchive, console: Console, target: Path, near: Path, *, further: Further) -> None:
     """Prints the summary of an archive, imports data of other tools, then calls lead_on.
 
     target: names the archive for the user; near: directory of the local files."""
@@ -198,7 +206,9 @@ def lead_on(console: Console, target: Path, archive: Path, further: Further) -> 
     if further.diagnose:
         from vtrace.commands.diagnose import after_unifying
 
-        after_unifying(archive, console, further.ranks, further.threads, further.written_diagnosis)
+        after_unifying(
+            archive, console, ranks=further.ranks, threads=further.threads, written=further.written_diagnosis
+        )
     if further.report:
         from vtrace.commands.report import write
 

@@ -74,7 +74,17 @@ def command(
         path = ranks.first(lambda: _prefix(prefix, console))
         ranks.first(lambda: vtunify.check_report(report))
         local = Path(os.path.abspath(path)) if ranks.size > 1 else path
-        request = Request(local, name, keep, force, salvage, jobs, partial, not no_repair, samples)
+        request = Request(
+            prefix=local,
+            name=name,
+            keep=keep,
+            force=force,
+            salvage=salvage,
+            jobs=jobs,
+            partial=partial,
+            repair=not no_repair,
+            samples=samples,
+        )
         written = unify(request, console, ranks, listen if diagnose else None)
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
             written = written._replace(archive=written.archive.relative_to(Path.cwd()))
@@ -90,11 +100,11 @@ def command(
         if diagnose:
             _help_to_diagnose(ranks, jobs, archive)
         return
-    further = vtunify.Further(report, tiles, diagnose, ranks, jobs, written_diagnosis=heard)
+    further = vtunify.Further(report, tiles, diagnose=diagnose, ranks=ranks, threads=jobs, written_diagnosis=heard)
     with _helped(ranks) if diagnose else nullcontext():
         if written:
             target = path if name is None and not keep else archive
-            vtunify.conclude(written, console, target, path.parent, further)
+            vtunify.conclude(written, console, target=target, near=path.parent, further=further)
         else:
             vtunify.report_unified(archive, bool(name) or keep, further, console)
 

@@ -78,7 +78,7 @@ def run_once(made: Plan, chosen: Choices, environ: Mapping[str, str]) -> tuple[i
         return code, _unify(prefix, chosen)
     except NoFilesError as error:
         if asked or not made.warnings:  # a warning has said that nothing is recorded
-            _report_no_files(error, prefix, code, chosen, nodes)
+            _report_no_files(error, prefix, code=code, chosen=chosen, nodes=nodes)
     except (VtraceError, OSError) as error:
         text, word = str(error), shell_path(prefix)
         shared = isinstance(error, _SharedPrefixError)
@@ -102,7 +102,7 @@ def _unify(prefix: str, chosen: Choices) -> Path:
     from vtrace.unify.run import Request, unify
 
     console = talk.Console("vtrace", talk.environment_level("vtrace"))
-    console.note(summary(unify(Request(Path(prefix), force=chosen.force), console)))
+    console.note(summary(unify(Request(prefix=Path(prefix), force=chosen.force), console)))
     return Path(prefix)
 
 
@@ -140,7 +140,7 @@ def _check_names(prefix: str, before: Mapping[str, tuple[int, int]], after: Mapp
         )
 
 
-def _report_no_files(error: NoFilesError, prefix: str, code: int, chosen: Choices, nodes: bool) -> None:
+def _report_no_files(error: NoFilesError, prefix: str, code: int, chosen: Choices, *, nodes: bool) -> None:
     """Says why there is nothing to unify. nodes: the local files may be on other nodes."""
     from pathlib import Path
 

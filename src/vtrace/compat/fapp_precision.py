@@ -118,7 +118,7 @@ def read_run(path: Path, process: int, section: str | None) -> tuple[PrecisionRu
             if title["kind"] == "Process":
                 of = int(title["number"])
             else:
-                _take(path, rows, number + 1, found.setdefault(of, {}), int(title["number"]))
+                _take(path, rows, begin=number + 1, into=found.setdefault(of, {}), thread=int(title["number"]))
     if process not in found:
         has = ", ".join(map(str, found)) or "no process with counters"
         hint = "give -p another number" if found else _HINT
@@ -132,7 +132,7 @@ def read_run(path: Path, process: int, section: str | None) -> tuple[PrecisionRu
     return PrecisionRun(mhz, sections[section]), section
 
 
-def _take(path: Path, rows: list[list[str]], begin: int, into: dict[str, dict[int, _Thread]], thread: int) -> None:
+def _take(path: Path, rows: list[list[str]], begin: int, into: dict[str, dict[int, _Thread]], *, thread: int) -> None:
     """Takes the rows of a table, whose head is in row begin."""
     head = rows[begin] if begin < len(rows) else []
     if head[: len(PA_HEAD)] != [*PA_HEAD] or head[-2:] != ["Name", "Number"]:

@@ -69,7 +69,7 @@ class _MarkedSections:
     system: float = 0.0
 
 
-@dataclass
+@dataclass(kw_only=True)
 class FippLevel:
     """The costs of the application, a process or a thread. title: in headings, name: in rows."""
 
@@ -238,9 +238,13 @@ class _Maker:
         """The tables of a level, each with its first rows."""
         loops = self.costs.loops(locations)
         return FippLevel(
-            title, name, self.costs.total(locations, name), self._first(self.costs.procedures(locations)),
-            self._first(loops), self._first(self.costs.lines(locations)),
-        )  # fmt: skip
+            title=title,
+            name=name,
+            total=self.costs.total(locations, name),
+            procedures=self._first(self.costs.procedures(locations)),
+            loops=self._first(loops),
+            lines=self._first(self.costs.lines(locations)),
+        )
 
     def _first(self, rows: list[FippRow]) -> list[FippRow]:
         limit = self.choices.limit or len(rows)
@@ -290,7 +294,9 @@ def make(costs: FippCosts, choices: FippChoices, collected: FippCollected, event
                 title = f"Process {process.number} - Thread {thread.number}"
                 report.graphs.append((title, thread.cost, costs.call_graph(thread.location)))
     if "hwm" in choices.items:
-        monitor = HardwareMaker(maker.trace, maker.locations, collected.event, collected.frequency, events)
+        monitor = HardwareMaker(
+            maker.trace, maker.locations, event=collected.event, mhz=collected.frequency, events=events
+        )
         report.hardware = monitor.make(maker.hardware_levels())
     if "src" in choices.items:
         report.sources = costs.sources(maker.locations)

@@ -147,7 +147,7 @@ class FippCosts:
     def __init__(self, trace: Source, *, userfunc: bool = False, shared: bool = True) -> None:
         self.trace = trace
         question = CostQuestion()
-        window = Selection.of_options(trace, None, None, None, False)
+        window = Selection.of_options(trace, None, end=None, ranks=None, helpers=False)
         met = trace.scan([question], **window.arguments())
         self.problems = met.problems
         self.costs: Costs = question.answer()

@@ -26,7 +26,7 @@ def _line(number: int) -> str:
     return str(number) if number else _NONE
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _CostKind:
     """A cost table: its title, the word in its headings, and the columns with the place of a row."""
 
@@ -43,12 +43,28 @@ def _loop_cells(row: FippRow) -> list[str]:
 
 
 _KINDS = (
-    _CostKind("Procedures profile", "procedures", ("Start", "End"), lambda row: [_line(row.start), _line(row.end)],
-          lambda level: level.procedures),
-    _CostKind("Loops profile", "loops", ("Nest", "Kind", "Exec", "Start", "End"), _loop_cells,
-              lambda level: level.loops),
-    _CostKind("Lines profile", "lines", ("Line",), lambda row: [_line(row.start)], lambda level: level.lines),
-)  # fmt: skip
+    _CostKind(
+        title="Procedures profile",
+        word="procedures",
+        places=("Start", "End"),
+        cells=lambda row: [_line(row.start), _line(row.end)],
+        rows=lambda level: level.procedures,
+    ),
+    _CostKind(
+        title="Loops profile",
+        word="loops",
+        places=("Nest", "Kind", "Exec", "Start", "End"),
+        cells=_loop_cells,
+        rows=lambda level: level.loops,
+    ),
+    _CostKind(
+        title="Lines profile",
+        word="lines",
+        places=("Line",),
+        cells=lambda row: [_line(row.start)],
+        rows=lambda level: level.lines,
+    ),
+)
 
 
 @dataclass

@@ -90,7 +90,7 @@ class FunctionTime(NamedTuple):
     samples: int
 
 
-@dataclass
+@dataclass(kw_only=True)
 class MpipProfile:
     """The numbers of the report. collective_ns, pt2pt_bytes: by call, bin of the communicator's size, bin of the
     message's size."""
@@ -117,7 +117,7 @@ class MpipProfile:
 
 
 def read(
-    trace: Source, depth: int | None, full: bool, resolve: Resolve | None = None, windows: ReportParts | None = None
+    trace: Source, depth: int | None, full: bool, resolve: Resolve | None = None, *, windows: ReportParts | None = None
 ) -> MpipProfile | None:
     """Reads the events once. Returns None if the trace has no MPI.
 
@@ -152,7 +152,14 @@ def read(
                 into[name] = into.get(name, 0) + value
     for row, part in mains.items():
         tasks[row].app = app_time(part, *windows.get(row, (None, None)))
-    return MpipProfile(list(tasks.values()), sites.numbered(), collective, pt2pt, sites.deepest, problems)
+    return MpipProfile(
+        tasks=list(tasks.values()),
+        sites=sites.numbered(),
+        collective_ns=collective,
+        pt2pt_bytes=pt2pt,
+        depth=sites.deepest,
+        problems=problems,
+    )
 
 
 class _Sites:
@@ -214,7 +221,7 @@ def parsed(text: str) -> Frame:
         return Frame(function, file, int(line))
     module, _, address = where.rpartition("+")
     try:
-        return Frame(function, UNKNOWN, 0, module, int(address, 16))
+        return Frame(function, UNKNOWN, line=0, module=module, address=int(address, 16))
     except ValueError:
         return Frame(function or UNKNOWN)
 
@@ -228,7 +235,7 @@ _MS, _S = 1e6, 1e9
 _RULE = "-" * _WIDTH
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Style:
     """Options of the text. floating: plain decimals instead of three digits; threshold: least MPI% of a rank's line."""
 
@@ -354,10 +361,14 @@ def _aggregates(profile: MpipProfile, style: Style) -> Iterator[str]:
     sent = sum(_size(site.all, SENT).total for site in profile.sites)
     if style.collective:
         title = "Aggregate Collective Time (top twenty, descending)"
-        yield from _histogram(profile.collective_ns, profile.mpi, title, "MPI Time %", "collective", style)
+        yield from _histogram(
+            profile.collective_ns, profile.mpi, title=title, share="MPI Time %", what="collective", style=style
+        )
     if style.pt2pt:
         title = "Aggregate Point-To-Point Sent (top twenty, descending)"
-        yield from _histogram(profile.pt2pt_bytes, sent, title, "MPI Sent %", "point to point", style)
+        yield from _histogram(
+            profile.pt2pt_bytes, sent, title=title, share="MPI Sent %", what="point to point", style=style
+        )
     yield from _top_sizes(profile.sites, IO, style)
     yield from _top_sizes(profile.sites, RMA, style)
     yield from _function_times(profile, style)
@@ -407,7 +418,7 @@ def _top_sizes(sites: Sequence[Site], what: str, style: Style) -> Iterator[str]:
 
 
 def _histogram(
-    values: Mapping[tuple[str, int, int], int], whole: int, title: str, share: str, what: str, style: Style
+    values: Mapping[tuple[str, int, int], int], whole: int, title: str, share: str, *, what: str, style: Style
 ) -> Iterator[str]:
     yield from _heading(title)
     rows = sorted((-value, key) for key, value in values.items() if value > 0)[:_TOP]
@@ -431,12 +442,16 @@ def _times(profile: MpipProfile, style: Style) -> Iterator[str]:
         for rank, calls in sorted(site.by_rank.items()):
             share = _percent(calls.total, tasks[rank].mpi)
             if tasks[rank].mpi and share >= style.threshold:
-                yield _time_line(site, str(rank), calls, _percent(calls.total, tasks[rank].app), share, style)
+                yield _time_line(
+                    site, str(rank), calls=calls, app=_percent(calls.total, tasks[rank].app), mpi=share, style=style
+                )
         total = site.all.total
-        yield _time_line(site, "*", site.all, _percent(total, profile.app), _percent(total, profile.mpi), style)
+        yield _time_line(
+            site, "*", calls=site.all, app=_percent(total, profile.app), mpi=_percent(total, profile.mpi), style=style
+        )
 
 
-def _time_line(site: Site, rank: str, calls: SiteCalls, app: float, mpi: float, style: Style) -> str:
+def _time_line(site: Site, rank: str, calls: SiteCalls, app: float, *, mpi: float, style: Style) -> str:
     values = (calls.most / _MS, calls.total / calls.count / _MS, calls.least / _MS)
     numbers = " ".join(style.number(value, 8) for value in values)
     return f"{site.call:<17} {site.id:>4} {rank:>4} {calls.count:>6} {numbers} {app:6.2f} {mpi:6.2f}"
@@ -455,11 +470,11 @@ def _sizes(sites: Sequence[Site], what: str, title: str, style: Style) -> Iterat
         for rank, calls in sorted(site.by_rank.items()):
             if _size(calls, what).total:
                 total.add(calls)
-                yield _size_line(site, str(rank), calls, _size(calls, what), style)
-        yield _size_line(site, "*", total, _size(total, what), style)
+                yield _size_line(site, str(rank), calls=calls, size=_size(calls, what), style=style)
+        yield _size_line(site, "*", calls=total, size=_size(total, what), style=style)
 
 
-def _size_line(site: Site, rank: str, calls: SiteCalls, size: Bytes, style: Style) -> str:
+def _size_line(site: Site, rank: str, calls: SiteCalls, size: Bytes, *, style: Style) -> str:
     values = (size.most, size.total / calls.count, size.least, size.total)
     numbers = " ".join(style.number(value, 9, 4) for value in values)
     return f"{site.call:<17} {site.id:>4} {rank:>4} {calls.count:>7} {numbers}"

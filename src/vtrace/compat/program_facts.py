@@ -51,10 +51,7 @@ def collection(trace: Source, date: str, frequency: str, numbers: Sequence[int])
     begun = trace.start
     date = date or (time.strftime("%c", time.localtime(begun / 1e9)) if begun else "unknown")
     first, last = (numbers[0], numbers[-1]) if numbers else (0, 0)
-    return [
-        ("Measured time", date),
-        ("CPU frequency", f"Process {first} - Process {last} {frequency or '--'} (MHz)"),
-    ]
+    return [("Measured time", date), ("CPU frequency", f"Process {first} - Process {last} {frequency or '--'} (MHz)")]
 
 
 def virtual_coordinate(trace: Source) -> str:

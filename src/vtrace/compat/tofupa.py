@@ -53,11 +53,11 @@ class TofuSettings:
                 raise UsageError(f"FJ_TOFUPA_PA={word}: unknown", hint)
             found |= dict.fromkeys(GROUPS.get(word, (word,)))
         names = tuple(name for name in GROUPS["STD"] if name in found)
-        regions = _number(environ, "FJ_TOFUPA_MAXREGION", _MOST_REGIONS, 1, _MOST_REGIONS)
-        return cls(names, regions, _number(environ, "FJ_TOFUPA_MAXITERATION", 0, 0, 2**31 - 1))
+        regions = _number(environ, "FJ_TOFUPA_MAXREGION", default=_MOST_REGIONS, least=1, most=_MOST_REGIONS)
+        return cls(names, regions, _number(environ, "FJ_TOFUPA_MAXITERATION", default=0, least=0, most=2**31 - 1))
 
 
-def _number(environ: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+def _number(environ: Mapping[str, str], name: str, default: int, least: int, *, most: int) -> int:
     text = environ.get(name, "") or str(default)
     if not text.isdecimal() or not least <= int(text) <= most:
         raise UsageError(
@@ -131,12 +131,12 @@ def _file(table: Table, node: _NodeOfRanks, ports: list[str], settings: TofuSett
         if region >= settings.regions:
             made.notes.append(f"region {region} is discarded: FJ_TOFUPA_MAXREGION is {settings.regions}")
             continue
-        lines += _lines(of, region, ports, settings, made.notes)
+        lines += _lines(of, region, ports=ports, settings=settings, notes=made.notes)
     made.text = "\n".join([*lines, "# EOF"]) + "\n"
     return made
 
 
-def _lines(of: Table, region: int, ports: list[str], settings: TofuSettings, notes: list[str]) -> Iterator[str]:
+def _lines(of: Table, region: int, ports: list[str], settings: TofuSettings, *, notes: list[str]) -> Iterator[str]:
     """The lines of a region: the sum of its calls, or each call up to the limit."""
     columns = [
         of[f"@net/{port}/{FIELDS[name]}"] if name in FIELDS and f"@net/{port}/{FIELDS[name]}" in of else None

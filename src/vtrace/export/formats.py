@@ -149,7 +149,7 @@ class _Write(Question[_WritePart, int]):
 
 def events(
     trace: Source, window: Selection, begin: Callable[[dict[str, type]], Callable[[Columns], None]],
-    show: Callable[[str], str] = str, waits: Table | None = None,
+    show: Callable[[str], str] = str, *, waits: Table | None = None,
 ) -> int:  # fmt: skip
     """Writes all events of a selection, location by location. Returns their number.
 
@@ -175,7 +175,7 @@ def events(
         types["value"] = float
     if waits is not None:
         types |= WAIT_COLUMNS
-    writer = _Write(trace, more, begin(types), show, waits)
+    writer = _Write(trace, more, write=begin(types), show=show, waits=waits)
     trace.scan([writer], **window.arguments(), jobs=1)
     return writer.answer()
 
@@ -190,7 +190,7 @@ def write_csv(trace: Source, window: Selection, path: Path, waits: Table | None 
             writer.writerow(types)
             return lambda columns: writer.writerows(zip(*(columns[name].tolist() for name in types), strict=True))
 
-        return events(trace, window, begin, plain, waits)
+        return events(trace, window, begin=begin, show=plain, waits=waits)
 
 
 def parquet() -> Any:

@@ -87,11 +87,19 @@ class _Writer:
         markers = self.markers()
         self.file.write(names.packet())
         self.file.writelines(self.tracks.packets)
-        writer = CallWriter(shown.trace, numbers, names.of_region, names.source_of_region, names.category_of_region)
+        writer = CallWriter(
+            shown.trace,
+            numbers,
+            names=names.of_region,
+            sources=names.source_of_region,
+            categories=names.category_of_region,
+        )
         for part in writer.packets(shown.calls, self.location_track, shown.messages, shown.waits):
             self.file.write(part)
         for calls, tracks in wide:
-            regions = CallWriter(shown.trace, numbers, names.of_op, np.zeros_like(names.of_op), names.collective)
+            regions = CallWriter(
+                shown.trace, numbers, names=names.of_op, sources=np.zeros_like(names.of_op), categories=names.collective
+            )
             for part in regions.packets(calls, tracks, None):
                 self.file.write(part)
         for track, times, values in bulk:

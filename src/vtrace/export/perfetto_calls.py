@@ -80,7 +80,7 @@ class CallWriter:
             more_bytes = follow[rows] if shape & 4 else None
             track = tracks[calls.track[call]]
             region = None if shape & 1 else calls.region[call]
-            data = self._packets(calls.time[here], track, region, bool(shape & 2), more_bytes)
+            data = self._packets(calls.time[here], track, region=region, source=bool(shape & 2), more=more_bytes)
             sizes[rows] = data.shape[1] + follow[rows]
             kept.append((rows, data))
         layout = pb.Layout(sizes)
@@ -90,7 +90,7 @@ class CallWriter:
                 more[shapes[rows[0]] & 1].put(layout, rows, which[rows], data.shape[1])
         return layout.bytes
 
-    def _packets(self, time: Array, track: Array, region: Array | None, source: bool, more: Array | None) -> Array:
+    def _packets(self, time: Array, track: Array, region: Array | None, source: bool, *, more: Array | None) -> Array:
         """Packets of one shape; region None: ends of calls."""
         rows, n = len(time), self.numbers
         inside = [
@@ -121,7 +121,7 @@ def _of_messages(trace: Source, calls: Calls, messages: Table) -> tuple[_More, _
         arrow = np.hstack([pb.constant(pb.tag(kind, pb.FIXED64), len(known)), pb.fixed64(flows[known])])
         (begins, ends)[side].add_arrows(call[known], arrow)
         rank = trace.places.process[messages[there][known]]
-        begins.add_sums(call[known], messages["bytes"][known], rank, messages["tag"][known], side)
+        begins.add_sums(call[known], messages["bytes"][known], rank=rank, tag=messages["tag"][known], side=side)
     return begins, ends
 
 
@@ -145,7 +145,7 @@ class _More:
         for rows in np.split(by, ends[:-1]) if len(by) else []:
             self._add(call[rows], data[rows])
 
-    def add_sums(self, call: Array, sizes: Array, rank: Array, tag: Array, side: int) -> None:
+    def add_sums(self, call: Array, sizes: Array, rank: Array, tag: Array, *, side: int) -> None:
         """Arguments of each call: the sum of bytes, and the number of messages, or for a single message its peer and
         tag."""
         if not len(call):

@@ -30,7 +30,7 @@ _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _AT_ONCE = 50_000
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Profiled:
     """Calls and samples to write. step: one of step samples is kept. notes: contents that are left out."""
 
@@ -53,7 +53,7 @@ def gather(trace: Source, window: Selection, most: int) -> Profiled:
     calls, costs = CallSteps(most), CostQuestion()
     met = trace.scan([calls, costs], **window.arguments())
     found, notes = costs.answer(), list(met.problems)
-    made = Profiled(trace, window, calls.answer(), found, {}, 1, notes)
+    made = Profiled(trace=trace, window=window, calls=calls.answer(), costs=found, stacks={}, step=1, notes=notes)
     count = int(found.samples["count"].sum())
     if count:
         made.step = -(-count // most)

@@ -27,7 +27,7 @@ class _Offer(NamedTuple):
 
 def lend(
     items: Sequence[WorkItem], weights: Sequence[int], near: Sequence[bool], pack: Callable[[WorkItem], WorkItem],
-    crew: Crew, ranks: Ranks,
+    *, crew: Crew, ranks: Ranks,
 ) -> list[WorkItem]:  # fmt: skip
     """Returns the items that this rank works on: its own without lent ones, then borrowed ones. All ranks call lend.
 

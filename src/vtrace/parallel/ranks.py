@@ -136,7 +136,7 @@ lock back and forth, which takes a third of the time."""
 
 def work_on(
     ranks: Ranks, threads: int, items: Sequence[WorkItem], work: Callable[[WorkItem], None],
-    weigh: Callable[[WorkItem], int], advance: Callable[[int], None], place: Callable[[WorkItem], int] | None = None,
+    *, weigh: Callable[[WorkItem], int], advance: Callable[[int], None], place: Callable[[WorkItem], int] | None = None,
 ) -> None:  # fmt: skip
     """Works on this rank's items in threads, by ascending place (None: the heaviest first), while the other ranks work
     on theirs.

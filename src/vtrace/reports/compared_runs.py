@@ -48,7 +48,9 @@ def of(runs: Sequence[ReportNumbers], by: str, most: int | None = None) -> Sheet
     every = []
     for run in runs:
         assert run.costs is not None
-        every.append(ProfileNumbers(run.trace, run.window, Patterns(), run.costs, by, []))
+        every.append(
+            ProfileNumbers(trace=run.trace, window=run.window, patterns=Patterns(), costs=run.costs, by=by, notes=[])
+        )
     return comparison(every, most=most)
 
 

@@ -38,7 +38,7 @@ def chart(trace: Trace, window: Selection, increases: Mapping[tuple[int, int, Pa
         at = row[trace.places.process[location]]
         values[metrics.index(metric), at] += value if at >= 0 else 0
     names, each = process_names(trace), [np.flatnonzero(row == place) for place in range(values.shape[1])]
-    sections, inside = _in_sections(trace, window, metrics, row, values.shape[1])
+    sections, inside = _in_sections(trace, window, metrics=metrics, row=row, rows=values.shape[1])
     members = trace.metric_members
     return {
         "rows": [names[of[0]] + (f" to {names[of[-1]]}" if len(of) > 1 else "") for of in each],
@@ -51,7 +51,7 @@ def chart(trace: Trace, window: Selection, increases: Mapping[tuple[int, int, Pa
 
 
 def _in_sections(
-    trace: Trace, window: Selection, metrics: list[int], row: Array, rows: int
+    trace: Trace, window: Selection, metrics: list[int], row: Array, *, rows: int
 ) -> tuple[list[str], list[list[list[float | None]]]]:
     if not section_metrics(trace):
         return [], []

@@ -107,7 +107,7 @@ def waits(found: Diagnosis, about: str, patterns: Patterns) -> Sheet:
         Column("location", "waits", "text"), Column("partner", "for", "text"), Column("place", "in", "text"),
         Column("callpath", kind="path"), Column("bound", "at most", "mark", minor=True),
     ]  # fmt: skip
-    return Sheet("waits", "Wait states", columns, rows)
+    return Sheet(name="waits", title="Wait states", columns=columns, rows=rows)
 
 
 def _wait_rows(found: Diagnosis, table: Table, about: str, patterns: Patterns) -> Iterator[Row]:
@@ -143,7 +143,10 @@ def efficiencies(found: Diagnosis) -> Sheet:
         if isinstance(value, float) and np.isfinite(value) and not name.startswith(("useful_", "elapsed_", "ideal_")):
             rows.append({"factor": name.replace("_", " "), "value": value})
     return Sheet(
-        "efficiencies", "Efficiencies", [Column("value", "%", "fraction"), Column("factor", "factor", "text")], rows
+        name="efficiencies",
+        title="Efficiencies",
+        columns=[Column("value", "%", "fraction"), Column("factor", "factor", "text")],
+        rows=rows,
     )
 
 
@@ -182,11 +185,11 @@ def scaling(names: list[str], found: list[Diagnosis]) -> Sheet:
         Column("run", "run", "text"),
     ]  # fmt: skip
     if len(tables) < len(found) or not all(table.rows for table in tables):
-        return Sheet("scaling", "Runs side by side", columns, [])
+        return Sheet(name="scaling", title="Runs side by side", columns=columns, rows=[])
     rows = [{"run": name, **row} for name, row in zip(names, scaled(tables).records(), strict=True)]
     known = [name for name in _COUNTED if np.isfinite(rows[0][name])]
     columns[-2:-2] = [Column(name, f"{name.replace('_', ' ')} %", "fraction") for name in known]
-    sheet = Sheet("scaling", "Runs side by side", columns, rows)
+    sheet = Sheet(name="scaling", title="Runs side by side", columns=columns, rows=rows)
     sheet.notes.append("computation scaling: useful time of all processes, the first run divided by this run")
     if not known:
         sheet.notes.append("by time: not all runs have counts of instructions or cycles")
@@ -201,7 +204,7 @@ def critical_path(found: Diagnosis, patterns: Patterns) -> Sheet:
         Column("place", "in", "text"), Column("callpath", kind="path"),
     ]  # fmt: skip
     if table is None:
-        return Sheet("critical_path", "Critical path", columns, [])
+        return Sheet(name="critical_path", title="Critical path", columns=columns, rows=[])
     trace = found.facts.trace
     allowed = allowed_paths(trace, table.paths, patterns)
     rows: list[Row] = [
@@ -210,7 +213,7 @@ def critical_path(found: Diagnosis, patterns: Patterns) -> Sheet:
          "callpath": path_names(table.paths, trace.regions["name"], r["path"])}
         for r in table.order("time_ns").records() if allowed[r["path"]]
     ]  # fmt: skip
-    return Sheet("critical_path", f"Critical path: {span(table.length_ns)}", columns, rows)
+    return Sheet(name="critical_path", title=f"Critical path: {span(table.length_ns)}", columns=columns, rows=rows)
 
 
 def iterations(found: Diagnosis) -> Sheet:
@@ -226,7 +229,9 @@ def iterations(found: Diagnosis) -> Sheet:
         Column("end_ns", "to s", "ns"), Column("iteration", "iteration"), Column("slowest", "slowest", "text"),
     ]  # fmt: skip
     of = table.region if table.basis == "calls" else f"the loop around {table.region}"
-    sheet = Sheet("iterations", f"Iterations of {of}: {len(rows):,}, the slowest", columns, rows)
+    sheet = Sheet(
+        name="iterations", title=f"Iterations of {of}: {len(rows):,}, the slowest", columns=columns, rows=rows
+    )
     sheet.shown = sorted(np.argsort(-table["time_ns"], kind="stable")[:5].tolist())
     if rows:
         sheet.notes.append(f"usual: {span(float(np.median(table['time_ns'])))}; drift: {table.drift:.3g}")

@@ -167,7 +167,7 @@ def _paths(run: DiffRun, paths: CallPaths, tree: Any, table: Any) -> None:
 def _samples(run: DiffRun, window: Selection, costs: Costs) -> None:
     if not costs.samples.rows:
         return
-    found = CostRows(run.trace, window, costs, "function", Patterns())
+    found = CostRows(run.trace, window, costs=costs, by="function", patterns=Patterns())
     names = run.trace.regions["name"].tolist()
     for row in found.table.records():
         if row["estimated"] and row["samples"]:
@@ -180,6 +180,7 @@ def compare(
     other: SumsByKey,
     names: tuple[str, ...],
     key: Callable[[Any], Row],
+    *,
     scales: tuple[float, float] | None,
 ) -> list[Row]:
     """Rows for the names of both runs.
@@ -213,7 +214,7 @@ def order(rows: list[Row], what: str, relative: bool) -> list[Row]:
     return sorted(changed, key=size)
 
 
-def sheets(one: DiffRun, other: DiffRun, paths: CallPaths, sort: str, relative: bool, per_rank: bool) -> list[Sheet]:
+def sheets(one: DiffRun, other: DiffRun, paths: CallPaths, sort: str, *, relative: bool, per_rank: bool) -> list[Sheet]:
     """The tables totals, regions, samples, messages, collectives, files and counters.
 
     sort: exclusive, inclusive or calls, for regions. per_rank: numbers are averages over the ranks.
@@ -233,8 +234,10 @@ def sheets(one: DiffRun, other: DiffRun, paths: CallPaths, sort: str, relative: 
          _head("unit", "counter")),
     ):  # fmt: skip
         where = {"totals": "classes", "regions": "paths"}.get(name, name)
-        rows = order(compare(getattr(one, where), getattr(other, where), names, key, scales), first, relative)
-        made.append(Sheet(name, title, _columns(names, first, heads), rows))
+        rows = order(
+            compare(getattr(one, where), getattr(other, where), names=names, key=key, scales=scales), first, relative
+        )
+        made.append(Sheet(name=name, title=title, columns=_columns(names, first, heads), rows=rows))
     made.insert(2, _sampled(one, other, scales, relative))
     return made
 
@@ -243,7 +246,9 @@ def _sampled(one: DiffRun, other: DiffRun, scales: tuple[float, float] | None, r
     """Functions by their samples; only rows whose change is larger than two standard errors of the difference."""
     by = (scales[0], scales[1]) if scales else (1.0, 1.0)
     names = ("exclusive", "samples")
-    rows = order(compare(one.samples, other.samples, names, _word("function"), scales), "exclusive", relative)
+    rows = order(
+        compare(one.samples, other.samples, names=names, key=_word("function"), scales=scales), "exclusive", relative
+    )
     certain = []
     for row in rows:
         variances = (run.samples.get(row["function"], {}).get("variance", 0.0) for run in (one, other))
@@ -251,7 +256,7 @@ def _sampled(one: DiffRun, other: DiffRun, scales: tuple[float, float] | None, r
         if abs(row["exclusive_change"]) > _CERTAIN * row["error_ns"]:
             certain.append(row)
     columns = _columns(names, "exclusive", [Column("error_ns", "\u00b1 s", "ns"), *_head("function")])
-    made = Sheet("samples", "Time inside the program, by samples", columns, certain)
+    made = Sheet(name="samples", title="Time inside the program, by samples", columns=columns, rows=certain)
     if certain and len(certain) < len(rows):
         left = some(len(rows) - len(certain), "function")
         made.notes.append(f"{left} left out: differences below {_CERTAIN} standard errors may be chance")

@@ -79,7 +79,9 @@ def files(rows: list[Row], top: int, where: str) -> Sheet:
     """The table of files. Text shows the files that the program used; the rows also have files that only the MPI
     library used."""
     read, written = (sum(row[key] for row in rows) for key in _BYTES)
-    sheet = Sheet("files", f"Files: {read:,} bytes read, {written:,} written", _columns("file"), rows)
+    sheet = Sheet(
+        name="files", title=f"Files: {read:,} bytes read, {written:,} written", columns=_columns("file"), rows=rows
+    )
     own = [place for place, row in enumerate(rows) if any(row[key] for key in _SUMS)]
     sheet.cut(top, where, own)
     if len(own) < len(rows):
@@ -116,7 +118,7 @@ def directories(rows: list[Row], top: int, where: str) -> Sheet:
             sums[key] += row[key]
         sums["files"] += 1
     ordered = sorted(found.values(), key=lambda row: -(row["read_ns"] + row["write_ns"]))
-    sheet = Sheet("directories", "Files by directory", _columns("directory"), ordered)
+    sheet = Sheet(name="directories", title="Files by directory", columns=_columns("directory"), rows=ordered)
     if len(ordered) < 2:
         sheet.shown = []
     return sheet.cut(top, where)
@@ -142,7 +144,7 @@ def layers(numbers: NumbersOfIo) -> Sheet:
         Column("reads", "reads", minor=True), Column("writes", "writes", minor=True), Column("unknown_reads"),
         Column("unknown_writes"), Column("layer", "layer", "text"),
     ]  # fmt: skip
-    sheet = Sheet("layers", "I/O by layer", columns, rows)
+    sheet = Sheet(name="layers", title="I/O by layer", columns=columns, rows=rows)
     if not any(row["nested_bytes_read"] or row["nested_bytes_written"] for row in rows):
         sheet.shown = []
     return sheet

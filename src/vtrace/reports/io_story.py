@@ -98,7 +98,7 @@ def sizes(numbers: IoNumbers) -> Sheet:
         Column("consecutive"), Column("sequential"),
         *(Column(f"size_{n}", heads[n] if n in used else "") for n in range(len(SIZES) + 1)),
     ]  # fmt: skip
-    return Sheet("accesses", "Sizes and order of accesses to files, by layer", columns, rows)
+    return Sheet(name="accesses", title="Sizes and order of accesses to files, by layer", columns=columns, rows=rows)
 
 
 def skew(numbers: IoNumbers) -> Sheet:
@@ -118,7 +118,7 @@ def skew(numbers: IoNumbers) -> Sheet:
         Column("reads", "reads"), Column("writes", "writes"), Column("opens", "opens"),
         Column("process", "process", "text"),
     ]  # fmt: skip
-    sheet = Sheet("io_by_process", "I/O of each process", columns, rows if times.any() else [])
+    sheet = Sheet(name="io_by_process", title="I/O of each process", columns=columns, rows=rows if times.any() else [])
     if len(rows) > 1 and times.any():
         sheet.notes.append(f"the longest is {times.max() / times.mean():.3g} x the mean of all processes")
     return sheet
@@ -142,7 +142,7 @@ def metadata(numbers: IoNumbers) -> Sheet:
         })  # fmt: skip
     rows.sort(key=lambda row: -row["time_ns"])
     columns = [Column("time_ns", "time s", "ns"), Column("calls", "calls"), Column("region", "region", "text")]
-    return Sheet("metadata", "Metadata: calls that move no bytes", columns, rows)
+    return Sheet(name="metadata", title="Metadata: calls that move no bytes", columns=columns, rows=rows)
 
 
 def shared(numbers: IoNumbers) -> Sheet:
@@ -170,4 +170,4 @@ def shared(numbers: IoNumbers) -> Sheet:
         Column("bytes_written", "bytes written"), Column("skew", "largest / mean", "ratio"),
         Column("file", "file", "text"),
     ]  # fmt: skip
-    return Sheet("shared_files", "Files of several processes", columns, rows)
+    return Sheet(name="shared_files", title="Files of several processes", columns=columns, rows=rows)

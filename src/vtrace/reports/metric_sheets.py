@@ -42,7 +42,7 @@ class CounterRun(NamedTuple):
     window: Selection
 
 
-@dataclass
+@dataclass(kw_only=True)
 class MetricNumbers:
     """Sums by row and metric's name: exclusive, and (for functions and call paths only) inclusive, with callees. units:
     of the wanted metrics, by name. notes: damage, one line each."""
@@ -56,7 +56,7 @@ class MetricNumbers:
 
 
 def read(
-    runs: Sequence[CounterRun], by: str, patterns: Patterns, wanted: Sequence[str], events: EventSet
+    runs: Sequence[CounterRun], by: str, patterns: Patterns, wanted: Sequence[str], *, events: EventSet
 ) -> MetricNumbers:
     """Reads the events of a selection once. runs: of one program, each with different counters; a counter of several
     runs and the times come from the first run that has them. by: one of UNITS. wanted: names of metrics of the runs, or
@@ -64,7 +64,7 @@ def read(
 
     Raises UsageError for a name that is neither, or for a metric that is no counter.
     """
-    made = MetricNumbers(by, [*wanted], {}, {}, {}, [])
+    made = MetricNumbers(by=by, wanted=[*wanted], units={}, exclusive={}, inclusive={}, notes=[])
     for run, rows in zip(runs, _rows([run.trace for run in runs], wanted, events), strict=True):
         is_first = run is runs[0]
         if not rows and not is_first:
@@ -104,7 +104,7 @@ def _of_calls(
         if not (all(chosen) or (path and chosen[path[-1]])):
             continue
         for name in of:
-            _add(exclusive, _key(trace, by, location, path, regions), name, value)
+            _add(exclusive, _key(trace, by, location=location, path=path, regions=regions), name, value)
             for end in range(len(path) + 1) if by == "callpath" else ():
                 _add(inclusive, tuple(regions[region] for region in path[:end]), name, value)
             for function in {regions[region] for region in path} if by == "function" else ():
@@ -113,7 +113,9 @@ def _of_calls(
         for name in sums:
             exclusive.setdefault(key, {}).setdefault(name, 0.0)  # the counter was not read in these calls themselves
     units = {name: _unit(trace, rows, name) for name in wanted}
-    return MetricNumbers(by, [*wanted], units, exclusive, inclusive, met.problems)
+    return MetricNumbers(
+        by=by, wanted=[*wanted], units=units, exclusive=exclusive, inclusive=inclusive, notes=met.problems
+    )
 
 
 def _of_sections(
@@ -132,7 +134,14 @@ def _of_sections(
             notes.append(f"section {section}: the counters were not read at each start and stop: no values")
         if timed:
             sums[section][ELAPSED] = (numbers["elapsed_ns"] or 0) / 1e9
-    return MetricNumbers(by, [*wanted], {name: _unit(trace, rows, name) for name in wanted}, sums, {}, notes)
+    return MetricNumbers(
+        by=by,
+        wanted=[*wanted],
+        units={name: _unit(trace, rows, name) for name in wanted},
+        exclusive=sums,
+        inclusive={},
+        notes=notes,
+    )
 
 
 def _seconds(tree: CallTree) -> Iterator[tuple[int, Path, float]]:
@@ -179,7 +188,7 @@ def _unit(trace: Trace, rows: dict[str, int], name: str) -> str:
     return str(trace.metric_members["unit"][rows[name]]) if name in rows else ""
 
 
-def _key(trace: Trace, by: str, location: int, path: Path, regions: list[str]) -> Any:
+def _key(trace: Trace, by: str, location: int, path: Path, *, regions: list[str]) -> Any:
     if by == "thread":
         return location_names(trace)[location]
     if by == "rank":
@@ -226,7 +235,7 @@ def sheet(numbers: MetricNumbers, most: int | None = None) -> Sheet:
         head = f"{name} ({unit})" if unit not in ("", "#") else name
         columns.append(Column(name, head))
         columns += [Column(f"{name}:inclusive", "with calls")] if both else []
-    made = Sheet("metrics", f"{TITLES[by]} by {first}", columns, rows)
+    made = Sheet(name="metrics", title=f"{TITLES[by]} by {first}", columns=columns, rows=rows)
     if len(order) > len(rows):
         made.notes.append(f"the first {len(rows):,} of {len(order):,}: --top shows more, all with --json or --csv")
     return made
@@ -242,7 +251,7 @@ def shown(made: Sheet) -> Sheet:
     """The table for people: the name of a row, which may be long, comes last."""
     name = made.columns[0]
     columns = [*made.columns[1:], Column(name.key, name.key, name.kind)]
-    return Sheet(made.name, made.title, columns, made.rows, made.shown, notes=made.notes)
+    return Sheet(name=made.name, title=made.title, columns=columns, rows=made.rows, shown=made.shown, notes=made.notes)
 
 
 def counters_of(trace: Trace) -> list[int]:
@@ -271,4 +280,4 @@ def counters(trace: Trace, increases: Mapping[tuple[int, int, Path], float]) -> 
         Column("most", "most of a thread"), Column("location", "which", "text"), Column("counter", "counter", "text"),
         Column("description", kind="text"),
     ]  # fmt: skip
-    return Sheet("counters", "Counters: increase while they were recorded", columns, rows)
+    return Sheet(name="counters", title="Counters: increase while they were recorded", columns=columns, rows=rows)

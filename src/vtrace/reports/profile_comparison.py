@@ -48,7 +48,7 @@ def comparison(runs: list[ProfileNumbers], sort: str = "exclusive", most: int | 
             Column(f"inclusive_ns_{number}", f"inclusive s {number}", "ns", minor=True), Column(f"calls_{number}", ""),
             Column(f"samples_{number}", ""),
         ]  # fmt: skip
-    made = Sheet("comparison", f"Time by {by} in {len(runs)} runs, by {sort}", columns, rows)
+    made = Sheet(name="comparison", title=f"Time by {by} in {len(runs)} runs, by {sort}", columns=columns, rows=rows)
     if rows:
         wholes = ", ".join(f"{run.found.whole / 1e9:,.6g} s in {number}" for number, run in enumerate(runs, 1))
         made.notes.append(f"100 % are {wholes}")
@@ -74,7 +74,7 @@ def metric_comparison(sheets: Sequence[Sheet], most: int | None = None) -> Sheet
     for column in own.values():
         having = [n for n, made in enumerate(sheets, 1) if column.key in {other.key for other in made.columns}]
         columns += [replace(column, key=f"{column.key}_{n}", head=f"{column.head or column.key} {n}") for n in having]
-    made = Sheet(sheets[0].name, f"{sheets[0].title} in {len(sheets)} runs", columns, rows)
+    made = Sheet(name=sheets[0].name, title=f"{sheets[0].title} in {len(sheets)} runs", columns=columns, rows=rows)
     made.notes += [note for note in sheets[0].notes if all(note in one.notes for one in sheets)]
     if len(rows) < len(every):
         made.notes.append(f"the first {len(rows):,} of {len(every):,}: {ALL}")

@@ -35,7 +35,7 @@ _APART = 0.1
 ALL = "--top shows more, all with --json or --csv"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ProfileNumbers:
     """A profile. notes: damage, and facts about the samples, one line each."""
 
@@ -49,7 +49,7 @@ class ProfileNumbers:
     @cached_property
     def found(self) -> CostRows:
         """The rows."""
-        return CostRows(self.trace, self.window, self.costs, self.by, self.patterns)
+        return CostRows(self.trace, self.window, costs=self.costs, by=self.by, patterns=self.patterns)
 
     @cached_property
     def names(self) -> list[str]:
@@ -76,7 +76,14 @@ def read(trace: Trace, window: Selection, by: str, patterns: Patterns) -> Profil
         notes.append("too many call paths: further calls count in the path of their caller")
     if by == "loop" and costs.samples.rows and not trace.loops.table.rows:
         notes.append("no loops are known: build the program with -g, and unify where its files are")
-    return ProfileNumbers(trace, window, patterns, costs, by, notes + _periods(trace, costs) + met.problems)
+    return ProfileNumbers(
+        trace=trace,
+        window=window,
+        patterns=patterns,
+        costs=costs,
+        by=by,
+        notes=notes + _periods(trace, costs) + met.problems,
+    )
 
 
 def _periods(trace: Trace, costs: Costs) -> list[str]:
@@ -132,7 +139,7 @@ def sheet(numbers: ProfileNumbers, sort: str = "exclusive", most: int | None = N
         *([Column("not_running_ns", "not running s" if idle else "", "ns")] if by in ("rank", "thread") else []),
         *(Column(name, kind="text") for name in _FACTS[by]),
     ]  # fmt: skip
-    made = Sheet("profile", f"{_TITLES[by]} by {sort}", columns, rows)
+    made = Sheet(name="profile", title=f"{_TITLES[by]} by {sort}", columns=columns, rows=rows)
     whole = found.whole / 1e9
     if rows:
         made.notes.append(f"100 % are {whole:,.6g} s{_what(trace, numbers)}")
@@ -165,7 +172,7 @@ def shown(made: Sheet) -> Sheet:
     bar = Column("bar", "ranks" if name.key not in ("rank", "thread") else "share", "text", minor=True)
     one_rank = all(not row.get("bar") for row in made.rows)
     columns = [*made.columns[1:], *([] if one_rank else [bar]), Column(name.key, name.key, name.kind)]
-    return Sheet(made.name, made.title, columns, made.rows, notes=made.notes)
+    return Sheet(name=made.name, title=made.title, columns=columns, rows=made.rows, notes=made.notes)
 
 
 def _order(numbers: ProfileNumbers, sort: str) -> Array:
@@ -311,7 +318,7 @@ def listing(numbers: ProfileNumbers, path: Path) -> Sheet:
         Column("calls"), Column("samples", "samples" if numbers.costs.samples.rows else ""),
         Column("text", "source", "text"),
     ]  # fmt: skip
-    made = Sheet("source", f"{path} ({known} in the trace)", columns, rows)
+    made = Sheet(name="source", title=f"{path} ({known} in the trace)", columns=columns, rows=rows)
     if beyond:
         made.notes.append(f"{some(beyond, 'line')} with times beyond the end of the file: is the file another version?")
     return made

@@ -54,7 +54,7 @@ def plotly() -> str:
 
 
 def write(
-    numbers: ReportNumbers, title: str, path: Path, names: Sequence[str] = (), others: Sequence[ReportNumbers] = ()
+    numbers: ReportNumbers, title: str, path: Path, names: Sequence[str] = (), *, others: Sequence[ReportNumbers] = ()
 ) -> None:
     """Writes the report. The file appears only when the report is complete. Raises VtraceError without plotly.
 
@@ -223,7 +223,9 @@ def _samples(numbers: ReportNumbers) -> str:
     head = ("exclusive s", "inclusive s", "%", "\u00b1 %", "samples", "min s", "mean s", "max s of a rank")
 
     def rows(by: str) -> list[tuple[Any, ...]]:
-        found = profile_sheets.sheet(ProfileNumbers(trace, numbers.window, Patterns(), costs, by, []))
+        found = profile_sheets.sheet(
+            ProfileNumbers(trace=trace, window=numbers.window, patterns=Patterns(), costs=costs, by=by, notes=[])
+        )
         return [
             (row[by], *(Time(row[name]) for name in ("exclusive_ns", "inclusive_ns")), 100 * row["share"],
              100 * row["share_error"], row["samples"], *(Time(row[f"{name}_ns"]) for name in ("min", "mean", "max")),

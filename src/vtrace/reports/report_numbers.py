@@ -73,7 +73,7 @@ def read(trace: Trace, window: Selection, compared: bool = False) -> ReportNumbe
     shared[locations] = activity_bins.grouped(range(len(locations)), min(_ROWS, len(locations)))
     profile, tree, matrix, totals, io = Profile(), CallTree(), MessageMatrix(), CollectiveTotals(), Io()
     classes = trace.regions["class"]
-    line = activity_bins.Timeline(_BINS, classes, len(trace.regions.classes), shared, ends)
+    line = activity_bins.Timeline(_BINS, classes, classes=len(trace.regions.classes), rows=shared, window=ends)
     sizes = MessageSizes(_BINS // 2, ends)
     grid = topology.largest(trace)
     spans = Spans()
@@ -131,7 +131,7 @@ def _flame_of_calls(trace: Trace, paths: Table, numbers: Table) -> dict[str, Any
 def _sampled_flame(trace: Trace, window: Selection, costs: Costs) -> dict[str, Any]:
     """The time of the program's own code from samples, of other calls as recorded, like `vtrace profile --by
     callpath`."""
-    found = CostRows(trace, window, costs, "callpath", Patterns()).table
+    found = CostRows(trace, window, costs=costs, by="callpath", patterns=Patterns()).table
     own, calls = np.zeros(costs.tree.rows), np.zeros(costs.tree.rows, np.int64)
     own[found["key"]], calls[found["key"]] = found["exclusive"], found["calls"]
     time = path_sums.below(costs.tree["parent"], own).astype(np.int64)

@@ -39,7 +39,7 @@ def rma(numbers: SummaryNumbers) -> Sheet:
         Column("targets", "targets"), Column("operation", "operation", "text"), Column("window", "window", "text"),
     ]  # fmt: skip
     total = some(sum(row["calls"] for row in rows), "operation")
-    sheet = Sheet("rma", f"One-sided communication: {total}", columns, rows)
+    sheet = Sheet(name="rma", title=f"One-sided communication: {total}", columns=columns, rows=rows)
     if unknown := sum(row["unknown"] for row in rows):
         sheet.notes.append(f"unknown bytes of {some(unknown, 'operation')}: not in the sums")
     return sheet
@@ -60,4 +60,4 @@ def rma_synchronization(numbers: SummaryNumbers) -> Sheet:
         Column("time_ns", "time s", "ns"), Column("percent", "% of all calls' time", "share"),
         Column("calls", "calls"), Column("kind", "synchronization", "text"),
     ]  # fmt: skip
-    return Sheet("rma_synchronization", "Synchronization of windows", columns, rows)
+    return Sheet(name="rma_synchronization", title="Synchronization of windows", columns=columns, rows=rows)

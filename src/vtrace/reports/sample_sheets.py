@@ -30,10 +30,12 @@ _FIRST = 3
 def samples(trace: Trace, window: Selection, costs: Costs | None) -> Sheet:
     """The functions of the program's own code like `vtrace profile`, the largest exclusive time first. costs: None for
     an archive without samples."""
-    made = Sheet("samples", "Time inside the program, by samples", [*_COLUMNS], [])
+    made = Sheet(name="samples", title="Time inside the program, by samples", columns=[*_COLUMNS], rows=[])
     if costs is None or not costs.samples.rows:
         return made
-    everything = profile_sheet(ProfileNumbers(trace, window, Patterns(), costs, "function", []))
+    everything = profile_sheet(
+        ProfileNumbers(trace=trace, window=window, patterns=Patterns(), costs=costs, by="function", notes=[])
+    )
     made.rows = [
         _row(row) for row in everything.rows
         if row["source"] == "samples" and row["samples"] and row["class"] != CLASSES[TRACING]

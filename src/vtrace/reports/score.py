@@ -25,7 +25,7 @@ _MEANT = "#;*"
 """In a filter # begins a comment, ; ends a name, and * matches any text."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Score:
     """A region. exclusive: ns; bytes: of its records in the buffers of all processes; most: in the buffers of the
     process with the most of these bytes."""
@@ -71,7 +71,16 @@ def scores(trace: Trace) -> list[Score]:
         most = int(np.bincount(groups[own], calls).max()) * BYTES[kind]
         total = int(calls.sum())
         exclusive = int(profile["exclusive"][own].sum())
-        found.append(Score(str(names[region]), kind, total, total * BYTES[kind], most, exclusive))
+        found.append(
+            Score(
+                name=str(names[region]),
+                kind=kind,
+                calls=total,
+                bytes=total * BYTES[kind],
+                most=most,
+                exclusive=exclusive,
+            )
+        )
     return sorted(found, key=lambda score: (-score.bytes, score.name))
 
 

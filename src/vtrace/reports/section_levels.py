@@ -23,7 +23,7 @@ BySection = Mapping[tuple[int, str], Mapping[str, SectionValues]]
 """By row of processes or locations and section, then by function ("" where a table has none)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SectionTable:
     """The values of a table. name, title: of its sheets. function: True if a section has rows for functions. nothing:
     the values for a function that a process with the section did not call."""
@@ -52,7 +52,7 @@ def levels(trace: Trace, numbers: SectionNumbers, table: SectionTable, most: int
     last = [Column("function", "function", "text")] * table.function + [_SECTION]
     columns = [Column("kind", "kind", "text"), *table.columns, Column("processes", "processes"), *last]
     title = f"{table.title} of the application: average, maximum and minimum of the processes"
-    made = Sheet(table.name, title, columns, _application(numbers, table, order))
+    made = Sheet(name=table.name, title=title, columns=columns, rows=_application(numbers, table, order))
     found = [made.cut(len(_KINDS) * (len(made.rows) if most is None else most), "--top shows more")]
     for unit, labels, of in (
         ("process", process_names(trace), table.processes), ("thread", location_names(trace), table.threads),
@@ -65,7 +65,7 @@ def levels(trace: Trace, numbers: SectionNumbers, table: SectionTable, most: int
             for values in [of[place, name][function]]
         ]
         columns = [Column(unit, unit, "text"), *table.columns, *last]
-        sheet = Sheet(f"{table.name}_by_{unit}", f"{table.title} by {unit}", columns, rows)
+        sheet = Sheet(name=f"{table.name}_by_{unit}", title=f"{table.title} by {unit}", columns=columns, rows=rows)
         found.append(sheet.cut(len(rows) if most is None else most, "--top shows more, all with --json or --csv"))
     return found
 

@@ -62,7 +62,7 @@ def time_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list
     """The total time and calls of MPI, and notes."""
     numbers = section_sums.read(trace, window)
     processes, threads = ({key: {"": one} for key, one in of.items()} for of in (numbers.processes, numbers.threads))
-    table = SectionTable("sections", "Sections", _TIMES, processes, threads)
+    table = SectionTable(name="sections", title="Sections", columns=_TIMES, processes=processes, threads=threads)
     return levels(trace, numbers, table, most), numbers.notes
 
 
@@ -85,7 +85,15 @@ def mpi_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list[
         for at in (trace.places.process, np.arange(trace.locations.rows))
     )
     title = "MPI functions in sections"
-    table = SectionTable("section_mpi", title, _MPI, processes, threads, True, lambda name: values(name, {}))
+    table = SectionTable(
+        name="section_mpi",
+        title=title,
+        columns=_MPI,
+        processes=processes,
+        threads=threads,
+        function=True,
+        nothing=lambda name: values(name, {}),
+    )
     return levels(trace, numbers, table, most), numbers.notes
 
 
@@ -112,7 +120,11 @@ def memory_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[li
     made.append(_libraries(trace, numbers, question.by_library(), most))
     columns = [*(Column(key, head, missing="-") for key, head in _UNSEEN.items()), Column("section", "section", "text")]
     unseen: list[Row] = [{"section": name} for name in order_of(numbers)]
-    made.append(Sheet("section_arenas", "Arenas and searches, which glibc does not count", columns, unseen))
+    made.append(
+        Sheet(
+            name="section_arenas", title="Arenas and searches, which glibc does not count", columns=columns, rows=unseen
+        )
+    )
     return made, numbers.notes
 
 
@@ -122,7 +134,13 @@ def _memory(trace: Trace, numbers: SectionNumbers) -> SectionTable:
     processes: dict[tuple[int, str], dict[str, SectionValues]] = {}
     for (location, name), values in sorted(threads.items()):
         processes.setdefault((int(trace.places.process[location]), name), values)
-    return SectionTable("section_memory", "Memory of malloc, change in sections", _MEMORY, processes, threads)
+    return SectionTable(
+        name="section_memory",
+        title="Memory of malloc, change in sections",
+        columns=_MEMORY,
+        processes=processes,
+        threads=threads,
+    )
 
 
 def _allocations(
@@ -138,7 +156,15 @@ def _allocations(
     )
     title = "Calls of malloc and the like in sections"
     nothing: SectionValues = dict.fromkeys([column.key for column in _CALLS], 0)
-    return SectionTable("section_allocations", title, _CALLS, processes, threads, True, lambda name: nothing)
+    return SectionTable(
+        name="section_allocations",
+        title=title,
+        columns=_CALLS,
+        processes=processes,
+        threads=threads,
+        function=True,
+        nothing=lambda name: nothing,
+    )
 
 
 def _libraries(
@@ -160,7 +186,12 @@ def _libraries(
     ]  # fmt: skip
     words = [Column(name, name, "text") for name in ("library", "function", "section")]
     columns = [Column("process", "process", "text"), *_CALLS, *words]
-    made = Sheet("section_allocations_by_library", "Calls of malloc and the like by calling library", columns, shown)
+    made = Sheet(
+        name="section_allocations_by_library",
+        title="Calls of malloc and the like by calling library",
+        columns=columns,
+        rows=shown,
+    )
     return made.cut(len(shown) if most is None else most, "--top shows more, all with --json or --csv")
 
 

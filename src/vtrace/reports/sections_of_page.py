@@ -39,7 +39,9 @@ def _values(trace: Trace, window: Selection, most: int) -> Iterator[Sheet]:
     formulas = [name for name in events.events if name not in counters and _is_known(name, events, counters)]
     for title, wanted in (("Counters", counters), ("Formulas", formulas)):
         if wanted:
-            numbers = metric_sheets.read([CounterRun(trace, window)], "section", Patterns(), wanted, events)
+            numbers = metric_sheets.read(
+                [CounterRun(trace, window)], "section", patterns=Patterns(), wanted=wanted, events=events
+            )
             made = metric_sheets.shown(metric_sheets.sheet(numbers, most))
             made.name, made.title = f"section_{title.lower()}", f"{title} by section"
             yield made

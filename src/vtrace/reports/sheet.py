@@ -78,7 +78,7 @@ class Column:
         return _SHOW[self.kind](value)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Sheet:
     """A table. rows: all rows, by the columns' keys. shown: the indices of the rows in text, None: all. totals: a row
     below the others, in text only. marks: (row, key) -> a mark after the value. notes: lines below the table."""
@@ -128,7 +128,7 @@ def _print(sheet: Sheet, width: int | None) -> None:
     heading = bold if width else str
     columns, rows = sheet.seen()
     if columns:
-        _print_rows(sheet.title, columns, rows, width, heading)
+        _print_rows(sheet.title, columns, rows=rows, width=width, heading=heading)
     else:
         print(f"{heading(plain(sheet.title))}\n  no rows")
     for note in sheet.notes:
@@ -136,7 +136,7 @@ def _print(sheet: Sheet, width: int | None) -> None:
 
 
 def _print_rows(
-    title: str, columns: list[Column], rows: list[list[str]], width: int | None, heading: Callable[[str], str]
+    title: str, columns: list[Column], rows: list[list[str]], width: int | None, *, heading: Callable[[str], str]
 ) -> None:
     fitting = _fitting(columns, rows, width) if width else []
     # If no set of columns fits, lines are longer than the terminal's width.

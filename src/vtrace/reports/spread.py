@@ -41,7 +41,7 @@ def chart(trace: Trace, window: Selection, costs: Costs | None) -> dict[str, Any
     items: list[tuple[str, str]] = []
     each: list[tuple[int, list[Table]]] = []
     for by in UNITS:
-        numbers = ProfileNumbers(trace, window, Patterns(), costs, by, [])
+        numbers = ProfileNumbers(trace=trace, window=window, patterns=Patterns(), costs=costs, by=by, notes=[])
         rows = _largest(numbers, most)
         items += [(by, str(row_name(numbers, int(numbers.found.table["key"][row])))) for row in rows.tolist()]
         each.append((len(rows), _cells(numbers, rows)))

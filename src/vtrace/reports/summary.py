@@ -40,7 +40,7 @@ _FEW = 8
 _SIZE = "ALLOCATION_SIZE"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SummaryNumbers:
     """The numbers; times in ns.
 
@@ -91,11 +91,22 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
     notes += [f"{met.unknown:,} events are of kinds that the installed OTF2 does not know"] if met.unknown else []
     table = profile.answer()
     return SummaryNumbers(
-        trace, window, table, activity_times(trace, table, extent.answer(), window),
-        init_and_finalize_times(trace, table), matrix.answer(), totals.answer(), rma.answer(), io.answer(),
-        heap_curve(heap.answer(), trace), allocations.answer(), costs.answer() if costs else None,
-        increases.answer(), sum(met.events.values()), notes + met.problems,
-    )  # fmt: skip
+        trace=trace,
+        window=window,
+        profile=table,
+        classes=activity_times(trace, table, extent.answer(), window),
+        ends=init_and_finalize_times(trace, table),
+        matrix=matrix.answer(),
+        collectives=totals.answer(),
+        rma=rma.answer(),
+        io=io.answer(),
+        heap=heap_curve(heap.answer(), trace),
+        allocations=allocations.answer(),
+        costs=costs.answer() if costs else None,
+        increases=increases.answer(),
+        events=sum(met.events.values()),
+        notes=notes + met.problems,
+    )
 
 
 def class_times(numbers: SummaryNumbers) -> dict[str, Array]:
@@ -187,7 +198,7 @@ def classes(numbers: SummaryNumbers) -> Sheet:
         Column("mpi_ns", kind="ns"),
         *(Column(key, f"{name.removesuffix(' other')} s" if name in there else "", "ns") for name, key in keys.items()),
     ]  # fmt: skip
-    sheet = Sheet("classes", "Time by class, each location", columns, rows)
+    sheet = Sheet(name="classes", title="Time by class, each location", columns=columns, rows=rows)
     sums = {key: sum(row[key] for row in rows) for key in ("total_ns", *keys.values())}
     if len(rows) > 1:
         sheet.totals = {"location": "all", **sums}
@@ -240,7 +251,7 @@ def regions(numbers: SummaryNumbers, sort: str) -> Sheet:
         Column("imbalance", "imbalance", "ratio", minor=True), Column("class", "class", "text", minor=True),
         Column("region", "region", "text"), Column("source", kind="text"),
     ]  # fmt: skip
-    return Sheet("regions", f"Regions by {sort}", columns, rows)
+    return Sheet(name="regions", title=f"Regions by {sort}", columns=columns, rows=rows)
 
 
 def messages(numbers: SummaryNumbers) -> Sheet:
@@ -256,7 +267,12 @@ def messages(numbers: SummaryNumbers) -> Sheet:
         Column("bytes", "bytes"), Column("mean_bytes", "mean", "ratio"),
     ]  # fmt: skip
     count, size = int(table["count"].sum()), int(table["bytes"].sum())
-    return Sheet("messages", f"Messages: {count:,} with {size:,} bytes, {some(len(rows), 'pair')}", columns, rows)
+    return Sheet(
+        name="messages",
+        title=f"Messages: {count:,} with {size:,} bytes, {some(len(rows), 'pair')}",
+        columns=columns,
+        rows=rows,
+    )
 
 
 def collectives(numbers: SummaryNumbers) -> Sheet:
@@ -273,7 +289,7 @@ def collectives(numbers: SummaryNumbers) -> Sheet:
         Column("communicator", "communicator", "text"),
     ]  # fmt: skip
     title = f"Collective operations: {some(sum(row['calls'] for row in rows), 'call')}"
-    return Sheet("collectives", title, columns, rows)
+    return Sheet(name="collectives", title=title, columns=columns, rows=rows)
 
 
 _ALLOCATED = "allocations allocated frees freed failed".split()
@@ -298,7 +314,7 @@ def heap(numbers: SummaryNumbers) -> Sheet:
         Column("allocations", "allocations"), Column("allocated", "bytes allocated"), Column("frees", "frees"),
         Column("freed", "bytes freed"), Column("failed", "failed"),
     ]  # fmt: skip
-    return Sheet("heap", "Heap", columns, made)
+    return Sheet(name="heap", title="Heap", columns=columns, rows=made)
 
 
 def coverage(numbers: SummaryNumbers, top: int) -> Sheet:
@@ -325,4 +341,6 @@ def coverage(numbers: SummaryNumbers, top: int) -> Sheet:
         for at, row in enumerate(rows)
         if row["limit"] or row["died"] or row["off"] or row["unknown"] or any(row[key] for key in losses)
     ]
-    return Sheet("coverage", "Locations with incomplete recording", columns, rows).cut(top, ALL, short)
+    return Sheet(name="coverage", title="Locations with incomplete recording", columns=columns, rows=rows).cut(
+        top, ALL, short
+    )

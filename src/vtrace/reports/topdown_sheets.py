@@ -29,14 +29,14 @@ _NOTE = (
 
 
 def read(
-    runs: Sequence[CounterRun], by: str, patterns: Patterns, events: EventSet, most: int | None
+    runs: Sequence[CounterRun], by: str, patterns: Patterns, events: EventSet, *, most: int | None
 ) -> tuple[Sheet, list[Finding], list[str]]:
     """Reads the events of each run once. Returns the table, hot spots first, its findings, and lines about damage.
 
     Raises UsageError if the runs lack the events of level 1.
     """
     wanted = _available([name for run in runs for name in run.trace.metric_members["name"].tolist()], events)
-    numbers = metric_sheets.read(runs, by, patterns, wanted, events)
+    numbers = metric_sheets.read(runs, by, patterns=patterns, wanted=wanted, events=events)
     every = [ALL] if by == "section" else [*numbers.exclusive]  # sections overlap
     whole = sum(numbers.exclusive.get(key, {}).get(SLOTS, 0.0) for key in every)
     rows: list[Row] = [_row(by, key, row, whole) for key, row in numbers.exclusive.items() if row.get(SLOTS)]
@@ -49,7 +49,7 @@ def read(
         *(Column(name, name.replace("_", " "), "fraction", minor=bool(node.parent)) for name, node in kept.items()),
         Column("bottleneck", "bottleneck", "text"), Column("reliability", "reliability", "ratio"),
     ]  # fmt: skip
-    made = Sheet("topdown", f"{metric_sheets.TITLES[by]} by slots", columns, rows)
+    made = Sheet(name="topdown", title=f"{metric_sheets.TITLES[by]} by slots", columns=columns, rows=rows)
     made.cut(len(rows) if most is None else most, "--top shows more, all with --json or --csv")
     made.notes += [finding.text for finding in findings]
     made.notes += _NOTE
@@ -93,8 +93,14 @@ def _finding(row: Row, by: str) -> Finding:
     if row["reliability"] is not None and row["reliability"] < _RELIABLE:
         caveats.append(_NOTE[1])
     return Finding(
-        "topdown", 0, share, f"{where}: {row[node.name]:.0%} {node.name.replace('_', ' ')}: {node.hint}",
-        region=where if by == "function" else "", callpath=tuple(row[by]) if by == "callpath" else (),
-        culprit=node.name, certainty=ESTIMATE, caveats=tuple(caveats),
+        kind="topdown",
+        loss_ns=0,
+        share=share,
+        text=f"{where}: {row[node.name]:.0%} {node.name.replace('_', ' ')}: {node.hint}",
+        region=where if by == "function" else "",
+        callpath=tuple(row[by]) if by == "callpath" else (),
+        culprit=node.name,
+        certainty=ESTIMATE,
+        caveats=tuple(caveats),
         evidence=("profile", "--metrics", "topdown", "--by", by),
-    )  # fmt: skip
+    )

@@ -62,7 +62,7 @@ def is_outlined(symbol: str) -> bool:
     return _OUTLINED.fullmatch(plain) is not None or _NAMELESS.fullmatch(plain) is not None
 
 
-def construct(symbol: str, fortran: bool, program: str | None, place: str, is_task: bool) -> str:
+def construct(symbol: str, fortran: bool, program: str | None, place: str, *, is_task: bool) -> str:
     """The name of such a body: foo, parallel region at foo.c:12. program: the name of a Fortran main program; place:
     file and line of the construct."""
     match = _OUTLINED.fullmatch(_CLONE.sub("", symbol))

@@ -122,7 +122,14 @@ def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]
 def _unit(unit: Any, top: Any) -> Unit:
     offset_size = 8 if unit.structs.dwarf_format == 64 else 4
     end = unit.cu_offset + unit["unit_length"] + (12 if offset_size == 8 else 4)
-    return Unit(unit.cu_offset, top.offset, end, unit["debug_abbrev_offset"], unit["address_size"], offset_size)
+    return Unit(
+        unit.cu_offset,
+        top.offset,
+        end=end,
+        abbreviations=unit["debug_abbrev_offset"],
+        address_size=unit["address_size"],
+        offset_size=offset_size,
+    )
 
 
 def _entries(info: Any, unit: Any, function: DwarfFunction) -> set[int]:

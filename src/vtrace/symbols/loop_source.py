@@ -130,7 +130,7 @@ class SourceLoops:
         first, kind = source_kind(owned.file, owned.first, last)
         around = self._around(loop, owned)
         outer = self._loop(around, self._owned[id(around)]) if around else None
-        return Loop(owned.file, first, last, outer.level + 1 if outer else 1, kind, outer)
+        return Loop(owned.file, first, last=last, level=outer.level + 1 if outer else 1, kind=kind, outer=outer)
 
 
 def _owned(loop: MachineLoop, calls: Mapping[int, InlinedCalls], begin: Position | None) -> _Owned | None:
@@ -157,7 +157,7 @@ def _owned(loop: MachineLoop, calls: Mapping[int, InlinedCalls], begin: Position
     if not files:
         return None
     file = max(files, key=lambda name: (len(files[name]), name))
-    return _Owned(first[depth][0], depth, file, min(files[file]), max(files[file]))
+    return _Owned(first[depth][0], depth, file=file, first=min(files[file]), last=max(files[file]))
 
 
 @lru_cache(maxsize=64)

@@ -131,7 +131,9 @@ def _functions(elf: ELFFile, holders: dict[int, tuple[int, str]], begins: dict[i
         declared, at = begins.get(start, Position()), lines.get(start, Position())
         if at.file and at.line:
             place = f"{os.path.basename(at.file)}:{at.line}"
-            name = construct(symbol, declared.fortran or at.fortran, main, place, _is_task(at.file, at.line))
+            name = construct(
+                symbol, declared.fortran or at.fortran, program=main, place=place, is_task=_is_task(at.file, at.line)
+            )
             found[start] = Function(name, symbol, at.file, at.line)
             continue
         name = declared.program if declared.program and symbol == "MAIN__" else readable(symbol, declared.fortran)

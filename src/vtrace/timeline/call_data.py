@@ -57,7 +57,7 @@ class CallData:
         for name, mine, other, time, far in (
             ("sends", "sender", "receiver", "send", "receive"), ("receives", "receiver", "sender", "receive", "send"),
         ):  # fmt: skip
-            found[name] = self._ends(location, (begin, end), mine, other, time, far)
+            found[name] = self._ends(location, (begin, end), mine=mine, other=other, time=time, far=far)
         return found
 
     def _brief(self, location: int, calls: LocationCalls, at: int) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class CallData:
         return row | {"line": int(regions["line"][region]), "activity": activity}
 
     def _ends(
-        self, location: int, call: tuple[int, int], mine: str, other: str, time: str, far: str
+        self, location: int, call: tuple[int, int], mine: str, other: str, *, time: str, far: str
     ) -> list[dict[str, int]]:
         """The messages that a call sends or receives."""
         table = self._data.messages_of(location, *call)
@@ -202,7 +202,7 @@ class CallData:
         begin = int(found[number - 1]) if 0 < number <= len(found) else None
         return {"begin": begin, "calls": len(found), "known": bool(len(wanted))}
 
-    def search(self, text: str, rows: Sequence[Array], window: tuple[int, int], bins: int, exact: bool) -> Content:
+    def search(self, text: str, rows: Sequence[Array], window: tuple[int, int], bins: int, *, exact: bool) -> Content:
         """The calls in a window whose region's name contains the text: marks, the number of calls in each bin of each
         row (at most 255); histogram, the number of calls by the power of two of their time in ns; the longest calls.
 

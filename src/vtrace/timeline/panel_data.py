@@ -96,7 +96,7 @@ class PanelData:
         samples, names = costs.samples, generator_names(self._trace)
         sources = dict.fromkeys(plain(str(names[row])) for row in np.unique(samples["generator"]).tolist())
         notes = {"samples": int(samples["count"].sum()), "sources": [*sources]}
-        return CostRows(self._trace, Selection.of(**part), costs, by, Patterns()), notes
+        return CostRows(self._trace, Selection.of(**part), costs=costs, by=by, patterns=Patterns()), notes
 
     def _sampled_profile(self, part: dict[str, Any]) -> Content:
         found, notes = self._costs(part, "function")

@@ -34,7 +34,7 @@ ASLEEP = 1.5
 """A thread was asleep if it has no sample for this many weights; more than 1, since timers are not exact."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class LocationSamples:
     """Samples of a location in the order of time.
 
@@ -236,4 +236,12 @@ def _located(rows: Array, ns: dict[int, float], step: int) -> LocationSamples:
     end = time + np.maximum(weight, 1).astype(np.int64)
     awake = np.diff(time) <= ASLEEP * np.maximum(weight[1:], weight[:-1])
     end[:-1] = np.where(awake, time[1:], np.minimum(end[:-1], time[1:]))
-    return LocationSamples(time, end, weight, rows["context"], rows["generator"], rows["inside"], step)
+    return LocationSamples(
+        time=time,
+        end=end,
+        weight=weight,
+        context=rows["context"],
+        generator=rows["generator"],
+        inside=rows["inside"],
+        step=step,
+    )

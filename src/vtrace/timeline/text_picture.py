@@ -38,7 +38,7 @@ _CALLS = WHOLE_RUN.keys() | {FLUSH}
 """Reasons of intervals in which calls were recorded nevertheless."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TextPicture:
     """The picture in numbers.
 
@@ -57,7 +57,7 @@ class TextPicture:
     end: int
 
 
-def picture(trace: Source, tiles: TileFile, window: Selection, width: int, most_rows: int) -> TextPicture:
+def picture(trace: Source, tiles: TileFile, window: Selection, width: int, *, most_rows: int) -> TextPicture:
     """The times of a selection from tiles; reads events only where tiles are too coarse.
 
     width: characters of a line; most_rows: if there are more locations, neighbours share rows. Raises FormatError.
@@ -70,31 +70,39 @@ def picture(trace: Source, tiles: TileFile, window: Selection, width: int, most_
     classes = len(trace.regions.classes)
     ns, step = np.zeros((len(names), classes + 2, columns)), (end - begin) / columns
     off, silent, lossy = _missing(trace, window, rows, columns)
-    for n, times in _times(trace, tiles, locations, (begin, end), columns):
+    for n, times in _times(trace, tiles, locations=locations, window=(begin, end), columns=columns):
         left_out = np.minimum(off.get(locations[n], np.zeros(columns)), step)
         recorded, inside = step - left_out, times.sum(axis=0)
         ns[rows[n], :classes] += times * np.minimum(1, recorded / np.maximum(inside, 1))  # without open calls meanwhile
         ns[rows[n], -2] += np.maximum(0, recorded - inside)
         ns[rows[n], -1] += left_out
-    return TextPicture(names, ns, silent, lossy, _markers(trace, begin, end, columns), begin, end)
+    return TextPicture(
+        names=names,
+        ns=ns,
+        silent=silent,
+        lossy=lossy,
+        markers=_markers(trace, begin, end, columns),
+        begin=begin,
+        end=end,
+    )
 
 
 def _times(
-    trace: Source, tiles: TileFile, locations: list[int], window: tuple[int, int], columns: int
+    trace: Source, tiles: TileFile, locations: list[int], window: tuple[int, int], *, columns: int
 ) -> Iterator[tuple[int, Array]]:
     """Yields the place of each location and (classes, columns) ns in each class. Raises FormatError."""
     classes = len(trace.regions.classes)
     coarse = []
     for n, location in enumerate(locations):
         if _is_fine(tiles, location, (window[1] - window[0]) / columns):
-            yield n, class_times(tiles, location, window, classes, columns)
+            yield n, class_times(tiles, location, window=window, classes=classes, columns=columns)
         else:
             coarse.append(n)
     for part in (coarse[first : first + _TOGETHER] for first in range(0, len(coarse), _TOGETHER)):
         own = np.full(trace.locations.rows, -1, np.int64)
         chosen = [locations[n] for n in part]
         own[chosen] = np.arange(len(part))
-        line = Timeline(columns, trace.regions["class"], classes, own, window)
+        line = Timeline(columns, trace.regions["class"], classes=classes, rows=own, window=window)
         trace.scan([line], chosen, stop=window[1])
         yield from zip(part, line.answer()[:, :-1].astype(float) * 1e9, strict=True)
 
@@ -116,7 +124,7 @@ def _is_fine(tiles: TileFile, location: int, step: float) -> bool:
     return bool(levels) and (1 << levels[0]) * _FINE <= step
 
 
-def class_times(tiles: TileFile, location: int, window: tuple[int, int], classes: int, columns: int) -> Array:
+def class_times(tiles: TileFile, location: int, window: tuple[int, int], classes: int, *, columns: int) -> Array:
     """(classes, columns): ns of a location in each class. Raises FormatError."""
     begin, end = window
     step = (end - begin) / columns

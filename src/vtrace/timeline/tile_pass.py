@@ -52,4 +52,6 @@ class TilePass:
             "samples": sample_table(self._samples),
         }  # fmt: skip
         index, classes = self.builder.answer(), self._trace.regions.classes
-        tile_file.write(folder, of, index, self._scratch, classes, problems, tables)
+        tile_file.write(
+            folder, of, index=index, scratch=self._scratch, classes=classes, problems=problems, beside=tables
+        )

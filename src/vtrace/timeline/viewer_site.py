@@ -64,7 +64,7 @@ _COMMS = 2000
 """The most communicators whose names the page gets."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ShownTrace:
     """A trace of the page. command: vtrace view with the trace, for the window; caveats: lines about losses; options:
     words of the command that choose locations, the same for all traces."""
@@ -246,8 +246,8 @@ def _calls(shown: ShownTrace, words: _Words) -> Content:
 def _messages(shown: ShownTrace, words: _Words) -> Content:
     tag = words.text("tag", "")
     return shown.data.links(
-        shown.rows.each(words.text("rows")), words.window(), words.number("lines", 0, 10_000),
-        words.number("smallest", 0), words.number("tag") if tag else None, words.number("comm", -1),
+        shown.rows.each(words.text("rows")), words.window(), lines=words.number("lines", 0, 10_000),
+        smallest=words.number("smallest", 0), tag=words.number("tag") if tag else None, comm=words.number("comm", -1),
     )  # fmt: skip
 
 
@@ -308,7 +308,9 @@ def _far(shown: ShownTrace, words: _Words) -> Content:
     partner = words.number("partner", 0, shown.trace.locations.rows - 1)
     comm, tag = words.number("comm", -1), words.number("tag")
     sent = words.number("sent", 0, 1) == 1
-    return plain_json(shown.data.other_end(_location(words, shown), partner, comm, tag, words.number("time"), sent))
+    return plain_json(
+        shown.data.other_end(_location(words, shown), partner, comm=comm, tag=tag, time=words.number("time"), sent=sent)
+    )
 
 
 def _nth(shown: ShownTrace, words: _Words) -> Content:
@@ -318,7 +320,7 @@ def _nth(shown: ShownTrace, words: _Words) -> Content:
 def _search(shown: ShownTrace, words: _Words) -> Content:
     rows = shown.rows.each(words.text("rows"))
     bins, exact = words.number("bins", 1, 4096), words.text("exact", "0") == "1"
-    return shown.calls.search(words.text("text"), rows, words.window(), bins, exact)
+    return shown.calls.search(words.text("text"), rows, window=words.window(), bins=bins, exact=exact)
 
 
 def _compare(both: list[ShownTrace], words: _Words) -> Content:

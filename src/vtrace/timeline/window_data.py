@@ -72,7 +72,7 @@ class WindowData:
             chosen |= (found[mine] == location) & (found[time] >= begin) & (found[time] <= end)
         return found.take(chosen)
 
-    def other_end(self, location: int, partner: int, comm: int, tag: int, time: int, sent: bool) -> int:
+    def other_end(self, location: int, partner: int, comm: int, tag: int, *, time: int, sent: bool) -> int:
         """The time (ns) of the other end of a message that a location sends to (sent) or receives from a partner at a
         time, if messages_of has only one end. Reads all events of both locations. -1: there is no other end."""
         sender, receiver = (location, partner) if sent else (partner, location)

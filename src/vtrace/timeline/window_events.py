@@ -54,7 +54,7 @@ def _library() -> ctypes.CDLL:
     return readback()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class WindowEvents:
     """Tables sorted by location and number. Times in ns; location, region, comm, metric: rows of the trace's tables, -1
     if unknown; number: of the event in its location, from 1.
@@ -127,9 +127,13 @@ def tables(trace: Source, start: int, found: list[tuple[Array, Array]], skipped:
     _complete_begins(events, calls)
     events = events[events["time"] >= start]
     return WindowEvents(
-        calls, _messages(trace, events), _collectives(trace, events), _metrics(trace, events), _samples(trace, events),
-        skipped,
-    )  # fmt: skip
+        calls=calls,
+        messages=_messages(trace, events),
+        collectives=_collectives(trace, events),
+        metrics=_metrics(trace, events),
+        samples=_samples(trace, events),
+        skipped=skipped,
+    )
 
 
 def _of(events: Array, *kinds: str) -> Array:

@@ -68,7 +68,7 @@ def _all(group: Array, true: Array) -> Array:
     return ~bad[group]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class PairedEvents:
     """The events with counterparts of all selected locations, in the order of time. location, process: rows of the
     trace's tables; window: start and stop in ticks."""
@@ -88,7 +88,7 @@ class PairedEvents:
         location = np.repeat(np.array([*found], np.int64), [len(rows) for rows in found.values()])
         rows = np.concatenate([*found.values(), np.empty(0, EVENT)])
         order = np.lexsort((rows["ordinal"], location, rows["time"]))
-        return cls(trace, rows[order], location[order], window, selected)
+        return cls(trace=trace, rows=rows[order], location=location[order], window=window, selected=selected)
 
     @cached_property
     def process(self) -> Array:

@@ -33,7 +33,7 @@ _OF_THE_RUN = (
 """Properties of locations that count events or time of the whole run."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CutArchive:
     """A finished cut. tables: of the sidecar, rewritten; left: tables that are not in the cut."""
 
@@ -71,7 +71,9 @@ def part_of(trace: Trace, window: Selection, patterns: Patterns) -> ArchivePart:
     rows = range(trace.locations.rows) if window.locations is None else window.locations
     start = 0 if window.start is None else _ticks(trace, window.start)
     stop = NEVER if window.stop is None else _ticks(trace, window.stop)
-    return ArchivePart(tuple(rows), start, stop, regions, contexts, selects_path)
+    return ArchivePart(
+        locations=tuple(rows), start=start, stop=stop, regions=regions, contexts=contexts, selects_path=selects_path
+    )
 
 
 def _selects(patterns: Patterns, path: str) -> bool:
@@ -84,7 +86,7 @@ def _ticks(trace: Trace, ns: int) -> int:
     return offset - (-ns * resolution // 10**9)
 
 
-def cut(trace: Trace, window: Selection, patterns: Patterns, output: Path, console: Console) -> CutArchive:
+def cut(trace: Trace, window: Selection, patterns: Patterns, output: Path, *, console: Console) -> CutArchive:
     """Writes a part of a trace into the new directory output. Raises VtraceError."""
     part = part_of(trace, window, patterns)
     total = int(trace.locations["events"][list(part.locations)].sum())
@@ -99,10 +101,16 @@ def cut(trace: Trace, window: Selection, patterns: Patterns, output: Path, conso
                 tables = write_tables(copy, archive.directory)
         known = {path.name for path in (trace.path.parent / sidecar.FOLDER).glob("*")}
         return CutArchive(
-            output, len(part.locations), sum(copy.result.events.values()), sum(copy.result.halves.values()),
-            made.length * 10**9 // made.resolution, tables, sorted(known - {*tables}), copy.result.early,
-            copy.result.stray,
-        )  # fmt: skip
+            path=output,
+            locations=len(part.locations),
+            events=sum(copy.result.events.values()),
+            halves=sum(copy.result.halves.values()),
+            duration=made.length * 10**9 // made.resolution,
+            tables=tables,
+            left=sorted(known - {*tables}),
+            early=copy.result.early,
+            stray=copy.result.stray,
+        )
 
 
 def _definitions(copy: Rewriter, window: Selection, patterns: Patterns) -> CopiedDefinitions:

@@ -30,7 +30,7 @@ _FIELD = re.compile(r"""[ \t]*(?:(?P<quoted>"(?:[^"]|"")*")[ \t]*|(?P<plain>[^ \
 _VALUES = "tsc.CLOCK,NAME.COUNT|INST[,...][,pid][,tid]"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ExternalData:
     """The content of a file, an item of each array for each line. clock: of CLOCKS; UTC: ns since the epoch.
 
@@ -78,14 +78,14 @@ def _read(path: Path, file: IO[bytes]) -> ExternalData:
     head = file.readline(_HEAD_MOST)
     size = file.seek(0, 2)
     if not size:
-        raise _fault(path, 1, 1, "the file is empty", f"expected: {_INTERVALS} or {_VALUES}")
+        raise _fault(path, 1, column=1, reason="the file is empty", hint=f"expected: {_INTERVALS} or {_VALUES}")
     uses, clock, counters = _columns(path, head)
     text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    found = _lines(path, text, len(head), uses, clock, counters)
+    found = _lines(path, text, begin=len(head), uses=uses, clock=clock, counters=counters)
     return replace(found, digest=hashlib.sha256(text).hexdigest())
 
 
-def _fault(path: Path, line: int, column: int, reason: str, hint: str | None = None) -> FormatError:
+def _fault(path: Path, line: int, column: int, reason: str, *, hint: str | None = None) -> FormatError:
     return FormatError(f"{path}:{line}:{column}: {reason}", hint)
 
 
@@ -94,7 +94,9 @@ def _columns(path: Path, head: bytes) -> tuple[list[str], str, list[str]]:
     try:
         text = head.decode("utf-8").removeprefix("\ufeff").rstrip("\r\n")
     except UnicodeDecodeError:
-        raise _fault(path, 1, 1, "the first line is not text", f"expected: {_INTERVALS} or {_VALUES}") from None
+        raise _fault(
+            path, 1, column=1, reason="the first line is not text", hint=f"expected: {_INTERVALS} or {_VALUES}"
+        ) from None
     words, places = _words(path, text)
     intervals = words[0] == "name"
     form = _INTERVALS if intervals else _VALUES
@@ -102,26 +104,38 @@ def _columns(path: Path, head: bytes) -> tuple[list[str], str, list[str]]:
     prefix = "start_tsc." if intervals else "tsc."
     clock = words[at].removeprefix(prefix) if len(words) > at and words[at].startswith(prefix) else ""
     if clock == "QPC":
-        raise _fault(path, 1, places[at], _QPC, f"use {', '.join(CLOCKS[:-1])} or {CLOCKS[-1]}")
+        raise _fault(path, 1, column=places[at], reason=_QPC, hint=f"use {', '.join(CLOCKS[:-1])} or {CLOCKS[-1]}")
     if clock not in CLOCKS:
-        raise _fault(path, 1, places[min(at, len(words) - 1)], f"expected: {prefix}{'|'.join(CLOCKS)}", f"form: {form}")
+        raise _fault(
+            path,
+            1,
+            column=places[min(at, len(words) - 1)],
+            reason=f"expected: {prefix}{'|'.join(CLOCKS)}",
+            hint=f"form: {form}",
+        )
     uses = ["NAME", "BEGIN"] if intervals else ["BEGIN"]
     if intervals:
         if words[2:3] != ["end_tsc"]:
-            raise _fault(path, 1, [*places, len(text) + 1][2], "expected: end_tsc", f"form: {form}")
+            raise _fault(path, 1, column=[*places, len(text) + 1][2], reason="expected: end_tsc", hint=f"form: {form}")
         uses.append("END")
     counters = []
     rest = words[len(uses) :]
     while rest and rest[0] not in ("pid", "tid") and not intervals:
         if not re.fullmatch(rf".+\.({ACCUMULATED}|{POINT})", rest[0]):
             reason = f"the name of a value ends with .{ACCUMULATED} or .{POINT}"
-            raise _fault(path, 1, places[len(uses)], reason, f"form: {form}")
+            raise _fault(path, 1, column=places[len(uses)], reason=reason, hint=f"form: {form}")
         counters.append(rest.pop(0))
         uses.append("VALUE")
     if not intervals and not counters:
-        raise _fault(path, 1, len(text) + 1, "no column has values", f"form: {form}")
+        raise _fault(path, 1, column=len(text) + 1, reason="no column has values", hint=f"form: {form}")
     if rest not in ([], ["pid"], ["tid"], ["pid", "tid"]):
-        raise _fault(path, 1, places[len(uses)], "expected: pid and tid at the end, or one of them", f"form: {form}")
+        raise _fault(
+            path,
+            1,
+            column=places[len(uses)],
+            reason="expected: pid and tid at the end, or one of them",
+            hint=f"form: {form}",
+        )
     return [*uses, *map(str.upper, rest)], clock, counters
 
 
@@ -132,7 +146,7 @@ def _words(path: Path, text: str) -> tuple[list[str], list[int]]:
         found = _FIELD.match(text, at)
         if not found:
             reason = "the name has a quote without its end"
-            raise _fault(path, 1, at + 1, reason, f'quote the whole field: "NAME.{POINT}"')
+            raise _fault(path, 1, column=at + 1, reason=reason, hint=f'quote the whole field: "NAME.{POINT}"')
         words.append(found["plain"].strip() if found["quoted"] is None else _name(found["quoted"].encode()))
         places.append(at + 1)
         at = found.end() + 1
@@ -140,7 +154,7 @@ def _words(path: Path, text: str) -> tuple[list[str], list[int]]:
 
 
 def _lines(
-    path: Path, text: mmap.mmap, begin: int, uses: list[str], clock: str, counters: list[str]
+    path: Path, text: mmap.mmap, begin: int, uses: list[str], *, clock: str, counters: list[str]
 ) -> ExternalData:  # fmt: skip
     data = np.frombuffer(text, np.uint8)
     room = int(np.count_nonzero(data == ord("\n"))) + 1
@@ -172,10 +186,18 @@ def _lines(
     values = [arrays["reals" if is_real[n] else "integers"][:rows, n] for n in range(len(counters))]
     ends = [name.rpartition(".") for name in counters]
     return ExternalData(
-        path, clock, arrays["begin"][:rows], arrays["end"][:rows] if "END" in uses else None, arrays["pid"][:rows],
-        arrays["tid"][:rows], arrays["name"][:rows] if "NAME" in uses else None, names, [name for name, _, _ in ends],
-        [mode for _, _, mode in ends], values,
-    )  # fmt: skip
+        path=path,
+        clock=clock,
+        begin=arrays["begin"][:rows],
+        end=arrays["end"][:rows] if "END" in uses else None,
+        pid=arrays["pid"][:rows],
+        tid=arrays["tid"][:rows],
+        name=arrays["name"][:rows] if "NAME" in uses else None,
+        names=names,
+        counters=[name for name, _, _ in ends],
+        modes=[mode for _, _, mode in ends],
+        values=values,
+    )
 
 
 def _name(data: bytes) -> str:

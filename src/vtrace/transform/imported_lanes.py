@@ -75,4 +75,13 @@ def assign_lanes(
     for number, (first, last) in enumerate(zip([0, *ends], ends, strict=False), 1):
         mine = order[first:last]
         label = owner.title if number == 1 else f"{owner.title} {number}"
-        yield Lane(owner.scope, owner.group, owner.tid, label, columns[0][mine], columns[1][mine], name[mine], names)
+        yield Lane(
+            owner.scope,
+            owner.group,
+            tid=owner.tid,
+            title=label,
+            begin=columns[0][mine],
+            end=columns[1][mine],
+            name=name[mine],
+            names=names,
+        )

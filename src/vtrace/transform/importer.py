@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from vtrace.console import Console
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ImportedArchive:
     """A finished import: its new locations and their contents. left: tables of the source that it lacks; notes: lines
     for the user."""
@@ -129,11 +129,11 @@ def _type(values: Array) -> str:
 
 def write_import(
     trace: Trace, lanes: Sequence[Lane], values: Sequence[ValueLane], imported: Sequence[dict[str, str | None]],
-    output: Path, console: Console,
+    *, output: Path, console: Console,
 ) -> ImportedArchive:  # fmt: skip
     """Writes the copy into the new directory output. imported: all files whose lines it has. Raises VtraceError."""
     lanes, values = _named(trace, lanes), _named(trace, values)
-    part = ArchivePart(tuple(range(trace.locations.rows)))
+    part = ArchivePart(locations=tuple(range(trace.locations.rows)))
     total = int(trace.locations["events"].sum())
     counts = [2 * len(lane.begin) for lane in lanes] + [len(lane.values.times) for lane in values]
     with Rewriter(trace, part) as copy:
@@ -147,7 +147,9 @@ def write_import(
     known = {path.name for path in (trace.path.parent / "vtrace").glob("*")}
     intervals = sum(len(lane.begin) for lane in lanes)
     numbers = sum(len(lane.values.times) * len(lane.values.columns) for lane in values)
-    return ImportedArchive(output, len(counts), intervals, numbers, sorted(known - {*tables}))
+    return ImportedArchive(
+        path=output, lanes=len(counts), intervals=intervals, values=numbers, left=sorted(known - {*tables})
+    )
 
 
 def _named(trace: Trace, lanes: Sequence[Any]) -> list[Any]:

@@ -100,7 +100,7 @@ def import_data(trace: Trace, files: Sequence[ExternalData], output: Path, conso
             _add(placing, data, lanes, values)
         else:
             placing.notes.append(f"{data.path} has no line with data")
-    made = write_import(trace, lanes, values, imported, output, console)
+    made = write_import(trace, lanes, values=values, imported=imported, output=output, console=console)
     made.notes[:0] = placing.notes
     return made
 
@@ -139,7 +139,7 @@ def _add(placing: _LanePlacing, data: ExternalData, lanes: list[Lane], values: l
         if data.name is None:
             parts = [column[mine] for column in data.values]
             title = f"Values{owner.name}"
-            values.append(ValueLane(owner.scope, owner.group, owner.tid, title, ImportedValues(
+            values.append(ValueLane(owner.scope, owner.group, tid=owner.tid, title=title, values=ImportedValues(
                 begin[mine], parts, data.counters, data.modes
             )))  # fmt: skip
         else:

@@ -31,7 +31,7 @@ _MEMBER_BYTES = 10
 """Most bytes of a member of a group in a file."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ArchivePart:
     """A part of an archive. locations: rows of trace.locations, ascending. start, stop: ticks, start <= time < stop.
     regions, contexts: uint8, 1 for the selected ones, by OTF2's ids; selects_path: takes a call path such as
@@ -212,7 +212,9 @@ class Rewriter:
         """Passes the events of a location to the callbacks."""
         number = int(self.trace.locations["id"][row])
         expected = int(self.trace.locations["events"][row])
-        finished = self._reader.visit_events(number, self._callbacks, ctypes.addressof(fields), expected, advance)
+        finished = self._reader.visit_events(
+            number, self._callbacks, user=ctypes.addressof(fields), expected=expected, advance=advance
+        )
         path = self._reader.path(number)
         if fields.out_of_room:
             raise MemoryError

@@ -56,8 +56,10 @@ def unify(
     with Output(found.archive, ranks) as out:
         for text in out.others:
             console.warn(text)
-        repaired = repair(run, clocks, merged.definitions, out.archive.directory, context)
-        accounted = write_archives(Prepared(found, reading, clocks, merged, repaired), out.archive, listen, context)
+        repaired = repair(run, clocks, definitions=merged.definitions, near=out.archive.directory, context=context)
+        accounted = write_archives(
+            Prepared(found, reading, clocks=clocks, merged=merged, repaired=repaired), out.archive, listen, context
+        )
         out.publish()
     for text in accounted.warnings:
         console.warn(text)

@@ -39,11 +39,17 @@ def write_archives(
     merged, ranks = prepared.merged, context.ranks
     if not (context.request.samples == SIDECAR and merged.samples):
         listener = _listener(prepared, archive, listen, context) if listen else None
-        return _write(prepared, merged, archive, {}, context, listener)
+        return _write(prepared, merged, archive=archive, properties={}, context=context, listener=listener)
     rest = merged.without_samples()
-    accounted = _write(prepared, rest, archive, placed(IN), context)
+    accounted = _write(prepared, rest, archive=archive, properties=placed(IN), context=context)
     identity = ranks.first(lambda: identity_of(archive, rest.definitions))
-    _write(prepared, merged, Archive(place(archive.directory), ranks), placed(OF, identity), context)
+    _write(
+        prepared,
+        merged,
+        archive=Archive(place(archive.directory), ranks),
+        properties=placed(OF, identity),
+        context=context,
+    )
     return accounted
 
 
@@ -51,20 +57,38 @@ def _listener(
     prepared: Prepared, archive: Archive, listen: Callable[[Path], EventListener], context: Context
 ) -> EventListener:
     run, definitions = prepared.found.run, prepared.merged.definitions
-    with expected_archive(archive.directory, definitions, run, context.kernel, context.ranks) as anchor:
+    with expected_archive(
+        archive.directory, definitions, run=run, kernel=context.kernel, ranks=context.ranks
+    ) as anchor:
         return context.ranks.together(partial(listen, anchor))
 
 
 def _write(
-    prepared: Prepared, merged: Merged, archive: Archive, properties: dict[str, str], context: Context,
+    prepared: Prepared, merged: Merged, archive: Archive, properties: dict[str, str], *, context: Context,
     listener: EventListener | None = None,
 ) -> Account:  # fmt: skip
     """properties: further ones of the archive."""
     run, crew = prepared.found.run, prepared.found.crew
-    results = write_events(run, crew, archive, merged.heap_class, merged.samples, context, listener)
+    results = write_events(
+        run,
+        crew,
+        archive=archive,
+        heap_class=merged.heap_class,
+        with_samples=merged.samples,
+        context=context,
+        listener=listener,
+    )
     if listener:
         listener.end(context.ranks)
-    made = account(run, prepared.reading, prepared.clocks, prepared.repaired, merged, results, context)
+    made = account(
+        run,
+        prepared.reading,
+        clocks=prepared.clocks,
+        repaired=prepared.repaired,
+        merged=merged,
+        results=results,
+        context=context,
+    )
     merged.definitions.properties |= properties
     archive.finish(merged.definitions, made.markers)
     context.ranks.first(lambda: write_tables(archive, merged.definitions, made.rows, prepared.clocks))

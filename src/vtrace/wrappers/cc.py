@@ -91,7 +91,7 @@ def command(compiler: list[str], options: Options, language: Language) -> list[s
     added = _compile_flags(compiler, options, language, line) if line.compiles else []
     if not line.links:
         return [*compiler, *added, *options.flags, *options.args]
-    return [*compiler, *added, *_link(given, compiler, options, language, line, added)]
+    return [*compiler, *added, *_link(given, compiler, options=options, language=language, line=line, added=added)]
 
 
 def _include_flags(line: Line) -> list[str]:
@@ -115,7 +115,7 @@ def _compile_flags(compiler: list[str], options: Options, language: Language, li
 
 
 def _link(
-    args: list[str], compiler: list[str], options: Options, language: Language, line: Line, added: list[str]
+    args: list[str], compiler: list[str], options: Options, language: Language, *, line: Line, added: list[str]
 ) -> list[str]:
     """args with vtrace's libraries. added: vtrace's flags for compiling in the same command. The MPI shim comes before
     the first MPI library: after that library no MPI call is undefined, and the linker would not use the
@@ -137,7 +137,9 @@ def _link(
     late = [] if line.compiles else toolchain.late_flags(compiler, line, language, options.way)
     vtrace = [
         *late,
-        *toolchain.hooks_flags(directory, [*line.words, *added, *late], line.inputs, language, options.way),
+        *toolchain.hooks_flags(
+            directory, [*line.words, *added, *late], inputs=line.inputs, language=language, way=options.way
+        ),
     ]
     vtrace += toolchain.link_flags(directory, shims=not line.shared and not line.sanitized)
     linked = [*args[:at], *shim, *args[at:]]
@@ -214,7 +216,7 @@ def _showme(compiler: list[str], options: Options, language: Language) -> list[s
         line = Line([*options.flags, *options.args, "source.c"])
         return [*_compile_flags(compiler, options, language, line), *options.flags, *options.args]
     given = [*options.args, *options.ldflags, *options.libs]
-    return _link(given, compiler, options, language, Line(given), [])
+    return _link(given, compiler, options=options, language=language, line=Line(given), added=[])
 
 
 def _say(language: Language, message: str) -> None:

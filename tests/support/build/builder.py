@@ -58,7 +58,7 @@ class Builder:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not place.exists():
                 place.mkdir()
-                self._compile(sources, compiler, flags, program, mode, plain)
+                self._compile(sources, compiler, flags=flags, target=program, mode=mode, plain=plain)
         assert program.exists(), f"building {name} failed in an earlier test: see the output of that test"
         return program
 

@@ -118,7 +118,7 @@ def _unified(where: Path, published: int, removes: bool) -> Counter[str]:
     for the analysis of a failure, unless the test checks that vtunify removes them.
     """
     try:
-        unify(Request(where / "torture", "torture", keep=not removes, jobs=1), Console("vtunify", QUIET))
+        unify(Request(prefix=where / "torture", name="torture", keep=not removes, jobs=1), Console("vtunify", QUIET))
     except VtraceError as error:
         if published:
             raise AssertionError(f"{published} calls published, but {error}") from error

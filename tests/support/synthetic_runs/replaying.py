@@ -26,9 +26,16 @@ def replayed(ends: Ends, *, doubtful: tuple[int, ...] = (), limit: int = 0, piec
     first = np.cumsum([0, *map(len, COMMS)]).astype(np.uint32)
     sure = np.array([process in doubtful for process in range(4)], np.uint8)
     parts = Parts(
-        np.array(CLOCKS, np.uint32), sure, first, members, np.ones(len(COMMS), np.uint8), 3, len(COMMS), limit,
-        np.arange(4, dtype=np.uint32),
-    )  # fmt: skip
+        clocks=np.array(CLOCKS, np.uint32),
+        doubtful=sure,
+        comm_first=first,
+        comm_members=members,
+        comm_repaired=np.ones(len(COMMS), np.uint8),
+        nclocks=3,
+        first_window=len(COMMS),
+        limit=limit,
+        firsts=np.arange(4, dtype=np.uint32),
+    )
     file = os.memfd_create("ends")
     pieces, offset = [], 0
     for process, mine in sorted(ends.items()):

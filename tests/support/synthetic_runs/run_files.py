@@ -76,5 +76,5 @@ def ending(chunks: dict[int, list[Chunk]]) -> list[list[Any]]:
 
 def unified(where: Path, **options: Any) -> Trace:
     """Unifies the run with prefix t, keeps its files, and reads the archive. options: of vtrace.unify.run.Request."""
-    unify(Request(where / "t", force=True, keep=True, **options), Console("vtunify", QUIET))
+    unify(Request(prefix=where / "t", force=True, keep=True, **options), Console("vtunify", QUIET))
     return read(where / "u_t.trace")

@@ -74,16 +74,24 @@ def maps(**changes: object) -> Maps:
 
 
 def definitions() -> Definitions:
-    regions = [Region(f"r{n}", f"r{n}") for n in range(10)]
+    regions = [Region(name=f"r{n}", canonical=f"r{n}") for n in range(10)]
     groups = [Group("COMM_LOCATIONS", 4, "", [0])] + [Group("COMM_GROUP", 4, "g", [0] * 10)] * 3
     return Definitions(
-        nodes=[SystemNode("n", "node")], groups=[LocationGroup("p", 0)], locations=[Location("t", 0)], regions=regions,
-        comm_groups=groups, comms=[Comm(f"c{n}", n + 1) for n in range(3)], length=1 << 62,
-        metrics=[Metric("m", value_type="f")], metric_classes=[MetricClass([0])],
+        nodes=[SystemNode("n", "node")],
+        groups=[LocationGroup("p", 0)],
+        locations=[Location("t", 0)],
+        regions=regions,
+        comm_groups=groups,
+        comms=[Comm(f"c{n}", n + 1) for n in range(3)],
+        length=1 << 62,
+        metrics=[Metric(name="m", value_type="f")],
+        metric_classes=[MetricClass([0])],
         windows=[Window(f"w{n}", n) for n in range(2)],
-        files=[IoFile(f"/f{n}", 0) for n in range(2)], handles=[IoHandle(f"h{n}", n, n) for n in range(2)],
-        strings=["the first", "the second"], attributes=[Attribute(name, "", kind) for kind, name, *_ in ATTRIBUTES],
-    )  # fmt: skip
+        files=[IoFile(f"/f{n}", 0) for n in range(2)],
+        handles=[IoHandle(name=f"h{n}", file=n, paradigm=n) for n in range(2)],
+        strings=["the first", "the second"],
+        attributes=[Attribute(name, "", kind) for kind, name, *_ in ATTRIBUTES],
+    )
 
 
 def transcode(

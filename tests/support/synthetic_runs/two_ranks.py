@@ -55,7 +55,7 @@ def two_ranks(directory: Path) -> Path:
 
 
 def run(prefix: Path, **options: Any) -> WrittenArchive:
-    return unify(Request(prefix, **options), Console("vtunify", QUIET))
+    return unify(Request(prefix=prefix, **options), Console("vtunify", QUIET))
 
 
 def read_back(prefix: Path) -> Trace:

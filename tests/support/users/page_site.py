@@ -62,4 +62,4 @@ class Asked:
 def _shown(archive: Path) -> ShownTrace:
     trace = vtrace.open(archive)
     tiles = tiles_of(trace, Console("vtrace", 0))
-    return ShownTrace(trace, Selection(), tiles, archive.name, f"vtrace view {archive}")
+    return ShownTrace(trace=trace, part=Selection(), tiles=tiles, title=archive.name, command=f"vtrace view {archive}")

@@ -48,7 +48,7 @@ def problems(file: EventFile, counters: Collection[str] = ()) -> list[Problem]:
                 for base, column in zip(event.bases, event.base_columns, strict=True):
                     if base in events.events or base in own or _UNLISTED.fullmatch(base):
                         continue
-                    problem = _problem(event, base, column, pmu, pfm)
+                    problem = _problem(event, base, column=column, pmu=pmu, pfm=pfm)
                     unverified += problem is None and not base.startswith("PAPI_") and pfm is None
                     if problem is not None:
                         found[problem] = None
@@ -64,7 +64,7 @@ def _names_of_own_files() -> set[str]:
     return {name for event in events for name in (event.name, *event.bases)}
 
 
-def _problem(event: DerivedEvent, base: str, column: int, pmu: str | None, pfm: PfmNames | None) -> Problem | None:
+def _problem(event: DerivedEvent, base: str, column: int, pmu: str | None, *, pfm: PfmNames | None) -> Problem | None:
     """The problem with a base event that the file does not define, or None."""
     if base.startswith("PAPI_"):
         if base not in _PRESETS:

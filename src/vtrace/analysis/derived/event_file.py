@@ -50,7 +50,7 @@ class _Word:
     quoted: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DerivedEvent:
     """A PRESET or EVENT line. bases: names of base events; base_columns: their columns in the line, from 1."""
 
@@ -234,14 +234,14 @@ def _event_of(words: list[_Word], number: int, end: int) -> DerivedEvent:
     if kind.text.endswith("_PS") and values[0].text != CYCLES:
         raise _LineError(f"the first base event of {kind.text} is {CYCLES}", values[0].column)
     return DerivedEvent(
-        name.text,
-        kind.text,
-        tuple(word.text for word in values),
-        _formula(kind.text, text, len(values)) if text else None,
-        number,
-        name.column,
-        tuple(word.column for word in values),
-        texts,
+        name=name.text,
+        type=kind.text,
+        bases=tuple(word.text for word in values),
+        formula=_formula(kind.text, text, len(values)) if text else None,
+        line=number,
+        column=name.column,
+        base_columns=tuple(word.column for word in values),
+        texts=texts,
     )
 
 

@@ -163,7 +163,9 @@ def infix(text: str, bases: int) -> Formula:
         match = _TOKEN.match(text, offset)
         if match is None:
             raise FormulaError(f"{text[offset]} is not part of a formula", offset)
-        operand_next = _take(match, _meaning(match, offset, bases), operand_next, output, waiting)
+        operand_next = _take(
+            match, _meaning(match, offset, bases), operand_next=operand_next, output=output, waiting=waiting
+        )
         offset = match.end()
     if operand_next:
         raise FormulaError("an operand is missing at the end" if text.strip() else "the formula is empty", len(text))
@@ -176,7 +178,7 @@ def infix(text: str, bases: int) -> Formula:
 
 
 def _take(
-    match: re.Match[str], token: Token, operand_next: bool, output: list[Token], waiting: list[tuple[str, int]]
+    match: re.Match[str], token: Token, operand_next: bool, output: list[Token], *, waiting: list[tuple[str, int]]
 ) -> bool:
     """Takes one token of an infix formula; returns whether an operand must follow."""
     if not isinstance(token, str) or token == "#":

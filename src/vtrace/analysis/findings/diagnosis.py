@@ -36,7 +36,7 @@ _MAIN = 0.02
 """If the largest finding has a smaller share, the computation becomes a finding, too."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Diagnosis:
     """facts: times of the selection. thread_waits, io_waits: tables like Trace.thread_waits. mpi: None if the program
     has no calls of MPI. findings: the largest loss first. notes: limits of the numbers, one line each."""
@@ -101,7 +101,13 @@ def diagnose(
             trace.delays(**window.arguments()), trace.efficiencies_with(facts.profile, window),
         )  # fmt: skip
     iterations = iterations_of(facts, iteration, asked.calls)
-    found = Diagnosis(facts, asked.threads.with_idle_threads(facts), asked.files.answer(), mpi, iterations)
+    found = Diagnosis(
+        facts=facts,
+        thread_waits=asked.threads.with_idle_threads(facts),
+        io_waits=asked.files.answer(),
+        mpi=mpi,
+        iterations=iterations,
+    )
     found.notes = [*limits(facts)]
     for table in (mpi.waits, mpi.delays, mpi.efficiencies) if mpi else ():
         found.notes += [line for line in table.notes["caveats"] if line not in found.notes]

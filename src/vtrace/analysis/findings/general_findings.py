@@ -33,18 +33,29 @@ def io_time(facts: RunFacts) -> Iterator[Finding]:
         culprit = who(facts.trace, busiest)
         text += f"; {culprit} does nearly all of it"
     yield Finding(
-        "io_time", whole, whole / facts.whole, text, facts.region(path), facts.source(path), facts.names(path),
-        facts.ranks_of(np.flatnonzero(each)), culprit, EXACT, (),
-        facts.window.start, facts.window.stop, ("diagnose", "--about", "io"),
-    )  # fmt: skip
+        kind="io_time",
+        loss_ns=whole,
+        share=whole / facts.whole,
+        text=text,
+        region=facts.region(path),
+        source=facts.source(path),
+        callpath=facts.names(path),
+        ranks=facts.ranks_of(np.flatnonzero(each)),
+        culprit=culprit,
+        certainty=EXACT,
+        caveats=(),
+        start=facts.window.start,
+        stop=facts.window.stop,
+        evidence=("diagnose", "--about", "io"),
+    )
 
 
 def tracing_time(facts: RunFacts) -> Iterator[Finding]:
     """The time in which threads wrote buffers while the program ran."""
     if facts.tracing:
         yield Finding(
-            "tracing", facts.tracing, facts.tracing / facts.whole,
-            f"the recording itself: threads wrote full buffers for {span(facts.tracing)}; raise "
+            kind="tracing", loss_ns=facts.tracing, share=facts.tracing / facts.whole,
+            text=f"the recording itself: threads wrote full buffers for {span(facts.tracing)}; raise "
             "VT_BUFFER_SIZE, or leave out short functions with a filter", evidence=("score",),
             start=facts.window.start, stop=facts.window.stop,
         )  # fmt: skip
@@ -62,7 +73,18 @@ def computation(facts: RunFacts) -> Finding | None:
     time = int(sums.max())
     text = f"the program computes: {place_text(facts.trace, facts.paths, path)} takes {span(time)} of all threads"
     return Finding(
-        "computation", 0, time / facts.whole, text, facts.region(path), facts.source(path), facts.names(path),
-        facts.ranks_of(facts.rows), "", EXACT, (), facts.window.start, facts.window.stop, ("profile", "--by", "line")
-        if len(facts.trace.contexts) else ("profile",),
-    )  # fmt: skip
+        kind="computation",
+        loss_ns=0,
+        share=time / facts.whole,
+        text=text,
+        region=facts.region(path),
+        source=facts.source(path),
+        callpath=facts.names(path),
+        ranks=facts.ranks_of(facts.rows),
+        culprit="",
+        certainty=EXACT,
+        caveats=(),
+        start=facts.window.start,
+        stop=facts.window.stop,
+        evidence=("profile", "--by", "line") if len(facts.trace.contexts) else ("profile",),
+    )

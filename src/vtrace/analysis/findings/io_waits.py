@@ -69,10 +69,16 @@ class IoWaits(SyncCalls[Table]):
             kept = time > 0
             count = int(np.count_nonzero(kept))
             busiest = mine[np.argmax(mine["end"] - mine["begin"])]
-            found.append(Waits(
-                np.zeros(count, np.int64), others["path"][kept], others["location"][kept],
-                np.full(count, busiest["location"]), np.full(count, busiest["path"]), time[kept],
-            ))  # fmt: skip
+            found.append(
+                Waits(
+                    kind=np.zeros(count, np.int64),
+                    path=others["path"][kept],
+                    location=others["location"][kept],
+                    partner=np.full(count, busiest["location"]),
+                    partner_path=np.full(count, busiest["path"]),
+                    time=time[kept],
+                )
+            )
         return self.table(found, KINDS, paths, bounds=(0,))
 
 

@@ -27,12 +27,12 @@ def iteration_findings(facts: RunFacts, found: Iterations | None, least: float) 
     for first, last in slow:
         loss = found.loss(first, last)
         if loss >= least * facts.whole:
-            yield _outlier(facts, found, first, last, loss)
+            yield _outlier(facts, found, first=first, last=last, loss=loss)
     if found.drift >= _DRIFT and (loss := found.drift_loss()):
         yield _drift(facts, found, loss)
 
 
-def _outlier(facts: RunFacts, found: Iterations, first: int, last: int, loss: int) -> Finding:
+def _outlier(facts: RunFacts, found: Iterations, first: int, last: int, *, loss: int) -> Finding:
     slow, lost = slow_path(facts, found, first, last), found.lost(first, last)
     losers = np.array(found.locations)[lost >= _SOME * lost.max()]
     times = found.table["time_ns"][first : last + 1].mean() / max(1.0, found.median)
@@ -40,23 +40,42 @@ def _outlier(facts: RunFacts, found: Iterations, first: int, last: int, loss: in
     took = f"took {times:.3g} x the usual {span(found.median)}"
     culprit = f"{who(facts.trace, slow.location)}, {named_place(facts, slow.names)}"
     return Finding(
-        "slow_iterations", loss, loss / facts.whole,
-        f"{which} of {_of(found)} {took}: {culprit}, {span(slow.more)} more",
-        slow.names[-1] if slow.names else "", facts.source(slow.path) if slow.path else "", slow.names,
-        facts.ranks_of(losers), culprit, ESTIMATE, (), slow.begin, slow.end,
-        ("view", "--from", f"{slow.begin}ns", "--to", f"{slow.end}ns"),
-    )  # fmt: skip
+        kind="slow_iterations",
+        loss_ns=loss,
+        share=loss / facts.whole,
+        text=f"{which} of {_of(found)} {took}: {culprit}, {span(slow.more)} more",
+        region=slow.names[-1] if slow.names else "",
+        source=facts.source(slow.path) if slow.path else "",
+        callpath=slow.names,
+        ranks=facts.ranks_of(losers),
+        culprit=culprit,
+        certainty=ESTIMATE,
+        caveats=(),
+        start=slow.begin,
+        stop=slow.end,
+        evidence=("view", "--from", f"{slow.begin}ns", "--to", f"{slow.end}ns"),
+    )
 
 
 def _drift(facts: RunFacts, found: Iterations, loss: int) -> Finding:
     quarter = max(1, found.table.rows // 4)
     begin = int(found.table["begin"][found.table.rows - quarter])
     return Finding(
-        "drift", loss, min(1.0, loss / facts.whole),
-        f"iterations of {_of(found)} take longer and longer: the last quarter {found.drift:.3g} x the first",
-        found.region, found.source, found.path, facts.ranks_of(found.locations), "", ESTIMATE, (), begin, None,
-        ("profile", "--by", "callpath", "--from", f"{begin}ns"),
-    )  # fmt: skip
+        kind="drift",
+        loss_ns=loss,
+        share=min(1.0, loss / facts.whole),
+        text=f"iterations of {_of(found)} take longer and longer: the last quarter {found.drift:.3g} x the first",
+        region=found.region,
+        source=found.source,
+        callpath=found.path,
+        ranks=facts.ranks_of(found.locations),
+        culprit="",
+        certainty=ESTIMATE,
+        caveats=(),
+        start=begin,
+        stop=None,
+        evidence=("profile", "--by", "callpath", "--from", f"{begin}ns"),
+    )
 
 
 def _of(found: Iterations) -> str:

@@ -205,7 +205,7 @@ class RepeatedCalls(KeptSlices["RepeatedCalls"]):
         tree.parts = {location: part}
         paths, numbers = tree.answer()
         alone = Table({"location": np.array([location])})
-        facts = RunFacts(self.trace, self.window, paths, numbers, alone, np.empty((0, 0)))
+        facts = RunFacts(self.trace, self.window, paths=paths, numbers=numbers, extent=alone, times=np.empty((0, 0)))
         wanted = tuple(_calls_of(facts, row) for row in _likely(facts, len(self._masters)))
         with self.lock:
             for each in self._replays:

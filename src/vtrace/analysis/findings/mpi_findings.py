@@ -89,9 +89,9 @@ def mpi_findings(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
     causes = _causes(answers.delays, places) if len(facts.masters) > 1 else iter(())
     for cause in islice(causes, _MOST):
         rows = np.flatnonzero((cause.booked >= _SOME * cause.booked.max())[places.of_wait])
-        yield _judged(_delay(facts, answers, places, cause, rows), answers.waits, rows, clocks)
+        yield _judged(_delay(facts, answers, places=places, cause=cause, rows=rows), answers.waits, rows, clocks)
         told += cause.booked
-    yield from _other_waits(facts, answers.waits, places, told, clocks)
+    yield from _other_waits(facts, answers.waits, places=places, told=told, clocks=clocks)
     yield from _transfer(facts, answers)
 
 
@@ -113,7 +113,7 @@ def _causes(delays: Table, places: _WaitPlaces) -> Iterator[_Cause]:
         yield _Cause(path, culprits, round(fsum(time[rows])), places.booked(delays, rows))
 
 
-def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, rows: Array) -> Finding:
+def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Cause, *, rows: Array) -> Finding:
     """The finding for a cause. rows: the waits in the places of the cause's waits."""
     trace, delays = facts.trace, answers.delays
     names = _names(facts, delays.paths, cause.path)
@@ -148,10 +148,21 @@ def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Ca
             ("profile", "--by", "rank", "--select", f"region={names[-1]}") if names else ("profile", "--by", "rank")
         )
     return Finding(
-        kind, cause.loss, cause.loss / facts.whole, text, names[-1] if names else "",
-        facts.region_source(delays.paths, cause.path), names, waiters, f"{culprits}, {place}",
-        ESTIMATE if in_turn else EXACT, (), facts.window.start, facts.window.stop, evidence,
-    )  # fmt: skip
+        kind=kind,
+        loss_ns=cause.loss,
+        share=cause.loss / facts.whole,
+        text=text,
+        region=names[-1] if names else "",
+        source=facts.region_source(delays.paths, cause.path),
+        callpath=names,
+        ranks=waiters,
+        culprit=f"{culprits}, {place}",
+        certainty=ESTIMATE if in_turn else EXACT,
+        caveats=(),
+        start=facts.window.start,
+        stop=facts.window.stop,
+        evidence=evidence,
+    )
 
 
 def _waiting(facts: RunFacts, paths: Table, places: _WaitPlaces, cause: _Cause) -> str:
@@ -208,7 +219,7 @@ _WITHOUT_CAUSE = ("_completion", "mpi_latereceiver", *_ESTIMATES)
 
 
 def _other_waits(
-    facts: RunFacts, waits: Table, places: _WaitPlaces, told: Array, clocks: ClockBounds
+    facts: RunFacts, waits: Table, places: _WaitPlaces, told: Array, *, clocks: ClockBounds
 ) -> Iterator[Finding]:
     """Waits that no reported delay explains, by kind and call path. told: (places,) ns of the explained waits."""
     first, member = group([waits["kind"], waits["path"]])
@@ -228,11 +239,11 @@ def _other_waits(
         partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
         certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT
         found = Finding(
-            "mpi_wait", left, left / facts.whole, words.format(place=place, loss=span(left)),
-            names[-1] if names else "", facts.region_source(waits.paths, path), names,
-            facts.ranks_of(waits["location"][rows]), who_ranks(facts.trace, partners) if partners else "",
-            certainty, (), facts.window.start, facts.window.stop,
-            ("diagnose", "--about", "waits"),
+            kind="mpi_wait", loss_ns=left, share=left / facts.whole, text=words.format(place=place, loss=span(left)),
+            region=names[-1] if names else "", source=facts.region_source(waits.paths, path), callpath=names,
+            ranks=facts.ranks_of(waits["location"][rows]), culprit=who_ranks(facts.trace, partners) if partners else "",
+            certainty=certainty, caveats=(), start=facts.window.start, stop=facts.window.stop,
+            evidence=("diagnose", "--about", "waits"),
         )  # fmt: skip
         yield _judged(found, waits, rows, clocks)
 
@@ -258,10 +269,21 @@ def _transfer(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
         f"most MPI time is in {place_text(facts.trace, facts.paths, path)}"
     )
     yield Finding(
-        "transfer", loss, loss / facts.whole, text, facts.region(path), facts.source(path), facts.names(path),
-        facts.ranks_of(facts.rows), "", BOUND if doubts else ESTIMATE, doubts,
-        facts.window.start, facts.window.stop, ("summary", "--only", "messages", "--only", "collectives"),
-    )  # fmt: skip
+        kind="transfer",
+        loss_ns=loss,
+        share=loss / facts.whole,
+        text=text,
+        region=facts.region(path),
+        source=facts.source(path),
+        callpath=facts.names(path),
+        ranks=facts.ranks_of(facts.rows),
+        culprit="",
+        certainty=BOUND if doubts else ESTIMATE,
+        caveats=doubts,
+        start=facts.window.start,
+        stop=facts.window.stop,
+        evidence=("summary", "--only", "messages", "--only", "collectives"),
+    )
 
 
 def _not_transfer(facts: RunFacts, waits: Table) -> Iterator[str]:

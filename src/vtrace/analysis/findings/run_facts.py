@@ -61,7 +61,7 @@ class RunFacts:
     def of(cls, trace: Source, window: Selection, tree: CallTree, extent: Extent) -> RunFacts:
         """The facts from a pass over a selection. The other questions of the pass use the same rows of call paths."""
         paths, numbers = tree.answer()
-        found = cls(trace, window, paths, numbers, extent.answer(), np.empty((0, 0)))
+        found = cls(trace, window, paths=paths, numbers=numbers, extent=extent.answer(), times=np.empty((0, 0)))
         found.times = activity_times(trace, found.profile, found.extent, window)
         return found
 

@@ -44,12 +44,12 @@ def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> Slow
     best = (False, 0.0, 0, ("",), SlowPath(found.locations[0], 0, (), 0, *ends))
     for begin, end, columns in _windows(found, first, last):
         number = {found.locations[column]: column for column in columns}
-        part = _calls(facts, Selection(begin, end, tuple(sorted(number))))
+        part = _calls(facts, Selection(start=begin, stop=end, locations=tuple(sorted(number))))
         for (location, names), (ns, row) in _by_name(part, [*number]).items():
             here = np.count_nonzero(found.times[first : last + 1, number[location]] >= 0)
             usual, known = whole.get((location, names), (0, 0))
             more = ns - max(0, usual - ns) * here / max(1, counts[number[location]] - here)
-            one = SlowPath(location, known, names, int(more), begin, end)
+            one = SlowPath(location, known, names=names, more=int(more), begin=begin, end=end)
             best = max(
                 best, (not part.waiting[row] and more > 0, more, -location, names, one), key=lambda each: each[:4]
             )

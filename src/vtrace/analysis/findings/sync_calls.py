@@ -27,7 +27,7 @@ _MOST = 4_000_000
 """The most calls to keep; the shortest are left out."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Waits:
     """Single waits: columns of one length, like the columns of Trace.thread_waits; time: ns."""
 
@@ -127,11 +127,11 @@ class SyncCalls(KeptSlices[Answer]):
     def table(self, found: list[Waits], kinds: tuple[str, ...], paths: Table, bounds: tuple[int, ...] = ()) -> Table:
         """One row for all waits with the same kind, path, location, partner and partner's path: time_ns, count."""
         lines = [f"waits in calls shorter than {self.shortest} ns are left out"] if self.dropped else []
-        return add_up_waits(found, kinds, paths, bounds, lines)
+        return add_up_waits(found, kinds, paths=paths, bounds=bounds, lines=lines)
 
 
 def add_up_waits(
-    found: list[Waits], kinds: tuple[str, ...], paths: Table, bounds: tuple[int, ...], lines: list[str]
+    found: list[Waits], kinds: tuple[str, ...], paths: Table, bounds: tuple[int, ...], *, lines: list[str]
 ) -> Table:
     """The table of SyncCalls.table. lines: about waits that are left out."""
     names = ("kind", "path", "location", "partner", "partner_path")

@@ -113,7 +113,7 @@ def _barrier(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
     else:
         text = f"threads wait {loss} {where}: the work is uneven, for a different thread each time"
     kind = "thread_imbalance" if waits["kind"][rows[0]] == THREAD_BARRIER else "omp_imbalance"
-    return Finding(kind, text=text, culprit=culprit, **base)  # type: ignore[arg-type]
+    return Finding(kind=kind, text=text, culprit=culprit, **base)  # type: ignore[arg-type]
 
 
 def _lock(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
@@ -126,7 +126,7 @@ def _lock(facts: RunFacts, waits: Table, path: int, rows: Array) -> Finding:
         f"{'once' if count == 1 else f'{count:,} times'}"
     )
     culprit = _names(facts.trace, _culprits(facts, waits, rows))
-    return Finding("lock", text=text, culprit=culprit, **base)  # type: ignore[arg-type]
+    return Finding(kind="lock", text=text, culprit=culprit, **base)  # type: ignore[arg-type]
 
 
 def _idle(facts: RunFacts, waits: Table) -> Iterator[Finding]:
@@ -143,7 +143,7 @@ def _idle(facts: RunFacts, waits: Table) -> Iterator[Finding]:
         f"{span(int(waits['time_ns'].sum()))} outside of parallel regions, most of it while "
         f"{place_text(facts.trace, waits.paths, path)} runs on one thread"
     )
-    yield Finding("omp_serial", text=text, **base)  # type: ignore[arg-type]
+    yield Finding(kind="omp_serial", text=text, **base)  # type: ignore[arg-type]
 
 
 def _joins(facts: RunFacts, waits: Table) -> Iterator[Finding]:
@@ -154,7 +154,7 @@ def _joins(facts: RunFacts, waits: Table) -> Iterator[Finding]:
         last = f", most of it for {culprit}" if culprit else ""
         where = place_text(facts.trace, waits.paths, path)
         text = f"{where} waits {span(int(waits['time_ns'][rows].sum()))} for threads to end{last}"
-        yield Finding("join", text=text, culprit=culprit, **base)  # type: ignore[arg-type]
+        yield Finding(kind="join", text=text, culprit=culprit, **base)  # type: ignore[arg-type]
 
 
 OPENMP_KINDS = tuple(kind for kind in KINDS if kind.startswith("omp_"))

@@ -49,9 +49,13 @@ def kinds_of(trace: Source) -> Array:
 def _waits(calls: Array, kind: int, partner: Array, partner_path: Array, time: Array) -> Waits:
     kept = time > 0
     return Waits(
-        np.full(np.count_nonzero(kept), kind), calls["path"][kept], calls["location"][kept], partner[kept],
-        partner_path[kept], time[kept],
-    )  # fmt: skip
+        kind=np.full(np.count_nonzero(kept), kind),
+        path=calls["path"][kept],
+        location=calls["location"][kept],
+        partner=partner[kept],
+        partner_path=partner_path[kept],
+        time=time[kept],
+    )
 
 
 class ThreadWaits(SyncCalls[Table]):
@@ -103,7 +107,7 @@ def _barriers(calls: Array) -> Waits:
     time = np.minimum(release[instance], mine["end"]) - mine["begin"] - worked
     time[np.bincount(instance, minlength=count)[instance] < 2] = 0
     by = mine[culprit[instance]]
-    found = _waits(mine, 0, by["location"], by["path"], time)
+    found = _waits(mine, 0, partner=by["location"], partner_path=by["path"], time=time)
     found.kind = mine["kind"][time > 0]
     return found
 
@@ -169,7 +173,7 @@ def _criticals(calls: Array) -> Waits:
         holder = int(order[before[row]]) if before[row] >= 0 else -1
         if holder >= 0 and holder != row and mine["process"][holder] == mine["process"][row]:
             partner[row], partner_path[row] = mine["location"][holder], mine["path"][holder]
-    return _waits(mine, CRITICAL, partner, partner_path, time)
+    return _waits(mine, CRITICAL, partner=partner, partner_path=partner_path, time=time)
 
 
 def _locks(calls: Array, acquired: Array, released: Array) -> Waits:
@@ -187,7 +191,7 @@ def _locks(calls: Array, acquired: Array, released: Array) -> Waits:
         holder, left = given.get((process, lock, order - 1), (-1, -1))
         if left > mine["begin"][row] and holder != mine["location"][row]:
             partner[row], time[row] = holder, when - mine["begin"][row]
-    found = _waits(mine, API, partner, partner_path, time)
+    found = _waits(mine, API, partner=partner, partner_path=partner_path, time=time)
     found.kind = mine["kind"][time > 0]
     return found
 
@@ -211,14 +215,16 @@ def idle_threads(facts: RunFacts) -> Waits:
         for worker in workers[master]
     ]
     path, location, partner, time = np.array(rows, np.int64).reshape(len(rows), 4).T
-    return Waits(np.full(len(rows), IDLE), path, location, partner, path, time)
+    return Waits(
+        kind=np.full(len(rows), IDLE), path=path, location=location, partner=partner, partner_path=path, time=time
+    )
 
 
 def _conditions(calls: Array) -> Waits:
     """Calls that wait for a condition; the whole call is the wait."""
     mine = _of(calls, CONDITION)
     nobody = np.full(len(mine), -1)
-    return _waits(mine, CONDITION, nobody, nobody, mine["end"] - mine["begin"])
+    return _waits(mine, CONDITION, partner=nobody, partner_path=nobody, time=mine["end"] - mine["begin"])
 
 
 def _joins(calls: Array, waited: Array, ended: Array) -> Waits:
@@ -234,4 +240,4 @@ def _joins(calls: Array, waited: Array, ended: Array) -> Waits:
             continue
         partner[row], when = known.get(tuple(waited[place, [0, 2, 3]].tolist()), (-1, 0))
         time[row] = min(when, mine["end"][row]) - mine["begin"][row]
-    return _waits(mine, JOIN, partner, np.full(len(mine), -1), time)
+    return _waits(mine, JOIN, partner=partner, partner_path=np.full(len(mine), -1), time=time)

@@ -95,10 +95,21 @@ def _uneven(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> Fin
         f"the mean of all is {span(mean)}"
     )
     return Finding(
-        "imbalance", loss, loss / facts.whole, text, names[-1], facts.source(path), names, facts.ranks_of(others),
-        f"{who_all(facts.trace, slow)}, {place}", BOUND, (), facts.window.start, facts.window.stop,
-        ("profile", "--by", "rank", "--select", f"region={names[-1]}"),
-    )  # fmt: skip
+        kind="imbalance",
+        loss_ns=loss,
+        share=loss / facts.whole,
+        text=text,
+        region=names[-1],
+        source=facts.source(path),
+        callpath=names,
+        ranks=facts.ranks_of(others),
+        culprit=f"{who_all(facts.trace, slow)}, {place}",
+        certainty=BOUND,
+        caveats=(),
+        start=facts.window.start,
+        stop=facts.window.stop,
+        evidence=("profile", "--by", "rank", "--select", f"region={names[-1]}"),
+    )
 
 
 def recorded_apart(facts: RunFacts) -> str:

@@ -43,10 +43,14 @@ class AllocationNumbers:
     def plus(self, other: AllocationNumbers) -> AllocationNumbers:
         """Joins the numbers of both."""
         return AllocationNumbers(
-            self.count + other.count, self.ns + other.ns, min(self.least_ns, other.least_ns),
-            max(self.most_ns, other.most_ns), self.bytes + other.bytes, min(self.least, other.least),
-            max(self.most, other.most),
-        )  # fmt: skip
+            self.count + other.count,
+            self.ns + other.ns,
+            least_ns=min(self.least_ns, other.least_ns),
+            most_ns=max(self.most_ns, other.most_ns),
+            bytes=self.bytes + other.bytes,
+            least=min(self.least, other.least),
+            most=max(self.most, other.most),
+        )
 
 
 def _exact_sum(column: Array) -> int:

@@ -71,7 +71,7 @@ class Bytes:
         self.total, self.least, self.most = self.total + total, min(self.least, least), max(self.most, most)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SiteCalls:
     """The calls of a site in one rank: times in ns."""
 
@@ -127,13 +127,15 @@ class SitesPart(Part):
     def _sent(self, found: dict[str, Array]) -> None:
         self._add(SENT, found, found["bytes"], self.owner.sends)
         local, _ = self.owner.comms.of(found["ref"])
-        self._count(self.pt2pt_bytes, found, local, found["bytes"], found["bytes"], self.owner.sends)
+        self._count(
+            self.pt2pt_bytes, found, comm=local, size=found["bytes"], value=found["bytes"], wanted=self.owner.sends
+        )
 
     def _collective(self, found: dict[str, Array], ns: Array) -> None:
         local, peers = self.owner.comms.of(found["ref"])
         size = self.owner.message_size(found, peers)
         self._add(SENT, found, size, self.owner.sized)
-        self._count(self.collective_ns, found, local, size, ns, self.owner.collectives)
+        self._count(self.collective_ns, found, comm=local, size=size, value=ns, wanted=self.owner.collectives)
 
     def _add(self, what: str, found: dict[str, Array], size: Array, wanted: Array) -> None:
         """Adds bytes to the calls of wanted regions in which the bytes moved."""
@@ -150,7 +152,7 @@ class SitesPart(Part):
             self._bytes.setdefault((what, node), Bytes()).add(*values)
 
     def _count(
-        self, into: dict[tuple[int, int, int], int], found: dict[str, Array], comm: Array, size: Array, value: Array,
+        self, into: dict[tuple[int, int, int], int], found: dict[str, Array], comm: Array, size: Array, *, value: Array,
         wanted: Array,
     ) -> None:  # fmt: skip
         rows = self.owner.among(found["region"], wanted) & (found["node"] > 0)
@@ -172,7 +174,9 @@ class SitesPart(Part):
             parent, region = paths[node].tolist()
             if not parent:  # the number of sites exceeded its limit
                 continue
-            calls = SiteCalls(int(one["calls"]), int(one["total"]), int(one["min"]), int(one["max"]))
+            calls = SiteCalls(
+                count=int(one["calls"]), total=int(one["total"]), least=int(one["min"]), most=int(one["max"])
+            )
             for what in (SENT, IO, RMA):
                 if (what, node) in self._bytes:
                     calls.bytes[what] = self._bytes[what, node]

@@ -113,9 +113,16 @@ class CostRows:
         measured = self._known.exact[region] | (not self._sampled)
         nothing = np.zeros(table.rows, np.int64)
         return _Cells(
-            table["location"], region, path, nothing - 1, np.where(measured, table["exclusive"], 0).astype(np.float64),
-            nothing.astype(np.float64), table["calls"], nothing, measured,
-        )  # fmt: skip
+            table["location"],
+            region,
+            path=path,
+            context=nothing - 1,
+            ns=np.where(measured, table["exclusive"], 0).astype(np.float64),
+            squares=nothing.astype(np.float64),
+            calls=table["calls"],
+            samples=nothing,
+            measured=measured,
+        )
 
     @cached_property
     def _in_calls(self) -> Array:
@@ -131,8 +138,8 @@ class CostRows:
         ns = np.where(inner, 0.0, found["count"] * found["ns"])
         return _Cells(
             found["location"], np.where(inner, self._region_of[found["inside"]], own),
-            np.where(inner, found["inside"], found["path"]), np.where(inner, -1, found["context"]), ns,
-            ns * found["ns"], np.zeros(found.rows, np.int64), found["count"], inner,
+            path=np.where(inner, found["inside"], found["path"]), context=np.where(inner, -1, found["context"]), ns=ns,
+            squares=ns * found["ns"], calls=np.zeros(found.rows, np.int64), samples=found["count"], measured=inner,
         )  # fmt: skip
 
     @cached_property
@@ -150,9 +157,16 @@ class CostRows:
         location = nothing + (self.costs.samples["location"][0] if len(rows) else 0)
         path = trace.context_paths[1][rows].astype(np.int64)
         return _Cells(
-            location, trace.contexts["region"][rows], path, rows, nothing * 0.0, nothing * 0.0, nothing, nothing,
-            nothing > 0,
-        )  # fmt: skip
+            location,
+            trace.contexts["region"][rows],
+            path=path,
+            context=rows,
+            ns=nothing * 0.0,
+            squares=nothing * 0.0,
+            calls=nothing,
+            samples=nothing,
+            measured=nothing > 0,
+        )
 
     def _chosen(self, cells: _Cells, patterns: Patterns) -> Array:
         regions = self.trace.regions

@@ -31,7 +31,7 @@ _AT_ONCE = 64
 """The number of batches whose counts are added up together."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Costs:
     """The answer of CostQuestion.
 
@@ -153,7 +153,7 @@ class CostQuestion(Question[CostPart, Costs]):
                 "generator": counts["generator"], "count": counts["count"], "ns": ns,
             })  # fmt: skip
         like = dict.fromkeys("location context path inside generator count".split(), np.int64) | {"ns": np.float64}
-        return Costs(regions, calls, tree, stack(found, like), periods, full)
+        return Costs(regions=regions, calls=calls, tree=tree, samples=stack(found, like), periods=periods, full=full)
 
     def _periods(self) -> Table:
         nominal = [*nominal_periods(self.trace), 0.0]

@@ -173,11 +173,7 @@ class IoPart(Part):
         moved = done & (modes < 2)
         sizes, unknown = known_bytes(ends["value"])
         unsized = moved & unknown
-        self.count(
-            handles[unsized],
-            np.ones(np.count_nonzero(unsized), np.int64),
-            (_UNKNOWNS + modes + inner)[unsized],
-        )
+        self.count(handles[unsized], np.ones(np.count_nonzero(unsized), np.int64), (_UNKNOWNS + modes + inner)[unsized])
         sized = moved & ~unsized
         self.count(handles[sized], sizes[sized], (_BYTES + modes + inner)[sized])
 

@@ -29,7 +29,7 @@ _END = dict.fromkeys("comm peer tag bytes time region order".split(), np.int64)
 """One end of a message. peer: row of locations; order: place among the location's sends, or posted receives."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Matrix:
     """The number and bytes of messages between processes, for pairs with messages.
 
@@ -104,7 +104,9 @@ class MessageMatrix(Question[_MatrixPart, Matrix]):
         if not sent:
             found = found.take(np.lexsort((found["here"], found["there"])))
         sender, receiver = (found[name] for name in (("here", "there") if sent else ("there", "here")))
-        return Matrix(sender, receiver, found["count"], found["bytes"], self.trace.processes.rows)
+        return Matrix(
+            sender=sender, receiver=receiver, count=found["count"], bytes=found["bytes"], size=self.trace.processes.rows
+        )
 
 
 class _EndsPart(Part):

@@ -98,7 +98,9 @@ class _CallsPart(Part):
     def end(self, replay: Replay | None) -> None:
         ends = _joined(self.ends)
         begins, regions = _joined(self.begins)[: len(ends)], _joined(self.regions)[: len(ends)]
-        self.rows = self.owner.in_sections(self.location, regions, begins, ends, self.lengths(regions))
+        self.rows = self.owner.in_sections(
+            self.location, regions, begins=begins, ends=ends, lengths=self.lengths(regions)
+        )
         for kept in (self.regions, self.begins, self.ends, self.amounts, self.requests, self.posted):
             kept.clear()
 
@@ -180,7 +182,7 @@ class SectionCalls(Question[_CallsPart, Table]):
     def part(self, trace: Source, location: int) -> _CallsPart:
         return _CallsPart(self, location)
 
-    def in_sections(self, location: int, regions: Array, begins: Array, ends: Array, lengths: Array) -> Array:
+    def in_sections(self, location: int, regions: Array, begins: Array, ends: Array, *, lengths: Array) -> Array:
         """The sums of a location."""
         waits = self._waits(location, begins)
         sized = np.isin(regions, [*self.formulas])

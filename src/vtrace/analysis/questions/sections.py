@@ -153,7 +153,7 @@ class _SectionPart(Part):
                 row = int(rows[0])
                 before = self.clock.calls[row + (event == "Leave")]
                 time, values = int(batch.time[row]), self.read_before(batch, row)
-                self.add(kind, time, int(self.clock.spent[row + 1]), int(before), values)
+                self.add(kind, time, spent=int(self.clock.spent[row + 1]), calls=int(before), values=values)
 
     def read_before(self, batch: Batch, row: int) -> Array:
         """(1, counters) The values that were read directly before an event, at the same time."""
@@ -173,7 +173,7 @@ class _SectionPart(Part):
         rows, times = found["row"][mine].astype(np.int64), found["time"][mine]
         of = [metrics == counter for counter in self.owner.counters]
         readings = [
-            self.at_sections(counter, here, found, threads[here], mine)
+            self.at_sections(counter, here, found=found, threads=threads[here], sections=mine)
             for counter, here in zip(self.owner.counters, of, strict=True)
         ]
         if not len(mine):
@@ -186,7 +186,7 @@ class _SectionPart(Part):
         self.readings.append(np.stack(readings, axis=1) if readings else np.empty((len(mine), 0)))
 
     def at_sections(
-        self, counter: int, of: Array, found: dict[str, Array], threads: Array, sections: Array
+        self, counter: int, of: Array, found: dict[str, Array], threads: Array, *, sections: Array
     ) -> Array:  # fmt: skip
         """The values of a counter that were read directly before the events of sections, at the same time. threads: of
         the readings."""

@@ -30,7 +30,7 @@ _GAPS = 100_000
 """The most intervals without recording to draw."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Shown:
     """The contents of a timeline; times in ns since the trace's start."""
 
@@ -62,7 +62,14 @@ def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
     moved, metrics, totals, samples = Moved(trace, _VALUES), Metrics(None, _VALUES), CollectiveTotals(), SampleCount()
     met = trace.scan([calls, messages, moved, metrics, totals, samples], **window.arguments())
     shown = Shown(
-        trace, window, calls.answer(), messages.answer(), moved.answer(), metrics.answer(), Table({}), Table({})
+        trace=trace,
+        window=window,
+        calls=calls.answer(),
+        messages=messages.answer(),
+        moved=moved.answer(),
+        counters=metrics.answer(),
+        collectives=Table({}),
+        missing=Table({}),
     )
     shown.missing = missing(trace, window, shown.notes)
     part = int(totals.answer()["calls"].sum())

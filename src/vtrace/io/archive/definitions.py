@@ -55,7 +55,7 @@ class Location:
     properties: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Region:
     """A function or another piece of code. role, paradigm: OTF2's numbers. line, end_line: 0 unknown."""
 
@@ -123,7 +123,7 @@ IO_PARADIGMS = (
 """Identification, name, class and flag, as Score-P writes them; defined in an archive that has files or handles."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class IoHandle:
     """An open file. paradigm: index in IO_PARADIGMS; parent: a handle with a smaller id; state: access mode and status
     flags (OTF2's) of a handle that was open before the first event."""
@@ -146,7 +146,7 @@ class Attribute:
     type: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Metric:
     """A value over time. value_type: "u", "i" or "f"; mode: OTF2's name (ACCUMULATED_START, ABSOLUTE_NEXT ...)."""
 

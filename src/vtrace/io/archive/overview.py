@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ANCHOR = "traces.otf2"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LocationLine:
     """A location with its process and host; properties: whole numbers of vtunify, names without VTRACE::."""
 
@@ -83,7 +83,9 @@ class Locations:
         node = int(self._node[group]) if group >= 0 else -1
         known = {word: int(values[row]) for word, (values, present) in self.properties.items() if present[row]}
         process, host = self._name(self._groups, group), self._name(self._nodes, node)
-        return LocationLine(number, self.text(name), process, host, events, known)
+        return LocationLine(
+            id=number, name=self.text(name), process=process, host=host, events=events, properties=known
+        )
 
     def __iter__(self) -> Iterator[LocationLine]:
         return map(self.line, range(len(self)))

@@ -35,7 +35,7 @@ _BAD = object()
 _MOST = 1 << 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Properties:
     """An archive's own description. texts: all properties by their names; vtrace: those of vtunify, without VTRACE::;
     problems: a line for each damaged one."""
@@ -59,7 +59,13 @@ def read_properties(handle: Any, anchor: Path) -> Properties:
     problems: list[str] = []
     own = {name.removeprefix(PROPERTY): text for name, text in texts.items() if name.startswith(PROPERTY)}
     vtrace = {name: value for name, text in own.items() if (value := parsed(name, text, problems)) is not None}
-    return Properties(creator, machine, texts, vtrace, [f"{anchor}: {text}" for text in problems])
+    return Properties(
+        creator=creator,
+        machine=machine,
+        texts=texts,
+        vtrace=vtrace,
+        problems=[f"{anchor}: {text}" for text in problems],
+    )
 
 
 def parsed(name: str, text: str, problems: list[str]) -> Any:

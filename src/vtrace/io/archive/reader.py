@@ -186,7 +186,7 @@ class Reader:
         return code
 
     def visit_events(
-        self, location: int, callbacks: int, user: int, expected: int, advance: Callable[[int], None]
+        self, location: int, callbacks: int, user: int, expected: int, *, advance: Callable[[int], None]
     ) -> bool:
         """Passes the events of a location (its OTF2 id) to an OTF2_EvtReaderCallbacks with its user data (addresses).
 
@@ -231,7 +231,7 @@ class Reader:
 
     def batches(
         self, location: int, batch: BatchBuffer, kinds: Collection[str] | None = None, start: int = ALWAYS,
-        stop: int = NEVER, attributes: bool = False, expected: int = 0, first: tuple[int, int] = (1, ALWAYS),
+        *, stop: int = NEVER, attributes: bool = False, expected: int = 0, first: tuple[int, int] = (1, ALWAYS),
     ) -> Iterator[BatchBuffer]:  # fmt: skip
         """Reads the events of a location (its OTF2 id) into batch, piece by piece.
 

@@ -104,7 +104,7 @@ class Schema:
                 number, count, classes, refers_to, payload = words
                 values = tuple(tuple(_value(part) for part in word.split("/")) for word in payload.split())
                 refers = None if refers_to == "NONE" else refers_to
-                self.kinds[name] = Kind(int(number), int(count), int(classes), refers, values)
+                self.kinds[name] = Kind(int(number), int(count), classes=int(classes), refers_to=refers, payload=values)
             case "definition":
                 self.definitions[name] = tuple(map(_value, words[0].split()))
             case "field":
@@ -143,7 +143,7 @@ def _value(text: str) -> Value:
     found = _VALUE.fullmatch(text)
     assert found is not None, f"{text} is not a value of the schema"
     later, name, kind, sign, names = found.groups("")
-    return Value(name, kind, names, sign == "&", later == "+")
+    return Value(name, kind, names=names, is_flags=sign == "&", is_later=later == "+")
 
 
 def _served(function: str) -> str:

@@ -139,7 +139,7 @@ def otf2_error(where: str, action: str, code: int, text: str) -> VtraceError:
 _NO_MESSAGES: U8 = np.empty((0, 3), np.uint64)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Scan:
     """The ids in a location's records, each array ascending. Times (ticks): the start of its first block, the last
     record."""
@@ -170,7 +170,7 @@ class Scan:
     """Time of the first event; of the first block, if the block was not read."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class SampleScan:
     """The frames and weights of a location's samples, each ascending, their number, and the ticks of the first and the
     last one."""
@@ -343,10 +343,21 @@ class Kernel:
         numbers = (same_array(array.astype(np.uint32)) if len(array) else empty4() for array in (functions, *ids))
         offsets, regions, comms, handles = numbers
         return Scan(
-            offsets, same_array(addresses), regions, comms, handles, first, last, memory, threads,
-            messages.reshape(-1, 3) if len(messages) else _NO_MESSAGES, int(index["stored_bytes"].sum()),
-            int(np.bitwise_or.reduce(index["classes"], initial=0)), int(index["records"].sum()), event,
-        )  # fmt: skip
+            functions=offsets,
+            addresses=same_array(addresses),
+            regions=regions,
+            comms=comms,
+            handles=handles,
+            first_ticks=first,
+            last_ticks=last,
+            memory=memory,
+            threads=threads,
+            messages=messages.reshape(-1, 3) if len(messages) else _NO_MESSAGES,
+            stored=int(index["stored_bytes"].sum()),
+            classes=int(np.bitwise_or.reduce(index["classes"], initial=0)),
+            records=int(index["records"].sum()),
+            event_ticks=event,
+        )
 
     def samples(self, stream: Stream) -> SampleScan:
         """The content of a stream's samples. Raises FormatError (path, offset of the block) for damage."""
@@ -357,8 +368,13 @@ class Kernel:
             raise self.error(code, error, stream)
         try:
             frames, weights = _copied(found.frames, found.nframes), _copied(found.weights, found.nweights)
-            return SampleScan(same_array(frames), same_array(weights), found.samples, found.first_ticks,
-                              found.last_ticks)  # fmt: skip
+            return SampleScan(
+                frames=same_array(frames),
+                weights=same_array(weights),
+                samples=found.samples,
+                first_ticks=found.first_ticks,
+                last_ticks=found.last_ticks,
+            )
         finally:
             self.library.vt_kernel_samples_free(ctypes.byref(found))
 
@@ -385,7 +401,7 @@ class Kernel:
 
     def transcode(
         self, evt_writer: int, stream: Stream | None, maps: Maps, sampled: SampledStream | None = None,
-        listener: Listener = NOBODY,
+        *, listener: Listener = NOBODY,
     ) -> Transcoded:  # fmt: skip
         """Writes all events of a stream with an OTF2_EvtWriter (its address), in one pass, without the GIL.
 

@@ -85,7 +85,13 @@ def rows(file: LocalFile) -> Stream:
     contents = np.select([file.blocks["content"] == r.DEFINITION_DATA, file.blocks["content"] == r.EVENTS], [0, 1], 2)
     order = np.lexsort((file.blocks["sequence"], file.blocks["location"], contents))
     chunks = file.head.content == r.BUFFER
-    return Stream(file.head.location, file.head.content, file.blocks[order] if chunks else file.blocks, [file], [])
+    return Stream(
+        location=file.head.location,
+        content=file.head.content,
+        index=file.blocks[order] if chunks else file.blocks,
+        files=[file],
+        problems=[],
+    )
 
 
 def row(file: LocalFile, stream: Stream, number: int) -> dict[str, Any]:
@@ -113,10 +119,10 @@ def row(file: LocalFile, stream: Stream, number: int) -> dict[str, Any]:
 
 def _enter(word: int) -> Record:
     if word & r.OPEN_ADDRESS:
-        return Record("ENTER_ADDRESS", 0, 0, 0, [word & ~r.OPEN_ADDRESS])
+        return Record("ENTER_ADDRESS", 0, ticks=0, delta=0, words=[word & ~r.OPEN_ADDRESS])
     if word & r.FUNCTION:
-        return Record("FUNCTION_ENTER", word & r.CODE_MASK, 0, 0, [])
-    return Record("ENTER", word & r.ID_MAX, 0, 0, [])
+        return Record("FUNCTION_ENTER", word & r.CODE_MASK, ticks=0, delta=0, words=[])
+    return Record("ENTER", word & r.ID_MAX, ticks=0, delta=0, words=[])
 
 
 def records(kernel: Kernel, stream: Stream, number: int) -> Iterator[Record]:
@@ -127,7 +133,9 @@ def records(kernel: Kernel, stream: Stream, number: int) -> Iterator[Record]:
         what, delta = words[at] & 0xFFFFFFFF, words[at] >> 32
         now += delta
         if what & r.FUNCTION:
-            yield Record(FUNCTION_KINDS[what & r.FUNCTION_LEAVE != 0], what & r.CODE_MASK, now, delta, [])
+            yield Record(
+                FUNCTION_KINDS[what & r.FUNCTION_LEAVE != 0], what & r.CODE_MASK, ticks=now, delta=delta, words=[]
+            )
             at += 1
             continue
         kind, count = _KINDS.get(what >> 24, ("", 0))
@@ -138,7 +146,7 @@ def records(kernel: Kernel, stream: Stream, number: int) -> Iterator[Record]:
         if kind == "TIME":
             now += payload[0]
             delta += payload[0]
-        yield Record(kind, what & r.ID_MAX, now, delta, payload)
+        yield Record(kind, what & r.ID_MAX, ticks=now, delta=delta, words=payload)
         at += 1 + count
 
 

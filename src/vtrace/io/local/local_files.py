@@ -40,7 +40,7 @@ _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _FAILED = ctypes.c_void_p(-1).value
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class LocalFile:
     """One open file: its head, and blocks (rows of INDEX). Rows point into the file, which must stay open meanwhile."""
 
@@ -101,7 +101,7 @@ def open_local(path: Path, known: FileHead | None = None) -> LocalFile:
             os.close(descriptor)
     except OSError as error:
         raise VtraceError(f"cannot read {path}: {error.strerror}") from error
-    return LocalFile(path, head, rows, cut, base, size)
+    return LocalFile(path=path, head=head, blocks=rows, cut=cut, base=base, size=size)
 
 
 def by_location(buffer: LocalFile) -> dict[int, LocalFile]:
@@ -112,7 +112,7 @@ def by_location(buffer: LocalFile) -> dict[int, LocalFile]:
     return {int(n): replace(buffer, blocks=buffer.blocks[part]) for n, part in zip(numbers, parts, strict=True)}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Stream:
     """All rows of one location and one content, in order. Rows point into files, which must stay open meanwhile."""
 
@@ -168,7 +168,7 @@ def _whole(file: LocalFile) -> Stream | None:
         return None
     if rows["sequence"].tolist() != list(range(len(rows))) or (rows["content"] != head.content).any():
         return None
-    return Stream(head.location, head.content, rows, [file], [])
+    return Stream(location=head.location, content=head.content, index=rows, files=[file], problems=[])
 
 
 def _choose(rows: Rows, owners: Array, files: list[LocalFile]) -> list[int]:
@@ -200,8 +200,8 @@ def _stream(key: tuple[int, int], index: Rows, files: list[LocalFile]) -> Stream
     holes = np.flatnonzero((sequences != expected[: len(sequences)]) & (index["dropped"] == 0))
     if any(file.head.in_memory for file in files):
         end = int(holes[0]) if len(holes) and key[0] != records.DEFINITION_DATA else len(index)
-        return Stream(key[1], key[0], index[:end], files, problems)
-    stream = Stream(key[1], key[0], index, files, problems)
+        return Stream(location=key[1], content=key[0], index=index[:end], files=files, problems=problems)
+    stream = Stream(location=key[1], content=key[0], index=index, files=files, problems=problems)
     for number in holes:
         path, offset = stream.where(int(number))
         first, last = expected[number], sequences[number] - 1

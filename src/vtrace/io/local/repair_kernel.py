@@ -36,7 +36,7 @@ PIECE = SCHEMA.dtype("vt_piece")
 Pieces = np.ndarray[Any, np.dtype[np.void]]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Parts:
     """The processes and communicators that take part: struct vt_parts. clocks, doubtful: of each process; comm_first:
     one more than communicators and, from first_window on, windows; firsts: first OTF2 location of each process."""
@@ -58,7 +58,7 @@ class Parts:
         return _Parts(*(array.ctypes.data for array in arrays), *sizes, self.first_window, self.limit)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Repaired:
     """The results of the repair between clocks: numbers of messages and of calls of collectives; times in ns."""
 
@@ -127,9 +127,16 @@ def replay(kernel: Kernel, parts: Parts, pieces: Pieces) -> Repaired:
         kernel.library.vt_kernel_repair_free(ctypes.byref(found))
     by_clock = np.split(knots, first[1:-1].astype(np.int64))
     return Repaired(
-        found.messages, found.reversed_messages, found.collectives, found.reversed_collectives, found.most,
-        found.largest, found.ignored, found.left, [(k["ns"].copy(), k["shift"].copy()) for k in by_clock],
-    )  # fmt: skip
+        messages=found.messages,
+        reversed_messages=found.reversed_messages,
+        collectives=found.collectives,
+        reversed_collectives=found.reversed_collectives,
+        most=found.most,
+        largest=found.largest,
+        ignored=found.ignored,
+        left=found.left,
+        knots=[(k["ns"].copy(), k["shift"].copy()) for k in by_clock],
+    )
 
 
 def _array(address: int | None, count: int, kind: np.dtype[Any]) -> Array:

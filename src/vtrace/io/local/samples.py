@@ -53,7 +53,7 @@ def read_samples(kernel: Kernel, stream: Stream, number: int) -> Iterator[Sample
             path, offset = stream.where(number)
             raise FormatError(f"{path}: at byte {offset}, word {begin - r.SAMPLE_WORDS}: a damaged sample")
         frames = (*words[begin:at], *frames[len(frames) - shared :])
-        yield Sample(ticks, weight, head >> 40, end, frames, counters)
+        yield Sample(ticks, weight, overruns=head >> 40, end=end, frames=frames, counters=counters)
         counters = ()
 
 

@@ -43,7 +43,7 @@ BLOCKS, BLOCK_TIMES = 254, 255
 """Levels of the index that have no tiles: blocks of a location's checkpoints (checkpoints.py), and the times of the
 first checkpoint of each block (int64, ns)."""
 _OWN: Prototypes = {
-    "vt_tiles_unpack": (ctypes.c_uint64, [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p]),
+    "vt_tiles_unpack": (ctypes.c_uint64, [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p])
 }
 _PER_LEVEL, _KEPT_BLOCKS, _KEPT_FRAMES = 1 << 40, 512, 2048
 FRAME = 1 << 15
@@ -69,7 +69,7 @@ class TileIndex(NamedTuple):
 
 
 def write(
-    archive: Path, of: str, index: TileIndex, scratch: BinaryIO, classes: Sequence[str], problems: Sequence[str],
+    archive: Path, of: str, index: TileIndex, scratch: BinaryIO, *, classes: Sequence[str], problems: Sequence[str],
     beside: Mapping[str, sidecar.SidecarTable],
 ) -> None:  # fmt: skip
     """Writes the files; the table `tiles` comes last, so that it has all others beside it.
@@ -80,7 +80,16 @@ def write(
     """
     written: list[str] = []
     try:
-        _write(archive, of, index, scratch, classes, problems, beside, written.append)
+        _write(
+            archive,
+            of,
+            index=index,
+            scratch=scratch,
+            classes=classes,
+            problems=problems,
+            beside=beside,
+            done=written.append,
+        )
     except BaseException:
         paths = [archive / sidecar.FOLDER / name for name in [*written, *([TILES[0]] if written else [])]]
         for path in paths:
@@ -90,7 +99,7 @@ def write(
 
 
 def _write(
-    archive: Path, of: str, index: TileIndex, scratch: BinaryIO, classes: Sequence[str], problems: Sequence[str],
+    archive: Path, of: str, index: TileIndex, scratch: BinaryIO, *, classes: Sequence[str], problems: Sequence[str],
     beside: Mapping[str, sidecar.SidecarTable], done: Callable[[str], None],
 ) -> None:  # fmt: skip
     """Writes the files. done: gets the name of each after it has replaced an older one."""

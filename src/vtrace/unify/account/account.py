@@ -42,7 +42,7 @@ class Account:
 
 
 def account(
-    run: Run, reading: Reading, clocks: Clocks, repaired: Repaired | None, merged: Merged, results: Results,
+    run: Run, reading: Reading, clocks: Clocks, repaired: Repaired | None, *, merged: Merged, results: Results,
     context: Context,
 ) -> Account:  # fmt: skip
     """Collects the results of all locations on rank 0, and completes the archive's definitions there. All ranks call
@@ -55,7 +55,7 @@ def account(
         _complete(merged.definitions, rows)
         agreement = accuracy(clocks.clocks, repaired)
         merged.definitions.properties = properties(
-            run, first, reading, rows, agreement, samples, merged.definitions.loops
+            run, first, reading=reading, rows=rows, clocks=agreement, samples=samples, loops=merged.definitions.loops
         )
     return Account(rows, counts(rows), markers(rows), [*warnings(rows, reading.incomplete, samples["lost"])])
 

@@ -37,7 +37,7 @@ def counts(rows: Sequence[CoverageRow]) -> Counter[str]:
 
 
 def properties(
-    run: Run, first: Facts, reading: Reading, rows: Sequence[CoverageRow], clocks: dict[str, Any],
+    run: Run, first: Facts, reading: Reading, rows: Sequence[CoverageRow], *, clocks: dict[str, Any],
     samples: dict[str, Any], loops: Sequence[Mapping[str, object]],
 ) -> dict[str, str]:  # fmt: skip
     """Returns the archive's properties as JSON texts: user, command, time, settings, and sums over all locations.

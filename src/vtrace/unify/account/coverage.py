@@ -33,7 +33,7 @@ _WITHOUT_RECORD = "UNTOLD"
 _LACKS = "lacks local files", "lack local files"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageRow:
     """The result of one location; the rank of its process sends the row to rank 0."""
 
@@ -115,12 +115,23 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
         why, unseen_records = process.unseen_records[number]
         lost, lost_by[why] = lost + unseen_records, lost_by.get(why, 0) + unseen_records
     return CoverageRow(
-        location, number, process.label, process.died, lost, lost_by, clamped, _is_unknown(process, number, result),
-        _stop(result, known.properties), _without_notes(result),
-        (*user_markers(location, known, result),) if result else (), known.notes if number == 0 else (),
-        gaps_of(process, number, result) if number != HEAP else (), process.end_ns if number == 0 else 0,
-        process.absent, _cpu_ns(summary),
-    )  # fmt: skip
+        id=location,
+        number=number,
+        label=process.label,
+        died=process.died,
+        lost=lost,
+        lost_by=lost_by,
+        clamped=clamped,
+        unknown=_is_unknown(process, number, result),
+        setting=_stop(result, known.properties),
+        result=_without_notes(result),
+        markers=(*user_markers(location, known, result),) if result else (),
+        notes=known.notes if number == 0 else (),
+        gaps=gaps_of(process, number, result) if number != HEAP else (),
+        end_ns=process.end_ns if number == 0 else 0,
+        absent=process.absent,
+        cpu_ns=_cpu_ns(summary),
+    )
 
 
 def _cpu_ns(summary: Summary | None) -> tuple[int, int] | None:
@@ -182,11 +193,7 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
     found = [f"no files of {ranks_of(missing)}"] if missing else []
     for one, many, wanted in (
         ("ended early", "ended early", [p for p in incomplete if p.died and not p.hidden]),
-        (
-            "has a buffer that was not read",
-            "have buffers that were not read",
-            [p for p in incomplete if p.hidden],
-        ),
+        ("has a buffer that was not read", "have buffers that were not read", [p for p in incomplete if p.hidden]),
         ("was still running", "were still running", [p for p in incomplete if p.running]),
         (*_LACKS, [p for p in incomplete if p.lacks]),
         ("has damaged files", "have damaged files", [p for p in incomplete if p.problems]),

@@ -11,7 +11,7 @@ from typing import Any
 from vtrace.unify.model.process import Process
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Facts:
     """Facts about a run; start: ns since the epoch."""
 
@@ -24,7 +24,7 @@ class Facts:
 
 
 _SETTING = "setting."
-_NOTHING = Facts(0, "", 0, 0, "", {})
+_NOTHING = Facts(world=0, tool="", clock=0, start=0, owner="", properties={})
 
 
 def own_facts(processes: Sequence[Process]) -> dict[int, Facts]:
@@ -32,7 +32,14 @@ def own_facts(processes: Sequence[Process]) -> dict[int, Facts]:
     found = {}
     for process in [process for process in processes if not process.absent][:1]:
         head, known = process.head, process.definitions.properties
-        found[process.number] = Facts(process.world, head.tool, head.clock, head.start, _owner(process), known)
+        found[process.number] = Facts(
+            world=process.world,
+            tool=head.tool,
+            clock=head.clock,
+            start=head.start,
+            owner=_owner(process),
+            properties=known,
+        )
     return found
 
 

@@ -79,20 +79,29 @@ def class_name(bits: int) -> str:
 def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[Gap, ...]:
     """Returns the intervals of one location. Only the rank that has read its process can call this function."""
     if process.absent:
-        return (Gap(BEGIN, FOR_EVER, None, UNKNOWN, "all", "rank missing"),)
+        return (Gap(BEGIN, FOR_EVER, ns=None, events=UNKNOWN, kind="all", reason="rank missing"),)
     found = [_gap(gap, process, number) for gap in result.gaps] if result else []
     last = result.last_ns if result else BEGIN
-    _add_rest(found, process, number, result, last)
+    _add_rest(found, process, number=number, result=result, last=last)
     if number in process.unseen_records:
         why, n = process.unseen_records[number]
-        found.append(Gap(last, END, None, n, "all", LOSSES[why].name))
+        found.append(Gap(last, END, ns=None, events=n, kind="all", reason=LOSSES[why].name))
     if number in process.unsure:
-        found.append(Gap(last, END, None, UNKNOWN, "all", _NOT_WRITTEN))
+        found.append(Gap(last, END, ns=None, events=UNKNOWN, kind="all", reason=_NOT_WRITTEN))
     if process.died or process.running:
         found = [gap._replace(ns=UNKNOWN, events=UNKNOWN) if gap.end == END else gap for gap in found]
-        found.append(Gap(last, FOR_EVER, UNKNOWN, UNKNOWN, "all", "process died" if process.died else "still running"))
+        found.append(
+            Gap(
+                last,
+                FOR_EVER,
+                ns=UNKNOWN,
+                events=UNKNOWN,
+                kind="all",
+                reason="process died" if process.died else "still running",
+            )
+        )
     elif process.problems and number in process.scans and number not in process.unseen_records.keys() | process.whole:
-        found.append(Gap(last, END, None, UNKNOWN, "all", _DAMAGED))
+        found.append(Gap(last, END, ns=None, events=UNKNOWN, kind="all", reason=_DAMAGED))
     properties = process.definitions.properties
     return (
         *_windowed(found, properties),
@@ -111,10 +120,10 @@ def _gap(gap: tuple[int, int, int, int, int, int], process: Process, number: int
     if name == OVERWRITTEN and begin == BEGIN and process.curve is not None and process.maps is not None:
         begin = process.archive_ns(process.definitions.first_ticks.get(number, process.pairs[0].ticks))
         ns -= begin
-    return Gap(begin, end, None if end == END else ns, count, kind, name)
+    return Gap(begin, end, ns=None if end == END else ns, events=count, kind=kind, reason=name)
 
 
-def _add_rest(found: list[Gap], process: Process, number: int, result: Transcoded | None, last: int) -> None:
+def _add_rest(found: list[Gap], process: Process, number: int, result: Transcoded | None, *, last: int) -> None:
     """Adds losses after the last LOST record: to the interval of a limit, if there is one."""
     for (location, why), n in sorted(process.definitions.lost.items()):
         if location != number or not n:
@@ -125,7 +134,7 @@ def _add_rest(found: list[Gap], process: Process, number: int, result: Transcode
             found[at] = found[at]._replace(events=min(found[at].events + n, UNKNOWN))
         else:
             threads = r.LOST_REASONS.get(why) == "THREAD"  # their times are unknown
-            found.append(Gap(BEGIN if threads else last, END, None, min(n, UNKNOWN), "all", name))
+            found.append(Gap(BEGIN if threads else last, END, ns=None, events=min(n, UNKNOWN), kind="all", reason=name))
 
 
 def _windowed(found: Sequence[Gap], properties: Mapping[str, Any]) -> Iterator[Gap]:
@@ -150,7 +159,7 @@ def _left_out(properties: tuple[tuple[str, Any], ...]) -> list[Gap]:
     for name, kind in left_out({name: str(value) for name, value in settings_of(known).items()}):
         if name == "VT_FILTER_SPEC":
             kind = "+".join(sorted({kind, *str(known.get(_FILTERED)).split("+")} & _FILTER_CLASSES))
-        found.append(Gap(BEGIN, END, None, UNKNOWN, kind, name))
+        found.append(Gap(BEGIN, END, ns=None, events=UNKNOWN, kind=kind, reason=name))
     return found
 
 
@@ -165,7 +174,7 @@ def _selected(process: Process) -> Iterator[Gap]:
     for i, (begin, patterns) in enumerate(changes):
         if not selects_all(patterns):
             end = changes[i + 1][0] if i + 1 < len(changes) else END
-            yield Gap(begin, end, None, UNKNOWN, "user", f"VT_FUNCTIONS={patterns}")
+            yield Gap(begin, end, ns=None, events=UNKNOWN, kind="user", reason=f"VT_FUNCTIONS={patterns}")
 
 
 def _told(process: Process) -> Iterator[Gap]:
@@ -174,14 +183,16 @@ def _told(process: Process) -> Iterator[Gap]:
         ticks, _, classes = str(value).partition(" ")
         if key.startswith(LEFT_OUT) and process.curve is not None and process.maps is not None:
             begin = process.archive_ns(int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
-            yield Gap(begin, END, None, UNKNOWN, classes or "all", key.removeprefix(LEFT_OUT), told=True)
+            yield Gap(
+                begin, END, ns=None, events=UNKNOWN, kind=classes or "all", reason=key.removeprefix(LEFT_OUT), told=True
+            )
 
 
 def _without_python(properties: Mapping[str, Any]) -> Iterator[Gap]:
     """Yields the interval of a process that does not record its Python functions, or no longer, from an unknown time
     on."""
     if why := properties.get(NO_PYTHON):
-        yield Gap(BEGIN, END, None, UNKNOWN, "user", f"Python functions: {why}")
+        yield Gap(BEGIN, END, ns=None, events=UNKNOWN, kind="user", reason=f"Python functions: {why}")
 
 
 def _without_values(process: Process, number: int) -> Iterator[Gap]:
@@ -189,14 +200,14 @@ def _without_values(process: Process, number: int) -> Iterator[Gap]:
     each counter that is not recorded."""
     for key, why in process.definitions.properties.items():
         if key.startswith(REFUSED):
-            yield Gap(BEGIN, END, None, UNKNOWN, COUNTERS, f"{key.removeprefix(REFUSED)}: {why}")
+            yield Gap(BEGIN, END, ns=None, events=UNKNOWN, kind=COUNTERS, reason=f"{key.removeprefix(REFUSED)}: {why}")
     for key, kind in ((UNSAMPLED, SAMPLES), (UNCOUNTED, COUNTERS)):
         text = process.definitions.properties.get(f"{key}{number}")
         if text is not None and process.curve is not None and process.maps is not None:
             ticks, _, why = str(text).partition(" ")
             begin = process.archive_ns(int(ticks)) if ticks.isdecimal() and int(ticks) < r.GAP_OPEN else BEGIN
             reason = NO_SAMPLES.get(why, "another reason") if kind == SAMPLES else why
-            yield Gap(begin, END, None, UNKNOWN, kind, reason)
+            yield Gap(begin, END, ns=None, events=UNKNOWN, kind=kind, reason=reason)
 
 
 def table(definitions: Definitions, rows: Sequence[CoverageRow]) -> SidecarTable:

@@ -32,11 +32,11 @@ def user_markers(location: int, known: ProcessDefinitions, result: Transcoded) -
     for time, marker, text in result.notes:
         said = known.texts.get(text, "?")
         if marker == UNMAPPED:
-            yield Marker(time, "comment", said, location, "user", "NONE")
+            yield Marker(time, "comment", text=said, location=location, group="user", severity="NONE")
             continue
         kind = known.markers.get(marker)
         name, severity = (kind.name, _SEVERITIES[kind.severity]) if kind else ("?", "NONE")
-        yield Marker(time, name, said, location, "user", severity)
+        yield Marker(time, name, text=said, location=location, group="user", severity=severity)
 
 
 def properties(rows: Sequence[UserRow]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class _ProcessClocks:
     comms: dict[int, tuple[bool, bool]]
 
 
-def repair(run: Run, clocks: Clocks, definitions: Definitions, near: Path, context: Context) -> Repaired | None:
+def repair(run: Run, clocks: Clocks, definitions: Definitions, near: Path, *, context: Context) -> Repaired | None:
     """Finds events that run backwards between clocks and adds their corrections to the maps of this rank's processes;
     all ranks call repair.
 
@@ -61,7 +61,9 @@ def repair(run: Run, clocks: Clocks, definitions: Definitions, near: Path, conte
     about = ranks.gather({process.number: _about(process) for process in run.processes})
     parts = ranks.first(lambda: _parts(run.count, about, clocks.clocks, definitions))
     pieces = ranks.gather(_find(run.processes, parts, near / f"ends.{ranks.rank}", context))
-    repaired = ranks.first(lambda: _replay([*pieces.values()], parts, context.kernel, near, ranks.size))
+    repaired = ranks.first(
+        lambda: _replay([*pieces.values()], parts, kernel=context.kernel, near=near, files=ranks.size)
+    )
     for process in run.processes:
         if process.maps is None:
             continue
@@ -99,7 +101,14 @@ def _find(processes: Sequence[Process], parts: Parts, path: Path, context: Conte
     file = ranks.together(lambda: _open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     try:
         ends = Ends(context.kernel, parts, file)
-        work_on(ranks, context.request.threads, processes, find, lambda p: p.stored, lambda count: None)
+        work_on(
+            ranks,
+            context.request.threads,
+            items=processes,
+            work=find,
+            weigh=lambda p: p.stored,
+            advance=lambda count: None,
+        )
     finally:
         os.close(file)
     return found
@@ -116,7 +125,7 @@ def _user_peers(process: Process, streams: Sequence[Stream], parts: Parts) -> Pr
     return np.where(others < 0, UNMAPPED, owners).astype(np.uint32)
 
 
-def _replay(pieces: Sequence[Pieces], parts: Parts, kernel: Kernel, near: Path, files: int) -> Repaired:
+def _replay(pieces: Sequence[Pieces], parts: Parts, kernel: Kernel, near: Path, *, files: int) -> Repaired:
     with ExitStack() as stack:
         opened = []
         for number in range(files):
@@ -188,10 +197,16 @@ def _parts(count: int, about: Mapping[int, _ProcessClocks], clocks: Sequence[Clo
     first = np.cumsum([0, *map(len, members)]).astype(np.uint32)
     bound = max((clock.error or 0 for clock in clocks), default=0)
     return Parts(
-        of_clock, doubtful, first, np.concatenate([np.empty(0, np.uint32), *members]),
-        np.concatenate([kinds, of_windows]), len(clocks), len(kinds), _DOUBT + 2 * bound,
-        np.array([about[number].first for number in range(count)], np.uint32),
-    )  # fmt: skip
+        clocks=of_clock,
+        doubtful=doubtful,
+        comm_first=first,
+        comm_members=np.concatenate([np.empty(0, np.uint32), *members]),
+        comm_repaired=np.concatenate([kinds, of_windows]),
+        nclocks=len(clocks),
+        first_window=len(kinds),
+        limit=_DOUBT + 2 * bound,
+        firsts=np.array([about[number].first for number in range(count)], np.uint32),
+    )
 
 
 def _members(group: Group, by_index: Processes) -> Processes:

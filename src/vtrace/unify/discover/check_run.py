@@ -20,7 +20,7 @@ _SHOWN = 8
 """The most patterns of file names in a message."""
 
 
-def check_run(run: Run, crew: Crew, archive: Path, request: Request, console: Console) -> list[str]:
+def check_run(run: Run, crew: Crew, archive: Path, request: Request, *, console: Console) -> list[str]:
     """Adds processes for missing ranks to the run, and returns the reasons why the local files must stay.
 
     Raises VtraceError for an incomplete run, unless the request allows it, and if the archive must not or cannot be

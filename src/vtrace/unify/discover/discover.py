@@ -47,7 +47,7 @@ def discover(context: Context) -> Discovered:
     take_buffers(run, ranks.gather(find_buffers(mine, ranks.rank)))
     ranks.together(lambda: refuse_bare(run, request.salvage))
     archive = ranks.first(lambda: request.archive)
-    reasons = ranks.first(lambda: check_run(run, crew, archive, request, context.console))
+    reasons = ranks.first(lambda: check_run(run, crew, archive=archive, request=request, console=context.console))
     shares = ranks.together(lambda: share_processes(run, crew) if ranks.root else [])
     return Discovered(_own_part(run, ranks.scatter(shares), crew, ranks), crew, archive, reasons)
 
@@ -69,7 +69,7 @@ def find_run(prefix: Path, salvage: bool, warn: Callable[[str], None]) -> Run:
 
 def _nothing(prefix: Path) -> Run:
     """An empty run for other ranks, while only rank 0 has the whole run."""
-    return Run(prefix, b"", [], [], 0, None)
+    return Run(prefix=prefix, id=b"", processes=[], missing=[], ranks=0, uctl=None)
 
 
 def _look(prefix: Path, salvage: bool, crew: Crew) -> Seen:
@@ -77,7 +77,7 @@ def _look(prefix: Path, salvage: bool, crew: Crew) -> Seen:
     if not prefix.parent.is_dir() and crew.view:
         return Seen()
     listed = crew.mates.first(lambda: names(prefix.parent))
-    return look(prefix, listed, salvage, crew.view, slice(crew.mates.rank, None, crew.mates.size))
+    return look(prefix, listed, salvage=salvage, view=crew.view, part=slice(crew.mates.rank, None, crew.mates.size))
 
 
 def _own_part(run: Run, processes: list[Process], crew: Crew, ranks: Ranks) -> Run:

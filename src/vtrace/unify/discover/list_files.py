@@ -63,7 +63,7 @@ class Seen:
         return self
 
 
-def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, part: slice = slice(None)) -> Seen:
+def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, *, part: slice = slice(None)) -> Seen:
     """Reads the heads of a prefix's files.
 
     listed: the names in the directory of the prefix; part: the names that this rank reads; view: number of the
@@ -71,20 +71,20 @@ def look(prefix: Path, listed: Sequence[str], salvage: bool, view: int = 0, part
     """
     seen, views = Seen(), frozenset([view])
     paths = [*candidates(prefix, listed)][part]
-    seen.files = _files(paths, prefix.name, salvage, views, seen)
+    seen.files = _files(paths, prefix.name, salvage=salvage, views=views, seen=seen)
     pattern = re.compile(rf"{re.escape(prefix.name)}_\d+\.1\.def(?:\.z)?")
     counted = [prefix.parent / name for name in listed if pattern.fullmatch(name)][part]
-    seen.counted = {found.head.run for found in _files(counted, None, True, views, Seen()).values()}
+    seen.counted = {found.head.run for found in _files(counted, None, salvage=True, views=views, seen=Seen()).values()}
     if match := re.fullmatch(r"(?s)(.+)_\d+", prefix.name):
         paths = [p for p in candidates(prefix.with_name(match[1]), listed) if p.name.startswith(f"{match[1]}.x")][part]
-        seen.before = _files(paths, match[1], True, views, Seen())
+        seen.before = _files(paths, match[1], salvage=True, views=views, seen=Seen())
     if not part.start:
         _add_uctl(seen, prefix)
     return seen
 
 
 def _files(
-    paths: Iterable[Path], prefix: str | None, salvage: bool, views: frozenset[int], seen: Seen
+    paths: Iterable[Path], prefix: str | None, salvage: bool, views: frozenset[int], *, seen: Seen
 ) -> dict[FileIdentity, SeenFile]:
     """Returns the files with this prefix in their heads (None: any). Notes bad and headless files in seen."""
     files: dict[FileIdentity, SeenFile] = {}

@@ -49,7 +49,17 @@ def assemble(prefix: Path, seen: Seen) -> Run:
     others += [path for one, path in seen.uctls if one is None or one.run != newest]
     others += _join_empty(sorted(seen.empty), processes)
     control = next((path for one, path in seen.uctls if one is not None and one.run == newest), None)
-    return Run(prefix, newest, processes, missing, ranks, control, others, seen.problems, len(processes))
+    return Run(
+        prefix=prefix,
+        id=newest,
+        processes=processes,
+        missing=missing,
+        ranks=ranks,
+        uctl=control,
+        others=others,
+        problems=seen.problems,
+        count=len(processes),
+    )
 
 
 def _taken(heads: Sequence[FileHead]) -> dict[bytes, bytes]:

@@ -215,7 +215,9 @@ def _written(processes: Sequence[Member], tables: Sequence[CommTable]) -> Lists:
 
 def _places(processes: Sequence[Member], tables: Sequence[CommTable], wanted: set[Identity]) -> OwnPlaces:
     pairs = zip(processes, tables, strict=True)
-    places = (members.places_in(p.number, p.index, p.definitions, own, wanted) for p, own in pairs)
+    places = (
+        members.places_in(p.number, p.index, definitions=p.definitions, own=own, wanted=wanted) for p, own in pairs
+    )
     none: OwnPlaces = {}
     return reduce(members.join_places, places, none)
 
@@ -237,7 +239,14 @@ def _identify(processes: Sequence[Member], identifier: Identifier, most: int) ->
                 given = None if name is None else (order, name)
                 kind = KIND_NAMES.get(comm.kind, "OTHER")
                 about = MergedComm(
-                    kind, parent_of(own, local, comm), comm.hash, comm.size, comm.remote, process.world, given, grid
+                    kind=kind,
+                    parent=parent_of(own, local, comm),
+                    hash=comm.hash,
+                    size=comm.size,
+                    remote=comm.remote,
+                    world=process.world,
+                    name=given,
+                    grid=grid,
                 )
                 known.add(identity, order, about)
         tables.append(own)

@@ -49,14 +49,14 @@ def _has_line(place: Place, symbols: Symbols) -> bool:
 def _region(region: RegionAt, place: Place, symbols: Symbols) -> LocalRegion:
     at = symbols.statements.get(place)
     if region.paradigm == _USER and at:
-        return LocalRegion(region.name, region.paradigm, region.role, at.file, at.line if at.file else 0)
+        return LocalRegion(region.name, region.paradigm, role=region.role, file=at.file, line=at.line if at.file else 0)
     if region.role == _FUNCTION:
-        return LocalRegion(region.name, region.paradigm, region.role, None, 0)
+        return LocalRegion(region.name, region.paradigm, role=region.role, file=None, line=0)
     name = _FORTRAN.get(region.name, region.name) if at and at.fortran else region.name
     if at and at.file:
         where = f" @{os.path.basename(at.file)}:{at.line}"
-        return LocalRegion(f"!$omp {name}{where}", region.paradigm, region.role, at.file, at.line)
+        return LocalRegion(f"!$omp {name}{where}", region.paradigm, role=region.role, file=at.file, line=at.line)
     where = f"{os.path.basename(place.file[0])}+{place.address:#x}" if place.file else ""
     where = symbols.insides.get(place, where)
     where = f" @{where}" if where else ""
-    return LocalRegion(f"!$omp {name}{where}", region.paradigm, region.role, None, 0)
+    return LocalRegion(f"!$omp {name}{where}", region.paradigm, role=region.role, file=None, line=0)

@@ -50,7 +50,7 @@ def _children(parents: Array, left: Array) -> tuple[Array, Array]:
 
 def find_contexts(
     processes: Sequence[Process], steps: FrameSteps, lines: Sequence[tuple[int, int]], definitions: Definitions,
-    context: Context,
+    *, context: Context,
 ) -> None:  # fmt: skip
     """Finds the calling contexts of all locations, and gives each location the numbers of its own contexts; all ranks
     call this function. lines: on rank 0, region and source code location of each step that is no region."""
@@ -69,7 +69,14 @@ def find_contexts(
     with context.salvageable():
         stored = ranks.total([sum(process.stored_of(number) for process, number in tasks)])[0]
         with context.console.steps("calling contexts", stored, "bytes") as advance:
-            work_on(ranks, context.request.threads, tasks, find, lambda task: task[0].stored_of(task[1]), advance)
+            work_on(
+                ranks,
+                context.request.threads,
+                items=tasks,
+                work=find,
+                weigh=lambda task: task[0].stored_of(task[1]),
+                advance=advance,
+            )
     own = [found[key] for key in sorted(found)]
     union, _ = merge_trees(own or [_empty()])
     everyone = ranks.reduce(union, lambda one, other: merge_trees([one, other])[0])

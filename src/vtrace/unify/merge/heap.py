@@ -17,8 +17,20 @@ _ATTRIBUTES = (
 )  # fmt: skip
 """The attributes, in the order of enum vt_heap_attribute."""
 _METRICS = (
-    Metric("Host Memory", "Memory of the process's heap in use", "bytes", "u", "ABSOLUTE_NEXT"),
-    Metric("Live Blocks", "Blocks of the process's heap in use", "#", "u", "ABSOLUTE_NEXT"),
+    Metric(
+        name="Host Memory",
+        description="Memory of the process's heap in use",
+        unit="bytes",
+        value_type="u",
+        mode="ABSOLUTE_NEXT",
+    ),
+    Metric(
+        name="Live Blocks",
+        description="Blocks of the process's heap in use",
+        unit="#",
+        value_type="u",
+        mode="ABSOLUTE_NEXT",
+    ),
 )
 
 

@@ -120,11 +120,15 @@ def _handles(process: Process, files: dict[int, int], comms: Ids) -> tuple[list[
         numbers[local] = len(handles)
         handles.append(
             IoHandle(
-                _name(process, handle), files.get(-1 if handle.file is None else handle.file), handle.paradigm - 1,
-                handle.flags | (_PRE_CREATED if state else 0), None if comm == UNDEFINED else comm,
-                numbers.get(-1 if handle.parent is None else handle.parent), state,
+                name=_name(process, handle),
+                file=files.get(-1 if handle.file is None else handle.file),
+                paradigm=handle.paradigm - 1,
+                flags=handle.flags | (_PRE_CREATED if state else 0),
+                comm=None if comm == UNDEFINED else comm,
+                parent=numbers.get(-1 if handle.parent is None else handle.parent),
+                state=state,
             )
-        )  # fmt: skip
+        )
     return handles, numbers
 
 

@@ -21,7 +21,7 @@ _NOBODY = 0xFFFFFFFF
 """Entry of a list for a process of another world, which the writer of the list does not know."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class MergedComm:
     """One communicator of the whole run.
 
@@ -162,7 +162,7 @@ def _copies(comm: MergedComm, merged: Mapping[Identity, MergedComm]) -> bool:
 
 def places_in(
     number: int, index: int | None, definitions: ProcessDefinitions, own: Mapping[int, Identity],
-    wanted: Collection[Identity],
+    *, wanted: Collection[Identity],
 ) -> OwnPlaces:  # fmt: skip
     """Returns the place of a process in the wanted communicators; own: its communicators by local id."""
     found: OwnPlaces = {}

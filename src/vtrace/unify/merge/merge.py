@@ -111,8 +111,8 @@ def merge(run: Run, zero: int, samples: int, context: Context) -> Merged:
     placing = agree(system, ranks)
     system.place(placing)
     tables = _Tables(placing)
-    _merge_regions(processes, definitions, tables, samples, context)
-    _merge_mpi(processes, system.system, definitions, tables, context)
+    _merge_regions(processes, definitions, tables=tables, samples=samples, context=context)
+    _merge_mpi(processes, system.system, definitions=definitions, tables=tables, context=context)
     _merge_files(processes, definitions, tables, ranks)
     metrics = MetricStep(processes, definitions)
     tables.metrics = metrics.maps(agree(metrics, ranks))
@@ -131,12 +131,12 @@ def merge(run: Run, zero: int, samples: int, context: Context) -> Merged:
     for place, process in enumerate(processes):
         _set_maps(process, place, tables, zero)
     if tables.frames is not None:
-        find_contexts(processes, tables.frames, tables.lines, definitions, context)
+        find_contexts(processes, tables.frames, lines=tables.lines, definitions=definitions, context=context)
     return Merged(definitions, placing.mpi, tables.heap.metric_class, samples > 0)
 
 
 def _merge_regions(
-    processes: Sequence[Process], definitions: Definitions, tables: _Tables, samples: int, context: Context
+    processes: Sequence[Process], definitions: Definitions, tables: _Tables, samples: int, *, context: Context
 ) -> None:
     """Merges the regions, looks up the names of functions, and turns call sites into texts."""
     ranks, console = context.ranks, context.console
@@ -157,7 +157,7 @@ def _merge_regions(
 
 
 def _merge_mpi(
-    processes: Sequence[Process], system: System, definitions: Definitions, tables: _Tables, context: Context
+    processes: Sequence[Process], system: System, definitions: Definitions, tables: _Tables, *, context: Context
 ) -> None:
     """Merges communicators and windows."""
     world = MpiProcesses(tables.placing.mpi, system.masters, system.indices)
@@ -187,7 +187,7 @@ def merge_communicators(
         if intercomms == known:
             break
     identities = IdentityStep(processes, Identifier(pairs, intercomms), world)
-    members = MemberStep(processes, identities, agree(identities, ranks), world, definitions)
+    members = MemberStep(processes, identities, unknown=agree(identities, ranks), world=world, definitions=definitions)
     return members.maps(agree(members, ranks)), members.incomplete
 
 
@@ -207,7 +207,7 @@ def _merge_messages(processes: Sequence[Process], definitions: Definitions, rank
         return [UserMessages() for _ in processes]
     ends = message_ends(processes, names)
     others = ask_all(ends, meeting_ranks(ends, ranks.size), other_locations, ranks)
-    messages = UserMessageStep(processes, names, ends, others, definitions)
+    messages = UserMessageStep(processes, names, ends=ends, others=others, definitions=definitions)
     return messages.maps(agree(messages, ranks))
 
 

@@ -59,9 +59,12 @@ class MetricStep(EqualStep[LocalMetric | MetricGroup]):
 
 def _metrics(key: LocalMetric | MetricGroup) -> list[Metric]:
     if isinstance(key, LocalMetric):
-        return [Metric(key.name, "", key.unit, key.type, _MODES[key.mode])]
+        return [Metric(name=key.name, description="", unit=key.unit, value_type=key.type, mode=_MODES[key.mode])]
     members = zip(key.names, key.descriptions, key.units, key.modes, strict=True)
-    return [Metric(name, description, unit, "u", _MODES[mode]) for name, description, unit, mode in members]
+    return [
+        Metric(name=name, description=description, unit=unit, value_type="u", mode=_MODES[mode])
+        for name, description, unit, mode in members
+    ]
 
 
 def _attributes(process: Process) -> dict[int, LocalAttribute]:

@@ -26,7 +26,7 @@ _FUNCTION, _UNKNOWN_ROLE, _COMPILER, _MEASUREMENT = 1, 0, 2, 6
 """Numbers of OTF2_RegionRole and OTF2_Paradigm."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class RegionMaps:
     """OTF2's regions of one process, by code offset and by address (both ascending), and by its own region ids."""
 
@@ -90,7 +90,7 @@ class RegionStep:
             numbers[key] = clones.number(key, region, len(regions))
             if numbers[key] == len(regions):
                 regions.append(region)
-        unknown = Region("UNKNOWN", "UNKNOWN", "", _UNKNOWN_ROLE, _MEASUREMENT)
+        unknown = Region(name="UNKNOWN", canonical="UNKNOWN", description="", role=_UNKNOWN_ROLE, paradigm=_MEASUREMENT)
         self._definitions.regions = [*regions, unknown]
         return numbers
 
@@ -105,7 +105,15 @@ class RegionStep:
         maps = []
         for regions, own in zip(self._named, self._used, strict=True):
             ids, count = of_places[id(own)], len(own.offsets)
-            maps.append(RegionMaps(own.offsets, ids[:count], own.addresses, ids[count:], tables[id(regions)]))
+            maps.append(
+                RegionMaps(
+                    offsets=own.offsets,
+                    offset_regions=ids[:count],
+                    addresses=own.addresses,
+                    address_regions=ids[count:],
+                    regions=tables[id(regions)],
+                )
+            )
         return maps
 
 
@@ -168,7 +176,9 @@ def _union(arrays: Sequence[np.ndarray[Any, np.dtype[np.generic]]], kind: type[n
 
 def _named(region: own_definitions.LocalRegion) -> Region:
     name, paradigm, role, file, line, description = region
-    return Region(name, name, description or "", role, paradigm, file, line)
+    return Region(
+        name=name, canonical=name, description=description or "", role=role, paradigm=paradigm, file=file, line=line
+    )
 
 
 def _function(symbols: Symbols, place: Place) -> Region | None:
@@ -184,4 +194,6 @@ def _unseen(key: own_definitions.LocalRegion | Place) -> Region:
 
 def _region(function: Function) -> Region:
     name, canonical, file, line, _ = function
-    return Region(name, canonical, "", _FUNCTION, _COMPILER, file, line)
+    return Region(
+        name=name, canonical=canonical, description="", role=_FUNCTION, paradigm=_COMPILER, file=file, line=line
+    )

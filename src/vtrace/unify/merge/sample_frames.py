@@ -91,7 +91,7 @@ class _FrameParts:
     """Executables, whose code is no library's."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FrameSteps:
     """The steps of all frames of the run. functions: symbol of the function that has the code of each place; own:
     places in code of vtrace."""
@@ -156,7 +156,14 @@ class FrameStep:
         self._definitions.generators = [weight.generator() for weight in weights]
         symbols = {place: frames[0].function.canonical for place, frames in ordered}
         of_vtrace = {place for place, frames in ordered if frames[0].own}
-        return FrameSteps(steps, symbols, of_vtrace, {w: n for n, w in enumerate(weights)}, count - 1, count)
+        return FrameSteps(
+            steps=steps,
+            functions=symbols,
+            own=of_vtrace,
+            generators={w: n for n, w in enumerate(weights)},
+            unknown_region=count - 1,
+            regions=count,
+        )
 
     def maps(self, decided: FrameSteps) -> list[SampleMaps]:
         """Returns the maps of each of this rank's processes, without calling contexts."""
@@ -219,7 +226,11 @@ class _FunctionRegions:
 
     def _add(self, function: Function, paradigm: int = _COMPILER) -> int:
         name, canonical, file, line, _ = function
-        self._regions.append(Region(name, canonical, "", _FUNCTION, paradigm, file, line))
+        self._regions.append(
+            Region(
+                name=name, canonical=canonical, description="", role=_FUNCTION, paradigm=paradigm, file=file, line=line
+            )
+        )
         return len(self._regions) - 1
 
     def number(self, function: Function) -> int:

@@ -10,16 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from vtrace.io.archive.properties import (
-    COMMAND,
-    CORES,
-    CPU_MAX_MHZ,
-    EXECUTABLE,
-    HELPER_PROPERTY,
-    PID,
-    PMUS,
-    TID,
-)
+from vtrace.io.archive.properties import COMMAND, CORES, CPU_MAX_MHZ, EXECUTABLE, HELPER_PROPERTY, PID, PMUS, TID
 from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import HELPER

@@ -61,7 +61,9 @@ def find_absent(heads: Collection[FileHead], known: ProcessDefinitions, present:
         elif summary is None and 0 in summaries:
             texts.append(f"{definitions[location]} ends too early")
         elif summary is not None and there is not None and there < summary.records:
-            texts.append(_events(location, definitions, events, summary.records - there, summary.records))
+            texts.append(
+                _events(location, definitions, events=events, lacking=summary.records - there, records=summary.records)
+            )
     gaps = _gaps(
         definitions.keys() | events.keys(),
         int(expected) if expected.isdecimal() and len(expected) < 20 else None,
@@ -70,7 +72,7 @@ def find_absent(heads: Collection[FileHead], known: ProcessDefinitions, present:
     return texts + gaps
 
 
-def _events(location: int, definitions: Paths, events: Paths, lacking: int, records: int) -> str:
+def _events(location: int, definitions: Paths, events: Paths, lacking: int, *, records: int) -> str:
     if location in events:
         return f"{events[location]} ends too early: {lacking:,} of {records:,} records are missing"
     return f"{_beside(definitions[location], '.def', '.events')} is missing, with {records:,} records"

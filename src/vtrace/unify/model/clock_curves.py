@@ -124,13 +124,13 @@ def curves(sources: Sequence[ClockSource]) -> tuple[list[Curve], list[str]]:
         offset = first.real - first.mono
         together = ordered(p for s in own for p in s.pairs)
         if len({s.kind for s in own}) == 1 and _agree(together):
-            curve = _curve(together, offset, own, doubts, host)
+            curve = _curve(together, offset, near=own, doubts=doubts, host=host)
             found.update(dict.fromkeys(members, curve))
         else:
             if len(own) > 1:
                 doubts.append(f"the processes on {host} do not share a clock: their times are aligned one by one")
             for i in members:
-                found[i] = _curve(ordered(sources[i].pairs), offset, own, doubts, host)
+                found[i] = _curve(ordered(sources[i].pairs), offset, near=own, doubts=doubts, host=host)
     return [found[i] for i in range(len(sources))], doubts
 
 
@@ -144,7 +144,7 @@ def _agree(pairs: list[Pair]) -> bool:
     return bool((np.diff(mono) > -_DISORDER).all())
 
 
-def _curve(pairs: list[Pair], offset: int, near: Sequence[ClockSource], doubts: list[str], host: str) -> Curve:
+def _curve(pairs: list[Pair], offset: int, near: Sequence[ClockSource], doubts: list[str], *, host: str) -> Curve:
     """Returns a curve through rising pairs, far enough from each other for a good slope; the last pair stays."""
     kept = [pairs[0]]
     for pair in pairs[1:]:

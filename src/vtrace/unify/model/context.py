@@ -19,7 +19,7 @@ ARCHIVE, SIDECAR, NONE = SAMPLES = ("archive", "sidecar", "none")
 """Samples become events of the archive, or of a second archive in its sidecar, or are left out."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """The user's request; the fields are the options of vtunify. jobs: threads; 0: one per core, eight at most."""
 

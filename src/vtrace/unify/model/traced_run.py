@@ -9,7 +9,7 @@ from pathlib import Path
 from vtrace.unify.model.process import Process
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Run:
     """The newest run under a prefix. After its distribution, each rank has only its own processes."""
 

@@ -56,8 +56,8 @@ def _load(run: Run, context: Context) -> None:
     context.console.detail(f"reading the definitions of {some(run.count, 'process', 'processes')}")
     with context.console.steps("definitions", run.count, "processes") as advance:
         work_on(
-            context.ranks, request.threads, run.processes,
-            lambda p: p.load(kernel, request.salvage, request.samples != NONE), lambda p: 1, advance,
+            context.ranks, request.threads, items=run.processes,
+            work=lambda p: p.load(kernel, request.salvage, request.samples != NONE), weigh=lambda p: 1, advance=advance,
         )  # fmt: skip
     by_name = {process.head.process: process for process in run.processes}
     for process in sorted(run.processes, key=lambda p: p.head.start):

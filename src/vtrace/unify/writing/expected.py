@@ -21,7 +21,7 @@ _FOLDER = "expected"
 
 @contextmanager
 def expected_archive(
-    directory: Path, definitions: Definitions, run: Run, kernel: Kernel, ranks: Ranks
+    directory: Path, definitions: Definitions, run: Run, kernel: Kernel, *, ranks: Ranks
 ) -> Iterator[Path]:
     """Writes an archive without events inside a directory, gives its anchor file, and removes the archive. All ranks
     see the archive; all must have read the archive before the context ends.

@@ -55,7 +55,7 @@ class _Nobody:
 
 
 def write_events(
-    run: Run, crew: Crew, archive: Archive, heap_class: int, with_samples: bool, context: Context,
+    run: Run, crew: Crew, archive: Archive, heap_class: int, *, with_samples: bool, context: Context,
     listener: EventListener | None = None,
 ) -> Results:  # fmt: skip
     """Writes the events of all locations into the archive, the largest first, or in the order of a listener; all ranks
@@ -86,7 +86,7 @@ def write_events(
                 events, samples = stack.enter_context(task.process.events(task.number))
                 sampled = task.process.sampled(task.number, samples) if with_samples else None
                 if events is not None or (sampled is not None and samples is not None):
-                    result = kernel.transcode(writer, events, maps, sampled, heard)
+                    result = kernel.transcode(writer, events, maps=maps, sampled=sampled, listener=heard)
         done[task.id] = result
 
     with context.salvageable():
@@ -101,7 +101,9 @@ def write_events(
         with console.steps("events", stored, "bytes") as advance:
             place = {id: number for number, id in enumerate(listeners.order)}
             order = (lambda task: place[task.id]) if place else None
-            work_on(ranks, threads, tasks, write, lambda task: task.bytes, advance, order)
+            work_on(
+                ranks, threads, items=tasks, work=write, weigh=lambda task: task.bytes, advance=advance, place=order
+            )
         lent = [task for task in tasks if task.process.owner is not None]
         returned = return_results([(task.process.owner or 0, task.id, done.pop(task.id)) for task in lent], ranks)
     return done | returned
@@ -118,4 +120,6 @@ def lend_tasks(tasks: Sequence[WriteTask], crew: Crew, ranks: Ranks) -> list[Wri
         return task._replace(process=slim[task.process.number])
 
     weights = [task.bytes + OPENING_A_FILE for task in tasks]
-    return lend(tasks, weights, [task.process.buffer is not None for task in tasks], pack, crew, ranks)
+    return lend(
+        tasks, weights, near=[task.process.buffer is not None for task in tasks], pack=pack, crew=crew, ranks=ranks
+    )

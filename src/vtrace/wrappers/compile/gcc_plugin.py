@@ -53,7 +53,7 @@ def plugin(compiler: list[str], language: str, directory: str) -> str:
         try:
             make_cache_directory()
             with tempfile.TemporaryDirectory(dir=cache_directory(), prefix="building-") as place:
-                _build(compiler, language, os.path.join(directory, SOURCE), path, place)
+                _build(compiler, language, source=os.path.join(directory, SOURCE), path=path, place=place)
         except OSError as error:
             name = error.filename or cache_directory()
             hint = "set VT_SHIM_CACHE to a writable directory"
@@ -61,7 +61,7 @@ def plugin(compiler: list[str], language: str, directory: str) -> str:
     return path
 
 
-def _build(compiler: list[str], language: str, source: str, path: str, place: str) -> None:
+def _build(compiler: list[str], language: str, source: str, path: str, *, place: str) -> None:
     """Builds in a directory of its own, and lets gcc load the result before any other command can find it."""
     version = answer([*compiler, "-dumpversion"]).strip()
     print(f"vtrace: building the plug-in for gcc {version}, once per compiler", file=sys.stderr)

@@ -26,10 +26,32 @@ class Language(NamedTuple):
     compiler: str
 
 
-C = Language("vtrace-cc", "C", ("cc",), "VT_CC", "VT_CFLAGS", ("mpicc",), "cc")
-CXX = Language("vtrace-cxx", "C++", ("cxx",), "VT_CXX", "VT_CXXFLAGS", ("mpicxx", "mpic++"), "c++")
+C = Language(
+    "vtrace-cc",
+    "C",
+    options=("cc",),
+    variable="VT_CC",
+    flags_variable="VT_CFLAGS",
+    mpi_compilers=("mpicc",),
+    compiler="cc",
+)
+CXX = Language(
+    "vtrace-cxx",
+    "C++",
+    options=("cxx",),
+    variable="VT_CXX",
+    flags_variable="VT_CXXFLAGS",
+    mpi_compilers=("mpicxx", "mpic++"),
+    compiler="c++",
+)
 FORTRAN = Language(
-    "vtrace-fc", "Fortran", ("fc", "f90", "f77"), "VT_FC", "VT_FCFLAGS", ("mpifort", "mpif90", "mpif77"), "gfortran"
+    "vtrace-fc",
+    "Fortran",
+    options=("fc", "f90", "f77"),
+    variable="VT_FC",
+    flags_variable="VT_FCFLAGS",
+    mpi_compilers=("mpifort", "mpif90", "mpif77"),
+    compiler="gfortran",
 )
 
 MODES = ("seq", "mpi", "mt", "hyb")

@@ -106,7 +106,7 @@ def instrument_flags(compiler: list[str], args: list[str], language: Language, w
         directory = library_directory()
         return [whole, f"-specs={os.path.join(directory, SPECS)}", f"-Wa,{os.path.join(directory, SLEDS)}"]
     if way == "plugin" or (way == "compinst" and is_gcc(version)):
-        flags = _plugin_flags(compiler, args, language, way, version)
+        flags = _plugin_flags(compiler, args, language=language, way=way, version=version)
         if flags:
             return flags
     if is_clang(version):
@@ -117,7 +117,7 @@ def instrument_flags(compiler: list[str], args: list[str], language: Language, w
     return ["-finstrument-functions"]
 
 
-def _plugin_flags(compiler: list[str], args: list[str], language: Language, way: str, version: str) -> list[str]:
+def _plugin_flags(compiler: list[str], args: list[str], language: Language, way: str, *, version: str) -> list[str]:
     """The flag for vtrace's plug-in for gcc; none if gcc cannot have it. Raises UsageError then for way "plugin"."""
     directory = library_directory()
     lacks = gcc_plugin.without_plugin(compiler, args, directory) if is_gcc(version) else "the plug-in is for gcc"
@@ -276,7 +276,9 @@ _NO_LIBRARIES = frozenset("-nostdlib -nodefaultlibs -nostdlib++".split())
 """Options with which the compiler does not add the libraries of these routines at the end of the command."""
 
 
-def hooks_flags(directory: str, words: Sequence[str], inputs: Sequence[str], language: Language, way: str) -> list[str]:
+def hooks_flags(
+    directory: str, words: Sequence[str], inputs: Sequence[str], language: Language, *, way: str
+) -> list[str]:
     """Flags for the hooks and, with sleds, the personality routines of libvtrace-inside.a. With -flto the linker meets
     their uses in code generated at link time too late to load them; clang's sleds use nothing before they are on.
     Static libraries at the end of the compiler's command, after the archive, also use the personality routines."""

@@ -114,7 +114,7 @@ def programs_in(words: list[str], environ: Mapping[str, str]) -> list[Launched]:
     begin = 1
     while begin < len(words):
         end = words.index(":", begin) if parallel and ":" in words[begin:] else len(words)
-        one = _program(words, begin, end, kind, environ)
+        one = _program(words, begin, end=end, kind=kind, environ=environ)
         if one:
             found.append(one)
         begin = end + 1
@@ -130,7 +130,7 @@ def _short(option: str) -> str:
     return (option[1:] if option.startswith("--") else option).partition("=")[0]
 
 
-def _program(words: list[str], begin: int, end: int, kind: str, environ: Mapping[str, str]) -> Launched | None:
+def _program(words: list[str], begin: int, end: int, kind: str, *, environ: Mapping[str, str]) -> Launched | None:
     """The program in words[begin:end]. The word after an unknown option is its value unless the word is a program."""
     at, before, directory = begin, _BEFORE.get(kind, 0), "."
     directories = _DIRECTORIES.get(kind, ())

@@ -79,7 +79,7 @@ def plan(words: list[str], chosen: Choices, start: Start) -> Plan:
     if why or elf is None:
         made.warnings.append(f"{words[0]} is not recorded: {why}")
         return made
-    _set_preload(made, program, elf, chosen, start)
+    _set_preload(made, program, elf=elf, chosen=chosen, start=start)
     return made
 
 
@@ -289,7 +289,7 @@ def _is_privileged(path: str) -> bool:
         return False
 
 
-def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start: Start) -> None:
+def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, *, start: Start) -> None:
     environ = {**start.environ, **made.changes}
     linked = programs.holds(program.executable, RUNTIME.encode() + b"\0")
     _check_name(LIB, "install vtrace elsewhere")
@@ -311,7 +311,7 @@ def _set_preload(made: Plan, program: Program, elf: Elf, chosen: Choices, start:
     if linked and programs.holds(program.executable, b"vt_set_world\0"):  # only an MPI shim calls this function
         _compare_families(made, program.words[0], uses.mpi_library(loaded), start)
     elif wants("mpi", chosen, start.environ, True):
-        shim = _shim(made, program, loaded, chosen, start)
+        shim = _shim(made, program, loaded=loaded, chosen=chosen, start=start)
     if shim:
         ours.insert(1, shim)
     _check(ours, programs.libraries(elf, program.executable, {**environ, "LD_PRELOAD": joined(ours, environ)}))
@@ -404,7 +404,7 @@ def _set_for_sanitizers(made: Plan, ours: list[str], loaded: programs.Loaded, en
         made.details.append(f"ASan must accept vtrace's libraries in front: {option}")
 
 
-def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices, start: Start) -> str | None:
+def _shim(made: Plan, program: Program, loaded: programs.Loaded, chosen: Choices, *, start: Start) -> str | None:
     """The shim's library for the MPI that the program uses; None where it uses none."""
     library = uses.mpi_library(loaded)
     origin, user = "library of the program", program.words[0]

@@ -24,7 +24,7 @@ from vtrace.wrappers.mpi_shim.generate import Templates, barriers
 from vtrace.wrappers.mpi_shim.mpi_header import ArgumentMeaning, MpiFunction, exported_symbols, soname
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Binding:
     """A Fortran binding of an MPI. name: in the description of regions; key: in BINDINGS; soname, symbols: of its
     library; endings: suffixes of entry points, also for entry points with descriptors of choice buffers or with large
@@ -51,7 +51,7 @@ def bindings(libraries: Sequence[Path]) -> list[Binding]:
     """The bindings in these libraries."""
     exported = [(library, exported_symbols(library)) for library in libraries]
     return [
-        Binding(name, key, soname(library), frozenset(symbols), endings)
+        Binding(name=name, key=key, soname=soname(library), symbols=frozenset(symbols), endings=endings)
         for key, (name, init, endings) in BINDINGS.items()
         for library, symbols in exported
         if init in symbols
@@ -91,14 +91,16 @@ def entries(binding: Binding, functions: Sequence[MpiFunction]) -> list[Entry]:
             function = by_name.get(name + "_c" if large else name)
             if function is None:
                 continue
-            entry = _entry(symbol, twin, function, large_ones if large else small_ones, "ts" in ending)
+            entry = _entry(
+                symbol, twin, function=function, known=large_ones if large else small_ones, described="ts" in ending
+            )
             spelled = tuple(s for s in (match[1], f"{match[1]}__", match[1].upper()) if s in exported)
             found.append(entry if ending != "_" else Entry(**{**vars(entry), "spellings": spelled}))
     return found
 
 
 def _entry(
-    symbol: str, twin: str, function: MpiFunction, known: list[ArgumentMeaning] | None, described: bool
+    symbol: str, twin: str, function: MpiFunction, known: list[ArgumentMeaning] | None, *, described: bool
 ) -> Entry:
     if known is None:
         meanings = [
@@ -108,7 +110,15 @@ def _entry(
     else:
         meanings = [meaning for meaning in known if meaning.kind != "VARARGS"]
     names = tuple(meaning.name for meaning in meanings)
-    return Entry(symbol, twin, (), function, names, tuple(m.name for m in meanings if m.kind in _TEXTS), described)
+    return Entry(
+        symbol=symbol,
+        twin=twin,
+        spellings=(),
+        function=function,
+        arguments=names,
+        texts=tuple(m.name for m in meanings if m.kind in _TEXTS),
+        described=described,
+    )
 
 
 _WRAPPER = """extern {returns} {twin}({types});

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vtrace.wrappers.mpi_shim.mpi_header import Argument, ArgumentMeaning, MpiFunction
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """An entry point. symbol, twin: its name and its PMPI twin's; spellings: other names; function: the C function with
     the same records; arguments: names; texts: names of CHARACTER arguments; described: choice buffers are descriptors.
@@ -58,7 +58,7 @@ def _local(entry: Entry, argument: Argument, meaning: ArgumentMeaning) -> Local 
         before = f"MPI_Status *{name} = vt_fortran_status({at}, {ignore});"
         return Local([before], f"{name} == {ignore} ? {at} : (void *){name}")
     if meaning.kind in _HANDLES:
-        return _handle(entry, meaning, name, at, pointed)
+        return _handle(entry, meaning, name=name, at=at, pointed=pointed)
     if meaning.kind == "STRING" and meaning.direction == "in":
         length = f"vt_l{entry.texts.index(meaning.name)}"
         text = f"vt_text_{name}"
@@ -82,7 +82,7 @@ def _local(entry: Entry, argument: Argument, meaning: ArgumentMeaning) -> Local 
     return Local([f"{before}{name} = *(__typeof__({name}) *){at};"])
 
 
-def _handle(entry: Entry, meaning: ArgumentMeaning, name: str, at: str, pointed: bool) -> Local | None:
+def _handle(entry: Entry, meaning: ArgumentMeaning, name: str, at: str, *, pointed: bool) -> Local | None:
     kind = _HANDLES[meaning.kind]
     type_ = "MPI_Datatype" if kind == "Type" else f"MPI_{kind}"
     converted = f"PMPI_{kind}_f2c(*(MPI_Fint *){at})"

@@ -39,7 +39,7 @@ class StaticMpi(VtraceError):
     """An MPI that has only a static library."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mpi:
     """An MPI installation. compiler, include_flags, link_flags: from mpicc -show; fortran: libraries of its Fortran
     bindings; label: name and version; key: changes with everything that the shim depends on; preprocessed: its mpi.h
@@ -82,7 +82,18 @@ def find_mpi(mpicc: str | None = None) -> Mpi | None:
     label = _label(preprocessed)
     fortran = fortran_libraries(library)
     key = _key((library, *fortran), preprocessed)
-    return Mpi(path, compiler, include_flags, link_flags, library, fortran, header, label, key, preprocessed)
+    return Mpi(
+        mpicc=path,
+        compiler=compiler,
+        include_flags=include_flags,
+        link_flags=link_flags,
+        library=library,
+        fortran=fortran,
+        header=header,
+        label=label,
+        key=key,
+        preprocessed=preprocessed,
+    )
 
 
 def find_mpi_of(words: list[str], compiler: list[str], mpicc: str | None = None) -> Mpi | None:

@@ -29,7 +29,7 @@ class ArgumentMeaning:
     array: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MpiFunction:
     """A function of the header. meanings: None if the standard's data lacks the function."""
 
@@ -63,8 +63,7 @@ _PROTOTYPE = re.compile(
     r"(?:^|(?<=[;}\n]))\s*(?:extern\s+)?([A-Za-z_][\w ]*?[\s*]+)(P?MPIX?_\w+)\s*\(((?:[^();]|\([^()]*\))*)\)\s*;"
 )
 _PARAMETER = re.compile(
-    r"^(?P<before>.*?\(\s*\*\s*|.*?[\s*])(?P<name>[A-Za-z_]\w*)(?P<after>\s*(?:\[.*\]|\)\s*\(.*\))?)$",
-    re.DOTALL,
+    r"^(?P<before>.*?\(\s*\*\s*|.*?[\s*])(?P<name>[A-Za-z_]\w*)(?P<after>\s*(?:\[.*\]|\)\s*\(.*\))?)$", re.DOTALL
 )
 _TYPE_WORDS = {"int", "char", "void", "double", "float", "long", "short", "unsigned", "const"}
 
@@ -109,7 +108,7 @@ def functions(preprocessed: str, library: Path) -> list[MpiFunction]:
     exported = exported_symbols(library)
     meanings = standard()
     return [
-        MpiFunction(name, result, arguments, variadic, meanings.get(name))
+        MpiFunction(name=name, result=result, arguments=arguments, variadic=variadic, meanings=meanings.get(name))
         for name, (result, arguments, variadic) in sorted(declared.items())
         if not name.startswith("P") and {name, f"P{name}"} <= exported
     ]

@@ -25,12 +25,7 @@ from vtrace.wrappers.mpi_shim.generate import NOT_WRAPPED
 from vtrace.wrappers.mpi_shim.installation import fortran_libraries
 from vtrace.wrappers.mpi_shim.mpi_header import exported_symbols, soname
 
-ABIS = {
-    "libmpi.so.12": "mpich",
-    "libmpich.so.12": "mpich",
-    "libmpi.so.40": "openmpi",
-    "libmpi_abi.so.1": "mpi-abi",
-}
+ABIS = {"libmpi.so.12": "mpich", "libmpich.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi_abi.so.1": "mpi-abi"}
 """Soname of a library -> name of its ABI: MPICH from 3.1 on with its derivatives, also under Debian's name; Open MPI 4
 and 5; MPI 5's ABI."""
 
@@ -45,7 +40,7 @@ _SYMBOL = slice(6, 24)
 """The bytes of an Elf64_Sym with the place of the symbol's definition (st_shndx, st_value, st_size)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Prebuilt:
     """A prebuilt shim for a library. abi: in ABIS; fortran: libraries of Fortran bindings; key: changes with all that
     the fitted shim depends on; file: the compressed shim."""
@@ -72,7 +67,7 @@ def find(library: Path) -> Prebuilt | None:
     states = [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in (library, *bindings)]
     digest = hashlib.sha256("\0".join(map(str, (__version__, *states, library_directory()))).encode())
     digest.update(file.read_bytes())
-    return Prebuilt(abi, library, bindings, digest.hexdigest()[:24], file)
+    return Prebuilt(abi=abi, library=library, fortran=bindings, key=digest.hexdigest()[:24], file=file)
 
 
 def fit(prebuilt: Prebuilt) -> tuple[bytes, int] | None:

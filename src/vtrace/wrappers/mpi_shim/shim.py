@@ -38,7 +38,7 @@ _PREFIX = "mpi-"
 _BUILDING = "building-"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shim:
     """A shim in the cache. label, library, mpicc: of its MPI, mpicc "" if not needed; version: vtrace's; functions:
     number of wrapped C functions."""
@@ -103,7 +103,18 @@ def prebuilt_library(library: Path) -> Path | None:
                 (place / LIBRARY).write_bytes(fitted[0])
                 (place / LIBRARY).chmod(0o755)
                 label = f"{found.abi} (prebuilt)"
-                _publish(place, Shim(str(directory), label, str(library), "", __version__, fitted[1]), LIBRARY)
+                _publish(
+                    place,
+                    Shim(
+                        directory=str(directory),
+                        label=label,
+                        library=str(library),
+                        mpicc="",
+                        version=__version__,
+                        functions=fitted[1],
+                    ),
+                    LIBRARY,
+                )
     return directory / LIBRARY
 
 
@@ -198,7 +209,14 @@ def _build(mpi: Mpi, directory: Path) -> None:
         link_library(mpi, objects, place / LIBRARY)
         for path in objects:
             path.unlink()
-        shim = Shim(str(directory), mpi.label, str(mpi.library), mpi.mpicc, __version__, count)
+        shim = Shim(
+            directory=str(directory),
+            label=mpi.label,
+            library=str(mpi.library),
+            mpicc=mpi.mpicc,
+            version=__version__,
+            functions=count,
+        )
         _publish(place, shim, ARCHIVE, LIBRARY)
 
 
