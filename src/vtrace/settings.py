@@ -51,7 +51,7 @@ def in_force() -> list[Setting]:
     return [_setting(*row[:6]) for row in rows() if len(row) == 7]
 
 
-def _setting(name: str, value: str, number: str, given: str, meaning: str, words: str) -> Setting:
+def _setting(name: str, value: str, number: str, given: str, meaning: str, words: str) -> Setting:  # noqa: PLR0917
     standard = words or number
     if not given:
         shown = standard if name == "VT_FILE_PREFIX" or not value else value

@@ -51,7 +51,7 @@ class Pass:
 
 def scan(
     trace: Source, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
-    stop: int | None = None, jobs: int | None = None, strict: bool = False, in_order: bool = False,
+    *, stop: int | None = None, jobs: int | None = None, strict: bool = False, in_order: bool = False,
 ) -> Pass:  # fmt: skip
     """Reads the events of locations once, and passes them to all questions.
 
@@ -85,7 +85,14 @@ class Scanning:
     """The state that the threads of a pass share."""
 
     def __init__(
-        self, trace: Source, questions: Sequence[AnyQuestion], start: int, stop: int, strict: bool, order: Iterator[int]
+        self,
+        trace: Source,
+        questions: Sequence[AnyQuestion],
+        start: int,
+        stop: int,
+        *,
+        strict: bool,
+        order: Iterator[int],
     ) -> None:
         self.trace, self.questions, self.start, self.stop, self._strict = trace, questions, start, stop, strict
         self._order, self._lock, self.met = order, Lock(), Pass()

@@ -23,7 +23,7 @@ __all__ = ["Selection"]
 PATTERNS = ("region", "class", "path", "location")
 """The values of KIND in --select KIND=PATTERN."""
 
-_UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}
+_UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}  # noqa: RUF001
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class Selection:
         return cls(start=start, stop=stop, locations=None if locations is None else tuple(map(int, locations)))
 
     @classmethod
-    def of_options(
+    def of_options(  # noqa: PLR0917
         cls, trace: Source, begin: str | None, end: str | None, ranks: str | None, helpers: bool = False,
         lanes: bool = False,
     ) -> Selection:  # fmt: skip
@@ -206,7 +206,7 @@ def _time(text: str | None, duration: int) -> int | None:
     """ns of 1.5, 1.5s, 200ms, 40us, 7ns or 25%. Raises UsageError."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]*|%)", text.strip())
+    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]*|%)", text.strip())  # noqa: RUF001
     if not found or (found[2] != "%" and found[2] not in _UNITS):
         raise UsageError(f"{text} is not a time", "1.5 or 1.5s, 200ms, 40us, 7ns, or a part of the trace: 25%")
     return round(float(found[1]) * (duration / 100 if found[2] == "%" else _UNITS[found[2]]))

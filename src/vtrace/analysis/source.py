@@ -135,7 +135,7 @@ class Source:
 
     def scan(
         self, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
-        stop: int | None = None, jobs: int | None = None, in_order: bool = False,
+        stop: int | None = None, *, jobs: int | None = None, in_order: bool = False,
     ) -> Pass:  # fmt: skip
         """Reads the events once for several questions; see vtrace.analysis.scan.scan."""
         if self.ranks.size > 1:

@@ -124,7 +124,7 @@ class Trace(Source):
             self.scan(list(wanted.values()), **selection.arguments())
             self._answers |= wanted
 
-    def _ask(
+    def _ask(  # noqa: PLR0917
         self, name: str, start: int | None, stop: int | None, locations: Sequence[int] | None,
         make: Callable[[], AnyQuestion] | None = None, *more: Any,
     ) -> Any:  # fmt: skip
@@ -138,7 +138,7 @@ class Trace(Source):
     @_with_caveats
     def events(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        kinds: Collection[str] | None = None, attributes: bool = False,
+        kinds: Collection[str] | None = None, *, attributes: bool = False,
     ) -> Table:  # fmt: skip
         """All events, ascending by time: time (int64, ns), location (int32, row), kind (uint8, place in .kinds, OTF2's
         names), and an int64 column for each value that any of the events has: region, comm, handle, win, file (rows,
@@ -239,7 +239,13 @@ class Trace(Source):
         return tables
 
     def _replayed(
-        self, start: int | None, stop: int | None, locations: Sequence[int] | None, most: int = 0, causes: bool = False
+        self,
+        start: int | None,
+        stop: int | None,
+        locations: Sequence[int] | None,
+        most: int = 0,
+        *,
+        causes: bool = False,
     ) -> Replayed:
         name = "critical_path" if causes or self.knows("critical_path") else "waits"
         question: MpiReplay = self._ask(name, None, None, None)
@@ -469,7 +475,7 @@ class Trace(Source):
     @_with_caveats
     def metric_values(
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        metrics: Sequence[int | str] | None = None, most: int = 2_000_000,
+        metrics: Sequence[int | str] | None = None, *, most: int = 2_000_000,
     ) -> Table:  # fmt: skip
         """Values of metrics, by location and time: location, time (ns), metric, value (float64), integer (int64: the
         exact value of a whole number).

@@ -36,7 +36,7 @@ Examples:
 @click.option("-a", "--all", "local", is_flag=True, help="Include local files that vtunify can read.")
 @click.option("--other-hosts", is_flag=True, help="Include files of other hosts; all processes there must have ended.")
 @click.option("-y", "--yes", is_flag=True, help="Remove without asking.")
-def command(target: str, dry_run: bool, local: bool, other_hosts: bool, yes: bool) -> None:
+def command(target: str, dry_run: bool, local: bool, other_hosts: bool, *, yes: bool) -> None:
     """The files are buffers, and unfinished files and archives. Removing a buffer removes its events: run vtunify
     PREFIX first to get an archive. Files of processes that still record stay. Files of other hosts stay without
     --other-hosts, since only their own host shows whether they still record. Local files that vtunify can read without

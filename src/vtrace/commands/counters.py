@@ -47,6 +47,7 @@ def command(
     path: Path | None,
     check: bool,
     evaluated: str | None,
+    *,
     expanded: str | None,
     pmu: str | None,
     as_json: bool,

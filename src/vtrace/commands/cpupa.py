@@ -22,7 +22,7 @@ _FILES = tuple(f"output_prof_{number}.csv" for number in range(1, 12))
 @click.option("-o", "output", metavar="FILE", default="stdout", help="Write to FILE [default: stdout].")
 @click.option("-t", "kind", type=click.Choice(["text", "csv"]), default="text", show_default=True, help="Format.")
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
-def cpupa(process: int, section: str | None, output: str, kind: str, files: tuple[Path, ...]) -> None:
+def cpupa(process: int, section: str | None, output: str, kind: str, *, files: tuple[Path, ...]) -> None:
     """Merge the counters of several runs, each a file of fapppx -A -Hpa -tcsv, to the precision PA sheets: by default
     output_prof_1.csv to output_prof_11.csv. A warning names each run that took 5 % more or less time than the first
     run, and each section of 150 us or less.

@@ -28,7 +28,7 @@ from vtrace.text import json_text, plain, shell_word
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON; times in ns.")
 def command(
-    archive: str, output: Path, begin: str | None, end: str | None, ranks: str | None, chosen: tuple[str, ...],
+    archive: str, output: Path, begin: str | None, end: str | None, *, ranks: str | None, chosen: tuple[str, ...],
     force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """The new archive has the events of a window, of some ranks, locations or regions, and only the definitions that

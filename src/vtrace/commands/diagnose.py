@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @window_options
 @click.option("--json", "as_json", is_flag=True, help="Print findings and all rows of all tables as JSON; times in ns.")
 def command(
-    archives: tuple[str, ...], about: str | None, iteration: str | None, chosen: tuple[str, ...], top: int,
+    archives: tuple[str, ...], about: str | None, iteration: str | None, chosen: tuple[str, ...], *, top: int,
     fail_below: float | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Findings come first, the largest loss of time first: place, ranks, cause, certainty, and the command that shows

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @window_options
 @click.option("--json", "as_json", is_flag=True, help="Print all rows of all tables as JSON; times in ns.")
 def command(
-    one: str, other: str, sort: str, relative: bool, per_rank: bool, top: int, chosen: tuple[str, ...],
+    one: str, other: str, sort: str, relative: bool, *, per_rank: bool, top: int, chosen: tuple[str, ...],
     fail_above: str | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """The largest changes from A to B come first. Call paths, functions with samples, messages, collective

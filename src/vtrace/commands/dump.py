@@ -61,7 +61,7 @@ class _DumpCommand(click.Command):
 @click.option("--location", metavar="N", type=click.IntRange(0), help="Show what this location of each process wrote.")
 @click.option("--names/--no-names", default=True, help="Look up the names of functions [default], or show addresses.")
 def command(
-    target: str, as_json: bool, records: bool, only: tuple[str, ...], location: int | None, names: bool
+    target: str, as_json: bool, records: bool, only: tuple[str, ...], *, location: int | None, names: bool
 ) -> None:
     """The local files are those of a run, or one file. A line begins with file, block or chunk for the head of one,
     with definition, or with RANK:LOCATION for a record. A record is shown with its time in ticks, ticks since the

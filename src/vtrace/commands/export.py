@@ -85,7 +85,7 @@ def _vtune(trace: Trace, part: Selection, path: Path, replace: bool) -> None:
     "columns wait, wait_ns and wait_for of their Leave (csv, parquet).",
 )  # fmt: skip
 def command(
-    archive: str, targets: tuple[str, ...], output: Path | None, begin: str | None, ranks: str | None, helpers: bool,
+    archive: str, targets: tuple[str, ...], output: Path | None, begin: str | None, *, ranks: str | None, helpers: bool,
     most: int, with_waits: bool,
 ) -> None:  # fmt: skip
     """\b

@@ -125,7 +125,7 @@ def _check(words: tuple[str, ...], asked: dict[str, str], hardware: _Hardware | 
 )  # fmt: skip
 @click.argument("words", metavar="PROGRAM [ARGUMENTS]...", nargs=-1, required=True, type=click.Path())
 def collect(
-    collects: bool, directory: str, items: tuple[str, ...], level: int, hardware: str | None, words: tuple[str, ...]
+    collects: bool, directory: str, items: tuple[str, ...], level: int, *, hardware: str | None, words: tuple[str, ...]
 ) -> None:
     """Run PROGRAM, which may be mpiexec, and collect the data of the Advanced Profiler: of sections between fapp_start
     and fapp_stop. -A shows them: vtrace compat fapppx --help. The exit code is the program's.
@@ -187,7 +187,7 @@ def collect(
 )
 @click.option("-t", "kind", type=click.Choice(["text", "csv"]), default="text", show_default=True, help="Format.")
 def fapppx(
-    shows: bool, directory: str | None, items: tuple[str, ...], output: str, processes: str | None,
+    shows: bool, directory: str | None, items: tuple[str, ...], output: str, *, processes: str | None,
     hardware: str | None, limit: int | None, kind: str,
 ) -> None:  # fmt: skip
     """Show the data of the Advanced Profiler, in its layouts: times of sections, MPI functions in sections, hardware

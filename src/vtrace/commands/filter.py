@@ -51,6 +51,7 @@ def command(
     file: Path | None,
     fit: int | None,
     output: Path | None,
+    *,
     names: tuple[str, ...],
     group: str | None,
     rank: int,

@@ -84,7 +84,7 @@ _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
 )  # fmt: skip
 @click.argument("words", metavar="PROGRAM [ARGUMENTS]...", nargs=-1, required=True, type=click.Path())
 def collect(
-    collects: bool, directory: str, items: tuple[str, ...], limit: int, hardware: str | None, library: str,
+    collects: bool, directory: str, items: tuple[str, ...], limit: int, *, hardware: str | None, library: str,
     section: str, interval: int, memory: int | None, lines: str, words: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Run PROGRAM, which may be mpiexec, and collect the data of the Instant Profiler. -A shows them: vtrace compat
@@ -169,7 +169,7 @@ _SHOWN = ("cpu", "balance", "call", "hwm", "src")
 )  # fmt: skip
 @click.option("-t", "kind", type=click.Choice(["text", "csv"]), default="text", show_default=True, help="Format.")
 def fipppx(
-    shows: bool, directory: str | None, items: tuple[str, ...], limit: int, threads: str | None, function: str | None,
+    shows: bool, directory: str | None, items: tuple[str, ...], limit: int, *, threads: str | None, function: str | None,  # noqa: E501
     output: str, processes: str | None, kind: str,
 ) -> None:  # fmt: skip
     """Show the data of the Instant Profiler, in its layouts: time statistics, costs of procedures and lines, call

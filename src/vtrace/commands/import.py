@@ -21,7 +21,7 @@ from vtrace.text import json_text, plain, shell_word
 )
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(archive: str, files: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
+def command(archive: str, files: tuple[Path, ...], output: Path, force: bool, *, as_json: bool) -> None:
     """The files have intervals or values in VTune's format for external data; their names end with
     -hostname-HOST.csv. The first line is one of:
 

@@ -83,7 +83,7 @@ class _WithVariable(click.Command):
 @click.option("-z", "silent", is_flag=True, help="Write no report; check only that the trace allows one.")
 @click.pass_context
 def command(
-    context: click.Context, archive: str, output: Path | None, directory: Path | None, concise: bool, both: bool,
+    context: click.Context, archive: str, output: Path | None, directory: Path | None, *, concise: bool, both: bool,
     brief: bool, floating: bool, depth: int | None, full: bool, pt2pt: bool, collective: bool, hash_size: int | None,
     threshold: float, executable: Path | None, silent: bool,
 ) -> None:  # fmt: skip

@@ -63,7 +63,7 @@ _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max",
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON; times in ns.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV; times in ns.")
 def command(
-    archives: tuple[str, ...], by: str, sort: str, top: int, chosen: tuple[str, ...], file: Path | None,
+    archives: tuple[str, ...], by: str, sort: str, top: int, *, chosen: tuple[str, ...], file: Path | None,
     metrics: str | None, events: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool,
     as_json: bool, as_csv: bool,
 ) -> None:  # fmt: skip
@@ -250,7 +250,7 @@ def _metrics_of(runs: list[CounterRun], asked: _MetricsOptions, most: int | None
     return made, findings
 
 
-def _print_sections(
+def _print_sections(  # noqa: PLR0917
     trace: Trace, part: Selection, patterns: Patterns, what: str, most: int | None, as_json: bool, as_csv: bool
 ) -> None:
     """what: time, or one of _SECTION_METRICS."""

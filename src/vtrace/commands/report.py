@@ -31,7 +31,13 @@ from vtrace.text import plain, shell_word
 @output_option("html")
 @window_options
 def command(
-    archives: tuple[str, ...], output: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool
+    archives: tuple[str, ...],
+    output: Path | None,
+    begin: str | None,
+    end: str | None,
+    *,
+    ranks: str | None,
+    helpers: bool,
 ) -> None:
     """The file shows time, calls, messages, collective operations, files and the heap. A browser opens the file without
     a network. Needs pip install 'vtrace-otf2[report]'. ARCHIVE is a prefix, the directory of an OTF2 archive or its

@@ -87,7 +87,7 @@ class _Command(click.Command):
         return super().parse_args(ctx, _for_click(args))
 
 
-def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, repeat_groups: bool, **others: Any) -> None:
+def _run(words: tuple[str, ...], view: bool, force: bool, verbose: bool, *, repeat_groups: bool, **others: Any) -> None:
     chosen = Choices(list(words))
     chosen.view, chosen.force, chosen.verbose, chosen.repeat_groups = view, force, verbose, repeat_groups
     if view and others["unify"] is False:

@@ -64,7 +64,7 @@ def fit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @fit_options
 @click.option("-n", "rows", default=30, type=click.IntRange(1), show_default=True, help="Regions to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print all regions as JSON, a list of objects.")
-def command(target: str, fit: int | None, output: Path | None, rows: int, as_json: bool) -> None:
+def command(target: str, fit: int | None, output: Path | None, rows: int, *, as_json: bool) -> None:
     """Show bytes of buffer and time by region, too; with --fit, fit the filter to a given size.
 
     PREFIX names local files, which vtrace score does not change, or an archive of vtunify. The bytes are estimates: two

@@ -20,7 +20,7 @@ from vtrace.text import json_text
 )  # fmt: skip
 @window_options
 def command(
-    archive: str, every: bool, layout: str, begin: str | None, end: str | None, ranks: str | None, helpers: bool
+    archive: str, every: bool, layout: str, begin: str | None, *, end: str | None, ranks: str | None, helpers: bool
 ) -> None:
     """The output is JSON. Each region (VT_USER_START, VT_TRACER, vtrace.user.region) on each thread is a timer. A timer
     has calls, min, max, mean and standard deviation, and the bytes and flops of counters with these units during the

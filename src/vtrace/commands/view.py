@@ -70,7 +70,7 @@ _NOT_WITH_TEXT = ("perfetto", "no_browser", "port", "idle")
 )  # fmt: skip
 @click.pass_context
 def command(
-    context: click.Context, archives: tuple[str, ...], begin: str | None, end: str | None, ranks: str | None,
+    context: click.Context, archives: tuple[str, ...], begin: str | None, end: str | None, *, ranks: str | None,
     helpers: bool, perfetto: bool, most: int, text: bool, width: int | None, rows: int, no_browser: bool, port: int,
     idle: float,
 ) -> None:  # fmt: skip

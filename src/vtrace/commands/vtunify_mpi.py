@@ -49,7 +49,7 @@ Examples:
 @click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @vtunify.arguments(_NAME, 1, "Threads of each rank [1].")
 def command(
-    prefix: str, name: str | None, keep: bool, progress: bool, levels: tuple[str, ...], jobs: int, force: bool,
+    prefix: str, name: str | None, keep: bool, progress: bool, *, levels: tuple[str, ...], jobs: int, force: bool,
     partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, tiles: bool, diagnose: bool,
     nocompress: bool,
 ) -> None:  # fmt: skip

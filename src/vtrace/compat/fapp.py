@@ -156,7 +156,7 @@ class FappMaker:
 
     def __init__(
         self, trace: Source, choices: FappChoices, collected: FappCollected, events: EventSet,
-        waits: Callable[[], Table] | None = None,
+        *, waits: Callable[[], Table] | None = None,
     ) -> None:  # fmt: skip
         """waits: Trace.call_waits of the archive, if the MPI information is wanted."""
         self.trace, self.choices, self.collected, self.events = trace, choices, collected, events

@@ -41,7 +41,7 @@ class FippHardware:
 class HardwareMaker:
     """Reads the counters of the threads, once."""
 
-    def __init__(self, trace: Source, locations: Sequence[int], event: str, mhz: str, events: EventSet) -> None:
+    def __init__(self, trace: Source, locations: Sequence[int], event: str, mhz: str, *, events: EventSet) -> None:
         """event: a key of fapp_hardware.EVENTS, else the standard; mhz: of the processors, "" if unknown."""
         self.event, self.mhz, self.events = event, mhz, events
         counters = [row for row, mode in enumerate(trace.metric_members["mode"].tolist()) if is_count(mode)]

@@ -73,7 +73,7 @@ class _Write(Question[_WritePart, int]):
 
     def __init__(
         self, trace: Source, more: Mapping[str, bool], write: Callable[[Columns], None], show: Callable[[str], str],
-        waits: Table | None,
+        *, waits: Table | None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.trace, self.more, self.write, self.count = trace, more, write, 0
@@ -197,7 +197,7 @@ def parquet() -> Any:
     """The module pyarrow with pyarrow.parquet. Raises VtraceError if it is not installed."""
     try:
         import pyarrow
-        import pyarrow.parquet
+        import pyarrow.parquet  # noqa: F401
     except ImportError as error:
         raise VtraceError(
             "Parquet needs pyarrow, which is not installed", "pip install 'vtrace-otf2[parquet]'"

@@ -49,7 +49,9 @@ class CallWriter:
     )  # fmt: skip
     """The arguments of a call with messages or waits; their numbers begin at 1."""
 
-    def __init__(self, trace: Source, numbers: PacketNumbers, names: Array, sources: Array, categories: Array) -> None:
+    def __init__(
+        self, trace: Source, numbers: PacketNumbers, names: Array, sources: Array, *, categories: Array
+    ) -> None:
         self.trace, self.numbers = trace, numbers
         self.names, self.sources, self.categories = names, sources, categories
 

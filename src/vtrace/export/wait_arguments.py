@@ -78,7 +78,7 @@ class WaitColumns:
             before = self._calls.get(key, ("", 0, ""))[1]
             self._calls[key] = waits.kinds[row["kind"]], before + row["time_ns"], names[row["process"]] or None
 
-    def fill(self, columns: dict[str, Array], rows: Array, location: Array, time: Array, region: Array) -> None:
+    def fill(self, columns: dict[str, Array], rows: Array, location: Array, time: Array, region: Array) -> None:  # noqa: PLR0917
         """Sets the columns of Leave events: their rows in columns, locations, times and regions."""
         for name in WAIT_COLUMNS:
             columns[name] = np.full(len(columns["time"]), None, object)

@@ -81,7 +81,7 @@ def read(
     return made
 
 
-def _of_calls(
+def _of_calls(  # noqa: PLR0917
     run: CounterRun, by: str, patterns: Patterns, wanted: Sequence[str], rows: dict[str, int], events: EventSet,
     timed: bool,
 ) -> MetricNumbers:  # fmt: skip
@@ -118,7 +118,7 @@ def _of_calls(
     )
 
 
-def _of_sections(
+def _of_sections(  # noqa: PLR0917
     run: CounterRun, by: str, patterns: Patterns, wanted: Sequence[str], rows: dict[str, int], events: EventSet,
     timed: bool,
 ) -> MetricNumbers:  # fmt: skip

@@ -138,7 +138,7 @@ class CallData:
         at = calls.innermost(time)
         return None if at < 0 else self._brief(location, calls, at)
 
-    def go(self, location: int, begin: int, depth: int, way: str, locations: Sequence[int]) -> dict[str, Any] | None:
+    def go(self, location: int, begin: int, depth: int, way: str, locations: Sequence[int]) -> dict[str, Any] | None:  # noqa: PLR0917
         """Another call, or None: the caller; the first callee; the next or previous call of the region on the row; the
         longest or shortest call of the region on these locations. Raises Wrong."""
         own = self._store.near(location, begin)

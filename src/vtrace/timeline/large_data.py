@@ -51,7 +51,7 @@ class LargeData(WindowData):
         return Table({}), parts
 
     def links(
-        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int = 0, tag: int | None = None,
+        self, rows: Sequence[Array], window: tuple[int, int], lines: int, smallest: int = 0, *, tag: int | None = None,
         comm: int = -1,
     ) -> Content:  # fmt: skip
         """Bundles, if the window is wider than a bin and no filter is set: bundles have no tags, sizes or

@@ -92,6 +92,7 @@ class WindowData:
         window: tuple[int, int],
         lines: int,
         smallest: int = 0,
+        *,
         tag: int | None = None,
         comm: int = -1,
     ) -> Content:

@@ -55,7 +55,7 @@ class ValueLane(ImportedLocation):
     values: ImportedValues
 
 
-def assign_lanes(
+def assign_lanes(  # noqa: PLR0917
     owner: ImportedLocation, begin: Array, end: Array, name: Array, names: Sequence[str], origin: str
 ) -> Iterator[Lane]:
     """Yields the lanes of the intervals of one owner. Raises VtraceError, which names origin, if these are too many."""

@@ -46,7 +46,7 @@ def kinds_of(trace: Source) -> Array:
     return found
 
 
-def _waits(calls: Array, kind: int, partner: Array, partner_path: Array, time: Array) -> Waits:
+def _waits(calls: Array, kind: int, partner: Array, partner_path: Array, time: Array) -> Waits:  # noqa: PLR0917
     kept = time > 0
     return Waits(
         kind=np.full(np.count_nonzero(kept), kind),

@@ -33,7 +33,7 @@ class Timeline(Question[_LinePart, Array]):
 
     replay = True
 
-    def __init__(self, bins: int, class_of: Array, classes: int, rows: Array, window: tuple[int, int]) -> None:
+    def __init__(self, bins: int, class_of: Array, classes: int, rows: Array, *, window: tuple[int, int]) -> None:
         super().__init__()
         self.bins, self.classes, self.rows, self.window = bins, classes, rows, window
         self.lock = Lock()

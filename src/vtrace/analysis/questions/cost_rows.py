@@ -84,7 +84,7 @@ class CostRows:
     The time of a loop excludes its inner loops.
     """
 
-    def __init__(self, trace: Source, window: Selection, costs: Costs, by: str, patterns: Patterns) -> None:
+    def __init__(self, trace: Source, window: Selection, costs: Costs, by: str, *, patterns: Patterns) -> None:
         self.trace, self.window, self.costs, self.by = trace, window, costs, by
         self._known = RegionParts(trace)
         self._sampled = costs.samples.rows > 0

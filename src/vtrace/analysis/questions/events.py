@@ -72,7 +72,7 @@ class EventColumns:
             self.found[name] = np.full(self.rows, NO_VALUE, np.int64)
         return self.found[name]
 
-    def add(self, location: int, time: Array, kind: Array, ref: Array, details: Array, attributes: Array) -> None:
+    def add(self, location: int, time: Array, kind: Array, ref: Array, details: Array, attributes: Array) -> None:  # noqa: PLR0917
         """The next events, all of one location."""
         here = slice(self.at, self.at + len(time))
         self.found["time"][here], self.found["location"][here], self.found["kind"][here] = time, location, kind

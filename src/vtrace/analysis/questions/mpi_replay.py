@@ -234,7 +234,7 @@ class Replayed:
     """
 
     def __init__(
-        self, owner: MpiReplay, selection: Selection, most: int = 0, faster: Array | None = None, saved: float = 0
+        self, owner: MpiReplay, selection: Selection, most: int = 0, faster: Array | None = None, *, saved: float = 0
     ) -> None:
         trace, parts, rows = owner.trace, owner.parts, owner.trace.locations.rows
         self.trace, self.selection = trace, selection

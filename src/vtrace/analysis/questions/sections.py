@@ -138,7 +138,7 @@ class _SectionPart(Part):
         self.threads += int(begun[-1])
         self.count += len(batch)
 
-    def add(self, kind: int, ns: int, spent: int, calls: int, values: Array | None = None) -> None:
+    def add(self, kind: int, ns: int, spent: int, calls: int, values: Array | None = None) -> None:  # noqa: PLR0917
         self.points.append(np.array([[kind, 1, ns, spent, calls]], np.int64))
         self.readings.append(np.full((1, len(self.owner.counters)), np.nan) if values is None else values)
 
@@ -248,7 +248,7 @@ class _SectionPart(Part):
         located = np.column_stack([np.full(len(begins), location), numbers, differences])
         return located, readings[begins], readings[ends], np.array(odd, np.int64).reshape(len(odd), len(_ODD))
 
-    def whole_run(self, readings: Array, special: dict[int, int], pairs: Array, starts: Array, stops: Array) -> Array:
+    def whole_run(self, readings: Array, special: dict[int, int], pairs: Array, starts: Array, stops: Array) -> Array:  # noqa: PLR0917
         """(n, 2) The points of the whole run besides its pairs of start and stop. starts, stops: those without the
         other one. Completes the readings of a single pair for counters that are read at other moments."""
         first, last = special[_FIRST], special[_LAST]
@@ -284,7 +284,7 @@ class Sections(Question[_SectionPart, Table]):
 
     def __init__(
         self, trace: Source, counters: Sequence[int] = (), window: tuple[int, int] = (ALWAYS, NEVER),
-        levels: Collection[int] = (), tofu: bool = False,
+        levels: Collection[int] = (), *, tofu: bool = False,
     ) -> None:  # fmt: skip
         """counters: rows of trace.metric_members, whose increases the answer has. levels: counters of these whose
         values at both ends the answer also has. window: ns. tofu: answers with tofupa/0 even without other sections of

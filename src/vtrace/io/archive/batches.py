@@ -82,7 +82,7 @@ class BatchBuffer(Batch):
         self._all = view(f.time, capacity, np.int64), view(f.kind, capacity, np.uint8), view(f.ref, capacity, np.uint32)
         self.refresh()
 
-    def begin(
+    def begin(  # noqa: PLR0917
         self, clock: tuple[int, int], kinds: Collection[str] | None = None, start: int = ALWAYS, stop: int = NEVER,
         attributes: bool = False, last: int = ALWAYS,
     ) -> None:  # fmt: skip

@@ -51,7 +51,7 @@ class _Markers:
         return 0
 
     def _mark(
-        self, _: Any, time: int, duration: int, number: int, scope: int, scope_id: int, text: bytes
+        self, _: Any, time: int, duration: int, number: int, *, scope: int, scope_id: int, text: bytes
     ) -> int:  # the arguments are OTF2's
         kind = self.kinds.get(number, ("", "", ""))
         name = _SCOPES.get(scope, "")

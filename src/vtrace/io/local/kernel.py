@@ -438,7 +438,7 @@ class Kernel:
             return self.error(code, error, sampled.stream)
         return self.error(code, error, stream)
 
-    def heap(
+    def heap(  # noqa: PLR0917
         self, evt_writer: int, streams: Sequence[Stream], maps: Maps, metric_class: int, listener: Listener = NOBODY
     ) -> Transcoded:
         """Writes the heap of a process as Metric events of bytes and blocks in use. streams: of its locations.

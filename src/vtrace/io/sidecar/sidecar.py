@@ -67,7 +67,7 @@ def identity(anchor: Path, properties: Mapping[str, str]) -> str:
     return found.hexdigest()
 
 
-def write(archive: Path, name: str, version: int, of: str, table: SidecarTable) -> None:
+def write(archive: Path, name: str, version: int, of: str, table: SidecarTable) -> None:  # noqa: PLR0917
     """Writes a table into the folder of an archive's directory; of: the archive's identity. Raises VtraceError."""
     import zstandard
 

@@ -159,7 +159,7 @@ class MemberStep:
 
     def __init__(
         self, processes: Sequence[Member], identities: IdentityStep, unknown: set[Identity], world: MpiProcesses,
-        definitions: Definitions,
+        *, definitions: Definitions,
     ) -> None:  # fmt: skip
         self._processes, self._identities, self._unknown = processes, identities, unknown
         self._world, self._definitions = world, definitions

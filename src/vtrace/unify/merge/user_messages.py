@@ -84,6 +84,7 @@ class UserMessageStep:
         names: Sequence[str],
         ends: MessageEnds,
         others: Numbers,
+        *,
         definitions: Definitions,
     ) -> None:
         """ends: of this rank's processes; others: the location of the other end of each."""
