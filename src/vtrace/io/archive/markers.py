@@ -50,8 +50,8 @@ class _Markers:
         self.kinds[number] = (_string(group), _string(category), _SEVERITIES.get(severity, ""))
         return 0
 
-    def _mark(
-        self, _: Any, time: int, duration: int, number: int, *, scope: int, scope_id: int, text: bytes
+    def _mark(  # noqa: PLR0917 (libotf2 calls it)
+        self, _: Any, time: int, duration: int, number: int, scope: int, scope_id: int, text: bytes
     ) -> int:  # the arguments are OTF2's
         kind = self.kinds.get(number, ("", "", ""))
         name = _SCOPES.get(scope, "")
