@@ -68,10 +68,11 @@ def scores(trace: Trace) -> list[Score]:
         own = profile["region"] == region
         calls = profile["calls"][own].astype(np.int64)
         kind = kind_of(str(paradigms[region]), str(roles[region]))
-        most = int(np.bincount(groups[own], calls).max()) * BYTES[kind]
+        recorded = calls - profile["joined"][own]
+        most = int(np.bincount(groups[own], recorded).max()) * BYTES[kind]
         total = int(calls.sum())
         exclusive = int(profile["exclusive"][own].sum())
-        found.append(Score(str(names[region]), kind, total, total * BYTES[kind], most, exclusive))
+        found.append(Score(str(names[region]), kind, total, int(recorded.sum()) * BYTES[kind], most, exclusive))
     return sorted(found, key=lambda score: (-score.bytes, score.name))
 
 
