@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import random
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+import vtrace as vtrace_module
 from support.build import mpis
 from support.build.builder import Builder
 from support.build.mpis import Mpi
@@ -26,6 +28,7 @@ from support.oracles.user_api import MANUAL
 from support.readers.archive import Trace
 from support.readers.contents import Event
 from support.tools import need
+from vtrace.timeline.window_reader import WindowReader
 
 FUNCTIONS = ("MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome")
 SMALL = {"VT_BUFFER_SIZE": "100K"}
@@ -104,6 +107,55 @@ def test_copies_and_exports_keep_the_number(mpi: Mpi, tmp_path: Path) -> None:
     by_path = vtrace(tmp_path, "profile", "mpi_polls", "--by", "callpath", "--csv").stdout
     text = "\n".join(line for line in by_path.splitlines() if "MPI_Iprobe" in line)
     assert "2100" in text, by_path
+
+
+def test_polls_in_sections(mpi: Mpi, tmp_path: Path) -> None:
+    """A section separates rows, and has the calls between its start and its stop."""
+    found = record(mpi, tmp_path, "p700", "[1", "p1000", "t300", "]1", "p50", "[2", "t40", "]2", "t900")
+    assert counted(found.trace) == found.expected
+    words = ("--by", "section", "--json")
+    rows = json.loads(vtrace(tmp_path, "profile", "mpi_polls", *words).stdout)["sections"]
+    assert {row["section"]: row["mpi_calls"] for row in rows if row["kind"] == "maximum"} == {
+        "all/0": sum(found.expected.values()) + 7,
+        "polls/1": 1300, "polls/2": 40,
+    }  # fmt: skip
+    rows = json.loads(vtrace(tmp_path, "profile", "mpi_polls", *words, "--metrics", "mpi").stdout)
+    functions = {(row["section"], row["function"]): row["calls"] for row in rows["section_mpi_by_process"]}
+    expected = {("polls/1", "MPI_Iprobe"): 1000, ("polls/1", "MPI_Test"): 300, ("polls/2", "MPI_Test"): 40}
+    assert {key: calls for key, calls in functions.items() if key[0] != "all/0"} == expected
+
+
+def test_the_page_and_perfetto_show_the_number(mpi: Mpi, tmp_path: Path) -> None:
+    found = record(mpi, tmp_path, "p700", "t600", "e1", "p500")
+    trace = vtrace_module.open(tmp_path / "mpi_polls")
+    calls = WindowReader(trace, None).window([0], 0, trace.duration + 1).calls
+    counts: Counter[str] = Counter()
+    for region, number in zip(calls["region"].tolist(), calls["calls"].tolist(), strict=True):
+        counts[str(trace.regions["name"][region])] += number
+    assert {name: counts[name] for name in found.expected} == found.expected
+    protos = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    vtrace(tmp_path, "export", "mpi_polls", "--to", "perfetto", "-o", "polls.pftrace")
+    packets = protos.Trace()
+    packets.ParseFromString((tmp_path / "polls.pftrace").read_bytes())
+    words = {
+        entry.iid: entry.name for packet in packets.packet for entry in packet.interned_data.debug_annotation_names
+    }
+    shown = sorted(
+        one.int_value
+        for packet in packets.packet
+        for one in packet.track_event.debug_annotations
+        if words[one.name_iid] == "calls"
+    )
+    assert shown == sorted(e.more["calls"] for e in leaves(found.trace) if e.more.get("calls", 1) > 1)
+
+
+def test_a_filter_counts_records(mpi: Mpi, tmp_path: Path) -> None:
+    """vtrace score estimates the bytes of records, of which a row of calls has few."""
+    found = record(mpi, tmp_path, "p4000", "t4000")
+    rows = json.loads(vtrace(tmp_path, "score", "mpi_polls", "--json").stdout)
+    (poll,) = (row for row in rows if row["name"] == "MPI_Iprobe")
+    assert poll["calls"] == found.expected["MPI_Iprobe"]
+    assert poll["bytes"] < 4000
 
 
 def test_the_mean_of_a_run(mpi: Mpi, tmp_path: Path) -> None:
@@ -227,16 +279,37 @@ def test_a_process_is_killed_at_any_moment(mpi: Mpi, tmp_path: Path, seed: int) 
         counts = where / "counts"
         env = {**os.environ, **mpi.env, "MPI_POLLS_COUNTS": str(counts)}
         process = subprocess.Popen([built(mpi), "1", "t2000000000"], cwd=where, env=env, stderr=subprocess.DEVNULL)
-        while not counts.exists() or len(counts.read_bytes()) < 16 or not struct.unpack("2q", counts.read_bytes())[0]:
+        while not counts.exists() or not any(counts.read_bytes()):
             assert process.poll() is None
             time.sleep(0.01)
         time.sleep(random.Random(f"{seed} {number}").random() / 5)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        begun, ended = struct.unpack("2q", counts.read_bytes())
+        begun, ended, _ = struct.unpack_from("3q", counts.read_bytes())
         unify(where, "mpi_polls", "--partial", check=False)
         found = counted(check(where / "mpi_polls.trace", complete=False))["MPI_Test"]
         assert ended <= found <= begun
+
+
+def test_threads_poll_while_the_program_ends(mpi: Mpi, tmp_path: Path) -> None:
+    """The thread that ends the program finds complete records of the others, each call counted once."""
+    for number in range(5):
+        where = tmp_path / str(number)
+        where.mkdir()
+        env = {"MPI_POLLS_COUNTS": str(where / "counts")}
+        done = mpi.run(built(mpi), where, "4", f"x{3000 + 7777 * number}", "t2000000000", ranks=1, env=env, code=None)
+        if done.returncode == 77:
+            pytest.skip("this MPI has no MPI_THREAD_MULTIPLE")
+        unify(where, "mpi_polls", "--partial", check=False)
+        trace = check(where / "mpi_polls.trace", complete=False)
+        calls: Counter[int] = Counter()
+        for event in leaves(trace):
+            calls[event.location] += event.more.get("calls", 1)
+        rows = [*struct.iter_unpack("3q", (where / "counts").read_bytes()[24:96])]
+        begun, before = sorted(row[0] for row in rows), sorted(row[2] for row in rows)
+        found = sorted([*calls.values(), 0, 0, 0])[-3:]  # a thread may not have begun
+        for least, n, most in zip(before, found, begun, strict=True):
+            assert least <= n <= most
 
 
 @pytest.mark.parametrize("flags", [("-fallow-argument-mismatch",), ("-DF08",)])

@@ -3,11 +3,13 @@
    is a letter and a number n of repetitions:
    p MPI_Iprobe, m MPI_Improbe, t MPI_Test of the first request, u of the second, b of both in turn, a MPI_Testall, y
    MPI_Testany, s MPI_Testsome; i MPI_Iprobe and 20 us of computation in turn; f MPI_Iprobe of a message that is there;
-   e the user's region "event"; k a signal whose handler enters the region "handled"; r MPI_Comm_rank; o MPI_Iprobe and
-   recording off and on in turn; l the same with a rewind after each; c computes n us; j signals this process by a timer
-   each n us, 0: no longer; z kills the process.
+   e the user's region "event"; [ starts section polls/n, ] stops it; k a signal whose handler enters the region
+   "handled"; r MPI_Comm_rank; o MPI_Iprobe and recording off and on in turn; l the same with a rewind after each; c
+   computes n us; j signals this process by a timer each n us, 0: no longer; z kills the process; x the first thread
+   computes n us and calls exit, the others go on.
    Prints the ns of i's computation, the number of signals handled, and the number of recorded calls of each function. If
-   MPI_POLLS_COUNTS names a file, it gets the numbers of calls that have begun and ended. */
+   MPI_POLLS_COUNTS names a file, it gets three numbers of each thread: the calls that have begun, those that have ended,
+   and those that had ended when the first thread called exit. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -29,7 +31,8 @@ static const char letters[] = "pmtays";
 static const char *const names[] = {"MPI_Iprobe",  "MPI_Improbe", "MPI_Test",
                                     "MPI_Testall", "MPI_Testany", "MPI_Testsome"};
 static _Atomic long counts[6];
-static volatile long long unshared[2], *progress = unshared;
+enum { MOST = 8 };
+static volatile long long unshared[MOST][3], (*progress)[3] = unshared;
 
 static long long now(void)
 {
@@ -69,7 +72,7 @@ static int found(struct polled *of, char what)
     MPI_Message message;
     MPI_Request *r = of->requests;
     counts[strchr(letters, what == 'u' ? 't' : what) - letters]++;
-    progress[0]++;
+    progress[of->tag / 10][0]++;
     switch (what) {
     case 'p': MPI_Iprobe(0, of->tag + 3, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE); break;
     case 'm': MPI_Improbe(0, of->tag + 3, MPI_COMM_SELF, &flag, &message, MPI_STATUS_IGNORE); break;
@@ -80,7 +83,7 @@ static int found(struct polled *of, char what)
     case 's': MPI_Testsome(2, r, &flag, indices, MPI_STATUSES_IGNORE); break;
     default: abort();
     }
-    progress[1]++;
+    progress[of->tag / 10][1]++;
     return flag;
 }
 
@@ -103,7 +106,14 @@ static void step(struct polled *of, char what, int n)
     if (what == 'c') compute(n);
     if (what == 'j') tick(n);
     if (what == 'z') raise(SIGKILL);
-    if (strchr("cjz", what)) return;
+    if (what == 'x' && !of->tag) {
+        compute(n);
+        for (int i = 0; i < MOST; i++) progress[i][2] = progress[i][1];
+        exit(0);
+    }
+    if (what == '[') VT_SECTION_START("polls", n, 0);
+    if (what == ']') VT_SECTION_STOP("polls", n, 0);
+    if (strchr("cjzx[]", what)) return;
     if (what == 'l') VT_SET_REWIND_MARK();
     for (int i = 0; i < n; i++) {
         int flag = 0;
@@ -148,7 +158,6 @@ static void *work(void *argument)
 
 int main(int argc, char **argv)
 {
-    enum { MOST = 8 };
     const int threads = atoi(argv[1]);
     int provided, tags[MOST];
     pthread_t others[MOST];

@@ -74,9 +74,9 @@ class OutermostClock:
         self.level = self.lowest = 0
         self.times = self.spent = self.calls = np.zeros(1, np.int64)
         self.inside = np.zeros(1, bool)
+        """After the last event of the batch before, and after each event of the batch."""
         self.further = np.zeros(0, np.int64)
         """The number of calls that each event of the batch ends besides one."""
-        """After the last event of the batch before, and after each event of the batch."""
 
     def read(self, batch: Batch, is_first: bool) -> None:
         """Reads a batch. A leave without an enter does not count."""
