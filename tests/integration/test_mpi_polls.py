@@ -219,10 +219,10 @@ def test_off_and_rewind(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_chunks_change(mpi: Mpi, tmp_path: Path) -> None:
-    rounds = [step for n in range(1200) for step in (f"p{n % 7 + 1}", f"t{n % 5 + 1}", "e1")]
-    found = record(mpi, tmp_path, *rounds, env=SMALL)
+    rounds = [step for n in range(35) for step in (f"p{n % 7 + 1}", f"t{n % 5 + 1}", "e1")]
+    found = record(mpi, tmp_path, *rounds, "#40", env=SMALL)
     assert counted(found.trace) == found.expected
-    assert found.trace.calls()["event"] == 1200
+    assert found.trace.calls()["event"] == 35 * 40
 
 
 def test_a_handler_records(mpi: Mpi, tmp_path: Path) -> None:

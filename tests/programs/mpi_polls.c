@@ -6,7 +6,7 @@
    e the user's region "event"; [ starts section polls/n, ] stops it; k a signal whose handler enters the region
    "handled"; r MPI_Comm_rank; o MPI_Iprobe and recording off and on in turn; l the same with a rewind after each; c
    computes n us; j signals this process by a timer each n us, 0: no longer; z kills the process; x the first thread
-   computes n us and calls exit, the others go on.
+   computes n us and calls exit, the others go on; # makes the steps before it n times in all.
    Prints the ns of i's computation, the number of signals handled, and the number of recorded calls of each function. If
    MPI_POLLS_COUNTS names a file, it gets three numbers of each thread: the calls that have begun, those that have ended,
    and those that had ended when the first thread called exit. */
@@ -150,7 +150,10 @@ static void *work(void *argument)
     struct polled of = {.tag = *(int *)argument};
     const int sent[2] = {1, 2};
     for (int i = 0; i < 2; i++) MPI_Irecv(&of.values[i], 1, MPI_INT, 0, of.tag + i, MPI_COMM_SELF, &of.requests[i]);
-    for (int i = 0; i < nsteps; i++) step(&of, steps[i][0], atoi(steps[i] + 1));
+    for (int i = 0, times = 1; i < nsteps; i++) {
+        if (steps[i][0] != '#') step(&of, steps[i][0], atoi(steps[i] + 1));
+        else if (times++ < atoi(steps[i] + 1)) i = -1;
+    }
     for (int i = 0; i < 2; i++) MPI_Send(&sent[i], 1, MPI_INT, 0, of.tag + i, MPI_COMM_SELF);
     MPI_Waitall(2, of.requests, MPI_STATUSES_IGNORE);
     return NULL;
