@@ -5,7 +5,8 @@
    moves the LEAVE, in place, and its own ENTER, which was written before the call, is withdrawn.
 
    The time of a run is the sum of the times of its calls, so sums over calls stay exact. The time between the calls
-   comes after the run.
+   comes after the run. In a sampled thread the run lasts until the end of its last call, since samples in the calls
+   would else lie outside of them; the time between the calls is then a third of the run at most.
 
    Each step leaves a valid chunk, since a crash may come at any moment and other processes may read the buffer: only
    whole words change, and no published record but the ENTER changes its kind or size. The busy word keeps signal
@@ -24,9 +25,10 @@
 #define MOST_GAP 8
 #define LONGEST (UINT64_C(1) << 25)
 
-static inline int is_close(const struct vt_polls *p, uint64_t gap, uint64_t spent)
+static inline int is_close(const struct vt_polls *p, uint64_t gap, uint64_t spent, int sampled)
 {
-    return p->gaps + gap <= MOST_GAPS * spent && gap * (p->calls + 1) <= MOST_GAP * spent;
+    const uint64_t gaps = p->gaps + gap;
+    return (sampled ? 2 * gaps <= spent : gaps <= MOST_GAPS * spent) && gap * (p->calls + 1) <= MOST_GAP * spent;
 }
 
 /* Returns 1 if the location's newest records are the last failing poll, with the same records, and the ENTER of this
@@ -93,11 +95,12 @@ static inline int put(struct vt_location *l, uint32_t attribute, const uint64_t 
     if (!limit || at + n + 2 > limit || dt >> 32) return 0;
     if (!f || f->what != VT_FRAME_OF(VT_ID((uint32_t)words[n - 1])) || f->at < VT_OWN_FRAME) return 0;
     const uint64_t gap = l->last - p->ended; /* if the newest record is the ENTER */
-    *again = repeats(p, at, words, n) && is_close(p, gap, p->spent + dt) && !vt_window_is_due(now);
+    const int sampled = l->samples.sampler != NULL;
+    *again = repeats(p, at, words, n) && is_close(p, gap, p->spent + dt, sampled) && !vt_window_is_due(now);
     if (*again && p->calls && now - p->begun < LONGEST) {
         p->gaps += gap;
         p->spent += dt;
-        p->moved += dt;
+        p->moved += sampled ? dt + gap : dt;
         extend(l, now);
     } else begin(l, *again ? attribute : 0, words, n, now);
     VT_SET(l->frame, f - 1);

@@ -262,6 +262,11 @@ def test_the_clock_of_the_system(mpi: Mpi, tmp_path: Path) -> None:
     assert len(leaves(found.trace)) < 2500
 
 
+def test_a_sampled_thread(mpi: Mpi, tmp_path: Path) -> None:
+    found = record(mpi, tmp_path, "p300000", "e1", "t300000", env={"VT_SAMPLE_RATE": "1000"})
+    assert profiled(tmp_path) == found.expected
+
+
 def test_a_process_is_killed(mpi: Mpi, tmp_path: Path) -> None:
     """All calls before the kill count."""
     mpi.run(built(mpi), tmp_path, "1", "p5000", "t4000", "z1", ranks=1, code=None)
