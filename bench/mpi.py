@@ -29,6 +29,8 @@ TEXTS = {
     "Put": "with its transfer",
     "File_write_at": "of 0 bytes, with its operation",
 }
+POLLS = ("Iprobe", "Test")
+"""The figures that bench/mpi_polls.c prints."""
 THREADED = ("Allreduce", "Comm_rank")
 """The figures that bench/mpi_threads.c prints."""
 SHOWN = ("Allreduce", "Sendrecv", "Put", "File_write_at")
@@ -37,7 +39,7 @@ SHOWN = ("Allreduce", "Sendrecv", "Put", "File_write_at")
 
 def prepare(work: Path) -> None:
     """Builds the programs untraced, with the wrappers of the floor, and with vtrace-cc."""
-    for name in ("mpi", "mpi_threads", "mpi_comms"):
+    for name in ("mpi", "mpi_threads", "mpi_comms", "mpi_polls"):
         source = HERE / f"{name}.c"
         build("mpicc", "-O2", "-pthread", source, "-o", f"{name}_plain", cwd=work)
         build("mpicc", "-O2", "-pthread", source, HERE / "floor_mpi.c", "-o", f"{name}_floor", cwd=work)
@@ -61,6 +63,25 @@ def measure_threads(work: Path, repetitions: int) -> list[Row]:
             pairs[kind].append((floor[1] - plain[1], t - p))
     what = "with 2 threads under MPI_THREAD_MULTIPLE"
     return [against_floor(f"MPI_{kind} {what}", pairs[kind], 2.0, "ns a call") for kind in THREADED]
+
+
+def measure_polls(work: Path, repetitions: int) -> list[Row]:
+    """The time that tracing adds to a call that finds nothing: in rows of one record, and with a record for each."""
+    joined, each = ({kind: list[float]() for kind in POLLS} for _ in range(2))
+    for _ in range(repetitions):
+        plain = best(work, "./mpi_polls_plain", POLLS)
+        for values, settings in ((joined, {"VT_MPI_POLLS": "no"}), (each, {"VT_MPI_POLLS": "yes"})):
+            traced = best(work, "./mpi_polls_traced", POLLS, **settings, **ROOM)
+            for kind, t, p in zip(POLLS, traced, plain, strict=True):
+                values[kind].append(t - p)
+    return [
+        Row(text.format(kind), "ns a call", None, statistics.median(values[kind]), None, "", True)
+        for text, values in (
+            ("what tracing adds to an MPI_{} that finds nothing", joined),
+            ("the same of MPI_{} with VT_MPI_POLLS=yes", each),
+        )
+        for kind in POLLS
+    ]
 
 
 def measure(work: Path, repetitions: int) -> list[Row]:
@@ -102,6 +123,7 @@ def measure(work: Path, repetitions: int) -> list[Row]:
             if kind in SHOWN
         ),
         at_most("what tracing adds to an MPI_Comm_dup with its MPI_Comm_free", "ns", comms, 300),
+        *measure_polls(work, repetitions),
         at_most("MPI call while VT_MPITRACE=no", "ns a call", off, 2),
         at_most("what VT_MPI_CALLSITES=1 adds to an MPI call", "ns a call", sites[1], 20),
         Row("the same of VT_MPI_CALLSITES=3", "ns a call", None, statistics.median(sites[3]), None, "", True),

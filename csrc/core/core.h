@@ -153,6 +153,11 @@ __attribute__((always_inline)) static inline void vt_enter_call(uint32_t region)
    words: it sets the upper half of words[0]. In the heads of further records the upper half must be 0. */
 void vt_write(uint64_t *words, unsigned n);
 
+/* Writes the n <= 64 words of a call that found nothing, such as MPI_Test, after its ENTER. The last word is its LEAVE.
+   Calls in a row with equal words become one, whose LEAVE has the attribute with the number of calls; 0: never.
+   Returns 1 if the call repeats the last one. */
+int vt_write_poll(uint32_t attribute, uint64_t *words, unsigned n);
+
 /* As vt_write, for 1 to 5 words. */
 void vt_write_1(uint64_t a);
 void vt_write_2(uint64_t a, uint64_t b);

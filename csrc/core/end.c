@@ -164,6 +164,7 @@ static int complete(struct vt_location *l, int last)
     int own = l == vt_own_location;
     if (!own && last) {
         VT_SET(l->limit, NULL);
+        atomic_thread_fence(memory_order_seq_cst); /* with that in polls.c */
         for (int i = 0; VT_READ(l->busy) && i < BUSY_WAIT; i++) vt_pause();
     }
     if (last) { /* its thread may not have noticed that recording was switched off or on */

@@ -68,6 +68,7 @@ void vt_location_mend(struct vt_location *l)
 {
     if (vt_location_lock(l)) {
         struct vt_chunk *c = l->chunk;
+        l->polls.end = NULL;
         if (c) {
             l->cursor = vt_chunk_words(c) + vt_chunk_used(c) / 8;
             VT_SET(l->last, vt_replay_times(c, &l->lost_told));
@@ -146,6 +147,7 @@ static int begin_chunk(struct vt_location *l)
     l->dropped = 0;
     l->chunks++;
     VT_SET(l->chunk, c);
+    l->polls.end = NULL;
     l->cursor = vt_chunk_words(c);
     VT_SET(l->limit, vt_chunk_limit(c));
     return 1;

@@ -56,6 +56,16 @@ struct vt_sample_stream {
     struct vt_sampler *sampler; /* csrc/sampling/sampler.c; NULL: the thread is not sampled */
 };
 
+/* The last failing poll of a location, or the run of failing polls that continues it (polls.c). Times in ticks. */
+struct vt_polls {
+    uint64_t *end; /* position after its LEAVE; NULL: none */
+    uint64_t n; /* words of its records, without its ENTER and attribute */
+    uint64_t calls; /* number of calls in the run; 0: a call without the attribute */
+    uint64_t spent, gaps; /* time in these calls and between them */
+    uint64_t begun, moved; /* time of the record before the LEAVE, and from there to the LEAVE */
+    uint64_t ended; /* end of the last call */
+};
+
 /* A location. A forked child sees its pages zeroed (MADV_WIPEONFORK): the first event of the child then finds no room,
    takes the slow path and opens a new buffer. The thread of the location owns all members. Other threads read members
    with VT_READ, and change only `limit` and, with `lock` held, chunks. */
@@ -130,6 +140,7 @@ struct vt_location {
     struct vt_thread_counters *counters; /* csrc/providers/counters.c; NULL: none */
     uint32_t reads_counters; /* 1: a record with values of counters is being written (counter_groups.c) */
     struct vt_open_sections *sections; /* csrc/userwrap/sections.c; NULL: none yet */
+    struct vt_polls polls;
 };
 
 _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),

@@ -106,6 +106,7 @@ static void discard(struct vt_location *l)
     struct vt_chunk *c = l->mark.chunk;
     if (c != l->chunk) go_back(l);
     __atomic_store_n(&c->head, (uint16_t)l->mark.offset, __ATOMIC_RELEASE);
+    l->polls.end = NULL;
     l->cursor = (uint64_t *)((char *)c + l->mark.offset);
     VT_SET(l->limit, NULL);
     VT_SET(l->last, l->mark.last);
@@ -196,6 +197,7 @@ unsigned vt_cut(struct vt_location *l, uint64_t when, uint64_t open[VT_OPEN_MAX]
         (then.depth <= VT_OPEN_MAX && here.depth <= VT_OPEN_MAX) || (then.depth == least && here.depth == least);
     if (known) {
         __atomic_store_n(&c->head, (uint16_t)(VT_CHUNK_DATA + 8 * at), __ATOMIC_RELEASE);
+        l->polls.end = NULL;
         l->cursor = words + at;
         VT_SET(l->limit, NULL);
         VT_SET(l->last, vt_replay_times(c, &l->lost_told));

@@ -54,6 +54,8 @@ NUMBER(VT_COMPRESSION, compression, YESNO, 1, 0, 1, NOTHING, "",
 NUMBER(VT_MPITRACE, mpitrace, YESNO, 1, 0, 1, WHOLE, "mpi.md", "record MPI calls")
 NUMBER(VT_MPI_CALLSITES, mpi_callsites, COUNT, 0, 0, 32, NOTHING, "mpip.md",
        "stack frames recorded per MPI call, including the call; at most 32")
+NUMBER(VT_MPI_POLLS, mpi_polls, YESNO, 0, 0, 1, NOTHING, "mpi.md",
+       "record each call of MPI_Test and MPI_Iprobe that finds nothing; no: join such calls in a row")
 NUMBER(VT_MPI_BARRIER, mpi_barrier, BARRIER, 0, 0, 3, NOTHING, "",
        "before, after, both: MPI_Barrier around each blocking collective that moves data; no: none")
 NUMBER(VT_OMPTRACE, omptrace, YESNO, 1, 0, 1, WHOLE, "", "record OpenMP constructs")

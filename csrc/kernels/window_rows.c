@@ -8,7 +8,7 @@
 struct found_call {
     int64_t begin, end, exclusive;
     uint64_t number;
-    uint32_t region, depth, flags;
+    uint32_t region, depth, flags, calls;
 };
 
 struct open_window {
@@ -84,7 +84,7 @@ static int keep_calls(struct open_window *w, const struct vt_replay *r)
         if (s->end <= w->out.start && s->begin < w->out.start) continue;
         const struct vt_slice_detail *more = &r->slice_details[i];
         w->found[w->nfound++] =
-            (struct found_call){s->begin, s->end, more->exclusive, more->number, s->region, s->depth, 0};
+            (struct found_call){s->begin, s->end, more->exclusive, more->number, s->region, s->depth, 0, s->calls};
     }
     return 1;
 }
@@ -99,7 +99,7 @@ static int keep_open(struct open_window *w, const struct vt_replay *r)
         const int64_t until = i + 1 < r->depth && r->stack[i + 1].enter < stop ? r->stack[i + 1].enter : stop;
         const int64_t own = until - c->enter - c->inside;
         w->found[w->nfound++] =
-            (struct found_call){c->enter, stop, own > 0 ? own : 0, c->number, c->region, (uint32_t)i, VT_CALL_OPEN};
+            (struct found_call){c->enter, stop, own > 0 ? own : 0, c->number, c->region, (uint32_t)i, VT_CALL_OPEN, 1};
     }
     return 1;
 }
@@ -137,6 +137,7 @@ static void put(struct vt_window *o, const struct found_call *c)
     at[VT_CALL_EXCLUSIVE * room] = c->exclusive;
     at[VT_CALL_NUMBER * room] = (int64_t)c->number;
     at[VT_CALL_FLAGS * room] = c->flags;
+    at[VT_CALL_CALLS * room] = c->calls;
 }
 
 /* ---- Functions for Python ---- */

@@ -9,7 +9,7 @@
 /* The columns of calls, described in timeline/window_events.py. */
 #define VT_CALL_COLUMNS(X)                                                                                             \
     X(LOCATION, 0)                                                                                                     \
-    X(BEGIN, 1) X(END, 2) X(REGION, 3) X(DEPTH, 4) X(EXCLUSIVE, 5) X(NUMBER, 6) X(FLAGS, 7) X(COLUMNS, 8)
+    X(BEGIN, 1) X(END, 2) X(REGION, 3) X(DEPTH, 4) X(EXCLUSIVE, 5) X(NUMBER, 6) X(FLAGS, 7) X(CALLS, 8) X(COLUMNS, 9)
 enum vt_call_column {
 #define VT_CALL_NUMBER(name, number) VT_CALL_##name = number,
     VT_CALL_COLUMNS(VT_CALL_NUMBER)

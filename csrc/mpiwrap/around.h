@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Code before and after a call: recording the call site and the size of a receive buffer, flushing the buffers of all
+/* Code before and after a call: recording the call site, the size of a receive buffer and calls in a row, flushing the buffers of all
    ranks, and barriers. Part of mpiwrap.h. */
 #ifndef VT_MPI_AROUND_H
 #define VT_MPI_AROUND_H
@@ -38,6 +38,14 @@ void vt_mpi_posts_begin(void);
         if (VT_LIKELY(!vt_posted)) break;                                                                              \
         vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, vt_posted), vt_mpi_bytes(count, type));                                  \
     } while (0)
+
+/* ---- complete.c: calls that found nothing, and the setting VT_MPI_POLLS ---- */
+
+/* Writes the records of such a call, from the one after its ENTER up to its LEAVE; the LEAVE alone. */
+void vt_mpi_poll(uint64_t *words, unsigned n);
+void vt_mpi_poll_leave(uint32_t region);
+/* Reads the setting, at the first MPI call. */
+void vt_mpi_polls_begin(void);
 
 /* ---- sync.c: the settings VT_SYNC_FLUSH and VT_MPI_BARRIER ---- */
 

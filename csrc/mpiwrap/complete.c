@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Wait and Test. Entries are taken before the call. After the call each is completed, put back or dropped. */
+/* Wait and Test, and calls that find nothing. Entries are taken before the call. After the call each is completed, put back or dropped. */
 #include "mpiwrap.h"
 
 /* ---- Memory for calls with many requests: one block for each thread, free again when the outermost such call ends (a
@@ -207,6 +207,14 @@ static void vt_tested(struct vt_mpi_batch *batch, struct vt_mpi_request *r)
     vt_mpi_put_back(r);
 }
 
+/* Ends a call that found nothing. Batches that are full are written in parts, and so in full. */
+static void vt_wait_failed(struct vt_mpi_wait *wait, struct vt_mpi_batch *batch, uint32_t region)
+{
+    *vt_mpi_add(batch, 1) = VT_HEAD(VT_K_LEAVE, 0, region);
+    vt_mpi_poll(batch->words, batch->n);
+    if (wait->in_arena) vt_mpi_arena_drop();
+}
+
 /* Handles a request after an error without a status: MPI either freed the handle, or the operation is unchanged. A
    persistent request keeps its handle in both cases. Its operation counts as ended, since a completion that did not
    happen would be wrong. */
@@ -334,6 +342,12 @@ void vt_mpi_all_end(struct vt_mpi_wait *wait, uint32_t region, MPI_Request *requ
         vt_wait_leave(wait, &batch, region);
         return;
     }
+    if (VT_LIKELY(result == MPI_SUCCESS && !in_status)) {
+        for (int i = 0; i < wait->n; i++)
+            if (wait->requests[i]) vt_tested(&batch, wait->requests[i]);
+        vt_wait_failed(wait, &batch, region);
+        return;
+    }
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i];
         if (!r) continue;
@@ -351,18 +365,19 @@ void vt_mpi_any_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Request
 {
     VT_MPI_BATCH(batch);
     /* the request at *index, with a truncated message */
-    const bool failed = result != MPI_SUCCESS && vt_mpi_consumed(result);
+    const bool failed = result != MPI_SUCCESS && vt_mpi_consumed(result), none = !result && flag && !*flag;
     for (int i = 0; i < wait->n; i++) {
         struct vt_mpi_request *r = wait->requests[i];
         if (!r) continue;
         if (result != MPI_SUCCESS && !(failed && i == *index && vt_took_message(r, result)))
             vt_end_without_status(r, requests[i]);
-        else if (result == MPI_SUCCESS && flag && !*flag) vt_tested(&batch, r);
+        else if (none) vt_tested(&batch, r);
         else if (i == *index && failed) vt_completed_with(wait, &batch, r, wait->statuses, result);
         else if (i == *index) vt_completed(wait, &batch, r, wait->statuses);
         else vt_mpi_put_back(r);
     }
-    vt_wait_leave(wait, &batch, region);
+    if (none) vt_wait_failed(wait, &batch, region);
+    else vt_wait_leave(wait, &batch, region);
 }
 
 /* Status j belongs to request indices[j]. */
@@ -387,7 +402,31 @@ void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Reques
         else if (test) vt_tested(&batch, r);
         else vt_mpi_put_back(r);
     }
-    vt_wait_leave(wait, &batch, region);
+    if (test && result == MPI_SUCCESS && *done == 0) vt_wait_failed(wait, &batch, region);
+    else vt_wait_leave(wait, &batch, region);
+}
+
+/* ---- Calls that found nothing ---- */
+
+static bool vt_each_poll;
+void vt_mpi_polls_begin(void) { vt_each_poll = vt_setting("VT_MPI_POLLS"); }
+
+/* The attribute is defined when a call repeats another one. src/vtrace/analysis/repeats.py knows its texts. */
+void vt_mpi_poll(uint64_t *words, unsigned n)
+{
+    static _Atomic(uint32_t) calls;
+    static atomic_flag defines = ATOMIC_FLAG_INIT;
+    static const char description[] = "number of calls that found nothing, recorded as one";
+    const uint32_t attribute = atomic_load_explicit(&calls, memory_order_relaxed);
+    if (vt_each_poll) vt_write(words, n);
+    else if (vt_write_poll(attribute, words, n) && !attribute && !atomic_flag_test_and_set(&defines))
+        atomic_store(&calls, vt_define_attribute("calls", description, VT_TYPE_UINT64));
+}
+
+void vt_mpi_poll_leave(uint32_t region)
+{
+    uint64_t leave = VT_HEAD(VT_K_LEAVE, 0, region);
+    vt_mpi_poll(&leave, 1);
 }
 
 /* ---- Cancel and free ---- */

@@ -46,6 +46,7 @@ static void vt_mpi_attach(void)
     if (record) vt_mpi_tell_preceded();
     if (record) vt_mpi_read_groups();
     if (record) vt_mpi_sites_begin();
+    if (record) vt_mpi_polls_begin();
     atomic_store(&vt_mpi_state, record ? VT_MPI_RECORD : VT_MPI_PASSIVE);
     errno = saved;
 }

@@ -56,6 +56,7 @@ static __attribute__((noinline)) uint32_t keep_attributes(struct vt_batch *b, co
         uint8_t type;
         uint64_t value = 0;
         if (otf2.attribute(list, i, &id, &type, &value)) continue;
+        if (!b->want_attributes && id + UINT64_C(1) != b->calls_attribute) continue;
         b->attributes[b->nattributes++] =
             (struct vt_read_attribute){(uint32_t)b->count - 1, id, NONE, NONE, 0, type, value};
     }
@@ -83,7 +84,9 @@ static inline uint32_t row(struct vt_batch *b, uint64_t time, uint8_t kind, uint
     b->time[n] = t;
     b->ref[n] = ref;
     b->kind[n] = kind;
-    if (__builtin_expect(b->want_attributes && attributes, 0)) return keep_attributes(b, attributes);
+    const int ends = kind == VT_READ_Leave || kind == VT_READ_CallingContextLeave;
+    if (__builtin_expect(attributes && (b->want_attributes || (ends && b->calls_attribute)), 0))
+        return keep_attributes(b, attributes);
     return VT_OTF2_CALLBACK_SUCCESS;
 }
 

@@ -51,6 +51,9 @@ struct vt_batch {
     int64_t from, to; /* range of times to take, both included */
     uint64_t clock_offset, resolution; /* of the archive: ticks, and ticks per second */
     uint64_t want_attributes;
+    uint64_t
+        calls_attribute; /* 1 + id of the attribute with the number of calls that a Leave ends, which is always taken;
+                                 0: the archive has none */
     uint64_t unknown; /* events so far that libotf2 has no name for */
     uint64_t ended; /* an event was beyond `to` */
     uint64_t early; /* events so far that are earlier than the previous event */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stack of a location, event by event. */
-#include "stack_replay.h"
+#include "call_stats.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +10,7 @@ struct batch_replay {
     struct vt_replay out; /* first member: the part that Python sees */
     uint64_t frames_max;
     uint64_t number; /* number of the current event */
+    uint64_t repeats; /* number of calls that the current Leave ends: more than 1 for failing polls in a row */
     uint32_t *open;       /* number of calls of each region on the stack */
     uint64_t marked[8];   /* number of calls on the stack with each mark */
     uint16_t marks;       /* the marks with a count above 0 */
@@ -90,36 +91,7 @@ static inline uint32_t path(struct batch_replay *r, uint32_t parent, uint32_t re
     return add_path(r, parent, region);
 }
 
-/* ---- Sums ---- */
-
-__extension__ typedef unsigned __int128 wide;
-
-/* Limits a sum: the times of a damaged archive may go back, so that the calls of one stack last longer than the trace. */
-static inline int64_t sum_of(int64_t a, int64_t b)
-{
-    int64_t sum;
-    if (!__builtin_add_overflow(a, b, &sum) && sum > INT64_MIN) return sum; /* -INT64_MIN would overflow */
-    return a < 0 ? -INT64_MAX : INT64_MAX;
-}
-
-static inline void count(struct vt_stats *s, int64_t time, int64_t own, int outermost)
-{
-    if (!s->calls++ || time < s->min) s->min = time;
-    if (time > s->max) s->max = time;
-    s->total = sum_of(s->total, time);
-    s->exclusive = sum_of(s->exclusive, own);
-    if (outermost) s->inclusive = sum_of(s->inclusive, time);
-    wide squares = ((wide)s->squares[1] << 64 | s->squares[0]) + (wide)time * (wide)time;
-    s->squares[0] = (uint64_t)squares;
-    s->squares[1] = (uint64_t)(squares >> 64);
-}
-
-/* Subtracts integers: with doubles the difference would vanish for calls of about equal length. */
-static void spread(struct vt_stats *s)
-{
-    wide squares = (wide)s->squares[1] << 64 | s->squares[0], sum = (wide)s->total * (wide)s->total;
-    s->deviations = (double)(squares - sum / s->calls) - (double)(sum % s->calls) / (double)s->calls;
-}
+/* ---- Times ---- */
 
 /* Returns 1 if a call of a region is a library's internal work inside the open calls. */
 static inline int is_runtime(const struct batch_replay *r, uint32_t region)
@@ -221,7 +193,8 @@ static int keep_slice(struct batch_replay *r, const struct vt_checkpoint_call *f
     struct vt_replay *o = &r->out;
     if (o->nslices == r->slices_room && !grow_slices(r)) return 0;
     if (o->want_slice_details) o->slice_details[o->nslices] = (struct vt_slice_detail){own, f->number};
-    o->slices[o->nslices++] = (struct vt_slice){begin, end, f->region, (uint32_t)r->out.depth, f->node};
+    const uint32_t calls = r->repeats < UINT32_MAX ? (uint32_t)r->repeats : UINT32_MAX;
+    o->slices[o->nslices++] = (struct vt_slice){begin, end, f->region, (uint32_t)r->out.depth, f->node, calls};
     return 1;
 }
 
@@ -301,13 +274,17 @@ static inline int pop(struct batch_replay *r, int64_t t)
     int64_t begin = within(o, f->enter), end = within(o, t), time = end - begin, own;
     if (__builtin_sub_overflow(time, f->inside, &own)) own = 0;
     if (f->enter > o->to || t < o->from) return 1; /* outside of from and to */
+    if (__builtin_expect(r->repeats > 1 && time < t - f->enter, 0)) { /* a part of the calls is inside */
+        const uint64_t part = (uint64_t)((wide)r->repeats * (wide)time / (wide)(t - f->enter));
+        r->repeats = part ? part : 1;
+    }
     if (r->out.depth) {
         f[-1].inside = sum_of(f[-1].inside, time);
         f[-1].flushed = sum_of(f[-1].flushed, f->region == o->flush_region ? time : f->flushed);
     }
     if (o->want_stats) {
         if (!o->regions[f->region].calls) o->touched[o->ntouched++] = f->region;
-        count(&o->regions[f->region], time, own, outermost);
+        count_calls(r->repeats, &o->regions[f->region], time, own, outermost);
     }
     if (is_runtime(r, f->region)) o->runtime = sum_of(o->runtime, own);
     if (o->site_of && o->site_of[f->region] == VT_SITE_BEGIN && o->begun == INT64_MIN) begin_sites(o, t);
@@ -316,7 +293,7 @@ static inline int pop(struct batch_replay *r, int64_t t)
         /* Beyond paths_max a path also stands for the calls made from it: only the outermost call adds its time. */
         int same = r->out.depth && f[-1].node == f->node;
         int64_t took = o->site_of ? sum_of(time, -f->flushed) : time; /* a report of call sites omits flushes */
-        count(&o->path_stats[f->node], took, own, !same);
+        count_calls(r->repeats, &o->path_stats[f->node], took, own, !same);
     }
     if (!o->want_slices || time < o->shortest || (o->slice_of && !o->slice_of[f->region])) return 1;
     return keep_slice(r, f, begin, end, own);
@@ -335,8 +312,11 @@ static inline int leave(struct batch_replay *r, int64_t t, uint32_t region)
         return 1;
     }
     int fine = 1;
-    for (uint64_t i = 0; fine && i <= steps; i++) fine = pop(r, t);
-    return fine;
+    const uint64_t repeats = r->repeats;
+    r->repeats = 1;
+    for (uint64_t i = 0; fine && i < steps; i++) fine = pop(r, t);
+    r->repeats = repeats;
+    return fine && pop(r, t);
 }
 
 /* While a buffer is written, the call around the flush only waits. */
@@ -407,6 +387,15 @@ static uint32_t named_site(const struct batch_replay *r, const struct rest *rest
     for (; a < rest->attributes_end && a->row == row; a++)
         if (a->attribute == r->out.site_attribute) return (uint32_t)a->value | VT_SITE_NAMED;
     return VT_NONE;
+}
+
+/* Returns the number of calls that a Leave ends. */
+static uint64_t ended_calls(const struct vt_batch *b, const struct rest *rest, uint64_t row)
+{
+    const struct vt_read_attribute *a = rest->attribute;
+    for (; a < rest->attributes_end && a->row == row; a++)
+        if (a->attribute + UINT64_C(1) == b->calls_attribute && a->value && a->value < INT64_MAX) return a->value;
+    return 1;
 }
 
 /* ---- Calls alone ---- */
@@ -556,12 +545,14 @@ VT_EXPORT int vt_replay_batch(struct vt_replay *out, struct vt_batch *b)
                          out->node_of ? out->node_of[i] : VT_NONE);
             if (more) place(r, &rest, i);
         } else {
+            if (more && b->kind[i] == VT_READ_Leave) r->repeats = ended_calls(b, &rest, i);
             if (more) place(r, &rest, i);
             if (b->kind[i] == VT_READ_BufferFlush && out->flush_region != VT_NONE && rest.detail > detail)
                 fine = begin_flush(r, t, vt_read_ns(b, detail->words[0]));
             if (b->kind[i] == VT_READ_Leave) {
                 pass(r, t);
                 fine = leave(r, t, b->ref[i]);
+                r->repeats = 1;
             }
         }
         if (__builtin_expect(r->number + 1 >= checkpoint, 0) && !r->flushing) {
@@ -664,6 +655,7 @@ VT_EXPORT struct vt_replay *vt_replay_new(uint64_t nregions, uint64_t want_paths
     struct batch_replay *r = calloc(1, sizeof *r);
     if (!r) return NULL;
     r->out.nregions = nregions;
+    r->repeats = 1;
     r->out.want_paths = want_paths;
     r->out.paths_max = 1u << 20;
     r->out.to = INT64_MAX;

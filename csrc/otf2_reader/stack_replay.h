@@ -15,6 +15,7 @@ struct vt_stats {
     int64_t total; /* time of all calls, including calls inside another call of the same region */
     int64_t min, max;
     uint64_t squares[2]; /* sum of the squares of all calls' times, exactly: low half, high half */
+    uint64_t joined; /* calls without an Enter and Leave of their own: failing polls in a row */
     double deviations; /* sum of the squares of the differences from their mean; set by vt_replay_end */
 };
 
@@ -37,7 +38,8 @@ enum vt_site_kind {
 struct vt_slice {
     int64_t begin, end;
     uint32_t region, depth; /* 0: outermost */
-    uint64_t path; /* call path; 0 without want_paths */
+    uint32_t path; /* call path; 0 without want_paths */
+    uint32_t calls; /* 1; more: failing polls in a row, which the archive has as one call */
 };
 
 /* Further values of a call that has ended. */

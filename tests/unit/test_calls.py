@@ -25,14 +25,14 @@ def _random_track(seed: int, ticks: int) -> tuple[list[Event], np.ndarray]:
             now += rng.randrange(ticks)
             number_, begin = stack.pop()
             events.append((False, now, number_))
-            ended.append((begin, now, number_, len(stack), 0))
+            ended.append((begin, now, number_, len(stack), 0, 1))
         now += rng.randrange(ticks)
         stack.append((number, now))
         events.append((True, now, number))
     while stack:
         number_, begin = stack.pop()
         events.append((False, now, number_))
-        ended.append((begin, now, number_, len(stack), 0))
+        ended.append((begin, now, number_, len(stack), 0, 1))
     return events, np.array(ended, SLICE)
 
 
@@ -61,7 +61,7 @@ def test_the_innermost_call_around_a_time() -> None:
 
 
 def test_the_nearest_call_where_none_is_around() -> None:
-    calls = Calls([(3, np.array([(10, 20, 1, 0, 0), (50, 60, 2, 0, 0)], SLICE)), (4, np.empty(0, SLICE))])
+    calls = Calls([(3, np.array([(10, 20, 1, 0, 0, 1), (50, 60, 2, 0, 0, 1)], SLICE)), (4, np.empty(0, SLICE))])
     found = calls.around(np.array([3, 3, 3, 3, 3, 4, 5]), np.array([0, 15, 22, 48, 99, 15, 15]))
     assert [int(calls.region[row]) if row >= 0 else None for row in found] == [1, 1, 1, 2, 2, None, None]
 

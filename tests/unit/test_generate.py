@@ -226,7 +226,7 @@ def test_non_blocking_and_persistent_twins_have_records(functions: list[MpiFunct
     assert {"MPI_Bcast", "MPI_Reduce_scatter_block", "MPI_Neighbor_alltoallw"} <= set(blocking)
     twins = {"MPI_I" + name[4:].lower() for name in blocking} | {f"{name}_init" for name in blocking}
     left_out = {f.name for f in functions if f.name in twins and templates.of(f) == plain}
-    assert left_out == {"MPI_Iprobe"}, "MPI_Iprobe starts no operation"
+    assert not left_out
 
 
 def test_large_counts_have_the_records_of_their_twins(functions: list[MpiFunction]) -> None:

@@ -171,7 +171,19 @@ $FUNCTION
     $BEGIN
     vt_enter(vt_region);
     $RESULT vt_result = $CALL;
-    vt_mpi_probed(vt_region, $comm, $message, vt_result == MPI_SUCCESS && *$flag);
+    if (vt_result == MPI_SUCCESS && !*$flag) vt_mpi_poll_leave(vt_region);
+    else vt_mpi_probed(vt_region, $comm, $message, vt_result == MPI_SUCCESS);
+    return vt_result;
+}
+
+//// MPI_Iprobe
+$FUNCTION
+{
+    $BEGIN
+    vt_enter(vt_region);
+    $RESULT vt_result = $CALL;
+    if (vt_result == MPI_SUCCESS && !*$flag) vt_mpi_poll_leave(vt_region);
+    else vt_leave(vt_region);
     return vt_result;
 }
 

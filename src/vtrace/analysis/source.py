@@ -37,6 +37,7 @@ _COVERAGE = {
     "DROPPED": ("dropped", 1), "UNKNOWN": ("unknown", 1), "USER_NS": ("user", 1e9), "SYSTEM_NS": ("system", 1e9),
 }  # fmt: skip
 """Properties of locations, and their columns."""
+_CALLS = "number of calls that found nothing, recorded as one"
 
 
 class Source:
@@ -91,7 +92,16 @@ class Source:
         """Opens the archive again to read events. Raises FormatError."""
         reader = Reader(self.anchor, self.locations["id"].tolist())
         reader.offset, reader.resolution = self.offset, self.resolution
+        reader.calls_attribute = self.calls_attribute
         return reader
+
+    @cached_property
+    def calls_attribute(self) -> int | None:
+        """OTF2's id of the attribute with the number of calls that a Leave ends, as csrc/mpiwrap/complete.c defines it;
+        None: there is none."""
+        mine = (self.attributes["name"] == "calls") & (self.attributes["description"] == _CALLS)
+        found = self.attributes["id"][mine].tolist()
+        return int(found[0]) if found else None
 
     def bytes_of(self, location: int) -> int:
         """The bytes of a location's events file: the numbers of events in the definitions may be wrong."""

@@ -46,7 +46,12 @@ class WrittenScan:
         if not hasattr(self._thread, "batch"):
             self._thread.batch, self._thread.replay = BatchBuffer(), scanning.replay()
         batch: BatchBuffer = self._thread.batch
-        batch.begin((self._trace.offset, self._trace.resolution), scanning.kinds, attributes=scanning.attributes)
+        batch.begin(
+            (self._trace.offset, self._trace.resolution),
+            scanning.kinds,
+            attributes=scanning.attributes,
+            calls_attribute=self._trace.calls_attribute,
+        )
         scanned = LocationScan(scanning, self._thread.replay, row)
         events = 0
 

@@ -28,8 +28,8 @@ class _TimerPart(Part):
     def __init__(self, owner: _Timed, location: int) -> None:
         self.owner = owner
         self.counter = owner.counted.part(owner.trace, location)
-        self.calls: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        """Calls of a call path, one after the other: number of the Enter event, ns."""
+        self.calls: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        """Calls of a call path, one after the other: number of the Enter event, ns, number of calls it stands for."""
         self.regions: dict[int, int] = {}
         """Call path -> region."""
         self.counts: list[tuple[int, int, str, float]] = []
@@ -59,34 +59,38 @@ class _TimerPart(Part):
         paths = calls["path"][mine].tolist()
         self.regions |= zip(paths, calls["region"][mine].tolist(), strict=True)
         times = (calls["end"] - calls["begin"])[mine].tolist()
-        for path, number, ns in zip(paths, more["number"][mine].tolist(), times, strict=True):
-            self.calls[path].append((number, ns))
+        counts = calls["calls"][mine].tolist()
+        for path, number, ns, count in zip(paths, more["number"][mine].tolist(), times, counts, strict=True):
+            self.calls[path].append((number, ns, count))
 
     def end(self, replay: Replay | None) -> None:
         assert replay is not None
         self.take_calls(replay)
         sums: dict[tuple[int, int], dict[str, float]] = defaultdict(lambda: {"bytes": 0, "flops": 0})
-        enters = {path: np.array([number for number, _ in of]) for path, of in self.calls.items()}
+        enters = {path: np.array([number for number, *_ in of]) for path, of in self.calls.items()}
         for number, path, what, amount in self.counts:
             if path in enters:
                 sums[path, int(np.searchsorted(enters[path], number)) - 1][what] += amount
         names = self.owner.names
-        times: dict[str, dict[tuple[float, float], list[int]]] = defaultdict(lambda: defaultdict(list))
+        times: dict[str, dict[tuple[float, float], list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
         for path, of in self.calls.items():
-            for place, (_, ns) in enumerate(of):
+            for place, (_, ns, count) in enumerate(of):
                 size = sums.get((path, place), {"bytes": 0, "flops": 0})
-                times[names[self.regions[path]]][size["bytes"], size["flops"]].append(ns)
+                times[names[self.regions[path]]][size["bytes"], size["flops"]].append((ns, count))
         self.timers = {label: _entries(by) for label, by in sorted(times.items())}
 
 
-def _entries(by: dict[tuple[float, float], list[int]]) -> list[dict[str, Any]]:
-    """perf.hh's entries of a label, times in seconds. Stddev: of the population."""
+def _entries(by: dict[tuple[float, float], list[tuple[int, int]]]) -> list[dict[str, Any]]:
+    """perf.hh's entries of a label, times in seconds. by: ns and number of calls. Stddev: of the population."""
     rows = []
-    for (of_bytes, flops), times in sorted(by.items()):
-        mean = sum(times) / len(times)
-        deviation = math.sqrt(sum((time - mean) ** 2 for time in times) / len(times))
+    for (of_bytes, flops), calls in sorted(by.items()):
+        number = sum(count for _, count in calls)
+        mean = sum(ns for ns, _ in calls) / number
+        times = [ns / count for ns, count in calls]
+        squares = sum(count * (ns / count - mean) ** 2 for ns, count in calls)
+        deviation = math.sqrt(squares / number)
         rows.append({
-            "Bytes": _whole(of_bytes), "Flops": _whole(flops), "Calls": len(times), "Min": min(times) / 1e9,
+            "Bytes": _whole(of_bytes), "Flops": _whole(flops), "Calls": number, "Min": min(times) / 1e9,
             "Max": max(times) / 1e9, "Avg": mean / 1e9, "Stddev": deviation / 1e9,
         })  # fmt: skip
     return rows

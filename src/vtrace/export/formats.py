@@ -62,7 +62,7 @@ class _WritePart(Part):
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
         columns = self.owner.room(len(batch))
-        columns.add(self.location, batch.time, batch.kind, batch.ref, batch.details, batch.attributes[:0])
+        columns.add(self.location, batch.time, batch.kind, batch.ref, batch.details, batch.numbers_of_calls())
 
 
 class _Write(Question[_WritePart, int]):
@@ -120,9 +120,10 @@ class _Write(Question[_WritePart, int]):
         }  # fmt: skip
         for name, is_text in self.more.items():
             columns[name] = column = np.full(rows, None, object)
-            if name in found:
-                known = np.flatnonzero(found[name] != NO_VALUE)
-                values = found[name][known]
+            given = found.get("@calls" if name == "calls" else name)
+            if given is not None:
+                known = np.flatnonzero(given != NO_VALUE)
+                values = given[known]
                 column[known] = self._names[name][values] if is_text else values
         if "member" in found and "value" in found:
             self.metrics(found, columns)
@@ -157,7 +158,8 @@ def events(
     the text to write. waits: of calls of MPI, see wait_arguments; their columns are written, too.
 
     Columns: time (ns since the trace's start), process, thread, event (OTF2's name of the kind), and every value that
-    any of the events has, None for events without this value.
+    any of the events has, None for events without this value. calls: of a Leave, the number of calls that it ends
+    (polls in a row that found nothing); None: one.
     """
     seen = _KindsSeen()
     trace.scan([seen], **window.arguments())
@@ -166,6 +168,8 @@ def events(
     for name in names:
         _, what, words = event_kinds()[name]
         more |= dict.fromkeys(filter(None, (what, *words)), False)
+    if trace.calls_attribute is not None:
+        more["calls"] = False
     for name in more:
         table = trace.definitions.tables.get(REFERENCES.get(name, ""))
         more[name] = table is not None and "name" in table

@@ -211,6 +211,7 @@ class _Writer:
             for number in range(int(lane.max()) + 1):
                 rows = here.take(lane == number)
                 calls = np.zeros(rows.rows, SLICE)
+                calls["calls"] = 1
                 calls["begin"], calls["end"] = np.clip(rows["begin"], start, stop), np.clip(rows["end"], start, stop)
                 calls["region"] = np.searchsorted(ops, rows["op"])
                 parts.append((len(tracks), calls))

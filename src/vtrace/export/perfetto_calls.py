@@ -45,9 +45,9 @@ class CallWriter:
 
     ANNOTATIONS = (
         "bytes sent", "bytes received", "messages sent", "messages received", "to rank", "from rank", "tag",
-        "waits for rank", *(f"{kind} ns" for kind in KINDS),
+        "waits for rank", *(f"{kind} ns" for kind in KINDS), "calls",
     )  # fmt: skip
-    """The arguments of a call with messages or waits; their numbers begin at 1."""
+    """The arguments of a call with messages or waits, or of several calls; their numbers begin at 1."""
 
     def __init__(
         self, trace: Source, numbers: PacketNumbers, names: Array, sources: Array, *, categories: Array
@@ -63,6 +63,9 @@ class CallWriter:
         if waits is not None and waits.rows:
             more = more or (_More(len(calls)), _More(len(calls)))
             more[0].add_waits(calls_of(calls, waits), waits)
+        if len(several := np.flatnonzero(calls.count > 1)):
+            more = more or (_More(len(calls)), _More(len(calls)))
+            more[0].add_counts(several, calls.count[several])
         for first in range(0, len(calls.time), _AT_ONCE):
             steps = np.arange(first, min(first + _AT_ONCE, len(calls.time)))
             yield self._some(calls, tracks, steps, more).data
@@ -170,6 +173,10 @@ class _More:
         order = known[np.argsort(-waits["time_ns"][known], kind="stable")]
         calls, first = np.unique(call[order], return_index=True)
         self._add(calls, _annotation(_FIRST_WAIT - 1, waits["process"][order[first]]))
+
+    def add_counts(self, call: Array, counts: Array) -> None:
+        """The number of calls that a call stands for (polls in a row that found nothing)."""
+        self._add(call, _annotation(len(CallWriter.ANNOTATIONS), counts))
 
     def _add(self, calls: Array, data: Array) -> None:
         if len(calls):

@@ -68,7 +68,8 @@ def scores(trace: Trace) -> list[Score]:
         own = profile["region"] == region
         calls = profile["calls"][own].astype(np.int64)
         kind = kind_of(str(paradigms[region]), str(roles[region]))
-        most = int(np.bincount(groups[own], calls).max()) * BYTES[kind]
+        recorded = calls - profile["joined"][own]
+        most = int(np.bincount(groups[own], recorded).max()) * BYTES[kind]
         total = int(calls.sum())
         exclusive = int(profile["exclusive"][own].sum())
         found.append(
@@ -76,7 +77,7 @@ def scores(trace: Trace) -> list[Score]:
                 name=str(names[region]),
                 kind=kind,
                 calls=total,
-                bytes=total * BYTES[kind],
+                bytes=int(recorded.sum()) * BYTES[kind],
                 most=most,
                 exclusive=exclusive,
             )

@@ -43,7 +43,7 @@ class CallData:
             raise Wrong("there is no such call")
         region, end = int(calls.region[at]), int(calls.end[at])
         found = self._brief(location, calls, at) | {
-            "exclusive": int(calls.exclusive[at]), "source": self.region(region),
+            "exclusive": int(calls.exclusive[at]), "calls": int(calls.calls[at]), "source": self.region(region),
             "values": self._values(location, begin, region),
             "collectives": self._collectives(location, begin, end, region),
             "waits": self._waits(location, begin, end, region),

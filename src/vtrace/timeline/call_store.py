@@ -27,6 +27,7 @@ _ROOM = 6_000_000
 """The most calls in memory, besides the calls of the last requested location."""
 LARGE = 2_000_000
 """The calls of a location with more events than this are read by windows."""
+_COLUMNS = ("begin", "end", "region", "depth", "exclusive")
 _NEAR = 200_000
 """Events of a large location to read at once."""
 
@@ -34,14 +35,16 @@ _NEAR = 200_000
 class LocationCalls:
     """All calls of a location, in the order of their starts; places are indices in this order.
 
-    begin, end: ns; region: row; depth: 0 for outermost calls; parent: the place of the caller, -1: none.
+    begin, end: ns; region: row; depth: 0 for outermost calls; parent: the place of the caller, -1: none; calls: 1, more
+    for failing polls in a row.
     """
 
     def __init__(self, calls: Mapping[str, Array], exclusive: Array | None = None) -> None:
-        """calls: begin, end, region, depth, in the order of their starts, a caller before its callees. exclusive: of
-        each call; needed if callees may be missing."""
+        """calls: begin, end, region, depth, calls, in the order of their starts, a caller before its callees.
+        exclusive: of each call; needed if callees may be missing."""
         self.begin, self.end = calls["begin"].astype(np.int64), calls["end"].astype(np.int64)
         self.region, self.depth = calls["region"].astype(np.int32), calls["depth"].astype(np.int32)
+        self.calls = calls["calls"].astype(np.int32)
         self.parent = np.full(len(self.begin), -1, np.int64)
         outer = np.empty(0, np.int64)
         by = np.argsort(self.depth, kind="stable")
@@ -58,7 +61,7 @@ class LocationCalls:
     def of_slices(cls, slices: Array) -> LocationCalls:
         """Made from all calls of a location in the order of their ends (SLICE)."""
         order = np.argsort(Calls([(0, slices)]).step_of_begin, kind="stable")
-        return cls({name: slices[name][order] for name in ("begin", "end", "region", "depth")})
+        return cls({name: slices[name][order] for name in ("begin", "end", "region", "depth", "calls")})
 
     def __len__(self) -> int:
         return len(self.begin)
@@ -78,10 +81,9 @@ class LocationCalls:
 
     def drawn(self, start: int, stop: int, most: int, shortest: int) -> dict[str, Array]:
         """The calls with a part in [start, stop), in the order of their begins: begin, end, region, depth, exclusive,
-        calls (1). Of more than `most` calls, those shorter than shortest ns are joined."""
+        calls. Of more than `most` calls, those shorter than shortest ns are joined."""
         chosen = self.within(start, stop)
-        columns = {name: getattr(self, name)[chosen] for name in ("begin", "end", "region", "depth", "exclusive")}
-        columns["calls"] = np.ones(len(chosen), np.int32)
+        columns = {name: getattr(self, name)[chosen] for name in (*_COLUMNS, "calls")}
         return columns if len(chosen) <= most else _joined(columns, start, shortest)
 
     def innermost(self, time: int) -> int:
@@ -149,7 +151,7 @@ class CallStore:
         for row in large:
             assert calls is not None
             first, last = np.searchsorted(calls["location"], (row, row + 1))
-            part = {name: calls[name][first:last] for name in ("begin", "end", "region", "depth", "exclusive")}
+            part = {name: calls[name][first:last] for name in (*_COLUMNS, "calls")}
             found[row] = LocationCalls(part, part["exclusive"])
         return found
 
@@ -162,11 +164,12 @@ class CallStore:
 
     def _whole(self, location: int, calls: Table) -> LocationCalls:
         """Calls of a window; calls that are open at its end get their true ends."""
-        columns = {name: calls[name].copy() for name in ("begin", "end", "region", "depth", "exclusive")}
+        columns = {name: calls[name].copy() for name in (*_COLUMNS, "calls")}
         for at in np.flatnonzero(calls["flags"] & OPEN).tolist():
             whole = self._reader.whole(location, int(calls["number"][at]))
             if whole is not None:
-                columns["end"][at], columns["exclusive"][at] = whole["end"], whole["exclusive"]
+                for name in ("end", "exclusive", "calls"):
+                    columns[name][at] = whole[name]
         return LocationCalls(columns, columns["exclusive"])
 
     def of(self, locations: Sequence[int]) -> dict[int, LocationCalls]:

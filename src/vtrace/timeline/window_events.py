@@ -60,8 +60,9 @@ class WindowEvents:
     if unknown; number: of the event in its location, from 1.
 
     calls, which touch the window: location, begin (maybe before the window), end, region, depth (0: outermost),
-    exclusive, number (of the Enter), flags. OPEN in flags: the call is still open at the window's end, where end and
-    exclusive stop. messages: location, time, number, sent (1, 0: received), peer (location), comm, tag, bytes, region,
+    exclusive, number (of the Enter), flags, calls (see LocationCalls). OPEN in flags: the call is still open at the
+    window's end, where end and exclusive stop. messages: location, time, number, sent (1, 0: received), peer
+    (location), comm, tag, bytes, region,
     request (-1: blocking). collectives, which end in the window: location, begin (-1: unknown), end, number, op, comm,
     root (-1: none), sent, received, region. metrics: location, time, number, metric, value. samples: location, time,
     number, region (-1: unknown). skipped: locations with too many events for the limit.

@@ -169,7 +169,7 @@ class WindowReader:
 
     def whole(self, location: int, number: int) -> dict[str, int] | None:
         """The call whose Enter is event `number` of a location: location, begin, end, region, depth (0: outermost),
-        exclusive (ns), number. None: there is no such call, or its Leave is missing. Raises FormatError."""
+        exclusive (ns), calls, number. None: there is no such call, or its Leave is missing. Raises FormatError."""
         places = range(self._count(location))
         first = bisect_right(places, number, key=lambda place: self._checkpoint(location, place).number) - 1
         later = range(first + 1, len(places))
@@ -182,7 +182,7 @@ class WindowReader:
                 at = np.flatnonzero(details["number"] == number)
                 if len(at):
                     found = tools.replay.slices()[at[0]]
-                    call = {name: int(found[name]) for name in ("begin", "end", "region", "depth")}
+                    call = {name: int(found[name]) for name in ("begin", "end", "region", "depth", "calls")}
                     call["exclusive"] = int(details["exclusive"][at[0]])
                     return {"location": location, **call, "number": number}
                 if not open_ and not np.any(tools.replay.stack()["number"] == number):

@@ -27,6 +27,7 @@ class Calls:
         calls = np.concatenate([np.empty(0, SLICE), *(calls for _, calls in parts)])
         self.begin, self.end = calls["begin"], calls["end"]
         self.region = calls["region"].astype(np.int64)
+        self.count = calls["calls"].astype(np.int64)
         counts = np.array([len(calls) for _, calls in parts], np.int64)
         n = len(calls)
         ends = 2 * np.arange(n) + 1 + calls["depth"]

@@ -29,11 +29,13 @@ REFERENCES = {
 
 
 class _EventsPart(Part):
-    def __init__(self) -> None:
+    def __init__(self, attributes: bool) -> None:
+        self.attributes = attributes
         self.found: list[tuple[Array, Array, Array, Array, Array]] = []
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
-        columns = batch.time, batch.kind, batch.ref, batch.details, batch.attributes
+        attributes = batch.attributes if self.attributes else batch.attributes[:0]
+        columns = batch.time, batch.kind, batch.ref, batch.details, attributes
         self.found.append(tuple(column.copy() for column in columns))  # type: ignore[arg-type]
 
 
@@ -46,7 +48,7 @@ class Events(Question[_EventsPart, Table]):
         self.attributes = attributes
 
     def part(self, trace: Source, location: int) -> _EventsPart:
-        return _EventsPart()
+        return _EventsPart(self.attributes)
 
     def answer(self) -> Table:
         found = [(row, each) for row, part in self.parts.items() for each in part.found]

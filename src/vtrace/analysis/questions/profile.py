@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["mean_and_deviation", "path_names", "reduce"]
 
-NUMBERS = dict.fromkeys("calls inclusive exclusive total min max".split(), np.int64) | {"deviations": np.float64}
-"""The columns of a profile that are sums, minima and maxima over calls, and their types."""
+NUMBERS = dict.fromkeys("calls joined inclusive exclusive total min max".split(), np.int64) | {"deviations": np.float64}
+"""The columns of a profile that are sums, minima and maxima over calls, and their types. joined: the calls that the
+archive has in the Enter and Leave of another call (polls in a row that found nothing)."""
 
 
 class _ProfilePart(Part):

@@ -40,6 +40,8 @@ class _CallsPart(Part):
         self.regions: list[Array] = []
         self.begins: list[Array] = []
         self.ends: list[Array] = []
+        self.counts: list[Array] = []
+        """(n,): 1, more for failing polls in a row."""
         self.amounts: list[Array] = []
         """(n, 4): call, bytes sent and received, processes of the communicator."""
         self.requests: list[Array] = []
@@ -57,6 +59,7 @@ class _CallsPart(Part):
         self.regions.append(batch.ref[began].astype(np.int64))
         self.begins.append(batch.time[began].astype(np.int64))
         self.ends.append(batch.time[ended].astype(np.int64))
+        self.counts.append(1 + clock.further[ended])
         self.details(batch, began)
         self.posts(batch, began)
         self.begun += len(began)
@@ -99,9 +102,9 @@ class _CallsPart(Part):
         ends = _joined(self.ends)
         begins, regions = _joined(self.begins)[: len(ends)], _joined(self.regions)[: len(ends)]
         self.rows = self.owner.in_sections(
-            self.location, regions, begins=begins, ends=ends, lengths=self.lengths(regions)
+            self.location, regions, counts=_joined(self.counts), begins=begins, ends=ends, lengths=self.lengths(regions)
         )
-        for kept in (self.regions, self.begins, self.ends, self.amounts, self.requests, self.posted):
+        for kept in (self.regions, self.begins, self.ends, self.counts, self.amounts, self.requests, self.posted):
             kept.clear()
 
     def lengths(self, regions: Array) -> Array:
@@ -182,12 +185,14 @@ class SectionCalls(Question[_CallsPart, Table]):
     def part(self, trace: Source, location: int) -> _CallsPart:
         return _CallsPart(self, location)
 
-    def in_sections(self, location: int, regions: Array, begins: Array, ends: Array, *, lengths: Array) -> Array:
-        """The sums of a location."""
+    def in_sections(
+        self, location: int, regions: Array, counts: Array, begins: Array, *, ends: Array, lengths: Array
+    ) -> Array:
+        """The sums of a location. counts: of the calls that each call stands for."""
         waits = self._waits(location, begins)
         sized = np.isin(regions, [*self.formulas])
         places = np.searchsorted(CLASSES, lengths, "right") - 1
-        columns = [np.ones(len(regions), np.int64), ends - begins, waits, lengths * sized, sized]
+        columns = [counts, ends - begins, waits, lengths * sized, sized]
         values = np.stack([*columns, *(sized & (places == one) for one in range(len(CLASSES)))], axis=1)
         mine = self.sections.take(np.flatnonzero(self.sections["location"] == location))
         found = [np.empty((0, len(COLUMNS)), np.int64)]

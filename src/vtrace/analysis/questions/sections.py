@@ -75,6 +75,8 @@ class OutermostClock:
         self.times = self.spent = self.calls = np.zeros(1, np.int64)
         self.inside = np.zeros(1, bool)
         """After the last event of the batch before, and after each event of the batch."""
+        self.further = np.zeros(0, np.int64)
+        """The number of calls that each event of the batch ends besides one."""
 
     def read(self, batch: Batch, is_first: bool) -> None:
         """Reads a batch. A leave without an enter does not count."""
@@ -88,7 +90,8 @@ class OutermostClock:
         self.inside = np.concatenate([self.inside[-1:], level > lowest])
         began = self.inside[1:] & ~self.inside[:-1]
         self.spent = np.cumsum(np.append(self.spent[-1], np.diff(self.times) * self.inside[:-1]))
-        self.calls = np.cumsum(np.append(self.calls[-1], began))
+        self.further = batch.further_calls() * (self.inside[:-1] & ~self.inside[1:])
+        self.calls = np.cumsum(np.append(self.calls[-1], began + self.further))
         self.level, self.lowest = int(level[-1]), int(lowest[-1])
 
     def ends(self) -> tuple[Array, Array]:

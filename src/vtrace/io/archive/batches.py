@@ -42,6 +42,8 @@ class Batch:
     details: Array
     attributes: Array
 
+    calls_attribute: int | None = None
+    """Id of the attribute with the number of calls that a Leave ends; None: each ends one."""
     _counts: Array | None = None
 
     def __len__(self) -> int:
@@ -53,12 +55,28 @@ class Batch:
             self._counts = np.bincount(self.details["kind"], minlength=_KINDS)
         return self._counts
 
+    def numbers_of_calls(self) -> Array:
+        """The records of attributes with the number of calls that a Leave ends."""
+        if self.calls_attribute is None:
+            return _NO_ATTRIBUTES
+        found: Array = self.attributes[self.attributes["attribute"] == self.calls_attribute]
+        return found
+
+    def further_calls(self) -> Array:
+        """(n,) int64: the number of calls that a Leave ends besides one."""
+        found = np.zeros(len(self), np.int64)
+        if self.calls_attribute is not None:
+            mine = self.numbers_of_calls()
+            found[mine["row"]] = np.maximum(mine["value"].astype(np.int64), 1) - 1
+        return found
+
     def since(self, ns: int) -> Batch:
         """The batch without the events before ns."""
         first = int(np.searchsorted(self.time, ns))
         if not first:
             return self
         late = Batch()
+        late.calls_attribute = self.calls_attribute
         late.time, late.kind, late.ref = (column[first:] for column in (self.time, self.kind, self.ref))
         late.details = self.details[self.details["row"] >= first].copy()
         late.attributes = self.attributes[self.attributes["row"] >= first].copy()
@@ -84,12 +102,15 @@ class BatchBuffer(Batch):
 
     def begin(  # noqa: PLR0917
         self, clock: tuple[int, int], kinds: Collection[str] | None = None, start: int = ALWAYS, stop: int = NEVER,
-        attributes: bool = False, last: int = ALWAYS,
+        attributes: bool = False, last: int = ALWAYS, calls_attribute: int | None = None,
     ) -> None:  # fmt: skip
         """Begins a location. clock: first tick, ticks a second; kinds: OTF2's names, None for all; start, stop: ns,
-        both included; attributes: True to take them, too; last: time of the event before, ns."""
+        both included; attributes: True to take them, too; last: time of the event before, ns;
+        calls_attribute: id of an attribute of Leave events that is always taken, as the number of calls."""
         fields = self.fields
         fields.from_, fields.to, fields.want_attributes, fields.last = start, stop, attributes, last
+        fields.calls_attribute = 0 if calls_attribute is None else calls_attribute + 1
+        self.calls_attribute = calls_attribute
         fields.clock_offset, fields.resolution = clock
         fields.unknown = fields.ended = fields.early = fields.out_of_room = 0
         wanted = wanted_kinds(None if kinds is None else frozenset(kinds))

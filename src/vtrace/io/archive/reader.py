@@ -75,6 +75,8 @@ class Reader:
         self._otf2, self._own = libotf2(), readback()
         self.offset, self.resolution = 0, 10**9
         """First tick of the clock, and ticks a second; times of events are ns since the first tick."""
+        self.calls_attribute: int | None = None
+        """As in BatchBuffer.begin."""
         self.events = 0
         """Events of the latest location so far, of all kinds."""
         self._folder = str(anchor.with_suffix(""))
@@ -240,7 +242,7 @@ class Reader:
         event before. Raises FormatError for a file that is missing, cut or damaged, after the events before the damage.
         """
         number, last = first
-        batch.begin((self.offset, self.resolution), kinds, start, stop, attributes, last)
+        batch.begin((self.offset, self.resolution), kinds, start, stop, attributes, last, self.calls_attribute)
         most, cut = self._extent(location)
         reader = None
         try:

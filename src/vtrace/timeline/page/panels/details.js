@@ -22,6 +22,7 @@ export function detailsOf(app, found, trace) {
     ['source', source.file && `${source.file}${source.line ? `:${source.line}` : ''}`],
     ['row', nameOf(app, trace, found.location)],
     ['start', exact(found.begin)], ['duration', `${duration(long, 6)} (${count(long)} ns)`],
+    ...(found.calls > 1 ? [['calls', `${count(found.calls)}, which found nothing`]] : []),
     ['exclusive', `${duration(found.exclusive, 6)} (${count(found.exclusive)} ns)`],
     ['call', found.of ? `${count(found.number)} of ${count(found.of)} on this row` : ''],
     ['calls inside', found.children ? count(found.children) : ''],
