@@ -8,8 +8,8 @@ tools/release_check.py --python ~/py312/bin/python --only wheels
 tools/release_check.py --only tests --tests "tests/unit -k kernel"
 tools/release_check.py --only figures --bench "-n 1 --only unify"
 
-A row of `make bench` that misses its bar fails the step figures, unless the section of the release in CHANGELOG.md
-says why, in a line "- `the row's name`: the reason" below the heading "### Missed bars".
+A row of `make bench` that misses its bar fails the step figures, unless docs/performance.md says why, in a line
+"- `the row's name`: the reason" below the heading "## Missed bars".
 
 Exit code: 0 if all steps passed, else 1.
 """
@@ -131,7 +131,7 @@ def wheels(check: Check) -> str:
 
 
 def figures(check: Check) -> str:
-    """make bench: no row misses its bar, but for those of the changelog"""
+    """make bench: no row misses its bar, but for those with a reason in docs/performance.md"""
     file = check.scratch / "figures.json"
     check.run("make", "bench", f"BENCH=--json {file} {check.bench}")
     rows = json.loads(file.read_text())
@@ -141,7 +141,9 @@ def figures(check: Check) -> str:
     if new := [text for row, text in zip(missed, texts, strict=True) if row["what"] not in reasons]:
         raise FailedStepError(f"{len(new)} of {len(rows)} rows miss their bar without a reason: {'; '.join(new)}")
     if not check.bench and (gone := reasons.keys() - {row["what"] for row in rows}):
-        raise FailedStepError(f"CHANGELOG.md has reasons for rows that make bench lacks: {', '.join(sorted(gone))}")
+        raise FailedStepError(
+            f"docs/performance.md has reasons for rows that make bench lacks: {', '.join(sorted(gone))}"
+        )
     some = f"only {check.bench}; " if check.bench else ""
     if not missed:
         return f"{some}all {len(rows)} rows keep their bar"
@@ -149,10 +151,10 @@ def figures(check: Check) -> str:
 
 
 def missed_bars(check: Check) -> dict[str, str]:
-    """Rows of make bench that may miss their bar -> why, from the first section of the changelog."""
-    section = re.split(r"^## ", (check.clone / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[1]
-    _, _, lines = section.partition("\n### Missed bars\n")
-    lines, _, _ = lines.partition("\n### ")
+    """Rows of make bench that may miss their bar -> why."""
+    text = (check.clone / "docs" / "performance.md").read_text()
+    _, _, lines = text.partition("\n## Missed bars\n")
+    lines, _, _ = lines.partition("\n## ")
     return dict(re.findall(r"^- `([^`]+)`: (\S.*)$", lines, re.MULTILINE))
 
 

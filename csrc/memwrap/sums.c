@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums of the threads are in pages of the shim: they need neither a lock nor malloc. */
+/* Sums of the threads are in pages of the shim: they need neither a lock nor malloc, and outlive the thread, whose late
+   destructors still count. A forked child adds up all threads; the end of the process records sums that no record has. */
 #include "sums.h"
 #include <errno.h>
 #include <stddef.h>

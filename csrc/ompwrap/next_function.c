@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The next definition of a function. If the program or a library that it needs brings libgomp, the next definition is
+/* The next definition of a function. A runtime with OMPT reports events itself: libomp's GOMP_ functions are passed on.
+   If the program or a library that it needs brings libgomp, the next definition is
    the next one in the global scope. A Python module brings a libgomp of its own, which only that module sees; then the
    next definition depends on the caller. */
 #define _GNU_SOURCE

@@ -378,8 +378,8 @@ TYPED = {
 
 NOT_TYPED = {
     **{key: "tests/cluster/test_slurm.py runs the blocks" for key in BLOCKS if key[0] == "tutorial-slurm.md"},
-    ("architecture.md", "call -> shim or hook -> this thread's location -> its chunk of the mapped buffer          "
-     "csrc/core, funwrap, mpiwrap"): "a drawing",
+    ("architecture.md", "traced process: csrc                                         local files           after the"
+     " run: src/vtrace, csrc kernels"): "a drawing",
     ("clocks.md", "mpiexec -n 64 ./heat                 # on 4 nodes: their clocks are compared at MPI_Init and"
      " MPI_Finalize"): "wants four nodes",
     ("counters.md", "vtrace run --force --counters topdown mpiexec -n 4 ./heat2d"):

@@ -12,7 +12,7 @@ from support.build.run import vtrace
 from support.tools import ROOT, command
 from support.users.terminal import on_terminal
 
-DOCS = {path.stem: path.read_text() for path in (ROOT / "docs").glob("*.md") if path.stem not in ("renames", "index")}
+DOCS = {path.stem: path.read_text() for path in (ROOT / "docs").glob("*.md") if path.stem != "index"}
 
 
 def test_all_pages(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from support.tools import ROOT, call, need
 
 MAKEFILE = """
+.PHONY: lint docs bench
 lint: ; true
 docs: ; echo broken link >&2; exit 3
 bench: ; cp rows.json $(word 2,$(BENCH)); echo $(BENCH)
@@ -22,7 +23,7 @@ ROWS = [
     {"what": "a start", "unit": "ms", "measured": 2.0, "bar": "<= 5 ms", "held": True},
 ]
 DATED = "# Changelog\n\n## 0.3.0 (2031-02-03)\n"
-OLDER = "\n## 0.2.0 (2030-01-01)\n\n### Missed bars\n\n- `a call`: was slow then\n"
+OLDER = "\n## 0.2.0 (2030-01-01)\n"
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("release") / "project"
     (place / "tools").mkdir(parents=True)
     (place / "src" / "vtrace").mkdir(parents=True)
+    (place / "docs").mkdir()
+    (place / "docs" / "performance.md").write_text("# Performance\n")
     shutil.copy(ROOT / "tools" / "release_check.py", place / "tools")
     (place / "src" / "vtrace" / "__init__.py").write_text('__version__ = "0.3.0"\n')
     (place / "Makefile").write_text(MAKEFILE)
@@ -84,14 +87,20 @@ def test_a_failed_step(project: Path) -> None:
             (),
             "ok 1 of 2 rows miss their bar, all with a reason; a call: 12.5 ns, not <= 10 ns",
         ),
-        ("- `a call`: x\n- `a fork`: y\n", (), "FAILED CHANGELOG.md has reasons for rows that make bench lacks"),
+        (
+            "- `a call`: x\n- `a fork`: y\n",
+            (),
+            "FAILED docs/performance.md has reasons for rows that make bench lacks",
+        ),
         ("- `a call`: x\n- `a fork`: y\n", ("--bench", "-n 1"), "ok only -n 1; 1 of 2 rows miss"),
     ],
 )
 def test_figures(project: Path, told: str, words: tuple[str, ...], said: str) -> None:
-    """A row that misses its bar needs a reason in the section of this release, not of an older one."""
-    changelog = f"{DATED}\n### All\n\n- `a call`: faster\n\n### Missed bars\n\n{told}\n### More\n{OLDER}"
-    code, shown = checked(project, changelog, "--only", "figures", *words)
+    """A row that misses its bar needs a reason in the section "Missed bars", not in another one."""
+    page = f"# Performance\n\n## Table\n\n- `a call`: fast\n\n## Missed bars\n\n{told}\n## More\n\n- `a call`: x\n"
+    (project / "docs" / "performance.md").write_text(page)
+    code, shown = checked(project, DATED, "--only", "figures", *words)
+    (project / "docs" / "performance.md").write_text("# Performance\n")
     kept = " ".join(word for place, word in enumerate(shown.split()[1:]) if place not in (1, 2))  # without the time
     assert kept.startswith(said)
     assert code == ("FAILED" in said)

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Repair of clocks, the fifth phase of unifying: corrects clocks if messages or collectives would run backwards."""
+"""Repair of clocks, the fifth phase of unifying: corrects clocks if messages or collectives would run backwards.
+
+The ends between different clocks are written to a file, 32 bytes each. repair.c replays all ends on rank 0: it holds 64
+ends of a location in memory (1024 if there are few locations) and the messages in transit. If all clocks wait, an end
+is missing, and the first clock continues without this end.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Definitions that several processes share: the union of two sets, and the order of the result."""
+"""Definitions that several processes share: the union of two sets, and the order of the result.
+
+A union keeps the lesser place of each key, in any order, so that sets are joined in a tree, and ids depend neither on
+the number of ranks nor on the distribution of processes.
+"""
 
 from __future__ import annotations
 
