@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All settings. A file that includes this table defines the macros NUMBER, TEXT and OTHER for the columns that it
-   needs. The table defines struct vt_settings, the output of `vtrace settings`, the table of docs/settings.md (written
-   by tools/settings_page.py) and the suggestions for misspelt names. Defaults and limits: guide, Table 4.5.
+   needs. The table defines struct vt_settings, the output of `vtrace settings`, the table that `vtrace help settings`
+   and the site show, and the suggestions for misspelt names. Defaults and limits: guide, Table 4.5.
 
    NUMBER(name, field of struct vt_settings, type, default, least, most, part of the trace left out, page of docs,
           meaning[, the default in words])
@@ -32,7 +32,7 @@ NUMBER(VT_MAX_FLUSHES, max_flushes, COUNT, 0, 0, UINT32_MAX, PART, "",
 NUMBER(VT_MAX_SIZE, max_size, SIZE, 0, 1, UINT64_MAX / 2, PART, "",
        "bytes of local files of a process at which its recording stops; the last twentieth is for MPI and threads",
        "0: 1G, at most the process's share of 10G and of a tenth of the free space")
-NUMBER(VT_MODE, mode, MODE, VT_MODE_TRACE, 0, VT_MODE_RING, PART, "recording-less.md",
+NUMBER(VT_MODE, mode, MODE, VT_MODE_TRACE, 0, VT_MODE_RING, PART, "filter.md",
        "TRACE: all; RING: the last VT_BUFFER_SIZE of each thread, written at the end")
 NUMBER(VT_MAX_THREADS, max_threads, COUNT, 65536, 1, 65536, PART, "",
        "threads of a process that are recorded, at most 65536")
@@ -122,7 +122,7 @@ TEXT(VT_METRICS_AT, metrics_at, 64, WORDS, NOTHING, "counters.md",
 TEXT(VT_RUSAGE, rusage, 256, WORDS, NOTHING, "counters.md",
      "counters of getrusage, separated by : (ru_stime:ru_majflt), or all; each thread reads them once in VT_RUSAGE_INTV",
      "none")
-TEXT(VT_START_AFTER, start_after, 256, MOMENT, PART, "recording-less.md",
+TEXT(VT_START_AFTER, start_after, 256, MOMENT, PART, "filter.md",
      "start of recording: seconds (10, 0.5s) or a call of a region (NAME:100)", "the program's start")
 TEXT(VT_STOP_AFTER, stop_after, 256, MOMENT, PART, "",
      "end of recording: seconds (10, 0.5s) or the end of a call of a region (NAME:200)", "the program's end")

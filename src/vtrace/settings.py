@@ -51,6 +51,12 @@ def in_force() -> list[Setting]:
     return [_setting(*row[:6]) for row in rows() if len(row) == 7]
 
 
+def markdown() -> str:
+    """The table of settings with their defaults, for docs/settings.md."""
+    rows = "".join(f"| {one.name} | {one.standard} | {one.meaning} |\n" for one in in_force())
+    return f"| variable | default | meaning |\n|---|---|---|\n{rows}"
+
+
 def _setting(name: str, value: str, number: str, given: str, meaning: str, words: str) -> Setting:  # noqa: PLR0917
     standard = words or number
     if not given:

@@ -103,10 +103,10 @@ export VT_PFORM_LDIR={DISK}
 
 
 def test_tutorial(slurm: Slurm, mpich: Job, tmp_path: Path) -> None:
-    """The blocks of docs/tutorial-slurm.md: a command, a script with its output, the lines for larger jobs."""
-    compiled, script, submitted, larger = [block for block in docs.blocks() if block.page == "tutorial-slurm.md"]
+    """The last blocks of docs/tutorial.md: a script, its output, the lines for larger jobs."""
+    first, *_, script, submitted, larger = [block for block in docs.blocks() if block.page == "tutorial.md"]
     shutil.copy(ROOT / "examples/tutorials/imbalance.c", tmp_path)
-    wrap(tmp_path, "-vt:cc", mpich.mpi.mpicc, *shlex.split(compiled.text)[1:])
+    wrap(tmp_path, "-vt:cc", mpich.mpi.mpicc, *shlex.split(first.typed.splitlines()[0])[1:])
     path = f'export VT_UNIFY= PATH="{BIN}:$PATH"'  # a user's environment has no VT_UNIFY
     slurm.await_end(slurm.submit(tmp_path, f"{path}\n{script.text}", "--nodes=2"))
     said = (tmp_path / "out").read_text()

@@ -192,7 +192,7 @@ def test_vtrace_demo_without_mpi(without_mpi: Path, tmp_path: Path) -> None:
 
 def test_programs_of_the_tutorials(tmp_path: Path) -> None:
     said = vtrace(tmp_path, "demo", "--tutorials").stdout
-    assert "next: cd vtrace-tutorials, vtrace help tutorial-imbalance\n" in said
+    assert "next: cd vtrace-tutorials, vtrace help tutorial\n" in said
     copied = {path.name: path.read_bytes() for path in (tmp_path / "vtrace-tutorials").iterdir()}
     assert copied == {path.name: path.read_bytes() for path in (ROOT / "examples/tutorials").iterdir()}
     assert {Path(name).suffix for name in copied} == {".c", ".cc", ".F90", ".py"}

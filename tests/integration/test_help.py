@@ -21,8 +21,12 @@ def test_all_pages(tmp_path: Path) -> None:
     assert [line.split(None, 1) for line in lines] == [
         [name, text.splitlines()[0].removeprefix("# ")] for name, text in sorted(DOCS.items())
     ]
-    for name in ("sampling", "settings.md"):
+    for name in ("sampling", "clocks.md"):
         assert vtrace(tmp_path, "help", name).stdout == DOCS[name.removesuffix(".md")]
+    before, after = DOCS["settings"].split("<!-- the table of settings -->\n")
+    settings = vtrace(tmp_path, "help", "settings").stdout
+    assert settings.startswith(f"{before}| variable | default | meaning |\n")
+    assert settings.endswith(after)
 
 
 def test_parts_with_words(tmp_path: Path) -> None:

@@ -42,9 +42,7 @@ def test_search_without_a_server(site: Path, tmp_path: Path) -> None:
     """The pages are opened as files."""
     with browser(tmp_path) as page:
         page.open(f"{site.as_uri()}/search.html?q=imbalance")
-        page.until(
-            lambda: "tutorial-imbalance.html" in page.run("return document.getElementById('search-results').innerHTML")
-        )
+        page.until(lambda: "tutorial.html" in page.run("return document.getElementById('search-results').innerHTML"))
         assert {address.partition(":")[0] for address in page.asked()} == {"file", "data"}
 
 

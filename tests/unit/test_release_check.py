@@ -87,11 +87,7 @@ def test_a_failed_step(project: Path) -> None:
             (),
             "ok 1 of 2 rows miss their bar, all with a reason; a call: 12.5 ns, not <= 10 ns",
         ),
-        (
-            "- `a call`: x\n- `a fork`: y\n",
-            (),
-            "FAILED docs/performance.md has reasons for rows that make bench lacks",
-        ),
+        ("- `a call`: x\n- `a fork`: y\n", (), "FAILED docs/performance.md has reasons for rows that make bench lacks"),
         ("- `a call`: x\n- `a fork`: y\n", ("--bench", "-n 1"), "ok only -n 1; 1 of 2 rows miss"),
     ],
 )

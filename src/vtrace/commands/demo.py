@@ -35,7 +35,7 @@ def command(directory: Path | None, tutorials: bool) -> None:
     if tutorials:
         directory = directory or Path("vtrace-tutorials")
         _copy("tutorials", directory)
-        click.echo(f"programs of the tutorials: {directory}; next: cd {directory}, vtrace help tutorial-imbalance")
+        click.echo(f"programs of the tutorials: {directory}; next: cd {directory}, vtrace help tutorial")
     else:
         _run_example(directory or Path("vtrace-demo"))
 

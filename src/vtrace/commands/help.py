@@ -22,6 +22,9 @@ Examples:
   vtrace help settings VT_MAX   only the paragraphs and rows that contain the words
 """
 
+_SETTINGS = "<!-- the table of settings -->\n"
+"""The line of docs/settings.md where the table belongs."""
+
 
 def _topics(_: object, __: object, begin: str) -> list[str]:
     return [name for name in _pages() if name.startswith(begin)]
@@ -43,7 +46,7 @@ def command(topic: str | None, words: tuple[str, ...]) -> None:
         near = get_close_matches(name, pages, 1)
         hint = f"did you mean {near[0]}?" if near else "vtrace help lists the pages"
         raise UsageError(f"no page {topic}", hint)
-    text = pages[name].read_text()
+    text = _text(pages[name])
     if words and not (text := _parts(text, words)):
         raise UsageError(f"no part of {name} contains {' and '.join(words)}", f"vtrace help {name} shows all of it")
     _show(text)
@@ -51,6 +54,16 @@ def command(topic: str | None, words: tuple[str, ...]) -> None:
 
 def _pages() -> dict[str, Path]:
     return {path.stem: path for path in sorted(DOCS.glob("*.md"), key=lambda path: path.stem)}
+
+
+def _text(path: Path) -> str:
+    """The page, with the table of settings of the runtime."""
+    text = path.read_text()
+    if _SETTINGS in text:
+        from vtrace import settings
+
+        text = text.replace(_SETTINGS, settings.markdown())
+    return text
 
 
 def _title(text: str) -> str:
