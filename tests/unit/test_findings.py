@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from support.synthetic_runs.archives import UNDEFINED, Foreign
 from support.synthetic_runs.random_mpi import archive, program, region
 from vtrace.analysis.findings.finding import Finding
+from vtrace.analysis.findings.kinds import KINDS, SUBJECTS
 from vtrace.analysis.findings.mpi_findings import mpi_findings
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
@@ -295,3 +297,14 @@ def test_iterations_without_recording_are_not_slow(tmp_path: Path, monkeypatch: 
     found = trace.diagnosis(Selection()).iterations
     assert found
     assert found.slow == [(11, 11)]
+
+
+def test_kinds_are_known_and_explained() -> None:
+    """A finding has a kind of the table, and docs/diagnose.md explains each kind, except that of vtrace profile."""
+    with pytest.raises(ValueError, match="unknown kind of finding: imbalanse"):
+        Finding(kind="imbalanse", loss_ns=1, share=0.1, text="")
+    assert {about for kind in KINDS.values() for about in kind.about} == {*SUBJECTS}
+    page = (Path(__file__).parents[2] / "docs/diagnose.md").read_text()
+    table = page.partition("| kind | loss |\n|---|---|\n")[2].partition("\n\n")[0]
+    explained = [name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])]
+    assert explained == [kind for kind in KINDS if kind != "topdown"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from vtrace.analysis.findings.kinds import KINDS, SUBJECTS
 from vtrace.commands.completion import complete_target
 from vtrace.commands.part_options import opened, selected_part, stale_lines, titles, window_options
 from vtrace.console import NORMAL, Console, environment_level
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("archives", nargs=-1, required=True, metavar="ARCHIVE...", shell_complete=complete_target)
-@click.option("--about", type=click.Choice(("waits", "io", "openmp")), help="Only this subject, with all its tables.")
+@click.option("--about", type=click.Choice(SUBJECTS), help="Only this subject, with all its tables.")
 @click.option("--iteration", metavar="NAME", help="A call of region NAME is an iteration [default: the repeated call].")
 @click.option(
     "--select", "chosen", metavar="KIND=PATTERN", multiple=True,
@@ -137,7 +138,7 @@ def _show(found: Diagnosis, about: str, patterns: Patterns, top: int) -> None:
         click.echo(f"  {plain(line)}")
     click.echo(f"  {plain(sheets.headline(found))}\n")
     chosen = sheets.selected(found.facts.trace, sheets.findings_about(found.findings, about), patterns)
-    if chosen and chosen[0].kind != "computation":
+    if chosen and KINDS[chosen[0].kind].is_loss:
         click.echo("Findings; 100 % are the time of all threads")
     else:
         click.echo("No loss above 2 % of the time of all threads was found")

@@ -11,6 +11,7 @@ import numpy as np
 
 from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import EXACT, Finding
+from vtrace.analysis.findings.kinds import KINDS
 from vtrace.analysis.findings.run_facts import place_text, who
 from vtrace.analysis.questions.efficiencies import scaled
 from vtrace.analysis.questions.profile import path_names
@@ -28,17 +29,12 @@ ABOUT = {
     "waits": ("mpi_", "pthread_"), "openmp": ("omp_",), "io": ("io_",), "": ("mpi_", "pthread_", "omp_", "io_"),
 }  # fmt: skip
 """Prefixes of the kinds of waits for each value of --about."""
-_OF_KIND = {
-    "waits": ("imbalance", "serialisation", "io_by_few_ranks", "mpi_wait", "transfer", "thread_imbalance", "lock",
-              "join"),
-    "openmp": ("omp_imbalance", "omp_serial", "lock"), "io": ("io_by_few_ranks", "io_time"),
-}  # fmt: skip
 
 
 def findings_about(findings: list[Finding], about: str) -> list[Finding]:
     """The findings that belong to --about."""
     shown = ("diagnose", "--about", about)
-    return [one for one in findings if not about or one.kind in _OF_KIND[about] or one.evidence == shown]
+    return [one for one in findings if not about or about in KINDS[one.kind].about or one.evidence == shown]
 
 
 def selected(trace: Any, findings: list[Finding], patterns: Patterns) -> list[Finding]:

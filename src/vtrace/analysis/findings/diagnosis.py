@@ -14,6 +14,7 @@ from vtrace.analysis.findings.general_findings import computation, io_time, trac
 from vtrace.analysis.findings.io_waits import IoWaits
 from vtrace.analysis.findings.iteration_findings import iteration_findings
 from vtrace.analysis.findings.iterations import Iterations, iterations_of, repeated_calls
+from vtrace.analysis.findings.kinds import KINDS
 from vtrace.analysis.findings.mpi_findings import MpiAnswers, mpi_findings
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.findings.run_notes import limits, oversubscribed, without_partners
@@ -136,6 +137,5 @@ def _chosen(found: Diagnosis) -> list[Finding]:
         kept += [one for one in [computation(facts)] if one]
     doubt = (oversubscribed(facts.trace),) if oversubscribed(facts.trace) else ()
     archive = archive_word(facts.trace.path)
-    waiting = ("imbalance", "serialisation", "io_by_few_ranks", "mpi_wait", "transfer")
     told = [one.of_archive(archive).of_part(facts.window.options) for one in kept]
-    return [replace(one, caveats=(*one.caveats, *doubt)) if one.kind in waiting else one for one in told]
+    return [replace(one, caveats=(*one.caveats, *doubt)) if KINDS[one.kind].of_ranks else one for one in told]

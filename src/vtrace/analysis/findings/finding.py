@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from vtrace.analysis.findings.kinds import KINDS
 from vtrace.text import shell_command, shell_word
 
 __all__ = ["Finding"]
@@ -26,9 +27,8 @@ TOLD = ("kind", "loss_ns", "share", "region", "callpath", "ranks", "culprit", "c
 class Finding:
     """A diagnosed loss.
 
-    kind: imbalance, serialisation, io_by_few_ranks, mpi_wait, transfer, omp_imbalance, omp_serial, thread_imbalance,
-    lock, join, io_time, slow_iterations, drift, tracing, computation, topdown (share: of all slots). loss_ns: the
-    time that all threads together lose, 0 if unknown. share: of the time of all threads. text: a sentence. region,
+    kind: a key of kinds.KINDS; ValueError for others. loss_ns: the time that all threads together lose, 0 if unknown.
+    share: of the time of all threads; of topdown: of all slots. text: a sentence. region,
     source (file:line), callpath (names, the outermost first): of the code to look at. ranks: the processes that lose
     time (places in Trace.processes if the program has no MPI). culprit: the processes, threads or code that cause the
     loss, "" if unknown. certainty: exact, upper bound or estimate. caveats: lines about the limits of the numbers.
@@ -51,6 +51,10 @@ class Finding:
     stop: int | None = None
     evidence: tuple[str, ...] = ()
     archive: str = "ARCHIVE"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown kind of finding: {self.kind}")
 
     @property
     def command(self) -> str:
