@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of a recording process. The runtime completes the local files at MPI_Finalize, before an exec and at exit.
    The runtime needs no signal handlers for other ends, since the mapped buffer outlives the process. */
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wtsan" /* which does not know fences */
+#endif
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>

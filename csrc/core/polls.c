@@ -11,6 +11,9 @@
    Each step leaves a valid chunk, since a crash may come at any moment and other processes may read the buffer: only
    whole words change, and no published record but the ENTER changes its kind or size. The busy word keeps signal
    handlers out. The thread that ends the program clears the limit and then waits for the busy word (end.c). */
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wtsan" /* which does not know fences */
+#endif
 #define _GNU_SOURCE
 #include "clock.h"
 #include "frames.h"

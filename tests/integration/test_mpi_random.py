@@ -151,7 +151,7 @@ def compare_ends(logs: list[tuple[Log, list[Call]]], events: list[tuple[int, str
 
 
 def check_run(mpi: Mpi, cwd: Path, seed: int, ranks: int, threads: int, program: Path, steps: int = STEPS) -> None:
-    mpi.run(program, cwd, str(seed), str(steps), str(threads), ranks=ranks)
+    mpi.run(program, cwd, str(seed), str(steps), str(threads), ranks=ranks, env={"VT_MPI_POLLS": "yes"})
     unify(cwd, "mpi_random")
     trace = check(cwd / "mpi_random.trace")
     logs = {(rank, t): read_log(cwd / f"log.{rank}.{t}") for rank in range(ranks) for t in range(threads + 1)}

@@ -374,10 +374,10 @@ import os, signal
 from vtrace.analysis import shared_scan
 from vtrace.parallel.mpi import MpiRanks
 quick = shared_scan.scan
-def scan(*arguments):
+def scan(*arguments, **named):
     if MpiRanks().rank == {}:
         os.kill(os.getpid(), signal.SIGTERM)
-    return quick(*arguments)
+    return quick(*arguments, **named)
 shared_scan.scan = scan
 """
 
