@@ -10,7 +10,7 @@
 #include <string.h>
 #include "format.h"
 
-#define VT_ABI 1 /* the runtime accepts older shims and refuses newer ones with one warning */
+#define VT_ABI 2 /* the runtime accepts older shims and refuses newer ones with one warning. 2: vt_define_values */
 
 /* Paradigms, region roles and types have the values of OTF2_Paradigm, OTF2_RegionRole and OTF2_Type; tests compare the
    values. */
@@ -287,6 +287,7 @@ struct vt_definition_value {
         VT_VALUE_BYTES, /* n bytes */
         VT_VALUE_LIST, /* n struct vt_definition_value */
         VT_VALUE_WORDS, /* a list of n texts, each with a NUL behind it */
+        VT_VALUE_PACKED, /* n bytes: whole definitions in MessagePack */
     } type;
     uint32_t n;
     union {
@@ -339,6 +340,9 @@ static inline struct vt_definition_value vt_string(const char *s)
    vt_kind. All together have at most 60 000 bytes. Returns 0 if they are lost. */
 int vt_define_values(const struct vt_definition_value *values, size_t n);
 
+/* Writes definitions in MessagePack. Only shims of VT_ABI 1 call this function; others the macro of the name. */
+int vt_define(const void *bytes, size_t n);
+
 #define VT_COUNT(...) (sizeof((struct vt_definition_value[]){__VA_ARGS__}) / sizeof(struct vt_definition_value))
 /* The values of one definition, as an array. */
 #define VT_DEFINITION(kind, ...)                                                                                       \
@@ -346,8 +350,7 @@ int vt_define_values(const struct vt_definition_value *values, size_t n);
 /* Writes one definition, as vt_define_values: vt_define(VT_D_TEXT, vt_number(id), vt_string(text)). */
 #define vt_define(kind, ...) vt_define_values(VT_DEFINITION(kind, __VA_ARGS__), 1 + VT_COUNT(__VA_ARGS__))
 
-/* Defines an attribute of events. Returns its id; 0 if no id is left or the definition is lost. Not a function of the
-   library: a shim with this code runs with an older library, too. */
+/* Defines an attribute of events. Returns its id; 0 if no id is left or the definition is lost. */
 static inline uint32_t vt_define_attribute(const char *name, const char *description, enum vt_type type)
 {
     const uint32_t id = (uint32_t)vt_new_id(VT_ID_ATTRIBUTE);

@@ -51,7 +51,7 @@ static size_t most_of(const struct vt_definition_value *values, size_t n)
     size_t most = 0;
     for (const struct vt_definition_value *v = values; v < values + n; v++) {
         most += 9;
-        if (v->type == VT_VALUE_TEXT || v->type == VT_VALUE_BYTES) most += v->n;
+        if (v->type == VT_VALUE_TEXT || v->type == VT_VALUE_BYTES || v->type == VT_VALUE_PACKED) most += v->n;
         else if (v->type == VT_VALUE_LIST) most += most_of(v->at, v->n);
         else if (v->type == VT_VALUE_WORDS) {
             const char *s = v->at;
@@ -77,6 +77,7 @@ static void put(struct vt_mp *m, const struct vt_definition_value *values, size_
         case VT_VALUE_BOOL: vt_mp_bool(m, v->number != 0); break;
         case VT_VALUE_TEXT: vt_mp_strn(m, s, v->n); break;
         case VT_VALUE_BYTES: vt_mp_bin(m, s, v->n); break;
+        case VT_VALUE_PACKED: vt_mp_put(m, s, v->n); break;
         case VT_VALUE_LIST:
             vt_mp_array(m, v->n);
             put(m, v->at, v->n);
@@ -100,7 +101,8 @@ int vt_define_values_at(struct vt_location *l, const struct vt_definition_value 
         struct vt_chunk *c = l->defs;
         struct vt_mp m = vt_mp_into((char *)c + VT_READ(c->head), most);
         put(&m, values, n);
-        for (size_t i = 0; i < n; i++) c->records += values[i].type == VT_VALUE_KIND;
+        for (size_t i = 0; i < n; i++)
+            c->records += values[i].type == VT_VALUE_KIND || values[i].type == VT_VALUE_PACKED;
         __atomic_store_n(&c->head, (uint16_t)(m.at - (uint8_t *)c), __ATOMIC_RELEASE);
     }
     vt_location_unlock(l);

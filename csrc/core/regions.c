@@ -25,6 +25,12 @@ int vt_define_values(const struct vt_definition_value *values, size_t n)
     return l && vt_define_values_at(l, values, n);
 }
 
+int(vt_define)(const void *bytes, size_t n)
+{
+    const struct vt_definition_value packed = vt_value_of(VT_VALUE_PACKED, bytes, n);
+    return vt_define_values(&packed, 1);
+}
+
 /* Definitions of equal keys would be equal, but a caller may come here at each event. */
 static int is_first(const char *format)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Code before and after a call: recording the call site, the size of a receive buffer and calls in a row, flushing the buffers of all
-   ranks, and barriers. Part of mpiwrap.h. */
+/* Code before and after a call: recording the call site, the size of a receive buffer and calls in a row, flushing the
+   buffers of all ranks, and barriers. Part of mpiwrap.h. */
 #ifndef VT_MPI_AROUND_H
 #define VT_MPI_AROUND_H
 

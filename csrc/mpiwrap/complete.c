@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Wait and Test, and calls that find nothing. Entries are taken before the call. After the call each is completed, put back or dropped. */
+/* Wait and Test, and calls that find nothing. Entries are taken before the call. After the call each is completed, put
+   back or dropped. */
 #include "mpiwrap.h"
 
 /* ---- Memory for calls with many requests: one block for each thread, free again when the outermost such call ends (a
@@ -411,7 +412,7 @@ void vt_mpi_some_end(struct vt_mpi_wait *wait, uint32_t region, const MPI_Reques
 static bool vt_each_poll;
 void vt_mpi_polls_begin(void) { vt_each_poll = vt_setting("VT_MPI_POLLS"); }
 
-/* The attribute is defined when a call repeats another one. src/vtrace/analysis/repeats.py knows its texts. */
+/* The attribute is defined when a call repeats another one. src/vtrace/analysis/source.py knows its texts. */
 void vt_mpi_poll(uint64_t *words, unsigned n)
 {
     static _Atomic(uint32_t) calls;

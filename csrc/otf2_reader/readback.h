@@ -21,6 +21,7 @@
 #define VT_EXPORT __attribute__((visibility("default")))
 #define VT_NONE 0xffffffffu
 #define VT_DETAIL_WORDS 5
+#define VT_JOINED_MOST UINT32_MAX /* calls that a Leave ends */
 
 /* The values of an event besides time, kind and one reference. A Metric has one detail for each value. */
 struct vt_detail {
@@ -51,9 +52,8 @@ struct vt_batch {
     int64_t from, to; /* range of times to take, both included */
     uint64_t clock_offset, resolution; /* of the archive: ticks, and ticks per second */
     uint64_t want_attributes;
-    uint64_t
-        calls_attribute; /* 1 + id of the attribute with the number of calls that a Leave ends, which is always taken;
-                                 0: the archive has none */
+    uint64_t calls_attribute; /* 1 + id of the attribute with the number of calls that a Leave ends, which is always */
+    /* taken; 0: the archive has none */
     uint64_t unknown; /* events so far that libotf2 has no name for */
     uint64_t ended; /* an event was beyond `to` */
     uint64_t early; /* events so far that are earlier than the previous event */

@@ -193,8 +193,8 @@ static int keep_slice(struct batch_replay *r, const struct vt_checkpoint_call *f
     struct vt_replay *o = &r->out;
     if (o->nslices == r->slices_room && !grow_slices(r)) return 0;
     if (o->want_slice_details) o->slice_details[o->nslices] = (struct vt_slice_detail){own, f->number};
-    const uint32_t calls = r->repeats < UINT32_MAX ? (uint32_t)r->repeats : UINT32_MAX;
-    o->slices[o->nslices++] = (struct vt_slice){begin, end, f->region, (uint32_t)r->out.depth, f->node, calls};
+    o->slices[o->nslices++] =
+        (struct vt_slice){begin, end, f->region, (uint32_t)r->out.depth, f->node, (uint32_t)r->repeats};
     return 1;
 }
 
@@ -389,12 +389,13 @@ static uint32_t named_site(const struct batch_replay *r, const struct rest *rest
     return VT_NONE;
 }
 
-/* Returns the number of calls that a Leave ends. */
+/* Returns the number of calls that a Leave ends. The runtime never joins more than VT_JOINED_MOST: other numbers are
+   damage, and sums of them would overflow. */
 static uint64_t ended_calls(const struct vt_batch *b, const struct rest *rest, uint64_t row)
 {
     const struct vt_read_attribute *a = rest->attribute;
     for (; a < rest->attributes_end && a->row == row; a++)
-        if (a->attribute + UINT64_C(1) == b->calls_attribute && a->value && a->value < INT64_MAX) return a->value;
+        if (a->attribute + UINT64_C(1) == b->calls_attribute && a->value && a->value <= VT_JOINED_MOST) return a->value;
     return 1;
 }
 

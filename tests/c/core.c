@@ -140,8 +140,12 @@ static void abi(void)
         .size = sizeof s, .abi = VT_ABI + 1, .kind = VT_SHIM_MPI, .name = "Some MPI 9.0", .version = "9.9"};
     CHECK(!vt_attach(&s));
     CHECK(!vt_attach(&s));
-    s.abi = VT_ABI;
+    s.abi = 1;
     printf("%d\n", vt_attach(&s));
+    /* what a shim of VT_ABI 1 does */
+    static const uint8_t text[] = {0x93, VT_D_TEXT, 5, 0xa3, 'o', 'l', 'd'};
+    CHECK((vt_define)(text, sizeof text) || !vt_setting("VT_MPITRACE"));
+    CHECK(!vt_hides("MPI_Send", "MPI"));
 }
 
 static void ids(void)

@@ -16,6 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import otf2
 import pytest
 
 import vtrace as vtrace_module
@@ -346,3 +347,19 @@ def test_random_polls(mpi: Mpi, tmp_path: Path, seed: int) -> None:
     found = record(mpi, tmp_path, *timer, *steps, "j0", env=SMALL if seed % 4 > 1 else None)
     assert counted(found.trace) == found.expected, steps
     assert profiled(tmp_path) == found.expected, steps
+
+
+@pytest.mark.parametrize("value", [0, 2**32, 2**62, 2**63, 2**64 - 1])
+def test_numbers_that_no_run_has(tmp_path: Path, value: int) -> None:
+    """A damaged number of calls counts as one call: four of 2**62 would be no call at all, by which a mean divides."""
+    with otf2.writer.open(str(tmp_path / "odd"), timer_resolution=10**9) as trace:
+        define = trace.definitions
+        group = define.location_group("process", system_tree_parent=define.system_tree_node("host", "node"))
+        calls = define.attribute("calls", "number of calls that found nothing, recorded as one", otf2.enums.Type.UINT64)
+        region = define.region("MPI_Iprobe", paradigm=otf2.enums.Paradigm.MPI)
+        writer = trace.event_writer_from_location(define.location("Master thread", group=group))
+        for number in range(4):
+            writer.enter(10 * number, region)
+            writer.leave(10 * number + 7, region, attributes={calls: value})
+    rows = json.loads(vtrace(tmp_path, "profile", "odd/traces.otf2", "--json").stdout)["profile"]
+    assert [(row["function"], row["calls"], row["exclusive_ns"]) for row in rows] == [("MPI_Iprobe", 4, 28)]

@@ -103,8 +103,9 @@ def test_abi(core: Path, tmp_path: Path) -> None:
     assert done.stderr.count("built with vtrace 9.9") == 1
     assert run(core, tmp_path, "abi", VT_MPITRACE="no").stdout == "0\n"
     number = records.DEFINITIONS["PROPERTY"]
-    properties = {d[1]: d[2] for d in words.definitions(tmp_path / "t.1.def") if d[0] == number}
-    assert properties["shim.mpi"] == "Some MPI 9.0"
+    found = words.definitions(tmp_path / "t.1.def")
+    assert {d[1]: d[2] for d in found if d[0] == number}["shim.mpi"] == "Some MPI 9.0"
+    assert [records.DEFINITIONS["TEXT"], 5, "old"] in [list(d) for d in found]
 
 
 def test_ids_run_out(core: Path, tmp_path: Path) -> None:

@@ -50,7 +50,6 @@ def _outlier(facts: RunFacts, found: Iterations, first: int, last: int, *, loss:
         ranks=facts.ranks_of(losers),
         culprit=culprit,
         certainty=ESTIMATE,
-        caveats=(),
         start=slow.begin,
         stop=slow.end,
         evidence=("view", "--from", f"{slow.begin}ns", "--to", f"{slow.end}ns"),
@@ -69,11 +68,8 @@ def _drift(facts: RunFacts, found: Iterations, loss: int) -> Finding:
         source=found.source,
         callpath=found.path,
         ranks=facts.ranks_of(found.locations),
-        culprit="",
         certainty=ESTIMATE,
-        caveats=(),
         start=begin,
-        stop=None,
         evidence=("profile", "--by", "callpath", "--from", f"{begin}ns"),
     )
 

@@ -158,7 +158,6 @@ def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Ca
         ranks=waiters,
         culprit=f"{culprits}, {place}",
         certainty=ESTIMATE if in_turn else EXACT,
-        caveats=(),
         start=facts.window.start,
         stop=facts.window.stop,
         evidence=evidence,
@@ -242,7 +241,7 @@ def _other_waits(
             kind="mpi_wait", loss_ns=left, share=left / facts.whole, text=words.format(place=place, loss=span(left)),
             region=names[-1] if names else "", source=facts.region_source(waits.paths, path), callpath=names,
             ranks=facts.ranks_of(waits["location"][rows]), culprit=who_ranks(facts.trace, partners) if partners else "",
-            certainty=certainty, caveats=(), start=facts.window.start, stop=facts.window.stop,
+            certainty=certainty, start=facts.window.start, stop=facts.window.stop,
             evidence=("diagnose", "--about", "waits"),
         )  # fmt: skip
         yield _judged(found, waits, rows, clocks)
@@ -277,7 +276,6 @@ def _transfer(facts: RunFacts, answers: MpiAnswers) -> Iterator[Finding]:
         source=facts.source(path),
         callpath=facts.names(path),
         ranks=facts.ranks_of(facts.rows),
-        culprit="",
         certainty=BOUND if doubts else ESTIMATE,
         caveats=doubts,
         start=facts.window.start,

@@ -105,7 +105,6 @@ def _uneven(facts: RunFacts, path: int, times: dict[int, int], loss: int) -> Fin
         ranks=facts.ranks_of(others),
         culprit=f"{who_all(facts.trace, slow)}, {place}",
         certainty=BOUND,
-        caveats=(),
         start=facts.window.start,
         stop=facts.window.stop,
         evidence=("profile", "--by", "rank", "--select", f"region={names[-1]}"),

@@ -16,6 +16,8 @@ ALWAYS, NEVER = -(2**63), 2**63 - 1
 BATCH = 1 << 16
 """Events in a batch: few enough for the processor's cache."""
 _KINDS = BatchFields.wanted.size
+_JOINED_MOST = np.uint64(2**32 - 1)
+"""VT_JOINED_MOST in csrc/otf2_reader/readback.h."""
 _NO_DETAILS, _NO_ATTRIBUTES = np.empty(0, DETAIL), np.empty(0, ATTRIBUTE)
 
 
@@ -67,7 +69,8 @@ class Batch:
         found = np.zeros(len(self), np.int64)
         if self.calls_attribute is not None:
             mine = self.numbers_of_calls()
-            found[mine["row"]] = np.maximum(mine["value"].astype(np.int64), 1) - 1
+            mine = mine[(mine["value"] > 0) & (mine["value"] <= _JOINED_MOST)]  # others are damage
+            found[mine["row"]] = mine["value"].astype(np.int64) - 1
         return found
 
     def since(self, ns: int) -> Batch:
