@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.ledger import Ledger
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
+from vtrace.analysis.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "vtrace"
@@ -52,3 +56,12 @@ def test_each_name_exists_and_is_explained(module: str) -> None:
 def test_a_deprecated_name_warns() -> None:
     with pytest.warns(DeprecationWarning, match="use Ledger.has_intervals"):
         assert Ledger(intervals=Table({}), has_intervals=True, notes=[]).told
+
+
+def test_parameters_that_were_positional_stay_so() -> None:
+    """CONTRIBUTING.md: a caller's code keeps its meaning for two minor releases."""
+    for method in (Trace.events, Trace.metric_values, Trace.timeline, Trace.scan):
+        kinds = {parameter.kind for parameter in inspect.signature(method).parameters.values()}
+        assert kinds == {inspect.Parameter.POSITIONAL_OR_KEYWORD}, method
+    assert Finding("lock", 1, 0.5, "text").kind == "lock"
+    assert Selection(0, 10).stop == 10

@@ -31,7 +31,7 @@ _LATEST = 2**63 - 1
 _EMPTY = {"location": np.uint64, "from": np.uint64, "to": np.uint64, "ns": np.uint64, "count": np.uint64}
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Ledger:
     """The intervals without recording, and the totals.
 

@@ -26,7 +26,7 @@ PATTERNS = ("region", "class", "path", "location")
 _UNITS = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}  # noqa: RUF001
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Selection:
     """A window of time and a set of locations.
 

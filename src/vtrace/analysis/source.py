@@ -143,9 +143,9 @@ class Source:
         """Processes in the order of MPI's ranks, then those without a rank: group, rank (-1: none), name, host."""
         return self.places.processes
 
-    def scan(
+    def scan(  # noqa: PLR0917
         self, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
-        stop: int | None = None, *, jobs: int | None = None, in_order: bool = False,
+        stop: int | None = None, jobs: int | None = None, in_order: bool = False,
     ) -> Pass:  # fmt: skip
         """Reads the events once for several questions; see vtrace.analysis.scan.scan."""
         if self.ranks.size > 1:

@@ -136,9 +136,9 @@ class Trace(Source):
         return self._answers[key].answer()
 
     @_with_caveats
-    def events(
+    def events(  # noqa: PLR0917
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        kinds: Collection[str] | None = None, *, attributes: bool = False,
+        kinds: Collection[str] | None = None, attributes: bool = False,
     ) -> Table:  # fmt: skip
         """All events, ascending by time: time (int64, ns), location (int32, row), kind (uint8, place in .kinds, OTF2's
         names), and an int64 column for each value that any of the events has: region, comm, handle, win, file (rows,
@@ -473,9 +473,9 @@ class Trace(Source):
         return increase_table(self._ask("metrics", start, stop, locations, lambda: Increases(self, rows), *rows))
 
     @_with_caveats
-    def metric_values(
+    def metric_values(  # noqa: PLR0917
         self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        metrics: Sequence[int | str] | None = None, *, most: int = 2_000_000,
+        metrics: Sequence[int | str] | None = None, most: int = 2_000_000,
     ) -> Table:  # fmt: skip
         """Values of metrics, by location and time: location, time (ns), metric, value (float64), integer (int64: the
         exact value of a whole number).
@@ -487,9 +487,9 @@ class Trace(Source):
         self.scan([question], locations, start, stop)
         return question.answer()
 
-    def timeline(
+    def timeline(  # noqa: PLR0917
         self, bins: int = 200, start: int | None = None, stop: int | None = None, rows: Array | None = None,
-        *, class_of: Array | None = None,
+        class_of: Array | None = None,
     ) -> Array:  # fmt: skip
         """The time of each location by class and bin: (rows, classes + 1, bins) float32, seconds, in bins of equal
         width from start (0) to stop (the duration). The last class is the time outside all regions.

@@ -169,8 +169,8 @@ _SHOWN = ("cpu", "balance", "call", "hwm", "src")
 )  # fmt: skip
 @click.option("-t", "kind", type=click.Choice(["text", "csv"]), default="text", show_default=True, help="Format.")
 def fipppx(
-    shows: bool, directory: str | None, items: tuple[str, ...], limit: int, *, threads: str | None, function: str | None,  # noqa: E501
-    output: str, processes: str | None, kind: str,
+    shows: bool, directory: str | None, items: tuple[str, ...], limit: int, *, threads: str | None,
+    function: str | None, output: str, processes: str | None, kind: str,
 ) -> None:  # fmt: skip
     """Show the data of the Instant Profiler, in its layouts: time statistics, costs of procedures and lines, call
     graph, annotated sources.

@@ -57,8 +57,8 @@ _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", 
 @click.option("--json", "as_json", is_flag=True, help="Print all rows of all tables as JSON; times in ns.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV; times in ns.")
 def command(
-    archive: str, sort: str, top: int, tables: tuple[str, ...], *, begin: str | None, end: str | None, ranks: str | None,  # noqa: E501
-    helpers: bool, as_json: bool, as_csv: bool,
+    archive: str, sort: str, top: int, tables: tuple[str, ...], *, begin: str | None, end: str | None,
+    ranks: str | None, helpers: bool, as_json: bool, as_csv: bool,
 ) -> None:  # fmt: skip
     """Also show collective operations. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written
     by any tool.

@@ -98,8 +98,8 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
 @click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @arguments("vtunify", None, "Threads to use [default: cores, up to 8].")
 def command(
-    prefix: str, name: str | None, keep: bool, progress: bool, *, levels: tuple[str, ...], jobs: int | None, force: bool,  # noqa: E501
-    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, tiles: bool, diagnose: bool,
+    prefix: str, name: str | None, keep: bool, progress: bool, *, levels: tuple[str, ...], jobs: int | None,
+    force: bool, partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, tiles: bool, diagnose: bool,
     nocompress: bool,
 ) -> None:  # fmt: skip
     from vtrace.unify.discover.list_files import resolve_prefix

@@ -23,7 +23,7 @@ TOLD = ("kind", "loss_ns", "share", "region", "callpath", "ranks", "culprit", "c
 """The keys of a finding in JSON."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
     """A diagnosed loss.
 

@@ -29,7 +29,7 @@ _END = dict.fromkeys("comm peer tag bytes time region order".split(), np.int64)
 """One end of a message. peer: row of locations; order: place among the location's sends, or posted receives."""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Matrix:
     """The number and bytes of messages between processes, for pairs with messages.
 
