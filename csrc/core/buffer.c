@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The buffer is one file of 64-KiB chunks, mapped shared, so the records outlive the process even if it is killed. The
    buffer grows by segments. Threads take and return chunks without a lock. A chunk has one owner at any time: the
-   location that fills the chunk or has the chunk in a list, otherwise this file. */
+   location that fills the chunk or has the chunk in a list, otherwise this file.
+   Memory order: the exchange that takes a chunk from a list sees all stores before the exchange that gave the chunk.
+   `next` is loaded after the head of the list, and a tag in the head makes the exchange fail if the list has changed.
+   The state of a chunk is stored with release (also in location.c and rewind.c), after its head, sequence and thread:
+   vtunify finds these in each chunk that counts as filling. Addresses: 32 bits of the free list's head, divided by 64
+   KiB, are 48 bits, which the kernel does not exceed without a hint to mmap; 48 bits of the list of fresh chunks are
+   any address. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/magic.h>

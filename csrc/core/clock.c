@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Choosing the clock of the records, and reading all clocks at the same moment. */
+/* Choosing the clock of the records, and reading all clocks at the same moment.
+   A reading of the counter may be executed before earlier instructions, by some ten nanoseconds. The instruction that
+   would prevent this (ISB, LFENCE) empties the pipeline at each event, so there is none: if two readings of a thread
+   are in the wrong order, the slow path gives the event the time of the previous one. The firmware writes cntfrq_el0
+   and may be wrong, so only 0 is refused, and pairs of counter and CLOCK_MONOTONIC_RAW give the frequency. A counter
+   of 1 GHz that a slower clock drives advances by several ticks at once: this step is measured, for fewer bytes of a
+   time. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The limits of VT_FILTER_SPEC on the number of recorded calls. A limit counts the calls of all threads of the process.
-   funwrap/filter_map.c applies the limits of functions with hooks. */
+   funwrap/filter_map.c applies the limits of functions with hooks.
+   Memory order: the number of counted names is stored with release, so the entries below a number that was loaded with
+   acquire are complete. */
 #include <string.h>
 #include "define.h"
 #include "filter.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A spin lock between the threads of a process. The holder blocks signals. */
+/* A spin lock between the threads of a process. The holder blocks signals.
+   The exchange that takes the lock and the exchange that releases it are sequentially consistent. */
 #ifndef VT_LOCK_H
 #define VT_LOCK_H
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The code space: each loaded module (executable or library) whose functions record events has a range of offsets in 1
    GiB. A function event stores such an offset, so that no look-up is needed. A module gets its range at its first
-   event. vtunify finds the names of the functions. */
+   event. vtunify finds the names of the functions.
+   Memory order: the number of modules is stored with release, so the entries below a number that was loaded with
+   acquire are complete. A thread stores its cache, then loads `generation`; a thread that unloads a module adds to
+   `generation`, then empties the caches. All are sequentially consistent, so one of them sees the other's store. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Start, name and end of threads. A later thread may take over the location of an ended thread. */
+/* Start, name and end of threads. A later thread may take over the location of an ended thread.
+   Memory order: the sequentially consistent exchange that enters a location in vt_locations comes after the location
+   is complete. `ended` is stored and taken by sequentially consistent operations; the relaxed load before only skips
+   locations. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

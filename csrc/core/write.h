@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The inlined path of a record: no lock, no allocation, no call. For the runtime and for shims that are installed with
    it. Code in a user's executable may belong to another version of vtrace and calls vt_write_N of core.h. A call would
-   cost a record as much as its words do, and more after a system call. */
+   cost a record as much as its words do, and more after a system call.
+   Memory orders have to hold on aarch64, which may show two stores of a thread to another thread in either order, and
+   may execute two loads in either order unless the second needs the value of the first as an address. Atomic
+   operations without an order are sequentially consistent. Relaxed are those whose own value alone matters (counters,
+   settings that become known once). The head of a file states the argument for its other orders. Here: the busy word
+   is relaxed with a signal fence, since only the thread's own signal handlers read it, and a thread sees its stores in
+   the order of the program. The head of a chunk is stored with release after the words of a record, also in define.c,
+   stop.c and sample_stream.c: a thread that loads the head (acquire) sees the words below it, and after the end of the
+   process its memory is complete. */
 #ifndef VT_WRITE_H
 #define VT_WRITE_H
 

@@ -2,7 +2,9 @@
 /* Finds the functions to which rules of a filter apply, by the symbol tables of modules with hooks. The result is one
    byte for every 16 bytes of code, so that the hook of a function that is not recorded reads this byte and returns
    (csrc/hooks). The executable and the libraries loaded with it are read before the program's own code runs; later
-   modules are read at their first event. */
+   modules are read at their first event.
+   Memory order: `bytes` is stored last, with release, so a hook that loads `bytes` with acquire sees the map. The
+   number of entries alone is not enough: another module may reuse an entry. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds and switches the sleds of functions. The functions come from the symbol table; their instructions are read one by
-   one. */
+   one.
+   Memory order: enters are off and membarrier has run on all processors before the frames of other threads are read,
+   so all frames from before are visible, though they are stored relaxed. */
 #include "patch.h"
 
 #if VT_HAS_SLEDS

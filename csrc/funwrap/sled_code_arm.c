@@ -2,7 +2,9 @@
 /* aarch64: a sled is the room of eight instructions that clang's -fxray-instrument leaves at the start of a function
    and before each end: a branch past the room and seven NOPs. The seven NOPs become a call of a hook whose address is
    part of the sled. To switch the sled, its first instruction changes, from the branch to a NOP and back. These two are
-   instructions that may change while other threads execute them (Arm Architecture Reference Manual, B2.2.5). */
+   instructions that may change while other threads execute them (Arm Architecture Reference Manual, B2.2.5).
+   Memory order: the store of the first instruction is relaxed, and the cache is cleared. The other seven are written
+   while the branch leads around them, and membarrier (SYNC_CORE) runs before the first NOP replaces a branch. */
 #include "sled_code.h"
 
 #if defined(__aarch64__)

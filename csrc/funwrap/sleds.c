@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The modules with sleds. */
+/* The modules with sleds.
+   Memory order: the hooks of a module are stored with release; the jump at a sled needs the address that was loaded,
+   so the load comes first. */
 #define _GNU_SOURCE
 #include <link.h>
 #include "../core/lock.h"

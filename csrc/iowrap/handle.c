@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors and streams of the process, and the definitions of their files. There are no locks: the state of a
    descriptor is one word. A forked child continues with the ids of its parent. The child of a vfork shares the table
-   but not the descriptors, so it does not change the table. */
+   but not the descriptors, so it does not change the table.
+   Memory order: a page of the table is complete before a sequentially consistent exchange publishes it; a thread that
+   uses a descriptor loads with acquire. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>

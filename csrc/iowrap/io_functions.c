@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Once per process: finds the next definitions and decides whether calls are recorded. Once per function: defines its
-   region. */
+   region.
+   Memory order: attributes and regions are defined before `state` says RECORD (release, acquire). A jump through the
+   pointer to the next function needs the pointer, so the load comes first; also in memwrap.c and next_function.c. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>

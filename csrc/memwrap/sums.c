@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums of the threads are in pages of the shim: they need neither a lock nor malloc, and outlive the thread, whose late
-   destructors still count. A forked child adds up all threads; the end of the process records sums that no record has. */
+   destructors still count. A forked child adds up all threads; the end of the process records sums that no record has.
+   Memory order: a thread claims the sums of another one by an exchange after `ended` was loaded with acquire, or after
+   the kernel said that the thread is gone. */
 #include "sums.h"
 #include <errno.h>
 #include <stddef.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaching to the runtime, defining regions, and the calls that initialize and finalize MPI. */
+/* Attaching to the runtime, defining regions, and the calls that initialize and finalize MPI.
+   Memory order: no other thread calls MPI for work before MPI_Init has returned, and the program orders this, so the
+   state of MPI, groups, attributes and the depth of call sites (sites.c) may be loaded relaxed. */
 #include "mpiwrap.h"
 
 #include <errno.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Entries of MPI's objects by their handles, and definitions that several kinds of objects have. A lookup takes no
    lock. Entries are reused and never freed. So a lookup that races with a reuse reads valid memory. At worst the lookup
-   misses, and is repeated under the lock. */
+   misses, and is repeated under the lock.
+   Memory order: an entry is complete before a bucket leads to it (release, acquire). A lookup cannot find an old entry
+   of its handle: MPI has returned the handle to the program before. The same holds in comm.c and rma_windows.c. */
 #include "mpiwrap.h"
 
 #include <sched.h>

@@ -14,7 +14,10 @@
 
    While one thread searches the places, other threads may take and add entries, so the search may find none though
    there always was one. Then the search is repeated if an entry was published meanwhile. Entries published after the
-   search began are not needed, since their threads have not called Wait yet. */
+   search began are not needed, since their threads have not called Wait yet.
+   Memory order: `key`, or the head of a list, is stored last, with release. Relaxed loads look at the thread's own
+   list, or precede an exchange. Where one thread at a time calls MPI all is relaxed: the program itself orders its
+   calls. */
 #include "mpiwrap.h"
 
 #include <sched.h>

@@ -4,7 +4,9 @@
    A program may issue any number of operations before it synchronizes, so there is no list of operations. The
    operations are numbered by window, thread, target and class. vtrace keeps only the number of issued operations and
    the number of completed ones. Each thread counts its own operations, without an atomic read-modify-write. A thread
-   that synchronizes claims a range of numbers. */
+   that synchronizes claims a range of numbers.
+   Memory order: the number of operations is stored with release after the operation, and an exchange gives each
+   completion to one thread. A thread knows a window by its id, which a new window at the same address does not have. */
 #include "mpiwrap.h"
 
 /* Operations of one class complete at the same moments. */

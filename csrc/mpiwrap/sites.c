@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The setting VT_MPI_CALLSITES: records the places that call MPI functions. A stack is defined once, as a text; each
-   call refers to the text by an attribute. */
+   call refers to the text by an attribute.
+   Memory order: the numbers of sites are relaxed, as those of constructs in ompwrap/constructs.c. */
 #include "mpiwrap.h"
 
 #include <dlfcn.h>

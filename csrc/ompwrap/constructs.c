@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two tables: regions by construct and place in the code, and locks by their variables. */
+/* Two tables: regions by construct and place in the code, and locks by their variables.
+   Memory order: the numbers of regions and places are relaxed. The definition of a number is in a file, not in memory
+   that a reader loads. Two threads may define a number twice; vtunify merges both. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "ompwrap.h"

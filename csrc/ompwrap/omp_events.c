@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Turns events of OpenMP into records. Records of one moment are written by one call of vt_write, which reads the clock
-   once. */
+   once.
+   Memory order: a team is published with release and loaded with acquire; OpenMP's own fork synchronises, too. The
+   number of a team's join is 0 while the ticks change, and is loaded before and after the ticks. */
 #define _GNU_SOURCE
 #include "ompwrap.h"
 

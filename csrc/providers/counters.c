@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* VT_METRICS, VT_RUSAGE: counters of each thread at the enters and leaves of regions. core/counter_groups.c chooses the
-   records; this file owns the list of counters and their state in each thread. */
+   records; this file owns the list of counters and their state in each thread. A sample's values are in the stream of
+   samples, since the signal may interrupt the writing of an event at any instruction; a sample that interrupts a reading
+   has none, so that values rise with the time. In a thread that continues the location of an ended one the counters
+   restart: readers count nothing across its ThreadBegin. The replay is the first provider, so that it serves the names
+   in its file before all others. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

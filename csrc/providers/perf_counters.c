@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events of Linux as counters. All events of a thread are one group: the kernel counts all of them at the same time,
    and one read gives all values. For events of the processor, two more counters have the times for which the group was
-   enabled and running: if others use the processor's counters, the group runs only for a part of the time. */
+   enabled and running: if others use the processor's counters, the group runs only for a part of the time. An event has
+   no pread. */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
 #include <string.h>

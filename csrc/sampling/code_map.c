@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes maps of the code. vtrace has no thread of its own: a thread more would change what the program may do (unshare,
    setuid). The first map is made before main. A signal handler that interrupts code of an unknown module makes a
-   map with this module, which replaces the current one by one store; it takes no lock of the loader. The old map is released when no handler uses it. */
+   map with this module, which replaces the current one by one store; it takes no lock of the loader. The old map is released when no handler uses it.
+   Samples are taken on x86-64 only, so the orders of this file and of sampler.c have not been argued for aarch64. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <string.h>

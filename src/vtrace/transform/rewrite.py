@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Copies an archive, or a part of it, event by event with csrc/otf2_rewriter."""
+"""Copies an archive, or a part of it, event by event with csrc/otf2_rewriter.
+
+A copy of the whole archive takes one pass and changes no number. For a part, the first pass marks the definitions that
+events need, lists the calls across the edges of the window, and returns the events with counterparts; `Verdicts`
+decides their fate, and the second pass writes.
+"""
 
 from __future__ import annotations
 
