@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The site of the documentation: make docs. Its reference comes from the installed vtrace: a page for each command from
-the command's help, and the table of settings."""
+the command's help, and the tables of settings and of the local files."""
 
 import os
 from collections.abc import Iterator
@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 from sphinx.application import Sphinx
 
-from vtrace import cli, settings
+from vtrace import cli
 from vtrace.commands import vtunify, vtunify_mpi
+from vtrace.reports.generated_tables import filled
 from vtrace.wrappers.compile import options
 
 project = "vtrace"
@@ -62,11 +63,10 @@ def contexts(command: click.Command, name: str, parent: click.Context | None = N
 
 
 def fill(app: Sphinx, page: str, source: list[str]) -> None:
-    """Replaces the marks of settings.md and commands.md."""
+    """Replaces the marks of the pages."""
     for variable in [name for name in os.environ if name.startswith("VT_")]:
         del os.environ[variable]
-    if page == "settings":
-        source[0] = source[0].replace("<!-- the table of settings -->\n", settings.markdown())
+    source[0] = filled(source[0])
     if page == "commands":
         names = "\n".join(name.replace(" ", "-") for name, _ in helps())
         tree = "```{toctree}\n:maxdepth: 1\n\n" + "".join(f"commands/{name}\n" for name in names.split()) + "```"

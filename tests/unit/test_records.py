@@ -10,36 +10,42 @@ import pytest
 
 from support.build.c_layout import run_c
 from support.tools import ROOT
+from vtrace.io.common import schema
+from vtrace.io.local import format_tables
 from vtrace.io.local import records as r
+from vtrace.reports.generated_tables import filled
 
 PAGE = (ROOT / "docs" / "file-format.md").read_text()
 
 
-def table(heading: str) -> list[list[str]]:
-    """The rows of the page's table with this heading of the first column."""
-    lines = PAGE[PAGE.index(f"| {heading} |") :].split("\n\n")[0].splitlines()
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+def test_the_page_shows_the_tables_as_format_h_states_them() -> None:
+    """The generated tables have each kind with the text of its payload or values, and each number of an enumeration."""
+    page = filled(PAGE)
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    for what, name, *words in (line.split("\t") for line in schema._served("vt_kernel_schema").splitlines()):
+        if what in {"kind", "definition"}:
+            values = ", ".join(f"`{value}`" for value in words[-1].replace("|", "\\|").split())
+            number = words[0] if what == "kind" else r.DEFINITIONS[name]
+            begin = f"| `{name}` | {number} | "
+            assert [row for row in rows if row.startswith(begin) and f"| {values} |" in row], begin + values
+        elif what == "enumerator" and name not in format_tables._NO_TABLE:
+            number = f"{int(words[1]):#x}" if name == "vt_class" else words[1]
+            (row,) = (row for row in rows if row.startswith(f"| `{name}` |"))
+            assert f" {number} {words[0]}" in row
+    assert "<!--" not in page
 
 
-def test_the_page_has_all_kinds() -> None:
-    bits = {number: name.lower() for name, number in r.SCHEMA.enumerations["vt_class"].items()}
-    expected = [
-        [
-            f"`{name}`", str(kind.number), kind.refers_to or "",
-            ", ".join("/".join(value.name for value in word) for word in kind.payload),
-            ", ".join(text for bit, text in bits.items() if kind.classes & bit),
-        ]
-        for name, kind in r.SCHEMA.kinds.items()
-    ]  # fmt: skip
-    assert table("kind") == expected, "\n".join(f"| {' | '.join(row)} |" for row in expected)
+def test_the_page_has_the_classes_and_objects_of_kinds() -> None:
+    page = filled(PAGE)
+    assert "| `SEND` | 16 | comm | `peer:rank/tag`, `bytes:size` | MESSAGE |\n" in page
+    assert "| `ENTER_ADDRESS` | 4 |  | `address` | FUNCTION, NEW_CODE |\n" in page
+    assert "| `RMA_WIN` | 15 | `id:id`, `comm:id`, `count:u32` |\n" in page
+    assert "| `vt_clock_kind` | 1 TSC, 2 CNTVCT, 3 NANOSECONDS |\n" in page
 
 
-def test_the_page_has_all_definitions() -> None:
-    expected = [
-        [f"`{name}`", str(r.DEFINITIONS[name]), ", ".join(value.name for value in values)]
-        for name, values in r.DEFINITION_VALUES.items()
-    ]
-    assert table("definition") == expected, "\n".join(f"| {' | '.join(row)} |" for row in expected)
+def test_the_page_itself_repeats_no_table() -> None:
+    """format.h is the only statement of the kinds."""
+    assert not [name for name in (*r.KINDS, *r.DEFINITIONS) if f"| `{name}` |" in PAGE]
 
 
 DRAWN = {"vt_file": "## Head of a file", "vt_chunk": "## Chunks", "vt_block": "## Blocks", "vt_columns": "### Columns"}

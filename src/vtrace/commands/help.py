@@ -12,6 +12,7 @@ import click
 from vtrace.console import CLICK_SETTINGS, terminal_width
 from vtrace.errors import UsageError
 from vtrace.paths import DOCS
+from vtrace.reports.generated_tables import filled
 from vtrace.reports.terminal_page import formatted
 
 _EXAMPLES = """\b
@@ -21,9 +22,6 @@ Examples:
   vtrace help settings | less
   vtrace help settings VT_MAX   only the paragraphs and rows that contain the words
 """
-
-_SETTINGS = "<!-- the table of settings -->\n"
-"""The line of docs/settings.md where the table belongs."""
 
 
 def _topics(_: object, __: object, begin: str) -> list[str]:
@@ -46,7 +44,7 @@ def command(topic: str | None, words: tuple[str, ...]) -> None:
         near = get_close_matches(name, pages, 1)
         hint = f"did you mean {near[0]}?" if near else "vtrace help lists the pages"
         raise UsageError(f"no page {topic}", hint)
-    text = _text(pages[name])
+    text = filled(pages[name].read_text())
     if words and not (text := _parts(text, words)):
         raise UsageError(f"no part of {name} contains {' and '.join(words)}", f"vtrace help {name} shows all of it")
     _show(text)
@@ -54,16 +52,6 @@ def command(topic: str | None, words: tuple[str, ...]) -> None:
 
 def _pages() -> dict[str, Path]:
     return {path.stem: path for path in sorted(DOCS.glob("*.md"), key=lambda path: path.stem)}
-
-
-def _text(path: Path) -> str:
-    """The page, with the table of settings of the runtime."""
-    text = path.read_text()
-    if _SETTINGS in text:
-        from vtrace import settings
-
-        text = text.replace(_SETTINGS, settings.markdown())
-    return text
 
 
 def _title(text: str) -> str:
