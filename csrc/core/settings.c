@@ -23,6 +23,7 @@ enum setting_type {
     PTHREAD,
     MODE,
     BARRIER,
+    ROUTINES,
     RATE,
     SAMPLECLOCK,
     PLACE,
@@ -106,10 +107,13 @@ static int parse_mode(const char *text, uint64_t *value)
 
 static const char *const barriers[] = {"no", "before", "after", "both"};
 
-static int parse_barrier(const char *text, uint64_t *value)
+static const char *const routines[] = {
+    [VT_SECTIONS_ALL] = "all", [VT_SECTIONS_FAPP] = "fapp", [VT_SECTIONS_COLLECTION] = "collection"};
+
+static int parse_word(const char *text, const char *const *words, size_t n, uint64_t *value)
 {
-    for (uint64_t i = 0; i < 4; i++)
-        if (!strcasecmp(text, barriers[i])) return *value = i, 1;
+    for (size_t i = 0; i < n; i++)
+        if (!strcasecmp(text, words[i])) return *value = i, 1;
     return 0;
 }
 
@@ -125,7 +129,8 @@ static int parse_sample_clock(const char *text, uint64_t *value)
 
 static int parse(const char *text, enum setting_type type, uint64_t *value)
 {
-    if (type == BARRIER) return parse_barrier(text, value);
+    if (type == BARRIER) return parse_word(text, barriers, sizeof barriers / sizeof *barriers, value);
+    if (type == ROUTINES) return parse_word(text, routines, sizeof routines / sizeof *routines, value);
     if (type == YESNO) return parse_yesno(text, value);
     if (type == MODE) return parse_mode(text, value);
     if (type == RATE) return vt_setting_rate(text, value);
@@ -138,6 +143,7 @@ static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
     struct vt_text t = vt_text_into(into, bytes);
     if (s->type == MODE) vt_text_add(&t, v == VT_MODE_RING ? "RING" : "TRACE");
     else if (s->type == BARRIER) vt_text_add(&t, barriers[v]);
+    else if (s->type == ROUTINES) vt_text_add(&t, routines[v]);
     else if (s->type == RATE) vt_setting_show_rate(&t, v);
     else if (s->type == SAMPLECLOCK) vt_text_add(&t, clocks[v]);
     else if (s->type == YESNO || s->type == PTHREAD)

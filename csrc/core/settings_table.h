@@ -83,6 +83,8 @@ NUMBER(VT_SAMPLE_SECTIONS, sample_sections, YESNO, 0, 0, 1, NOTHING, "instant-pr
        "sample only between the program's calls of fipp_start and fipp_stop")
 NUMBER(VT_SECTION_LEVEL, section_level, COUNT, 0, 0, INT32_MAX, NOTHING, "sections.md",
        "highest priority level of the sections to record")
+NUMBER(VT_SECTION_ROUTINES, section_routines, ROUTINES, VT_SECTIONS_ALL, 0, VT_SECTIONS_COLLECTION, NOTHING,
+       "sections.md", "sections to record: fapp: those of fapp_start; collection: those of start_collection; all")
 
 NUMBER(VT_METRICS_INTERVAL, metrics_interval, RATE, 100 * 1000 * 1000, 0, UINT64_MAX, NOTHING, "counters.md",
        "time between two readings of counters of the whole process or node (100ms, 2s), or readings per second", "100ms")

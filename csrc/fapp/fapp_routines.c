@@ -4,6 +4,7 @@
    original. The headers define functions of the same names, so this file repeats the calls of the library. */
 #include "../userwrap/fortran_names.h"
 
+#define VT_SECTION_COLLECTION (-1) /* as in csrc/include/fjcoll.h */
 #define PUBLIC __attribute__((visibility("default")))
 #define WEAK __attribute__((weak))
 
@@ -29,7 +30,7 @@ SECTION(fapp_stop, FAPP_STOP, VT_User_section_stop__)
     PUBLIC void lower(const char *name);                                                                               \
     PUBLIC void lower(const char *name)                                                                                \
     {                                                                                                                  \
-        if (function) function(name, 0, 0);                                                                            \
+        if (function) function(name, 0, VT_SECTION_COLLECTION);                                                        \
     }                                                                                                                  \
     VT_FORTRAN_TAILED(lower, upper, (const char *name, int n))                                                         \
     {                                                                                                                  \

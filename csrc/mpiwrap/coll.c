@@ -46,6 +46,7 @@ void vt_mpi_icoll_end(const struct vt_mpi_coll *coll, uint32_t region, const MPI
         uint64_t words[5];
         vt_put_coll_complete(words, coll);
         vt_mpi_follow(VT_REQUEST_COLL, 0, coll->id, words, 5, request);
+        if (coll->posted) vt_mpi_coll_posts(coll);
         vt_leave(region);
     }
 }

@@ -327,6 +327,7 @@ struct vt_mpi_coll {
                               part of the others (in an intra-communicator every rank has) */
     bool from_all; /* receives from every other member, though the operation alone does not imply that */
     uint64_t sent, received;
+    uint64_t posted; /* bytes of the call's buffers, if sent and received do not tell; else 0 */
     uint64_t id; /* id of the request of a non-blocking operation */
 };
 
@@ -334,7 +335,7 @@ static inline void vt_mpi_coll_of(struct vt_mpi_coll *coll, MPI_Comm comm)
 {
     const struct vt_mpi_comm *c = coll->comm = vt_mpi_comm(comm);
     coll->root = VT_NO_ROOT;
-    coll->sent = coll->received = 0;
+    coll->sent = coll->received = coll->posted = 0;
     coll->from_all = false;
     if (!c) return;
     coll->n = vt_mpi_peers(c);
@@ -375,10 +376,18 @@ static inline uint64_t vt_mpi_op_root(const struct vt_mpi_coll *coll)
     return vt_mpi_pair(coll->op | (coll->from_all && !coll->comm->remote ? VT_FROM_ALL : 0), coll->root);
 }
 
+/* Writes the bytes of the buffers as an attribute of the next record, if the program has sections. */
+static inline void vt_mpi_coll_posts(const struct vt_mpi_coll *coll)
+{
+    const uint32_t attribute = atomic_load_explicit(&vt_mpi_posted, memory_order_relaxed);
+    if (attribute) vt_write_2(VT_HEAD(VT_K_ATTRIBUTE, 1, attribute), coll->posted);
+}
+
 /* An operation that failed ends too, with 0 bytes: each begin needs its end. */
 static inline void vt_mpi_coll_end(const struct vt_mpi_coll *coll, uint32_t region, int result)
 {
     const bool done = VT_LIKELY(result == MPI_SUCCESS);
+    if (!VT_LIKELY(!coll->comm || !coll->posted)) vt_mpi_coll_posts(coll);
     if (VT_LIKELY(coll->comm != NULL))
         vt_write_5(VT_HEAD(VT_K_COLL_END, 3, coll->comm->id), vt_mpi_op_root(coll), done ? coll->sent : 0,
                    done ? coll->received : 0, VT_HEAD(VT_K_LEAVE, 0, region));

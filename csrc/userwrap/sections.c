@@ -23,6 +23,7 @@
 #define ALL "all" /* number 0: the whole run */
 #define TOFU "tofupa" /* number 0: the time from MPI_Init to MPI_Finalize */
 #define TOFU_MOST 4095
+#define VT_SECTION_COLLECTION (-1) /* the level in csrc/include/fjcoll.h */
 
 /* Indexed by the number of a section in this process, from 1 on. */
 static uint32_t metrics[SECTIONS];
@@ -91,7 +92,12 @@ static void stop(uint32_t section)
 }
 
 /* The settings are known when the thread has its open sections. */
-static int is_measured(int level) { return open_sections() && level <= (int64_t)vt_process.set.section_level; }
+static int is_measured(int level)
+{
+    if (!open_sections() || level > (int64_t)vt_process.set.section_level) return 0;
+    const uint64_t routines = vt_process.set.section_routines;
+    return routines == VT_SECTIONS_ALL || (routines == VT_SECTIONS_COLLECTION) == (level == VT_SECTION_COLLECTION);
+}
 
 /* vtrace itself uses the sections all/0 and tofupa/0. */
 static int is_reserved(const char *name, int number)

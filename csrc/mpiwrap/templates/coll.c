@@ -208,6 +208,7 @@ $BODY
         vt.op = VT_OP_ALLGATHER;
         vt.sent = (vt_near.out - vt_near.lacks) * vt_mpi_bytes($sendcount, $sendtype);
         vt.received = (vt_near.in - vt_near.lacks) * vt_mpi_bytes($recvcount, $recvtype);
+        vt.posted = vt_mpi_bytes($sendcount, $sendtype) + vt.received;
 
 //// MPI_Neighbor_allgatherv : collective nonblocking persistent
         const struct vt_mpi_neighbours vt_near = vt_mpi_neighbours($comm);
@@ -215,6 +216,7 @@ $BODY
         vt.sent = (vt_near.out - vt_near.lacks) * vt_mpi_bytes($sendcount, $sendtype);
         for (uint32_t vt_i = 0; $recvcounts && vt_i < vt_near.in; vt_i++)
             if (!vt_mpi_is_missing(&vt_near, vt_i)) vt.received += vt_mpi_bytes($recvcounts[vt_i], $recvtype);
+        vt.posted = vt_mpi_bytes($sendcount, $sendtype) + vt.received;
 
 //// MPI_Neighbor_alltoall : collective nonblocking persistent
         const struct vt_mpi_neighbours vt_near = vt_mpi_neighbours($comm);

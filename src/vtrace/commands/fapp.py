@@ -151,6 +151,8 @@ def collect(
     chosen.unify, chosen.prefix, chosen.section_level = True, str(place / _TOOL), str(level)
     wanted = _counters(chosen_hardware, environ) if chosen_hardware else []
     chosen.counters = ",".join([*own_counters(environ), *_CPU, *wanted])
+    of_pa = chosen_hardware is not None and chosen_hardware.pa > 0
+    environ["VT_SECTION_ROUTINES"] = "collection" if of_pa else "fapp"
     if "lpgstats" in asked:
         chosen.switches["memory"] = True
         environ.setdefault("VT_MEMTRACE_LIBRARIES", "yes")

@@ -240,7 +240,7 @@ class FappMaker:
         order, names = self._functions(sums), self.trace.regions["name"].tolist()
         head = ["Elapsed(s)", "Wait(s)", "Byte", "Call", "0KB-4KB", "4KB-64KB", "64KB-1024KB", "1024KB-"]
         forms = [seconds, seconds, number, number, number, number, number, number]
-        has_lengths = {names[region] for region in question.formulas}
+        has_lengths = {names[region] for region in question.has_length}
         nothing = dict.fromkeys(COLUMNS, 0)
 
         def values(process: FappProcess, section: str, function: str) -> Values:

@@ -75,7 +75,7 @@ def mpi_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list[
     question = SectionCalls(trace, numbers.table, waits)
     trace.scan([question], locations)
     rows, names = question.answer(), trace.regions["name"]
-    has_length = {str(names[region]) for region in question.formulas}
+    has_length = {str(names[region]) for region in question.has_length}
 
     def values(function: str, sums: Mapping[str, int]) -> SectionValues:
         return _mpi_values(sums, function in has_length)

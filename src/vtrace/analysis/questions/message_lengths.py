@@ -79,12 +79,17 @@ def _formulas() -> dict[str, _LengthFormula]:
 FORMULAS = _formulas()
 """By function without MPI_: the message length of Table 3.24 of the Advanced Profiler's guide, from the bytes sent and
 received that csrc/mpiwrap/templates/coll.c counts for n processes. A receive has the bytes that came.
-Neighbor_allgather is not there: an archive does not have the number of neighbours."""
+Neighbor_allgather is not there: the bytes sent are those to all neighbours, whose number an archive does not have."""
 POSTED_ATTRIBUTE = "posted bytes"
-"""The name of the attribute of a receive's Enter with the size of its buffer, as in csrc/mpiwrap/message.c."""
+"""The name of the attribute of an event of a call with the size of the buffer of its receive, or of all its buffers
+(Neighbor_allgather), as in csrc/mpiwrap."""
 POSTED: dict[str, Callable[[Array, Array], Array]] = {
     "Irecv": lambda sent, posted: posted, "Mrecv": lambda sent, posted: posted, "Imrecv": lambda sent, posted: posted,
     "Sendrecv": lambda sent, posted: sent + posted, "Sendrecv_replace": lambda sent, posted: 2 * posted,
+    **dict.fromkeys(
+        ("Neighbor_allgather", "Neighbor_allgatherv", "Ineighbor_allgather", "Ineighbor_allgatherv"),
+        lambda sent, posted: posted,
+    ),
 }  # fmt: skip
 """By function without MPI_: the message length of Table 3.24 from the bytes sent and the size of the buffer, for calls
 with POSTED_ATTRIBUTE."""

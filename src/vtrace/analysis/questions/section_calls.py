@@ -10,7 +10,7 @@ import numpy as np
 
 from vtrace.analysis.activity import MPI
 from vtrace.analysis.question import Part, Question
-from vtrace.analysis.questions.details import known_bytes, present
+from vtrace.analysis.questions.details import known_bytes, number, present
 from vtrace.analysis.questions.message_lengths import CLASSES, FORMULAS, POSTED, POSTED_ATTRIBUTE, CommSizes
 from vtrace.analysis.questions.sections import OutermostClock
 from vtrace.analysis.replay import Replay
@@ -47,7 +47,7 @@ class _CallsPart(Part):
         self.requests: list[Array] = []
         """(n, 6): request, number of the event, call (-1: completed here), bytes sent and received, processes."""
         self.posted: list[Array] = []
-        """(n, 2): call, size of its receive buffer."""
+        """(n, 2): call, size of its buffers."""
         self.rows = np.empty((0, len(COLUMNS)), np.int64)
 
     def batch(self, batch: Batch, replay: Replay | None) -> None:
@@ -85,8 +85,9 @@ class _CallsPart(Part):
 
     def posts(self, batch: Batch, began: Array) -> None:
         found = batch.attributes[batch.attributes["attribute"] == self.owner.attribute]
-        found = found[np.isin(found["row"], began)]
-        calls = self.begun + np.searchsorted(began, found["row"])
+        enters = batch.kind[found["row"]] == number("Enter")
+        found = found[~enters | np.isin(found["row"], began)]  # not of calls inside these calls
+        calls = self.begun + np.searchsorted(began, found["row"], "right") - 1
         self.posted.append(np.column_stack([calls, known_bytes(found["value"])[0]]))
 
     def bytes(self, kind: str, found: dict[str, Array]) -> tuple[Array, Array, Array]:
@@ -108,11 +109,12 @@ class _CallsPart(Part):
             kept.clear()
 
     def lengths(self, regions: Array) -> Array:
-        """The length of each call by Table 3.24, 0 for functions without one. regions: of the calls that have ended."""
+        """The length of each call by Table 3.24, 0 for functions without one, -1 for a call whose length is unknown.
+        regions: of the calls that have ended."""
         amounts = np.concatenate([np.empty((0, 4), np.int64), *self.amounts, self.completed()])
         posted = np.concatenate([np.empty((0, 2), np.int64), *self.posted])
-        amounts, posted = (of[of[:, 0] < len(regions)] for of in (amounts, posted))
-        lengths = np.zeros(len(regions), np.int64)
+        amounts, posted = (of[(of[:, 0] >= 0) & (of[:, 0] < len(regions))] for of in (amounts, posted))
+        lengths = np.where(np.isin(regions, [*self.owner.only_posted]), -1, 0)
         functions = regions[amounts[:, 0]]
         for region in np.unique(functions).tolist():
             call, *sizes = amounts[functions == region].T
@@ -178,6 +180,8 @@ class SectionCalls(Question[_CallsPart, Table]):
         mine = np.flatnonzero(self.is_mpi).tolist()
         self.formulas = {row: FORMULAS[names[row]] for row in mine if names[row] in FORMULAS}
         self.posted = {row: POSTED[names[row]] for row in mine if names[row] in POSTED}
+        self.only_posted = {*self.posted} - {*self.formulas}
+        self.has_length = {*self.posted, *self.formulas}
         ids = trace.attributes["id"][trace.attributes["name"] == POSTED_ATTRIBUTE].tolist()
         self.attributes = bool(ids)
         self.attribute = ids[0] if ids else -1
@@ -190,7 +194,7 @@ class SectionCalls(Question[_CallsPart, Table]):
     ) -> Array:
         """The sums of a location. counts: of the calls that each call stands for."""
         waits = self._waits(location, begins)
-        sized = np.isin(regions, [*self.formulas])
+        sized = np.isin(regions, [*self.has_length]) & (lengths >= 0)
         places = np.searchsorted(CLASSES, lengths, "right") - 1
         columns = [counts, ends - begins, waits, lengths * sized, sized]
         values = np.stack([*columns, *(sized & (places == one) for one in range(len(CLASSES)))], axis=1)
