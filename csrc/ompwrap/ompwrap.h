@@ -166,7 +166,7 @@ uint32_t omp_find_region(enum omp_construct construct, const void *code);
    for each execution of the construct, since a filter may count the calls. */
 static inline uint32_t omp_region(enum omp_construct construct, const void *code)
 {
-    uint64_t key = ((uint64_t)construct + 1) << 56 ^ (uintptr_t)code;
+    uint64_t key = ((uint64_t)construct + 1) << 56 ^ (uintptr_t)code; /* an address has at most 52 bits */
     struct omp_site *s = &omp_sites[omp_hash(key)];
     uint32_t region = atomic_load_explicit(&s->region, memory_order_relaxed);
     if (OMP_LIKELY(atomic_load_explicit(&s->key, memory_order_relaxed) == key && region)) return region;

@@ -14,7 +14,7 @@
 #include "python_frames.h"
 #include "unwind.h"
 
-#define PAGE 4096u
+#define PAGE 4096u /* right for larger pages, too */
 #define PAGES 64u /* entries that a reader remembers */
 #define MOST_TEXT (VT_PYTHON_TEXT / 4) /* characters of a name or path */
 #define MOST_TABLE 49152u /* bytes of a table of lines: with both texts less than a chunk */

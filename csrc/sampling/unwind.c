@@ -12,7 +12,7 @@
 #include "../core/location.h"
 #include "unwind.h"
 
-#define PAGE 4096u
+#define PAGE 4096u /* right for larger pages, too */
 #define OWN 0x80u /* in `rule`: a frame of vtrace */
 #define OWN_PAGES 4096u /* maximum number of pages of the thread's own stack that are examined at once */
 #define OTHER_PAGES 256u /* maximum number of pages of another stack */
