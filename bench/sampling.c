@@ -10,7 +10,7 @@
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
-#include "../csrc/sampling/sampler.h"
+#include "../csrc/sampling/sampling.h"
 
 static int rounds;
 static ucontext_t two[2]; /* neighbouring samples differ in their innermost frames */

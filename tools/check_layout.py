@@ -36,12 +36,12 @@ C_LAYERS = {
 RUNTIME may include all headers of core."""
 
 CORE_LAYERS = [
-    {"sys", "lock", "memory", "text", "state", "settings_table", "safe_files", "call", "settings_file"},
+    {"system", "sys", "memory", "text", "state", "settings_table", "safe_files", "call", "settings_file"},
     {"settings", "setting_texts", "clock", "file_locations", "lineage", "launcher", "prefix_claim"},
     {"buffer", "columns", "codec"},
     {"location", "define", "msgpack", "file", "replay", "ring", "sample_stream", "stop"},
-    {"slow_path", "switch", "recording_window", "rewind", "module", "filter", "function_patterns", "region_groups",
-     "limits", "counter_groups", "thread_time"},
+    {"recording", "slow_path", "switch", "recording_window", "rewind", "module", "filter", "function_patterns",
+     "region_groups", "limits", "counter_groups", "thread_time"},
     {"process", "thread", "end", "signal", "vfork", "record", "polls", "frames", "regions"},
 ]  # fmt: skip
 """The files of csrc/core (.c and .h) by layers, lowest first. A file may include headers of its own layer and of lower

@@ -17,11 +17,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include "buffer.h"
-#include "file_locations.h"
-#include "lock.h"
-#include "safe_files.h"
-#include "sys.h"
-#include "text.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The buffer and its chunks (format.h, struct vt_chunk). */
+/* The layer of the buffer: chunks without a location, and a chunk as a compressed block. */
 #ifndef VT_BUFFER_H
 #define VT_BUFFER_H
 
 #include <stdint.h>
-#include "core.h"
-#include "write.h"
-
-#define VT_LIMIT_WORDS 8 /* reserved in each chunk of events for two LIMIT records, each with a TIME record */
+#include "settings.h"
 
 #pragma GCC visibility push(hidden)
+
+/* ---- buffer.c: the buffer and its chunks (format.h, struct vt_chunk) ---- */
+
+#define VT_LIMIT_WORDS 8 /* reserved in each chunk of events for two LIMIT records, each with a TIME record */
 
 /* Creates the buffer file and maps its first segment; uses anonymous memory if the file cannot be created. Returns 0 if
    there is no memory. */
@@ -53,8 +54,6 @@ void vt_buffer_forget(void);
 /* The next chunk of a list; NULL: c is the last. */
 struct vt_chunk *vt_chunk_next(struct vt_chunk *c);
 
-#pragma GCC visibility pop
-
 static inline uint64_t *vt_chunk_end(struct vt_chunk *c) { return (uint64_t *)((char *)c + VT_CHUNK_SIZE); }
 /* The end of the room for records of the program. */
 static inline uint64_t *vt_chunk_limit(struct vt_chunk *c) { return vt_chunk_end(c) - VT_LIMIT_WORDS; }
@@ -64,5 +63,21 @@ static inline uint32_t vt_chunk_used(const struct vt_chunk *c)
     uint32_t head = __atomic_load_n(&c->head, __ATOMIC_ACQUIRE);
     return (head ? head : VT_CHUNK_SIZE) - VT_CHUNK_DATA;
 }
+
+/* ---- codec.c: compression of chunks into blocks (format.h, struct vt_block) ---- */
+
+/* clang-format off */
+struct vt_encoded { uint8_t codec; const void *data; uint32_t bytes; }; /* codec: enum vt_codec */
+/* clang-format on */
+struct vt_codec_context;
+
+/* Returns the working memory of a compression. NULL: none became free in time, or there is no memory. */
+struct vt_codec_context *vt_codec_get(void);
+void vt_codec_put(struct vt_codec_context *x);
+/* Encodes the first raw_bytes bytes of a chunk's records. The result is valid until vt_codec_put. x NULL: does not
+   compress. */
+struct vt_encoded vt_encode(struct vt_codec_context *x, const struct vt_chunk *c, uint32_t raw_bytes);
+
+#pragma GCC visibility pop
 
 #endif

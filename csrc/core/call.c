@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
-#include "call.h"
+#include "system.h"
 
 /* Replaces a function that this libc lacks. */
 static long missing(void)

@@ -12,9 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "clock.h"
-#include "safe_files.h"
-#include "sys.h"
+#include "settings.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

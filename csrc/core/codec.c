@@ -5,11 +5,8 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
-#include "clock.h"
-#include "codec.h"
+#include "buffer.h"
 #include "columns.h"
-#include "lock.h"
-#include "sys.h"
 
 #define CONTEXTS 2
 /* Exceeds both zstd's bound (zstd.h, "ZSTD_COMPRESSBOUND") and the longest LEB128. */

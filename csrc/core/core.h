@@ -70,7 +70,7 @@ int vt_has_ended(void);
    name. */
 uint64_t vt_setting(const char *name);
 
-/* Returns the text of a setting: from the environment, else from a settings file (settings_file.h). NULL: it is unset. */
+/* Returns the text of a setting: from the environment, else from a settings file (settings_file.c). NULL: it is unset. */
 const char *vt_setting_text(const char *name);
 
 /* For `vtrace settings`: writes the settings of a program that would start now, one line for each setting. Tabs

@@ -3,11 +3,7 @@
    enter reads the values before the clock, a leave after the clock. */
 #define _GNU_SOURCE
 #include <string.h>
-#include "clock.h"
-#include "counter_groups.h"
-#include "recording_window.h"
-#include "slow_path.h"
-#include "sys.h"
+#include "recording.h"
 
 enum { AT_MPI = 1, AT_OPENMP = 2, AT_USER = 4, AT_THREADS = 8, AT_IO = 16, AT_SAMPLES = 32 };
 

@@ -2,13 +2,8 @@
 /* Writes definitions: each once, into a chunk of the buffer, before the first event that refers to the definition. */
 #define _GNU_SOURCE
 #include <string.h>
-#include "buffer.h"
-#include "clock.h"
-#include "define.h"
 #include "location.h"
 #include "msgpack.h"
-#include "settings.h"
-#include "text.h"
 
 void vt_defs_finish(struct vt_location *l)
 {

@@ -8,24 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include "buffer.h"
-#include "clock.h"
-#include "define.h"
-#include "end.h"
-#include "file.h"
-#include "limits.h"
-#include "location.h"
 #include "process.h"
-#include "recording_window.h"
-#include "ring.h"
-#include "sample_stream.h"
-#include "settings.h"
-#include "slow_path.h"
-#include "switch.h"
-#include "sys.h"
-#include "text.h"
-#include "thread.h"
-#include "thread_time.h"
 
 #define BUSY_WAIT 200 /* maximum wait for another thread to finish a record, in units of 0.1 ms */
 

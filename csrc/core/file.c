@@ -5,16 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include "buffer.h"
-#include "codec.h"
-#include "define.h"
-#include "file.h"
-#include "file_locations.h"
 #include "location.h"
-#include "lock.h"
-#include "safe_files.h"
-#include "sys.h"
-#include "text.h"
 
 /* File names as in the guide, 4.2.3.5: rank + 1 and the location in hexadecimal. Without a rank: host, pid and
    start. */

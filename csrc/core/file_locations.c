@@ -10,12 +10,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/utsname.h>
-#include "file_locations.h"
-#include "lineage.h"
-#include "safe_files.h"
-#include "setting_texts.h"
-#include "sys.h"
-#include "text.h"
+#include "settings.h"
 
 /* A file name has at most 255 bytes. Host, pid, start, location and suffix need up to 120 of these bytes. */
 #define PREFIX_MOST 128

@@ -6,12 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include "file_locations.h"
-#include "filter.h"
-#include "region_groups.h"
-#include "safe_files.h"
-#include "settings.h"
-#include "text.h"
+#include "recording.h"
 
 #define MOST_BYTES (1u << 20) /* maximum size of the file */
 #define MOST_RULES 32768u

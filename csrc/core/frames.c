@@ -4,16 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include "clock.h"
-#include "frames.h"
-#include "memory.h"
-#include "module.h"
-#include "recording_window.h"
-#include "regions.h"
-#include "slow_path.h"
-#include "stop.h"
-#include "switch.h"
-#include "thread.h"
+#include "process.h"
 
 #define FIRST 4096u /* frames in the first memory of a location */
 

@@ -2,9 +2,7 @@
 /* The patterns of VT_FUNCTIONS. A list may name a thousand functions: names without * and ? are found by a hash. */
 #define _GNU_SOURCE
 #include <string.h>
-#include "function_patterns.h"
-#include "memory.h"
-#include "sys.h"
+#include "recording.h"
 
 struct pattern {
     const char *text;

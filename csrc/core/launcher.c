@@ -6,12 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "file_locations.h"
-#include "launcher.h"
-#include "lineage.h"
-#include "safe_files.h"
-#include "sys.h"
-#include "text.h"
+#include "settings.h"
 
 #define ANCESTORS 64 /* maximum number of ancestors to examine */
 

@@ -4,13 +4,7 @@
    Memory order: the number of counted names is stored with release, so the entries below a number that was loaded with
    acquire are complete. */
 #include <string.h>
-#include "define.h"
-#include "filter.h"
-#include "limits.h"
-#include "location.h"
-#include "lock.h"
-#include "memory.h"
-#include "text.h"
+#include "recording.h"
 
 /* The groups of calls of libraries, and the classes of these calls in the ledger. */
 static const struct {

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "lineage.h"
-#include "sys.h"
-#include "text.h"
+#include "settings.h"
 
 /* VT_FAMILY_NAME run:pid:start:prefix:length of gdir:gdir:ldir, with hexadecimal numbers. A + follows pid if the
    process is the first of its run. A * follows if the process or one of its ancestors is a rank of an

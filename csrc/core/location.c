@@ -4,14 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "buffer.h"
-#include "clock.h"
-#include "file.h"
 #include "location.h"
-#include "replay.h"
-#include "ring.h"
-#include "stop.h"
-#include "sys.h"
 
 #define ROOM_BESIDE 16 /* words for the records that vt_put_record may add: TIME, LOST, FLUSH, LIMIT */
 #define LOCK_WAIT 50000 /* maximum wait for a lock, in units of 0.1 ms */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locations (OTF2): each thread has one, which holds its chunks and the state of its recording. */
+/* The layer of the locations: the chunks, definitions and files of one thread. */
 #ifndef VT_LOCATION_H
 #define VT_LOCATION_H
 
 #include <stdatomic.h>
 #include <stddef.h>
-#include "state.h"
-#include "sys.h"
-#include "write.h"
+#include "buffer.h"
+
+#pragma GCC visibility push(hidden)
+
+/* ---- location.c: locations (OTF2); each thread has one, which holds its chunks and the state of its recording ---- */
 
 /* A function that leaves vector registers alone. A hook of a sled calls it without saving them. */
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -146,8 +148,6 @@ struct vt_location {
 _Static_assert(offsetof(struct vt_location, frames_end) == offsetof(struct vt_location, write_cursor.frames_end),
                "the members of a write cursor");
 
-#pragma GCC visibility push(hidden)
-
 extern struct vt_location *_Atomic vt_locations[VT_MAX_LOCATIONS];
 /* The frame of a location without open calls; no frame is at a higher address. */
 extern struct vt_frame vt_no_frame;
@@ -191,11 +191,107 @@ unsigned vt_events_in(const uint64_t *words, unsigned n);
 /* 1: this process is the child of a vfork, which records nothing. In the parent the location records again. */
 int vt_is_vfork_child(struct vt_location *l);
 
-#pragma GCC visibility pop
-
 /* The functions of write.h, for a location. */
 static inline void vt_busy_begin(struct vt_location *l) { vt_cursor_begin(&l->write_cursor); }
 static inline void vt_busy_end(struct vt_location *l) { vt_cursor_end(&l->write_cursor); }
 static inline void vt_publish(struct vt_location *l, uint64_t *cursor) { vt_cursor_publish(&l->write_cursor, cursor); }
+
+/* ---- define.c: definitions that a location writes ---- */
+
+/* As vt_define_values and vt_define, on a location. */
+int vt_define_values_at(struct vt_location *l, const struct vt_definition_value *values, size_t n);
+#define vt_define_at(l, kind, ...) vt_define_values_at(l, VT_DEFINITION(kind, __VA_ARGS__), 1 + VT_COUNT(__VA_ARGS__))
+/* Appends the current chunk of definitions to the list of full chunks. The caller holds the lock. */
+void vt_defs_finish(struct vt_location *l);
+/* Defines a property of the run. */
+void vt_define_property(struct vt_location *l, const char *key, const char *value);
+/* Defines the property "WHAT.NUMBER": from now on the location has no samples ("unsampled") or counters ("uncounted").
+   why: for unify/account/ledger_intervals.py. */
+void vt_define_missing(struct vt_location *l, const char *what, const char *why);
+/* Defines the values of all settings as properties. */
+void vt_define_settings(struct vt_location *l);
+/* Defines the effective value of VT_MAX_SIZE in bytes. by_disk 1: the value follows from the free space. */
+void vt_define_size(struct vt_location *l, uint64_t bytes, int by_disk);
+/* Reads all clocks now and defines the times. */
+void vt_define_clock(struct vt_location *l);
+
+/* ---- file.c: the local files (docs/file-format.md) ---- */
+
+/* Writes the full chunks of a location to its files, definitions first, so that no file has events whose definitions
+   are lost. Signal handlers may run between two chunks, while the location is unlocked: a handler may leave by
+   siglongjmp. Returns 0 or -errno. */
+int vt_file_flush(struct vt_location *l);
+/* As vt_file_flush, for events only. Definitions remain in the buffer. */
+int vt_file_flush_events(struct vt_location *l);
+/* As vt_file_flush, for samples only, in a handler with all signals blocked. The modules in the samples may be defined
+   later than here. */
+int vt_file_flush_samples(struct vt_location *l);
+/* As vt_file_flush, at the end of the location: the reserved room of the def file is now used. */
+int vt_file_flush_last(struct vt_location *l);
+/* Writes the head of a location's def file again, if the file exists. The caller holds the lock of the location. */
+void vt_file_tell_head(struct vt_location *l);
+/* Creates the def file of location 0, which has only its head. */
+void vt_file_start(void);
+/* Renames the existing files of a location after the prefix or rank of the process has changed, and writes their heads
+   again. l NULL: location 0, before the location exists. */
+void vt_file_rename(struct vt_location *l, const char *old_prefix, uint32_t old_rank);
+/* Writes the file PREFIX.uctl, which has the run id and the number of ranks. */
+void vt_file_uctl(void);
+/* 1: the def file of location 0 exists under its name. */
+int vt_file_is_there(void);
+
+/* ---- replay.c: replays the records of a chunk to find the regions that stay open ---- */
+
+/* Stores the number and the classes of the records in a full chunk, and the open regions in its location. */
+void vt_replay(struct vt_location *l, struct vt_chunk *c);
+/* Returns the depth of the stack after n words; updates open and the smallest depth, *least. */
+uint32_t vt_replay_part(uint64_t *open, uint32_t depth, const uint64_t *words, uint32_t n, uint32_t *least);
+/* Returns the time (ticks) of the last published record. lost: events reported as lost up to then. */
+uint64_t vt_replay_times(struct vt_chunk *c, uint64_t *lost);
+
+/* ---- ring.c: the flight recorder (VT_MODE=RING) ---- */
+
+/* Releases the oldest chunk; returns 0 if there is none. Requires the lock of the location. */
+int vt_ring_drop(struct vt_location *l);
+/* Requests that all locations are written: each by its own thread, at its next event. */
+void vt_ring_ask(void);
+/* Returns 1 if a request has come that this location has not answered. */
+int vt_ring_is_asked(const struct vt_location *l);
+/* Notes that this location has answered all requests. */
+void vt_ring_answered(struct vt_location *l);
+
+/* ---- sample_stream.c: the stream of samples of a location: chunks of their own, beside those of the events ---- */
+
+/* A sample to write. frames: innermost first; they must stay unchanged until the next sample. weight: ns. values: the
+   words of METRIC_GROUP records. */
+struct vt_sample {
+    uint64_t ticks, weight;
+    uint32_t overruns, nframes, nvalues;
+    enum vt_sample_end end;
+    const uint64_t *frames, *values;
+};
+
+/* Appends a sample to the stream of the calling thread's location, in a handler with all signals blocked. Counts the
+   sample as lost if recording has stopped or there is no memory. */
+void vt_samples_put(struct vt_location *l, const struct vt_sample *sample);
+/* Appends the current chunk to the list of full chunks. The caller holds the lock. */
+void vt_samples_finish(struct vt_location *l);
+/* Defines the sums of a location at its end; nothing for a location without samples. */
+void vt_samples_define(struct vt_location *l);
+
+/* ---- stop.c: stops recording before the end of the program ---- */
+
+/* Stops a location for good. told: 1 if its LIMIT record is already written. Requires that l->busy is set. */
+void vt_stop(struct vt_location *l, enum vt_lost why, int told);
+/* Compares the bytes written with VT_MAX_SIZE. Runs after a location has written to its files. */
+void vt_size_check(struct vt_location *l);
+/* Applies the state of VT_MAX_SIZE to a location, at its next event. Requires that l->busy is set. */
+void vt_size_follow(struct vt_location *l, uint64_t now);
+/* Notes if VT_MAX_SIZE stops the calls of a new region first. paradigm, role: as in OTF2. */
+void vt_size_region(uint32_t id, uint8_t paradigm, uint8_t role);
+/* Returns 1 if VT_MAX_SIZE stops this record first. what: its first word. */
+int vt_size_goes_first(uint32_t what);
+
+#pragma GCC visibility pop
 
 #endif

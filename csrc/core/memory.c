@@ -4,9 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/mman.h>
-#include "memory.h"
-#include "state.h"
-#include "sys.h"
+#include "system.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18

@@ -12,14 +12,7 @@
 #include <limits.h>
 #include <link.h>
 #include <string.h>
-#include "clock.h"
-#include "define.h"
-#include "location.h"
-#include "lock.h"
-#include "module.h"
-#include "safe_files.h"
-#include "sys.h"
-#include "text.h"
+#include "recording.h"
 
 #define MAX_MODULES 4096u
 #define BUILD_ID 32

@@ -15,11 +15,7 @@
 #pragma GCC diagnostic ignored "-Wtsan" /* which does not know fences */
 #endif
 #define _GNU_SOURCE
-#include "clock.h"
-#include "frames.h"
-#include "location.h"
 #include "process.h"
-#include "recording_window.h"
 
 /* The time between the calls of a run is at most MOST_GAPS times the time in the calls, each gap is at most MOST_GAP
    times the mean call, and a run lasts at most LONGEST ticks (10 ms at 3 GHz): so the LEAVE is never far from the end of

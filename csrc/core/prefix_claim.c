@@ -7,13 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
-#include "clock.h"
-#include "file_locations.h"
-#include "launcher.h"
-#include "prefix_claim.h"
-#include "safe_files.h"
-#include "sys.h"
-#include "text.h"
+#include "settings.h"
 
 #define CLAIM_WAIT 5000 /* in tenths of a millisecond: limit for the wait for the lock */
 #define SECOND 1000000000u

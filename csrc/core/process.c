@@ -10,29 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include "buffer.h"
-#include "clock.h"
-#include "define.h"
-#include "end.h"
-#include "file.h"
-#include "file_locations.h"
-#include "filter.h"
-#include "launcher.h"
-#include "lineage.h"
-#include "location.h"
-#include "lock.h"
-#include "memory.h"
-#include "prefix_claim.h"
 #include "process.h"
-#include "recording_window.h"
-#include "region_groups.h"
-#include "safe_files.h"
-#include "settings.h"
-#include "signal.h"
-#include "switch.h"
-#include "sys.h"
-#include "text.h"
-#include "thread.h"
 
 #ifndef VT_VERSION
 #define VT_VERSION "development"

@@ -2,16 +2,7 @@
 /* Recording for shims. Function events have their own code in funwrap. */
 #define _GNU_SOURCE
 #include <string.h>
-#include "clock.h"
-#include "counter_groups.h"
-#include "frames.h"
-#include "location.h"
-#include "module.h"
 #include "process.h"
-#include "recording_window.h"
-#include "slow_path.h"
-#include "switch.h"
-#include "thread.h"
 
 /* Counts the calls of a watched region. Writes records at which counters are read; then returns 1. */
 static int see(struct vt_location *l, const uint64_t *words, unsigned n)

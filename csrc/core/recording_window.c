@@ -6,11 +6,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include "clock.h"
-#include "location.h"
-#include "recording_window.h"
-#include "setting_texts.h"
-#include "switch.h"
+#include "recording.h"
 
 #define SECOND UINT64_C(1000000000)
 

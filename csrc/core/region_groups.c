@@ -5,12 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
-#include "define.h"
-#include "filter.h"
-#include "location.h"
-#include "region_groups.h"
-#include "safe_files.h"
-#include "text.h"
+#include "recording.h"
 
 #define MOST_BYTES 50000u /* the text must fit into one definition */
 #define MOST_MEMBERS 8192u

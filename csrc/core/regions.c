@@ -6,16 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "call.h"
-#include "clock.h"
-#include "counter_groups.h"
-#include "define.h"
-#include "location.h"
 #include "process.h"
-#include "recording_window.h"
-#include "regions.h"
-#include "stop.h"
-#include "text.h"
 
 #define LEFT_OUT "left_out." /* begins the name of a property; the line follows */
 

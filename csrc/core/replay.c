@@ -3,9 +3,7 @@
    event stores none of these. The class NEW_CODE says that the chunk has functions that the location has probably not
    called before: pass 1 of vtunify reads only such blocks to find the functions that need a name. Calls with the same
    shape as an earlier one are compared, not walked: 0.7 instead of 2.6 ns a record. */
-#include "buffer.h"
 #include "location.h"
-#include "replay.h"
 
 /* Classes of each kind of record. STACK: a record of this kind changes the stack, like function events do. */
 #define STACK 0x80000000u

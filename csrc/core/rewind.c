@@ -5,12 +5,7 @@
    depths of the stack, extra enter and leave records repair the stack. */
 #define _GNU_SOURCE
 #include <string.h>
-#include "buffer.h"
-#include "clock.h"
-#include "location.h"
-#include "replay.h"
-#include "rewind.h"
-#include "switch.h"
+#include "recording.h"
 
 /* Requires that l->busy is set. */
 static void set_mark(struct vt_location *l)

@@ -3,9 +3,7 @@
    The next chunk stores how many records are lost. All locations are written at the end of the program. If the program
    or a signal requests it, they are written earlier: each thread writes its own location at its next event, so that no
    thread waits for another thread. */
-#include "buffer.h"
 #include "location.h"
-#include "ring.h"
 
 static _Atomic uint32_t asked; /* number of requests to write all locations */
 

@@ -7,9 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include "safe_files.h"
-#include "sys.h"
-#include "text.h"
+#include "system.h"
 
 /* vtrace uses descriptors above those that the program's own opens return. The program may close a descriptor of
    vtrace; a low number could then belong to a file of the program when vtrace writes. */

@@ -2,12 +2,7 @@
 /* The stream of samples of a location. The handler of the sampling signal writes each sample into a chunk that the fast
    path of events never sees. The handler may interrupt that path at any instruction. */
 #include <string.h>
-#include "buffer.h"
-#include "clock.h"
-#include "define.h"
-#include "file.h"
-#include "sample_stream.h"
-#include "stop.h"
+#include "location.h"
 
 #define PART 8 /* samples get 1/PART of the chunks that the events of the location get, in addition */
 #define LEAST 2 /* chunks */

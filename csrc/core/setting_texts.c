@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "setting_texts.h"
-#include "text.h"
+#include "settings.h"
 
 #define SECOND UINT64_C(1000000000)
 #define MOST_SECONDS 1000000000u

@@ -5,12 +5,7 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-#include "file_locations.h"
-#include "lineage.h"
-#include "setting_texts.h"
 #include "settings.h"
-#include "settings_file.h"
-#include "text.h"
 
 #define KIB 1024u
 #define MIB (1024u * 1024u)

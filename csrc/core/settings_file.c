@@ -7,10 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
-#include "core.h"
-#include "settings_file.h"
-#include "sys.h"
-#include "text.h"
+#include "system.h"
 
 #define BYTES 16384u /* size limit of a file, with the 0 at its end */
 #define LINES 256u

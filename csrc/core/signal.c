@@ -8,13 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "call.h"
-#include "location.h"
-#include "ring.h"
-#include "setting_texts.h"
-#include "signal.h"
-#include "slow_path.h"
-#include "sys.h"
+#include "process.h"
 
 static struct vt_call call_sigaction = {.name = "sigaction"}, call_signal = {.name = "signal"};
 static struct vt_call call_bsd_signal = {.name = "bsd_signal"}, call_sysv_signal = {.name = "sysv_signal"};

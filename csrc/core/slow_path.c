@@ -2,15 +2,7 @@
 /* The slow path of an event. An event takes it if the chunk is full, if the state of the process has changed, or if the
    time since the last record does not fit into 32 bits. */
 #define _GNU_SOURCE
-#include "clock.h"
-#include "file.h"
-#include "location.h"
-#include "recording_window.h"
-#include "ring.h"
-#include "sample_stream.h"
-#include "slow_path.h"
-#include "stop.h"
-#include "switch.h"
+#include "recording.h"
 
 void vt_put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t now)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state of the process. A forked child differs from its parent by the content of *vt_process.alive. */
 #define _GNU_SOURCE
-#include "state.h"
-#include "sys.h"
-#include "write.h"
+#include "system.h"
 
 struct vt_process vt_process;
 struct vt_scratch vt_scratch;

@@ -4,12 +4,7 @@
    functions, I/O, memory and the user API; its last twentieth is reserved for MPI, threads and processes. */
 #define _GNU_SOURCE
 #include <sys/statfs.h>
-#include "buffer.h"
-#include "clock.h"
-#include "define.h"
 #include "location.h"
-#include "stop.h"
-#include "sys.h"
 
 #define RESERVE 20 /* 1/RESERVE of VT_MAX_SIZE */
 #define GIB (UINT64_C(1) << 30)

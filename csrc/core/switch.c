@@ -5,15 +5,7 @@
    fast path needs no test. Classes that VT_MAX_SIZE stops first (stop.c) are handled in the same way. */
 #define _GNU_SOURCE
 #include <stddef.h>
-#include "clock.h"
-#include "define.h"
-#include "location.h"
-#include "lock.h"
-#include "recording_window.h"
-#include "rewind.h"
-#include "ring.h"
-#include "stop.h"
-#include "switch.h"
+#include "recording.h"
 
 /* Writes a record at a time not before the last record, nor before the end of the last flush. */
 static void put(struct vt_location *l, const uint64_t *words, unsigned n, uint64_t when)

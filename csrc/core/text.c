@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "lock.h"
-#include "sys.h"
-#include "text.h"
+#include "system.h"
 
 struct vt_text vt_text_into(char *memory, size_t bytes)
 {

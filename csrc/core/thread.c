@@ -8,22 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include "clock.h"
-#include "define.h"
-#include "end.h"
-#include "frames.h"
-#include "limits.h"
-#include "location.h"
-#include "memory.h"
 #include "process.h"
-#include "recording_window.h"
-#include "ring.h"
-#include "safe_files.h"
-#include "slow_path.h"
-#include "sys.h"
-#include "text.h"
-#include "thread.h"
-#include "thread_time.h"
 
 #define INNER_KEYS 32 /* pthread keys below this number need no allocation (glibc) */
 

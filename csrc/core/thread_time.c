@@ -2,10 +2,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/resource.h>
-#include "safe_files.h"
-#include "sys.h"
-#include "text.h"
-#include "thread_time.h"
+#include "recording.h"
 
 #define TICK_US 10000 /* a tick of /proc is 1/100 s on all machines (USER_HZ) */
 

@@ -7,8 +7,7 @@
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/types.h>
-#include "location.h"
-#include "vfork.h"
+#include "process.h"
 
 /* The next vfork: that of libc or of another tool; the bare system call before it is found. */
 __attribute__((visibility("hidden"))) pid_t vt_bare_vfork(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Source: System V ABI, chapters 4 and 5 (ELF). */
 #define _GNU_SOURCE
-#include "elf_file.h"
+#include "funwrap.h"
 #include <elf.h>
 #include <string.h>
 

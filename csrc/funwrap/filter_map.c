@@ -15,22 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include "../core/filter.h"
-#include "../core/function_patterns.h"
-#include "../core/location.h"
-#include "../core/lock.h"
-#include "../core/module.h"
-#include "../core/recording_window.h"
-#include "../core/region_groups.h"
-#include "../core/safe_files.h"
-#include "../core/settings.h"
-#include "../core/sys.h"
-#include "../core/text.h"
-#include "elf_file.h"
-#include "filter_map.h"
-#include "foreign.h"
-#include "patch.h"
-#include "shared_slots.h"
+#include "funwrap.h"
 
 #define HOOK "__cyg_profile_func_enter"
 #define SLEDS "vt_sleds_attach" /* csrc/hooks/sleds.s refers to this symbol */
@@ -167,7 +152,7 @@ static int has_hooks(struct reading *r)
 static int32_t left_of(int64_t limit) { return limit <= 0 ? 0 : limit >= INT32_MAX ? INT32_MAX : (int32_t)limit + 1; }
 
 /* Marks the 16 bytes of the address by which a function is recorded. If two functions with different rules are recorded
-   there, or two with limits, the byte becomes VT_SHARED, and both functions get an entry (shared_slots.h). */
+   there, or two with limits, the byte becomes VT_SHARED, and both functions get an entry (shared_slots.c). */
 static void mark(struct vt_filter_map *m, uint8_t *map, uint32_t slot, const struct vt_slot_rule *rule,
                  uintptr_t function, uint8_t *taken)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
-#include "foreign.h"
+#include "funwrap.h"
 
 #if VT_HAS_SLEDS
 
@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include "patch.h"
-#include "xray.h"
 
 static struct vt_sleds *refuse(const char *why)
 {

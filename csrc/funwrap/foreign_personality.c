@@ -5,8 +5,7 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unwind.h>
-#include "../core/state.h"
-#include "foreign.h"
+#include "funwrap.h"
 
 typedef _Unwind_Reason_Code personality(int, _Unwind_Action, _Unwind_Exception_Class, struct _Unwind_Exception *,
                                         struct _Unwind_Context *);

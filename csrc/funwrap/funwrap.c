@@ -2,13 +2,7 @@
 /* Records user functions: the hooks of -finstrument-functions of gcc and clang (GCC manual, "Program Instrumentation
    Options"). This code runs more often than all other code of vtrace. Its fast path consists of a clock reading, a
    store, and the stores that keep the records readable after a crash. */
-#include "../core/clock.h"
-#include "../core/location.h"
-#include "../core/module.h"
-#include "../core/slow_path.h"
-#include "../core/switch.h"
-#include "../core/thread.h"
-#include "filter_map.h"
+#include "funwrap.h"
 
 /* Returns 1 if the function event is only counted. Returns 0 for a function outside all modules: its event needs the
    address of the function instead of an offset. */

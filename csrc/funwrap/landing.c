@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <ucontext.h>
-#include "sleds.h"
+#include "funwrap.h"
 
 #if VT_HAS_SLEDS
 

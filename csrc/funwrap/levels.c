@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stack of a thread's functions, for the rules that need a stack. VT_MAX_STACK_DEPTH needs the depth. For a limit
    on the calls of a function, the leave of the last recorded call must be recorded, though later calls are not. */
-#include "../core/location.h"
-#include "../core/memory.h"
-#include "../core/recording_window.h"
-#include "../core/thread.h"
-#include "filter_map.h"
-#include "sleds.h"
+#include "funwrap.h"
 
 #define MOST VT_LEVELS
 

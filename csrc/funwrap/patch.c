@@ -3,16 +3,13 @@
    one.
    Memory order: enters are off and membarrier has run on all processors before the frames of other threads are read,
    so all frames from before are visible, though they are stored relaxed. */
-#include "patch.h"
+#include "funwrap.h"
 
 #if VT_HAS_SLEDS
 
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
-#include "../core/lock.h"
-#include "../core/module.h"
-#include "sled_code.h"
 
 enum { CORE_SYNC = 32, REGISTER_CORE_SYNC = 64 }; /* commands of membarrier */
 

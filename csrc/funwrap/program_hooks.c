@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Passes the rules to the hooks in executables and libraries (csrc/hooks). */
-#include "../core/clock.h"
-#include "../core/define.h"
-#include "../core/location.h"
-#include "../core/text.h"
-#include "../core/thread.h"
-#include "filter_map.h"
+#include "funwrap.h"
 
 #define MOST_CHANGES 1000u /* changes of VT_FUNCTIONS that the trace states */
 

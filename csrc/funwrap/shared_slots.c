@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdatomic.h>
-#include "shared_slots.h"
-#include "../core/write.h"
+#include "funwrap.h"
 
 #define FIRST_ROOM 256u /* a power of two */
 

@@ -5,7 +5,7 @@
    instructions that may change while other threads execute them (Arm Architecture Reference Manual, B2.2.5).
    Memory order: the store of the first instruction is relaxed, and the cache is cleared. The other seven are written
    while the branch leads around them, and membarrier (SYNC_CORE) runs before the first NOP replaces a branch. */
-#include "sled_code.h"
+#include "funwrap.h"
 
 #if defined(__aarch64__)
 

@@ -3,12 +3,11 @@
    table. To switch a sled, one byte changes: the opcode of its call becomes that of a TEST of the same length, or back.
    The instruction is complete at any moment. TEST changes only the flags, which no code reads at the start and end of a
    function. */
-#include "sled_code.h"
+#include "funwrap.h"
 
 #if defined(__x86_64__)
 
 #include <string.h>
-#include "x86_length.h"
 
 /* Opcodes: CALL rel32 and TEST eax, imm32; CALL [rip + disp32] and TEST [rip + disp32], edx. */
 enum { CALL = 0xe8, TEST = 0xa9, CALL_SLOT = 0xff, TEST_SLOT = 0x85, SLOT = 0x15, ADDRESS_32 = 0x67 };

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events of sleds that are not the plain case. The hooks have saved all registers. */
-#include "../core/module.h"
-#include "../core/recording_window.h"
-#include "../core/thread.h"
-#include "filter_map.h"
-#include "patch.h"
-#include "sleds.h"
+#include "funwrap.h"
 
 /* Returns the location if the thread may change its frames, with busy set. at: address of the function's return address.
    The hook has saved more registers since than vt_busy_is_stale expects, so the address stands for the hook's frame. */

@@ -10,7 +10,7 @@
    The frame description gives unwinders the true state of the function: it continues after the sled (column 16), and
    its return address is in x17. */
 #include <sys/auxv.h>
-#include "sleds.h"
+#include "funwrap.h"
 
 #if defined(__aarch64__)
 

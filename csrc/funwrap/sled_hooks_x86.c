@@ -2,15 +2,11 @@
 /* The hooks of sleds, for x86-64. A function's arguments or results may be in any register when the function calls a
    hook, so the hooks are written in assembly. They save the few registers that they use. All cases but the plain one go
    to vt_sled_ask_enter and vt_sled_ask_leave, which save all registers, align the stack, and call C. */
-#include "sleds.h"
+#include "funwrap.h"
 
 #if defined(__x86_64__)
 
 #include <cpuid.h>
-#include "../core/module.h"
-#include "../core/thread.h"
-#include "filter_map.h"
-#include "patch.h"
 
 /* Offsets from the write cursor of a location, to which vt_cursor points. */
 #define BUSY "0"

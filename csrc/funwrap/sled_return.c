@@ -5,7 +5,7 @@
    find it without vtrace: by the rule for the return address that the frame description of vt_sled_return has.
    Exceptions, pthread_exit, backtrace and debuggers pass through these functions as usual. A tail call finds the slot
    replaced. */
-#include "foreign.h"
+#include "funwrap.h"
 
 #if defined(__x86_64__)
 

@@ -3,11 +3,7 @@
    modules, or frames are dead. Saving the vector registers costs more than these events, so no function in this file
    changes a vector register. For an event that needs other functions, the result is 0; the hooks that save all
    registers handle the event. */
-#include "../core/clock.h"
-#include "../core/module.h"
-#include "../core/switch.h"
-#include "filter_map.h"
-#include "sleds.h"
+#include "funwrap.h"
 
 VT_GENERAL_REGISTERS uint32_t vt_frames_depth(const struct vt_location *l)
 {

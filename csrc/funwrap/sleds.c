@@ -4,10 +4,7 @@
    so the load comes first. */
 #define _GNU_SOURCE
 #include <link.h>
-#include "../core/lock.h"
-#include "filter_map.h"
-#include "sleds.h"
-#include "xray.h"
+#include "funwrap.h"
 
 #define MOST VT_SLED_MODULES
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The lengths of x86-64 instructions (Intel SDM, volume 2, chapter 2 and appendix A). A search for sleds looks only at
    the starts of instructions, since another instruction may contain the bytes of a call. */
-#include "x86_length.h"
+#include "funwrap.h"
 
 /* For the two tables of opcodes a bit for each opcode: it has a ModRM byte, or an operand of one byte. Rows of 16. */
 static const uint16_t modrm_1[16] = {0x0f0f, 0x0f0f, 0x0f0f, 0x0f0f, 0,      0,      0x0a08, 0,

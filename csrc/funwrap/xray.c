@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Other threads may run the code whose sleds become calls. The bytes after a sled's first instruction, which no thread
    executes, change first. One store then changes the first instruction. */
-#include "xray.h"
+#include "funwrap.h"
 
 #if VT_HAS_SLEDS
-
-#include "patch.h"
-#include "sled_code.h"
 
 /* Addresses are relative to the words that hold them. */
 struct xray_sled {

@@ -9,10 +9,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../core/lineage.h"
-#include "../core/settings.h"
-#include "../core/sys.h"
-#include "../core/text.h"
 #include "procwrap.h"
 
 #define PRELOAD "LD_PRELOAD="

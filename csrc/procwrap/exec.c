@@ -5,9 +5,6 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <unistd.h>
-#include "../core/end.h"
-#include "../core/location.h"
-#include "../core/thread.h"
 #include "procwrap.h"
 
 typedef char *const *strings;

@@ -4,7 +4,6 @@
    latest. */
 #define _GNU_SOURCE
 #include <stdlib.h>
-#include "../core/end.h"
 #include "procwrap.h"
 
 int __cxa_at_quick_exit(void (*handler)(void *), void *library);

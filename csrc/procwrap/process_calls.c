@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records of calls that concern processes: a region, with the program, the process and the error as attributes. */
 #define _GNU_SOURCE
-#include "../core/regions.h"
 #include "procwrap.h"
 
 static _Atomic uint32_t program, child, reason;

@@ -7,7 +7,7 @@
 #ifndef VT_PROCWRAP_H
 #define VT_PROCWRAP_H
 
-#include "../core/call.h"
+#include "../core/process.h"
 
 #define VT_CALL_OF(function) {#function, VT_PARADIGM_NONE, VT_ROLE_FUNCTION, 0, NULL}
 #define VT_ENTRIES 252

@@ -8,10 +8,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../core/end.h"
-#include "../core/lineage.h"
-#include "../core/process.h"
-#include "../core/vfork.h"
 #include "procwrap.h"
 
 /* ---- fork: from its first event the child is a process of its own, without the open regions of its parent ---- */

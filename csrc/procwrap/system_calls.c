@@ -10,8 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "../core/end.h"
-#include "../core/process.h"
 #include "procwrap.h"
 
 static struct vt_call call_prctl = VT_CALL_OF(prctl), call_syscall = VT_CALL_OF(syscall);

@@ -11,14 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../core/clock.h"
-#include "../core/counter_groups.h"
-#include "../core/define.h"
-#include "../core/process.h"
-#include "../core/memory.h"
-#include "../core/text.h"
-#include "../core/thread.h"
-#include "host_properties.h"
 #include "provider.h"
 
 /* The first provider that knows a name provides the counter, so a replay replaces the others. */

@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
-#include "../core/safe_files.h"
-#include "../core/sys.h"
-#include "directory.h"
+#include "provider.h"
 
 /* The kernel's struct linux_dirent64. */
 struct directory_entry {

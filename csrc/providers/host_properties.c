@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host_properties.h"
+#include "provider.h"
 #include <string.h>
-#include "../core/define.h"
-#include "../core/safe_files.h"
-#include "../core/text.h"
-#include "kernel_counters.h"
-#include "kernel_pmus.h"
-#include "pfm_names.h"
 
 #define NAMES_BYTES 4096
 

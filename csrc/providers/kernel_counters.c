@@ -6,10 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include "../core/sys.h"
-#include "../core/text.h"
-#include "directory.h"
-#include "kernel_counters.h"
 #include "provider.h"
 
 #define PATH_MOST 256

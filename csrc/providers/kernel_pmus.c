@@ -3,11 +3,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
-#include "../core/safe_files.h"
-#include "../core/sys.h"
-#include "../core/text.h"
-#include "directory.h"
-#include "kernel_pmus.h"
+#include "provider.h"
 
 #define PATH_BYTES 640
 #define TEXT_BYTES 512

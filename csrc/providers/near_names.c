@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 #include <strings.h>
-#include "near_names.h"
+#include "perf_events.h"
 
 void vt_near_begin(struct vt_near *n, const char *wanted, size_t length)
 {

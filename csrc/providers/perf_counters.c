@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
 #include <string.h>
-#include "../core/sys.h"
 #include "provider.h"
 
 enum { AN_EVENT, TIME_ENABLED, TIME_RUNNING };

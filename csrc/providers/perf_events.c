@@ -5,12 +5,7 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <string.h>
-#include "../core/sys.h"
-#include "../core/text.h"
-#include "kernel_pmus.h"
-#include "near_names.h"
-#include "perf_events.h"
-#include "pfm_names.h"
+#include "provider.h"
 
 #define LAST_OF_PROGRAM 511 /* descriptor */
 

@@ -1,11 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The performance events of Linux (perf_event_open(2)) by the names that perf(1) and libpfm4 give them. */
+/* Events of Linux, for counters and for sampling; names that resemble an unknown one. */
 #ifndef VT_PERF_EVENTS_H
 #define VT_PERF_EVENTS_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include "near_names.h"
+#include "../core/process.h"
+
+#pragma GCC visibility push(hidden)
+
+/* ---- near_names.c: finds names similar to an unknown name ---- */
+
+#define VT_NEAR_NAMES 3
+
+/* The nearest names so far. */
+struct vt_near {
+    const char *wanted;
+    size_t length;
+    unsigned count, distance; /* all names have this distance */
+    char names[VT_NEAR_NAMES][VT_TEXT_NAME];
+};
+
+/* Begins a search. wanted need not end with 0, and must last. */
+void vt_near_begin(struct vt_near *n, const char *wanted, size_t length);
+/* Adds a name if no name so far is nearer. */
+void vt_near_add(struct vt_near *n, const char *name);
+/* Writes that `what` is unknown, with the nearest names: "unknown event, did you mean A or B? (...)". Returns into. */
+const char *vt_near_tell(const struct vt_near *n, const char *what, char *into, size_t bytes);
+
+/* ---- perf_events.c ---- */
+
+/* The performance events of Linux (perf_event_open(2)) by the names that perf(1) and libpfm4 give them. */
 
 /* An event. type, config, config1, config2: of struct perf_event_attr; counts_time: 1 if the event counts the thread's
    CPU time in ns; without_user, without_kernel: 1 if the name excludes events there (libpfm4's :k and :u). */
@@ -16,10 +39,8 @@ struct vt_perf_event {
     int without_user, without_kernel;
 };
 
-#pragma GCC visibility push(hidden)
-
 /* Finds an event: one of the software and hardware events of the kernel; rHEX, a raw event of the processor; an event of
-   a PMU of the kernel (kernel_pmus.h); a name of libpfm4 (pfm_names.h), for which a library is loaded. Must not run in a
+   a PMU of the kernel (kernel_pmus.c); a name of libpfm4 (pfm_names.c), for which a library is loaded. Must not run in a
    signal handler. name need not end with 0. Returns 0 for an unknown name. */
 int vt_perf_find(const char *name, size_t length, struct vt_perf_event *found);
 /* Returns 1 for an event that the kernel counts, 0 for one of the processor. */
@@ -41,14 +62,14 @@ const char *vt_perf_reason(long error);
 /* Returns the reason why the kernel sends the calling thread no signals after `period` events; NULL: it does. */
 const char *vt_perf_unsampled(const struct vt_perf_event *event, uint64_t period);
 
-#pragma GCC visibility pop
-
 #pragma GCC visibility push(default)
 
 /* Lists the events of the kernel for `vtrace counters`, a line each with fields separated by tabs: name, what counts
    the event, meaning, why this thread cannot count the event, and why the event cannot sample the thread; the last two
    are empty if possible. Omits lines for which there is no room. Returns the length. */
 size_t vt_perf_list(char *into, size_t bytes);
+
+#pragma GCC visibility pop
 
 #pragma GCC visibility pop
 

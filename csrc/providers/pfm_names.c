@@ -6,10 +6,7 @@
 #include <dlfcn.h>
 #include <linux/perf_event.h>
 #include <string.h>
-#include "../core/location.h"
-#include "../core/sys.h"
-#include "../core/text.h"
-#include "pfm_names.h"
+#include "provider.h"
 
 #define NAME_BYTES 256
 #define MOST_PMUS 4096

@@ -12,9 +12,9 @@
 #ifndef VT_PROVIDER_H
 #define VT_PROVIDER_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include "perf_events.h"
+
+#pragma GCC visibility push(hidden)
 
 #define VT_COUNTERS_ADDED 2u /* counters that a provider adds: time-enabled and time-running */
 #define VT_COUNTERS_CHOSEN 24 /* largest number in a process */
@@ -67,12 +67,8 @@ struct vt_provider {
     int takes_locks;
 };
 
-#pragma GCC visibility push(hidden)
-
 extern const struct vt_provider vt_perf_counters, vt_usage_counters, vt_kernel_counters, vt_malloc_counters,
     vt_replay_counters;
-
-#pragma GCC visibility pop
 
 #pragma GCC visibility push(default)
 
@@ -84,6 +80,61 @@ size_t vt_counters_list(char *into, size_t bytes);
 /* For `vtrace run --repeat-groups`: lists the names in VT_METRICS that this thread can count, but not together with the
    preceding names, a line each. Returns the length. */
 size_t vt_counters_left_out(char *into, size_t bytes);
+
+#pragma GCC visibility pop
+
+/* ---- kernel_counters.c: counters from files of the kernel ---- */
+
+/* The root of sysfs, for tests. */
+extern const char *vt_sysfs;
+
+/* ---- host_properties.c: properties of the host that formulas of derived events need ---- */
+
+struct vt_location;
+
+/* Defines the properties "cpu_max_mhz", the maximum clock rate of the processor in MHz, and "pmus", the names of the
+   performance monitoring units: the kernel's, and libpfm4's if that is loaded, separated by blanks. */
+void vt_define_host(struct vt_location *l);
+
+/* ---- directory.c: reads the names in a directory, without allocating memory ---- */
+
+typedef void vt_directory_visit(const char *name, void *data);
+
+/* Calls visit for each name in a directory but . and .. in the kernel's order; for none if the directory cannot be
+   read. */
+void vt_directory_each(const char *path, vt_directory_visit *visit, void *data);
+
+/* ---- kernel_pmus.c ---- */
+
+/* The events of the kernel's PMUs (performance monitoring units), by perf's names: PMU/event/ and
+   PMU/event=0x3c,umask=0x1/. Each PMU is a directory with the files type, format/TERM and events/EVENT
+   (Documentation/ABI/testing/sysfs-bus-event_source-devices-*). */
+
+#define VT_PMU_ROOT "/sys/bus/event_source/devices"
+#define VT_PMU_NAME_BYTES 256
+
+/* Receives an event. name: PMU/event/; terms: its definition by the kernel. */
+typedef void vt_pmu_visit(const char *name, const char *terms, const struct vt_perf_event *event, void *data);
+
+/* Finds an event of a PMU. root: directory of the PMUs; name need not end with 0. Returns 0 for an unknown name, an
+   unknown term or a value that has too many bits for its term. */
+int vt_pmu_find(const char *root, const char *name, size_t length, struct vt_perf_event *found);
+/* Calls visit for each event that has a file of its own and needs no other terms. */
+void vt_pmu_each(const char *root, vt_pmu_visit *visit, void *data);
+/* Appends the name of each PMU and a blank. */
+void vt_pmu_names(const char *root, struct vt_text *into);
+
+/* ---- pfm_names.c ---- */
+
+/* The events of processors by libpfm4's names: INST_RETIRED:ANY_P, perf::PAGE-FAULTS. Where libpfm4 is not installed, its
+   names are unknown. These functions load a library: they must not run in a signal handler. */
+
+/* Finds an event. name need not end with 0. Returns 0 for an unknown name. */
+int vt_pfm_find(const char *name, size_t length, struct vt_perf_event *found);
+/* Calls visit for the name of each event of the PMUs of this machine: PMU::EVENT. */
+void vt_pfm_each(void (*visit)(const char *name, void *data), void *data);
+/* Appends the name of each PMU of this machine and a blank; nothing if libpfm4 is not loaded yet. */
+void vt_pfm_names(struct vt_text *into);
 
 #pragma GCC visibility pop
 

@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include "../core/process.h"
-#include "../core/sys.h"
-#include "../core/text.h"
 #include "provider.h"
 
 #define FILE_MOST (16u << 20)

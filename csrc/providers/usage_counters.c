@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include "../core/sys.h"
 #include "provider.h"
 
 #define MEMBER(name) offsetof(struct rusage, name)

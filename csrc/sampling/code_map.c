@@ -6,12 +6,7 @@
 #define _GNU_SOURCE
 #include <link.h>
 #include <string.h>
-#include "../core/location.h"
-#include "../core/lock.h"
-#include "../core/memory.h"
-#include "../core/module.h"
-#include "code_map.h"
-#include "python_frames.h"
+#include "sampling.h"
 
 #define WAIT 10000 /* maximum wait in units of 0.1 ms */
 

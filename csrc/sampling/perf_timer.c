@@ -7,9 +7,7 @@
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <time.h>
-#include "../core/clock.h"
-#include "../core/sys.h"
-#include "perf_timer.h"
+#include "sampling.h"
 
 static int is_there(const struct vt_sample_timer *t)
 {

@@ -8,11 +8,7 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
-#include "../core/define.h"
-#include "../core/memory.h"
-#include "../core/text.h"
-#include "python_frames.h"
-#include "unwind.h"
+#include "sampling.h"
 
 #define PAGE 4096u /* right for larger pages, too */
 #define PAGES 64u /* entries that a reader remembers */

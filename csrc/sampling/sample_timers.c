@@ -5,10 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <time.h>
-#include "../core/clock.h"
-#include "../core/sys.h"
-#include "perf_timer.h"
-#include "sample_timers.h"
+#include "sampling.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid

@@ -14,22 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include "../core/call.h"
-#include "../core/clock.h"
-#include "../core/counter_groups.h"
-#include "../core/define.h"
-#include "../core/memory.h"
-#include "../core/process.h"
-#include "../core/recording_window.h"
-#include "../core/sample_stream.h"
-#include "../core/setting_texts.h"
-#include "../core/signal.h"
-#include "../core/text.h"
-#include "../core/thread.h"
-#include "perf_timer.h"
-#include "python_frames.h"
-#include "sampler.h"
-#include "sample_timers.h"
+#include "sampling.h"
 
 #define SMALL_STACK 16384u /* bytes; the handler leaves alternate stacks that are smaller */
 #define OWN_STACK 65536u /* bytes; the kernel gives memory to the pages in use */

@@ -7,10 +7,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <time.h>
-#include "../core/call.h"
-#include "../core/clock.h"
-#include "../core/sys.h"
-#include "sampler.h"
+#include "sampling.h"
 
 #define SECOND 1000000000ll
 

@@ -6,11 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <ucontext.h>
-#include "../core/memory.h"
-#include "../core/sys.h"
-#include "../core/write.h"
-#include "../core/location.h"
-#include "unwind.h"
+#include "sampling.h"
 
 #define PAGE 4096u /* right for larger pages, too */
 #define OWN 0x80u /* in `rule`: a frame of vtrace */

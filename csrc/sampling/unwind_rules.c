@@ -2,7 +2,7 @@
 /* Finds the rule for an instruction. The module's memory is read with checks only: .eh_frame may be damaged, or written by
    an unusual tool. The code of an entry that cannot be read has no rule, or VT_RULE_OTHER. */
 #include <string.h>
-#include "unwind_rules.h"
+#include "sampling.h"
 
 /* DWARF numbers of registers, AMD64 ABI Figure 3.36 */
 #define BP 6

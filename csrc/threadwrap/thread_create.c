@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that a program creates by functions of POSIX or C11: records of creation and of waiting for the end.
 
-   This folder is a part of libvtrace.so.1 and records through core/call.h only. thread_create.c owns the table of
+   This folder is a part of libvtrace.so.1 and records through core/call.c only. thread_create.c owns the table of
    thread handles, thread_locks.c the table of locks. These rules always hold: a wrapper calls the next definition
    exactly once and keeps its result and errno; the tables need no lock; a thread is recorded as created before it
    begins. */
@@ -10,11 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <threads.h>
-#include "../core/call.h"
-#include "../core/regions.h"
-#include "../core/settings.h"
-#include "../core/sys.h"
-#include "../core/thread.h"
+#include "../core/process.h"
 
 #define MOST 131072u /* limit for threads that have not begun yet, and for known handles */
 

@@ -8,11 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <threads.h>
-#include "../core/call.h"
-#include "../core/location.h"
-#include "../core/regions.h"
-#include "../core/settings.h"
-#include "../core/sys.h"
+#include "../core/process.h"
 
 #define LOCKS (1u << 18)
 

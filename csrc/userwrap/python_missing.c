@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Python functions that are not recorded although VT_PYTRACE asks for them: one line and a row of the ledger. */
 #include <stdlib.h>
-#include "../core/define.h"
-#include "../core/setting_texts.h"
 #include "python.h"
 #include "userwrap.h"
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "../core/sys.h"
 #include "python.h"
 #include "userwrap.h"
 

@@ -4,8 +4,6 @@
    stands for the same time as without sections. Sections do not nest, and need not nest with the program's functions:
    markers show them on the timeline, with the CPU time of the process until then. */
 #include <sys/resource.h>
-#include "../core/sys.h"
-#include "../core/text.h"
 #include "userwrap.h"
 
 static void add_time(struct vt_text *t, struct timeval time, const char *mode)

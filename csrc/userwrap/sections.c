@@ -12,10 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../core/define.h"
-#include "../core/memory.h"
-#include "../core/switch.h"
-#include "../core/thread.h"
 #include "userwrap.h"
 
 #define SECTIONS 8192u

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Regions and control of the user API: entry points that the macros of include/vt_user.h call, with VampirTrace's
    names. */
-#include "../core/end.h"
-#include "../core/rewind.h"
-#include "../core/switch.h"
-#include "../core/thread.h"
 #include "userwrap.h"
 
 VT_PUBLIC void VT_User_start2__(unsigned int id)

@@ -8,10 +8,7 @@
 #ifndef VT_USERWRAP_H
 #define VT_USERWRAP_H
 
-#include "../core/core.h"
-#include "../core/limits.h"
 #include "../core/process.h"
-#include "../core/write.h"
 
 #define VT_PUBLIC __attribute__((visibility("default")))
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counters, markers, comments and messages of the user API. */
 #include <string.h>
-#include "../core/define.h"
-#include "../core/switch.h"
+#include "../core/process.h"
 #include "../include/vt_user.h"
 #include "userwrap.h"
 

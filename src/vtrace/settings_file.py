@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The settings files, and the words for yes and no, for vtrace's own commands. The runtime reads the files too, and
-reports their faults (csrc/core/settings_file.h states their form)."""
+reports their faults (csrc/core/system.h states their form)."""
 
 from __future__ import annotations
 

@@ -12,9 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "../../csrc/core/clock.h"
 #include "../../csrc/core/location.h"
-#include "../../csrc/funwrap/patch.h"
+#include "../../csrc/funwrap/funwrap.h"
 
 void __cyg_profile_func_enter(void *function, void *site);
 void __cyg_profile_func_exit(void *function, void *site);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../csrc/core/sys.h"
-#include "../../csrc/providers/kernel_pmus.h"
+#include "../../csrc/providers/provider.h"
 
 static void print(const char *name, int is_known, const struct vt_perf_event *e)
 {

@@ -3,7 +3,6 @@
    of sysfs; "unknown", or "error N" if the counter cannot be read. */
 #include <stdio.h>
 #include <string.h>
-#include "../../csrc/providers/kernel_counters.h"
 #include "../../csrc/providers/provider.h"
 
 int main(int argc, char **argv)

@@ -5,7 +5,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "../../csrc/core/memory.h"
+#include "../../csrc/core/system.h"
 
 void *__real_vt_pages_wiped(size_t bytes);
 void *__wrap_vt_pages_wiped(size_t bytes);

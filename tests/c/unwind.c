@@ -10,8 +10,7 @@
 #include <string.h>
 #include <time.h>
 #include <ucontext.h>
-#include "../../csrc/sampling/sample_timers.h"
-#include "../../csrc/sampling/sampler.h"
+#include "../../csrc/sampling/sampling.h"
 
 #define CHECK(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), exit(1)))
 
