@@ -11,7 +11,7 @@ import pytest
 
 from support.recorded_archives import unpack
 from support.synthetic_runs.random_mpi import archive, program
-from vtrace.analysis import source
+from vtrace.analysis import shared_scan
 from vtrace.analysis.findings import iterations
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.profile import path_names
@@ -41,13 +41,14 @@ def test_one_pass(window: Selection, passes: int, tmp_path: Path, monkeypatch: p
     anchor = archive(tmp_path / "a.trace", program(1, causal=True))
     alone = Trace(anchor)
     expected = {name: getattr(alone, name)(**window.arguments()) for name in NAMES}
-    met, again, scan = list[set[str]](), list[set[str]](), source.scan
+    met, again, scan = list[set[str]](), list[set[str]](), shared_scan.scan
 
-    def counted(trace: Trace, questions: Sequence[AnyQuestion], *, locations: Any, **named: Any) -> Any:
+    def counted(trace: Trace, questions: Sequence[AnyQuestion], selection: Selection, **named: Any) -> Any:
+        locations = selection.locations
         (met if locations is None or len(locations) > 1 else again).append({type(each).__name__ for each in questions})
-        return scan(trace, questions, locations=locations, **named)
+        return scan(trace, questions, selection, **named)
 
-    monkeypatch.setattr(source, "scan", counted)
+    monkeypatch.setattr(shared_scan, "scan", counted)
     trace = Trace(anchor)
     found = trace.diagnosis(window)
     assert len(met) == passes, met
@@ -63,16 +64,18 @@ def test_one_pass(window: Selection, passes: int, tmp_path: Path, monkeypatch: p
 
 def test_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pass keeps the calls of the path that the first process repeats: only its own calls are read once more."""
-    met, scan = list[Any](), source.scan
+    met, scan = list[Any](), shared_scan.scan
 
-    def watched(trace: Trace, questions: Sequence[AnyQuestion], *, locations: Any, **named: Any) -> Any:
-        met.append(("RepeatedCalls" in {type(each).__name__ for each in questions}, len(questions) > 1, locations))
-        return scan(trace, questions, locations=locations, **named)
+    def watched(trace: Trace, questions: Sequence[AnyQuestion], selection: Selection, **named: Any) -> Any:
+        met.append(
+            ("RepeatedCalls" in {type(each).__name__ for each in questions}, len(questions) > 1, selection.locations)
+        )
+        return scan(trace, questions, selection, **named)
 
-    monkeypatch.setattr(source, "scan", watched)
+    monkeypatch.setattr(shared_scan, "scan", watched)
     trace = open_trace(unpack("scorep-heat2d", tmp_path))
     found = trace.diagnosis(Selection()).iterations
-    assert met == [(True, True, None), (True, False, [0])]
+    assert met == [(True, True, None), (True, False, (0,))]
     assert found
     assert (found.region, len(found.begins)) == ("exchange_halo", 99)
     calls = trace.slices()

@@ -16,6 +16,7 @@ from support.synthetic_runs.archives import UNDEFINED
 from support.synthetic_runs.random_mpi import archive, program
 from support.tools import call
 from vtrace.analysis.questions.profile import path_names
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import BatchBuffer
 
@@ -40,7 +41,7 @@ def test_random_programs(seed: int, batch: int, tmp_path: Path, monkeypatch: pyt
     assert found(trace) == oracle.waits()
     half = trace.duration // 2
     assert found(trace, start=half // 2, stop=half) == oracle.waits(half // 2, half)
-    ideal = trace._replayed(None, None, None).places["ideal"].tolist()
+    ideal = trace._replay(causes=False).of(Selection()).places["ideal"].tolist()
     assert ideal == [ns for _, ns in sorted(oracle.ideal().items())]
 
 
@@ -83,6 +84,6 @@ def test_processes_that_are_no_members(tmp_path: Path) -> None:
     }
     anchor = archive(tmp_path / "a", events)
     code = "import sys, pathlib; from vtrace.analysis.trace import Trace; trace = Trace(pathlib.Path(sys.argv[1])); "
-    code += "print(trace._replayed(None, None, None).counts['collectives'])"
+    code += "print(trace.waits().counts['collectives'])"
     done = call([sys.executable, "-c", code, anchor], tmp_path, timeout=60)
     assert done.stdout == "5\n"

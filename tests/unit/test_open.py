@@ -14,6 +14,7 @@ from support.synthetic_runs.archives import UNDEFINED, Foreign, calls, simple
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.profile import Profile, reduce
 from vtrace.analysis.scan import scan
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Table
 from vtrace.analysis.trace import Trace
 from vtrace.errors import VtraceError
@@ -40,7 +41,7 @@ def test_a_window_beside_a_replay(tmp_path: Path) -> None:
     trace = Trace(simple(tmp_path / "a", {0: calls(100)}))
     question = _Kinds()
     profile = Profile()
-    scan(trace, [question, profile], start=41, stop=60)
+    scan(trace, [question, profile], Selection(41, 60))
     assert question.parts[0].times == [41, 45, 49, 53, 57]
     table = profile.answer()
     assert dict(zip(table["region"].tolist(), table["inclusive"].tolist(), strict=True)) == {0: 19, 1: 10}

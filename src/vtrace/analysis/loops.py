@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from vtrace.analysis.table import Array, Table, texts
-
-if TYPE_CHECKING:
-    from vtrace.analysis.source import Source
+from vtrace.io.archive.ids import IdRows
 
 __all__ = ["Loops"]
 
@@ -20,10 +18,10 @@ class Loops:
     """table: region (row), file, first, last (lines), level (1: outermost of its function), kind (for, while, do, goto;
     DO, DO WHILE, ARRAY of Fortran; OTHER), outer (row of the loop around, smaller than the row itself; -1: none)."""
 
-    def __init__(self, trace: Source) -> None:
-        known = trace.vtrace.get("LOOPS", [])
+    def __init__(self, known: Sequence[dict[str, Any]], region_ids: IdRows) -> None:
+        """known: the archive's property LOOPS."""
         ids = np.array([loop["region"] for loop in known], np.int64)
-        regions = trace.definitions.ids["regions"].rows(np.minimum(ids, 2**32 - 1).astype(np.uint32))
+        regions = region_ids.rows(np.minimum(ids, 2**32 - 1).astype(np.uint32))
         place = {loop["number"]: row for row, loop in reversed([*enumerate(known)])}
         outer = [place.get(loop["outer"], row) for row, loop in enumerate(known)]
         self._at: dict[tuple[int, str, int], int] = {}

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from vtrace.analysis.definition_tables import DefinitionTables
 from vtrace.analysis.table import Array, Table, texts
-
-if TYPE_CHECKING:
-    from vtrace.analysis.source import Source
 
 _SELF = -2
 
@@ -18,28 +16,29 @@ _SELF = -2
 class Places:
     """Finds locations by rank and communicator, from the definitions of a trace."""
 
-    def __init__(self, trace: Source) -> None:
-        self._trace = trace
-        self._group_of = trace.locations["group"]
-        self._world = trace.definitions.worlds
+    def __init__(self, definitions: DefinitionTables) -> None:
+        self._definitions = definitions
+        self._comms, self._comm_groups = (definitions.tables[name] for name in ("comms", "comm_groups"))
+        self._group_of = definitions.tables["locations"]["group"]
+        self._world = definitions.worlds
         self.processes = self._processes()
         """See Trace.processes."""
-        row_of_group = np.full(trace.groups.rows + 1, -1, np.int64)
+        row_of_group = np.full(definitions.tables["groups"].rows + 1, -1, np.int64)
         row_of_group[self.processes["group"]] = np.arange(self.processes.rows)
         self.process = row_of_group[self._group_of]
         """(locations,) the row in processes of each location, -1 for none."""
         self._flat: dict[str, tuple[Array, Array, Array]] = {}
 
     def _members(self, group: int) -> Array:
-        groups = self._trace.comm_groups
+        groups = self._comm_groups
         first = int(groups["offset"][group])
-        return self._trace.definitions.members[first : first + int(groups["count"][group])]
+        return self._definitions.members[first : first + int(groups["count"][group])]
 
     def _locations(self, ids: Array) -> Array:
-        return self._trace.definitions.ids["locations"].rows(ids)
+        return self._definitions.ids["locations"].rows(ids)
 
     def _processes(self) -> Table:
-        groups, nodes = self._trace.groups, self._trace.nodes
+        groups, nodes = (self._definitions.tables[name] for name in ("groups", "nodes"))
         world = self._world.get("MPI", np.empty(0, np.int64))
         ranked = list(dict.fromkeys(int(self._group_of[row]) for row in world.tolist() if row >= 0))
         known = set(ranked)
@@ -58,7 +57,7 @@ class Places:
     def group_members(self, group: int) -> Array:
         """The rows of locations of a group of locations or ranks (a row of comm_groups), in their order; -1: not
         defined."""
-        groups = self._trace.comm_groups
+        groups = self._comm_groups
         kind, members = str(groups["type"][group]), self._members(group)
         if kind == "COMM_GROUP":
             world = self._world.get(str(groups["paradigm"][group]), np.empty(0, np.int64))
@@ -71,8 +70,8 @@ class Places:
     def is_self(self, comm: int) -> bool:
         """True for a communicator such as MPI_COMM_SELF: each location has a communicator of its own, all with this row
         of comms."""
-        group = int(self._trace.comms["group"][comm])
-        return group >= 0 and self._trace.comm_groups["type"][group] == "COMM_SELF"
+        group = int(self._comms["group"][comm])
+        return group >= 0 and self._comm_groups["type"][group] == "COMM_SELF"
 
     def members(self, comm: int, remote: bool = False) -> Array:
         """(ranks,) the row of locations of each rank of a communicator (a row of comms), -1: not defined; empty for a
@@ -80,22 +79,22 @@ class Places:
 
         remote: the other group of an inter-communicator.
         """
-        group = int(self._trace.comms["remote" if remote else "group"][comm])
+        group = int(self._comms["remote" if remote else "group"][comm])
         return self.group_members(group) if group >= 0 else np.empty(0, np.int64)
 
     def grids(self) -> Array:
         """The rows of topologies of MPI's communicators (MPI_Cart_create). Score-P writes others, such as Process x
         Thread, whose members are not ranks."""
-        comms = self._trace.topologies["comm"]
-        groups = np.append(self._trace.comms["group"], -1)[comms]
-        is_mpi = np.append(self._trace.comm_groups["paradigm"] == "MPI", False)[groups]
+        comms = self._definitions.tables["topologies"]["comm"]
+        groups = np.append(self._comms["group"], -1)[comms]
+        is_mpi = np.append(self._comm_groups["paradigm"] == "MPI", False)[groups]
         found: Array = np.flatnonzero(is_mpi & (comms >= 0))
         return found
 
     def _table(self, side: str) -> tuple[Array, Array, Array]:
         """All members of all communicators, where the members of each communicator begin, and their numbers."""
         if side not in self._flat:
-            comms = range(self._trace.comms.rows)
+            comms = range(self._comms.rows)
             lists = [self.members(comm, side == "remote") for comm in comms]
             counts = np.array([_SELF if self.is_self(c) else len(m) for c, m in zip(comms, lists, strict=True)], int)
             sizes = np.array([len(members) for members in lists], np.int64)
@@ -110,8 +109,8 @@ class Places:
         (n,). In an inter-communicator a rank is a rank of the other group.
         """
         found = self._look_up("group", comm, rank, location)
-        if self._trace.comms.rows and np.any(self._trace.comms["remote"] >= 0):
-            between = (comm >= 0) & (self._trace.comms["remote"][comm] >= 0)
+        if self._comms.rows and np.any(self._comms["remote"] >= 0):
+            between = (comm >= 0) & (self._comms["remote"][comm] >= 0)
             for row in np.unique(comm[between]).tolist():
                 mine = (comm == row) & np.isin(location, self.members(row))
                 found[mine] = self._look_up(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.replay import Replay
+from vtrace.analysis.selection import EVERYTHING, Selection
 from vtrace.errors import FormatError
 from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
 from vtrace.io.archive.reader import Reader
@@ -50,30 +51,22 @@ class Pass:
 
 
 def scan(
-    trace: Source, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
-    *, stop: int | None = None, jobs: int | None = None, strict: bool = False, in_order: bool = False,
+    trace: Source, questions: Sequence[AnyQuestion], selection: Selection = EVERYTHING, *, jobs: int | None = None,
+    strict: bool = False, in_order: bool = False,
 ) -> Pass:  # fmt: skip
-    """Reads the events of locations once, and passes them to all questions.
+    """Reads the events of a selection once, in this process, and passes them to all questions.
 
-    locations: rows of trace.locations, None: all. start, stop: ns; events outside do not count. jobs: threads. A
-    location with damage counts up to the damage, and Pass.problems has a line about it; with strict the damage raises
-    FormatError. in_order: reads the locations in the order of `locations`; else the largest first. After the pass
-    each question has its parts, and can answer.
+    jobs: threads. A location with damage counts up to the damage, and Pass.problems has a line about it; with strict
+    the damage raises FormatError. in_order: reads the locations in the order of the selection; else the largest first.
+    After the pass each question has its parts, and can answer.
     """
-    order = list(range(trace.locations.rows) if locations is None else locations)
+    order = selection.all_rows(trace)
     jobs = max(1, min(jobs or len(os.sched_getaffinity(0)), len(order), 16))
     if int(trace.locations["events"][order].sum()) < _FEW * len(order):
         jobs = 1
     if not in_order and jobs > 1:
         order.sort(key=lambda row: -trace.bytes_of(row))
-    job = Scanning(
-        trace,
-        questions,
-        start=ALWAYS if start is None else start,
-        stop=NEVER if stop is None else stop,
-        strict=strict,
-        order=iter(order),
-    )
+    job = Scanning(trace, questions, bounds=selection.bounds, strict=strict, order=iter(order))
     with ThreadPoolExecutor(jobs) as pool:
         for worker in [pool.submit(job.work) for _ in range(jobs)]:
             worker.result()
@@ -88,13 +81,12 @@ class Scanning:
         self,
         trace: Source,
         questions: Sequence[AnyQuestion],
-        start: int,
-        stop: int,
         *,
+        bounds: tuple[int, int] = (ALWAYS, NEVER),
         strict: bool,
         order: Iterator[int],
     ) -> None:
-        self.trace, self.questions, self.start, self.stop, self._strict = trace, questions, start, stop, strict
+        self.trace, self.questions, self._strict, (self.start, self.stop) = trace, questions, strict, bounds
         self._order, self._lock, self.met = order, Lock(), Pass()
         self._replays = any(question.replay for question in questions)
         self.kinds = frozenset({"Unknown"}).union(*(question.kinds for question in questions))
@@ -102,7 +94,7 @@ class Scanning:
             self.kinds |= _CALLS
         self.attributes = any(question.attributes for question in questions)
         for question in questions:
-            question.begin(trace, start, stop)
+            question.begin(trace, *bounds)
 
     def replay(self) -> Replay | None:
         """The stack for a thread; None if no question needs the stack."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import numpy as np
 from vtrace.analysis.table import Array, Table
 from vtrace.console import some
 from vtrace.errors import UsageError
+from vtrace.io.archive.batches import ALWAYS, NEVER
 
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
@@ -42,7 +43,7 @@ class Selection:
     helpers: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, start: int | None, stop: int | None, locations: Sequence[int] | None) -> Selection:
+    def of(cls, start: int | None = None, stop: int | None = None, locations: Iterable[int] | None = None) -> Selection:
         """The selection of a call through the Python API."""
         return cls(start=start, stop=stop, locations=None if locations is None else tuple(map(int, locations)))
 
@@ -66,7 +67,7 @@ class Selection:
         locations = None if ranks is None else _of_ranks(trace, ranks)
         left: tuple[int, ...] = ()
         if not helpers and trace.locations["helper"].any():
-            chosen = range(trace.locations.rows) if locations is None else locations
+            chosen = cls(locations=locations).all_rows(trace)
             out = trace.locations["helper"] & ~(trace.locations["lane"] & lanes)
             left = tuple(row for row in chosen if out[row])
             locations = tuple(row for row in chosen if not out[row])
@@ -89,19 +90,22 @@ class Selection:
         """The selected locations and helpers, whose recording may be incomplete."""
         return None if self.locations is None else tuple(sorted(self.locations + self.helpers))
 
+    def caveats(self, trace: Source) -> list[str]:
+        """trace.caveats() of the selection with helpers."""
+        return trace.caveats(self.recorded, self.start, self.stop)
+
     def arguments(self) -> dict[str, Any]:
         """start, stop and locations, as arguments of a Trace's questions."""
         return {"start": self.start, "stop": self.stop, "locations": self.locations}
 
-    def of_recording(self) -> dict[str, Any]:
-        """arguments() with helpers, for the ledger."""
-        return self.arguments() | {"locations": self.recorded}
+    def all_rows(self, trace: Source) -> list[int]:
+        """Rows of the selected locations."""
+        return list(range(trace.locations.rows) if self.locations is None else self.locations)
 
     def rows(self, trace: Source) -> list[int]:
-        """Rows of the selected locations with calls, that is, without locations of type METRIC."""
-        rows = range(trace.locations.rows) if self.locations is None else self.locations
+        """all_rows() of locations with calls, that is, without locations of type METRIC."""
         kinds = trace.locations["type"].tolist()
-        return [row for row in rows if kinds[row] != "METRIC"]
+        return [row for row in self.all_rows(trace) if kinds[row] != "METRIC"]
 
     def threads(self, trace: Source) -> list[int]:
         """rows() with helpers."""
@@ -114,9 +118,18 @@ class Selection:
         words = [some(threads, "helper thread")] if threads else []
         return ", ".join(words + ([some(lanes, "lane") + " of imported intervals"] if lanes else []))
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """start and stop in ns; for an open end ALWAYS or NEVER."""
+        return ALWAYS if self.start is None else self.start, NEVER if self.stop is None else self.stop
+
     def ends(self, trace: Source) -> tuple[int, int]:
         """start and stop in ns; for an open window, the start and the duration of the trace."""
         return self.start or 0, trace.duration if self.stop is None else self.stop
+
+
+EVERYTHING = Selection()
+"""All events of all locations."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +176,7 @@ class Patterns:
             return window
         processes = np.append(trace.processes["name"], "")[trace.places.process]
         matching = self.matching("location", trace.locations["name"]) | self.matching("location", processes)
-        rows = range(trace.locations.rows) if window.locations is None else window.locations
-        locations = tuple(row for row in rows if matching[row])
+        locations = tuple(row for row in window.all_rows(trace) if matching[row])
         if not locations:
             raise UsageError(f"no location matches {self.text}", "vtrace info --all lists the locations")
         return replace(window, locations=locations)

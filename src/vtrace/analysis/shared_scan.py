@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Passes that share locations among several ranks. Rank 0 asks the questions; the other ranks read their locations, and
-send the parts to rank 0."""
+"""Passes over the events of a trace. Several ranks may share its locations: rank 0 asks the questions; the other ranks
+read their locations, and send the parts to rank 0."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import heapq
 import io
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.scan import Pass, scan
+from vtrace.analysis.selection import EVERYTHING, Selection
 from vtrace.parallel.ranks import Ranks
 
 if TYPE_CHECKING:
@@ -28,8 +30,7 @@ def serve(ranks: Ranks, threads: int, opened: Callable[[], Source]) -> None:
     trace: Source | None = None
     while asked := ranks.first(lambda: b""):
         trace = trace or opened()
-        questions, rows, start, stop = pickle.loads(asked)
-        _take_part(trace, ranks, threads=threads, questions=questions, rows=rows, start=start, stop=stop)
+        _take_part(trace, ranks, threads, *pickle.loads(asked))
 
 
 def dismiss(ranks: Ranks) -> None:
@@ -37,23 +38,26 @@ def dismiss(ranks: Ranks) -> None:
     ranks.first(lambda: b"")
 
 
-def shared_scan(
-    trace: Source, questions: Sequence[AnyQuestion], rows: Sequence[int], start: int | None, *, stop: int | None
-) -> Pass:
-    """On rank 0: reads events as scan() does, together with the other ranks, which serve."""
-    trace.ranks.first(lambda: pickle.dumps((questions, list(rows), start, stop)))
-    return _take_part(
-        trace, trace.ranks, threads=trace.threads or 1, questions=questions, rows=rows, start=start, stop=stop
-    )
-
-
-def _take_part(
-    trace: Source, ranks: Ranks, threads: int, questions: Sequence[AnyQuestion], *, rows: Sequence[int],
-    start: int | None, stop: int | None,
+def ask(
+    trace: Source, questions: Sequence[AnyQuestion], selection: Selection = EVERYTHING, *, jobs: int | None = None,
+    in_order: bool = False,
 ) -> Pass:  # fmt: skip
+    """Reads events as scan() does, by all ranks of the trace: the others serve. trace.problems gets the new lines."""
+    if trace.ranks.size > 1:
+        trace.ranks.first(lambda: pickle.dumps((questions, selection)))
+        met = _take_part(trace, trace.ranks, trace.threads or 1, questions, selection)
+    else:
+        met = scan(trace, questions, selection, jobs=jobs or trace.threads, in_order=in_order)
+    trace.problems += [line for line in met.problems if line not in trace.problems]
+    return met
+
+
+def _take_part(  # noqa: PLR0917
+    trace: Source, ranks: Ranks, threads: int, questions: Sequence[AnyQuestion], selection: Selection
+) -> Pass:
     """Reads this rank's locations, and gives all parts to rank 0."""
-    own = _shares(trace, rows, ranks.size)[ranks.rank]
-    met: Pass = ranks.together(lambda: scan(trace, questions, locations=own, start=start, stop=stop, jobs=threads))
+    own = _shares(trace, selection.all_rows(trace), ranks.size)[ranks.rank]
+    met: Pass = ranks.together(lambda: scan(trace, questions, replace(selection, locations=tuple(own)), jobs=threads))
     collect(ranks, questions, own, met)
     return met
 

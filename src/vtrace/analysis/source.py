@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The source of batches: an OTF2 archive of any tool, with its definitions as tables."""
+"""The source of batches: an OTF2 archive of any tool, with its definitions as tables. It reads no events."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ from vtrace.analysis.contexts import context_paths
 from vtrace.analysis.ledger import Ledger, caveats, read_ledger
 from vtrace.analysis.loops import Loops
 from vtrace.analysis.places import Places
-from vtrace.analysis.question import AnyQuestion
-from vtrace.analysis.scan import Pass, scan
-from vtrace.analysis.selection import Selection
-from vtrace.analysis.shared_scan import shared_scan
 from vtrace.analysis.table import Array, Table, caveats_html, texts
 from vtrace.io.archive.markers import read_markers
 from vtrace.io.archive.properties import PROPERTY
@@ -41,7 +37,7 @@ _CALLS = "number of calls that found nothing, recorded as one"
 
 
 class Source:
-    """An archive: its definitions, and passes over its events. Times are int64, in ns since the archive's start.
+    """An archive: its definitions, and what was not recorded. Times are int64, in ns since the archive's start.
 
     Tables (docs/python-api.md): locations, groups, regions, comms, windows, nodes, files, io_handles, io_paradigms,
     metric_members, metric_classes, attributes, parameters, comm_groups, topologies, coordinates, and
@@ -53,7 +49,7 @@ class Source:
         self.path = anchor
         """The anchor file that the user names."""
         self._written = _state(anchor)
-        self._caveats: dict[Selection, list[str]] = {}
+        self._caveats: dict[Any, list[str]] = {}
         self.ranks: Ranks = ALONE
         """Ranks that share the passes; see vtrace.analysis.shared_scan."""
         self.threads: int | None = None
@@ -120,7 +116,7 @@ class Source:
     @cached_property
     def places(self) -> Places:
         """Finds locations by rank and communicator."""
-        return Places(self)
+        return Places(self.definitions)
 
     @cached_property
     def context_paths(self) -> tuple[Array, Array]:
@@ -130,7 +126,7 @@ class Source:
     @cached_property
     def loops(self) -> Loops:
         """The loops of sampled functions; none in other tools' archives."""
-        return Loops(self)
+        return Loops(self.vtrace.get("LOOPS", []), self.definitions.ids["regions"])
 
     @cached_property
     def marks(self) -> Array:
@@ -142,27 +138,6 @@ class Source:
     def processes(self) -> Table:
         """Processes in the order of MPI's ranks, then those without a rank: group, rank (-1: none), name, host."""
         return self.places.processes
-
-    def scan(  # noqa: PLR0917
-        self, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
-        stop: int | None = None, jobs: int | None = None, in_order: bool = False,
-    ) -> Pass:  # fmt: skip
-        """Reads the events once for several questions; see vtrace.analysis.scan.scan."""
-        if self.ranks.size > 1:
-            rows = range(self.locations.rows) if locations is None else locations
-            met = shared_scan(self, questions, rows=rows, start=start, stop=stop)
-        else:
-            met = scan(
-                self,
-                questions,
-                locations=locations,
-                start=start,
-                stop=stop,
-                jobs=jobs or self.threads,
-                in_order=in_order,
-            )
-        self.problems += [line for line in met.problems if line not in self.problems]
-        return met
 
     def markers(self) -> Table:
         """The markers of the archive, in the order of the file: time (ns), duration (ns), group, category, severity,
@@ -229,11 +204,11 @@ class Source:
     ) -> list[str]:
         """Lines about events that the numbers of a selection lack; no line: the numbers are complete. locations: rows;
         start, stop: ns since the archive's start."""
-        selection = Selection.of(start, stop, locations)
-        if selection not in self._caveats:
-            found = self.not_recorded(**selection.arguments())
-            self._caveats[selection] = caveats(found, self.offset, self.resolution)
-        return list(self._caveats[selection])
+        key = None if locations is None else tuple(locations), start, stop
+        if key not in self._caveats:
+            missing = self.not_recorded(locations, start, stop)
+            self._caveats[key] = caveats(missing, self.offset, self.resolution)
+        return list(self._caveats[key])
 
     def __repr__(self) -> str:
         where = self.path.parent if self.path.name == "traces.otf2" else self.path

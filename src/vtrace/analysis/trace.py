@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
 from vtrace.analysis.definition_tables import region_rows
-from vtrace.analysis.findings.diagnosis import Diagnosis, DiagnosisPass, diagnose
 from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.stored import stored_findings
 from vtrace.analysis.question import AnyQuestion
@@ -23,21 +23,26 @@ from vtrace.analysis.questions.increases import Increases, counter_rows, increas
 from vtrace.analysis.questions.io_files import Io
 from vtrace.analysis.questions.messages import Matrix, MessageMatrix, Messages
 from vtrace.analysis.questions.metrics import Allocations, Metrics, heap_curve, heap_metrics, metric_rows
-from vtrace.analysis.questions.mpi_replay import MpiReplay, Replayed
-from vtrace.analysis.questions.mpi_waits import calls_table, critical_table, delays_table, doubt, remarks, waits_table
+from vtrace.analysis.questions.mpi_replay import MpiReplay
+from vtrace.analysis.questions.mpi_waits import calls_table, critical_table, delays_table, waits_table
 from vtrace.analysis.questions.profile import CallTree, Profile, Slices
 from vtrace.analysis.questions.rma import Rma, synchronization
 from vtrace.analysis.questions.sections import Sections
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.source import Source
 from vtrace.analysis.table import Array, Table
 from vtrace.errors import VtraceError
-from vtrace.io.archive.batches import ALWAYS, NEVER
 from vtrace.io.archive.overview import find_anchor
+
+if TYPE_CHECKING:
+    from vtrace.analysis.findings.diagnosis import Diagnosis, DiagnosisPass
+    from vtrace.analysis.scan import Pass
 
 __all__ = ["Trace", "open_trace"]
 
-_Asked = TypeVar("_Asked", bound=Callable[..., Any])
+_More = ParamSpec("_More")
+_Answer = TypeVar("_Answer", covariant=True)
 
 _PREPARED: dict[str, Callable[[], AnyQuestion]] = {
     "profile": Profile, "call_tree": CallTree, "message_matrix": MessageMatrix, "collective_totals": CollectiveTotals,
@@ -49,20 +54,48 @@ _WHOLE = {"waits", "critical_path"}
 """Questions that need all events, whatever the selection."""
 
 
-def _with_caveats(method: _Asked) -> _Asked:
+class _OfPart(Protocol[_More, _Answer]):
+    """A question of a trace, as its callers see it."""
+
+    def __call__(
+        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
+        *args: _More.args, **kwargs: _More.kwargs,
+    ) -> _Answer: ...  # fmt: skip
+
+
+class _OfTrace(Protocol[_More, _Answer]):
+    def __get__(self, trace: Trace, owner: type[Trace]) -> _OfPart[_More, _Answer]: ...
+
+
+def _of_part(method: Callable[Concatenate[Trace, Selection, _More], _Answer]) -> _OfTrace[_More, _Answer]:
+    """Gives callers of a question start, stop and locations in place of its selection."""
+
+    @wraps(method)
+    def asked(
+        self: Trace, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
+        *args: _More.args, **kwargs: _More.kwargs,
+    ) -> _Answer:  # fmt: skip
+        return method(self, Selection.of(start, stop, locations), *args, **kwargs)
+
+    own, _, *more = signature(method).parameters.values()
+    ends = [*signature(_OfPart.__call__).parameters.values()][1:4]
+    asked.__signature__ = signature(method).replace(parameters=[own, *ends, *more])  # type: ignore[attr-defined]
+    return cast("_OfTrace[_More, _Answer]", asked)
+
+
+def _with_caveats(
+    method: Callable[Concatenate[Trace, Selection, _More], _Answer],
+) -> Callable[Concatenate[Trace, Selection, _More], _Answer]:
     """Gives the tables of an answer their caveats: lines of text about events that the numbers lack."""
 
     @wraps(method)
-    def ask(
-        self: Trace, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        *more: Any, **named: Any,
-    ) -> Any:  # fmt: skip
-        found = method(self, start, stop, locations, *more, **named)
-        for table in found if isinstance(found, tuple) else (found,):
-            table.notes["caveats"] = self.caveats(locations, start, stop)
-        return found
+    def noted(self: Trace, selection: Selection, *args: _More.args, **kwargs: _More.kwargs) -> _Answer:
+        answer: Any = method(self, selection, *args, **kwargs)
+        for table in answer if isinstance(answer, tuple) else (answer,):
+            table.notes["caveats"] = selection.caveats(self)
+        return cast(_Answer, answer)
 
-    return cast(_Asked, ask)
+    return cast("Callable[Concatenate[Trace, Selection, _More], _Answer]", noted)
 
 
 def open_trace(path: str | Path) -> Trace:
@@ -115,31 +148,28 @@ class Trace(Source):
         """True if the answer of a method of prepare() for all events is known."""
         return (name, Selection()) in self._answers
 
-    def learn(self, name: str, question: AnyQuestion) -> None:
-        """Takes a question about all events, whose pass is over, for a method of prepare()."""
-        self._answers[name, Selection()] = question
+    def scan(  # noqa: PLR0917
+        self, questions: Sequence[AnyQuestion], locations: Sequence[int] | None = None, start: int | None = None,
+        stop: int | None = None, jobs: int | None = None, in_order: bool = False,
+    ) -> Pass:  # fmt: skip
+        """Reads the events once for several questions; see vtrace.analysis.shared_scan.ask."""
+        return ask(self, questions, Selection.of(start, stop, locations), jobs=jobs, in_order=in_order)
 
     def _pass(self, wanted: dict[Any, AnyQuestion], selection: Selection) -> None:
         if wanted:
-            self.scan(list(wanted.values()), **selection.arguments())
+            ask(self, list(wanted.values()), selection)
             self._answers |= wanted
 
-    def _ask(  # noqa: PLR0917
-        self, name: str, start: int | None, stop: int | None, locations: Sequence[int] | None,
-        make: Callable[[], AnyQuestion] | None = None, *more: Any,
-    ) -> Any:  # fmt: skip
+    def _ask(self, name: str, selection: Selection, make: Callable[[], AnyQuestion] | None = None, *more: Any) -> Any:
         """The answer of a question. more: further arguments, which distinguish stored answers of one name."""
-        selection = Selection.of(start, stop, locations)
         key = (name, selection, *more)
         if key not in self._answers:
             self._pass({key: (make or _PREPARED[name])()}, selection)
         return self._answers[key].answer()
 
+    @_of_part
     @_with_caveats
-    def events(  # noqa: PLR0917
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        kinds: Collection[str] | None = None, attributes: bool = False,
-    ) -> Table:  # fmt: skip
+    def events(self, selection: Selection, kinds: Collection[str] | None = None, attributes: bool = False) -> Table:
         """All events, ascending by time: time (int64, ns), location (int32, row), kind (uint8, place in .kinds, OTF2's
         names), and an int64 column for each value that any of the events has: region, comm, handle, win, file (rows,
         -1: not defined), peer, tag, bytes, request, op, root, sent, received, ...; events.NO_VALUE if a kind has no
@@ -151,7 +181,7 @@ class Trace(Source):
         Needs some 30 bytes for each event and column: choose a window of a large archive, or use scan().
         """
         question = Events(kinds, attributes)
-        self.scan([question], locations, start, stop)
+        ask(self, [question], selection)
         return question.answer()
 
     def frame(self, **window: Any) -> Any:
@@ -160,53 +190,46 @@ class Trace(Source):
         the other values of events, NaN for none. Raises VtraceError without pandas."""
         return frame(self, self.events(**window))
 
+    @_of_part
     @_with_caveats
-    def profile(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> Table:
+    def profile(self, selection: Selection) -> Table:
         """Rows (location, region) with calls: calls, inclusive (ns; a recursive call inside another call of its region
         does not count again), exclusive (ns, without the calls made from the region), total (ns of all calls: total /
         calls is the mean), min, max (ns of one call), deviations (ns**2: sum over the calls of the squared difference
         from their mean; see profile.mean_and_deviation). profile.reduce joins rows by columns."""
-        table: Table = self._ask("profile", start, stop, locations)
+        table: Table = self._ask("profile", selection)
         return table
 
+    @_of_part
     @_with_caveats
-    def call_tree(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> tuple[Table, Table]:
+    def call_tree(self, selection: Selection) -> tuple[Table, Table]:
         """Two tables. Call paths: parent (row of this table, smaller than its own), region, depth (row 0: outside all
         regions, region -1). Numbers: rows (location, path) with the columns of profile(). Each reading thread keeps a
         million paths; further calls belong to the path around them."""
-        tables: tuple[Table, Table] = self._ask("call_tree", start, stop, locations)
+        tables: tuple[Table, Table] = self._ask("call_tree", selection)
         return tables
 
+    @_of_part
     @_with_caveats
-    def slices(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        most: int = 2_000_000,
-    ) -> Table:  # fmt: skip
+    def slices(self, selection: Selection, most: int = 2_000_000) -> Table:
         """Calls: location, begin, end (ns, cut to the window), region, depth (0: outermost), by location and begin.
 
         If there are more than most calls, the shortest are left out: .shortest is the bound in ns, 0 if no call is left
         out.
         """
         question = Slices(most)
-        self.scan([question], locations, start, stop)
+        ask(self, [question], selection)
         return question.answer()
 
-    def message_matrix(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> Matrix:
+    @_of_part
+    def message_matrix(self, selection: Selection) -> Matrix:
         """The number and bytes of the messages between processes; see messages.Matrix."""
-        matrix: Matrix = self._ask("message_matrix", start, stop, locations)
+        matrix: Matrix = self._ask("message_matrix", selection)
         return matrix
 
+    @_of_part
     @_with_caveats
-    def messages(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        most: int = 2_000_000,
-    ) -> Table:  # fmt: skip
+    def messages(self, selection: Selection, most: int = 2_000_000) -> Table:
         """Messages with both ends, by the time of the send: sender, receiver (rows of locations), send, receive (ns:
         the events of the send and of the completed receive), comm, tag, bytes, send_region, receive_region (of the
         calls). MPI's order: the n-th send with a receiver, communicator and tag goes to the n-th receive posted for it.
@@ -215,43 +238,36 @@ class Trace(Source):
         If there are more than most messages, one of .share is kept, whatever its size. .unmatched_sends,
         .unmatched_receives: numbers of ends (among those kept) without a partner.
         """
-        table: Table = self._ask("messages", start, stop, locations, lambda: Messages(most), most)
+        table: Table = self._ask("messages", selection, lambda: Messages(most), most)
         return table
 
+    @_of_part
     @_with_caveats
-    def collective_totals(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> Table:
+    def collective_totals(self, selection: Selection) -> Table:
         """Rows (location, op, comm): calls, sent, received (bytes), ns (between begin and end). op: OTF2's number, see
         collectives.op_name. Needs constant memory."""
-        table: Table = self._ask("collective_totals", start, stop, locations)
+        table: Table = self._ask("collective_totals", selection)
         return table
 
+    @_of_part
     @_with_caveats
-    def collectives(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> tuple[Table, Table]:
+    def collectives(self, selection: Selection) -> tuple[Table, Table]:
         """Two tables. Instances: comm, op, root (rank in comm, -1: none), begin, last_begin, first_end, end (ns; begin,
         last_begin: of the first and the last participant), locations (number of participants), sent, received (bytes of
         all). Participants: instance (row of the first table), location, begin, end (ns), sent, received (bytes),
         region."""
-        tables: tuple[Table, Table] = self._ask("collectives", start, stop, locations)
+        tables: tuple[Table, Table] = self._ask("collectives", selection)
         return tables
 
-    def _replayed(
-        self,
-        start: int | None,
-        stop: int | None,
-        locations: Sequence[int] | None,
-        most: int = 0,
-        *,
-        causes: bool = False,
-    ) -> Replayed:
-        name = "critical_path" if causes or self.knows("critical_path") else "waits"
-        question: MpiReplay = self._ask(name, None, None, None)
-        return question.of(Selection.of(start, stop, locations), most)
+    def _replay(self, causes: bool = True) -> MpiReplay:
+        """The waits of all events; with causes also the critical path and the delays."""
+        replay: MpiReplay = self._ask(
+            "critical_path" if causes or self.knows("critical_path") else "waits", Selection()
+        )
+        return replay
 
-    def waits(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
+    @_of_part
+    def waits(self, selection: Selection) -> Table:
         """Wait states of MPI, the longest first: kind (place in .kinds: Scalasca's names), path (of the MPI call that
         waits, row of .paths), location, partner (the location that it waits for, -1: unknown), partner_path (of the
         partner's call), time_ns, count (calls that wait). .paths: as in call_tree().
@@ -260,41 +276,33 @@ class Trace(Source):
         the waits of a call are never longer than the call. Kinds in .bounds are upper bounds. locations: those that
         wait; their partners may be others. .caveats also says which waits are unknown.
         """
-        found = self._replayed(start, stop, locations)
-        return self._noted(waits_table(found), found, start=start, stop=stop, locations=locations)
+        return waits_table(self._replay(causes=False).of(selection))
 
-    def call_waits(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        most: int = 2_000_000,
-    ) -> Table:  # fmt: skip
+    @_of_part
+    def call_waits(self, selection: Selection, most: int = 2_000_000) -> Table:
         """The waits of waits() call by call, by location and begin: location, begin, end (ns of the MPI call), path,
         kind, partner, time_ns (the part in the window). A call may have several kinds.
 
         If there are more than most waits, the shortest are left out: .shortest is the bound in ns, 0 if none is.
         """
-        found = self._replayed(start, stop, locations, most)
-        return self._noted(calls_table(found, most), found, start=start, stop=stop, locations=locations)
+        return calls_table(self._replay(causes=False).of(selection, most), most)
 
-    def critical_path(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> Table:
+    @_of_part
+    def critical_path(self, selection: Selection) -> Table:
         """The critical path of the run, the longest time first: path (row of .paths), location, time_ns (on the
         critical path). .length_ns: of the critical path in the window; .jumps: its changes of location. .by_path: a
         table of path, time_ns, mean_ns (mean of the processes in this path, without waits), imbalance_ns (by how much
         time_ns is more). In a window the call paths between two calls of MPI count as one after the other."""
-        found = self._replayed(start, stop, locations, causes=True)
-        return self._noted(critical_table(found), found, start=start, stop=stop, locations=locations)
+        return critical_table(self._replay().of(selection))
 
-    def delays(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> Table:
+    @_of_part
+    def delays(self, selection: Selection) -> Table:
         """Root causes of the waits, the most expensive first: location, path (which took longer than at the partner
         since the two met last), kind (place in .kinds) and waiting_path (of the waits that this caused), direct_ns
         (float: of these waits), indirect_ns (float: of waits that these waits caused), excess_ns (how much longer),
         count (waits). All waits together are the sum of direct_ns and indirect_ns, without upper bounds and
         completions. start, stop, locations: of the waits."""
-        found = self._replayed(start, stop, locations, causes=True)
-        return self._noted(delays_table(found), found, start=start, stop=stop, locations=locations)
+        return delays_table(self._replay().of(selection))
 
     def faster(self, regions: Sequence[int | str] | str, factor: float) -> dict[str, int]:
         """The length of the run if regions (rows of trace.regions, or names), with the functions called from them and
@@ -306,7 +314,7 @@ class Trace(Source):
         if not factor > 0:
             raise ValueError(f"factor {factor} is not above 0")
         rows = region_rows(self.regions, regions)
-        question: MpiReplay = self._ask("critical_path", None, None, None)
+        question: MpiReplay = self._replay()
         paths = question.of(Selection()).paths
         chosen = np.isin(paths["region"], rows)
         for path in range(1, paths.rows):
@@ -315,9 +323,8 @@ class Trace(Source):
         recorded = question.of(Selection()).length()
         return {"elapsed_ns": recorded, "replayed_ns": recorded - (same - elapsed)}
 
-    def efficiencies(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> Table:
+    @_of_part
+    def efficiencies(self, selection: Selection) -> Table:
         """Parallel efficiencies in one row, 1 for perfect, by docs/diagnose.md: parallel = load_balance *
         communication, communication = serialisation * transfer (POP); elapsed_ns, ideal_ns (the run's length if
         transfers took no time, by replay), processes, threads (the most in a process), useful_mean_ns, useful_max_ns
@@ -325,88 +332,66 @@ class Trace(Source):
         OpenMP's threads also hybrid_parallel = mpi_parallel * openmp_parallel, and of both load_balance and
         communication (BSC). Unknown values are NaN; .caveats says why."""
         name = "critical_path" if self.knows("critical_path") else "waits"
-        self.prepare(name, "profile", start=start, stop=stop, locations=locations)
-        return self.efficiencies_with(self.profile(start, stop, locations), Selection.of(start, stop, locations))
+        self.prepare(name, "profile", **selection.arguments())
+        return efficiencies(self._replay(causes=False).of(selection), self._ask("profile", selection))
 
-    def efficiencies_with(self, profile: Table, window: Selection) -> Table:
-        """efficiencies() of a selection whose profile is known; it may have several rows for a location and region."""
-        found = self._replayed(**window.arguments())
-        table, lines = efficiencies(self, found, profile)
-        self._noted(table, found, **window.arguments()).notes["caveats"] += lines
-        return table
-
-    def _noted(
-        self, table: Table, found: Replayed, start: int | None, stop: int | None, *, locations: Sequence[int] | None
-    ) -> Table:
-        table.notes["caveats"] = self.caveats(locations, start, stop) + remarks(found)
-        table.notes |= {"doubt": doubt(found), "counts": found.counts}
-        return table
-
+    @_of_part
     @_with_caveats
-    def rma(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
+    def rma(self, selection: Selection) -> Table:
         """One-sided operations by their origin: rows (location, window, target, operation): calls, sent (bytes to the
         target), received (bytes from the target), unknown (calls with unknown bytes, which count 0). window: row of
         windows; target: row of processes, -1: not defined; operation: see rma.operation_name."""
-        table: Table = self._ask("rma", start, stop, locations)
+        table: Table = self._ask("rma", selection)
         return table
 
+    @_of_part
     @_with_caveats
-    def rma_synchronization(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> Table:
+    def rma_synchronization(self, selection: Selection) -> Table:
         """Rows (location, kind): calls, ns in MPI's functions that synchronize windows. kind: place in .kinds: fence,
         PSCW (post, start, complete, wait, test), lock, flush, sync, window (creating and freeing)."""
-        return synchronization(self, self.profile(start, stop, locations))
+        return synchronization(self, self._ask("profile", selection))
 
+    @_of_part
     @_with_caveats
-    def io(self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None) -> Table:
+    def io(self, selection: Selection) -> Table:
         """Rows (location, handle, file): opens, closes, seeks, reads, writes, flushes (completed operations),
         bytes_read, bytes_written, read_ns, write_ns, flush_ns (between begin and end of each operation), cancelled,
         unknown_reads, unknown_writes (operations with unknown bytes, which count 0). Operations
         inside a call of a higher layer of I/O (the pwrite of an MPI_File_write) count in columns of their own:
         nested_opens, nested_bytes_written ... handle: row of io_handles; file: row of files, -1: not a file; layer: of
         the handle, place in .layers. io_files.reduce_io joins rows."""
-        table: Table = self._ask("io", start, stop, locations)
+        table: Table = self._ask("io", selection)
         return table
 
+    @_of_part
     @_with_caveats
-    def thread_waits(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> Table:
+    def thread_waits(self, selection: Selection) -> Table:
         """Waits of threads in OpenMP, for locks and for other threads: rows (kind, path, location, partner,
         partner_path): time_ns, count (waits). kind: place in .kinds, Scalasca's names where it has one; path,
         partner_path: rows of .paths (as of call_tree; partner_path -1: unknown); partner: the location waited for, -1:
         none or unknown. The longest time first; docs/diagnose.md defines the kinds."""
-        return self._diagnosis(start, stop, locations).thread_waits
+        return self.diagnosis(selection).thread_waits
 
-    def findings(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> list[Finding]:
+    @_of_part
+    def findings(self, selection: Selection) -> list[Finding]:
         """Diagnosed losses of time, the largest first; see vtrace.analysis.findings.finding.Finding. Losses of the
         whole run come from the sidecar if vtunify --diagnose has stored them."""
-        if (start, stop, locations) == (None, None, None) and (stored := stored_findings(self)) is not None:
+        if selection == Selection() and (stored := stored_findings(self)) is not None:
             return stored
-        return self._diagnosis(start, stop, locations).findings
+        return self.diagnosis(selection).findings
 
     def has_stored_findings(self) -> bool:
         """True if the sidecar has findings of the whole run (vtunify --diagnose)."""
         return stored_findings(self) is not None
 
-    def iterations(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        region: str | None = None,
-    ) -> Table:  # fmt: skip
+    @_of_part
+    def iterations(self, selection: Selection, region: str | None = None) -> Table:
         """The iterations of the run: iteration, begin, end (ns), time_ns (of the slowest process), mean_ns (of all),
         location (the slowest process's). An iteration is a call of the region with this name, or of the outermost call
         path that repeats on all processes. Empty if nothing repeats. .region, .source, .basis: the call, its origin and
         the rule by which it delimits iterations; .slow: pairs (first, last) of outliers; .drift: the last quarter by
         the first one."""
-        return self._diagnosis(start, stop, locations, region).iteration_table
-
-    def _diagnosis(
-        self, start: int | None, stop: int | None, locations: Sequence[int] | None, iteration: str | None = None
-    ) -> Diagnosis:
-        return self.diagnosis(Selection.of(start, stop, locations), iteration)
+        return self.diagnosis(selection, region).iteration_table
 
     def diagnosis(
         self, window: Selection, iteration: str | None = None, known: DiagnosisPass | None = None
@@ -414,14 +399,19 @@ class Trace(Source):
         """All that vtrace diagnose shows of a selection. iteration: the region to take as an iteration. A trace keeps
         the latest diagnosis. known: the pass over the events, if it is over."""
         if self._diagnosed is None or self._diagnosed[:2] != (window, iteration):
-            self._diagnosed = window, iteration, diagnose(self, window, iteration, known)
+            from vtrace.analysis.findings.diagnosis import DiagnosisPass, diagnose  # other answers do without
+
+            asked = known or DiagnosisPass(self, window, iteration, with_mpi=not self.knows("critical_path"))
+            if not known:
+                ask(self, asked.questions, asked.calls.window)
+            if asked.mpi:
+                self._answers["critical_path", Selection()] = asked.mpi
+            self._diagnosed = window, iteration, diagnose(self, window, iteration, asked=asked, replay=self._replay)
         return self._diagnosed[2]
 
+    @_of_part
     @_with_caveats
-    def sections(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        metrics: Sequence[int | str] | None = None,
-    ) -> Table:  # fmt: skip
+    def sections(self, selection: Selection, metrics: Sequence[int | str] | None = None) -> Table:
         """The sections that the program has marked, each time that they were open, by location and begin: location,
         section (place in .sections: NAME/NUMBER), begin, end (ns), mpi_ns (time in calls of MPI of this thread),
         mpi_calls (begun in the section). all/0 is the whole run of the location, tofupa/0 the time from MPI_Init to
@@ -432,51 +422,45 @@ class Trace(Source):
         which have no row: location, section, starts, stops. all/0 has a row with NaN then; 0 starts and 0 stops:
         neither was recorded.
         """
-        window = (ALWAYS if start is None else start, NEVER if stop is None else stop)
-        question = Sections(self, counter_rows(self, metrics), window)
-        self.scan([question], Selection.of(None, None, locations).rows(self))
+        question = Sections(self, counter_rows(self, metrics), selection.bounds)
+        ask(self, [question], Selection.of(locations=selection.rows(self)))
         return question.answer()
 
+    @_of_part
     @_with_caveats
-    def memory(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        most: int = 200_000,
-    ) -> Table:  # fmt: skip
+    def memory(self, selection: Selection, most: int = 200_000) -> Table:
         """The heap of each process over time: process, time (ns), bytes, blocks (-1: not recorded), by process and
         time. Empty where no heap was recorded.
 
         If there are more than most values of a process, the extremes of equal stretches of time are kept.
         """
         wanted = np.array(list(heap_metrics(self).values()), np.int64)
-        values: Table = self._ask("memory", start, stop, locations, lambda: Metrics(wanted, most), most)
+        values: Table = self._ask("memory", selection, lambda: Metrics(wanted, most), most)
         return heap_curve(values, self)
 
+    @_of_part
     @_with_caveats
-    def allocations(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None
-    ) -> Table:
+    def allocations(self, selection: Selection) -> Table:
         """Rows (location, region, caller): allocations, allocated (bytes), frees, freed (bytes), failed (failed
         allocations, which count nowhere else). region: the function of the heap; caller: the region that called the
         function, -1: none."""
-        table: Table = self._ask("allocations", start, stop, locations)
+        table: Table = self._ask("allocations", selection)
         return table
 
+    @_of_part
     @_with_caveats
-    def metrics(
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        metrics: Sequence[int | str] | None = None,
-    ) -> Table:  # fmt: skip
+    def metrics(self, selection: Selection, metrics: Sequence[int | str] | None = None) -> Table:
         """Increases of counters: location, region (-1: outside of all), metric (row of metric_members), exclusive,
         inclusive (with the calls made from the region; a recursive call does not count again). An increase from one
         reading to the next belongs to the call in which the second one was made. metrics: as in sections()."""
         rows = counter_rows(self, metrics)
-        return increase_table(self._ask("metrics", start, stop, locations, lambda: Increases(self, rows), *rows))
+        return increase_table(self._ask("metrics", selection, lambda: Increases(self, rows), *rows))
 
+    @_of_part
     @_with_caveats
-    def metric_values(  # noqa: PLR0917
-        self, start: int | None = None, stop: int | None = None, locations: Sequence[int] | None = None,
-        metrics: Sequence[int | str] | None = None, most: int = 2_000_000,
-    ) -> Table:  # fmt: skip
+    def metric_values(
+        self, selection: Selection, metrics: Sequence[int | str] | None = None, most: int = 2_000_000
+    ) -> Table:
         """Values of metrics, by location and time: location, time (ns), metric, value (float64), integer (int64: the
         exact value of a whole number).
 
@@ -484,7 +468,7 @@ class Trace(Source):
         first, last, lowest and highest of equal stretches of time are kept.
         """
         question = Metrics(metric_rows(self, metrics), most)
-        self.scan([question], locations, start, stop)
+        ask(self, [question], selection)
         return question.answer()
 
     def timeline(  # noqa: PLR0917
@@ -502,5 +486,5 @@ class Trace(Source):
         count = int(classes.max(initial=0)) + 1 if class_of is not None else len(self.regions.classes)
         rows = np.arange(self.locations.rows) if rows is None else np.asarray(rows)
         question = Timeline(bins, classes, classes=count, rows=rows, window=window)
-        self.scan([question], np.flatnonzero(rows >= 0).tolist(), stop=window[1])
+        ask(self, [question], Selection.of(stop=window[1], locations=np.flatnonzero(rows >= 0)))
         return question.answer()

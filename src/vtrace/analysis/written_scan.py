@@ -14,7 +14,7 @@ from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.scan import LocationScan, Scanning
 from vtrace.analysis.shared_scan import collect
 from vtrace.errors import VtraceError
-from vtrace.io.archive.batches import ALWAYS, NEVER, BatchBuffer
+from vtrace.io.archive.batches import BatchBuffer
 from vtrace.io.common.listener import Listener
 from vtrace.parallel.ranks import Ranks
 
@@ -31,10 +31,7 @@ class WrittenScan:
 
     def __init__(self, trace: Source, questions: Sequence[AnyQuestion]) -> None:
         """trace: the definitions of the archive, which has no events yet."""
-        self._trace, self._scanning = (
-            trace,
-            Scanning(trace, questions, start=ALWAYS, stop=NEVER, strict=True, order=iter(())),
-        )
+        self._trace, self._scanning = trace, Scanning(trace, questions, strict=True, order=iter(()))
         self._thread = local()
         self.failed = False
         """True if the questions could not take all events: the archive is whole, but they cannot answer."""

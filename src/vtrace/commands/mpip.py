@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace import __version__
+from vtrace.analysis.shared_scan import ask
 from vtrace.commands.completion import complete_target
 from vtrace.commands.part_options import opened, title, warn_of_caveats
 from vtrace.console import Console, environment_level
@@ -161,7 +162,7 @@ def _functions(trace: Trace) -> list[FunctionTime]:
     if not trace.contexts.rows:
         return []
     costs = CostQuestion()
-    trace.scan([costs])
+    ask(trace, [costs])
     rows = samples(trace, Selection(), costs.answer()).rows
     return [
         FunctionTime(row["function"], row["exclusive_ns"], _error(row), row["samples"])

@@ -71,7 +71,7 @@ def stale_lines(trace: Trace) -> list[str]:
 
 def warn_of_caveats(console: Console, trace: Trace, part: Selection) -> list[str]:
     """Prints the caveats of this part of the trace on standard error, before any result; returns the lines."""
-    lines = trace.caveats(**part.of_recording())
+    lines = part.caveats(trace)
     for line in lines:
         console.warn(line)
     return lines

@@ -201,7 +201,7 @@ def _print_metrics(
     made = metric_comparison([one for one, _ in every], most)
     if as_json:
         told = [
-            {"archive": str(trace.path), "caveats": [*stale_lines(trace), *trace.caveats(**part.of_recording())],
+            {"archive": str(trace.path), "caveats": [*stale_lines(trace), *part.caveats(trace)],
              "findings": [finding.told() for finding in findings]}
             for (trace, part), (_, findings) in zip(parts, every, strict=True)
         ]  # fmt: skip
@@ -211,7 +211,7 @@ def _print_metrics(
     else:
         for number, ((trace, part), (_, findings)) in enumerate(zip(parts, every, strict=True), 1):
             click.echo(f"{number}  {plain(title(trace))}")
-            for line in [*trace.caveats(**part.of_recording()), *(finding.text for finding in findings)]:
+            for line in [*part.caveats(trace), *(finding.text for finding in findings)]:
                 click.echo(f"   {plain(line)}")
         sheet.show([metric_sheets.shown(made)])
 
@@ -258,7 +258,7 @@ def _print_sections(  # noqa: PLR0917
 
     console = Console("vtrace", environment_level("vtrace"))
     made, notes = getattr(section_sheets, f"{what}_sheets")(trace, part, most)
-    caveats = trace.caveats(**part.of_recording())
+    caveats = part.caveats(trace)
     for note in notes:
         console.warn(plain(note))
     if as_json:
@@ -282,7 +282,7 @@ def _print_sheet(
     from vtrace.commands.tool_options import archive_of
     from vtrace.reports import metric_sheets, sheet
 
-    caveats = trace.caveats(**part.of_recording())
+    caveats = part.caveats(trace)
     if as_json:
         about = {"caveats": [*stale_lines(trace), *caveats], "archive": str(trace.path), "by": made.columns[0].key}
         more = {"findings": findings} if made.name == "topdown" else {}

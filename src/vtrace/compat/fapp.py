@@ -17,6 +17,7 @@ from vtrace.analysis.questions.section_calls import COLUMNS, SectionCalls, by_fu
 from vtrace.analysis.questions.section_memory import LEVELS, memory_of
 from vtrace.analysis.questions.sections import ALL, TOFU
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Table
 from vtrace.compat import fapp_hardware, fapp_memory
 from vtrace.compat.collected import Collected
@@ -235,7 +236,7 @@ class FappMaker:
     def mpi_information(self) -> FappPart:
         """Tables 3.24 and 3.25."""
         question = SectionCalls(self.trace, self.numbers.table, self._waits() if self._waits else None)
-        self.trace.scan([question], self.locations)
+        ask(self.trace, [question], Selection.of(locations=self.locations))
         sums = by_function(self.trace, question.answer(), self.trace.places.process)
         order, names = self._functions(sums), self.trace.regions["name"].tolist()
         head = ["Elapsed(s)", "Wait(s)", "Byte", "Call", "0KB-4KB", "4KB-64KB", "64KB-1024KB", "1024KB-"]
@@ -382,7 +383,7 @@ class FappMaker:
     def memory_calls(self) -> FappPart:
         """Figure 3.26, its first table: the calls of malloc and the like in sections. Other items are "-"."""
         question = AllocationCalls(self.trace, self.numbers.table)
-        self.trace.scan([question], self.locations)
+        ask(self.trace, [question], Selection.of(locations=self.locations))
         libraries = {name: self._by_function(of) for name, of in question.by_library().items() if name}
         return FappPart("LPGStats profile", [*self._memory_levels(self._by_function(question.answer()), libraries)])
 

@@ -17,6 +17,7 @@ from vtrace.analysis.questions import path_sums
 from vtrace.analysis.questions.cost_rows import RegionParts
 from vtrace.analysis.questions.costs import CostQuestion, Costs
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class FippCosts:
         self.trace = trace
         question = CostQuestion()
         window = Selection.of_options(trace, None, end=None, ranks=None, helpers=False)
-        met = trace.scan([question], **window.arguments())
+        met = ask(trace, [question], window)
         self.problems = met.problems
         self.costs: Costs = question.answer()
         self.processes = self._processes(window.rows(trace))

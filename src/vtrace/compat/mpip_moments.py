@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from vtrace.analysis.questions.callsites import CallSites, SitesPart
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.io.archive.batches import ALWAYS, NEVER
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def site_parts(
     found: dict[int, SitesPart] = {}
     problems: list[str] = []
     for (start, stop), locations in of.items():
-        problems += trace.scan([question], locations, start, stop).problems
+        problems += ask(trace, [question], Selection.of(start, stop, locations)).problems
         found |= question.answer()
     return found, problems
 

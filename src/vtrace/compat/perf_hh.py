@@ -16,6 +16,7 @@ from vtrace.analysis.questions.details import present
 from vtrace.analysis.questions.timers import Counted
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.io.archive.batches import Batch
 
 if TYPE_CHECKING:
@@ -126,5 +127,5 @@ def timers(trace: Source, window: Selection, every: bool = False) -> tuple[list[
 
     every: all regions, not only those of the user API."""
     question = _Timed(trace, every)
-    met = trace.scan([question], **window.arguments())
+    met = ask(trace, [question], window)
     return question.answer(), met.problems

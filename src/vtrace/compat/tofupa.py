@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from vtrace.analysis.questions.sections import TOFU, Sections
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Table
 from vtrace.errors import UsageError, VtraceError
 
@@ -91,7 +92,7 @@ def files(trace: Source, settings: TofuSettings) -> list[TofuFile]:
         hint = "call fj_tofupa_start and set FJ_TOFUPA_LEVEL: vtrace help sections"
         raise VtraceError(f"{trace.path.parent}: no sections of Tofu PA in this trace", hint)
     question = Sections(trace, [*counters.values()], tofu=True)
-    trace.scan([question])
+    ask(trace, [question])
     table = question.answer()
     ports = [*dict.fromkeys(_COUNTER.sub(r"\g<port>", name) for name in counters)]
     return [_file(table, node, ports, settings) for node in _nodes(trace, table, [*counters])]

@@ -19,6 +19,7 @@ from vtrace.analysis.questions.metrics import _DOUBLE, _INT64, MetricMembers
 from vtrace.analysis.questions.timeline_data import Shown, label, process_names
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, texts
 from vtrace.errors import VtraceError
 from vtrace.export.wait_arguments import WAIT_COLUMNS, WaitColumns, arguments_of
@@ -162,7 +163,7 @@ def events(
     (polls in a row that found nothing); None: one.
     """
     seen = _KindsSeen()
-    trace.scan([seen], **window.arguments())
+    ask(trace, [seen], window)
     more: dict[str, bool] = {}
     names = seen.answer()
     for name in names:
@@ -180,7 +181,7 @@ def events(
     if waits is not None:
         types |= WAIT_COLUMNS
     writer = _Write(trace, more, write=begin(types), show=show, waits=waits)
-    trace.scan([writer], **window.arguments(), jobs=1)
+    ask(trace, [writer], window, jobs=1)
     return writer.answer()
 
 
@@ -218,7 +219,7 @@ def write_parquet(trace: Source, window: Selection, path: Path, waits: Table | N
     with complete(path, "wb") as file:
 
         def begin(types: dict[str, type]) -> Callable[[Columns], None]:
-            about = {"vtrace.caveats": json_text(trace.caveats(**window.of_recording()))}
+            about = {"vtrace.caveats": json_text(window.caveats(trace))}
             schema = pa.schema([(name, kinds[kind]) for name, kind in types.items()], metadata=about)
             writers.append(pa.parquet.ParquetWriter(file, schema))
 
@@ -247,7 +248,7 @@ def write_chrome(shown: Shown, path: Path) -> None:
     process, names = trace.places.process, process_names(trace)
     regions, classes = trace.regions, trace.regions.classes
     with complete(path) as file:
-        other = json_text({"creator": f"vtrace {__version__}", "caveats": trace.caveats(**shown.window.of_recording())})
+        other = json_text({"creator": f"vtrace {__version__}", "caveats": shown.window.caveats(trace)})
         file.write(f'{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":[')
         for place, row in enumerate(shown.window.rows(trace)):
             pid = int(process[row])

@@ -20,6 +20,7 @@ from vtrace.analysis.questions.costs import CostQuestion, Costs
 from vtrace.analysis.questions.stacks import SampleStacks, Stacks
 from vtrace.analysis.questions.timeline_data import label, location_names, span
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.io.common.outfile import complete
 from vtrace.text import json_text
 
@@ -51,14 +52,14 @@ class Profiled:
 def gather(trace: Source, window: Selection, most: int) -> Profiled:
     """Reads calls and samples, at most `most` of each: the longest calls, and each n-th sample."""
     calls, costs = CallSteps(most), CostQuestion()
-    met = trace.scan([calls, costs], **window.arguments())
+    met = ask(trace, [calls, costs], window)
     found, notes = costs.answer(), list(met.problems)
     made = Profiled(trace=trace, window=window, calls=calls.answer(), costs=found, stacks={}, step=1, notes=notes)
     count = int(found.samples["count"].sum())
     if count:
         made.step = -(-count // most)
         stacks = Stacks(made.step)
-        trace.scan([stacks], **window.arguments())
+        ask(trace, [stacks], window)
         made.stacks = stacks.answer()
     if calls.dropped:
         notes.append(f"calls shorter than {span(calls.shortest)} are left out; --most writes more")
@@ -111,7 +112,7 @@ def write(made: Profiled, path: Path) -> None:
     when it is complete, or not at all."""
     trace, frames = made.trace, _Frames(made.trace)
     names = location_names(trace)
-    caveats = trace.caveats(**made.window.of_recording())
+    caveats = made.window.caveats(trace)
     other = json_text({"creator": f"vtrace {__version__}", "caveats": caveats})
     with complete(path) as file:
         file.write(f'{{"otherData":{other},"$schema":"{_SCHEMA}","exporter":"vtrace {__version__}",')

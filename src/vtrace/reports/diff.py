@@ -21,6 +21,7 @@ from vtrace.analysis.questions.messages import MessageMatrix
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.selection import Patterns, Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Table, add_up
 from vtrace.console import some
 from vtrace.reports.metric_sheets import counters_of
@@ -90,10 +91,10 @@ def read(trace: Trace, window: Selection, paths: CallPaths) -> DiffRun:
     inside = [CostQuestion()] if len(trace.contexts) else []
     extent, counted = Extent(), counters_of(trace)
     increases = [Increases(trace, counted)] if counted else []
-    met = trace.scan([tree, matrix, totals, io, extent, *increases, *inside], **window.arguments())
+    met = ask(trace, [tree, matrix, totals, io, extent, *increases, *inside], window)
     members = trace.places.process[window.rows(trace)]
     run = DiffRun(trace, max(1, len(np.unique(members[members >= 0]))), problems=met.problems)
-    run.caveats = trace.caveats(**window.of_recording())
+    run.caveats = window.caveats(trace)
     run.elapsed, run.tree = _elapsed(window, extent.answer()), tree.answer()
     _paths(run, paths, *run.tree)
     for question in inside:

@@ -14,6 +14,7 @@ from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.questions.io_accesses import SIZES, IoAccesses
 from vtrace.analysis.questions.io_files import Io, reduce_io
 from vtrace.analysis.questions.timeline_data import process_names, span
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
 from vtrace.reports.io_sheets import io
@@ -39,7 +40,7 @@ class IoNumbers:
 def read_io(facts: RunFacts) -> IoNumbers:
     """Reads the events of the facts' selection once."""
     files, accesses = Io(), IoAccesses()
-    facts.trace.scan([files, accesses], **facts.window.arguments())
+    ask(facts.trace, [files, accesses], facts.window)
     return IoNumbers(facts.trace, facts, files.answer(), accesses.answer())
 
 

@@ -22,6 +22,7 @@ from vtrace.analysis.questions.metrics import heap_metrics
 from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.questions.timeline_data import location_names, process_names
 from vtrace.analysis.selection import Patterns, Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.errors import UsageError, VtraceError
 from vtrace.reports.sheet import Column, Row, Sheet
 
@@ -90,7 +91,7 @@ def _of_calls(  # noqa: PLR0917
     question, tree = Increases(trace, [*rows.values()]), CallTree()
     has_time = timed and any(ELAPSED in events.natives(name) for name in wanted) and ELAPSED not in rows
     questions: list[AnyQuestion] = [question, tree] if has_time else [question]
-    met = trace.scan(questions, **window.arguments())
+    met = ask(trace, questions, window)
     exclusive: _UnitSums = {}
     inclusive: _UnitSums = {}
     names: dict[int, list[str]] = {}

@@ -18,6 +18,7 @@ from vtrace.analysis.questions.costs import CostQuestion, Costs, generator_names
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import location_names, process_names, span
 from vtrace.analysis.selection import Patterns, Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array
 from vtrace.console import some
 from vtrace.errors import UsageError
@@ -62,13 +63,13 @@ class ProfileNumbers:
     @property
     def caveats(self) -> list[str]:
         """trace.caveats of the selection."""
-        return self.trace.caveats(**self.window.of_recording())
+        return self.window.caveats(self.trace)
 
 
 def read(trace: Trace, window: Selection, by: str, patterns: Patterns) -> ProfileNumbers:
     """Reads the events of a selection once. by: one of cost_rows.UNITS."""
     question = CostQuestion()
-    met = trace.scan([question], **window.arguments())
+    met = ask(trace, [question], window)
     costs = question.answer()
     notes = [f"{met.stray:,} Leave events without an Enter are left out"] if met.stray else []
     notes += [f"{met.unknown:,} events are of kinds that the installed OTF2 does not know"] if met.unknown else []

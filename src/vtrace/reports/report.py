@@ -165,7 +165,7 @@ def _coverage(numbers: ReportNumbers) -> str:
 
 def _caveats(numbers: ReportNumbers) -> str:
     """The caveats, above all numbers."""
-    lines = numbers.trace.caveats(**numbers.window.of_recording())
+    lines = numbers.window.caveats(numbers.trace)
     items = "".join(f"<li>{html_text(line)}" for line in lines)
     return f'<ul class=caveats role=note aria-label="Events that were not recorded">{items}</ul>' if lines else ""
 

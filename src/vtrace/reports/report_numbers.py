@@ -28,6 +28,7 @@ from vtrace.analysis.questions.sizes import MessageSizes
 from vtrace.analysis.questions.spans import Spans
 from vtrace.analysis.questions.timeline_data import location_names, process_names
 from vtrace.analysis.selection import Patterns, Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
 from vtrace.reports import counter_charts, spread, topology
@@ -81,7 +82,7 @@ def read(trace: Trace, window: Selection, compared: bool = False) -> ReportNumbe
     inside = [CostQuestion()] if len(trace.contexts) or compared else []
     counted = [Increases(trace, wanted)] if (wanted := counters_of(trace)) else []
     questions: list[AnyQuestion] = [*counted, profile, tree, matrix, totals, io, line, sizes, heap, spans, *inside]
-    met = trace.scan(questions, window.locations, *ends)
+    met = ask(trace, questions, Selection.of(*ends, window.locations))
     costs = inside[0].answer() if inside else None
     if costs is not None and costs.samples.rows:
         flame = _sampled_flame(trace, window, costs)
@@ -251,7 +252,7 @@ def missing(trace: Trace, window: Selection) -> str:
     sums |= {name: int((found[name] > 0).sum()) for name in ("limit", "unknown")}
     times = {"off": "off", "flushed": "flushing"}
     seconds = {name: float(np.nansum(found[column])) for name, column in times.items()}
-    return coverage_line(trace.not_recorded(**window.of_recording()), sums | seconds)
+    return coverage_line(trace.not_recorded(window.recorded, window.start, window.stop), sums | seconds)
 
 
 def regions(trace: Trace, profile: Table) -> Table:

@@ -17,6 +17,7 @@ from vtrace.analysis.questions.section_memory import LEVELS, MEMORY, memory_of
 from vtrace.analysis.questions.section_sums import SectionNumbers, SectionValues
 from vtrace.analysis.questions.timeline_data import process_names
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.reports.section_levels import SectionTable, levels, order_of
 from vtrace.reports.sheet import Column, Row, Sheet
 
@@ -73,7 +74,7 @@ def mpi_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[list[
     if waits.shortest:
         numbers.notes.append(f"wait s: waits below {waits.shortest:,} ns are left out")
     question = SectionCalls(trace, numbers.table, waits)
-    trace.scan([question], locations)
+    ask(trace, [question], Selection.of(locations=locations))
     rows, names = question.answer(), trace.regions["name"]
     has_length = {str(names[region]) for region in question.has_length}
 
@@ -110,7 +111,7 @@ def memory_sheets(trace: Trace, window: Selection, most: int | None) -> tuple[li
     rows = [row for row, name in enumerate(trace.metric_members["name"].tolist()) if name in LEVELS]
     numbers = section_sums.read(trace, window, rows, rows)
     question = AllocationCalls(trace, numbers.table)
-    trace.scan([question], window.rows(trace))
+    ask(trace, [question], Selection.of(locations=window.rows(trace)))
     calls = question.answer()
     if not rows and not calls:
         asked = f"VT_METRICS_AT=user vtrace run --memory --counters {','.join(LEVELS)}"

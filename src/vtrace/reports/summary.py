@@ -23,6 +23,7 @@ from vtrace.analysis.questions.profile import Profile, mean_and_deviation
 from vtrace.analysis.questions.rma import Rma
 from vtrace.analysis.questions.timeline_data import location_names, process_names, span
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.console import some
 from vtrace.reports import report_numbers
@@ -71,7 +72,7 @@ class SummaryNumbers:
     @property
     def caveats(self) -> list[str]:
         """trace.caveats of the selection."""
-        return self.trace.caveats(**self.window.of_recording())
+        return self.window.caveats(self.trace)
 
 
 def read(trace: Trace, window: Selection) -> SummaryNumbers:
@@ -86,7 +87,7 @@ def read(trace: Trace, window: Selection) -> SummaryNumbers:
     questions += [allocations] if _SIZE in trace.attributes["name"].tolist() else []
     costs = CostQuestion() if len(trace.contexts) else None
     questions += [costs] if costs else []
-    met = trace.scan(questions, **window.arguments())
+    met = ask(trace, questions, window)
     notes = [f"{met.stray:,} Leave events without an Enter are left out"] if met.stray else []
     notes += [f"{met.unknown:,} events are of kinds that the installed OTF2 does not know"] if met.unknown else []
     table = profile.answer()

@@ -11,6 +11,8 @@ import numpy as np
 from vtrace.analysis.activity import MPI
 from vtrace.analysis.questions.collectives import op_name
 from vtrace.analysis.questions.events import NO_VALUE, Events
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array
 from vtrace.text import plain
 from vtrace.timeline.call_store import CallStore, LocationCalls
@@ -109,7 +111,7 @@ class CallData:
     def _values(self, location: int, begin: int, region: int) -> list[list[str]]:
         """Arguments and attributes of a call's Enter: pairs of names and values."""
         question = Events((*_ARGUMENTS, "Enter"), True)
-        self._trace.scan([question], [location], begin, begin + 1)
+        ask(self._trace, [question], Selection(begin, begin + 1, (location,)))
         rows = [row for row in question.answer().records() if row["time"] == begin]
         found = []
         for row in rows:

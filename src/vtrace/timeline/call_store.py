@@ -12,6 +12,8 @@ import numpy as np
 
 from vtrace.analysis.questions.calls import Calls
 from vtrace.analysis.questions.profile import KeptSlices
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.io.archive.reader_abi import SLICE
 from vtrace.timeline.window_events import OPEN
@@ -179,7 +181,7 @@ class CallStore:
             read: dict[int, LocationCalls] = {}
             if missing:
                 question = _AllSlices(2**62)
-                self._trace.scan([question], missing)
+                ask(self._trace, [question], Selection.of(locations=missing))
                 read = {row: LocationCalls.of_slices(slices) for row, slices in question.answer().items()}
                 self._held += sum(map(len, read.values()))
                 self._kept |= read

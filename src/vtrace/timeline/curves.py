@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vtrace.analysis.questions.metrics import Metrics
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table
 from vtrace.console import some
 from vtrace.text import plain
@@ -94,7 +95,7 @@ class Curves:
         with self._lock:
             if self._kept is None or self._kept[0] != name:
                 question = Metrics(metrics, max(1, _VALUES // max(1, self._trace.locations.rows)))
-                self._trace.scan([question])
+                ask(self._trace, [question])
                 self._kept = name, _single(question.answer()), question.thinned
             _, table, thinned = self._kept
         return table, ["Many values: the lowest and highest are exact, means are approximate."] * thinned

@@ -17,6 +17,7 @@ from vtrace.analysis.questions.io_files import Io, reduce_io
 from vtrace.analysis.questions.messages import MessageMatrix
 from vtrace.analysis.questions.profile import CallTree, Profile, reduce
 from vtrace.analysis.selection import Patterns, Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table
 from vtrace.text import plain
 from vtrace.timeline.columns import pack
@@ -53,7 +54,7 @@ class PanelData:
         return self._panels[name]({"start": window[0], "stop": window[1], "locations": list(locations)})
 
     def _ask(self, question: AnyQuestion, part: dict[str, Any]) -> Any:
-        self._trace.scan([question], part["locations"], part["start"], part["stop"])
+        ask(self._trace, [question], Selection.of(**part))
         return question.answer()
 
     def _coverage(self, part: dict[str, Any]) -> Content:

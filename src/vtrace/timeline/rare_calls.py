@@ -12,6 +12,7 @@ import numpy as np
 from vtrace.analysis.question import Question, ReplayPart
 from vtrace.analysis.questions.profile import Profile
 from vtrace.analysis.replay import Replay
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, joined
 from vtrace.io.archive.reader_abi import SLICE
 from vtrace.timeline.columns import pack
@@ -122,7 +123,7 @@ def _table(parts: Sequence[dict[str, Array]], kind: int, size: Array | None = No
 def outliers(trace: Source, rows: Sequence[int]) -> tuple[Table, bool]:
     """The outliers among the calls of locations (rows), and True if some outliers were not kept."""
     profile = Profile()
-    trace.scan([profile], rows)
+    ask(trace, [profile], Selection.of(locations=rows))
     found = profile.answer()
     size = trace.regions.rows
     calls, total = (np.bincount(found["region"], found[name].astype(float), size) for name in ("calls", "total"))
@@ -133,7 +134,7 @@ def outliers(trace: Source, rows: Sequence[int]) -> tuple[Table, bool]:
     if np.isinf(mean).all():
         return _table([], OUTLIER), False
     question = _Outliers(mean)
-    trace.scan([question], rows)
+    ask(trace, [question], Selection.of(locations=rows))
     return question.answer(), question.dropped
 
 

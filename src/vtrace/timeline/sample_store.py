@@ -14,6 +14,8 @@ from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.costs import SAMPLES, Intervals, nominal_periods
 from vtrace.analysis.questions.details import present, region_rows
 from vtrace.analysis.replay import Replay
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array
 from vtrace.io.archive.batches import Batch
 from vtrace.io.sidecar.sidecar import SidecarTable
@@ -188,7 +190,7 @@ class SampleStore:
 
     def _scanned(self) -> dict[int, _OfLocation]:
         question = all_samples(self._trace)
-        self._trace.scan([question], None if self.known else [])
+        ask(self._trace, [question], Selection(locations=None if self.known else ()))
         parts = question.answer()
         ns = _periods(self._trace, parts)
         return {
@@ -223,7 +225,7 @@ class SampleStore:
             return found.within(start, stop)
         ns, before = self._known(location)[1], int(ASLEEP * max(found.weight, default=0)) + 1
         question = Samples(_WINDOW, inside=False)
-        self._trace.scan([question], [location], start - before, stop)
+        ask(self._trace, [question], Selection(start - before, stop, (location,)))
         part = question.answer()[location]
         return _located(part.rows(), ns, part.step).within(start, stop)
 

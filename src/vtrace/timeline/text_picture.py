@@ -12,6 +12,7 @@ import numpy as np
 from vtrace.analysis.activity import TREE
 from vtrace.analysis.questions.activity_bins import Timeline, grouped
 from vtrace.analysis.questions.timeline_data import location_names
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array
 from vtrace.console import some
 from vtrace.io.sidecar.tile_file import COLUMN, TileFile
@@ -103,7 +104,7 @@ def _times(
         chosen = [locations[n] for n in part]
         own[chosen] = np.arange(len(part))
         line = Timeline(columns, trace.regions["class"], classes=classes, rows=own, window=window)
-        trace.scan([line], chosen, stop=window[1])
+        ask(trace, [line], Selection.of(stop=window[1], locations=chosen))
         yield from zip(part, line.answer()[:, :-1].astype(float) * 1e9, strict=True)
 
 
@@ -151,8 +152,7 @@ def _missing(trace: Source, window: Selection, rows: Array, columns: int) -> tup
     places = zip(window.rows(trace), rows.tolist(), strict=True)
     borders = np.linspace(begin, end, columns + 1)
     row_of = {int(trace.locations["id"][location]): (location, row) for location, row in places}
-    selected = window.of_recording()
-    for interval in trace.not_recorded(selected["locations"], begin, end).intervals.records():
+    for interval in trace.not_recorded(window.recorded, begin, end).intervals.records():
         location, row = row_of.get(interval["location"], (-1, -1))
         if row < 0 or interval["reason"] in _CALLS:
             continue

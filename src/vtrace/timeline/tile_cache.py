@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.console import Console
 from vtrace.errors import FormatError, TileDamageError, VtraceError
 from vtrace.io.sidecar import sidecar
@@ -71,7 +73,7 @@ def _build(trace: Source, of: str, console: Console) -> Path:
     with tempfile.TemporaryFile() as scratch:
         with console.steps("reading events", events, "events") as advance:
             tiles = TilePass(trace, scratch, advance)
-            trace.scan(tiles.questions, tiles.builder.groups.order, in_order=True)
+            ask(trace, tiles.questions, Selection.of(locations=tiles.builder.groups.order), in_order=True)
         problems = [line for line in trace.problems if line not in before]
         folder, cache = _folders(trace, of)
         try:

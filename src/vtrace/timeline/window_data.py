@@ -15,6 +15,7 @@ from vtrace.analysis.questions.counters import READ, Moved
 from vtrace.analysis.questions.messages import Messages
 from vtrace.analysis.questions.metrics import Metrics
 from vtrace.analysis.questions.timeline_data import missing
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, group
 from vtrace.text import plain
 from vtrace.timeline.columns import pack
@@ -53,9 +54,9 @@ class WindowData:
                 return self.__dict__["_read"]  # type: ignore[no-any-return]
             messages, values, moved = Messages(MOST), Metrics(None, _VALUES), Moved(self._trace, _VALUES)
             totals, collectives = CollectiveTotals(), Collectives()
-            self._trace.scan([messages, values, moved, totals])
+            ask(self._trace, [messages, values, moved, totals])
             few = int(totals.answer()["calls"].sum()) <= MOST
-            self._trace.scan([collectives], None if few else [])
+            ask(self._trace, [collectives], Selection(locations=None if few else ()))
             found = messages.answer(), collectives.answer(), values.answer(), moved.answer()
             self.__dict__["_read"] = found
             return found
@@ -77,7 +78,7 @@ class WindowData:
         time, if messages_of has only one end. Reads all events of both locations. -1: there is no other end."""
         sender, receiver = (location, partner) if sent else (partner, location)
         question = Messages(MOST, (sender, receiver, comm, tag))
-        self._trace.scan([question], sorted({location, partner}))
+        ask(self._trace, [question], Selection.of(locations=sorted({location, partner})))
         found = question.answer()
         mine, other = (found["send"], found["receive"]) if sent else (found["receive"], found["send"])
         return next(iter(other[mine == time].tolist()), -1)

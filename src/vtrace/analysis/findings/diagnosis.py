@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -64,11 +65,20 @@ class Diagnosis:
 class DiagnosisPass:
     """The questions that a diagnosis of a selection asks in one pass."""
 
-    def __init__(self, trace: Source, window: Selection, iteration: str | None = None, root: bool = True) -> None:
-        """iteration: see iterations_of. root: False on ranks that send their parts to the root. Raises UsageError."""
+    def __init__(
+        self,
+        trace: Source,
+        window: Selection,
+        iteration: str | None = None,
+        *,
+        root: bool = True,
+        with_mpi: bool = True,
+    ) -> None:
+        """iteration: see iterations_of. root: False on ranks that send their parts to the root. with_mpi: False if the
+        waits of MPI are known. Raises UsageError."""
         self.tree, self.extent, self.threads, self.files = CallTree(), Extent(), ThreadWaits(), IoWaits()
         self.calls = repeated_calls(trace, window, iteration)
-        has_waits = trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
+        has_waits = with_mpi and trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
         self.mpi = MpiReplay(times=True, root=root) if has_waits and window == Selection() else None
         """The waits of MPI need all events of the trace, whatever the selection."""
 
@@ -77,30 +87,16 @@ class DiagnosisPass:
         """All questions."""
         return [self.tree, self.extent, self.threads, self.files, self.calls, *([self.mpi] if self.mpi else [])]
 
-    def scan(self, trace: Any) -> None:
-        """Reads the events. Waits of MPI that the trace has already are not computed again."""
-        if self.mpi and trace.knows("critical_path"):
-            self.mpi = None
-        trace.scan(self.questions, **self.calls.window.arguments())
-
 
 def diagnose(
-    trace: Any, window: Selection, iteration: str | None = None, known: DiagnosisPass | None = None
+    trace: Source, window: Selection, iteration: str | None, *, asked: DiagnosisPass, replay: Callable[[], MpiReplay]
 ) -> Diagnosis:
-    """Finds losses in a selection. trace: a Trace. iteration: see iterations_of. known: a completed pass; None: reads
-    the events."""
-    asked = known or DiagnosisPass(trace, window, iteration)
-    if not known:
-        asked.scan(trace)
-    if asked.mpi:
-        trace.learn("critical_path", asked.mpi)
+    """Finds losses in a selection. iteration: see iterations_of. asked: the completed pass. replay: gives the waits of
+    the trace, with times."""
     facts = RunFacts.of(trace, window, asked.tree, asked.extent)
     mpi = None
     if facts.has_mpi and trace.processes.rows > 1:
-        mpi = MpiAnswers(
-            trace.critical_path(**window.arguments()), trace.waits(**window.arguments()),
-            trace.delays(**window.arguments()), trace.efficiencies_with(facts.profile, window),
-        )  # fmt: skip
+        mpi = MpiAnswers.of(replay().of(Selection.of(window.start, window.stop, window.locations)), facts.profile)
     iterations = iterations_of(facts, iteration, asked.calls)
     found = Diagnosis(
         facts=facts,

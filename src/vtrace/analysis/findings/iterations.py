@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +16,7 @@ from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.questions.profile import CallTree, KeptSlices, PathPart, SlicePart
 from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.errors import UsageError
 from vtrace.reasons import FLUSH
@@ -317,7 +318,7 @@ def _read(facts: RunFacts, questions: Sequence[RepeatedCalls], known: RepeatedCa
     have = [known.knows(each.wanted[0]) for each in questions]
     missing = [row for row in sorted(facts.masters.values()) if any(row not in parts for parts in have)]
     if missing and questions:
-        facts.trace.scan(questions, missing, facts.window.start, facts.window.stop)
+        ask(facts.trace, questions, replace(facts.window, locations=tuple(missing)))
 
 
 def _made(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Iterations:

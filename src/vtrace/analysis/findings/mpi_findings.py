@@ -16,6 +16,9 @@ from vtrace.analysis.findings.finding import BOUND, ESTIMATE, EXACT, Finding
 from vtrace.analysis.findings.run_facts import RunFacts, find_path, place_text, who_ranks
 from vtrace.analysis.findings.run_notes import died
 from vtrace.analysis.questions.clock_bounds import ClockBounds
+from vtrace.analysis.questions.efficiencies import efficiencies
+from vtrace.analysis.questions.mpi_replay import Replayed
+from vtrace.analysis.questions.mpi_waits import critical_table, delays_table, waits_table
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
@@ -33,7 +36,7 @@ _UNEVEN = 0.4
 """A path is uneven if its excess on some processes explains this share of the waits; otherwise processes take turns."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class MpiAnswers:
     """Trace.critical_path, waits, delays and efficiencies for one selection, with one numbering of call paths."""
 
@@ -41,6 +44,16 @@ class MpiAnswers:
     waits: Table
     delays: Table
     efficiencies: Table
+
+    @classmethod
+    def of(cls, replayed: Replayed, profile: Table) -> MpiAnswers:
+        """profile: of the same selection."""
+        return cls(
+            critical_path=critical_table(replayed),
+            waits=waits_table(replayed),
+            delays=delays_table(replayed),
+            efficiencies=efficiencies(replayed, profile),
+        )
 
 
 @dataclass

@@ -70,7 +70,7 @@ def limits(facts: RunFacts) -> Iterator[str]:
     yield from _makers(facts)
     if window.start is not None or window.stop is not None:
         yield "a part of the run: waits for calls outside of --from and --to are left out"
-    yield from trace.caveats(**window.of_recording())
+    yield from window.caveats(trace)
 
 
 def _makers(facts: RunFacts) -> Iterator[str]:

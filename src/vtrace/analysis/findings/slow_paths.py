@@ -12,6 +12,7 @@ from vtrace.analysis.findings.iterations import Iterations
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Table
 
 _LOST = 0.5
@@ -73,7 +74,7 @@ def _windows(found: Iterations, first: int, last: int) -> Iterator[tuple[int, in
 def _calls(facts: RunFacts, window: Selection) -> RunFacts:
     """The call tree of a selection, without other facts, which take a time for each location of the trace."""
     tree = CallTree()
-    facts.trace.scan([tree], **window.arguments())
+    ask(facts.trace, [tree], window)
     return RunFacts(facts.trace, window, *tree.answer(), Table({}), np.empty((0, 0)))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from vtrace.analysis.activity import MPI, TRACING
 from vtrace.analysis.definition_tables import is_count
 from vtrace.analysis.questions.increases import Increases
 from vtrace.analysis.questions.mpi_replay import Replayed
+from vtrace.analysis.questions.mpi_waits import noted
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up, texts
 
 if TYPE_CHECKING:
@@ -32,9 +35,11 @@ _COUNTERS = {
 """Names of these events in Linux, libpfm4 and PAPI."""
 
 
-def efficiencies(trace: Source, found: Replayed, profile: Table) -> tuple[Table, list[str]]:
-    """Answers Trace.efficiencies: one row, and lines about unknown values. profile: of the same selection."""
-    elapsed, remarks = _elapsed(trace, found), list[str]()
+def efficiencies(found: Replayed, profile: Table) -> Table:
+    """Answers Trace.efficiencies: one row. profile: of the same selection; it may have several rows for a location and
+    region."""
+    trace, remarks = found.trace, list[str]()
+    elapsed = _elapsed(trace, found)
     masters = _masters(trace, found)
     useful = found.places["in_window"][masters].astype(np.float64)
     row: dict[str, Any] = dict.fromkeys(_MODEL + _HYBRID, float("nan"))
@@ -53,7 +58,9 @@ def efficiencies(trace: Source, found: Replayed, profile: Table) -> tuple[Table,
         if len(threads) > len(masters):
             row |= _hybrid(useful, threads, elapsed, row)
             row["threads"] = int(np.bincount(trace.places.process[_workers(trace, found)]).max(initial=0)) + 1
-    return Table({name: np.array([value]) for name, value in row.items()}), remarks
+    table = noted(Table({name: np.array([value]) for name, value in row.items()}), found)
+    table.notes["caveats"] += remarks
+    return table
 
 
 def _counted(trace: Source, found: Replayed, masters: Array) -> dict[str, float]:
@@ -66,7 +73,7 @@ def _counted(trace: Source, found: Replayed, masters: Array) -> dict[str, float]
                 rows[row] = name
     if rows:
         question = Increases(trace, [*rows])
-        trace.scan([question], masters.tolist(), found.selection.start, found.selection.stop)
+        ask(trace, [question], replace(found.selection, locations=tuple(masters.tolist())))
         is_mpi = (trace.regions["class"] == MPI).tolist()
         for (_, counter, path), value in question.answer().items():
             if not any(is_mpi[region] for region in path if region >= 0):

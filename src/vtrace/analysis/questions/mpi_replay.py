@@ -16,12 +16,12 @@ import numpy as np
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.mpi_comms import Comms, roles
 from vtrace.analysis.questions.profile import joined_paths
-from vtrace.analysis.questions.rma_locks import add_waits
+from vtrace.analysis.questions.rma_locks import lock_waits
 from vtrace.analysis.replay import KnownPaths, Replay
 from vtrace.analysis.selection import Selection
 from vtrace.analysis.table import Array
 from vtrace.errors import VtraceError
-from vtrace.io.archive.batches import ALWAYS, NEVER, Batch, BatchBuffer
+from vtrace.io.archive.batches import Batch, BatchBuffer
 from vtrace.io.archive.matcher_abi import (
     CALL_WAIT,
     DELAY,
@@ -252,15 +252,16 @@ class Replayed:
         self.places["useful"], self.places["last"] = self.sums["useful"], self.sums["last"]
         self.places["process"] = trace.places.process & 0xFFFFFFFF
         self.places["first"], self.places["wanted"] = self.sums["first"], self.wanted
-        self.bounds = (
-            ALWAYS if selection.start is None else selection.start, NEVER if selection.stop is None else selection.stop,
-        )  # fmt: skip
-        self._match(owner, most, faster, saved)
+        self.bounds = selection.bounds
+        self.waits, self.calls, self.shortest = self._match(owner, most, faster, saved)
         locks = [_owned(part.locks, row, joined[id(part.replay)]) for row, part in parts.items() if len(part.locks)]
         if locks:
-            add_waits(self, np.concatenate(locks), most)
+            waits, calls = lock_waits(np.concatenate(locks), self.bounds, self.wanted)
+            self.waits = np.concatenate([self.waits, waits])
+            if most:
+                self.calls = np.concatenate([self.calls, calls[calls["ns"] >= self.shortest]])
 
-    def _match(self, owner: MpiReplay, most: int, faster: Array | None, saved: float) -> None:
+    def _match(self, owner: MpiReplay, most: int, faster: Array | None, saved: float) -> tuple[Array, Array, int]:
         fields = MatcherFields()
         if faster is not None:
             fields.faster, fields.saved = faster.ctypes.data, saved
@@ -272,8 +273,10 @@ class Replayed:
         with tempfile.TemporaryFile() as log:
             fields.log_file = log.fileno()
             code = matcher().vt_match(ctypes.byref(fields))
-        self.waits = view(fields.waits, fields.nwaits, WAIT).copy()
-        self.calls, self.shortest = view(fields.calls, fields.ncalls, CALL_WAIT).copy(), int(fields.shortest)
+        waits, calls = (
+            view(fields.waits, fields.nwaits, WAIT).copy(),
+            view(fields.calls, fields.ncalls, CALL_WAIT).copy(),
+        )
         self.critical = view(fields.critical, fields.ncritical, SHARE).copy()
         self.delays = view(fields.delays, fields.ndelays, DELAY).copy()
         self.totals = view(fields.totals, self.paths.rows, np.int64).copy()
@@ -284,6 +287,7 @@ class Replayed:
             "messages collectives unmatched_sends unmatched_receives unmatched_collectives reversed most length jumps"
         )
         self.counts = {name: int(getattr(fields, name)) for name in names.split()}
+        return waits, calls, int(fields.shortest)
 
     def length(self, end: str = "last") -> int:
         """ns from the first begin to the last end of the locations with MPI. end: "last", with faster "modelled"."""

@@ -29,7 +29,7 @@ def waits_table(found: Replayed) -> Table:
     columns |= {"time_ns": rows["ns"], "count": rows["count"].astype(np.int64)}
     table = Table(columns, kinds=KINDS, bounds=BOUNDS, paths=found.paths)
     # Threads number the paths as they meet them, so rows of equal times are in the order of their names.
-    return table.take(np.lexsort([*(table[name] for name in _KEYS[::-1]), -table["time_ns"]]))
+    return noted(table.take(np.lexsort([*(table[name] for name in _KEYS[::-1]), -table["time_ns"]])), found)
 
 
 def calls_table(found: Replayed, most: int) -> Table:
@@ -43,7 +43,7 @@ def calls_table(found: Replayed, most: int) -> Table:
     columns = {name: rows[name].astype(np.int64) for name in ("location", "begin", "end")}
     columns |= {"path": rows["node"].astype(np.int64), "kind": rows["kind"].astype(np.int64)}
     columns |= {"partner": _rows(rows["partner"]), "time_ns": rows["ns"]}
-    return Table(columns, kinds=KINDS, bounds=BOUNDS, paths=found.paths, shortest=shortest)
+    return noted(Table(columns, kinds=KINDS, bounds=BOUNDS, paths=found.paths, shortest=shortest), found)
 
 
 def critical_table(found: Replayed) -> Table:
@@ -63,7 +63,7 @@ def critical_table(found: Replayed) -> Table:
     by_path = {"path": path, "time_ns": sums[path], "mean_ns": mean, "imbalance_ns": np.maximum(sums[path] - mean, 0)}
     table.notes |= {"paths": found.paths, "length_ns": found.counts["length"], "jumps": found.counts["jumps"]}
     table.notes["by_path"] = Table(by_path).order("time_ns")
-    return table
+    return noted(table, found)
 
 
 def delays_table(found: Replayed) -> Table:
@@ -73,19 +73,22 @@ def delays_table(found: Replayed) -> Table:
     columns = {name: rows[field].astype(np.int64) for name, field in names.items()}
     columns |= {"direct_ns": rows["direct"], "indirect_ns": rows["indirect"], "excess_ns": rows["excess"]}
     table = Table(columns | {"count": rows["count"].astype(np.int64)}, kinds=KINDS, paths=found.paths)
-    return table.take(np.argsort(-(table["direct_ns"] + table["indirect_ns"]), kind="stable"))
+    return noted(table.take(np.argsort(-(table["direct_ns"] + table["indirect_ns"]), kind="stable")), found)
 
 
 def _rows(values: Array) -> Array:
     return np.where(values == _UNKNOWN, -1, values.astype(np.int64))
 
 
-def remarks(found: Replayed) -> list[str]:
-    """Lines about waits that the replay cannot find or cannot verify."""
-    return [*filter(None, [doubt(found)]), *_lost(found), *_clocks(found)]
+def noted(table: Table, found: Replayed) -> Table:
+    """The table of an answer, with its caveats: also about waits that the replay cannot find or cannot verify."""
+    doubt = _doubt(found)
+    remarks = [*filter(None, [doubt]), *_lost(found), *_clocks(found)]
+    table.notes |= {"caveats": found.selection.caveats(found.trace) + remarks, "doubt": doubt, "counts": found.counts}
+    return table
 
 
-def doubt(found: Replayed) -> str:
+def _doubt(found: Replayed) -> str:
     """A line if the replay may have joined sends and receives that do not belong together, "" otherwise: the n-th send
     belongs to the n-th receive only if no call is missing before them. Where recording was off on all processes alike
     both ends are missing, and all others have their partners."""

@@ -9,15 +9,11 @@ MPI_Win_unlock, a lock cannot be held, and its calls wait.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vtrace.analysis.table import Array
 from vtrace.io.archive.matcher_abi import CALL_WAIT, KINDS, WAIT
-
-if TYPE_CHECKING:
-    from vtrace.analysis.questions.mpi_replay import Replayed
 
 _KIND = KINDS.index("mpi_rma_lock_competition")
 _ALL = 0xFFFFFFFF
@@ -53,21 +49,22 @@ def _competitors(locks: Array) -> Iterator[Array]:
                 yield np.concatenate([of_window[targets == target], everywhere])
 
 
-def add_waits(found: Replayed, locks: Array, most: int) -> None:
-    """Adds the waits of locks (LOCK_EPOCH, with joined call paths) to found. most: of single calls, to keep."""
-    until, by = blockers(locks)
+def lock_waits(locks: Array, bounds: tuple[int, int], wanted: Array) -> tuple[Array, Array]:
+    """The waits for locks (LOCK_EPOCH, with joined call paths) in a window: records WAIT and CALL_WAIT. wanted:
+    (locations,) bool: those that wait."""
+    (start, stop), (until, by) = bounds, blockers(locks)
+    waits, calls = [], []
     for what in ("lock", "unlock"):
         begin, end, node = (locks[f"{what}_{name}"] for name in ("enter", "leave", "node"))
-        start, stop = found.bounds
         ns = np.minimum(np.minimum(end, until), stop) - np.maximum(begin, start)
-        wait = np.flatnonzero((by >= 0) & (begin < until) & (ns > 0) & found.wanted[locks["location"]])
+        wait = np.flatnonzero((by >= 0) & (begin < until) & (ns > 0) & wanted[locks["location"]])
         rows = np.zeros(len(wait), WAIT)
         rows["ns"], rows["count"], rows["kind"], rows["node"] = ns[wait], 1, _KIND, node[wait]
         rows["location"], rows["partner"] = locks["location"][wait], locks["location"][by[wait]]
         rows["partner_node"] = locks["unlock_node"][by[wait]]
-        found.waits = np.concatenate([found.waits, _summed(rows)])
-        if most:
-            found.calls = np.concatenate([found.calls, _calls(rows, begin[wait], end[wait], found.shortest)])
+        waits.append(_summed(rows))
+        calls.append(_calls(rows, begin[wait], end[wait]))
+    return np.concatenate(waits), np.concatenate(calls)
 
 
 def _summed(rows: Array) -> Array:
@@ -80,9 +77,9 @@ def _summed(rows: Array) -> Array:
     return sums
 
 
-def _calls(rows: Array, begin: Array, end: Array, shortest: int) -> Array:
+def _calls(rows: Array, begin: Array, end: Array) -> Array:
     calls = np.zeros(len(rows), CALL_WAIT)
     calls["begin"], calls["end"] = begin, end
     for name in ("ns", "location", "kind", "node", "partner"):
         calls[name] = rows[name]
-    return calls[calls["ns"] >= shortest]
+    return calls

@@ -12,6 +12,7 @@ import numpy as np
 from vtrace.analysis.questions.sections import ALL, Sections
 from vtrace.analysis.questions.timeline_data import location_names
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up, group
 from vtrace.io.archive.batches import ALWAYS, NEVER
 from vtrace.io.archive.definitions import SECTION_UNIT
@@ -44,9 +45,8 @@ def read(trace: Source, window: Selection, counters: Sequence[int] = (), levels:
     """Reads the events of a selection once. counters: rows of trace.metric_members to sum up; levels: rows of counters
     whose values at both ends of each section are in the table."""
     every = [*dict.fromkeys([*_of_cpu(trace), *counters, *levels])]
-    ends = ALWAYS if window.start is None else window.start, NEVER if window.stop is None else window.stop
-    question = Sections(trace, every, ends, levels)
-    met = trace.scan([question], window.rows(trace))
+    question = Sections(trace, every, window.bounds, levels)
+    met = ask(trace, [question], Selection.of(locations=window.rows(trace)))
     table = _of_application(trace, question.answer())
     made = SectionNumbers(table=table)
     process = trace.places.process[table["location"]]

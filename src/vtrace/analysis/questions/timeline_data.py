@@ -15,6 +15,7 @@ from vtrace.analysis.questions.messages import Messages
 from vtrace.analysis.questions.metrics import Metrics
 from vtrace.analysis.questions.stacks import SampleCount, SampleStacks, Stacks
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Table
 from vtrace.left_out import WHOLE_RUN
 from vtrace.reasons import FLUSH
@@ -60,7 +61,7 @@ def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
     """
     calls, messages = CallSteps(most), Messages(max(most // 4, 1))
     moved, metrics, totals, samples = Moved(trace, _VALUES), Metrics(None, _VALUES), CollectiveTotals(), SampleCount()
-    met = trace.scan([calls, messages, moved, metrics, totals, samples], **window.arguments())
+    met = ask(trace, [calls, messages, moved, metrics, totals, samples], window)
     shown = Shown(
         trace=trace,
         window=window,
@@ -75,12 +76,12 @@ def gather(trace: Source, window: Selection, most: int = MOST) -> Shown:
     part = int(totals.answer()["calls"].sum())
     if 0 < part <= most:
         collectives = Collectives()
-        trace.scan([collectives], **window.arguments())
+        ask(trace, [collectives], window)
         shown.collectives = collectives.answer()[0]
     step = -(-samples.answer() // most)
     if step:
         stacks = Stacks(step)
-        trace.scan([stacks], **window.arguments())
+        ask(trace, [stacks], window)
         shown.stacks = stacks.answer()
     note = shown.notes.append
     if calls.dropped:

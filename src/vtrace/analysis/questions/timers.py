@@ -15,6 +15,7 @@ from vtrace.analysis.questions.metrics import MetricMembers, is_node_wide
 from vtrace.analysis.questions.profile import Profile, mean_and_deviation
 from vtrace.analysis.replay import Replay
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, add_up, group
 from vtrace.io.archive.batches import Batch
 
@@ -126,7 +127,7 @@ def timers(trace: Source, window: Selection, every: bool = False) -> tuple[list[
     """
     profile, counted = Profile(), Counted(trace)
     questions: list[AnyQuestion] = [profile, counted] if counted.wanted else [profile]
-    met = trace.scan(questions, **window.arguments())
+    met = ask(trace, questions, window)
     table, sums_of = profile.answer(), counted.answer()
     if not every:
         table = table.take(trace.regions["paradigm"][table["region"]] == "USER")
