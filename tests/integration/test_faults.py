@@ -23,7 +23,7 @@ from support.oracles.check import check
 from support.readers.archive import Trace
 from support.tools import environment
 from vtrace.console import QUIET, Console
-from vtrace.unify.model.alive import is_process
+from vtrace.unify.model.running_processes import is_process
 from vtrace.unify.run import Request, unify
 
 HARD = ("kill", "segv", "abort", "term", "xcpu")

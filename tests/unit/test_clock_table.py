@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from vtrace.io.local.records import CLOCK_NANOSECONDS, CLOCK_TSC
-from vtrace.unify.account.clock_table import clock_table
+from vtrace.unify.account.clock_facts import clock_table
 from vtrace.unify.clocks.clocks import Clocks
 from vtrace.unify.clocks.offsets import align
 from vtrace.unify.model.clock_curves import ClockSource, Pair

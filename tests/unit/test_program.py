@@ -13,7 +13,7 @@ import pytest
 
 from support.tools import BIN, call, environment, injected, need
 from vtrace.python_command import python_script
-from vtrace.unify.model.process_programs import program_name
+from vtrace.unify.merge.system import program_name
 from vtrace.wrappers.launch import program as programs
 from vtrace.wrappers.launch.preload import joined, script_name, standard_prefix
 

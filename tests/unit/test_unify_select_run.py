@@ -18,7 +18,7 @@ from vtrace.errors import FormatError, UsageError, VtraceError
 from vtrace.io.local.local_files import read_head
 from vtrace.unify.discover.discover import find_run
 from vtrace.unify.discover.list_files import resolve_prefix
-from vtrace.unify.model.alive import alive
+from vtrace.unify.model.running_processes import alive
 
 RUN_A, RUN_B = b"A" * 16, b"B" * 16
 NS = 1_700_000_000_000_000_000

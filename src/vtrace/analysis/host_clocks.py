@@ -25,7 +25,7 @@ _SECOND = 10**9
 
 @dataclass
 class HostClock:
-    """A clock of a host. columns: knots by name, see unify/account/clock_table.py; pids: processes that read it."""
+    """A clock of a host. columns: knots by name, see unify/account/clock_facts.py; pids: processes that read it."""
 
     host: str
     columns: dict[str, Array]
@@ -69,7 +69,7 @@ class HostClocks:
 
 
 def clocks_of(trace: Source) -> sidecar.SidecarTable | None:
-    """The table of clocks (unify/account/clock_table.py); None: there is none, or it is damaged."""
+    """The table of clocks (unify/account/clock_facts.py); None: there is none, or it is damaged."""
     try:
         return sidecar.read(trace.anchor.parent, *sidecar.CLOCKS, sidecar.identity(trace.anchor, trace.properties))
     except FormatError:

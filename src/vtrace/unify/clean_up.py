@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vtrace.console import few_names
 from vtrace.unify.model.context import Context
-from vtrace.unify.model.owners import of_others, owners_text
+from vtrace.unify.model.file_owners import of_others, owners_text
 from vtrace.unify.model.traced_run import Run
 
 

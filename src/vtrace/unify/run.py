@@ -16,7 +16,7 @@ from vtrace.unify.clocks.repair import repair
 from vtrace.unify.discover.discover import discover
 from vtrace.unify.merge.merge import Merged, merge
 from vtrace.unify.model.context import Context, Request
-from vtrace.unify.model.owners import users_of
+from vtrace.unify.model.file_owners import users_of
 from vtrace.unify.reading.reading import read_definitions
 from vtrace.unify.writing.output import Output
 from vtrace.unify.writing.writing import EventListener

@@ -33,7 +33,7 @@ analysis/ledger.py)."""
 FINDINGS = "findings", 1
 """Name and version of the table of findings (analysis/findings/stored.py)."""
 CLOCKS = "clocks", 1
-"""Name and version of the table of the clocks of hosts (unify/account/clock_table.py, analysis/host_clocks.py)."""
+"""Name and version of the table of the clocks of hosts (unify/account/clock_facts.py, analysis/host_clocks.py)."""
 MAGIC = b"VTTABLE\n"
 _HEAD = struct.Struct("<8sQQ")
 _TYPES = ("<u8", "<i8", "<u4", "<i4", "<u2", "<u1", "|u1", "<f8")

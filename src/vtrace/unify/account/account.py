@@ -12,9 +12,8 @@ from vtrace.io.archive.overview import ANCHOR
 from vtrace.io.archive.writer import Archive, Definitions, Marker
 from vtrace.io.local.repair_kernel import Repaired
 from vtrace.io.sidecar import sidecar
-from vtrace.unify.account.accuracy import accuracy
 from vtrace.unify.account.archive_texts import counts, markers, properties, warnings
-from vtrace.unify.account.clock_table import clock_table
+from vtrace.unify.account.clock_facts import accuracy, clock_table
 from vtrace.unify.account.coverage import CoverageRow, ends_of, location_properties, row_of
 from vtrace.unify.account.facts import first_of, own_facts
 from vtrace.unify.account.ledger_intervals import table

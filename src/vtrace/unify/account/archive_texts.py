@@ -18,9 +18,9 @@ from vtrace.reasons import LOSSES, SMALL_DISK
 from vtrace.unify.account import user_notes
 from vtrace.unify.account.coverage import CoverageRow, ends_of, shortfalls, sums, untimed
 from vtrace.unify.account.facts import Facts, settings_of
-from vtrace.unify.model.absent import FILE
-from vtrace.unify.model.fates import Fate, labels
-from vtrace.unify.model.process_programs import shortened
+from vtrace.unify.merge.system import shortened
+from vtrace.unify.model.incomplete_processes import IncompleteProcess, labels
+from vtrace.unify.model.missing_records import FILE
 from vtrace.unify.model.traced_run import Run
 from vtrace.unify.reading.reading import Reading
 
@@ -60,8 +60,8 @@ def properties(
         "missing_ranks": ranges(run.missing),
     }
     about |= {key: value for key, value in known.items() if key.startswith("shim.")}
-    missing = [*([reading.alone] if reading.alone else []), *shortfalls(run.missing, reading.incomplete, rows)]
-    no_interval = untimed(reading.alone, reading.incomplete)
+    missing = [*([reading.separate] if reading.separate else []), *shortfalls(run.missing, reading.incomplete, rows)]
+    no_interval = untimed(reading.separate, reading.incomplete)
     coverage = {"complete": not missing, "shortfalls": missing, "untimed": no_interval} | sums(rows)
     values: dict[str, Any] = {
         "ABOUT": about,
@@ -104,7 +104,7 @@ def markers(rows: Sequence[CoverageRow]) -> list[Marker]:
 _KEEPS = {loss.stop: loss.keeps for loss in LOSSES.values() if loss.keeps}
 
 
-def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate], lost_samples: int) -> Iterator[str]:
+def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[IncompleteProcess], lost_samples: int) -> Iterator[str]:
     """Yields a line for each kind of loss or inconsistency."""
     results = [row.result for row in rows if row.result]
     limited = [row for row in rows if row.result and row.result.limit_ns is not None]
@@ -143,14 +143,14 @@ def warnings(rows: Sequence[CoverageRow], incomplete: Sequence[Fate], lost_sampl
     yield from user_notes.warnings(rows)
 
 
-def _early_ends(incomplete: Sequence[Fate]) -> Iterator[str]:
-    dead = [fate for fate in incomplete if fate.died and not fate.hidden]
-    there = [fate for fate in dead if fate.head.buffer or fate.head.unbuffered]
-    read = [fate for fate in there if not fate.in_memory]
-    partial = [fate for fate in there if fate.in_memory]
-    hidden = [fate for fate in incomplete if fate.hidden]
-    memory = [fate for fate in dead if fate not in there]
-    for fates, what in (
+def _early_ends(incomplete: Sequence[IncompleteProcess]) -> Iterator[str]:
+    dead = [process for process in incomplete if process.died and not process.hidden]
+    there = [process for process in dead if process.head.buffer or process.head.unbuffered]
+    read = [process for process in there if not process.in_memory]
+    partial = [process for process in there if process.in_memory]
+    hidden = [process for process in incomplete if process.hidden]
+    memory = [process for process in dead if process not in there]
+    for those, what in (
         (read, "the archive has the events recorded until then"),
         (
             partial,
@@ -159,8 +159,8 @@ def _early_ends(incomplete: Sequence[Fate]) -> Iterator[str]:
         (hidden, "the buffers were not read, so events are missing"),
         (memory, "the buffers were memory, so the last events are lost"),
     ):
-        if fates:
-            yield f"{labels(fates)} did not complete the files: {what}"
+        if those:
+            yield f"{labels(those)} did not complete the files: {what}"
 
 
 def _locations(rows: Sequence[CoverageRow]) -> str:

@@ -18,7 +18,7 @@ from vtrace.reasons import LOSSES, MISSING_VALUES
 from vtrace.unify.account.facts import settings_of
 from vtrace.unify.account.ledger_intervals import Gap, gaps_of
 from vtrace.unify.account.user_notes import user_markers
-from vtrace.unify.model.fates import Fate, labels, ranks_of
+from vtrace.unify.model.incomplete_processes import IncompleteProcess, labels, ranks_of
 from vtrace.unify.model.process import HEAP, Process
 from vtrace.unify.model.process_definitions import Summary
 
@@ -111,9 +111,9 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
     lost = max(result.lost if result else 0, summary.lost if summary else 0)
     clamped = (result.clamped if result else 0) + (summary.clamped if summary else 0)
     lost_by = _lost_by(process, number, lost, result)
-    if number in process.unseen_records:
-        why, unseen_records = process.unseen_records[number]
-        lost, lost_by[why] = lost + unseen_records, lost_by.get(why, 0) + unseen_records
+    if number in process.missing_records:
+        why, missing = process.missing_records[number]
+        lost, lost_by[why] = lost + missing, lost_by.get(why, 0) + missing
     return CoverageRow(
         id=location,
         number=number,
@@ -155,7 +155,7 @@ def _is_unknown(process: Process, number: int, result: Transcoded | None) -> boo
     or was killed after the location had stopped or while a part of the buffer was in memory."""
     killed = process.died or process.running
     stopped = result is not None and result.limit_ns is not None
-    return process.absent or number in process.unsure or (killed and (stopped or process.in_memory))
+    return process.absent or number in process.uncounted or (killed and (stopped or process.in_memory))
 
 
 def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None) -> dict[str, int]:
@@ -187,7 +187,9 @@ def sums(rows: Sequence[CoverageRow]) -> dict[str, Any]:
     return total | times | {"died": died, "lost_by": dict(sorted(by.items())), "unknown": unknown}
 
 
-def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequence[CoverageRow]) -> list[str]:
+def shortfalls(
+    missing: Sequence[int], incomplete: Sequence[IncompleteProcess], rows: Sequence[CoverageRow]
+) -> list[str]:
     """Returns a text for each reason why the archive lacks parts of the run; none if the archive is complete."""
     total = sums(rows)
     found = [f"no files of {ranks_of(missing)}"] if missing else []
@@ -195,7 +197,7 @@ def shortfalls(missing: Sequence[int], incomplete: Sequence[Fate], rows: Sequenc
         ("ended early", "ended early", [p for p in incomplete if p.died and not p.hidden]),
         ("has a buffer that was not read", "have buffers that were not read", [p for p in incomplete if p.hidden]),
         ("was still running", "were still running", [p for p in incomplete if p.running]),
-        (*_LACKS, [p for p in incomplete if p.lacks]),
+        (*_LACKS, [p for p in incomplete if p.missing_files]),
         ("has damaged files", "have damaged files", [p for p in incomplete if p.problems]),
     ):
         found += [f"{labels(wanted)} {one if len(wanted) == 1 else many}"] if wanted else []
@@ -217,11 +219,11 @@ def _words(why: str) -> str:
     return LOSSES[why].words if why in LOSSES else "for another reason"
 
 
-def untimed(alone: str, incomplete: Sequence[Fate]) -> list[str]:
-    """Returns the shortfalls that have no interval in the ledger. alone: the sentence of find_alone."""
-    lacking = [p for p in incomplete if p.lacks]
+def untimed(separate: str, incomplete: Sequence[IncompleteProcess]) -> list[str]:
+    """Returns the shortfalls that have no interval in the ledger. separate: the sentence of separate_worlds."""
+    lacking = [p for p in incomplete if p.missing_files]
     found = [f"{labels(lacking)} {_LACKS[0] if len(lacking) == 1 else _LACKS[1]}"] if lacking else []
-    return [alone, *found] if alone else found
+    return [separate, *found] if separate else found
 
 
 def location_properties(row: CoverageRow) -> dict[str, int]:

@@ -26,7 +26,7 @@ from vtrace.reasons import (
     STOP_AFTER,
 )  # fmt: skip
 from vtrace.unify.account.facts import settings_of
-from vtrace.unify.model.absent import DAMAGE, WRITE
+from vtrace.unify.model.missing_records import DAMAGE, WRITE
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import LEFT_OUT, NO_PYTHON, REFUSED, UNCOUNTED, UNSAMPLED
 
@@ -83,10 +83,10 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
     found = [_gap(gap, process, number) for gap in result.gaps] if result else []
     last = result.last_ns if result else BEGIN
     _add_rest(found, process, number=number, result=result, last=last)
-    if number in process.unseen_records:
-        why, n = process.unseen_records[number]
+    if number in process.missing_records:
+        why, n = process.missing_records[number]
         found.append(Gap(last, END, ns=None, events=n, kind="all", reason=LOSSES[why].name))
-    if number in process.unsure:
+    if number in process.uncounted:
         found.append(Gap(last, END, ns=None, events=UNKNOWN, kind="all", reason=_NOT_WRITTEN))
     if process.died or process.running:
         found = [gap._replace(ns=UNKNOWN, events=UNKNOWN) if gap.end == END else gap for gap in found]
@@ -100,7 +100,7 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
                 reason="process died" if process.died else "still running",
             )
         )
-    elif process.problems and number in process.scans and number not in process.unseen_records.keys() | process.whole:
+    elif process.problems and number in process.scans and not process.is_accounted(number):
         found.append(Gap(last, END, ns=None, events=UNKNOWN, kind="all", reason=_DAMAGED))
     properties = process.definitions.properties
     return (

@@ -173,7 +173,7 @@ def _about(process: Process) -> _ProcessClocks:
             topologies.add(local)
         if local < len(table) and table[local] != UNMAPPED:
             comms[int(table[local])] = (local in topologies, bool(comm.remote))
-    incomplete = process.lacks or any(s.lost or s.off_ticks or s.stopped for s in known.summaries.values())
+    incomplete = process.missing_files or any(s.lost or s.off_ticks or s.stopped for s in known.summaries.values())
     doubtful = bool(process.died or process.problems or known.lost or incomplete)
     return _ProcessClocks(process.index, process.first, doubtful, comms)
 

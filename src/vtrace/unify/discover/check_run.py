@@ -12,7 +12,7 @@ from vtrace.errors import VtraceError
 from vtrace.parallel.crew import Crew
 from vtrace.unify.discover.select_run import kin
 from vtrace.unify.model.context import Request
-from vtrace.unify.model.owners import mixed, owners_text
+from vtrace.unify.model.file_owners import mixed, owners_text
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.traced_run import Run
 

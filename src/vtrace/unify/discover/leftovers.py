@@ -15,7 +15,7 @@ from vtrace.errors import VtraceError
 from vtrace.io.local.heads import FileHead, read_head
 from vtrace.io.local.records import BUFFER, FILE_HEAD
 from vtrace.unify.discover.list_files import resolve_prefix
-from vtrace.unify.model.alive import alive, is_near, is_process
+from vtrace.unify.model.running_processes import alive, is_near, is_process
 from vtrace.unify.model.staging import is_left
 
 _PROCESS = r"(?P<host>.+)-(?P<pid>\d+)-(?P<start>[0-9a-f]+)"

@@ -17,6 +17,7 @@ from vtrace.parallel.exchange import agree, ask_all
 from vtrace.parallel.ranks import Ranks
 from vtrace.symbols.nmfile import nm_files
 from vtrace.symbols.symbols import Symbols
+from vtrace.unify.merge.code_addresses import name_call_sites
 from vtrace.unify.merge.comm_identity import MOST_NESTED, Identifier, Intercomms, IntercommStep
 from vtrace.unify.merge.communicators import (
     Communicators,
@@ -28,18 +29,14 @@ from vtrace.unify.merge.communicators import (
     without_mpi,
 )
 from vtrace.unify.merge.context_tree import find_contexts
-from vtrace.unify.merge.heap import HeapIds, HeapStep
+from vtrace.unify.merge.groups import SpecGroupStep, UserGroupStep, users_own
 from vtrace.unify.merge.io_handles import FileStep, HandleStep, SharedPathStep
-from vtrace.unify.merge.metric_definitions import AttributeStep, MetricMaps, MetricStep, StringStep
-from vtrace.unify.merge.region_groups import SpecGroupStep
+from vtrace.unify.merge.metric_definitions import AttributeStep, HeapIds, HeapStep, MetricMaps, MetricStep, StringStep
 from vtrace.unify.merge.regions import RegionMaps, RegionStep
 from vtrace.unify.merge.rma_windows import Windows, WindowStep
 from vtrace.unify.merge.sample_frames import FrameStep, FrameSteps
-from vtrace.unify.merge.stack_texts import name_call_sites
 from vtrace.unify.merge.system import Placing, System, SystemStep
-from vtrace.unify.merge.teams import ProcessTeams, TeamStep
-from vtrace.unify.merge.threads import add_threads
-from vtrace.unify.merge.user_groups import UserGroupStep, users_own
+from vtrace.unify.merge.thread_comms import ProcessTeams, TeamStep, add_threads
 from vtrace.unify.merge.user_messages import (
     UserCommStep,
     UserMessages,

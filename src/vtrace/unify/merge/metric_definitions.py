@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Merges equal metrics, attributes and strings of all processes."""
+"""Merges equal metrics, attributes and strings of all processes, and adds those of the heap."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from vtrace.io.archive.writer import FIRST_STRING, Attribute, Definitions, Metric, MetricClass
+from vtrace.io.local.kernel import UNMAPPED
 from vtrace.unify.merge.dedup import EqualStep
 from vtrace.unify.model.id_tables import Ids, Types, table, types
 from vtrace.unify.model.process import Process
@@ -16,6 +17,27 @@ _MODES = {"a": "ACCUMULATED_START", "p": "ABSOLUTE_POINT", "n": "ABSOLUTE_NEXT"}
 _TYPES = {"u": 4, "i": 8, "f": 10}  # OTF2_TYPE_UINT64, INT64, DOUBLE
 _ATTRIBUTE_TYPES = {*range(1, 12), 14, 17, 19, 23, 24}
 """Numbers of OTF2_Type; references to strings, regions, communicators, windows, I/O files and I/O handles."""
+_HEAP_ATTRIBUTES = (
+    ("ALLOCATION_SIZE", "Allocation size"), ("DEALLOCATION_SIZE", "Deallocation size"),
+    ("ARGUMENT_ADDRESS", "Address argument"), ("RESULT_ADDRESS", "Result of allocation"),
+)  # fmt: skip
+"""The attributes of heap functions, with Score-P's names, in the order of enum vt_heap_attribute."""
+_HEAP_METRICS = (
+    Metric(
+        name="Host Memory",
+        description="Memory of the process's heap in use",
+        unit="bytes",
+        value_type="u",
+        mode="ABSOLUTE_NEXT",
+    ),
+    Metric(
+        name="Live Blocks",
+        description="Blocks of the process's heap in use",
+        unit="#",
+        value_type="u",
+        mode="ABSOLUTE_NEXT",
+    ),
+)
 
 
 class MetricMaps(NamedTuple):
@@ -103,3 +125,33 @@ class StringStep(EqualStep[str]):
     def maps(self, keys: Sequence[str]) -> list[Ids]:
         """Returns for each of this rank's processes OTF2's ids, by its own ids."""
         return [table({local: FIRST_STRING + number for local, number in own.items()}) for own in self.ids(keys)]
+
+
+class HeapIds(NamedTuple):
+    """The first attribute and the metric class of the heap."""
+
+    attributes: int
+    metric_class: int
+
+
+class HeapStep:
+    """Attributes, metrics and their class, added if any process has records of its heap."""
+
+    def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
+        self._processes, self._definitions = processes, definitions
+
+    def contribute(self) -> bool:
+        return any(process.heap is not None for process in self._processes)
+
+    def join(self, one: bool, other: bool) -> bool:
+        return one or other
+
+    def decide(self, everyone: bool) -> HeapIds:
+        definitions = self._definitions
+        if not everyone:
+            return HeapIds(UNMAPPED, UNMAPPED)
+        first, metric = len(definitions.attributes), len(definitions.metrics)
+        definitions.attributes += [Attribute(name, description, _TYPES["u"]) for name, description in _HEAP_ATTRIBUTES]
+        definitions.metrics += _HEAP_METRICS
+        definitions.metric_classes.append(MetricClass([metric, metric + 1], threads=False))
+        return HeapIds(first, len(definitions.metric_classes) - 1)

@@ -16,7 +16,7 @@ from vtrace.io.common.interning import same_array
 from vtrace.symbols.demangle import original
 from vtrace.symbols.modules import Place, places
 from vtrace.symbols.symbols import Function, Symbols, nameless
-from vtrace.unify.merge.constructs import constructs
+from vtrace.unify.merge.code_addresses import constructs
 from vtrace.unify.merge.dedup import MergedDefinitions
 from vtrace.unify.model import process_definitions as own_definitions
 from vtrace.unify.model.id_tables import Ids, table

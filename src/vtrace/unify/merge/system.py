@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 from vtrace.io.archive.properties import COMMAND, CORES, CPU_MAX_MHZ, EXECUTABLE, HELPER_PROPERTY, PID, PMUS, TID
 from vtrace.io.archive.writer import Definitions, Location, LocationGroup, SystemNode
+from vtrace.python_command import is_python, python_script
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import HELPER
-from vtrace.unify.model.process_programs import program_name, shortened
 
+_TEXT_MAX = 16_384
+"""Maximum number of characters of a command line, since OTF2 reads an anchor file of 256 KiB at most."""
 _TIDS = 16
 """Most kernel ids of a location in the archive: a location may have thousands of threads, one after the other."""
 
@@ -202,3 +204,23 @@ def _process_name(process: Process) -> str:
     properties = process.definitions.properties
     program = program_name(str(properties.get("executable", "")), properties.get("command", ()))
     return f"Process {process.head.host}:{process.head.pid}" + (f" ({program})" if program else "")
+
+
+def shortened(words: Sequence[str]) -> list[str]:
+    """Returns the words of a command line that fit into _TEXT_MAX characters; "..." replaces the other words."""
+    kept: list[str] = []
+    size = 0
+    for word in words:
+        size += len(word) + 4
+        if size > _TEXT_MAX:
+            return [*kept, "..."]
+        kept.append(word)
+    return kept
+
+
+def program_name(executable: str, command: Sequence[str]) -> str:
+    """Returns the name of the executable without its directory; for a Python interpreter, the name of its script or
+    module. Empty if it is unknown."""
+    name = os.path.basename(executable)
+    script = python_script([*command[1:]]) if is_python(name) else None
+    return os.path.basename(script) if script else name

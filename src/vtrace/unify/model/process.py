@@ -19,10 +19,18 @@ from vtrace.io.local.kernel import Kernel, Maps, SampledStream, SampleScan, Scan
 from vtrace.io.local.local_files import FileHead, Stream, by_location, open_local, read_head, streams
 from vtrace.io.local.maps import U4, SampleMaps, empty4
 from vtrace.io.local.records import CLASS_ALL, CLASS_IO, CLASS_NEW_CODE, CLASS_USER, DEFINITION_DATA, EVENTS, SAMPLES
-from vtrace.unify.model.absent import DAMAGE, FILE, WRITE, find_absent, lacking, records_in, went_on
-from vtrace.unify.model.alive import alive
 from vtrace.unify.model.clock_curves import ClockSource, Curve, Pair
+from vtrace.unify.model.missing_records import (
+    DAMAGE,
+    FILE,
+    WRITE,
+    lacking,
+    missing_parts,
+    recorded_after_summaries,
+    records_in,
+)
 from vtrace.unify.model.process_definitions import ProcessDefinitions, read
+from vtrace.unify.model.running_processes import alive
 
 _location = attrgetter("location")
 Streams = dict[tuple[int, int], Stream]
@@ -78,19 +86,19 @@ class Process:
     """By location; empty if the request leaves samples out."""
     usable_samples: dict[int, int] = field(default_factory=dict)
     """Like usable, for the blocks of samples."""
-    holed: set[int] = field(default_factory=set)
+    damaged_locations: set[int] = field(default_factory=set)
     """Locations with cut events or missing blocks."""
     usable: dict[int, int] = field(default_factory=dict)
     """By location: number of blocks before the first damaged block; filled with --salvage only."""
     pairs: list[Pair] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    lacks: list[str] = field(default_factory=list)
+    missing_files: list[str] = field(default_factory=list)
     """Files that are missing, or end too early."""
-    unseen_records: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """By location: the reason for missing records that its summary counts (absent.py), and their number."""
-    unsure: set[int] = field(default_factory=set)
+    missing_records: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """By location: the reason for missing records that its summary counts (missing_records.py), and their number."""
+    uncounted: set[int] = field(default_factory=set)
     """Locations without a summary, of a process that ended normally: their number of records is unknown."""
-    whole: set[int] = field(default_factory=set)
+    complete_locations: set[int] = field(default_factory=set)
     """Locations with exactly the number of records in their summaries: none is lost by damage."""
 
     index: int | None = None
@@ -125,7 +133,7 @@ class Process:
     @property
     def locations(self) -> list[int]:
         """The numbers of its locations, in order; there is always a main thread, 0."""
-        return sorted({0} | self.scans.keys() | self.unseen_records.keys() | self.samples.keys())
+        return sorted({0} | self.scans.keys() | self.missing_records.keys() | self.samples.keys())
 
     @property
     def has_heap(self) -> bool:
@@ -165,13 +173,17 @@ class Process:
     def died(self) -> bool:
         """True if the process ended without completing its files. A damaged file may hide that it completed them."""
         incomplete = not (self.absent or self.running or self.complete)
-        return incomplete and (self.buffer is not None or not (self.problems or self.lacks))
+        return incomplete and (self.buffer is not None or not (self.problems or self.missing_files))
 
     @property
     def buffer_unseen(self) -> bool:
         """True if it did not complete its files and its buffer is not accessible. The definitions must be loaded. With
         missing files this may be wrong, since one of these may have the summary."""
-        return bool(self.head.buffer) and not (self.absent or self.buffer or self.complete or self.lacks)
+        return bool(self.head.buffer) and not (self.absent or self.buffer or self.complete or self.missing_files)
+
+    def is_accounted(self, location: int) -> bool:
+        """Returns True if the summary of a location tells how many of its records are missing, or that none is."""
+        return location in self.missing_records or location in self.complete_locations
 
     def archive_ns(self, ticks: int) -> int:
         """Returns a moment of a process with known clocks, in ns of the archive."""
@@ -282,27 +294,28 @@ class Process:
                     for at in range(0, len(stream.index), _AT_ONCE):
                         pairs |= {*map(Pair._make, stream.index["pair"][at : at + _AT_ONCE].tolist())}
         self.definitions = read(arrays, self.head.path.name)
-        if self.buffer and went_on(self.definitions, present):
+        if self.buffer and recorded_after_summaries(self.definitions, present):
             self.definitions.summaries = {}
         if self.buffer is None and not self.head.unbuffered:  # a buffer may hold records that the files lack
             whole = {location: n for location, n in present.items() if not self._is_damaged(location)}
             damaged = dict.fromkeys(present.keys() - whole.keys())
-            self.lacks = find_absent(self.files, self.definitions, whole | damaged)
+            self.missing_files = missing_parts(self.files, self.definitions, whole | damaged)
         elif self.complete:
-            self.unsure = seen - self.definitions.summaries.keys()
-        self.unseen_records = self._unseen(present)
-        self.whole = {n for n, summary in self.definitions.summaries.items() if summary.records == present.get(n, 0)}
+            self.uncounted = seen - self.definitions.summaries.keys()
+        self.missing_records = self._missing_records(present)
+        summaries = self.definitions.summaries
+        self.complete_locations = {n for n, summary in summaries.items() if summary.records == present.get(n, 0)}
         pairs |= {Pair(*pair) for pair in self.definitions.pairs}
         self.pairs = sorted(pair for pair in pairs if pair.ticks and max(pair) < _NO_TIME) or [Pair(1, 1, 1)]
 
-    def _unseen(self, present: dict[int, int | None]) -> dict[int, tuple[str, int]]:
-        """Returns unseen_records. Records that could not be written at the end stay in a buffer that is a file."""
+    def _missing_records(self, present: dict[int, int | None]) -> dict[int, tuple[str, int]]:
+        """Returns missing_records. Records that could not be written at the end stay in a buffer that is a file."""
         whole = WRITE if self.buffer else FILE
         short = lacking(self.definitions, present)
         return {location: (DAMAGE if self._is_damaged(location) else whole, n) for location, n in short.items()}
 
     def _is_damaged(self, location: int) -> bool:
-        return location in self.usable or location in self.holed
+        return location in self.usable or location in self.damaged_locations
 
     def source(self) -> ClockSource:
         """Returns the data about the process's clock."""
@@ -339,7 +352,7 @@ class Process:
             self._refuse(stream)
             return kernel.scan(stream, classes)
         self.problems += stream.problems
-        self.holed |= {stream.location} if stream.problems else set()
+        self.damaged_locations |= {stream.location} if stream.problems else set()
         for i in range(len(stream.index)):
             try:
                 kernel.scan(replace(stream, index=stream.index[i : i + 1]), CLASS_ALL)

@@ -14,7 +14,7 @@ from threading import Event, Thread
 
 from vtrace.io.common.outfile import is_foreign
 from vtrace.text import shell_path
-from vtrace.unify.model.alive import is_process
+from vtrace.unify.model.running_processes import is_process
 
 BEAT = 60
 """Seconds between two touches of the directory of an archive that is being written."""

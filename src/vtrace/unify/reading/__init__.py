@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pass 1: the definitions of each process, and the missing parts that they show.
 
-reading.py owns the phase, remote_buffers.py and alone.py two reasons to refuse a run. Events are not decoded here.
+reading.py owns the phase, refusals.py has reasons to refuse a run. Events are not decoded here.
 After the phase each process has its definitions, and missing parts are known on rank 0.
 """

@@ -10,21 +10,26 @@ from vtrace.console import few, some
 from vtrace.parallel.crew import Crew
 from vtrace.parallel.ranks import work_on
 from vtrace.text import shell_path
-from vtrace.unify.model.absent import report_absent
 from vtrace.unify.model.context import NONE, Context
-from vtrace.unify.model.fates import Fate, find_fates, labels
+from vtrace.unify.model.incomplete_processes import IncompleteProcess, incomplete_processes, labels
 from vtrace.unify.model.process_definitions import inherit
 from vtrace.unify.model.traced_run import Run
-from vtrace.unify.reading.alone import find_alone, refuse_alone
-from vtrace.unify.reading.remote_buffers import is_near, list_buffers, refuse
+from vtrace.unify.reading.refusals import (
+    is_near,
+    list_buffers,
+    refuse_remote_buffers,
+    refuse_separate_worlds,
+    report_missing_parts,
+    separate_worlds,
+)
 
 
 @dataclass(frozen=True)
 class Reading:
     """The missing parts of the run, on rank 0; the definitions themselves are in each rank's processes."""
 
-    incomplete: list[Fate]
-    alone: str
+    incomplete: list[IncompleteProcess]
+    separate: str
     """The sentence of processes that were alone in their MPI_COMM_WORLD; empty if none was."""
     keep_reasons: list[str]
     """Reasons why the local files must stay; empty if they may be removed."""
@@ -41,13 +46,13 @@ def read_definitions(run: Run, crew: Crew, context: Context) -> Reading:
     ranks, request, warn = context.ranks, context.request, context.console.warn
     with context.salvageable():
         _load(run, context)
-    sentences = ranks.gather(find_alone(run.processes))
-    alone = next(iter(sentences.values()), "")
-    ranks.first(lambda: refuse_alone(alone, request.incomplete, warn))
-    incomplete = [*ranks.gather(find_fates(run.processes)).values()]
+    sentences = ranks.gather(separate_worlds(run.processes))
+    separate = next(iter(sentences.values()), "")
+    ranks.first(lambda: refuse_separate_worlds(separate, request.incomplete, warn))
+    incomplete = [*ranks.gather(incomplete_processes(run.processes)).values()]
     reasons = ranks.first(lambda: _check_damage(run, crew, incomplete, context))
     (samples,) = ranks.total([sum(scan.samples for process in run.processes for scan in process.samples.values())])
-    return Reading(incomplete, alone, reasons, samples)
+    return Reading(incomplete, separate, reasons, samples)
 
 
 def _load(run: Run, context: Context) -> None:
@@ -66,27 +71,29 @@ def _load(run: Run, context: Context) -> None:
             inherit(process.definitions, parent.definitions, process.head.pair[0])
 
 
-def _check_damage(run: Run, crew: Crew, incomplete: Sequence[Fate], context: Context) -> list[str]:
+def _check_damage(run: Run, crew: Crew, incomplete: Sequence[IncompleteProcess], context: Context) -> list[str]:
     """Warns of damage; raises VtraceError unless damage is allowed. Returns the reasons why local files must stay."""
     allowed, warn = context.request.incomplete, context.console.warn
     reasons = []
-    hidden = [fate for fate in incomplete if fate.hidden]
+    hidden = [process for process in incomplete if process.hidden]
     if hidden:
         list_buffers(hidden, crew, warn)
         if not allowed:
-            refuse(hidden, crew, run.prefix, run.ranks)
+            refuse_remote_buffers(hidden, crew, run.prefix, run.ranks)
         reasons.append("buffers that are not accessible here may hold more events")
-    if remote := [fate for fate in incomplete if fate.died and not fate.hidden and not is_near(fate, crew)]:
+    if remote := [
+        process for process in incomplete if process.died and not process.hidden and not is_near(process, crew)
+    ]:
         # Only their own hosts and containers show whether they have ended.
-        hosts = few(sorted({fate.head.host for fate in remote}))
+        hosts = few(sorted({process.head.host for process in remote}))
         removes = f"vtrace clean --all --other-hosts {shell_path(run.prefix)}"
         reasons.append(f"{labels(remote)} may still run on {hosts} (when they have ended: {removes})")
-    if lacks := [f"{fate.label}: {text}" for fate in incomplete for text in fate.lacks]:
-        report_absent(lacks, allowed, warn)
+    if missing := [f"{process.label}: {text}" for process in incomplete for text in process.missing_files]:
+        report_missing_parts(missing, allowed, warn)
         reasons.append("other files are missing")
-    for fate in incomplete:
-        for problem in fate.problems:
+    for process in incomplete:
+        for problem in process.problems:
             warn(f"{problem}: only the records before it are used")
-        if fate.problems:
-            reasons.append(f"damaged files of {fate.label}")
+        if process.problems:
+            reasons.append(f"damaged files of {process.label}")
     return reasons

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sidecar's table `clocks`: the same moments on all clocks of each host, for data that another tool recorded."""
+"""Facts about the clocks: the property CLOCKS with error bounds and results of the repair, and the sidecar's
+table `clocks`, with the same moments on all clocks of each host, for data that another tool recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from vtrace.console import ranges
+from vtrace.io.local.repair_kernel import Repaired
 from vtrace.io.sidecar.sidecar import SidecarTable
 from vtrace.unify.account.archive_texts import CLOCK_NAMES
 from vtrace.unify.clocks.clocks import Clocks
@@ -16,6 +19,38 @@ from vtrace.unify.model.clock_curves import Clock, Curve
 _BEYOND = 86_400 * 10**9
 """ns between an end of a clock's curve and the row that shows the rate beyond this end."""
 _MOST = 1 << 63
+_MOST_LISTED = 256
+"""Maximum number of clocks in the list, since OTF2 reads an anchor file of 256 KiB at most."""
+
+
+def accuracy(clocks: Sequence[Clock], repaired: Repaired | None) -> dict[str, Any]:
+    """Returns the error bounds of the clocks, and the repair's counts; repaired: None without a repair.
+
+    Times are in ns. bounds: of each clock but the first. error_ns: None for a clock that was never compared, and is
+    aligned by real time alone.
+    """
+    others = clocks[1:]
+    known = [clock.error for clock in others if clock.error is not None]
+    found: dict[str, Any] = {"count": len(clocks), "reference": clocks[0].host if clocks else ""}
+    if not others:
+        return found
+    found |= {
+        "compared": len(known),
+        "measured": sum(clock.measured for clock in others),
+        "error_ns": max(known, default=None),
+        "bounds": [
+            {"host": clock.host, "measured": clock.measured, "error_ns": clock.error} for clock in others[:_MOST_LISTED]
+        ],
+    }
+    return found if repaired is None else found | {"repair": _repair(repaired)}
+
+
+def _repair(r: Repaired) -> dict[str, int]:
+    return {
+        "messages": r.messages, "reversed_messages": r.reversed_messages, "collectives": r.collectives,
+        "reversed_collectives": r.reversed_collectives, "most_ns": r.most, "left": r.left,
+        "corrections": sum(len(ns) for ns, _ in r.knots), "largest_ns": r.largest, "unsure": r.ignored,
+    }  # fmt: skip
 
 
 def clock_table(clocks: Clocks) -> SidecarTable:

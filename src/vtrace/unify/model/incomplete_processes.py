@@ -14,7 +14,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Fate:
+class IncompleteProcess:
     """A process with incomplete files."""
 
     head: FileHead
@@ -30,21 +30,21 @@ class Fate:
     """True: a part of its buffer was memory."""
     problems: Sequence[str]
     """Damage of its files, a text each."""
-    lacks: Sequence[str] = ()
+    missing_files: Sequence[str] = ()
     """Files that are missing or end too early, a text each."""
 
 
-def find_fates(processes: Sequence[Process]) -> dict[int, Fate]:
+def incomplete_processes(processes: Sequence[Process]) -> dict[int, IncompleteProcess]:
     """Returns the processes with incomplete files, by number. The definitions must be loaded."""
     found = {}
     for p in processes:
-        if p.died or p.running or p.problems or p.lacks or p.buffer_unseen:
-            state = (p.died, p.running, p.buffer_unseen, p.in_memory, p.problems, p.lacks)
-            found[p.number] = Fate(p.head, p.label, p.world, p.rank, p.main, *state)
+        if p.died or p.running or p.problems or p.missing_files or p.buffer_unseen:
+            state = (p.died, p.running, p.buffer_unseen, p.in_memory, p.problems, p.missing_files)
+            found[p.number] = IncompleteProcess(p.head, p.label, p.world, p.rank, p.main, *state)
     return found
 
 
-def labels(processes: Sequence[Fate]) -> str:
+def labels(processes: Sequence[IncompleteProcess]) -> str:
     """Returns the names of processes: all ranks in one text, and the first few other processes."""
     ranked = [p.rank for p in processes if p.main and p.world and p.rank is not None]
     others = [p.label for p in processes if not (p.main and p.world)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Turns OpenMP teams into OTF2 communicators: one for all teams that a location forks at one level, with all
-members."""
+"""OTF2 communicators of threads: one for all OpenMP teams that a location forks at one level, with all members; and one
+of each process's threads, which OTF2 requires for threads that are created one by one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from vtrace.io.archive.writer import Comm, Definitions, Group
+from vtrace.io.local.kernel import UNMAPPED
 from vtrace.unify.merge.dedup import ConcatStep
+from vtrace.unify.merge.system import System
 from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
 
-_OPENMP = 3  # OTF2_PARADIGM_OPENMP
+_OPENMP, _PTHREAD = 3, 7
+"""Numbers of OTF2_Paradigm."""
 
 
 @dataclass
@@ -93,3 +96,29 @@ def _named(process: Process, teams: dict[int, dict[int, int]]) -> list[Team]:
         creators.setdefault(team, member.creator)
     by = {team: f"thread {creators[team]}" if creators[team] else "the master thread" for team in teams}
     return [(f"OpenMP team of {by[team]} of {process.label}", [*known.values()]) for team, known in teams.items()]
+
+
+def add_threads(system: System, definitions: Definitions) -> list[int]:
+    """Adds the thread contingent of each process with events of threads. Returns the communicators of all processes,
+    UNMAPPED for none.
+
+    Like Score-P, one group lists all locations; the group of a process has indices into that list.
+    """
+    found = []
+    members = [
+        np.arange(place.first, place.first + len(about.threads)) if about.has_thread_events else np.arange(0)
+        for about, place in zip(system.about, system.places, strict=True)
+    ]
+    if any(map(len, members)):
+        definitions.comm_groups.append(Group("COMM_LOCATIONS", _PTHREAD, "", np.concatenate(members)))
+    index = 0
+    for about, locations in zip(system.about, members, strict=True):
+        if not len(locations):
+            found.append(UNMAPPED)
+            continue
+        name = f"Threads of {about.name}"
+        definitions.comm_groups.append(Group("COMM_GROUP", _PTHREAD, name, np.arange(index, index + len(locations))))
+        found.append(len(definitions.comms))
+        definitions.comms.append(Comm(name, len(definitions.comm_groups) - 1))
+        index += len(locations)
+    return found

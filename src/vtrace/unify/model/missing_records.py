@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from itertools import islice
 from pathlib import Path
 
-from vtrace.errors import VtraceError
 from vtrace.io.local.local_files import FileHead, Stream
 from vtrace.io.local.records import DEFINITION_DATA, EVENTS
 from vtrace.unify.model.process_definitions import ProcessDefinitions
 
 Paths = Mapping[int, Path]
 """Paths by location."""
-_SHOWN = 4
 FILE, WRITE, DAMAGE = "FILE", "WRITE", "DAMAGE"
 """Reasons for missing records that a summary counts: their file is missing or ends too early; the process could not
 write them; they follow damage."""
@@ -27,7 +25,7 @@ def records_in(stream: Stream) -> int | None:
     return None if (rows["end_ticks"] == 0).any() else int(rows["records"].sum())
 
 
-def went_on(known: ProcessDefinitions, present: Mapping[int, int | None]) -> bool:
+def recorded_after_summaries(known: ProcessDefinitions, present: Mapping[int, int | None]) -> bool:
     """Returns True if a process recorded more after its summaries, for example because its exec failed. Then the
     summaries are not those of its end.
 
@@ -43,7 +41,9 @@ def lacking(known: ProcessDefinitions, present: Mapping[int, int | None]) -> dic
     return {location: n for location, n in sorted(counts.items()) if n > 0}
 
 
-def find_absent(heads: Collection[FileHead], known: ProcessDefinitions, present: Mapping[int, int | None]) -> list[str]:
+def missing_parts(
+    heads: Collection[FileHead], known: ProcessDefinitions, present: Mapping[int, int | None]
+) -> list[str]:
     """Returns a text for each missing file of a process that has no buffer.
 
     present: number of existing records by location. At its end a location writes the number of its records into its
@@ -98,13 +98,3 @@ def _gaps(there: Collection[int], expected: int | None, paths: Paths) -> list[st
         some = ", ".join(map(str, first)) + (" ..." if others > _NUMBERS else "")
         whose.append(f"{'thread' if others == 1 else 'threads'} {some}")
     return [f"the files of {' and '.join(whose)} beside {paths[min(there)]} are missing"]
-
-
-def report_absent(texts: Sequence[str], allowed: bool, warn: Callable[[str], None]) -> None:
-    """Warns with texts of find_absent; raises VtraceError unless missing files are allowed."""
-    more = [f"{len(texts) - _SHOWN} more are missing or end too early"] if len(texts) > _SHOWN else []
-    shown = [*texts[:_SHOWN], *more]
-    if not allowed:
-        raise VtraceError("; ".join(shown), "copy the missing files there, or use --partial to go on without them")
-    for text in shown:
-        warn(text)

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Groups of regions and metrics that programs define with the user API."""
+"""Groups of regions and metrics: those that programs define with the user API, and those of VT_GROUPS_SPEC."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from vtrace.io.archive.definitions import UNDEFINED
 from vtrace.io.archive.writer import Definitions, Group
 from vtrace.io.local.records import DEFINITIONS
-from vtrace.unify.merge.dedup import MergedDefinitions
+from vtrace.unify.merge.dedup import EqualStep, MergedDefinitions
 from vtrace.unify.model.id_tables import Ids, Types, types
 from vtrace.unify.model.process import Process
 
-_USER = 1  # OTF2_PARADIGM_USER
+_USER, _COMPILER = 1, 2
+"""Numbers of OTF2_Paradigm."""
+_ARGUMENTS = re.compile(r"\([^()]*\)(?: const)?$")
 
 
 def users_own(process: Process) -> Types:
@@ -58,3 +61,36 @@ class UserGroupStep:
     def decide(self, everyone: _Groups) -> None:
         for (kind, name), numbers_of in everyone.in_order():
             self._definitions.named_groups.append(Group(kind, _USER, name, sorted(numbers_of)))
+
+
+class SpecGroupStep(EqualStep[str]):
+    """Groups of the run's file with at least one region, in the file's order. Most processes read the same file."""
+
+    def __init__(self, processes: Sequence[Process], definitions: Definitions) -> None:
+        super().__init__(processes, lambda process: {0: str(process.definitions.properties.get("groups", ""))})
+        self._definitions = definitions
+
+    def define(self, keys: Sequence[str]) -> None:
+        members: dict[str, set[int]] = {}
+        names = [(region.name, _ARGUMENTS.sub("", region.name)) for region in self._definitions.regions]
+        for name, pattern in _rules(keys):
+            fits = _pattern(pattern).fullmatch
+            found = {number for number, known in enumerate(names) if any(map(fits, known))}
+            if found:
+                members.setdefault(name, set()).update(found)
+        for name, numbers in members.items():
+            self._definitions.named_groups.append(Group("REGIONS", _COMPILER, name, sorted(numbers)))
+
+
+def _rules(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for line in (line.partition("#")[0] for text in texts for line in text.split("\n")):
+        name, equals, patterns = line.partition("=")
+        if equals and name.strip():
+            yield from ((name.strip(), pattern.strip()) for pattern in patterns.split(";") if pattern.strip())
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Returns the expression of a pattern with wildcards * and ? only: brackets belong to names such as operator[]."""
+    return re.compile(
+        "".join(".*" if c == "*" else "." if c == "?" else re.escape(c) for c in re.sub(r"\*+", "*", text))
+    )

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Regions defined by an address in the code: OpenMP constructs, named by source line like Score-P's, else by
-the function around them; and regions of Fortran programs.
-"""
+"""Names of addresses in the code: regions of OpenMP constructs, named by source line like Score-P's, else by the
+function around them; regions of Fortran programs; and the texts of call sites, function@file:line for each call."""
 
 from __future__ import annotations
 
@@ -18,8 +17,9 @@ _FUNCTION = 1  # OTF2_REGION_ROLE_FUNCTION
 _USER = 1  # OTF2_PARADIGM_USER
 _FORTRAN = {"for": "do"}
 """Names of constructs in Fortran."""
-
-
+_BETWEEN = " <- "
+_FIRST = {"main", "MAIN__"}
+"""Functions whose callers are left out."""
 _NONE: dict[int, Place] = {}
 
 
@@ -60,3 +60,30 @@ def _region(region: RegionAt, place: Place, symbols: Symbols) -> LocalRegion:
     where = symbols.insides.get(place, where)
     where = f" @{where}" if where else ""
     return LocalRegion(f"!$omp {name}{where}", region.paradigm, role=region.role, file=None, line=0)
+
+
+def name_call_sites(definitions: Sequence[ProcessDefinitions], symbols: Symbols) -> None:
+    """Adds the texts of call sites to the texts of each process."""
+    found: list[dict[int, list[Place]]] = []
+    definitions = [known for known in definitions if known.call_sites]
+    for known in definitions:
+        addresses = sorted({address for stack in known.call_sites.values() for address in stack})
+        where = places(known.modules, np.empty(0, np.uint32), np.array(addresses, np.uint64))
+        at = dict(zip(addresses, where, strict=True))
+        found.append({number: [at[address] for address in stack] for number, stack in known.call_sites.items()})
+    wanted = {place for sites in found for stack in sites.values() for place in stack}
+    symbols.resolve(wanted)
+    symbols.find_statements(wanted)
+    for known, sites in zip(definitions, found, strict=True):
+        known.texts = known.texts | {number: _text(stack, symbols) for number, stack in sites.items()}
+
+
+def _text(stack: Sequence[Place], symbols: Symbols) -> str:
+    words = []
+    for place in stack:
+        name, file, line = symbols.call_at(place)
+        module = os.path.basename(place.file[0]) if place.file else ""
+        words.append(f"{name}@{file}:{line}" if file else f"{name}@{module}+{place.address:#x}")
+        if symbols.functions[place].canonical in _FIRST:
+            break
+    return _BETWEEN.join(words)
