@@ -12,6 +12,7 @@ import numpy as np
 from vtrace.analysis.question import Question, ReplayPart
 from vtrace.analysis.questions.profile import Profile
 from vtrace.analysis.replay import Replay
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, joined
 from vtrace.io.archive.reader_abi import SLICE
@@ -19,7 +20,6 @@ from vtrace.timeline.columns import pack
 from vtrace.timeline.server import Content
 
 if TYPE_CHECKING:
-    from vtrace.analysis.selection import Selection
     from vtrace.analysis.source import Source
     from vtrace.analysis.trace import Trace
 

@@ -12,6 +12,7 @@ import numpy as np
 from vtrace.analysis.activity import TREE
 from vtrace.analysis.questions.activity_bins import Timeline, grouped
 from vtrace.analysis.questions.timeline_data import location_names
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array
 from vtrace.console import some
@@ -21,7 +22,6 @@ from vtrace.reasons import CHOSEN, FLUSH
 from vtrace.text import plain
 
 if TYPE_CHECKING:
-    from vtrace.analysis.selection import Selection
     from vtrace.analysis.source import Source
 
 LETTERS = "=MIsOTL#R.-!"

@@ -15,6 +15,7 @@ from vtrace.analysis.questions.counters import READ, Moved
 from vtrace.analysis.questions.messages import Messages
 from vtrace.analysis.questions.metrics import Metrics
 from vtrace.analysis.questions.timeline_data import missing
+from vtrace.analysis.selection import Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, group
 from vtrace.text import plain
@@ -22,7 +23,6 @@ from vtrace.timeline.columns import pack
 from vtrace.timeline.server import Content
 
 if TYPE_CHECKING:
-    from vtrace.analysis.selection import Selection
     from vtrace.analysis.source import Source
 
 MOST = 4_000_000
