@@ -30,7 +30,7 @@ static struct vt_sleds *use_xray(struct vt_sleds *sleds, const ElfW(Shdr) * xray
 #define TRIES 16384u
 
 static const uint8_t endbr64[4] = {0xf3, 0x0f, 0x1e, 0xfa};
-enum { CALL = 0xe8, NOP = 0x90, PREFIX_32 = 0x67, PREFIX_16 = 0x66 };
+enum { CALL = 0xe8, NOP = 0x90, PREFIX_32 = 0x67, PREFIX_16 = 0x66, PREFIX_CS = 0x2e };
 
 /* Memory near a module, within the reach of CALL rel32. */
 struct near_code {
@@ -113,7 +113,7 @@ static size_t calls_fentry(const struct foreign_code *m, const uint8_t *c)
 static size_t nop_length(const uint8_t *c)
 {
     size_t prefixes = 0;
-    while (c[prefixes] == PREFIX_16 && prefixes < 2) prefixes++;
+    while (prefixes < 7 && (c[prefixes] == PREFIX_16 || c[prefixes] == PREFIX_CS)) prefixes++;
     c += prefixes;
     if (*c == NOP) return prefixes + 1;
     if (c[0] != 0x0f || c[1] != 0x1f) return 0;

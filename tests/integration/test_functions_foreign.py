@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from support.tools import PROGRAMS, call, need
 FENTRY = ("-pg", "-mfentry")
 XRAY = ("-fxray-instrument", "-fxray-instruction-threshold=1", "-Dno_instrument_function=xray_never_instrument")
 NOT_PATCHABLE = "-Dno_instrument_function=patchable_function_entry(0)"  # no_instrument_function is for -pg only
+LONG_NOPS = ("-mtune=haswell",) if os.uname().machine == "x86_64" else ()  # clang has NOPs of 15 bytes for it
 WAYS = {
     "fentry": ("gcc", FENTRY),
     "fentry, no-pie": ("gcc", (*FENTRY, "-fno-pie", "-no-pie")),
@@ -26,6 +28,7 @@ WAYS = {
     "patchable": ("gcc", ("-fpatchable-function-entry=5", NOT_PATCHABLE)),
     "patchable, large, CET": ("gcc", ("-fpatchable-function-entry=16,3", "-fcf-protection=full", NOT_PATCHABLE)),
     "patchable, clang": ("clang", ("-fpatchable-function-entry=9", NOT_PATCHABLE)),
+    "patchable, large, clang": ("clang", ("-fpatchable-function-entry=31", NOT_PATCHABLE, *LONG_NOPS)),
     "xray": ("clang", XRAY),
 }
 EXACT = {"main": 1, "nest": 8, "leaf": 24, "even": 6, "odd": 5, "ackermann": 44, "add": 12, "subtract": 12, "total": 7}
