@@ -47,6 +47,17 @@ def test_threads_of_libraries_are_left_out(place: Path) -> None:
     assert all(row["location"] not in shown for row in helpers)
 
 
+def test_sizes_are_of_the_same_locations(place: Path) -> None:
+    """The numbers of processes, locations and events at the head of the summary leave out the same threads."""
+    locations = json.loads(vtrace(place, "info", "w", "--json").stdout)["locations"]
+    events = {f"{row['process']}, {row['name']}": row["events"] for row in locations}
+    for words in ((), ("--helpers",), ("--ranks", "1")):
+        found = summary(place, *words)
+        rows = [row["location"] for row in found["classes"]]
+        assert (found["locations"], found["events"]) == (len(rows), sum(events[row] for row in rows))
+        assert found["processes"] == len({row["process"] for row in found["classes"]})
+
+
 def test_files_of_libraries_are_in_no_total(place: Path) -> None:
     found = summary(place)
     own = [row for row in found["files"] if row["reads"] + row["writes"]]

@@ -151,13 +151,22 @@ def _is_shown(made: Sheet) -> bool:
     return bool(made.rows) and made.shown != []
 
 
+def _sizes(numbers: SummaryNumbers) -> tuple[int, int, int]:
+    """The numbers of processes, locations and events of the selection; its helper threads are not among them."""
+    trace, rows = numbers.trace, numbers.window.locations
+    if rows is None:
+        return trace.processes.rows, trace.locations.rows, numbers.events
+    return len({int(trace.places.process[row]) for row in rows} - {-1}), len(rows), numbers.events
+
+
 def _about(numbers: SummaryNumbers) -> dict[str, Any]:
     trace, about = numbers.trace, numbers.trace.vtrace.get("ABOUT", {})
+    processes, locations, events = _sizes(numbers)
     begin, end = numbers.window.ends(trace)
     return {
         "archive": str(trace.path), "creator": trace.creator, "command": about.get("command", []),
-        "start_ns": trace.start, "duration_ns": trace.duration, "processes": trace.processes.rows,
-        "locations": trace.locations.rows, "events": numbers.events,
+        "start_ns": trace.start, "duration_ns": trace.duration, "processes": processes,
+        "locations": locations, "events": events,
         "window": {"from_ns": begin, "to_ns": end, "text": numbers.window.text},
     }  # fmt: skip
 
@@ -168,9 +177,10 @@ def _head(numbers: SummaryNumbers, samples: Sheet) -> None:
 
     trace = numbers.trace
     known = dict(report_numbers.about(trace, numbers.window))
+    processes, locations, events = _sizes(numbers)
     size = (
-        f"{some(trace.processes.rows, 'process', 'processes')}, {some(trace.locations.rows, 'location')}, "
-        f"{some(numbers.events, 'event')}, {known['time']}"
+        f"{some(processes, 'process', 'processes')}, {some(locations, 'location')}, "
+        f"{some(events, 'event')}, {known['time']}"
     )
     commands = programs.lines(trace) or [known.get("command", "")]
     pairs = [("command" if place == 0 else "", text) for place, text in enumerate(commands)]
