@@ -273,3 +273,13 @@ def test_traced_program_that_forks(build: Builder, tmp_path: Path) -> None:
     trace = check(tmp_path / "forks.trace")
     assert trace.creators == {1: 0, 2: 1}
     assert [trace.entered(n)["fork"] for n in range(3)] == [1, 1, 0]
+
+
+def test_program_that_system_calls_start_is_left_alone(build: Builder, tmp_path: Path) -> None:
+    """VT_EXECTRACE=no, and the started program still has LD_PRELOAD: it finds that a traced process is its parent."""
+    program = build("starts_raw.c", flags=["-pthread"], plain=True)
+    words = [program, program, need("ls"), "/dev/null"]
+    done = call([BIN / "vtrace", "run", "--io", "--unify", *words], tmp_path, {"VT_EXECTRACE": "no"})
+    assert done.stdout == "/dev/null\n"
+    assert programs(check(tmp_path / "starts_raw.trace")) == {0: "starts_raw"}
+    assert names(tmp_path) == {"starts_raw.trace"}
