@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* System calls by number, and programs that restrict their own system calls (seccomp(2)). The kernel ends such a process
    at a call that the program has not foreseen, and vtrace makes calls of its own: recording ends before the restriction
-   begins. */
+   begins. So it does before the clock that vtrace reads raises SIGSEGV (PR_SET_TSC(2const)). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -29,17 +29,21 @@ static int may_kill(const struct sock_fprog *filter)
     return 0;
 }
 
+static void end_recording(const char *why)
+{
+    int saved = errno;
+    if (vt_is_other_process() || vt_shares_memory() || vt_end_is_over()) return;
+    vt_location_of_thread(0); /* reads the settings, if this is the first event */
+    vt_warn_left_out("user+mpi+io+memory+threads+processes", why);
+    vt_end_for_good();
+    errno = saved;
+}
+
 /* filter: not used by the strict mode; programs pass NULL to ask whether the kernel has filters. */
 static void end_before_restriction(int is_strict, const struct sock_fprog *filter)
 {
-    int saved = errno;
-    if (!is_strict && !(filter && may_kill(filter))) return;
-    if (vt_is_other_process() || vt_shares_memory() || vt_end_is_over()) return;
-    vt_location_of_thread(0); /* reads the settings, if this is the first event */
-    vt_warn_left_out("user+mpi+io+memory+threads+processes",
-                     "the program restricts its system calls (seccomp): recording ends there");
-    vt_end_for_good();
-    errno = saved;
+    if (is_strict || (filter && may_kill(filter)))
+        end_recording("the program restricts its system calls (seccomp): recording ends there");
 }
 
 VT_CALL_EXPORT int prctl(int option, ...)
@@ -51,6 +55,8 @@ VT_CALL_EXPORT int prctl(int option, ...)
                   d = va_arg(list, unsigned long);
     va_end(list);
     if (option == PR_SET_SECCOMP) end_before_restriction(a == SECCOMP_MODE_STRICT, (const struct sock_fprog *)b);
+    if (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)
+        end_recording("the program forbids to read the processor's clock (PR_SET_TSC): recording ends there");
     *(void **)&real = vt_call_next(&call_prctl);
     return real(option, a, b, c, d);
 }

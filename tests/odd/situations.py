@@ -147,6 +147,14 @@ SITUATIONS = (
         for how in ("strict", "filter", "seccomp")
     ),
     Situation(
+        # prctl(2), PR_SET_TSC: sandboxes and record-and-replay tools
+        name="a program forbids itself to read the processor's clock",
+        words=("{program}", "clock"),
+        source="restricts.c",
+        code=3,
+        told="forbids to read the processor's clock (PR_SET_TSC)",
+    ),
+    Situation(
         # https://github.com/google/sanitizers/issues/786, https://github.com/VirtualGL/virtualgl/issues/197
         name="AddressSanitizer must be the first library, and takes no block of the loader for a leak",
         words=("{program}",),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* restricts strict|filter|seccomp: calculates and allocates after it has restricted its own system calls, by prctl or by
-   the call seccomp. Writes two lines. */
+/* restricts strict|filter|seccomp|clock: calculates and allocates after it has restricted its own system calls, by prctl
+   or by the call seccomp, or its instruction RDTSC. Writes two lines. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -41,6 +41,7 @@ int main(int argc, char **argv)
     else prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (argc > 1 && !strcmp(argv[1], "filter")) prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
     if (argc > 1 && !strcmp(argv[1], "seccomp")) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
+    if (argc > 1 && !strcmp(argv[1], "clock")) prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
     if (write(1, "restricted\n", 11) != 11) return 1;
     for (int i = 0; !is_strict && i < 100; i++) free(malloc((size_t)i + 1));
     work();
