@@ -31,6 +31,7 @@ from vtrace.unify.model.labels import Labels
 from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import ProcessDefinitions, inherit
 from vtrace.unify.model.traced_run import Run
+from vtrace.unify.reading.process_reader import read_contents
 
 Item = dict[str, Any]
 """One line of output; type names its kind."""
@@ -211,7 +212,7 @@ class _Dump:
     def _definitions(self, process: Process, run: Run) -> ProcessDefinitions:
         """Returns the definitions of a process, with those that a forked child inherits."""
         with suppress(VtraceError):  # the damage is reported where the file is shown
-            process.load(self.kernel, True, with_samples=False)
+            process.contents = read_contents(process, self.kernel, salvage=True, with_samples=False)
         head = process.head
         parents = (p for p in run.processes if head.forked and p.head.process == (head.host, *(head.parent or ())))
         for parent in parents:

@@ -111,8 +111,8 @@ def row_of(location: int, process: Process, number: int, result: Transcoded | No
     lost = max(result.lost if result else 0, summary.lost if summary else 0)
     clamped = (result.clamped if result else 0) + (summary.clamped if summary else 0)
     lost_by = _lost_by(process, number, lost, result)
-    if number in process.missing_records:
-        why, missing = process.missing_records[number]
+    if number in process.contents.missing_records:
+        why, missing = process.contents.missing_records[number]
         lost, lost_by[why] = lost + missing, lost_by.get(why, 0) + missing
     return CoverageRow(
         id=location,
@@ -155,7 +155,8 @@ def _is_unknown(process: Process, number: int, result: Transcoded | None) -> boo
     or was killed after the location had stopped or while a part of the buffer was in memory."""
     killed = process.died or process.running
     stopped = result is not None and result.limit_ns is not None
-    return process.absent or number in process.uncounted or (killed and (stopped or process.in_memory))
+    contents = process.contents
+    return process.absent or number in contents.uncounted or (killed and (stopped or contents.in_memory))
 
 
 def _lost_by(process: Process, number: int, lost: int, result: Transcoded | None) -> dict[str, int]:

@@ -83,10 +83,10 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
     found = [_gap(gap, process, number) for gap in result.gaps] if result else []
     last = result.last_ns if result else BEGIN
     _add_rest(found, process, number=number, result=result, last=last)
-    if number in process.missing_records:
-        why, n = process.missing_records[number]
+    if number in process.contents.missing_records:
+        why, n = process.contents.missing_records[number]
         found.append(Gap(last, END, ns=None, events=n, kind="all", reason=LOSSES[why].name))
-    if number in process.uncounted:
+    if number in process.contents.uncounted:
         found.append(Gap(last, END, ns=None, events=UNKNOWN, kind="all", reason=_NOT_WRITTEN))
     if process.died or process.running:
         found = [gap._replace(ns=UNKNOWN, events=UNKNOWN) if gap.end == END else gap for gap in found]
@@ -100,7 +100,7 @@ def gaps_of(process: Process, number: int, result: Transcoded | None) -> tuple[G
                 reason="process died" if process.died else "still running",
             )
         )
-    elif process.problems and number in process.scans and not process.is_accounted(number):
+    elif process.contents.problems and number in process.contents.scans and not process.contents.is_accounted(number):
         found.append(Gap(last, END, ns=None, events=UNKNOWN, kind="all", reason=_DAMAGED))
     properties = process.definitions.properties
     return (
@@ -118,7 +118,7 @@ def _gap(gap: tuple[int, int, int, int, int, int], process: Process, number: int
     name = _REASONS.get(reason, "another reason")
     kind = "tracing" if name == FLUSH else class_name(classes)
     if name == OVERWRITTEN and begin == BEGIN and process.curve is not None and process.maps is not None:
-        begin = process.archive_ns(process.definitions.first_ticks.get(number, process.pairs[0].ticks))
+        begin = process.archive_ns(process.definitions.first_ticks.get(number, process.contents.pairs[0].ticks))
         ns -= begin
     return Gap(begin, end, ns=None if end == END else ns, events=count, kind=kind, reason=name)
 

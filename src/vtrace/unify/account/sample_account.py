@@ -23,7 +23,7 @@ def sample_sums(processes: Iterable[Process]) -> list[int]:
     sums = [0] * (5 + len(ENDS))
     for process in processes:
         by_count = any(sampling.event for sampling in process.definitions.sampling)
-        for one in process.definitions.samples.values() if process.samples else ():
+        for one in process.definitions.samples.values() if process.contents.samples else ():
             ends = np.frombuffer(one.ends[: 8 * len(ENDS)].ljust(8 * len(ENDS), b"\0"), "<u8").tolist()
             numbers = one.lost + one.overwritten, one.samples, one.weight, one.overruns, int(by_count), *ends
             sums = [before + min(number, _MOST) for before, number in zip(sums, numbers, strict=True)]

@@ -92,7 +92,7 @@ def _find(processes: Sequence[Process], parts: Parts, path: Path, context: Conte
     found: dict[int, Pieces] = {}
 
     def find(process: Process) -> None:
-        numbers = [n for n, scan in process.scans.items() if scan.classes & _CLASSES]
+        numbers = [n for n, scan in process.contents.scans.items() if scan.classes & _CLASSES]
         if process.maps is None or not numbers:
             return
         with ExitStack() as stack:
@@ -111,7 +111,7 @@ def _find(processes: Sequence[Process], parts: Parts, path: Path, context: Conte
             context.request.threads,
             items=processes,
             work=find,
-            weigh=lambda p: p.stored,
+            weigh=lambda p: p.contents.stored,
             advance=lambda count: None,
         )
     finally:
@@ -173,8 +173,9 @@ def _about(process: Process) -> _ProcessClocks:
             topologies.add(local)
         if local < len(table) and table[local] != UNMAPPED:
             comms[int(table[local])] = (local in topologies, bool(comm.remote))
-    incomplete = process.missing_files or any(s.lost or s.off_ticks or s.stopped for s in known.summaries.values())
-    doubtful = bool(process.died or process.problems or known.lost or incomplete)
+    contents = process.contents
+    incomplete = contents.missing_files or any(s.lost or s.off_ticks or s.stopped for s in known.summaries.values())
+    doubtful = bool(process.died or contents.problems or known.lost or incomplete)
     return _ProcessClocks(process.index, process.first, doubtful, comms)
 
 

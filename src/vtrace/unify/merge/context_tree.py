@@ -56,7 +56,7 @@ def find_contexts(
     call this function. lines: on rank 0, region and source code location of each step that is no region."""
     ranks, kernel = context.ranks, context.kernel
     found: dict[tuple[int, int], ContextTree] = {}
-    tasks = [(process, number) for process in processes for number in process.locations]
+    tasks = [(process, number) for process in processes for number in process.contents.locations]
 
     def find(task: tuple[Process, int]) -> None:
         process, number = task
@@ -67,14 +67,14 @@ def find_contexts(
                 found[process.number, number] = kernel.contexts(events, maps, sampled)
 
     with context.salvageable():
-        stored = ranks.total([sum(process.stored_of(number) for process, number in tasks)])[0]
+        stored = ranks.total([sum(process.contents.stored_of(number) for process, number in tasks)])[0]
         with context.console.steps("calling contexts", stored, "bytes") as advance:
             work_on(
                 ranks,
                 context.request.threads,
                 items=tasks,
                 work=find,
-                weigh=lambda task: task[0].stored_of(task[1]),
+                weigh=lambda task: task[0].contents.stored_of(task[1]),
                 advance=advance,
             )
     own = [found[key] for key in sorted(found)]

@@ -143,7 +143,7 @@ def _wanted(process: Process) -> set[int]:
     """Returns the process's own handles, and the inherited handles in its events, with their parents."""
     known: dict[int, Handle] = process.definitions.handles
     wanted = known.keys() - process.definitions.inherited
-    more = {int(local) for scan in process.scans.values() for local in scan.handles} & known.keys()
+    more = {int(local) for scan in process.contents.scans.values() for local in scan.handles} & known.keys()
     while more - wanted:
         wanted |= more
         more = {p for local in more if (p := known[local].parent) is not None} & known.keys()

@@ -154,7 +154,7 @@ class _UsedFunctions:
         self._known: dict[tuple[object, ...], _Used] = {}
 
     def __call__(self, process: Process) -> _Used:
-        scans = process.scans.values()
+        scans = process.contents.scans.values()
         offsets = _union([scan.functions for scan in scans], np.uint32)
         addresses = _union([scan.addresses for scan in scans], np.uint64)
         key = (offsets.tobytes(), addresses.tobytes(), *process.definitions.modules)

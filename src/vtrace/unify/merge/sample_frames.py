@@ -279,11 +279,11 @@ def _loops(stacks: Iterable[tuple[CallFrame, ...]], regions: _FunctionRegions) -
 
 
 def _frames(process: Process) -> U8:
-    return _union([scan.frames for scan in process.samples.values()])
+    return _union([scan.frames for scan in process.contents.samples.values()])
 
 
 def _weights(process: Process) -> U8:
-    return _union([scan.weights for scan in process.samples.values()])
+    return _union([scan.weights for scan in process.contents.samples.values()])
 
 
 def _union(arrays: Sequence[U8]) -> U8:

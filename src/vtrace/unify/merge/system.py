@@ -130,8 +130,8 @@ def _about(process: Process) -> About:
     parent = (head.host, *head.parent) if head.parent else None
     return About(
         head.process, parent, _process_name(process), process.world, process.rank, process.absent,
-        tuple(_thread_names(process)), _helpers(process), _kernel_ids(process), process.has_heap,
-        process.has_thread_events, str(properties.get("executable", "")),
+        tuple(_thread_names(process)), _helpers(process), _kernel_ids(process), process.contents.has_heap,
+        process.contents.has_thread_events, str(properties.get("executable", "")),
         tuple(shortened(properties.get("command", ()))),
         *(str(properties.get(name, "")) for name in ("cores", "cpu_max_mhz", "pmus")),
     )  # fmt: skip
@@ -177,19 +177,19 @@ def _place(definitions: Definitions, processes: Sequence[About]) -> list[Process
 def _helpers(process: Process) -> frozenset[int]:
     properties = process.definitions.properties
     return frozenset(
-        n for n, location in enumerate(process.locations) if location and f"{HELPER}{location}" in properties
+        n for n, location in enumerate(process.contents.locations) if location and f"{HELPER}{location}" in properties
     )
 
 
 def _kernel_ids(process: Process) -> tuple[tuple[int, ...], ...]:
     threads = process.definitions.threads
-    return tuple(threads.get(number, ())[:_TIDS] for number in process.locations)
+    return tuple(threads.get(number, ())[:_TIDS] for number in process.contents.locations)
 
 
 def _thread_names(process: Process) -> list[str]:
     """Returns the names that the program gave its threads; numbers distinguish threads of one name."""
     helpers = _helpers(process)
-    known = {number: process.definitions.locations.get(number) for number in process.locations}
+    known = {number: process.definitions.locations.get(number) for number in process.contents.locations}
     often = Counter(known.values())
     names = []
     for place, (number, name) in enumerate(known.items()):

@@ -82,7 +82,7 @@ class TeamStep(ConcatStep[Team]):
 
 def _members(process: Process) -> dict[int, dict[int, int]]:
     """Returns the OTF2 locations by team and location number, without locations that have no events."""
-    known = {number: process.first + i for i, number in enumerate(process.locations)}
+    known = {number: process.first + i for i, number in enumerate(process.contents.locations)}
     found: dict[int, dict[int, int]] = {}
     for team, location in sorted(process.definitions.teams):
         if location in known:

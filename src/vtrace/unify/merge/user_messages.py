@@ -118,7 +118,7 @@ class UserMessageStep:
         for process in self._processes:
             own = {local: numbers.get(name, -1) for local, name in process.definitions.user_comms.items()}
             messages = UserMessages(table({local: comms[number] for local, number in own.items() if number in comms}))
-            for place, number in enumerate(process.locations):
+            for place, number in enumerate(process.contents.locations):
                 location = process.first + place
                 own_ends = by_location[slice(*np.searchsorted(sorted_locations, (location, location + 1)))]
                 messages.peers[number], messages.others[number] = peers[own_ends], others[own_ends]
@@ -128,18 +128,18 @@ class UserMessageStep:
 
 def _names(process: Process) -> Iterator[tuple[tuple[int, int, int], str | None]]:
     """Yields the place of each message and the name of its communicator."""
-    for place, number in enumerate(process.locations):
-        if number in process.scans and process.curve is not None:
-            for i, comm in enumerate(process.scans[number].messages[:, 1].tolist()):
+    for place, number in enumerate(process.contents.locations):
+        if number in process.contents.scans and process.curve is not None:
+            for i, comm in enumerate(process.contents.scans[number].messages[:, 1].tolist()):
                 yield (process.number, place, i), process.definitions.user_comms.get(comm & 0xFFFFFFFF)
 
 
 def _ends(process: Process, names: dict[str, int]) -> Iterator[MessageEnds]:
-    for place, number in enumerate(process.locations):
-        if number not in process.scans or process.curve is None:
+    for place, number in enumerate(process.contents.locations):
+        if number not in process.contents.scans or process.curve is None:
             continue
         rows = []
-        for ticks, comm, tag in process.scans[number].messages.tolist():
+        for ticks, comm, tag in process.contents.scans[number].messages.tolist():
             name = process.definitions.user_comms.get(comm & 0xFFFFFFFF)
             merged = -1 if name is None else names[name]
             rows.append((merged, tag & 0xFFFFFFFF, process.curve.at(ticks), process.first + place, comm >> 32))

@@ -38,8 +38,9 @@ def incomplete_processes(processes: Sequence[Process]) -> dict[int, IncompletePr
     """Returns the processes with incomplete files, by number. The definitions must be loaded."""
     found = {}
     for p in processes:
-        if p.died or p.running or p.problems or p.missing_files or p.buffer_unseen:
-            state = (p.died, p.running, p.buffer_unseen, p.in_memory, p.problems, p.missing_files)
+        contents = p.contents
+        if p.died or p.running or contents.problems or contents.missing_files or p.buffer_unseen:
+            state = (p.died, p.running, p.buffer_unseen, contents.in_memory, contents.problems, contents.missing_files)
             found[p.number] = IncompleteProcess(p.head, p.label, p.world, p.rank, p.main, *state)
     return found
 

@@ -37,7 +37,7 @@ class Labels:
 
     def learn(self, process: Process) -> Collection[Place]:
         """Returns the places of all functions that the process called, for Symbols.resolve."""
-        for scan in process.scans.values():
+        for scan in process.contents.scans.values():
             found = places(self._known.modules, scan.functions, scan.addresses)
             keys = [("offset", n) for n in scan.functions.tolist()] + [("address", n) for n in scan.addresses.tolist()]
             self._places |= dict(zip(keys, found, strict=True))

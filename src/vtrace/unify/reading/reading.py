@@ -12,8 +12,10 @@ from vtrace.parallel.ranks import work_on
 from vtrace.text import shell_path
 from vtrace.unify.model.context import NONE, Context
 from vtrace.unify.model.incomplete_processes import IncompleteProcess, incomplete_processes, labels
+from vtrace.unify.model.process import Process
 from vtrace.unify.model.process_definitions import inherit
 from vtrace.unify.model.traced_run import Run
+from vtrace.unify.reading.process_reader import read_contents
 from vtrace.unify.reading.refusals import (
     is_near,
     list_buffers,
@@ -51,18 +53,23 @@ def read_definitions(run: Run, crew: Crew, context: Context) -> Reading:
     ranks.first(lambda: refuse_separate_worlds(separate, request.incomplete, warn))
     incomplete = [*ranks.gather(incomplete_processes(run.processes)).values()]
     reasons = ranks.first(lambda: _check_damage(run, crew, incomplete, context))
-    (samples,) = ranks.total([sum(scan.samples for process in run.processes for scan in process.samples.values())])
+    scans = [scan for process in run.processes for scan in process.contents.samples.values()]
+    (samples,) = ranks.total([sum(scan.samples for scan in scans)])
     return Reading(incomplete, separate, reasons, samples)
 
 
 def _load(run: Run, context: Context) -> None:
     """Loads this rank's processes in threads; forked processes then inherit their parents' definitions."""
     request, kernel = context.request, context.kernel
+
+    def read(process: Process) -> None:
+        process.contents = read_contents(process, kernel, request.salvage, request.samples != NONE)
+
     context.console.detail(f"reading the definitions of {some(run.count, 'process', 'processes')}")
     with context.console.steps("definitions", run.count, "processes") as advance:
         work_on(
             context.ranks, request.threads, items=run.processes,
-            work=lambda p: p.load(kernel, request.salvage, request.samples != NONE), weigh=lambda p: 1, advance=advance,
+            work=read, weigh=lambda p: 1, advance=advance,
         )  # fmt: skip
     by_name = {process.head.process: process for process in run.processes}
     for process in sorted(run.processes, key=lambda p: p.head.start):

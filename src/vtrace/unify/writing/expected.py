@@ -54,8 +54,8 @@ def _ends(run: Run, kernel: Kernel) -> dict[int, _LocationEnds]:
     for process in run.processes:
         if process.maps is None:
             continue
-        for place, number in enumerate(process.locations):
-            if (scan := process.scans.get(number)) is not None and scan.records:
+        for place, number in enumerate(process.contents.locations):
+            if (scan := process.contents.scans.get(number)) is not None and scan.records:
                 first, last = kernel.times(process.maps, (scan.event_ticks, scan.last_ticks)).tolist()
                 found[process.first + place] = _LocationEnds(scan.records, first, last)
     return found

@@ -67,11 +67,11 @@ def write_events(
     """
     ranks, console, kernel, threads = context.ranks, context.console, context.kernel, context.request.threads
     own = [
-        WriteTask(process.first + i, process, n, process.stored_of(n))
+        WriteTask(process.first + i, process, n, process.contents.stored_of(n))
         for process in run.processes
-        for i, n in enumerate(process.locations)
+        for i, n in enumerate(process.contents.locations)
     ]
-    own += [WriteTask(p.heap, p, HEAP, p.stored) for p in run.processes if p.heap is not None]
+    own += [WriteTask(p.heap, p, HEAP, p.contents.stored) for p in run.processes if p.heap is not None]
     done: Results = {}
     listeners: EventListener = listener or _Nobody()
 
