@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds file and line of functions' declarations in DWARF. Reads only compilation units with wanted addresses."""
+"""Finds source lines in DWARF: of functions' declarations, and of the statements of machine instructions. Reads only
+compilation units with wanted addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from vtrace.symbols.dwarf import DwarfFunction, Functions, Unit
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-FORTRAN = {0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D, 0x2E}
+_FORTRAN = {0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D, 0x2E}
 """Values of DW_AT_language."""
 
 
@@ -36,7 +37,7 @@ def positions(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
             return found
         info = elf.get_dwarf_info(relocate_dwarf_sections=False)
         functions = Functions(_bytes(info.debug_info_sec), _bytes(info.debug_abbrev_sec))
-        for unit, wanted in units(info, sorted(addresses)):
+        for unit, wanted in _units(info, sorted(addresses)):
             try:
                 found.update(_unit_positions(info, unit, functions, set(wanted)))
             except Exception:  # as below
@@ -51,7 +52,7 @@ def _bytes(section: Any) -> bytes:
     return data
 
 
-def units(info: Any, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
+def _units(info: Any, addresses: list[int]) -> Iterator[tuple[Any, list[int]]]:
     """The compilation units that contain these addresses, each with its addresses. addresses: ascending. Uses
     .debug_aranges, and the ranges of the units for addresses that .debug_aranges lacks."""
     by_offset: dict[int, list[int]] = {}
@@ -94,7 +95,7 @@ def _ranges(info: Any, unit: Any, offset: int, base: int) -> Iterator[tuple[int,
 def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]) -> dict[int, Position]:
     top = unit.get_top_DIE()
     language = top.attributes.get("DW_AT_language")
-    fortran = language is not None and language.value in FORTRAN
+    fortran = language is not None and language.value in _FORTRAN
     found = {address: Position(None, 0, fortran) for address in wanted}
     missing = set(wanted)
     files: dict[tuple[int, int], str | None] = {}
@@ -112,7 +113,7 @@ def _unit_positions(info: Any, unit: Any, functions: Functions, wanted: set[int]
                 if key not in files:
                     files[key] = _file(info, declared_in, index.value)
                 file = files[key]
-            name = text_of(attributes.get("DW_AT_name")) if fortran else ""
+            name = _text_of(attributes.get("DW_AT_name")) if fortran else ""
             found[address] = Position(file, line.value if line is not None else 0, fortran, name or None)
         if not missing:
             break
@@ -163,11 +164,11 @@ def _attributes(die: Any) -> tuple[dict[str, Any], Any]:
 def _file(info: Any, unit: Any, index: int) -> str | None:
     """The path of a file of a compilation unit's line table; None for an index out of range."""
     program = info.line_program_for_CU(unit)
-    comp_dir = text_of(unit.get_top_DIE().attributes.get("DW_AT_comp_dir"))
-    return file_of(program.header, index, comp_dir) if program is not None else None
+    comp_dir = _text_of(unit.get_top_DIE().attributes.get("DW_AT_comp_dir"))
+    return _file_of(program.header, index, comp_dir) if program is not None else None
 
 
-def file_of(header: Any, index: int, comp_dir: str) -> str | None:
+def _file_of(header: Any, index: int, comp_dir: str) -> str | None:
     """The path of a file of a line table; None for an index out of range. index counts from 1 before DWARF 5, from 0
     since; relative paths are relative to comp_dir."""
     old = header["version"] < 5
@@ -181,6 +182,43 @@ def file_of(header: Any, index: int, comp_dir: str) -> str | None:
     return os.path.normpath(os.path.join(comp_dir, directory, os.fsdecode(entry.name)))
 
 
-def text_of(attribute: Any) -> str:
+def _text_of(attribute: Any) -> str:
     """The value of a string attribute; empty for None or another type."""
     return os.fsdecode(attribute.value) if attribute is not None and isinstance(attribute.value, bytes) else ""
+
+
+def statements(elf: ELFFile, addresses: Sequence[int]) -> dict[int, Position]:
+    """The known positions of the statements at these addresses of the file."""
+    found: dict[int, Position] = {}
+    try:
+        if elf.has_dwarf_info():
+            info = elf.get_dwarf_info(relocate_dwarf_sections=False)
+            for unit, wanted in _units(info, sorted(addresses)):
+                found.update(_statements_of(info, unit, sorted(set(wanted))))
+    except Exception:  # pyelftools may raise anything for data that it does not know: no positions then
+        pass
+    return found
+
+
+def _statements_of(info: Any, unit: Any, wanted: list[int]) -> dict[int, Position]:
+    top = unit.get_top_DIE()
+    language = top.attributes.get("DW_AT_language")
+    fortran = language is not None and language.value in _FORTRAN
+    directory = _text_of(top.attributes.get("DW_AT_comp_dir"))
+    program = info.line_program_for_CU(unit)
+    found: dict[int, Position] = {}
+    row = None
+    for entry in program.get_entries() if program is not None else ():
+        state = entry.state
+        if state is None:
+            continue
+        if row is not None:
+            for address in wanted[bisect_left(wanted, row[0]) : bisect_left(wanted, state.address)]:
+                found[address] = Position(_file_of(program.header, row[1], directory), row[2], fortran)
+        if state.end_sequence:
+            row = None
+        elif state.line or row is None:  # line 0: the code belongs to the line before
+            row = (state.address, state.file, state.line)
+        else:
+            row = (state.address, *row[1:])
+    return found

@@ -16,11 +16,10 @@ import numpy as np
 from vtrace import paths
 from vtrace.symbols.debug_files import SYSTEM, debug_file, has_debug_info
 from vtrace.symbols.demangle import construct, is_outlined, readable
-from vtrace.symbols.lines import Position, positions
+from vtrace.symbols.lines import Position, positions, statements
 from vtrace.symbols.loop_source import Loop, SourceLoops, source_lines
 from vtrace.symbols.machine_loops import FunctionLoops
 from vtrace.symbols.modules import File, Place
-from vtrace.symbols.statements import statements
 from vtrace.symbols.symbols import Function, Symbols, by_file, function_holders, function_sizes
 from vtrace.symbols.unwind_entries import unwind_starts
 

@@ -21,11 +21,10 @@ from vtrace.io.local.heads import open_file
 from vtrace.symbols.debug_files import build_id_of, debug_file
 from vtrace.symbols.demangle import inside, outlined_of, readable
 from vtrace.symbols.indirect import resolvers
-from vtrace.symbols.lines import Position, positions
+from vtrace.symbols.lines import Position, positions, statements
 from vtrace.symbols.modules import File, Place
 from vtrace.symbols.nmfile import read_nm
 from vtrace.symbols.pieces import with_owners
-from vtrace.symbols.statements import statements
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
