@@ -68,7 +68,7 @@ def command(
         found.append(trace.diagnosis(window, iteration))
     if as_json:
         made = [_data(trace, one, about or "", patterns) for trace, one in zip(traces, found, strict=True)]
-        several = {"runs": made, **sheet.data([scaling(names, found)])}
+        several = {"runs": made, **sheet.data([scaling(names, traces, found)])}
         click.echo(json_text(made[0] if len(made) == 1 else several, indent=1))
     else:
         for number, (name, one) in enumerate(zip(names, found, strict=True)):
@@ -76,7 +76,7 @@ def command(
             _show(one, about or "", patterns, top if len(found) == 1 else 0)
         if len(found) > 1:
             click.echo()
-            sheet.show([scaling(names, found)])
+            sheet.show([scaling(names, traces, found)])
     if fail_below is not None:
         _judge(console, names, found, fail_below)
 

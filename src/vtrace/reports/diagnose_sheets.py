@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vtrace.analysis.findings.diagnosis import Diagnosis
 from vtrace.analysis.findings.finding import EXACT, Finding
 from vtrace.analysis.findings.kinds import KINDS
 from vtrace.analysis.findings.run_facts import place_text, who
@@ -20,6 +19,11 @@ from vtrace.analysis.selection import Patterns
 from vtrace.analysis.table import Array, Table
 from vtrace.console import ranges, some
 from vtrace.reports.sheet import Column, Row, Sheet
+
+if TYPE_CHECKING:
+    from vtrace.analysis.findings.diagnosis import Diagnosis
+    from vtrace.analysis.source import Source
+    from vtrace.analysis.trace import Trace
 
 _WIDTH = 100
 _BELOW = " " * 6
@@ -37,7 +41,7 @@ def findings_about(findings: list[Finding], about: str) -> list[Finding]:
     return [one for one in findings if not about or about in KINDS[one.kind].about or one.evidence == shown]
 
 
-def selected(trace: Any, findings: list[Finding], patterns: Patterns) -> list[Finding]:
+def selected(trace: Source, findings: list[Finding], patterns: Patterns) -> list[Finding]:
     """The findings whose region, its class and call path match --select."""
     names = np.array([one.region for one in findings], object)
     paths = np.array([" > ".join(one.callpath) for one in findings], object)
@@ -62,7 +66,7 @@ def headline(found: Diagnosis) -> str:
     return f"{size}; {100 * one['parallel'][0]:.0f} % parallel efficiency = {' x '.join(parts)}"
 
 
-def lines(findings: list[Finding], trace: Any, known: Sequence[str] = ()) -> Iterator[str]:
+def lines(findings: list[Finding], trace: Source, known: Sequence[str] = ()) -> Iterator[str]:
     """The findings as text, each with its evidence. known: caveats that are printed already; the first finding with
     another caveat prints it."""
     known = [*known]
@@ -121,7 +125,7 @@ def _wait_rows(found: Diagnosis, table: Table, about: str, patterns: Patterns) -
             }  # fmt: skip
 
 
-def allowed_paths(trace: Any, paths: Table, patterns: Patterns) -> Array:
+def allowed_paths(trace: Source, paths: Table, patterns: Patterns) -> Array:
     """(paths,) bool: the call paths that match --select by region, class and path."""
     regions, row = trace.regions, paths["region"]
     names = np.append(regions["name"], "")
@@ -159,22 +163,20 @@ _FACTORS = ("parallel", "load_balance", "serialisation", "transfer", "computatio
 _COUNTED = ("instruction_scaling", "ipc_scaling", "frequency_scaling")
 
 
-def _efficiencies(found: Diagnosis) -> Table | None:
+def _efficiencies(trace: Trace, found: Diagnosis) -> Table | None:
     """The efficiencies of a run, None if unknown. The efficiencies of a run of one process are only a base to compare
     other runs with."""
     facts = found.facts
     if found.mpi:
         return found.mpi.efficiencies
-    if not facts.has_mpi or facts.trace.processes.rows > 1:
+    if not facts.has_mpi or trace.processes.rows > 1:
         return None
-    trace: Any = facts.trace
-    table: Table = trace.efficiencies(**facts.window.arguments())
-    return table
+    return trace.efficiencies(**facts.window.arguments())
 
 
-def scaling(names: list[str], found: list[Diagnosis]) -> Sheet:
+def scaling(names: list[str], traces: list[Trace], found: list[Diagnosis]) -> Sheet:
     """The runs side by side, if the efficiencies of all runs are known."""
-    tables = [table for one in found if (table := _efficiencies(one)) is not None]
+    tables = [table for pair in zip(traces, found, strict=True) if (table := _efficiencies(*pair)) is not None]
     columns = [
         Column("elapsed_ns", "elapsed s", "ns"), Column("processes", "processes"),
         *(Column(name, f"{name.replace('_', ' ')} %", "fraction") for name in _FACTORS), Column("basis"),

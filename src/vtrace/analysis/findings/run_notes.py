@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.table import Table
 from vtrace.console import ranges, some
 from vtrace.io.archive.properties import CORES
+
+if TYPE_CHECKING:
+    from vtrace.analysis.source import Source
 
 _MUCH = 0.05
 _MOST = 1 << 16
@@ -31,7 +34,7 @@ def cores(text: str) -> set[int]:
     return found
 
 
-def oversubscribed(trace: Any) -> str:
+def oversubscribed(trace: Source) -> str:
     """A line about ranks that share cores, "" if no ranks do or the cores are unknown."""
     table = trace.group_properties
     mine = table["name"] == CORES
@@ -86,7 +89,7 @@ def _makers(facts: RunFacts) -> Iterator[str]:
         )
 
 
-def died(trace: Any) -> str:
+def died(trace: Source) -> str:
     """Words about ranks that ended early while they used MPI; "" if all ranks ended normally or the ends are
     unknown."""
     table = trace.not_recorded().intervals
