@@ -59,7 +59,58 @@ enum vt_class {
     (VT_CLASS_FUNCTION | VT_CLASS_NEW_CODE | VT_CLASS_IO | VT_CLASS_MEMORY | VT_CLASS_METRIC | VT_CLASS_USER)
 
 /* clang-format off */
-/* The kinds of records: X(name, number, payload words, class, reference of the id, payload).
+/* What the id of a record refers to. */
+#define VT_REFERENCES(X)                                                                                               \
+    X(NONE) X(reason) X(region) X(comm) X(metric) X(metric_group) X(attribute) X(window) X(handle) X(file) X(team)     \
+    X(paradigm) X(marker) X(user_comm)
+/* The functions of the unifier that write OTF2 events, see csrc/otf2_writer/transcode.c. */
+#define VT_HANDLERS(X)                                                                                                 \
+    X(time) X(enter) X(leave) X(enter_address) X(leave_address) X(lost) X(on_off) X(flush) X(limit) X(owner)           \
+    X(message) X(request) X(collective) X(metric) X(metric_group) X(attribute) X(rma) X(io) X(heap_enter)              \
+    X(heap_leave) X(heap_sums) X(team) X(thread) X(lock) X(user)
+/* clang-format on */
+enum vt_reference {
+#define VT_REFERENCE_ENUM(name) VT_REFERS_TO_##name,
+    VT_REFERENCES(VT_REFERENCE_ENUM)
+#undef VT_REFERENCE_ENUM
+};
+enum vt_handler {
+#define VT_HANDLER_ENUM(name) VT_HANDLER_##name,
+    VT_HANDLERS(VT_HANDLER_ENUM)
+#undef VT_HANDLER_ENUM
+};
+
+/* What a record does to the stack of open regions of its location. END: open regions end. */
+enum vt_stack_effect {
+    VT_STACK_NONE,
+    VT_STACK_ENTER,
+    VT_STACK_LEAVE,
+    VT_STACK_ENTER_ADDRESS,
+    VT_STACK_LEAVE_ADDRESS,
+    VT_STACK_END
+};
+
+/* What a record is among the events, a sum of these. COUNTED: an event of the program, which counts if it is lost.
+   WRITTEN: becomes an OTF2 event. TIMED: the location's time advances to it; the time of other records is no event's
+   time, or is found from further records. OWNS: the attributes before it belong to it; else they stay for the next. */
+enum vt_record_role {
+    VT_COUNTED = 1,
+    VT_WRITTEN = 2,
+    VT_TIMED = 4,
+    VT_OWNS = 8,
+    VT_RECORD_EVENT = VT_COUNTED | VT_WRITTEN | VT_TIMED | VT_OWNS,
+    VT_RECORD_TEAM = VT_COUNTED | VT_WRITTEN | VT_OWNS,
+    VT_RECORD_GROUP = VT_COUNTED | VT_WRITTEN | VT_TIMED, /* values of counters */
+    VT_RECORD_VALUE = VT_COUNTED, /* of the next event */
+    VT_RECORD_SUM = VT_COUNTED | VT_TIMED,
+    VT_RECORD_STATE = VT_WRITTEN | VT_TIMED, /* of recording */
+    VT_RECORD_OWNER = VT_TIMED | VT_OWNS, /* of the location */
+    VT_RECORD_NOTE = 0
+};
+
+/* clang-format off */
+/* The kinds of records: X(name, number, payload words, class, reference of the id, effect on the stack (enum vt_stack_effect),
+   role (enum vt_record_role), handler in the unifier (VT_HANDLERS), payload).
 
    The payload is a text with one entry for each word: "value", or "low/high" for two values of 32 bits. A value is a
    name, which may have a type: name:rank (VT_NO_RANK: none), name:size (VT_IO_UNKNOWN: unknown), name:int (signed),
@@ -72,102 +123,133 @@ enum vt_class {
    from 1, unique in the process. */
 #define VT_FROM_ALL 0x100u
 #define VT_KINDS(X)                                                                                                    \
-    X(TIME, 1, 1, CONTROL, NONE, "gap") /* ticks since the previous record, which 32 bits do not hold */               \
-    X(ENTER, 2, 0, REGION, region, "")                                                                                 \
-    X(LEAVE, 3, 0, REGION, region, "")                                                                                 \
-    X(ENTER_ADDRESS, 4, 1, ADDRESS, NONE, "address") /* of a function outside the code space */                        \
-    X(LEAVE_ADDRESS, 5, 1, ADDRESS, NONE, "address")                                                                   \
-    X(LOST, 6, 1, CONTROL, reason, "events") /* reason: enum vt_lost; events since the location's last LOST */         \
-    X(OFF, 7, 0, CONTROL, NONE, "")                                                                                    \
-    X(ON, 8, 0, CONTROL, NONE, "")                                                                                     \
-    X(FLUSH, 9, 1, CONTROL, NONE, "duration") /* ticks of a flush that began at the time of the record */              \
-    X(LIMIT, 10, 1, CONTROL, reason, "classes&vt_class") /* from here on the location records none of these */         \
-    /* classes; VT_CLASS_ALL: nothing more */                                                                          \
-    X(THREAD, 11, 1, THREAD, NONE, "thread") /* this thread (kernel id) takes over the location; open regions end */   \
-    X(SEND, 16, 2, MESSAGE, comm, "peer:rank/tag bytes:size") /* before the call */                                    \
-    X(RECV, 17, 2, MESSAGE, comm, "peer:rank/tag bytes:size") /* after the call */                                     \
-    X(ISEND, 18, 3, MESSAGE, comm, "peer:rank/tag bytes:size request")                                                 \
-    X(ISEND_COMPLETE, 19, 1, MESSAGE, NONE, "request")                                                                 \
-    X(IRECV_REQUEST, 20, 1, MESSAGE, NONE, "request")                                                                  \
-    X(IRECV, 21, 3, MESSAGE, comm, "peer:rank/tag bytes:size request")                                                 \
-    X(REQUEST_TEST, 22, 1, MESSAGE, NONE, "request") /* tested, not complete */                                        \
-    X(REQUEST_CANCELLED, 23, 1, MESSAGE, NONE, "request")                                                              \
-    X(COLL_BEGIN, 24, 0, COLLECTIVE, NONE, "")                                                                         \
-    X(COLL_END, 25, 3, COLLECTIVE, comm, "op=OTF2_CollectiveOp/root:rank sent received") /* bytes */                   \
-    X(COLL_REQUEST, 26, 1, COLLECTIVE, NONE, "request") /* of a non-blocking collective */                             \
-    X(COLL_COMPLETE, 27, 4, COLLECTIVE, comm, "op=OTF2_CollectiveOp/root:rank sent received request")                  \
-    X(COMM_CREATE, 28, 0, COLLECTIVE, comm, "")                                                                        \
-    X(COMM_DESTROY, 29, 0, COLLECTIVE, comm, "")                                                                       \
-    X(METRIC, 40, 1, METRIC, metric, "value") /* in the type of its definition */                                      \
-    X(ATTRIBUTE, 41, 1, ATTRIBUTE, attribute, "value") /* in the type of its definition; belongs to the next event */  \
-    /* except METRIC_GROUP */                                                                                          \
-    X(METRIC_GROUP, 42, 7, METRIC, metric_group, "value1 value2 value3 value4 value5 value6 value7") /* of counters */ \
-    /* read at one moment; unused values are 0 */                                                                      \
-    X(RMA_WIN_CREATE, 48, 0, RMA, window, "")                                                                          \
-    X(RMA_WIN_DESTROY, 49, 0, RMA, window, "")                                                                         \
-    X(RMA_COLL_BEGIN, 50, 0, RMA, NONE, "")                                                                            \
-    X(RMA_COLL_END, 51, 4, RMA, window, "op=OTF2_CollectiveOp/root:rank level&OTF2_RmaSyncLevel sent received")        \
-    X(RMA_GROUP_SYNC, 52, 2, RMA, window, "level&OTF2_RmaSyncLevel group")                                             \
-    X(RMA_REQUEST_LOCK, 53, 2, RMA, window, "peer:rank/lock_type=OTF2_LockType lock")                                  \
-    X(RMA_ACQUIRE_LOCK, 54, 2, RMA, window, "peer:rank/lock_type=OTF2_LockType lock")                                  \
-    X(RMA_TRY_LOCK, 55, 2, RMA, window, "peer:rank/lock_type=OTF2_LockType lock")                                      \
-    X(RMA_RELEASE_LOCK, 56, 2, RMA, window, "peer:rank lock")                                                          \
-    X(RMA_SYNC, 57, 1, RMA, window, "peer:rank/sync_type=OTF2_RmaSyncType")                                            \
-    X(RMA_PUT, 59, 3, RMA, window, "peer:rank bytes:size matching")                                                    \
-    X(RMA_GET, 60, 3, RMA, window, "peer:rank bytes:size matching")                                                    \
-    X(RMA_ATOMIC, 61, 4, RMA, window, "peer:rank/atomic_type=OTF2_RmaAtomicType sent received matching")               \
-    X(RMA_COMPLETE_BLOCKING, 62, 1, RMA, window, "matching")                                                           \
-    X(RMA_COMPLETE_NON_BLOCKING, 63, 1, RMA, window, "matching")                                                       \
-    X(RMA_TEST, 64, 1, RMA, window, "matching")                                                                        \
-    X(RMA_COMPLETE_REMOTE, 65, 1, RMA, window, "matching")                                                             \
-    X(IO_CREATE, 72, 2, IO, handle, "access=OTF2_IoAccessMode/creation&OTF2_IoCreationFlag status&OTF2_IoStatusFlag")  \
-    X(IO_DESTROY, 73, 0, IO, handle, "")                                                                               \
-    X(IO_DUPLICATE, 74, 1, IO, handle, "new/status&OTF2_IoStatusFlag") /* the id is the old handle */                  \
-    X(IO_SEEK, 75, 3, IO, handle, "asked:int whence=OTF2_IoSeekOption offset:int") /* offset: the new one */           \
-    X(IO_STATUS, 76, 1, IO, handle, "status&OTF2_IoStatusFlag") /* the new flags */                                    \
-    X(IO_DELETE, 77, 1, IO, file, "paradigm=vt_io_paradigm")                                                           \
-    X(IO_BEGIN, 78, 3, IO, handle, "mode=OTF2_IoOperationMode/flags&OTF2_IoOperationFlag bytes:size matching")         \
-    X(IO_ISSUED, 79, 1, IO, handle, "matching")                                                                        \
-    X(IO_TEST, 80, 1, IO, handle, "matching")                                                                          \
-    X(IO_COMPLETE, 81, 2, IO, handle, "bytes:size matching") /* transferred; IO_BEGIN: requested */                    \
-    X(IO_CANCELLED, 82, 1, IO, handle, "matching")                                                                     \
-    X(IO_ACQUIRE_LOCK, 83, 1, IO, handle, "lock_type=OTF2_LockType")                                                   \
-    X(IO_RELEASE_LOCK, 84, 1, IO, handle, "lock_type=OTF2_LockType")                                                   \
-    X(IO_TRY_LOCK, 85, 1, IO, handle, "lock_type=OTF2_LockType")                                                       \
-    X(IO_DONE, 86, 1, IO, handle, "bytes:size") /* transferred; ends the region's IO_READ, IO_WRITE or IO_FLUSH */     \
-    X(ENTER_ALLOC, 88, 1, HEAP, region, "bytes:size") /* requested */                                                  \
-    X(LEAVE_ALLOC, 89, 3, HEAP, region, "block heap:int blocks:int") /* block: address or 0 */                         \
-    X(ENTER_FREE, 90, 4, HEAP, region, "block bytes:size heap:int blocks:int") /* the sums without the block */        \
-    X(ENTER_REALLOC, 91, 3, HEAP, region, "block old_bytes bytes:size") /* the old block; the leave is LEAVE_ALLOC */  \
-    X(HEAP, 92, 2, MEMORY, NONE, "heap:int blocks:int") /* changed by calls that are not recorded */                   \
-    X(IO_READ, 93, 1, IO, handle, "bytes:size") /* requested by the one blocking operation of the innermost region. */ \
-    X(IO_WRITE, 94, 1, IO, handle, "bytes:size") /* The order of these three is that of OTF2_IoOperationMode. */       \
-    X(IO_FLUSH, 95, 1, IO, handle, "bytes:size")                                                                       \
-    X(THREAD_FORK, 96, 1, TEAM, region, "requested/nesting") /* the region of the construct is entered */              \
-    X(THREAD_JOIN, 97, 1, TEAM, region, "nesting") /* the region is left */                                            \
-    X(THREAD_TEAM_BEGIN, 98, 2, TEAM, team, "entered/nesting joined") /* entered: region or 0; joined: ticks when */   \
-    /* the team was joined whose end the thread last waited for; 0: unknown, the thread waited until now */            \
-    X(THREAD_TEAM_END, 99, 1, TEAM, region, "nesting") /* the region of the wait for the others is entered; the */     \
-    /* wait lasts until THREAD_JOIN, the next THREAD_TEAM_BEGIN or THREAD_TEAM_JOINED */                               \
-    X(THREAD_TASK_CREATE, 100, 2, TEAM, NONE, "task/creator team") /* creator: location; task: number there, from 1 */ \
-    X(THREAD_TASK_BEGIN, 101, 2, TEAM, region, "task/creator team") /* the region of the task is entered */            \
-    X(THREAD_TASK_END, 102, 3, TEAM, region, "task/creator team/later next_task/next_creator") /* the region is */     \
-    /* left; later: 1 if the task will continue; next_task: continues in the thread, 0: the implicit task */           \
-    X(THREAD_TEAM_JOINED, 103, 1, TEAM, NONE, "joined") /* as in THREAD_TEAM_BEGIN; the thread ends */                 \
-    X(THREAD_CREATE, 104, 1, THREAD, NONE, "number")                                                                   \
-    X(THREAD_BEGIN, 105, 1, THREAD, NONE, "number") /* on the new thread's location */                                 \
-    X(THREAD_END, 106, 1, THREAD, NONE, "number")                                                                      \
-    X(THREAD_WAIT, 107, 1, THREAD, NONE, "number") /* this thread waited for that thread, which has ended */           \
-    X(ACQUIRE_LOCK, 108, 1, THREAD, paradigm, "lock/order") /* order: how often the lock was acquired before */        \
-    X(RELEASE_LOCK, 109, 1, THREAD, paradigm, "lock/order") /* order: as when the lock was acquired */                 \
-    X(REWIND_MARK, 116, 0, CONTROL, NONE, "") /* a rewind may return to here */                                        \
-    X(REWOUND, 117, 1, CONTROL, NONE, "duration") /* ticks from here on; their records were discarded */               \
-    X(MARKER, 118, 1, USER, marker, "text")                                                                            \
-    X(COMMENT, 119, 1, USER, NONE, "text")                                                                             \
-    X(USER_SEND, 120, 2, USER, user_comm, "tag bytes:size")                                                            \
-    X(USER_RECV, 121, 2, USER, user_comm, "tag bytes:size")                                                            \
-    X(SECTION, 122, 1, USER, metric, "value") /* 1: a section begins, 0: it ends; its metric has the unit */           \
-    /* VT_SECTION_UNIT */
+    X(TIME, 1, 1, CONTROL, NONE, NONE, NOTE, time, "gap")                                                              \
+      /* ticks since the previous record, which 32 bits do not hold */                                                 \
+    X(ENTER, 2, 0, REGION, region, ENTER, EVENT, enter, "")                                                            \
+    X(LEAVE, 3, 0, REGION, region, LEAVE, EVENT, leave, "")                                                            \
+    X(ENTER_ADDRESS, 4, 1, ADDRESS, NONE, ENTER_ADDRESS, EVENT, enter_address, "address")                              \
+      /* of a function outside the code space */                                                                       \
+    X(LEAVE_ADDRESS, 5, 1, ADDRESS, NONE, LEAVE_ADDRESS, EVENT, leave_address, "address")                              \
+    X(LOST, 6, 1, CONTROL, reason, NONE, NOTE, lost, "events")                                                         \
+      /* reason: enum vt_lost; events since the location's last LOST */                                                \
+    X(OFF, 7, 0, CONTROL, NONE, NONE, STATE, on_off, "")                                                               \
+    X(ON, 8, 0, CONTROL, NONE, NONE, STATE, on_off, "")                                                                \
+    X(FLUSH, 9, 1, CONTROL, NONE, NONE, STATE, flush, "duration")                                                      \
+      /* ticks of a flush that began at the time of the record */                                                      \
+    X(LIMIT, 10, 1, CONTROL, reason, NONE, STATE, limit, "classes&vt_class")                                           \
+      /* from here on the location records none of these classes; VT_CLASS_ALL: nothing more */                        \
+    X(THREAD, 11, 1, THREAD, NONE, END, OWNER, owner, "thread")                                                        \
+      /* this thread (kernel id) takes over the location; open regions end */                                          \
+    X(SEND, 16, 2, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size") /* before the call */              \
+    X(RECV, 17, 2, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size") /* after the call */               \
+    X(ISEND, 18, 3, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size request")                           \
+    X(ISEND_COMPLETE, 19, 1, MESSAGE, NONE, NONE, EVENT, request, "request")                                           \
+    X(IRECV_REQUEST, 20, 1, MESSAGE, NONE, NONE, EVENT, request, "request")                                            \
+    X(IRECV, 21, 3, MESSAGE, comm, NONE, EVENT, message, "peer:rank/tag bytes:size request")                           \
+    X(REQUEST_TEST, 22, 1, MESSAGE, NONE, NONE, EVENT, request, "request") /* tested, not complete */                  \
+    X(REQUEST_CANCELLED, 23, 1, MESSAGE, NONE, NONE, EVENT, request, "request")                                        \
+    X(COLL_BEGIN, 24, 0, COLLECTIVE, NONE, NONE, EVENT, collective, "")                                                \
+    X(COLL_END, 25, 3, COLLECTIVE, comm, NONE, EVENT, collective, "op=OTF2_CollectiveOp/root:rank sent received")      \
+      /* bytes */                                                                                                      \
+    X(COLL_REQUEST, 26, 1, COLLECTIVE, NONE, NONE, EVENT, request, "request") /* of a non-blocking collective */       \
+    X(COLL_COMPLETE, 27, 4, COLLECTIVE, comm, NONE, EVENT, collective,                                                 \
+      "op=OTF2_CollectiveOp/root:rank sent received request")                                                          \
+    X(COMM_CREATE, 28, 0, COLLECTIVE, comm, NONE, EVENT, collective, "")                                               \
+    X(COMM_DESTROY, 29, 0, COLLECTIVE, comm, NONE, EVENT, collective, "")                                              \
+    X(METRIC, 40, 1, METRIC, metric, NONE, EVENT, metric, "value") /* in the type of its definition */                 \
+    X(ATTRIBUTE, 41, 1, ATTRIBUTE, attribute, NONE, VALUE, attribute, "value")                                         \
+      /* in the type of its definition; belongs to the next event except METRIC_GROUP */                               \
+    X(METRIC_GROUP, 42, 7, METRIC, metric_group, NONE, GROUP, metric_group,                                            \
+      "value1 value2 value3 value4 value5 value6 value7") /* of counters read at one moment; unused values are 0 */    \
+    X(RMA_WIN_CREATE, 48, 0, RMA, window, NONE, EVENT, rma, "")                                                        \
+    X(RMA_WIN_DESTROY, 49, 0, RMA, window, NONE, EVENT, rma, "")                                                       \
+    X(RMA_COLL_BEGIN, 50, 0, RMA, NONE, NONE, EVENT, rma, "")                                                          \
+    X(RMA_COLL_END, 51, 4, RMA, window, NONE, EVENT, rma,                                                              \
+      "op=OTF2_CollectiveOp/root:rank level&OTF2_RmaSyncLevel sent received")                                          \
+    X(RMA_GROUP_SYNC, 52, 2, RMA, window, NONE, EVENT, rma, "level&OTF2_RmaSyncLevel group")                           \
+    X(RMA_REQUEST_LOCK, 53, 2, RMA, window, NONE, EVENT, rma, "peer:rank/lock_type=OTF2_LockType lock")                \
+    X(RMA_ACQUIRE_LOCK, 54, 2, RMA, window, NONE, EVENT, rma, "peer:rank/lock_type=OTF2_LockType lock")                \
+    X(RMA_TRY_LOCK, 55, 2, RMA, window, NONE, EVENT, rma, "peer:rank/lock_type=OTF2_LockType lock")                    \
+    X(RMA_RELEASE_LOCK, 56, 2, RMA, window, NONE, EVENT, rma, "peer:rank lock")                                        \
+    X(RMA_SYNC, 57, 1, RMA, window, NONE, EVENT, rma, "peer:rank/sync_type=OTF2_RmaSyncType")                          \
+    X(RMA_PUT, 59, 3, RMA, window, NONE, EVENT, rma, "peer:rank bytes:size matching")                                  \
+    X(RMA_GET, 60, 3, RMA, window, NONE, EVENT, rma, "peer:rank bytes:size matching")                                  \
+    X(RMA_ATOMIC, 61, 4, RMA, window, NONE, EVENT, rma,                                                                \
+      "peer:rank/atomic_type=OTF2_RmaAtomicType sent received matching")                                               \
+    X(RMA_COMPLETE_BLOCKING, 62, 1, RMA, window, NONE, EVENT, rma, "matching")                                         \
+    X(RMA_COMPLETE_NON_BLOCKING, 63, 1, RMA, window, NONE, EVENT, rma, "matching")                                     \
+    X(RMA_TEST, 64, 1, RMA, window, NONE, EVENT, rma, "matching")                                                      \
+    X(RMA_COMPLETE_REMOTE, 65, 1, RMA, window, NONE, EVENT, rma, "matching")                                           \
+    X(IO_CREATE, 72, 2, IO, handle, NONE, EVENT, io,                                                                   \
+      "access=OTF2_IoAccessMode/creation&OTF2_IoCreationFlag status&OTF2_IoStatusFlag")                                \
+    X(IO_DESTROY, 73, 0, IO, handle, NONE, EVENT, io, "")                                                              \
+    X(IO_DUPLICATE, 74, 1, IO, handle, NONE, EVENT, io, "new/status&OTF2_IoStatusFlag")                                \
+      /* the id is the old handle */                                                                                   \
+    X(IO_SEEK, 75, 3, IO, handle, NONE, EVENT, io, "asked:int whence=OTF2_IoSeekOption offset:int")                    \
+      /* offset: the new one */                                                                                        \
+    X(IO_STATUS, 76, 1, IO, handle, NONE, EVENT, io, "status&OTF2_IoStatusFlag") /* the new flags */                   \
+    X(IO_DELETE, 77, 1, IO, file, NONE, EVENT, io, "paradigm=vt_io_paradigm")                                          \
+    X(IO_BEGIN, 78, 3, IO, handle, NONE, EVENT, io,                                                                    \
+      "mode=OTF2_IoOperationMode/flags&OTF2_IoOperationFlag bytes:size matching")                                      \
+    X(IO_ISSUED, 79, 1, IO, handle, NONE, EVENT, io, "matching")                                                       \
+    X(IO_TEST, 80, 1, IO, handle, NONE, EVENT, io, "matching")                                                         \
+    X(IO_COMPLETE, 81, 2, IO, handle, NONE, EVENT, io, "bytes:size matching") /* transferred; IO_BEGIN: requested */   \
+    X(IO_CANCELLED, 82, 1, IO, handle, NONE, EVENT, io, "matching")                                                    \
+    X(IO_ACQUIRE_LOCK, 83, 1, IO, handle, NONE, EVENT, io, "lock_type=OTF2_LockType")                                  \
+    X(IO_RELEASE_LOCK, 84, 1, IO, handle, NONE, EVENT, io, "lock_type=OTF2_LockType")                                  \
+    X(IO_TRY_LOCK, 85, 1, IO, handle, NONE, EVENT, io, "lock_type=OTF2_LockType")                                      \
+    X(IO_DONE, 86, 1, IO, handle, NONE, EVENT, io, "bytes:size")                                                       \
+      /* transferred; ends the region's IO_READ, IO_WRITE or IO_FLUSH */                                               \
+    X(ENTER_ALLOC, 88, 1, HEAP, region, ENTER, EVENT, heap_enter, "bytes:size") /* requested */                        \
+    X(LEAVE_ALLOC, 89, 3, HEAP, region, LEAVE, EVENT, heap_leave, "block heap:int blocks:int")                         \
+      /* block: address or 0 */                                                                                        \
+    X(ENTER_FREE, 90, 4, HEAP, region, ENTER, EVENT, heap_enter, "block bytes:size heap:int blocks:int")               \
+      /* the sums without the block */                                                                                 \
+    X(ENTER_REALLOC, 91, 3, HEAP, region, ENTER, EVENT, heap_enter, "block old_bytes bytes:size")                      \
+      /* the old block; the leave is LEAVE_ALLOC */                                                                    \
+    X(HEAP, 92, 2, MEMORY, NONE, NONE, SUM, heap_sums, "heap:int blocks:int")                                          \
+      /* changed by calls that are not recorded */                                                                     \
+    X(IO_READ, 93, 1, IO, handle, NONE, EVENT, io, "bytes:size")                                                       \
+      /* requested by the one blocking operation of the innermost region. */                                           \
+    X(IO_WRITE, 94, 1, IO, handle, NONE, EVENT, io, "bytes:size")                                                      \
+      /* The order of these three is that of OTF2_IoOperationMode. */                                                  \
+    X(IO_FLUSH, 95, 1, IO, handle, NONE, EVENT, io, "bytes:size")                                                      \
+    X(THREAD_FORK, 96, 1, TEAM, region, NONE, TEAM, team, "requested/nesting")                                         \
+      /* the region of the construct is entered */                                                                     \
+    X(THREAD_JOIN, 97, 1, TEAM, region, NONE, TEAM, team, "nesting") /* the region is left */                          \
+    X(THREAD_TEAM_BEGIN, 98, 2, TEAM, team, NONE, TEAM, team, "entered/nesting joined")                                \
+      /* entered: region or 0; joined: ticks when the team was joined whose end the thread last waited for; 0: */      \
+      /* unknown, the thread waited until now */                                                                       \
+    X(THREAD_TEAM_END, 99, 1, TEAM, region, NONE, TEAM, team, "nesting")                                               \
+      /* the region of the wait for the others is entered; the wait lasts until THREAD_JOIN, the next */               \
+      /* THREAD_TEAM_BEGIN or THREAD_TEAM_JOINED */                                                                    \
+    X(THREAD_TASK_CREATE, 100, 2, TEAM, NONE, NONE, TEAM, team, "task/creator team")                                   \
+      /* creator: location; task: number there, from 1 */                                                              \
+    X(THREAD_TASK_BEGIN, 101, 2, TEAM, region, NONE, TEAM, team, "task/creator team")                                  \
+      /* the region of the task is entered */                                                                          \
+    X(THREAD_TASK_END, 102, 3, TEAM, region, NONE, TEAM, team, "task/creator team/later next_task/next_creator")       \
+      /* the region is left; later: 1 if the task will continue; next_task: continues in the thread, 0: the */         \
+      /* implicit task */                                                                                              \
+    X(THREAD_TEAM_JOINED, 103, 1, TEAM, NONE, NONE, TEAM, team, "joined")                                              \
+      /* as in THREAD_TEAM_BEGIN; the thread ends */                                                                   \
+    X(THREAD_CREATE, 104, 1, THREAD, NONE, NONE, EVENT, thread, "number")                                              \
+    X(THREAD_BEGIN, 105, 1, THREAD, NONE, NONE, EVENT, thread, "number") /* on the new thread's location */            \
+    X(THREAD_END, 106, 1, THREAD, NONE, NONE, EVENT, thread, "number")                                                 \
+    X(THREAD_WAIT, 107, 1, THREAD, NONE, NONE, EVENT, thread, "number")                                                \
+      /* this thread waited for that thread, which has ended */                                                        \
+    X(ACQUIRE_LOCK, 108, 1, THREAD, paradigm, NONE, EVENT, lock, "lock/order")                                         \
+      /* order: how often the lock was acquired before */                                                              \
+    X(RELEASE_LOCK, 109, 1, THREAD, paradigm, NONE, EVENT, lock, "lock/order")                                         \
+      /* order: as when the lock was acquired */                                                                       \
+    X(REWIND_MARK, 116, 0, CONTROL, NONE, NONE, EVENT, user, "") /* a rewind may return to here */                     \
+    X(REWOUND, 117, 1, CONTROL, NONE, NONE, EVENT, user, "duration")                                                   \
+      /* ticks from here on; their records were discarded */                                                           \
+    X(MARKER, 118, 1, USER, marker, NONE, EVENT, user, "text")                                                         \
+    X(COMMENT, 119, 1, USER, NONE, NONE, EVENT, user, "text")                                                          \
+    X(USER_SEND, 120, 2, USER, user_comm, NONE, EVENT, user, "tag bytes:size")                                         \
+    X(USER_RECV, 121, 2, USER, user_comm, NONE, EVENT, user, "tag bytes:size")                                         \
+    X(SECTION, 122, 1, USER, metric, NONE, EVENT, metric, "value")                                                     \
+      /* 1: a section begins, 0: it ends; its metric has the unit VT_SECTION_UNIT */
 /* clang-format on */
 
 #define VT_SECTION_UNIT "section"

@@ -193,10 +193,8 @@ static int room(struct vt_location *l, unsigned words, uint64_t *flushed)
 unsigned vt_events_in(const uint64_t *words, unsigned n)
 {
     unsigned events = 0;
-    for (unsigned i = 0; i < n; i += 1 + VT_WORDS((uint32_t)words[i])) {
-        uint32_t what = (uint32_t)words[i], kind = VT_KIND(what);
-        events += what & VT_FUNCTION || (kind != VT_K_TIME && (kind < VT_K_LOST || kind > VT_K_THREAD));
-    }
+    for (unsigned i = 0; i < n; i += 1 + VT_WORDS((uint32_t)words[i]))
+        events += (vt_kinds[(uint32_t)words[i] >> 24] & VT_KIND_COUNTED) != 0;
     return events;
 }
 

@@ -242,6 +242,17 @@ int vt_file_is_there(void);
 
 /* ---- replay.c: replays the records of a chunk to find the regions that stay open ---- */
 
+/* Of each kind of record, by the highest byte of what happened: its classes, VT_KIND_COUNTED if a lost record of this
+   kind counts, and its effect on the stack (enum vt_stack_effect). Function events change the stack, too. */
+#define VT_KIND_CLASSES 0xffffffu
+#define VT_KIND_COUNTED 0x1000000u
+#define VT_KIND_STACK_SHIFT 29
+#define VT_KIND_STACK (7u << VT_KIND_STACK_SHIFT)
+extern const uint32_t vt_kinds[256];
+
+/* what: not a function event. */
+static inline enum vt_stack_effect vt_effect(uint32_t what) { return vt_kinds[what >> 24] >> VT_KIND_STACK_SHIFT; }
+
 /* Stores the number and the classes of the records in a full chunk, and the open regions in its location. */
 void vt_replay(struct vt_location *l, struct vt_chunk *c);
 /* Returns the depth of the stack after n words; updates open and the smallest depth, *least. */

@@ -5,16 +5,12 @@
    shape as an earlier one are compared, not walked: 0.7 instead of 2.6 ns a record. */
 #include "location.h"
 
-/* Classes of each kind of record. STACK: a record of this kind changes the stack, like function events do. */
-#define STACK 0x80000000u
-static const uint32_t classes[256] = {[VT_FUNCTION >> 24 ... 255] = STACK,
-#define KIND_CLASS(name, number, words, class, ...)                                                                    \
-    [number] = VT_CLASS_##class | (number <= VT_K_LEAVE_ADDRESS || number == VT_K_THREAD ||                            \
-                                           (number >= VT_K_ENTER_ALLOC && number < VT_K_HEAP)                          \
-                                       ? STACK                                                                         \
-                                       : 0),
-                                      VT_KINDS(KIND_CLASS)
-#undef KIND_CLASS
+const uint32_t vt_kinds[256] = {[VT_FUNCTION >> 24 ... 255] = VT_CLASS_FUNCTION | VT_KIND_COUNTED | VT_KIND_STACK,
+#define KIND(name, number, words, class, id, stack, role, ...)                                                         \
+    [number] = VT_CLASS_##class | (VT_RECORD_##role & VT_COUNTED ? VT_KIND_COUNTED : 0) |                              \
+               (uint32_t)VT_STACK_##stack << VT_KIND_STACK_SHIFT,
+                                VT_KINDS(KIND)
+#undef KIND
 };
 
 /* State of the replay. The state is separate from the location, so that the compiler keeps the state in registers. */
@@ -58,24 +54,18 @@ static inline void meet(struct replay_state *k, uint32_t offset)
     k->found |= VT_CLASS_NEW_CODE;
 }
 
-static inline void heap(struct replay_state *k, uint32_t kind, uint32_t id)
-{
-    if (kind == VT_K_LEAVE_ALLOC) leave(k, VT_WHAT(VT_K_ENTER, 0, id));
-    else if (kind != VT_K_HEAP) enter(k, VT_WHAT(VT_K_ENTER, 0, id));
-}
-
 /* Handles a record that is not a function event. */
 static inline void other(struct replay_state *k, uint32_t what, const uint64_t *payload)
 {
-    uint32_t kind = VT_KIND(what), class = classes[kind];
-    k->found |= class;
-    if (VT_LIKELY(!(class & STACK))) return;
-    if (kind == VT_K_ENTER) enter(k, what);
-    else if (kind == VT_K_LEAVE) leave(k, VT_WHAT(VT_K_ENTER, 0, VT_ID(what)));
-    else if (kind >= VT_K_ENTER_ALLOC) heap(k, kind, VT_ID(what));
-    else if (kind == VT_K_ENTER_ADDRESS) enter(k, *payload | VT_OPEN_ADDRESS);
-    else if (kind == VT_K_LEAVE_ADDRESS) leave(k, *payload | VT_OPEN_ADDRESS);
-    else if (kind == VT_K_THREAD) k->depth = 0;
+    k->found |= vt_kinds[VT_KIND(what)];
+    switch (vt_effect(what)) {
+    case VT_STACK_NONE: break;
+    case VT_STACK_ENTER: enter(k, VT_WHAT(VT_K_ENTER, 0, VT_ID(what))); break;
+    case VT_STACK_LEAVE: leave(k, VT_WHAT(VT_K_ENTER, 0, VT_ID(what))); break;
+    case VT_STACK_ENTER_ADDRESS: enter(k, *payload | VT_OPEN_ADDRESS); break;
+    case VT_STACK_LEAVE_ADDRESS: leave(k, *payload | VT_OPEN_ADDRESS); break;
+    case VT_STACK_END: k->depth = 0; break;
+    }
 }
 
 /* Returns 1 if the n words at w begin with a call of the shape c. */
@@ -110,11 +100,11 @@ static int learn(struct vt_shape *c, const uint64_t *w, uint32_t n)
 {
     c->classes = 0;
     for (c->records = c->words = 0; c->words < n && c->records < VT_SHAPE_RECORDS;) {
-        uint32_t what = (uint32_t)w[c->words], kind = VT_KIND(what);
-        int ends = kind == VT_K_LEAVE || kind == VT_K_LEAVE_ALLOC;
-        if (what & VT_FUNCTION || (c->records && classes[kind] & STACK && !ends)) break;
+        uint32_t what = (uint32_t)w[c->words], kind = vt_kinds[what >> 24];
+        int ends = vt_effect(what) == VT_STACK_LEAVE;
+        if (what & VT_FUNCTION || (c->records && kind & VT_KIND_STACK && !ends)) break;
         if (ends && VT_ID(what) != VT_ID(*c->what)) break;
-        c->classes |= classes[kind];
+        c->classes |= kind;
         c->what[c->records] = what;
         c->at[c->records++] = (uint8_t)c->words;
         c->words += 1 + (what >> 21 & 7);
@@ -124,20 +114,14 @@ static int learn(struct vt_shape *c, const uint64_t *w, uint32_t n)
     return 0;
 }
 
-static inline int begins_call(uint32_t what)
-{
-    uint32_t kind = VT_KIND(what);
-    return kind == VT_K_ENTER || (kind >= VT_K_ENTER_ALLOC && kind < VT_K_HEAP && kind != VT_K_LEAVE_ALLOC);
-}
-
 /* Skips the records that do not change the stack: a call such as MPI_Waitall writes hundreds of them. Between equal
    records the position of the next record is known before its first word is loaded. */
 static inline uint32_t inside(const uint64_t *w, uint32_t i, uint32_t n, uint32_t *count, uint32_t *found)
 {
     while (i < n) {
-        const uint32_t what = (uint32_t)w[i], class = classes[what >> 24], words = 1 + (what >> 21 & 7);
-        if (class & STACK) break;
-        *found |= class;
+        const uint32_t what = (uint32_t)w[i], kind = vt_kinds[what >> 24], words = 1 + (what >> 21 & 7);
+        if (kind & VT_KIND_STACK) break;
+        *found |= kind;
         do {
             ++*count;
             i += words;
@@ -162,13 +146,13 @@ static __attribute__((noinline)) uint32_t others(struct replay_state *k, struct 
             continue;
         }
         uint32_t what = (uint32_t)w[i];
-        if (!(classes[what >> 24] & STACK)) {
+        if (!(vt_kinds[what >> 24] & VT_KIND_STACK)) {
             i = inside(w, i, n, &count, &found);
             continue;
         }
         if (what & VT_FUNCTION) break;
         struct vt_shape *c = &shapes->of[VT_ID(what) & (VT_SHAPES - 1)];
-        if (begins_call(what) && (is_like(c, w + i, n - i) || learn(c, w + i, n - i))) {
+        if (vt_effect(what) == VT_STACK_ENTER && (is_like(c, w + i, n - i) || learn(c, w + i, n - i))) {
             last->next = c;
             continue;
         }
@@ -211,7 +195,7 @@ void vt_replay(struct vt_location *l, struct vt_chunk *c)
     l->depth = k.depth;
     l->nopen = k.depth < VT_OPEN_MAX ? k.depth : VT_OPEN_MAX;
     c->records = records;
-    c->classes = k.found & ~STACK;
+    c->classes = k.found & VT_KIND_CLASSES;
     VT_SET(l->records, l->records + records);
 }
 

@@ -118,13 +118,7 @@ void vt_size_region(uint32_t id, uint8_t paradigm, uint8_t role)
 /* Returns 1 if VT_MAX_SIZE stops this record first. */
 int vt_size_goes_first(uint32_t what)
 {
-    static const uint32_t classes[128] = {
-#define KIND_CLASS(name, number, words, class, ...) [number] = VT_CLASS_##class,
-        VT_KINDS(KIND_CLASS)
-#undef KIND_CLASS
-    };
-    uint32_t kind = VT_KIND(what), id = VT_ID(what);
-    if (what & VT_FUNCTION) return 1;
-    if (kind == VT_K_ENTER || kind == VT_K_LEAVE) return VT_READ(goes_first[id / 8]) >> id % 8 & 1;
-    return (classes[kind] & VT_CLASS_FIRST) != 0;
+    const uint32_t classes = vt_kinds[what >> 24] & VT_KIND_CLASSES, id = VT_ID(what);
+    if (classes == VT_CLASS_REGION) return VT_READ(goes_first[id / 8]) >> id % 8 & 1;
+    return (classes & VT_CLASS_FIRST) != 0;
 }

@@ -82,29 +82,18 @@ static VT_GENERAL_REGISTERS int pass_by(struct vt_location *l, uint32_t what, co
         enter(l, what);
         return 1;
     }
-    switch (VT_KIND(what)) {
-    case VT_K_ENTER:
-    case VT_K_ENTER_ALLOC:
-    case VT_K_ENTER_FREE:
-    case VT_K_ENTER_REALLOC: enter(l, VT_WHAT(VT_K_ENTER, 0, VT_ID(what))); return 1;
-    case VT_K_LEAVE:
-    case VT_K_LEAVE_ALLOC: return leave(l, VT_WHAT(VT_K_ENTER, 0, VT_ID(what)));
-    case VT_K_ENTER_ADDRESS: enter(l, *payload | VT_OPEN_ADDRESS); return 1;
-    case VT_K_LEAVE_ADDRESS: return leave(l, *payload | VT_OPEN_ADDRESS);
-    case VT_K_THREAD: l->nmissed = 0; return 0;
-    case VT_K_HEAP: return 0; /* heap of a thread that ends: no later record contains it */
-    default: return 1;
+    switch (vt_effect(what)) {
+    case VT_STACK_ENTER: enter(l, VT_WHAT(VT_K_ENTER, 0, VT_ID(what))); return 1;
+    case VT_STACK_LEAVE: return leave(l, VT_WHAT(VT_K_ENTER, 0, VT_ID(what)));
+    case VT_STACK_ENTER_ADDRESS: enter(l, *payload | VT_OPEN_ADDRESS); return 1;
+    case VT_STACK_LEAVE_ADDRESS: return leave(l, *payload | VT_OPEN_ADDRESS);
+    case VT_STACK_END: l->nmissed = 0; return 0;
+    case VT_STACK_NONE: break;
     }
+    return VT_KIND(what) != VT_K_HEAP; /* heap of a thread that ends: no later record contains it */
 }
 
 static int is_attribute(uint32_t what) { return !(what & VT_FUNCTION) && VT_KIND(what) == VT_K_ATTRIBUTE; }
-
-static int is_stack(uint32_t what)
-{
-    uint32_t kind = VT_KIND(what);
-    return what & VT_FUNCTION || (kind >= VT_K_ENTER && kind <= VT_K_LEAVE_ADDRESS) ||
-           (kind >= VT_K_ENTER_ALLOC && kind < VT_K_HEAP);
-}
 
 /* Decides about records of one moment after VT_MAX_SIZE has stopped some classes. Returns 1 if one record is of another
    class or leaves a recorded region; an operation of MPI I/O then keeps its call. */
@@ -115,7 +104,7 @@ static int stays(struct vt_location *l, const uint64_t *words, unsigned n)
         uint32_t what = (uint32_t)words[i];
         int first = vt_size_goes_first(what);
         goes |= first;
-        if (first && is_stack(what)) stays |= !pass_by(l, what, words + i + 1);
+        if (first && vt_kinds[what >> 24] & VT_KIND_STACK) stays |= !pass_by(l, what, words + i + 1);
         else stays |= !first && !is_attribute(what);
         if (!(what & VT_FUNCTION) && VT_KIND(what) == VT_K_THREAD) l->nmissed = 0;
     }

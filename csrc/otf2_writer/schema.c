@@ -154,7 +154,7 @@ VT_EXPORT size_t vt_kernel_schema(char *text, size_t room)
     add_bytes(&found, "FILE_MAGIC", VT_FILE_MAGIC);
     add_bytes(&found, "BLOCK_MAGIC", VT_BLOCK_MAGIC);
     vt_schema_numbers(&found, numbers, sizeof numbers / sizeof *numbers);
-#define KIND(name, number, words, class, refers_to, payload)                                                           \
+#define KIND(name, number, words, class, refers_to, stack, role, handler, payload)                                     \
     vt_schema_line(&found, "kind\t" #name "\t%u\t%u\t%u\t" #refers_to "\t%s\n", number, words, VT_CLASS_##class,       \
                    payload);
     VT_KINDS(KIND)
