@@ -91,6 +91,12 @@ static inline int done(struct pass *p, enum vt_event event, int32_t code)
                        ?: TELL_CALL(p, list, event, t, region))
 #define WRITE(p, event, ...) WRITE_WITH(p, (p)->attributes, event, __VA_ARGS__)
 
+/* A file defines OF_handler(name, number) as `~, OF_##name = number,` for its handler: then enum { VT_KINDS(VT_HANDLED) }
+   has the kinds of the handler only, and the compiler refuses a switch that lacks one of them. */
+#define VT_HANDLED(name, number, words, class, id, stack, role, handler, payload) VT_REST(OF_##handler(name, number))
+#define VT_REST(...) VT_AFTER_FIRST(__VA_ARGS__)
+#define VT_AFTER_FIRST(first, ...) __VA_ARGS__
+
 /* Maps a local id to OTF2's id. VT_UNMAPPED is counted: the event is omitted, since readers fail on undefined ids. */
 static inline uint32_t mapped(struct pass *p, const uint32_t *map, uint64_t size, uint64_t id)
 {
@@ -119,9 +125,10 @@ int vt_attribute(struct pass *p, uint32_t what, uint64_t value);
 void vt_attributes_end(struct pass *p);
 /* Writes the values of a group of counters. */
 int vt_metric_group(struct pass *p, uint64_t t, uint32_t what, const uint64_t *values);
-/* Write the events of one-sided communication, of threads and locks, of I/O. w: the payload. */
+/* Write the events of one-sided communication, of threads, locks and I/O. w: the payload. */
 int vt_rma(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 int vt_thread(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
+int vt_thread_lock(struct pass *p, uint64_t t, uint32_t what, uint64_t w);
 int vt_io(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w);
 /* Ends the operation of the innermost region, whose call did not return. */
 int vt_io_cancel(struct pass *p, uint64_t t);

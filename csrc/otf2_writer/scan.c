@@ -59,44 +59,32 @@ static int add_message(struct scanner *f, const uint64_t *words, uint32_t what)
     return 1;
 }
 
+static const struct {
+    uint8_t reference, is_thread;
+    uint16_t classes;
+} kinds[128] = {
+#define KIND(name, number, words, class, id, stack, role, handler, ...)                                                \
+    [number] = {VT_REFERS_TO_##id, VT_HANDLER_##handler == VT_HANDLER_thread, VT_CLASS_##class},
+    VT_KINDS(KIND)
+#undef KIND
+};
+
 static int add_record(struct scanner *f, const uint64_t *words, uint32_t what)
 {
-    switch (VT_KIND(what)) {
-    case VT_K_TIME: f->ticks += words[1]; break;
-    case VT_K_ENTER:
-    case VT_K_LEAVE: return add(&f->regions, VT_ID(what));
-    case VT_K_ENTER_ALLOC:
-    case VT_K_LEAVE_ALLOC:
-    case VT_K_ENTER_FREE:
-    case VT_K_ENTER_REALLOC: f->memory = 1; return add(&f->regions, VT_ID(what));
-    case VT_K_HEAP: f->memory = 1; break;
-    case VT_K_ENTER_ADDRESS:
-    case VT_K_LEAVE_ADDRESS: return add(&f->addresses, words[1]);
-    case VT_K_SEND:
-    case VT_K_RECV:
-    case VT_K_ISEND:
-    case VT_K_IRECV:
-    case VT_K_COLL_END:
-    case VT_K_COLL_COMPLETE:
-    case VT_K_COMM_CREATE:
-    case VT_K_COMM_DESTROY: return add(&f->comms, VT_ID(what));
-    case VT_K_IO_DUPLICATE:
-        if (!add(&f->handles, (uint32_t)words[1])) return 0;
-        return add(&f->handles, VT_ID(what));
-    case VT_K_THREAD_CREATE:
-    case VT_K_THREAD_BEGIN:
-    case VT_K_THREAD_END:
-    case VT_K_THREAD_WAIT: f->threads = 1; break;
-    case VT_K_IO_DELETE: break; /* its id is a file */
-    case VT_K_USER_SEND:
-    case VT_K_USER_RECV: return add_message(f, words, what);
-    case VT_K_IO_READ:
-    case VT_K_IO_WRITE:
-    case VT_K_IO_FLUSH: return add(&f->handles, VT_ID(what));
-    default:
-        if (VT_KIND(what) >= VT_K_IO_CREATE && VT_KIND(what) <= VT_K_IO_DONE) return add(&f->handles, VT_ID(what));
+    const uint32_t kind = VT_KIND(what), classes = kinds[kind].classes, id = VT_ID(what);
+    if (classes & VT_CLASS_MEMORY) f->memory = 1;
+    if (kinds[kind].is_thread) f->threads = 1;
+    if (classes == VT_CLASS_ADDRESS) return add(&f->addresses, words[1]);
+    if (kind == VT_K_TIME) f->ticks += words[1];
+    switch (kinds[kind].reference) {
+    case VT_REFERS_TO_region: return add(&f->regions, id);
+    case VT_REFERS_TO_comm: return add(&f->comms, id);
+    case VT_REFERS_TO_user_comm: return add_message(f, words, what);
+    case VT_REFERS_TO_handle: break;
+    default: return 1; /* other objects are not kept */
     }
-    return 1;
+    if (kind == VT_K_IO_DUPLICATE && !add(&f->handles, (uint32_t)words[1])) return 0;
+    return add(&f->handles, id);
 }
 
 static int add_records(struct scanner *f, const uint64_t *words, uint32_t n, struct vt_error *error)
@@ -126,9 +114,7 @@ static uint64_t first_event(const uint64_t *words, uint32_t n, uint64_t begin)
     for (uint32_t at = 0; at < n;) {
         const uint32_t what = (uint32_t)words[at], kind = VT_KIND(what);
         ticks += words[at] >> 32;
-        const int is_none = kind == VT_K_TIME || kind == VT_K_LOST || kind == VT_K_ATTRIBUTE || kind == VT_K_HEAP ||
-                            kind == VT_K_THREAD;
-        if (what & VT_FUNCTION || !is_none) return ticks;
+        if (what & VT_FUNCTION || vt_record_roles[kind] & VT_WRITTEN) return ticks;
         if (kind == VT_K_TIME) ticks += words[at + 1];
         at += vt_record(words, at, n, &unused); /* not 0: add_records has checked all records */
     }

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include "pass.h"
 
+#define OF_team(name, number) ~, OF_##name = number,
+enum team_kind { VT_KINDS(VT_HANDLED) };
+
 static int push(struct pass *p, struct team team)
 {
     if (p->nteams == p->teams_capacity) {
@@ -118,16 +121,15 @@ static int task(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
     int known = at != UINT64_MAX && p->maps->teams[team] != VT_UNMAPPED, code = VT_OK;
     uint32_t comm = known ? p->maps->teams[team] : VT_UNMAPPED, number = (uint32_t)w[0];
     uint32_t rank = known ? (uint32_t)(at - p->maps->team_first[team]) : 0;
-    switch (VT_KIND(what)) {
-    case VT_K_THREAD_TASK_CREATE: return known ? WRITE(p, ThreadTaskCreate, t, comm, rank, number) : VT_OK;
-    case VT_K_THREAD_TASK_BEGIN:
+    if (VT_KIND(what) == VT_K_THREAD_TASK_CREATE)
+        return known ? WRITE(p, ThreadTaskCreate, t, comm, rank, number) : VT_OK;
+    if (VT_KIND(what) == VT_K_THREAD_TASK_BEGIN) {
         if (known) code = WRITE(p, ThreadTaskSwitch, t, comm, rank, number);
         return code ? code : vt_enter_region(p, t, VT_ID(what));
-    default: /* VT_K_THREAD_TASK_END */
-        code = vt_leave_region(p, t, VT_ID(what));
-        if (!code && known && !(w[1] >> 32)) code = WRITE(p, ThreadTaskComplete, t, comm, rank, number);
-        return code || !known ? code : switch_to(p, t, team, w[2]);
     }
+    code = vt_leave_region(p, t, VT_ID(what)); /* THREAD_TASK_END */
+    if (!code && known && !(w[1] >> 32)) code = WRITE(p, ThreadTaskComplete, t, comm, rank, number);
+    return code || !known ? code : switch_to(p, t, team, w[2]);
 }
 
 int vt_team(struct pass *p, uint32_t what, const uint64_t *w)
@@ -137,7 +139,7 @@ int vt_team(struct pass *p, uint32_t what, const uint64_t *w)
     struct team *last;
     int code = VT_OK;
     vt_attributes_end(p); /* these records become several events, which have no attributes */
-    switch (VT_KIND(what)) {
+    switch ((enum team_kind)VT_KIND(what)) {
     case VT_K_THREAD_FORK:
         nesting = (uint32_t)(w[0] >> 32);
         code = close_stale(p, nesting, 0);
@@ -153,6 +155,9 @@ int vt_team(struct pass *p, uint32_t what, const uint64_t *w)
         last->waits = 1;
         return vt_enter_region(p, t, VT_ID(what));
     case VT_K_THREAD_TEAM_JOINED: return end_wait(p, w[0]);
-    default: return task(p, vt_time_at(p, p->ticks), what, w);
+    case VT_K_THREAD_TASK_CREATE:
+    case VT_K_THREAD_TASK_BEGIN:
+    case VT_K_THREAD_TASK_END: return task(p, vt_time_at(p, p->ticks), what, w);
     }
+    __builtin_unreachable();
 }

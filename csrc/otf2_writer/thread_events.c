@@ -2,7 +2,10 @@
 /* Records of threads that are created one by one, and of locks. */
 #include "pass.h"
 
-static int lock(struct pass *p, uint64_t t, uint32_t what, uint64_t w)
+#define OF_thread(name, number) ~, OF_##name = number,
+enum thread_kind { VT_KINDS(VT_HANDLED) };
+
+int vt_thread_lock(struct pass *p, uint64_t t, uint32_t what, uint64_t w)
 {
     uint32_t paradigm = VT_ID(what), id = (uint32_t)w, order = (uint32_t)(w >> 32);
     if (paradigm > VT_OTF2_PARADIGM_NONE)
@@ -13,16 +16,16 @@ static int lock(struct pass *p, uint64_t t, uint32_t what, uint64_t w)
 
 int vt_thread(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 {
-    uint32_t kind = VT_KIND(what), comm = p->maps->thread_comm;
-    if (kind == VT_K_ACQUIRE_LOCK || kind == VT_K_RELEASE_LOCK) return lock(p, t, what, w[0]);
+    const uint32_t comm = p->maps->thread_comm;
     if (comm == VT_UNMAPPED) {
         p->result->unmapped++;
         return VT_OK;
     }
-    switch (kind) {
+    switch ((enum thread_kind)VT_KIND(what)) {
     case VT_K_THREAD_CREATE: return WRITE(p, ThreadCreate, t, comm, w[0]);
     case VT_K_THREAD_BEGIN: return WRITE(p, ThreadBegin, t, comm, w[0]);
     case VT_K_THREAD_END: return WRITE(p, ThreadEnd, t, comm, w[0]);
-    default: return WRITE(p, ThreadWait, t, comm, w[0]);
+    case VT_K_THREAD_WAIT: return WRITE(p, ThreadWait, t, comm, w[0]);
     }
+    __builtin_unreachable();
 }

@@ -253,6 +253,10 @@ static inline uint32_t peer_of(const struct pass *p, uint32_t what, uint32_t pee
     return shifted(peer, p->maps->comm_peer_offset[VT_ID(what)]);
 }
 
+#define OF_message(name, number) ~, OF_##name = number,
+enum message_kind { VT_KINDS(VT_HANDLED) };
+#undef OF_message
+
 static int message(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 {
     uint32_t comm = comm_of(p, what);
@@ -260,37 +264,50 @@ static int message(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
     uint32_t peer = peer_of(p, what, (uint32_t)w[0]), tag = (uint32_t)(w[0] >> 32), kind = VT_KIND(what);
     if (kind == VT_K_ISEND && vt_request_starts(p, w[2])) return VT_NO_MEMORY;
     if (kind == VT_K_IRECV && !vt_request_is_known(p, w[2])) kind = VT_K_RECV;
-    switch (kind) {
+    switch ((enum message_kind)kind) {
     case VT_K_SEND: return WRITE(p, MpiSend, t, peer, comm, tag, w[1]);
     case VT_K_RECV: return WRITE(p, MpiRecv, t, peer, comm, tag, w[1]);
     case VT_K_ISEND: return WRITE(p, MpiIsend, t, peer, comm, tag, w[1], w[2]);
-    default: return WRITE(p, MpiIrecv, t, peer, comm, tag, w[1], w[2]);
+    case VT_K_IRECV: return WRITE(p, MpiIrecv, t, peer, comm, tag, w[1], w[2]);
     }
+    __builtin_unreachable();
 }
+
+#define OF_request(name, number) ~, OF_##name = number,
+enum request_kind { VT_KINDS(VT_HANDLED) };
+#undef OF_request
 
 static int request(struct pass *p, uint64_t t, uint32_t what, uint64_t id)
 {
     int starts = VT_KIND(what) == VT_K_IRECV_REQUEST || VT_KIND(what) == VT_K_COLL_REQUEST;
     if (starts && vt_request_starts(p, id)) return VT_NO_MEMORY;
     if (!starts && !vt_request_is_known(p, id)) return VT_OK;
-    switch (VT_KIND(what)) {
+    switch ((enum request_kind)VT_KIND(what)) {
     case VT_K_ISEND_COMPLETE: return WRITE(p, MpiIsendComplete, t, id);
     case VT_K_IRECV_REQUEST: return WRITE(p, MpiIrecvRequest, t, id);
     case VT_K_REQUEST_TEST: return WRITE(p, MpiRequestTest, t, id);
     case VT_K_REQUEST_CANCELLED: return WRITE(p, MpiRequestCancelled, t, id);
-    default: return WRITE(p, NonBlockingCollectiveRequest, t, id);
+    case VT_K_COLL_REQUEST: return WRITE(p, NonBlockingCollectiveRequest, t, id);
     }
+    __builtin_unreachable();
 }
+
+#define OF_collective(name, number) ~, OF_##name = number,
+enum collective_kind { VT_KINDS(VT_HANDLED) };
 
 static int collective(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 {
-    if (VT_KIND(what) == VT_K_COLL_BEGIN) {
-        p->collective = 1;
-        return WRITE(p, MpiCollectiveBegin, t);
+    switch ((enum collective_kind)VT_KIND(what)) {
+    case VT_K_COLL_BEGIN: p->collective = 1; return WRITE(p, MpiCollectiveBegin, t);
+    case VT_K_COLL_COMPLETE:
+        if (!vt_request_is_known(p, w[3])) return VT_OK;
+        break;
+    case VT_K_COLL_END:
+        if (!p->collective && p->result->dropped) return VT_OK; /* the start was dropped */
+        break;
+    case VT_K_COMM_CREATE:
+    case VT_K_COMM_DESTROY: break;
     }
-    if (VT_KIND(what) == VT_K_COLL_COMPLETE && !vt_request_is_known(p, w[3])) return VT_OK;
-    if (VT_KIND(what) == VT_K_COLL_END && !p->collective && p->result->dropped)
-        return VT_OK; /* the start was dropped */
     uint32_t comm = comm_of(p, what);
     if (comm == VT_UNMAPPED) return VT_OK;
     if (VT_KIND(what) == VT_K_COMM_CREATE) return WRITE(p, CommCreate, t, comm);
@@ -370,76 +387,56 @@ static int lost(struct pass *p, uint32_t why, uint64_t events)
     return vt_gap_lost(p, why, events);
 }
 
+static const uint8_t handlers[128] = {
+#define KIND(name, number, words, class, id, stack, role, handler, ...) [number] = VT_HANDLER_##handler,
+    VT_KINDS(KIND)
+#undef KIND
+};
+
 /* w: the payload. */
 static int other(struct pass *p, uint32_t what, const uint64_t *w)
 {
-    uint32_t kind = VT_KIND(what);
+    const uint32_t kind = VT_KIND(what);
+    const uint64_t t = vt_record_roles[kind] & VT_TIMED ? time_at(p, p->ticks) : 0;
     int code;
-    if (kind == VT_K_TIME) {
-        p->ticks += w[0];
-        return VT_OK;
-    }
-    if (kind == VT_K_LOST) return lost(p, VT_ID(what), w[0]);
-    if (kind == VT_K_ATTRIBUTE) return vt_attribute(p, what, w[0]);
-    if (kind >= VT_K_THREAD_FORK && kind <= VT_K_THREAD_TEAM_JOINED) return vt_team(p, what, w);
-    uint64_t t = time_at(p, p->ticks);
-    switch (kind) {
-    case VT_K_ENTER: return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));
-    case VT_K_LEAVE:
+    switch ((enum vt_handler)handlers[kind]) {
+    case VT_HANDLER_time: p->ticks += w[0]; return VT_OK;
+    case VT_HANDLER_enter: return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));
+    case VT_HANDLER_leave:
         if (__builtin_expect(p->freed.depth, 0) && (code = vt_heap_leave(p, what, 0))) return code;
         return leave_call(p, t, ENTER_KEY | VT_ID(what));
-    case VT_K_ENTER_ADDRESS: return enter(p, t, ADDRESS_KEY | w[0], address_region(p, w[0]));
-    case VT_K_LEAVE_ADDRESS: return leave(p, t, ADDRESS_KEY | w[0]);
-    case VT_K_OFF:
-    case VT_K_ON: return on_off(p, t, kind);
-    case VT_K_LIMIT: return limit(p, t, VT_ID(what), (uint32_t)w[0]);
-    case VT_K_FLUSH: return flush(p, t, w[0]);
-    case VT_K_THREAD: count_unended(p); return close_all(p, t);
-    case VT_K_SEND:
-    case VT_K_RECV:
-    case VT_K_ISEND:
-    case VT_K_IRECV: return message(p, t, what, w);
-    case VT_K_ISEND_COMPLETE:
-    case VT_K_IRECV_REQUEST:
-    case VT_K_REQUEST_TEST:
-    case VT_K_REQUEST_CANCELLED:
-    case VT_K_COLL_REQUEST: return request(p, t, what, w[0]);
-    case VT_K_COLL_BEGIN:
-    case VT_K_COLL_END:
-    case VT_K_COLL_COMPLETE:
-    case VT_K_COMM_CREATE:
-    case VT_K_COMM_DESTROY: return collective(p, t, what, w);
-    case VT_K_METRIC: return metric(p, t, what, w);
-    case VT_K_METRIC_GROUP: return vt_metric_group(p, t, what, w);
-    case VT_K_ENTER_ALLOC:
-    case VT_K_ENTER_FREE:
-    case VT_K_ENTER_REALLOC:
+    case VT_HANDLER_enter_address: return enter(p, t, ADDRESS_KEY | w[0], address_region(p, w[0]));
+    case VT_HANDLER_leave_address: return leave(p, t, ADDRESS_KEY | w[0]);
+    case VT_HANDLER_lost: return lost(p, VT_ID(what), w[0]);
+    case VT_HANDLER_on_off: return on_off(p, t, kind);
+    case VT_HANDLER_limit: return limit(p, t, VT_ID(what), (uint32_t)w[0]);
+    case VT_HANDLER_flush: return flush(p, t, w[0]);
+    case VT_HANDLER_owner: count_unended(p); return close_all(p, t);
+    case VT_HANDLER_message: return message(p, t, what, w);
+    case VT_HANDLER_request: return request(p, t, what, w[0]);
+    case VT_HANDLER_collective: return collective(p, t, what, w);
+    case VT_HANDLER_metric: return metric(p, t, what, w);
+    case VT_HANDLER_metric_group: return vt_metric_group(p, t, what, w);
+    case VT_HANDLER_attribute: return vt_attribute(p, what, w[0]);
+    case VT_HANDLER_heap_enter:
         if ((code = vt_heap_enter(p, what, w))) return code;
         return enter(p, t, ENTER_KEY | VT_ID(what), region_of(p, ENTER_KEY | VT_ID(what)));
-    case VT_K_LEAVE_ALLOC:
+    case VT_HANDLER_heap_leave:
         if ((code = vt_heap_leave(p, what, w[0]))) return code;
         return leave(p, t, ENTER_KEY | VT_ID(what));
-    case VT_K_HEAP: return VT_OK;
-    case VT_K_THREAD_CREATE:
-    case VT_K_THREAD_BEGIN:
-    case VT_K_THREAD_END:
-    case VT_K_THREAD_WAIT:
-    case VT_K_ACQUIRE_LOCK:
-    case VT_K_RELEASE_LOCK: return vt_thread(p, t, what, w);
-    default:
-        if (kind >= VT_K_REWIND_MARK) return (kind == VT_K_SECTION ? metric : vt_user)(p, t, what, w);
-        return kind < VT_K_IO_CREATE ? vt_rma(p, t, what, w) : vt_io(p, t, what, w);
+    case VT_HANDLER_heap_sums: return VT_OK;
+    case VT_HANDLER_team: return vt_team(p, what, w);
+    case VT_HANDLER_thread: return vt_thread(p, t, what, w);
+    case VT_HANDLER_lock: return vt_thread_lock(p, t, what, w[0]);
+    case VT_HANDLER_rma: return vt_rma(p, t, what, w);
+    case VT_HANDLER_io: return vt_io(p, t, what, w);
+    case VT_HANDLER_user: return vt_user(p, t, what, w);
     }
+    __builtin_unreachable(); /* vt_record has checked the kind */
 }
 
 /* Returns 1 if a record leaves attributes to the next one: the record may be between the attributes and their event. */
-static int passes_on(uint32_t what)
-{
-    if (what & VT_FUNCTION) return 0;
-    uint32_t kind = VT_KIND(what);
-    return kind == VT_K_ATTRIBUTE || kind == VT_K_TIME || kind == VT_K_HEAP || kind == VT_K_METRIC_GROUP ||
-           (kind >= VT_K_LOST && kind <= VT_K_LIMIT);
-}
+static int passes_on(uint32_t what) { return !(what & VT_FUNCTION || vt_record_roles[VT_KIND(what)] & VT_OWNS); }
 
 /* ---- The pass ---- */
 

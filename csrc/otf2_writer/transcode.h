@@ -273,11 +273,16 @@ int vt_refused(struct vt_error *error, int32_t code);
 
 /* ---- Records, for both passes ---- */
 
-/* 1 + payload words of each kind, 0 where there is no such kind. */
+/* 1 + payload words of each kind, 0 where there is no such kind; sum of enum vt_record_role. */
 static const uint8_t vt_record_words[128] = {
 #define VT_KIND_WORDS(name, number, words, ...) [number] = 1 + (words),
     VT_KINDS(VT_KIND_WORDS)
 #undef VT_KIND_WORDS
+};
+static const uint8_t vt_record_roles[128] = {
+#define VT_KIND_ROLE(name, number, words, class, id, stack, role, ...) [number] = VT_RECORD_##role,
+    VT_KINDS(VT_KIND_ROLE)
+#undef VT_KIND_ROLE
 };
 
 /* Returns the number of words of the record at words[at] of n, which is not a function event; 0, with a text: a bad

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include "pass.h"
 
+#define OF_user(name, number) ~, OF_##name = number,
+enum user_kind { VT_KINDS(VT_HANDLED) };
+
 static int message(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 {
     uint64_t number = p->messages++;
@@ -54,11 +57,13 @@ static int rewound(struct pass *p, uint64_t t, uint64_t ticks)
 
 int vt_user(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 {
-    switch (VT_KIND(what)) {
+    switch ((enum user_kind)VT_KIND(what)) {
     case VT_K_REWIND_MARK: return VT_OK;
     case VT_K_REWOUND: return rewound(p, t, w[0]);
     case VT_K_MARKER: return note(p, t, VT_ID(what), (uint32_t)w[0]);
     case VT_K_COMMENT: return note(p, t, VT_UNMAPPED, (uint32_t)w[0]);
-    default: return message(p, t, what, w);
+    case VT_K_USER_SEND:
+    case VT_K_USER_RECV: return message(p, t, what, w);
     }
+    __builtin_unreachable();
 }
