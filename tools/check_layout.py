@@ -36,7 +36,7 @@ C_LAYERS = {
 RUNTIME may include all headers of core."""
 
 CORE_LAYERS = [
-    {"system", "sys", "memory", "text", "state", "settings_table", "safe_files", "call", "settings_file"},
+    {"system", "sys", "text", "state", "settings_table", "safe_files", "settings_file"},
     {"settings", "setting_texts", "clock", "file_locations", "lineage", "launcher", "prefix_claim"},
     {"buffer", "columns", "codec"},
     {"location", "define", "msgpack", "file", "replay", "ring", "sample_stream", "stop"},

@@ -403,6 +403,8 @@ unsigned vt_buffer_level(void);
 void vt_at_thread_end(void (*call)(void));
 /* Returns zeroed pages, which are never freed; NULL if there is no memory. */
 void *vt_pages(size_t bytes);
+/* Returns *where. If it is NULL, stores zeroed pages there first; of several threads one stores its pages. */
+void *vt_pages_once(void **where, size_t bytes);
 /* Prints one line "vtrace: ..." on stderr if VT_VERBOSE >= 1, at most once per process for each format. No %f. */
 void vt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* As vt_warn, and enters the line into the ledger: from now on this process does not record some events of these

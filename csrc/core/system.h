@@ -95,13 +95,27 @@ int vt_is_recording(void);
 /* Returns 1 in the child of a vfork: the memory and the recording belong to its parent. */
 int vt_is_other_process(void);
 
-/* ---- memory.c: memory pages from the kernel. vtrace does not call malloc, since malloc belongs to the program ---- */
+/* ---- state.c: memory pages from the kernel. vtrace does not call malloc, since malloc belongs to the program ---- */
 
 /* Returns zeroed pages of at least `bytes` bytes; NULL if there is no memory. A forked child finds the pages zeroed
    again (MADV_WIPEONFORK). */
 void *vt_pages_wiped(size_t bytes);
 /* Returns 1 if the page of an address can be read. */
 int vt_is_readable(uintptr_t address);
+/* Returns the entry of a key other than 0 in a hash table, and makes the entry if it is missing; NULL: there is no room
+   near its place. The table has `count` entries, a power of two, of `bytes` bytes, which begin with the key as an
+   _Atomic uint64_t and are never removed. */
+static inline void *vt_table_entry(void *table, uint32_t count, size_t bytes, uint64_t key)
+{
+    uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) & (count - 1);
+    for (int i = 0; i < 64; i++, at = (at + 1) & (count - 1)) {
+        _Atomic uint64_t *place = (void *)((char *)table + at * bytes);
+        uint64_t there = atomic_load(place);
+        if (there == key || (!there && atomic_compare_exchange_strong(place, &there, key)) || there == key)
+            return place;
+    }
+    return NULL;
+}
 
 /* ---- lock ---- */
 
@@ -212,7 +226,7 @@ void vt_settings_file_check(void);
 /* Returns the name of setting number i of the files; NULL: i is too large. */
 const char *vt_settings_file_name(unsigned i);
 
-/* ---- call.c ---- */
+/* ---- state.c ---- */
 
 /* The functions of libc that libvtrace.so.1 itself wraps: those that create and end threads and processes, and
    locks. */

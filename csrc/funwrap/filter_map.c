@@ -627,12 +627,9 @@ __attribute__((destructor)) static void tell_missed(void)
 
 __attribute__((visibility("default"))) int dlclose(void *handle)
 {
-    static void *_Atomic next;
+    static struct vt_call call = {.name = "dlclose"};
     int (*real)(void *);
-    int saved = errno;
-    if (!atomic_load(&next)) atomic_store(&next, VT_OWN_WORK(dlsym(RTLD_NEXT, "dlclose")));
-    errno = saved;
-    *(void **)&real = atomic_load(&next);
+    *(void **)&real = vt_call_next(&call);
     int result = real(handle);
     vt_code_forget_unloaded();
     forget_unloaded();

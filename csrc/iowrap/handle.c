@@ -154,11 +154,7 @@ void vt_io_renames(void) { atomic_fetch_add(&renames, 1); }
 
 static struct known_path *known_of(uint32_t file)
 {
-    struct known_path *none = NULL, *all = atomic_load(&known_paths);
-    if (!all && (all = vt_pages(PATHS * sizeof *all)) && !atomic_compare_exchange_strong(&known_paths, &none, all)) {
-        VT_SYS2(munmap, all, PATHS * sizeof *all);
-        all = none;
-    }
+    struct known_path *all = vt_pages_once((void **)&known_paths, PATHS * sizeof *all);
     return all ? &all[file % PATHS] : NULL;
 }
 
@@ -276,13 +272,8 @@ static uint32_t define_handle(struct io_definitions *d, const struct handle *h)
 static _Atomic(uint64_t) *place_of(int fd)
 {
     const unsigned page = (unsigned)fd / VT_IO_PAGE;
-    struct vt_io_page *none = NULL;
     if (page >= VT_IO_PAGES) return NULL;
-    if (!atomic_load(&vt_io_pages[page])) {
-        struct vt_io_page *made = vt_pages(sizeof *made);
-        if (made && !atomic_compare_exchange_strong(&vt_io_pages[page], &none, made))
-            VT_SYS2(munmap, made, sizeof *made);
-    }
+    vt_pages_once((void **)&vt_io_pages[page], sizeof(struct vt_io_page));
     return vt_io_place(fd);
 }
 

@@ -26,31 +26,30 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* X(function, result type, parameters with types, their names): the next definitions. */
+/* X(function, role, result type, parameters): the next definitions. */
+/* clang-format off */
 #define FUNCTIONS(X)                                                                                                   \
-    X(malloc, void *, (size_t n), (n))                                                                                 \
-    X(calloc, void *, (size_t n, size_t size), (n, size))                                                              \
-    X(realloc, void *, (void *old, size_t n), (old, n))                                                                \
-    X(free, void, (void *block), (block))                                                                              \
-    X(memalign, void *, (size_t alignment, size_t n), (alignment, n))                                                  \
-    X(posix_memalign, int, (void **made, size_t alignment, size_t n), (made, alignment, n))                            \
-    X(valloc, void *, (size_t n), (n))                                                                                 \
-    X(aligned_alloc, void *, (size_t alignment, size_t n), (alignment, n))                                             \
-    X(pvalloc, void *, (size_t n), (n))                                                                                \
-    X(reallocarray, void *, (void *old, size_t n, size_t size), (old, n, size))                                        \
-    X(malloc_usable_size, size_t, (void *block), (block))
+    X(malloc, ALLOCATE, void *, (size_t n))                                                                            \
+    X(calloc, ALLOCATE, void *, (size_t n, size_t size))                                                               \
+    X(realloc, REALLOCATE, void *, (void *old, size_t n))                                                              \
+    X(free, DEALLOCATE, void, (void *block))                                                                           \
+    X(memalign, ALLOCATE, void *, (size_t alignment, size_t n))                                                        \
+    X(posix_memalign, ALLOCATE, int, (void **made, size_t alignment, size_t n))                                        \
+    X(valloc, ALLOCATE, void *, (size_t n))                                                                            \
+    X(aligned_alloc, ALLOCATE, void *, (size_t alignment, size_t n))                                                   \
+    X(pvalloc, ALLOCATE, void *, (size_t n))                                                                           \
+    X(reallocarray, REALLOCATE, void *, (void *old, size_t n, size_t size))                                            \
+    X(malloc_usable_size, FUNCTION, size_t, (void *block))
+/* clang-format on */
 
 enum function {
-#define NUMBER(name, result, parameters, names) F_##name,
-    FUNCTIONS(NUMBER)
-#undef NUMBER
-        FUNCTION_COUNT
+#define NUMBER(name, ...) F_##name,
+    FUNCTIONS(NUMBER) FUNCTION_COUNT
 };
 
 static struct behind {
-#define POINTER(name, result, parameters, names) result(*name) parameters;
+#define POINTER(name, role, result, parameters) result(*name) parameters;
     FUNCTIONS(POINTER)
-#undef POINTER
 } next;
 
 static struct {
@@ -123,9 +122,8 @@ static void find(void)
     if (finding) return; /* dlsym allocates memory */
     finding = 1;
     struct behind found;
-#define FIND(name, result, parameters, names) *(void **)&found.name = dlsym(RTLD_NEXT, #name);
+#define FIND(name, ...) *(void **)&found.name = dlsym(RTLD_NEXT, #name);
     FUNCTIONS(FIND)
-#undef FIND
     find_loader();
     size_of = __sanitizer_get_ownership ? size_if_owned : found.malloc_usable_size;
     next = found; /* two threads may do this at the same time; they store the same values */
@@ -143,16 +141,9 @@ static void attach(void)
     static const struct {
         const char *name;
         uint8_t role;
-    } known[FUNCTION_COUNT] = {
-        /* clang-format off */
-        [F_malloc] = {"malloc", VT_ROLE_ALLOCATE}, [F_calloc] = {"calloc", VT_ROLE_ALLOCATE},
-        [F_realloc] = {"realloc", VT_ROLE_REALLOCATE}, [F_free] = {"free", VT_ROLE_DEALLOCATE},
-        [F_memalign] = {"memalign", VT_ROLE_ALLOCATE}, [F_posix_memalign] = {"posix_memalign", VT_ROLE_ALLOCATE},
-        [F_valloc] = {"valloc", VT_ROLE_ALLOCATE}, [F_aligned_alloc] = {"aligned_alloc", VT_ROLE_ALLOCATE},
-        [F_pvalloc] = {"pvalloc", VT_ROLE_ALLOCATE}, [F_reallocarray] = {"reallocarray", VT_ROLE_REALLOCATE},
-        /* clang-format on */
-        [F_malloc_usable_size] = {"malloc_usable_size", VT_ROLE_FUNCTION},
-    };
+    } known[] = {
+#define KNOWN(name, role, ...) {#name, VT_ROLE_##role},
+        FUNCTIONS(KNOWN)};
     static const struct vt_shim shim = {
         .size = sizeof shim, .abi = VT_ABI, .kind = VT_SHIM_MEMORY, .name = "memory", .version = VT_VERSION};
     int expected = FOUND;
@@ -375,32 +366,23 @@ EXPORT void free(void *block)
     else record_sums(vt_sums_own());
 }
 
-static inline void *aligned(enum function function, void *(*call)(size_t, size_t), size_t alignment, size_t n,
-                            const void *caller)
-{
-    bool recorded = enter_allocate(function, n, caller);
-    return leave_allocate(function, recorded, call(alignment, n));
-}
-
 /* Before the next definitions are known there is no aligned memory; dlsym needs none. */
 static void *no_aligned(size_t alignment, size_t n)
 {
     return alignment <= 16 ? early_malloc(n) : (errno = ENOMEM, NULL);
 }
 
-EXPORT void *memalign(size_t alignment, size_t n)
-{
-    if (is_off()) return next.memalign(alignment, n);
-    begin_slowly();
-    return aligned(F_memalign, next.memalign ? next.memalign : no_aligned, alignment, n, CALLER);
-}
+#define ALIGNED(function)                                                                                              \
+    EXPORT void *function(size_t alignment, size_t n)                                                                  \
+    {                                                                                                                  \
+        if (is_off()) return next.function(alignment, n);                                                              \
+        begin_slowly();                                                                                                \
+        bool recorded = enter_allocate(F_##function, n, CALLER);                                                       \
+        return leave_allocate(F_##function, recorded, (next.function ? next.function : no_aligned)(alignment, n));     \
+    }
 
-EXPORT void *aligned_alloc(size_t alignment, size_t n)
-{
-    if (is_off()) return next.aligned_alloc(alignment, n);
-    begin_slowly();
-    return aligned(F_aligned_alloc, next.aligned_alloc ? next.aligned_alloc : no_aligned, alignment, n, CALLER);
-}
+ALIGNED(memalign)
+ALIGNED(aligned_alloc)
 
 EXPORT int posix_memalign(void **made, size_t alignment, size_t n)
 {
@@ -418,19 +400,16 @@ static void *no_pages(size_t n)
     return NULL;
 }
 
-EXPORT void *valloc(size_t n)
-{
-    if (is_off()) return next.valloc(n);
-    bool recorded = enter_allocate(F_valloc, n, CALLER);
-    return leave_allocate(F_valloc, recorded, (next.valloc ? next.valloc : no_pages)(n));
-}
+#define PAGES(function)                                                                                                \
+    EXPORT void *function(size_t n)                                                                                    \
+    {                                                                                                                  \
+        if (is_off()) return next.function(n);                                                                         \
+        bool recorded = enter_allocate(F_##function, n, CALLER);                                                       \
+        return leave_allocate(F_##function, recorded, (next.function ? next.function : no_pages)(n));                  \
+    }
 
-EXPORT void *pvalloc(size_t n)
-{
-    if (is_off()) return next.pvalloc(n);
-    bool recorded = enter_allocate(F_pvalloc, n, CALLER);
-    return leave_allocate(F_pvalloc, recorded, (next.pvalloc ? next.pvalloc : no_pages)(n));
-}
+PAGES(valloc)
+PAGES(pvalloc)
 
 EXPORT size_t malloc_usable_size(void *block)
 {

@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* ---- near_names.c: finds names similar to an unknown name ---- */
+/* ---- perf_events.c: finds names similar to an unknown name ---- */
 
 #define VT_NEAR_NAMES 3
 
@@ -25,8 +25,6 @@ void vt_near_begin(struct vt_near *n, const char *wanted, size_t length);
 void vt_near_add(struct vt_near *n, const char *name);
 /* Writes that `what` is unknown, with the nearest names: "unknown event, did you mean A or B? (...)". Returns into. */
 const char *vt_near_tell(const struct vt_near *n, const char *what, char *into, size_t bytes);
-
-/* ---- perf_events.c ---- */
 
 /* The performance events of Linux (perf_event_open(2)) by the names that perf(1) and libpfm4 give them. */
 

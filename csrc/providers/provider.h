@@ -96,15 +96,13 @@ struct vt_location;
    performance monitoring units: the kernel's, and libpfm4's if that is loaded, separated by blanks. */
 void vt_define_host(struct vt_location *l);
 
-/* ---- directory.c: reads the names in a directory, without allocating memory ---- */
+/* ---- kernel_pmus.c: reads the names in a directory, without allocating memory ---- */
 
 typedef void vt_directory_visit(const char *name, void *data);
 
 /* Calls visit for each name in a directory but . and .. in the kernel's order; for none if the directory cannot be
    read. */
 void vt_directory_each(const char *path, vt_directory_visit *visit, void *data);
-
-/* ---- kernel_pmus.c ---- */
 
 /* The events of the kernel's PMUs (performance monitoring units), by perf's names: PMU/event/ and
    PMU/event=0x3c,umask=0x1/. Each PMU is a directory with the files type, format/TERM and events/EVENT

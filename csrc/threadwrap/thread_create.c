@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that a program creates by functions of POSIX or C11: records of creation and of waiting for the end.
 
-   This folder is a part of libvtrace.so.1 and records through core/call.c only. thread_create.c owns the table of
+   This folder is a part of libvtrace.so.1 and records through struct vt_call only. thread_create.c owns the table of
    thread handles, thread_locks.c the table of locks. These rules always hold: a wrapper calls the next definition
    exactly once and keeps its result and errno; the tables need no lock; a thread is recorded as created before it
    begins. */
@@ -37,19 +37,10 @@ static struct start *_Atomic starts;
 static _Atomic uint32_t used; /* largest number of entries in use at once */
 static _Atomic uint64_t free_list; /* index + 1 of the first free entry; a tag in the upper half */
 
-/* Reserves address space; a page gets memory when it is first used. */
-static void *pages_once(void *_Atomic *where, size_t bytes)
-{
-    void *known = atomic_load(where), *none = NULL;
-    if (known) return known;
-    if (!(known = vt_pages(bytes)) || atomic_compare_exchange_strong(where, &none, known)) return known;
-    VT_SYS2(munmap, known, bytes);
-    return none;
-}
-
 static struct start *take(void)
 {
-    struct start *all = pages_once((void *_Atomic *)&starts, MOST * sizeof *all);
+    struct start *all =
+        vt_pages_once((void **)&starts, MOST * sizeof *all); /* a page uses memory after its first use */
     uint64_t head = atomic_load(&free_list);
     if (!all) return NULL;
     while ((uint32_t)head) {
@@ -83,15 +74,8 @@ static struct known *_Atomic handles;
 
 static struct known *place_of(uint64_t handle)
 {
-    struct known *all = pages_once((void *_Atomic *)&handles, MOST * sizeof *all);
-    uint32_t at = (uint32_t)(handle * 0x9e3779b97f4a7c15u >> 40) % MOST;
-    for (uint32_t i = 0; all && handle && i < 64; i++, at = (at + 1) % MOST) {
-        uint64_t there = atomic_load(&all[at].handle);
-        if (there == handle || (!there && atomic_compare_exchange_strong(&all[at].handle, &there, handle)) ||
-            there == handle)
-            return &all[at];
-    }
-    return NULL;
+    struct known *all = handle ? vt_pages_once((void **)&handles, MOST * sizeof *all) : NULL;
+    return all ? vt_table_entry(all, MOST, sizeof *all, handle) : NULL;
 }
 
 static void know(uint64_t handle, uint64_t number)

@@ -2,11 +2,9 @@
 /* Mutexes, spin locks, condition variables, barriers, read-write locks and semaphores, recorded with VT_PTHREAD=locks.
    Else a call costs one branch. glibc does not call these functions by these names. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <threads.h>
 #include "../core/process.h"
 
@@ -26,21 +24,10 @@ static struct lock *_Atomic locks;
 
 static struct lock *lock_of(const volatile void *address)
 {
-    struct lock *all = atomic_load(&locks), *none = NULL;
-    uint64_t key = (uint64_t)(uintptr_t)address;
-    if (!all) {
-        if (!(all = vt_pages(LOCKS * sizeof *all))) return NULL;
-        if (!atomic_compare_exchange_strong(&locks, &none, all)) {
-            VT_SYS2(munmap, all, LOCKS * sizeof *all);
-            all = none;
-        }
-    }
-    uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) % LOCKS;
-    for (int i = 0; i < 64; i++, at = (at + 1) % LOCKS) {
-        uint64_t there = atomic_load(&all[at].address);
-        if (there == key || (!there && atomic_compare_exchange_strong(&all[at].address, &there, key)) || there == key)
-            return &all[at];
-    }
+    struct lock *all = atomic_load(&locks);
+    if (!all) all = vt_pages_once((void **)&locks, LOCKS * sizeof *all);
+    struct lock *entry = all ? vt_table_entry(all, LOCKS, sizeof *all, (uint64_t)(uintptr_t)address) : NULL;
+    if (entry || !all) return entry;
     vt_warn_left_out("threads", "more than about %u locks: acquiring further locks is not recorded", LOCKS / 2);
     return NULL;
 }
@@ -85,12 +72,12 @@ static uint32_t released(const volatile void *address, uint32_t region, int all)
 
 /* ---- The functions ---- */
 
-static void *find(const char *name)
+static void *find(struct vt_call *c)
 {
     static _Thread_local int finding __attribute__((tls_model("initial-exec")));
     if (finding) return NULL; /* the allocator that dlsym calls uses locks */
     finding = 1;
-    void *next = VT_OWN_WORK(dlsym(RTLD_NEXT, name));
+    void *next = vt_call_find(c);
     finding = 0;
     return next;
 }
@@ -103,7 +90,7 @@ static void *find(const char *name)
     static int first_##function parameters                                                                             \
     {                                                                                                                  \
         int(*next) parameters;                                                                                         \
-        *(void **)&next = find(#function);                                                                             \
+        *(void **)&next = find(&call_##function);                                                                      \
         if (!next) return 0;                                                                                           \
         next_##function = next;                                                                                        \
         return next arguments;                                                                                         \
@@ -221,7 +208,7 @@ PLAIN(sem_clockwait, VT_ROLE_FUNCTION, (sem_t *semaphore, clockid_t clock, TIME)
 __attribute__((constructor)) static void choose(void)
 {
     int (*post)(sem_t *);
-    *(void **)&post = find("sem_post");
-    if (post) next_sem_post = post;
+    *(void **)&post = find(&call_sem_post);
+    next_sem_post = post;
     wanted = vt_settings_pthread() == VT_PTHREAD_LOCKS;
 }

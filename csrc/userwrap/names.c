@@ -2,7 +2,6 @@
 /* The names that the program has defined: a hash table. Entries never change after they are added. */
 #define _GNU_SOURCE
 #include <string.h>
-#include <sys/mman.h>
 #include "userwrap.h"
 
 #define SLOTS (1u << 19)
@@ -40,16 +39,6 @@ static void *take(size_t bytes)
         if (!fresh) return NULL;
         if (!atomic_compare_exchange_strong(&room, &b, fresh)) VT_SYS2(munmap, fresh, BLOCK);
     }
-}
-
-static struct name_entry *_Atomic *table(void)
-{
-    struct name_entry *_Atomic *t = atomic_load(&slots), *_Atomic *none = NULL;
-    if (t) return t;
-    t = vt_pages(SLOTS * sizeof *t);
-    if (!t || atomic_compare_exchange_strong(&slots, &none, t)) return t;
-    VT_SYS2(munmap, t, SLOTS * sizeof *t);
-    return none;
 }
 
 static uint64_t hash_of(const struct vt_user_key *k, const uint32_t bytes[3])
@@ -97,7 +86,7 @@ uint32_t vt_user_id(const struct vt_user_key *key, uint32_t (*define)(const stru
     uint32_t bytes[3] = {0}, id = 0;
     for (int i = 0; i < 3; i++) bytes[i] = key->text[i] ? (uint32_t)strnlen(key->text[i], TEXT_MOST) : 0;
     uint64_t hash = hash_of(key, bytes);
-    struct name_entry *_Atomic *t = table();
+    struct name_entry *_Atomic *t = vt_pages_once((void **)&slots, SLOTS * sizeof *slots);
     struct name_entry *mine = NULL;
     for (uint32_t i = 0; t && i < PROBES; i++) {
         struct name_entry *_Atomic *slot = &t[(hash + i) % SLOTS];

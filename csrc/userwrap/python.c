@@ -2,6 +2,7 @@
 /* Functions of Python programs. The interpreter calls this file when a function begins or ends, through sys.monitoring
    (3.12 and newer); python_profilers.c calls it before. The file also has enter and leave for vtrace.user.
    src/vtrace/python_functions.py installs these callbacks. */
+#include <stdlib.h>
 #include <string.h>
 #include "python.h"
 #include "userwrap.h"
@@ -143,9 +144,7 @@ VT_PUBLIC int vt_python_ready(void)
 {
     int there = PyLong_AsLong && PyLong_AsLongLong && PyFloat_AsDouble && Py_IncRef && Py_DecRef && PyErr_Occurred &&
                 PyErr_Clear && PyObject_CallFunctionObjArgs && PyFrame_GetCode && (uintptr_t)_Py_NoneStruct;
-    struct slot *none_yet = NULL, *t = atomic_load(&slots);
-    if (there && !t && (t = vt_pages(SLOTS * sizeof *t))) atomic_compare_exchange_strong(&slots, &none_yet, t);
-    return there && t;
+    return there && vt_pages_once((void **)&slots, SLOTS * sizeof(struct slot));
 }
 
 VT_PUBLIC unsigned int vt_python_region(const char *name, const char *file, int line)
@@ -155,4 +154,38 @@ VT_PUBLIC unsigned int vt_python_region(const char *name, const char *file, int 
     return vt_user_limited(
         vt_define_region(name, VT_PARADIGM_COMPILER, VT_ROLE_FUNCTION, file, file && line > 0 ? (uint32_t)line : 0),
         limit);
+}
+
+/* ---- Functions that are not recorded although VT_PYTRACE asks for them: one line and a row of the ledger ---- */
+
+/* Flags of CPython, set when the interpreter starts. The last one is not set with PYTHONHASHSEED=0. */
+extern int Py_NoSiteFlag WEAK, Py_IgnoreEnvironmentFlag WEAK, Py_HashRandomizationFlag WEAK;
+
+static int wanted, loaded;
+
+void vt_python_missing(const char *why)
+{
+    static _Atomic int told;
+    struct vt_location *l = atomic_exchange(&told, 1) ? NULL : vt_location_of_thread(0);
+    if (l) vt_define_property(l, "missing.python", why);
+    vt_warn("Python functions are not recorded: %s", why);
+}
+
+VT_PUBLIC void vt_python_fails(const char *why) { vt_python_missing(why); }
+VT_PUBLIC void vt_python_loaded(void) { loaded = 1; }
+
+__attribute__((constructor)) static void note_setting(void)
+{
+    const char *text = getenv("VT_PYTRACE");
+    wanted = text && vt_setting_yes(text) > 0;
+}
+
+/* A Python that did not load vtrace's hook (python_hook/sitecustomize.py). */
+__attribute__((destructor)) static void look(void)
+{
+    if (!wanted || loaded || !&Py_NoSiteFlag || !&Py_IgnoreEnvironmentFlag || !&Py_HashRandomizationFlag) return;
+    if (Py_NoSiteFlag || Py_IgnoreEnvironmentFlag)
+        vt_python_missing("with -I, -E or -S Python does not load vtrace's hook");
+    else if (Py_HashRandomizationFlag)
+        vt_python_missing("PYTHONPATH lacks vtrace's hook; keep this variable for Python programs that you start");
 }

@@ -26,7 +26,7 @@ LEFT_OUT = "left_out."
 REFUSED = "refused."
 """Prefix of properties with the reason why a counter is not recorded; its name follows."""
 NO_PYTHON = "missing.python"
-"""The property with the reason why Python functions are not recorded (csrc/userwrap/python_missing.c)."""
+"""The property with the reason why Python functions are not recorded (csrc/userwrap/python.c)."""
 
 
 class LocalRegion(NamedTuple):
