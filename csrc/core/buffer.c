@@ -230,10 +230,7 @@ static long create_file(void)
 {
     struct vt_file *h = &vt_process.head;
     struct vt_text t = vt_text_into(h->buffer, sizeof h->buffer);
-    vt_text_add(&t, vt_process.set.ldir);
-    vt_text_add(&t, "/");
-    vt_text_add(&t, h->prefix);
-    vt_text_add(&t, ".");
+    vt_text_add(&t, vt_process.set.ldir, "/", h->prefix, ".");
     vt_place_add_process(&t);
     vt_text_add(&t, ".buffer");
     long fd = vt_create(h->buffer, 0600, &file);

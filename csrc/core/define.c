@@ -113,13 +113,11 @@ void vt_define_missing(struct vt_location *l, const char *what, const char *why)
 {
     char key[32], text[128];
     struct vt_text t = vt_text_into(key, sizeof key);
-    vt_text_add(&t, what);
-    vt_text_add(&t, ".");
+    vt_text_add(&t, what, ".");
     vt_text_dec(&t, l->number);
     t = vt_text_into(text, sizeof text);
     vt_text_dec(&t, vt_now());
-    vt_text_add(&t, " ");
-    vt_text_add(&t, why);
+    vt_text_add(&t, " ", why);
     vt_define_property(l, key, text);
 }
 
@@ -139,8 +137,7 @@ static void define_setting(struct vt_location *l, const char *name, const char *
 {
     char key[64];
     struct vt_text t = vt_text_into(key, sizeof key);
-    vt_text_add(&t, "setting.");
-    vt_text_add(&t, name);
+    vt_text_add(&t, "setting.", name);
     vt_define_property(l, key, value);
 }
 

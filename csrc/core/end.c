@@ -261,8 +261,7 @@ static const char *force_for(const char *prefix)
 {
     static char archive[1040];
     struct vt_text t = vt_text_into(archive, sizeof archive);
-    vt_text_add(&t, prefix);
-    vt_text_add(&t, ".trace");
+    vt_text_add(&t, prefix, ".trace");
     return VT_SYS3(faccessat, AT_FDCWD, archive, F_OK) ? "" : "--force ";
 }
 
@@ -291,8 +290,7 @@ static void say_what_was_written(int all)
     int in_buffer = !all && vt_buffer_is_there();
     const char *where = in_buffer && !vt_file_is_there() ? vt_process.set.ldir : vt_process.set.gdir;
     if (VT_SYS2(getcwd, here, sizeof here) <= 0 || strcmp(here, where)) {
-        vt_text_add(&t, where);
-        vt_text_add(&t, "/");
+        vt_text_add(&t, where, "/");
     }
     vt_text_add(&t, vt_process.set.prefix);
     t = vt_text_into(word, sizeof word);

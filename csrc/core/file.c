@@ -12,10 +12,7 @@
 static void path_of(char *into, const char *prefix, uint32_t rank, uint32_t location, enum vt_content content)
 {
     struct vt_text t = vt_text_into(into, VT_PATH);
-    vt_text_add(&t, vt_process.set.gdir);
-    vt_text_add(&t, "/");
-    vt_text_add(&t, prefix);
-    vt_text_add(&t, ".");
+    vt_text_add(&t, vt_process.set.gdir, "/", prefix, ".");
     if (rank == VT_NO_RANK) {
         vt_place_add_process(&t);
         if (location) {
@@ -85,8 +82,7 @@ static long write_block(long fd, uint64_t *end, const struct vt_chunk *c, struct
 static long create(struct vt_scratch *scratch, uint32_t location, enum vt_content content)
 {
     struct vt_text t = vt_text_into(scratch->other, sizeof scratch->other);
-    vt_text_add(&t, scratch->path);
-    vt_text_add(&t, ".tmp");
+    vt_text_add(&t, scratch->path, ".tmp");
     long fd = vt_create_temporary(scratch->other, &scratch->made[content]);
     if (fd < 0) {
         if (fd == -EEXIST) strcpy(scratch->path, scratch->other); /* the name for messages */
@@ -306,10 +302,7 @@ void vt_file_uctl(void)
     uint64_t mask;
     vt_lock(&vt_process.naming, &mask);
     struct vt_text t = vt_text_into(vt_scratch.path, sizeof vt_scratch.path);
-    vt_text_add(&t, vt_process.set.gdir);
-    vt_text_add(&t, "/");
-    vt_text_add(&t, h->prefix);
-    vt_text_add(&t, ".uctl");
+    vt_text_add(&t, vt_process.set.gdir, "/", h->prefix, ".uctl");
     t = vt_text_into(text, sizeof text);
     vt_text_add(&t, "vtrace uctl 1\nrun ");
     for (int i = 0; i < 16; i++) {
@@ -320,9 +313,7 @@ void vt_file_uctl(void)
     vt_text_hex(&t, h->world);
     vt_text_add(&t, "\nranks ");
     vt_text_dec(&t, h->world_size);
-    vt_text_add(&t, "\ntool ");
-    vt_text_add(&t, h->tool);
-    vt_text_add(&t, "\n");
+    vt_text_add(&t, "\ntool ", h->tool, "\n");
     long r = vt_put_file(vt_scratch.path, vt_scratch.other, text);
     if (r == -EEXIST) /* other messages report a full disk */
         vt_warn("%s cannot be written (%s): vtunify cannot detect that the run is complete", vt_scratch.path,

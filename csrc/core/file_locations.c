@@ -145,16 +145,13 @@ void vt_place_count(struct vt_settings *set, uint32_t count)
 {
     struct vt_text t = vt_text_into(set->prefix, sizeof set->prefix);
     set->count = count;
-    vt_text_add(&t, set->base);
-    vt_text_add(&t, "_");
+    vt_text_add(&t, set->base, "_");
     vt_text_dec(&t, count);
 }
 
 void vt_place_add_process(struct vt_text *t)
 {
-    vt_text_add(t, "x");
-    vt_text_add(t, vt_process.head.host);
-    vt_text_add(t, "-");
+    vt_text_add(t, "x", vt_process.head.host, "-");
     vt_text_dec(t, vt_process.head.pid);
     vt_text_add(t, "-");
     vt_text_hex(t, vt_process.head.start);
@@ -208,8 +205,7 @@ static int read_path(const char *text, char *into, size_t bytes, const char **mi
     *missing = expand(text, &t);
     if (into[0] != '/') {
         t = all;
-        vt_text_add(&t, here);
-        vt_text_add(&t, "/");
+        vt_text_add(&t, here, "/");
         *missing = expand(text, &t);
     }
     return !*missing && t.at < t.end;

@@ -103,30 +103,21 @@ int vt_pattern_matches(const char *pattern, const char *name, int classes)
 
 /* ---- VampirTrace's grammar: NAME;NAME;... -- LIMIT [G], and @ RANK - RANK, RANK [-- OFF] ---- */
 
-static char *trim(char *s)
-{
-    char *end = s + strlen(s);
-    while (*s == ' ' || *s == '\t') s++;
-    while (end > s && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) end--;
-    *end = 0;
-    return s;
-}
-
 static int read_ranks(char *text, uint32_t line)
 {
     uint32_t begin = filter.nranges;
     for (char *rest = text, *item; (item = strsep(&rest, ","));) {
         char *end;
-        item = trim(item);
+        item = vt_text_trim(item);
         if (!*item) continue;
         unsigned long first = strtoul(item, &end, 10), last = first;
         int bad = *item < '0' || *item > '9';
-        end = trim(end);
+        end = vt_text_trim(end);
         if (*end == '-') {
-            char *from = trim(end + 1);
+            char *from = vt_text_trim(end + 1);
             bad |= *from < '0' || *from > '9';
             last = strtoul(from, &end, 10);
-            end = trim(end);
+            end = vt_text_trim(end);
         }
         if (bad || *end || last >= UINT32_MAX || first > last) {
             refuse(line, item, "not a rank or a range of ranks");
@@ -146,7 +137,7 @@ static void read_rank_line(char *text, uint32_t line)
     char *off = strstr(text, "--");
     if (off) {
         *off = 0;
-        off = trim(off + 2);
+        off = vt_text_trim(off + 2);
     }
     read_ranks(text, line);
     if (!off) return;
@@ -164,14 +155,14 @@ static void read_vt_line(char *text, uint32_t line)
         return;
     }
     *limit = 0;
-    limit = trim(limit + 2);
+    limit = vt_text_trim(limit + 2);
     long long calls = strtoll(limit, &end, 10);
     if (end == limit || calls < -1 || (*end && *end != ' ' && *end != '\t')) {
         refuse(line, limit, "not a number of calls (0: never, -1: always)");
         return;
     }
-    end = trim(end);
-    text = trim(text);
+    end = vt_text_trim(end);
+    text = vt_text_trim(text);
     if (!text[strspn(text, "; \t")]) refuse(line, limit, "no names before --");
     int group = !strcasecmp(end, "G");
     if (*end && !group) {
@@ -179,7 +170,7 @@ static void read_vt_line(char *text, uint32_t line)
         filter.refused -= !strcmp(end, "S") || !strcmp(end, "R") || !strcmp(end, "C"); /* valid in VampirTrace */
     }
     for (char *rest = text, *name; (name = strsep(&rest, ";"));)
-        if (*(name = trim(name))) add(name, calls, line, (uint8_t)group, 0);
+        if (*(name = vt_text_trim(name))) add(name, calls, line, (uint8_t)group, 0);
 }
 
 /* ---- Score-P's grammar: blocks of EXCLUDE and INCLUDE rules; the last matching rule applies ---- */
@@ -233,7 +224,7 @@ static void read_lines(char *text)
         char *comment = strchr(one, '#');
         line++;
         if (comment) *comment = 0;
-        one = trim(one);
+        one = vt_text_trim(one);
         if (filter.scorep) read_scorep_line(one, line);
         else if (*one == '@') read_rank_line(one + 1, line);
         else if (*one) read_vt_line(one, line);
@@ -337,8 +328,7 @@ long vt_filter_explain(const char *name, const char *group, uint32_t rank, char 
     vt_names_shorten(&f, shown, sizeof shown);
     if (!strcmp(group, "OMP")) without_place(&f, shown, sizeof shown);
     const struct rule *r = rule_of(&f);
-    vt_text_add(&t, r ? r->pattern : "");
-    vt_text_add(&t, "\n");
+    vt_text_add(&t, r ? r->pattern : "", "\n");
     vt_text_dec(&t, r ? r->line : 0);
     vt_text_add(&t, "\n");
     vt_text_dec(&t, filter.n);

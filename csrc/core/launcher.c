@@ -68,15 +68,13 @@ void vt_launcher_run(struct vt_file *h)
     if (getenv("PMI_SPAWNED") || !vt_launcher_rank() || !vt_process_stat(pid, &parent) || !is_launcher(parent.name))
         return;
     struct vt_text t = vt_text_into(text, sizeof text);
-    vt_text_add(&t, h->host);
-    vt_text_add(&t, " ");
+    vt_text_add(&t, h->host, " ");
     vt_text_dec(&t, pid);
     vt_text_add(&t, " ");
     vt_text_dec(&t, parent.began);
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         const char *job = getenv(jobs[i]);
-        vt_text_add(&t, " ");
-        vt_text_add(&t, job ? job : "");
+        vt_text_add(&t, " ", job ? job : "");
     }
     const uint64_t run[2] = {vt_checksum(1, text, (size_t)(t.at - text)), vt_checksum(2, text, (size_t)(t.at - text))};
     memcpy(h->run, run, sizeof h->run);

@@ -36,14 +36,9 @@ void vt_lineage_tell(void)
     if (vt_process.first) vt_text_add(&t, "+");
     vt_text_add(&t, has_rank ? "*:" : ":");
     vt_text_hex(&t, h->start);
-    vt_text_add(&t, ":");
-    vt_text_add(&t, vt_process.set.prefix);
-    vt_text_add(&t, ":");
+    vt_text_add(&t, ":", vt_process.set.prefix, ":");
     vt_text_hex(&t, strlen(vt_process.set.gdir));
-    vt_text_add(&t, ":");
-    vt_text_add(&t, vt_process.set.gdir);
-    vt_text_add(&t, ":");
-    vt_text_add(&t, vt_process.set.ldir);
+    vt_text_add(&t, ":", vt_process.set.gdir, ":", vt_process.set.ldir);
     if (strcmp(variable, text)) memcpy(variable, text, sizeof text); /* other threads may read it */
 }
 

@@ -86,8 +86,7 @@ static int define(struct vt_location *l, const struct module *m, const char *pat
         path = own;
     } else if (*path != '/' && strchr(path, '/') && VT_SYS2(getcwd, own, sizeof own) > 0) {
         struct vt_text t = {own + strlen(own), own + sizeof own - 1};
-        vt_text_add(&t, "/");
-        vt_text_add(&t, path);
+        vt_text_add(&t, "/", path);
         path = own;
     }
     return vt_define_at(l, VT_D_MODULE, vt_number(m->slot), vt_number(m->start), vt_number(m->size), vt_number(m->bias),

@@ -33,10 +33,7 @@ void vt_names_disclaim(long fd)
 static void path_with(char *into, const char *ending)
 {
     struct vt_text t = vt_text_into(into, VT_PATH);
-    vt_text_add(&t, vt_process.set.gdir);
-    vt_text_add(&t, "/");
-    vt_text_add(&t, vt_process.set.base);
-    vt_text_add(&t, ending);
+    vt_text_add(&t, vt_process.set.gdir, "/", vt_process.set.base, ending);
 }
 
 static uint64_t number_at(const char *text)
@@ -107,10 +104,7 @@ static int is_foreign(const char *prefix)
     static char path[VT_PATH];
     for (int i = 0; i < 3; i++) {
         struct vt_text t = vt_text_into(path, sizeof path);
-        vt_text_add(&t, vt_process.set.gdir);
-        vt_text_add(&t, "/");
-        vt_text_add(&t, prefix);
-        vt_text_add(&t, endings[i]);
+        vt_text_add(&t, vt_process.set.gdir, "/", prefix, endings[i]);
         if (i < 2 && vt_process.set.compression) vt_text_add(&t, ".z");
         if (vt_is_foreign(path)) return 1;
     }

@@ -389,8 +389,7 @@ static uint32_t rank_of_name(const struct vt_world *w, struct vt_location *l)
     struct vt_launched launched;
     if (w->world_size != 1 || !vt_find_launcher(&launched)) return w->rank;
     struct vt_text t = vt_text_into(text, sizeof text);
-    vt_text_add(&t, launched.launcher);
-    vt_text_add(&t, " has started ");
+    vt_text_add(&t, launched.launcher, " has started ");
     vt_text_dec(&t, launched.ranks);
     vt_text_add(&t, " processes");
     vt_define_property(l, "alone", text);

@@ -20,15 +20,6 @@ static struct {
 static uint32_t nmembers;
 static int loaded;
 
-static char *trim(char *s)
-{
-    char *end = s + strlen(s);
-    while (*s == ' ' || *s == '\t') s++;
-    while (end > s && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) end--;
-    *end = 0;
-    return s;
-}
-
 static void read_lines(void)
 {
     uint32_t number = 0;
@@ -37,12 +28,12 @@ static void read_lines(void)
         char *comment = strchr(line, '#'), *list = line, *pattern;
         number++;
         if (comment) *comment = 0;
-        char *group = trim(strsep(&list, "="));
+        char *group = vt_text_trim(strsep(&list, "="));
         if (!list && *group && vt_process.set.speaks)
             vt_say(1, "VT_GROUPS_SPEC: %.200s:%u: ignored \"%.100s\": not GROUP=NAME;NAME", vt_process.set.groups_spec,
                    number, group);
         while (list && (pattern = strsep(&list, ";"))) {
-            pattern = trim(pattern);
+            pattern = vt_text_trim(pattern);
             if (!*pattern || nmembers == MOST_MEMBERS) continue;
             all->members[nmembers].group = group;
             all->members[nmembers++].pattern = pattern;

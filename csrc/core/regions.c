@@ -50,8 +50,7 @@ void vt_warn_left_out(const char *classes, const char *format, ...)
     if (!l) return;
     struct vt_text t = vt_text_into(value, sizeof value);
     vt_text_dec(&t, vt_now());
-    vt_text_add(&t, " ");
-    vt_text_add(&t, classes);
+    vt_text_add(&t, " ", classes);
     vt_define_property(l, key, value);
 }
 

@@ -163,8 +163,7 @@ long vt_put_file(const char *path, char *temporary, const char *text)
 {
     struct vt_identity made;
     struct vt_text t = vt_text_into(temporary, VT_PATH);
-    vt_text_add(&t, path);
-    vt_text_add(&t, ".tmp");
+    vt_text_add(&t, path, ".tmp");
     vt_text_dec(&t, vt_process.pid);
     long length = (long)strlen(text), fd = vt_create_temporary(temporary, &made);
     if (fd < 0) return fd;
@@ -199,8 +198,7 @@ int vt_is_strangers_directory(const char *path)
         if (!is_trusted(&s, around) || VT_SYS4(newfstatat, AT_FDCWD, path, &s, 0) < 0) return 1;
     }
     t = vt_text_into(around, sizeof around);
-    vt_text_add(&t, path);
-    vt_text_add(&t, "/..");
+    vt_text_add(&t, path, "/..");
     if (is_trusted(&s, around) || s.st_mode & S_ISVTX) return 0;
     int by_group = (s.st_mode & (S_IWGRP | S_IWOTH)) == S_IWGRP;
     return !by_group || (!VT_SYS0(geteuid) && s.st_gid != (uint32_t)VT_SYS0(getegid));

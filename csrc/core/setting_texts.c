@@ -85,17 +85,7 @@ void vt_setting_show_rate(struct vt_text *t, uint64_t ns)
     if (!is_rate) vt_text_add(t, units[unit].name);
 }
 
-void vt_setting_read_words(int speaks, const char *name, char *into, size_t bytes)
-{
-    const char *text = vt_setting_text(name);
-    into[0] = 0;
-    if (!text || !*text) return;
-    struct vt_text t = vt_text_into(into, bytes);
-    if (strlen(text) < bytes) vt_text_add(&t, text);
-    else if (speaks) vt_say(1, "%s has more than %u bytes: the setting is ignored", name, (unsigned)bytes - 1);
-}
-
-void vt_setting_read_patterns(int speaks, const char *name, char *into, size_t bytes)
+void vt_setting_read_words(int speaks, const char *name, char *into, size_t bytes, const char *advice)
 {
     const char *text = vt_setting_text(name);
     into[0] = 0;
@@ -103,8 +93,7 @@ void vt_setting_read_patterns(int speaks, const char *name, char *into, size_t b
     struct vt_text t = vt_text_into(into, bytes);
     if (strlen(text) < bytes) vt_text_add(&t, text);
     else if (speaks)
-        vt_say(1, "%s has more than %u bytes: the setting is ignored; VT_FILTER_SPEC reads a file of any size", name,
-               (unsigned)bytes - 1);
+        vt_say(1, "%s has more than %u bytes: the setting is ignored%s", name, (unsigned)bytes - 1, advice);
 }
 
 /* Signals that the kernel itself does not raise to report an error. */

@@ -94,53 +94,37 @@ static int parse_pthread(const char *text, uint64_t *value)
     return 1;
 }
 
-static int parse_mode(const char *text, uint64_t *value)
+/* The words of the settings that are one of a few words. */
+#define MOST_WORDS 4
+static const char *const words[][MOST_WORDS] = {
+    [MODE] = {[VT_MODE_TRACE] = "TRACE", [VT_MODE_RING] = "RING"},
+    [BARRIER] = {"no", "before", "after", "both"},
+    [ROUTINES] = {[VT_SECTIONS_ALL] = "all", [VT_SECTIONS_FAPP] = "fapp", [VT_SECTIONS_COLLECTION] = "collection"},
+    [SAMPLECLOCK] = {[VT_SAMPLE_CLOCK_CPU] = "cpu", [VT_SAMPLE_CLOCK_WALL] = "wall", [VT_SAMPLE_CLOCK_PERF] = "perf"},
+};
+
+static int has_words(enum setting_type type) { return type < sizeof words / sizeof *words && words[type][1]; }
+
+static int parse_word(const char *text, enum setting_type type, uint64_t *value)
 {
-    *value = strcasecmp(text, "ring") ? VT_MODE_TRACE : VT_MODE_RING;
-    return *value == VT_MODE_RING || !strcasecmp(text, "trace");
-}
-
-static const char *const barriers[] = {"no", "before", "after", "both"};
-
-static const char *const routines[] = {
-    [VT_SECTIONS_ALL] = "all", [VT_SECTIONS_FAPP] = "fapp", [VT_SECTIONS_COLLECTION] = "collection"};
-
-static int parse_word(const char *text, const char *const *words, size_t n, uint64_t *value)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!strcasecmp(text, words[i])) return *value = i, 1;
-    return 0;
-}
-
-static const char *const clocks[] = {
-    [VT_SAMPLE_CLOCK_CPU] = "cpu", [VT_SAMPLE_CLOCK_WALL] = "wall", [VT_SAMPLE_CLOCK_PERF] = "perf"};
-
-static int parse_sample_clock(const char *text, uint64_t *value)
-{
-    for (*value = VT_SAMPLE_CLOCK_CPU; *value <= VT_SAMPLE_CLOCK_PERF; ++*value)
-        if (!strcasecmp(text, clocks[*value])) return 1;
+    for (*value = 0; *value < MOST_WORDS; ++*value)
+        if (words[type][*value] && !strcasecmp(text, words[type][*value])) return 1;
     return 0;
 }
 
 static int parse(const char *text, enum setting_type type, uint64_t *value)
 {
-    if (type == BARRIER) return parse_word(text, barriers, sizeof barriers / sizeof *barriers, value);
-    if (type == ROUTINES) return parse_word(text, routines, sizeof routines / sizeof *routines, value);
+    if (has_words(type)) return parse_word(text, type, value);
     if (type == YESNO) return parse_yesno(text, value);
-    if (type == MODE) return parse_mode(text, value);
     if (type == RATE) return vt_setting_rate(text, value);
-    if (type == SAMPLECLOCK) return parse_sample_clock(text, value);
     return type == PTHREAD ? parse_pthread(text, value) : parse_number(text, type == SIZE, value);
 }
 
 static void show(char *into, size_t bytes, const struct setting *s, uint64_t v)
 {
     struct vt_text t = vt_text_into(into, bytes);
-    if (s->type == MODE) vt_text_add(&t, v == VT_MODE_RING ? "RING" : "TRACE");
-    else if (s->type == BARRIER) vt_text_add(&t, barriers[v]);
-    else if (s->type == ROUTINES) vt_text_add(&t, routines[v]);
+    if (has_words(s->type)) vt_text_add(&t, words[s->type][v]);
     else if (s->type == RATE) vt_setting_show_rate(&t, v);
-    else if (s->type == SAMPLECLOCK) vt_text_add(&t, clocks[v]);
     else if (s->type == YESNO || s->type == PTHREAD)
         vt_text_add(&t, v == VT_PTHREAD_LOCKS ? "locks" : v ? "yes" : "no");
     else {
@@ -164,12 +148,10 @@ static void show_range(char *into, size_t bytes, const struct setting *s)
     if (s->type != SIZE && s->type != COUNT) return;
     show(end, sizeof end, s, s->least);
     int bounded = s->most <= UINT32_MAX;
-    vt_text_add(&t, bounded ? " (" : " (at least ");
-    vt_text_add(&t, end);
+    vt_text_add(&t, bounded ? " (" : " (at least ", end);
     show(end, sizeof end, s, s->most);
     if (bounded) {
-        vt_text_add(&t, " to ");
-        vt_text_add(&t, end);
+        vt_text_add(&t, " to ", end);
     }
     vt_text_add(&t, ")");
 }
@@ -211,8 +193,9 @@ static void read_text(struct vt_settings *set, const struct setting *s)
     char *into = (char *)set + s->offset;
     if (s->type == PATH) vt_place_read_path(s->name, into, s->bytes);
     else if (s->type == SIGNAL) vt_setting_read_signal(set->speaks, s->name, into, s->bytes);
-    else if (s->type == WORDS) vt_setting_read_words(set->speaks, s->name, into, s->bytes);
-    else if (s->type == PATTERNS) vt_setting_read_patterns(set->speaks, s->name, into, s->bytes);
+    else if (s->type == WORDS) vt_setting_read_words(set->speaks, s->name, into, s->bytes, "");
+    else if (s->type == PATTERNS)
+        vt_setting_read_words(set->speaks, s->name, into, s->bytes, "; VT_FILTER_SPEC reads a file of any size");
     else if (s->type == MOMENT) vt_setting_read_moment(set->speaks, s->name, into, s->bytes);
 }
 
@@ -307,32 +290,23 @@ int vt_settings_allow(uint32_t kind)
     return !kind || kind >= sizeof switches / sizeof *switches || vt_setting(switches[kind]);
 }
 
-/* Like vt_settings_allow, before the runtime starts and without starting it. Also returns 1 for an invalid value, since
-   only the started runtime prints a message. */
+/* Returns the value of a setting before the runtime starts, without starting it. For an invalid value returns the
+   standard, since only the started runtime prints a message. */
+static uint64_t early(const char *name, enum setting_type type, uint64_t standard)
+{
+    uint64_t value;
+    const char *text = vt_setting_text(name);
+    return text && *text && parse(text, type, &value) ? value : standard;
+}
+
 int vt_settings_want(uint32_t kind)
 {
-    if (kind != VT_SHIM_IO && kind != VT_SHIM_MEMORY) return 1;
-    uint64_t wanted = 1;
-    const char *text = vt_setting_text(switches[kind]);
-    return text && *text && (!parse_yesno(text, &wanted) || wanted);
+    return (kind != VT_SHIM_IO && kind != VT_SHIM_MEMORY) || early(switches[kind], YESNO, 1);
 }
 
-/* Returns the value of VT_PTHREAD before the runtime starts, without starting it. */
-enum vt_pthread vt_settings_pthread(void)
-{
-    uint64_t value = VT_PTHREAD_YES;
-    const char *text = vt_setting_text("VT_PTHREAD");
-    if (text && *text) parse_pthread(text, &value);
-    return (enum vt_pthread)value;
-}
+enum vt_pthread vt_settings_pthread(void) { return (enum vt_pthread)early("VT_PTHREAD", PTHREAD, VT_PTHREAD_YES); }
 
-int vt_exec_is_traced(void)
-{
-    uint64_t value = 1;
-    const char *text = vt_setting_text("VT_EXECTRACE");
-    if (text && *text) parse_yesno(text, &value);
-    return (int)value;
-}
+int vt_exec_is_traced(void) { return (int)early("VT_EXECTRACE", YESNO, 1); }
 
 static const char *value_of(struct vt_settings *set, const struct setting *s, char *into, size_t bytes)
 {
@@ -371,11 +345,9 @@ static void list(struct vt_text *t, struct vt_settings *set, const struct settin
     add_cell(t, given ? given : "");
     vt_text_add(t, s->text[0]);
     if (*s->page) vt_text_add(t, " (docs/");
-    vt_text_add(t, s->page);
-    vt_text_add(t, *s->page ? ")\t" : "\t");
+    vt_text_add(t, s->page, *s->page ? ")\t" : "\t");
     add_cell(t, s->text[1] ? s->text[1] : "");
-    vt_text_add(t, leaves[s->leaves]);
-    vt_text_add(t, "\n");
+    vt_text_add(t, leaves[s->leaves], "\n");
 }
 
 size_t vt_settings_list(char *into, size_t bytes)

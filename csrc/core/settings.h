@@ -52,8 +52,7 @@ int vt_setting_signal(const char *name);
    the value is invalid. */
 void vt_setting_read_moment(int speaks, const char *name, char *into, size_t bytes);
 void vt_setting_read_signal(int speaks, const char *name, char *into, size_t bytes);
-void vt_setting_read_words(int speaks, const char *name, char *into, size_t bytes);
-void vt_setting_read_patterns(int speaks, const char *name, char *into, size_t bytes);
+void vt_setting_read_words(int speaks, const char *name, char *into, size_t bytes, const char *advice);
 /* Checks that the settings are consistent; removes a VT_STOP_AFTER that is not later than VT_START_AFTER. */
 void vt_setting_texts_check(struct vt_settings *set);
 

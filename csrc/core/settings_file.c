@@ -94,8 +94,7 @@ static void name_sources(void)
     }
     if (config && *config == '/') vt_text_add(&user, config);
     else if (home && *home == '/') {
-        vt_text_add(&user, home);
-        vt_text_add(&user, "/.config");
+        vt_text_add(&user, home, "/.config");
     }
     if (*sources[0].path) vt_text_add(&user, "/vtrace/settings");
     struct vt_text system = vt_text_into(sources[1].path, sizeof sources[1].path);

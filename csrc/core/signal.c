@@ -48,9 +48,8 @@ static void remember(struct shared_signal *s, struct sigaction action)
 /* Runs in the handler: the signal is blocked, and ends the process when the handler returns. */
 static void act_by_default(int signal)
 {
-    int (*next)(int, const struct sigaction *, struct sigaction *);
     struct sigaction none = {.sa_handler = SIG_DFL};
-    *(void **)&next = vt_call_next(&call_sigaction);
+    __typeof__(sigaction) *next = vt_call_next(&call_sigaction);
     next(signal, &none, NULL);
     VT_SYS3(tgkill, VT_SYS0(getpid), VT_SYS0(gettid), signal);
 }
@@ -75,10 +74,9 @@ static void on_signal(int signal, siginfo_t *info, void *context)
    program ignores SIGIO, the kernel does so, too: a handler would interrupt calls. */
 static int install(const struct shared_signal *s, const struct sigaction *program, struct sigaction *old)
 {
-    int (*next)(int, const struct sigaction *, struct sigaction *);
     int has_handler = is_handler(program);
     struct sigaction ours = *program;
-    *(void **)&next = vt_call_next(&call_sigaction);
+    __typeof__(sigaction) *next = vt_call_next(&call_sigaction);
     if (s == &io && program->sa_handler == SIG_IGN) return next(s->number, program, old);
     ours.sa_sigaction = on_signal;
     ours.sa_flags =
@@ -102,8 +100,7 @@ void vt_signal_start(void)
 
 void vt_signal_guard_io(int (*came)(const siginfo_t *info, void *context, int has_handler))
 {
-    int (*next)(int, const struct sigaction *, struct sigaction *);
-    *(void **)&next = vt_call_next(&call_sigaction);
+    __typeof__(sigaction) *next = vt_call_next(&call_sigaction);
     if (ring.number == SIGIO || next(SIGIO, NULL, &io.own[0])) return;
     io_came = came;
     io.number = SIGIO;
@@ -136,9 +133,8 @@ static struct shared_signal *shared(int signal)
 
 VT_CALL_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-    int (*next)(int, const struct sigaction *, struct sigaction *);
     struct shared_signal *s = shared(signal);
-    *(void **)&next = vt_call_next(&call_sigaction);
+    __typeof__(sigaction) *next = vt_call_next(&call_sigaction);
     int is_watched = signal == VT_READ(watched);
     if (is_watched && action && !vt_is_other_process()) take_away();
     if (!s) {
@@ -164,8 +160,7 @@ VT_CALL_EXPORT int sigaction(int signal, const struct sigaction *action, struct 
 /* flags: those with which the function installs a handler. */
 static __sighandler_t set_handler(struct vt_call *call, int sig, __sighandler_t handler, int flags)
 {
-    __sighandler_t (*next)(int, __sighandler_t);
-    *(void **)&next = vt_call_next(call);
+    __typeof__(signal) *next = vt_call_next(call);
     int is_watched = sig == VT_READ(watched);
     if (is_watched && !vt_is_other_process()) take_away();
     if (!shared(sig)) {

@@ -166,10 +166,13 @@ struct vt_text {
 
 /* Begins an empty text in memory of the caller. */
 struct vt_text vt_text_into(char *memory, size_t bytes);
-/* Appends a string. */
-void vt_text_add(struct vt_text *t, const char *s);
+/* Appends strings. */
+#define vt_text_add(t, ...) vt_text_add_all(t, (const char *const[]){__VA_ARGS__, NULL})
+void vt_text_add_all(struct vt_text *t, const char *const *strings);
 /* Appends a path, quoted as a word for a shell. */
 void vt_text_word(struct vt_text *t, const char *s);
+/* Removes the blanks at both ends of a string, and the carriage returns at its end. */
+char *vt_text_trim(char *s);
 /* Replaces control characters by question marks: those of ASCII, and those of C1 in UTF-8. */
 void vt_text_plain(char *s);
 /* Append a number: hexadecimal, decimal. */

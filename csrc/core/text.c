@@ -15,10 +15,20 @@ struct vt_text vt_text_into(char *memory, size_t bytes)
     return t;
 }
 
-void vt_text_add(struct vt_text *t, const char *s)
+void vt_text_add_all(struct vt_text *t, const char *const *strings)
 {
-    while (*s && t->at < t->end) *t->at++ = *s++;
+    for (const char *s; (s = *strings); strings++)
+        while (*s && t->at < t->end) *t->at++ = *s++;
     *t->at = 0;
+}
+
+char *vt_text_trim(char *s)
+{
+    char *end = s + strlen(s);
+    while (*s == ' ' || *s == '\t') s++;
+    while (end > s && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) end--;
+    *end = 0;
+    return s;
 }
 
 /* The bytes of the character at s; 0 for a control character and for bytes that are not UTF-8. */

@@ -93,9 +93,7 @@ static void find_names(struct reading *r, struct vt_names_of *f)
     } else if (module) { /* gfortran: __MODULE_MOD_NAME */
         struct vt_text t = vt_text_into(r->shortened, sizeof r->shortened);
         *module = 0;
-        vt_text_add(&t, r->plain + 2);
-        vt_text_add(&t, "::");
-        vt_text_add(&t, module + 5);
+        vt_text_add(&t, r->plain + 2, "::", module + 5);
         *module = '_';
         f->names[1] = r->shortened;
     } else if (r->fortran && n < sizeof r->shortened) { /* name_, or name.0 for a contained procedure */
@@ -125,8 +123,7 @@ static int names_of(struct reading *r, const char *symbol, struct vt_names_of *f
     const char *function = f->names[0] == r->plain ? f->names[1] : f->names[0];
     if (!function) return 1;
     struct vt_text t = vt_text_into(r->outlined, sizeof r->outlined);
-    vt_text_add(&t, function);
-    vt_text_add(&t, suffix);
+    vt_text_add(&t, function, suffix);
     f->names[0] = r->plain;
     f->names[1] = r->outlined;
     return 1;
@@ -628,8 +625,7 @@ __attribute__((destructor)) static void tell_missed(void)
 __attribute__((visibility("default"))) int dlclose(void *handle)
 {
     static struct vt_call call = {.name = "dlclose"};
-    int (*real)(void *);
-    *(void **)&real = vt_call_next(&call);
+    __typeof__(dlclose) *real = vt_call_next(&call);
     int result = real(handle);
     vt_code_forget_unloaded();
     forget_unloaded();

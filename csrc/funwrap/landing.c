@@ -77,17 +77,15 @@ __attribute__((visibility("default"))) int setcontext(const ucontext_t *context)
 #else
     vt_land_on_own(context->uc_mcontext.sp);
 #endif
-    int (*real)(const ucontext_t *);
-    *(void **)&real = vt_call_next(&call_setcontext);
+    __typeof__(setcontext) *real = vt_call_next(&call_setcontext);
     return real(context);
 }
 
 #endif
 
-/* ---- Exceptions in programs that vtrace-cc has not linked ---- */
+/* ---- Exceptions in programs that vtrace-cc has not linked (csrc/hooks/personality.h) ---- */
 
-/* Landings of exceptions in programs that vtrace-cc has not linked (csrc/hooks/personality.h). The loader has stored the
-   address of the personality routine in the module; the routine here takes its place. */
+/* The loader has stored the address of the personality routine in the module; the routine here takes its place. */
 
 typedef _Unwind_Reason_Code personality(int, _Unwind_Action, _Unwind_Exception_Class, struct _Unwind_Exception *,
                                         struct _Unwind_Context *);

@@ -193,11 +193,9 @@ static size_t put_asan(char **all, size_t n, char *text, size_t bytes)
     struct vt_text t = vt_text_into(text, bytes);
     vt_text_add(&t, ASAN);
     if (given && *given) {
-        vt_text_add(&t, given);
-        vt_text_add(&t, ":");
+        vt_text_add(&t, given, ":");
     }
-    vt_text_add(&t, option);
-    vt_text_add(&t, "=0");
+    vt_text_add(&t, option, "=0");
     return t.at == t.end ? n : put(all, n, ASAN, text); /* too long: the entry stays unchanged */
 }
 
@@ -226,8 +224,7 @@ static size_t put_hook(char **all, size_t n, char *text, size_t bytes)
     const char *given = value_of(all, PYTHON);
     if (hook_in(given, &length)) return n;
     struct vt_text t = vt_text_into(text, bytes);
-    vt_text_add(&t, PYTHON);
-    vt_text_add(&t, hook);
+    vt_text_add(&t, PYTHON, hook);
     if (given && *given) vt_text_add(&t, ":");
     if (given) vt_text_add(&t, given);
     return t.at == t.end ? n : put(all, n, PYTHON, text); /* too long: Python says at its end that it lacks the hook */

@@ -11,9 +11,8 @@ int __cxa_at_quick_exit(void (*handler)(void *), void *library);
 VT_CALL_EXPORT int on_exit(void (*handler)(int, void *), void *argument)
 {
     static struct vt_call call = VT_CALL_OF(on_exit);
-    int (*real)(void (*)(int, void *), void *);
     vt_end_register();
-    *(void **)&real = vt_call_next(&call);
+    __typeof__(on_exit) *real = vt_call_next(&call);
     return real(handler, argument);
 }
 
@@ -21,8 +20,7 @@ VT_CALL_EXPORT int on_exit(void (*handler)(int, void *), void *argument)
 VT_CALL_EXPORT int __cxa_at_quick_exit(void (*handler)(void *), void *library)
 {
     static struct vt_call call = VT_CALL_OF(__cxa_at_quick_exit);
-    int (*real)(void (*)(void *), void *);
     vt_end_register();
-    *(void **)&real = vt_call_next(&call);
+    __typeof__(__cxa_at_quick_exit) *real = vt_call_next(&call);
     return real(handler, library);
 }

@@ -54,10 +54,9 @@ void vt_end_process(uint32_t region, int64_t process, int error)
 
 static pid_t made(struct vt_call *call)
 {
-    pid_t (*real)(void);
     vt_called_at = VT_CALLED_AT;
     uint32_t region = vt_begin_process(call, NULL, 1);
-    *(void **)&real = vt_call_next(call);
+    __typeof__(fork) *real = vt_call_next(call);
     pid_t pid = real();
     if (pid) vt_end_process(region, pid, pid < 0 ? errno : 0);
     return pid;
@@ -89,10 +88,9 @@ __attribute__((constructor)) static void follow_daemon(void) { pthread_atfork(NU
 VT_CALL_EXPORT int daemon(int keeps_directory, int keeps_files)
 {
     static struct vt_call call = VT_CALL_OF(daemon);
-    int (*real)(int, int);
     vt_called_at = VT_CALLED_AT;
     uint32_t region = vt_begin_process(&call, NULL, 1);
-    *(void **)&real = vt_call_next(&call);
+    __typeof__(daemon) *real = vt_call_next(&call);
     is_in_daemon = !vt_shares_memory();
     int r = real(keeps_directory, keeps_files);
     is_in_daemon = 0;
@@ -118,21 +116,17 @@ __attribute__((constructor)) static void record_vfork(void) { vt_vfork_record(vf
 
 /* ---- posix_spawn ---- */
 
-typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-                           char *const *, char *const *);
-
 #define SPAWNS(function)                                                                                               \
     VT_CALL_EXPORT int function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,               \
                                 const posix_spawnattr_t *attributes, char *const *arguments, char *const *environment) \
     {                                                                                                                  \
         static struct vt_call call = VT_CALL_OF(function);                                                             \
         struct vt_environment room;                                                                                    \
-        spawn_function *real;                                                                                          \
         pid_t child = 0;                                                                                               \
         vt_called_at = VT_CALLED_AT;                                                                                   \
         uint32_t region = vt_begin_process(&call, path, 1);                                                            \
         char **given = vt_environment(environment, &room, path);                                                       \
-        *(void **)&real = vt_call_next(&call);                                                                         \
+        __typeof__(function) *real = vt_call_next(&call);                                                              \
         int r = real(&child, path, actions, attributes, arguments, given);                                             \
         if (!r && pid) *pid = child;                                                                                   \
         vt_end_process(region, child, r);                                                                              \
@@ -152,11 +146,11 @@ static void give_back(void *lent)
 VT_CALL_EXPORT int system(const char *command)
 {
     static struct vt_call call = VT_CALL_OF(system);
-    int (*real)(const char *), r;
+    int r;
     vt_called_at = VT_CALLED_AT;
     uint32_t region = vt_begin_process(&call, command, 1);
     int lent = !vt_shares_memory() && vt_lineage_lend();
-    *(void **)&real = vt_call_next(&call);
+    __typeof__(system) *real = vt_call_next(&call);
     pthread_cleanup_push(give_back, &lent); /* a thread may be cancelled in system */
     r = real(command);
     pthread_cleanup_pop(1);
@@ -168,12 +162,11 @@ VT_CALL_EXPORT int system(const char *command)
 VT_CALL_EXPORT FILE *popen(const char *command, const char *how)
 {
     static struct vt_call call = VT_CALL_OF(popen);
-    FILE *(*real)(const char *, const char *);
     int saved = errno;
     vt_location_of_thread(0);
     int lent = !vt_shares_memory() && vt_lineage_lend();
     errno = saved;
-    *(void **)&real = vt_call_next(&call);
+    __typeof__(popen) *real = vt_call_next(&call);
     FILE *file = real(command, how);
     give_back(&lent);
     return file;
@@ -185,10 +178,9 @@ VT_CALL_EXPORT FILE *popen(const char *command, const char *how)
     VT_CALL_EXPORT pid_t function parameters                                                                           \
     {                                                                                                                  \
         static struct vt_call call = VT_CALL_OF(function);                                                             \
-        pid_t(*real) parameters;                                                                                       \
         vt_called_at = VT_CALLED_AT;                                                                                   \
         uint32_t region = vt_begin_process(&call, NULL, 0);                                                            \
-        *(void **)&real = vt_call_next(&call);                                                                         \
+        __typeof__(function) *real = vt_call_next(&call);                                                              \
         pid_t found = real arguments;                                                                                  \
         vt_end_process(region, found, found < 0 ? errno : 0);                                                          \
         return found;                                                                                                  \
@@ -202,10 +194,9 @@ WAITS(wait4, (pid_t pid, int *status, int options, struct rusage *usage), (pid, 
 VT_CALL_EXPORT int waitid(idtype_t kind, id_t id, siginfo_t *info, int options)
 {
     static struct vt_call call = VT_CALL_OF(waitid);
-    int (*real)(idtype_t, id_t, siginfo_t *, int);
     vt_called_at = VT_CALLED_AT;
     uint32_t region = vt_begin_process(&call, NULL, 0);
-    *(void **)&real = vt_call_next(&call);
+    __typeof__(waitid) *real = vt_call_next(&call);
     int r = real(kind, id, info, options);
     vt_end_process(region, r || !info ? 0 : info->si_pid, r < 0 ? errno : 0);
     return r;

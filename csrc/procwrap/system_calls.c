@@ -67,11 +67,10 @@ VT_CALL_EXPORT long call_system(long number, long a, long b, long c, long d, lon
 
 long call_system(long number, long a, long b, long c, long d, long e, long f)
 {
-    long (*real)(long, long, long, long, long, long, long);
     if (VT_UNLIKELY(number == SYS_seccomp && a <= SECCOMP_SET_MODE_FILTER))
         end_before_restriction(a == SECCOMP_SET_MODE_STRICT, (const struct sock_fprog *)c);
     if (VT_UNLIKELY(number == SYS_execve)) return execve((const char *)a, (char *const *)b, (char *const *)c);
     if (VT_UNLIKELY(number == SYS_exit_group)) _exit((int)a);
-    *(void **)&real = vt_call_next(&call_syscall);
+    __typeof__(call_system) *real = vt_call_next(&call_syscall);
     return real(number, a, b, c, d, e, f);
 }

@@ -444,11 +444,7 @@ __attribute__((constructor)) static void start(void)
 
 /* ---- The list for `vtrace counters` ---- */
 
-static void add_cell(struct vt_text *t, const char *text, const char *end)
-{
-    vt_text_add(t, text);
-    vt_text_add(t, end);
-}
+static void add_cell(struct vt_text *t, const char *text, const char *end) { vt_text_add(t, text, end); }
 
 size_t vt_counters_list(char *into, size_t bytes)
 {

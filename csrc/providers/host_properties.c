@@ -18,8 +18,7 @@ static uint64_t max_mhz(void)
 {
     char text[2048], path[256];
     struct vt_text file = vt_text_into(path, sizeof path);
-    vt_text_add(&file, vt_sysfs);
-    vt_text_add(&file, "/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+    vt_text_add(&file, vt_sysfs, "/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
     if (vt_read_file(path, text, sizeof text) > 0) return number(text) / 1000;
     if (vt_read_file("/proc/cpuinfo", text, sizeof text) <= 0) return 0;
     const char *line = strstr(text, "cpu MHz");

@@ -67,11 +67,7 @@ static int find_path(const struct vt_counter *c, char *path)
     unsigned i = c->number - NET;
     if (!*device || strstr(device, "..") || !field != !devices[i].between) return 0;
     memcpy(name, device, field ? (size_t)(field - device) : strlen(device));
-    vt_text_add(&t, vt_sysfs);
-    vt_text_add(&t, devices[i].directory);
-    vt_text_add(&t, "/");
-    vt_text_add(&t, name);
-    vt_text_add(&t, field ? devices[i].between : devices[i].file);
+    vt_text_add(&t, vt_sysfs, devices[i].directory, "/", name, field ? devices[i].between : devices[i].file);
     if (field) vt_text_add(&t, field);
     return 1;
 }
@@ -128,10 +124,7 @@ static void search_device(const char *name, void *data)
     struct device_search *s = data;
     for (unsigned i = 0; i < 4 && fields[s->device][i] && !s->is_found; i++) {
         struct vt_text t = vt_text_into(s->found->name, VT_COUNTER_NAME);
-        vt_text_add(&t, devices[s->device].name);
-        vt_text_add(&t, "/");
-        vt_text_add(&t, name);
-        vt_text_add(&t, fields[s->device][i]);
+        vt_text_add(&t, devices[s->device].name, "/", name, fields[s->device][i]);
         if (t.at < t.end && is_device(s->device, s->found)) s->is_found = !s->left--;
     }
 }
@@ -144,8 +137,7 @@ static int list(unsigned i, struct vt_counter *found)
     if (i >= KNOWN + LISTED_MOST) return 0;
     for (; s.device < sizeof devices / sizeof *devices && !s.is_found; s.device++) {
         struct vt_text t = vt_text_into(path, sizeof path);
-        vt_text_add(&t, vt_sysfs);
-        vt_text_add(&t, devices[s.device].directory);
+        vt_text_add(&t, vt_sysfs, devices[s.device].directory);
         vt_directory_each(path, search_device, &s);
     }
     return s.is_found;

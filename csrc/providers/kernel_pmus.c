@@ -75,8 +75,7 @@ static long read_file(const char *root, struct event_term pmu, const char *folde
 {
     char path[PATH_BYTES];
     struct vt_text t = vt_text_into(path, sizeof path);
-    vt_text_add(&t, root);
-    vt_text_add(&t, "/");
+    vt_text_add(&t, root, "/");
     add_part(&t, pmu);
     vt_text_add(&t, folder);
     add_part(&t, file);
@@ -209,10 +208,7 @@ static void list_event(const char *name, void *data)
     struct vt_perf_event event;
     struct vt_text t = vt_text_into(full, sizeof full);
     if (!is_name(file) || describes_another(name) || memchr(name, ',', file.length)) return;
-    vt_text_add(&t, of->pmu);
-    vt_text_add(&t, "/");
-    vt_text_add(&t, name);
-    vt_text_add(&t, "/");
+    vt_text_add(&t, of->pmu, "/", name, "/");
     if (t.at == t.end || !vt_pmu_find(of->root, full, strlen(full), &event)) return;
     if (read_file(of->root, pmu, "/events/", file, terms, sizeof terms) <= 0) return;
     of->visit(full, terms, &event, of->data);
@@ -224,10 +220,7 @@ static void list_pmu(const char *pmu, void *data)
     char path[PATH_BYTES];
     struct vt_text t = vt_text_into(path, sizeof path);
     if (!is_name((struct event_term){pmu, strlen(pmu)})) return;
-    vt_text_add(&t, events.root);
-    vt_text_add(&t, "/");
-    vt_text_add(&t, pmu);
-    vt_text_add(&t, "/events");
+    vt_text_add(&t, events.root, "/", pmu, "/events");
     events.pmu = pmu;
     if (t.at < t.end) vt_directory_each(path, list_event, &events);
 }
@@ -235,8 +228,7 @@ static void list_pmu(const char *pmu, void *data)
 static void add_name(const char *pmu, void *into)
 {
     if (!is_name((struct event_term){pmu, strlen(pmu)})) return;
-    vt_text_add(into, pmu);
-    vt_text_add(into, " ");
+    vt_text_add(into, pmu, " ");
 }
 
 void vt_pmu_names(const char *root, struct vt_text *into) { vt_directory_each(root, add_name, into); }

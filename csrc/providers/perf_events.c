@@ -31,11 +31,9 @@ void vt_near_add(struct vt_near *n, const char *name)
 const char *vt_near_tell(const struct vt_near *n, const char *what, char *into, size_t bytes)
 {
     struct vt_text t = vt_text_into(into, bytes);
-    vt_text_add(&t, "unknown ");
-    vt_text_add(&t, what);
+    vt_text_add(&t, "unknown ", what);
     for (unsigned i = 0; i < n->count; i++) {
-        vt_text_add(&t, !i ? ", did you mean " : i + 1 < n->count ? ", " : " or ");
-        vt_text_add(&t, n->names[i]);
+        vt_text_add(&t, !i ? ", did you mean " : i + 1 < n->count ? ", " : " or ", n->names[i]);
     }
     vt_text_add(&t, n->count ? "? (vtrace counters lists them)" : " (vtrace counters lists them)");
     return into;
@@ -248,8 +246,7 @@ static void add_line(struct vt_text *t, const char *const *cells, int n)
     char line[LINE_BYTES];
     struct vt_text l = vt_text_into(line, sizeof line);
     for (int i = 0; i < n; i++) {
-        vt_text_add(&l, cells[i]);
-        vt_text_add(&l, i + 1 < n ? "\t" : "\n");
+        vt_text_add(&l, cells[i], i + 1 < n ? "\t" : "\n");
     }
     if (l.at < l.end && l.at - line <= t->end - t->at) vt_text_add(t, line);
 }
@@ -266,8 +263,7 @@ static void list_pmu_event(const char *name, const char *terms, const struct vt_
 {
     char meaning[LINE_BYTES / 2];
     struct vt_text m = vt_text_into(meaning, sizeof meaning);
-    vt_text_add(&m, "event of a PMU of the kernel: ");
-    vt_text_add(&m, terms);
+    vt_text_add(&m, "event of a PMU of the kernel: ", terms);
     vt_text_plain(meaning);
     list_one(t, name, meaning, event);
 }

@@ -114,9 +114,7 @@ static void visit_events(const struct pfm_pmu *pmu, void (*visit)(const char *, 
         char name[NAME_BYTES];
         struct vt_text t = vt_text_into(name, sizeof name);
         if (pfm.event(i, OS_PERF_EVENT, &event) != SUCCESS || !event.name) continue;
-        vt_text_add(&t, pmu->name);
-        vt_text_add(&t, "::");
-        vt_text_add(&t, event.name);
+        vt_text_add(&t, pmu->name, "::", event.name);
         visit(name, data);
     }
 }
@@ -126,8 +124,7 @@ void vt_pfm_names(struct vt_text *into)
     for (int i = 0; pfm.is_loaded == 2 && i < MOST_PMUS; i++) {
         struct pfm_pmu pmu = {.size = sizeof pmu};
         if (pfm.pmu(i, &pmu) != SUCCESS || !pmu.is_present || !pmu.name) continue;
-        vt_text_add(into, pmu.name);
-        vt_text_add(into, " ");
+        vt_text_add(into, pmu.name, " ");
     }
 }
 

@@ -292,11 +292,10 @@ void vt_sample_give_signal(void)
 static int take_signal(void)
 {
     static struct vt_call call = {.name = "sigaction"};
-    int (*real)(int, const struct sigaction *, struct sigaction *);
     struct sigaction ours = {.sa_sigaction = on_sample, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK}, now;
     uint64_t blocked = 0;
     int ring = *vt_process.set.ring_signal ? vt_setting_signal(vt_process.set.ring_signal) : 0;
-    *(void **)&real = vt_call_next(&call);
+    __typeof__(sigaction) *real = vt_call_next(&call);
     memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask); /* sigfillset omits the signal of pthread_cancel */
     for (int fault = 1; fault < 32; fault++)
         if (VT_FAULTS & VT_SIGNAL(fault)) sigdelset(&ours.sa_mask, fault);

@@ -11,18 +11,14 @@
 
 #define SECOND 1000000000ll
 
-typedef int wait_function(const sigset_t *, siginfo_t *);
-typedef int timed_wait_function(const sigset_t *, siginfo_t *, const struct timespec *);
-
 static struct vt_call call_wait = {.name = "sigwait"}, call_info = {.name = "sigwaitinfo"};
 static struct vt_call call_timed = {.name = "sigtimedwait"};
 
 static int wait_info(const sigset_t *set, siginfo_t *info)
 {
-    wait_function *real;
     siginfo_t own;
     int number;
-    *(void **)&real = vt_call_next(&call_info);
+    __typeof__(sigwaitinfo) *real = vt_call_next(&call_info);
     if (!info) info = &own;
     do number = real(set, info);
     while (number > 0 && vt_sample_passes(info));
@@ -35,9 +31,9 @@ VT_CALL_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info) { return wa
 /* Unlike sigwaitinfo, sigwait returns the error and is not interrupted by handlers (sigwait(3)). */
 VT_CALL_EXPORT int sigwait(const sigset_t *set, int *number)
 {
-    int (*real)(const sigset_t *, int *), result, saved = errno;
+    int result, saved = errno;
     if (!vt_sample_is_on()) {
-        *(void **)&real = vt_call_next(&call_wait);
+        __typeof__(sigwait) *real = vt_call_next(&call_wait);
         return real(set, number);
     }
     do result = wait_info(set, NULL);
@@ -53,10 +49,9 @@ static long long monotonic(void) { return (long long)vt_clock_ns(CLOCK_MONOTONIC
 
 VT_CALL_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most)
 {
-    timed_wait_function *real;
     siginfo_t own;
     struct timespec rest;
-    *(void **)&real = vt_call_next(&call_timed);
+    __typeof__(sigtimedwait) *real = vt_call_next(&call_timed);
     if (!vt_sample_is_on()) return real(set, info, most);
     if (!most) return wait_info(set, info);
     if (!info) info = &own;
@@ -86,9 +81,9 @@ static int has_all(const sigset_t *set)
 VT_CALL_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 {
     static struct vt_call call = {.name = "signalfd"};
-    int (*real)(int, const sigset_t *, int), ours = vt_sample_signal();
+    int ours = vt_sample_signal();
     sigset_t rest;
-    *(void **)&real = vt_call_next(&call);
+    __typeof__(signalfd) *real = vt_call_next(&call);
     if (!ours || sigismember(set, ours) != 1) return real(fd, set, flags);
     if (!has_all(set)) {
         vt_sample_give_signal();

@@ -33,14 +33,13 @@ struct start {
     uint32_t next; /* next free entry: index + 1 */
 };
 
-static struct start *_Atomic starts;
+static struct start *_Atomic starts; /* MOST of them; a page uses memory after its first use */
 static _Atomic uint32_t used; /* largest number of entries in use at once */
 static _Atomic uint64_t free_list; /* index + 1 of the first free entry; a tag in the upper half */
 
 static struct start *take(void)
 {
-    struct start *all =
-        vt_pages_once((void **)&starts, MOST * sizeof *all); /* a page uses memory after its first use */
+    struct start *all = vt_pages_once((void **)&starts, MOST * sizeof *all);
     uint64_t head = atomic_load(&free_list);
     if (!all) return NULL;
     while ((uint32_t)head) {
@@ -188,11 +187,11 @@ static uint32_t region_of(struct vt_call *c, void *caller)
 VT_CALL_EXPORT int pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*function)(void *),
                                   void *argument)
 {
-    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *), detached = PTHREAD_CREATE_JOINABLE;
+    int detached = PTHREAD_CREATE_JOINABLE;
     const char *helper = helper_of(__builtin_return_address(0));
     uint32_t region = helper ? 0 : region_of(&create, __builtin_return_address(0));
     struct start *s = enter(region, helper, (union thread_function){.posix = function}, argument);
-    *(void **)&real = vt_call_next(&create);
+    __typeof__(pthread_create) *real = vt_call_next(&create);
     if (!s) return real(handle, attributes, function, argument);
     uint64_t number = s->number;
     if (attributes) pthread_attr_getdetachstate(attributes, &detached);
@@ -204,11 +203,10 @@ VT_CALL_EXPORT int pthread_create(pthread_t *handle, const pthread_attr_t *attri
 
 VT_CALL_EXPORT int thrd_create(thrd_t *handle, thrd_start_t function, void *argument)
 {
-    int (*real)(thrd_t *, thrd_start_t, void *);
     const char *helper = helper_of(__builtin_return_address(0));
     uint32_t region = helper ? 0 : region_of(&create11, __builtin_return_address(0));
     struct start *s = enter(region, helper, (union thread_function){.c11 = function}, argument);
-    *(void **)&real = vt_call_next(&create11);
+    __typeof__(thrd_create) *real = vt_call_next(&create11);
     if (!s) return real(handle, function, argument);
     uint64_t number = s->number;
     int r = real(handle, begin_c11, s);
@@ -225,9 +223,8 @@ VT_CALL_EXPORT int thrd_create(thrd_t *handle, thrd_start_t function, void *argu
     VT_CALL_EXPORT int function parameters                                                                             \
     {                                                                                                                  \
         static struct vt_call call = {#function, VT_PARADIGM_PTHREAD, VT_ROLE_THREAD_WAIT, 0, NULL};                   \
-        int(*real) parameters;                                                                                         \
         uint32_t region = region_of(&call, __builtin_return_address(0));                                               \
-        *(void **)&real = vt_call_next(&call);                                                                         \
+        __typeof__(function) *real = vt_call_next(&call);                                                              \
         if (!region) return real arguments;                                                                            \
         uint64_t number = number_of((uint64_t)handle);                                                                 \
         vt_enter_call(region);                                                                                         \
@@ -248,9 +245,8 @@ WAITS(thrd_join, (thrd_t handle, int *result), (handle, result))
     VT_CALL_EXPORT int function parameters                                                                             \
     {                                                                                                                  \
         static struct vt_call call = {#function, VT_PARADIGM_PTHREAD, VT_ROLE_FUNCTION, 0, NULL};                      \
-        int(*real) parameters;                                                                                         \
         uint32_t region = region_of(&call, __builtin_return_address(0));                                               \
-        *(void **)&real = vt_call_next(&call);                                                                         \
+        __typeof__(function) *real = vt_call_next(&call);                                                              \
         if (!region) return real(handle);                                                                              \
         vt_enter_call(region);                                                                                         \
         int r = real(handle);                                                                                          \
