@@ -130,6 +130,51 @@ def meetings(works: list[list[int]]) -> dict[int, list[Event]]:
     return {rank: [*events, (now, "Leave", 0)] for rank, events in made.items()}
 
 
+def outside(works: list[list[int]]) -> dict[int, list[Event]]:
+    """Like meetings, of a program whose own functions are not recorded."""
+    made = {rank: [event for event in events if event[2:] not in ((0,), (region("work"),)) or event[1] not in CALLS]
+            for rank, events in meetings(works).items()}  # fmt: skip
+    return {rank: [*call(0, 0, "MPI_Waitall"), *events] for rank, events in made.items()}
+
+
+CALLS = ("Enter", "Leave")
+OUTSIDE = "the program outside of recorded calls"
+
+
+def test_time_outside_of_recorded_calls_is_compared(tmp_path: Path) -> None:
+    """Rank 1 works three times as long as the others, in no recorded function."""
+    trace = Trace(archive(tmp_path / "a", outside([[100, 400, 100]] * 3)))
+    found = told(trace, "imbalance")
+    assert (found.loss_ns, found.culprit, found.callpath) == (3 * 600, f"rank 1, {OUTSIDE}", ())
+    assert found.evidence == ("profile", "--by", "rank")
+    assert "serialisation" not in {one.kind for one in trace.diagnosis(Selection()).findings}
+
+
+def test_slow_iterations_outside_of_recorded_calls(tmp_path: Path) -> None:
+    """Rank 1 works for 400 ns instead of 100 in iteration 5 of 12."""
+    works = [[100, 100, 100] for _ in range(12)]
+    works[5] = [100, 400, 100]
+    trace = Trace(archive(tmp_path / "a", outside(works)))
+    found = told(trace, "slow_iterations")
+    assert found.culprit == f"rank 1, {OUTSIDE}"
+    assert found.text.startswith("iterations 4 to 5 of the loop around MPI_Coll took 4 x the usual 100 ns")
+    assert "imbalance" not in {one.kind for one in trace.diagnosis(Selection()).findings}  # the same loss
+
+
+def test_periodic_slow_iterations_are_one_finding(tmp_path: Path) -> None:
+    """Each 17th call of work of rank 1 takes 900 ns instead of 100."""
+    works = [[100, 900 if n % 17 == 16 else 100] for n in range(90)]
+    found = told(Trace(archive(tmp_path / "a", meetings(works))), "slow_iterations")
+    assert found.text.startswith("every 17th iteration, from 16 on, of work took 9 x the usual 100 ns: rank 1, work")
+    assert (found.culprit, found.loss_ns) == ("rank 1, work in main", 5 * 800)
+
+
+def test_drift_names_its_place(tmp_path: Path) -> None:
+    """Rank 0 works longer and longer; the other rank waits for it."""
+    found = told(Trace(archive(tmp_path / "a", meetings([[100 + 5 * n, 100] for n in range(40)]))), "drift")
+    assert found.culprit == "rank 0, work in main"
+
+
 def test_one_selected_rank_is_compared_with_none(tmp_path: Path) -> None:
     """Ranks 0 and 2 wait 300 ns for rank 1: that is an imbalance of all ranks, and a wait of rank 0 alone."""
     trace = Trace(archive(tmp_path / "a", meetings([[100, 400, 100]])))
@@ -281,6 +326,14 @@ def test_drift_within_the_scatter(tmp_path: Path) -> None:
     assert found.iterations
     assert found.iterations.drift == 125 / 100
     assert "drift" not in {one.kind for one in found.findings}
+
+
+def test_drift_is_monotone(tmp_path: Path) -> None:
+    """The last quarter takes half as long again as the first, but the third takes less: iterations differ, and do not
+    take longer and longer."""
+    times = [100] * 10 + [160] * 10 + [90] * 10 + [150] * 10
+    trace = Trace(archive(tmp_path / "a", dict.fromkeys(range(2), steps(times))))
+    assert "drift" not in {one.kind for one in trace.diagnosis(Selection()).findings}
 
 
 def test_iterations_without_recording_are_not_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from vtrace.analysis.findings.thread_waits import ThreadWaits
 from vtrace.analysis.findings.uneven_work import recorded_apart, uneven_work
 from vtrace.analysis.question import AnyQuestion
 from vtrace.analysis.questions.activity_times import Extent
+from vtrace.analysis.questions.costs import CostQuestion
 from vtrace.analysis.questions.mpi_replay import MpiReplay
 from vtrace.analysis.questions.profile import CallTree
 from vtrace.analysis.selection import Selection
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 LEAST, MOST = 0.01, 7
 """The least share of the time of all threads that a finding has, and the most findings."""
+_MOSTLY = 0.5
+"""Slow iterations explain an imbalance with the same culprit if they lose at least this part of its loss."""
 _MAIN = 0.02
 """If the largest finding has a smaller share, the computation becomes a finding, too."""
 
@@ -73,19 +76,22 @@ class DiagnosisPass:
         *,
         root: bool = True,
         with_mpi: bool = True,
+        with_samples: bool = True,
     ) -> None:
         """iteration: see iterations_of. root: False on ranks that send their parts to the root. with_mpi: False if the
-        waits of MPI are known. Raises UsageError."""
+        waits of MPI are known. with_samples: False while vtunify writes events. Raises UsageError."""
         self.tree, self.extent, self.threads, self.files = CallTree(), Extent(), ThreadWaits(), IoWaits()
         self.calls = repeated_calls(trace, window, iteration)
         has_waits = with_mpi and trace.processes.rows > 1 and bool(np.any(trace.regions["class"] == MPI))
         self.mpi = MpiReplay(times=True, root=root) if has_waits and window == Selection() else None
         """The waits of MPI need all events of the trace, whatever the selection."""
+        self.costs = CostQuestion() if with_samples and len(trace.contexts) else None
 
     @property
     def questions(self) -> list[AnyQuestion]:
         """All questions."""
-        return [self.tree, self.extent, self.threads, self.files, self.calls, *([self.mpi] if self.mpi else [])]
+        sometimes = [each for each in (self.mpi, self.costs) if each]
+        return [self.tree, self.extent, self.threads, self.files, self.calls, *sometimes]
 
 
 def diagnose(
@@ -94,6 +100,8 @@ def diagnose(
     """Finds losses in a selection. iteration: see iterations_of. asked: the completed pass. replay: gives the waits of
     the trace, with times."""
     facts = RunFacts.of(trace, window, asked.tree, asked.extent)
+    if asked.costs:
+        facts.costs = asked.costs.answer()
     mpi = None
     if facts.has_mpi and trace.processes.rows > 1:
         mpi = MpiAnswers.of(replay().of(Selection.of(window.start, window.stop, window.locations)), facts.profile)
@@ -127,7 +135,8 @@ def _chosen(found: Diagnosis) -> list[Finding]:
     made += mpi_findings(facts, found.mpi) if found.mpi else uneven_work(facts)
     if not any(one.kind == "io_by_few_ranks" and one.share >= LEAST for one in made):
         made += io_time(facts)
-    made += iteration_findings(facts, found.iterations, LEAST)
+    slow = [*iteration_findings(facts, found.iterations, LEAST)]
+    made = [one for one in made if not any(_has_cause_of(each, one) for each in slow)] + slow
     kept = [one for one in largest_first(made) if one.share >= LEAST][:MOST]
     if not kept or kept[0].share < _MAIN:
         kept += [one for one in [computation(facts)] if one]
@@ -135,3 +144,9 @@ def _chosen(found: Diagnosis) -> list[Finding]:
     archive = archive_word(facts.trace.path)
     told = [one.of_archive(archive).of_part(facts.window.options) for one in kept]
     return [replace(one, caveats=(*one.caveats, *doubt)) if KINDS[one.kind].of_ranks else one for one in told]
+
+
+def _has_cause_of(slow: Finding, other: Finding) -> bool:
+    """True if slow iterations have the cause of another finding, so that both are one loss."""
+    same = slow.kind == "slow_iterations" and other.kind == "imbalance" and slow.culprit == other.culprit
+    return same and slow.loss_ns >= _MOSTLY * other.loss_ns

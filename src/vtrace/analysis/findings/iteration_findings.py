@@ -4,46 +4,80 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from vtrace.analysis.findings.finding import ESTIMATE, Finding
 from vtrace.analysis.findings.iterations import Iterations
-from vtrace.analysis.findings.run_facts import RunFacts, named_place, who
-from vtrace.analysis.findings.slow_paths import slow_path
+from vtrace.analysis.findings.run_facts import RunFacts, named_place, who_all
+from vtrace.analysis.findings.slow_paths import SlowPath, slow_path
 from vtrace.analysis.questions.timeline_data import span
 
-_TOLD, _DRIFT = 3, 1.2
-"""The most outliers to report, and the least growth of the time of an iteration to report."""
+_EXAMINED, _TOLD, _DRIFT = 8, 3, 1.2
+"""The most outliers to examine, the most findings about them, and the least growth of the time of an iteration."""
 _SOME = 0.01
 """A process loses time if it loses this part of the largest loss of a process."""
+_PERIODIC, _LISTED = 3, 4
+"""At least so many outliers at equal distances are periodic; a sentence lists so many others."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Outliers:
+    """Ranges of slow iterations (first, last) with one cause, and the cause in the slowest of them."""
+
+    runs: list[tuple[int, int]]
+    slow: SlowPath
 
 
 def iteration_findings(facts: RunFacts, found: Iterations | None, least: float) -> Iterator[Finding]:
     """Findings with at least this share of the time of all threads."""
     if found is None or found.table.rows < 4:
         return
-    slow = sorted(found.slow, key=lambda run: -found.loss(*run))[:_TOLD]
-    for first, last in slow:
-        loss = found.loss(first, last)
-        if loss >= least * facts.whole:
-            yield _outlier(facts, found, first=first, last=last, loss=loss)
+    made = [_slow(facts, found, each) for each in _with_one_cause(facts, found, least * facts.whole)]
+    yield from sorted(made, key=lambda one: -one.loss_ns)[:_TOLD]
     if found.drift >= _DRIFT and (loss := found.drift_loss()):
         yield _drift(facts, found, loss)
 
 
-def _outlier(facts: RunFacts, found: Iterations, first: int, last: int, *, loss: int) -> Finding:
-    slow, lost = slow_path(facts, found, first, last), found.lost(first, last)
-    losers = np.array(found.locations)[lost >= _SOME * lost.max()]
-    times = found.table["time_ns"][first : last + 1].mean() / max(1.0, found.median)
-    which = f"iteration {first}" if first == last else f"iterations {first} to {last}"
-    took = f"took {times:.3g} x the usual {span(found.median)}"
-    culprit = f"{who(facts.trace, slow.location)}, {named_place(facts, slow.names)}"
+def _with_one_cause(facts: RunFacts, found: Iterations, least: float) -> list[_Outliers]:
+    """The slow iterations by cause: all together if they are periodic, else those that alone lose least (ns)."""
+    losses = {run: found.loss(*run) for run in found.slow}
+    runs = sorted(losses, key=lambda run: -losses[run])
+    if _period([first for first, _ in found.slow]):
+        periodic = sum(losses.values()) >= least
+        return [_Outliers(runs=found.slow, slow=slow_path(facts, found, *runs[0]))] if periodic else []
+    causes: dict[tuple[tuple[int, ...], tuple[str, ...]], _Outliers] = {}
+    for run in [run for run in runs if losses[run] >= least][:_EXAMINED]:
+        slow = slow_path(facts, found, *run)
+        causes.setdefault((tuple(sorted(slow.locations)), slow.names), _Outliers(runs=[], slow=slow)).runs.append(run)
+    return [*causes.values()]
+
+
+def _period(places: list[int]) -> int:
+    """The distance of iterations that are slow again and again, 0 if distances differ. Neighbours of a slow iteration
+    may be slow, too, so that a distance differs by one."""
+    distances = np.diff(places)
+    if len(distances) < _PERIODIC - 1:
+        return 0
+    middle = int(np.median(distances))
+    return middle if middle > 1 and np.all(np.abs(distances - middle) <= 1) else 0
+
+
+def _slow(facts: RunFacts, found: Iterations, outliers: _Outliers) -> Finding:
+    runs, slow = outliers.runs, outliers.slow
+    lost = np.sum([found.lost(*run) for run in runs], axis=0)
+    loss, losers = int(lost.sum()), np.array(found.locations)[lost >= _SOME * lost.max()]
+    rows = np.concatenate([np.arange(first, last + 1) for first, last in runs])
+    took = f"took {found.table['time_ns'][rows].mean() / max(1.0, found.median):.3g} x the usual {span(found.median)}"
+    slow, place = _place(facts, found, slow, runs)
+    culprit = f"{who_all(facts.trace, [*slow.locations])}, {place}"
+    more = f"{span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
     return Finding(
         kind="slow_iterations",
         loss_ns=loss,
         share=loss / facts.whole,
-        text=f"{which} of {_of(found)} {took}: {culprit}, {span(slow.more)} more",
+        text=f"{_which(sorted(runs))} of {_of(found)} {took}: {culprit}, {more}",
         region=slow.names[-1] if slow.names else "",
         source=facts.source(slow.path) if slow.path else "",
         callpath=slow.names,
@@ -56,22 +90,50 @@ def _outlier(facts: RunFacts, found: Iterations, first: int, last: int, *, loss:
     )
 
 
+def _which(runs: list[tuple[int, int]]) -> str:
+    """Words for slow iterations: every 17th iteration from 16 on, iteration 3, iterations 3, 7 to 8, 12 and 5 more."""
+    if period := _period([first for first, _ in runs]):
+        ending = {1: "st", 2: "nd", 3: "rd"}.get(period % 10 if period % 100 // 10 != 1 else 0, "th")
+        return f"every {period}{ending} iteration, from {runs[0][0]} on,"
+    names = [f"{first}" if first == last else f"{first} to {last}" for first, last in runs]
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"iteration{'s' * (len(names) > 1 or ' ' in names[0])} {', '.join(names[:_LISTED])}{more}"
+
+
 def _drift(facts: RunFacts, found: Iterations, loss: int) -> Finding:
     quarter = max(1, found.table.rows // 4)
     begin = int(found.table["begin"][found.table.rows - quarter])
+    last = found.table.rows - quarter, found.table.rows - 1
+    grown, place = _place(facts, found, slow_path(facts, found, *last), [last])
+    culprit = f"{who_all(facts.trace, [*grown.locations])}, {place}" if grown.more else ""
     return Finding(
         kind="drift",
         loss_ns=loss,
         share=min(1.0, loss / facts.whole),
-        text=f"iterations of {_of(found)} take longer and longer: the last quarter {found.drift:.3g} x the first",
+        text=f"iterations of {_of(found)} take longer and longer: the last quarter {found.drift:.3g} x the first"
+        + (f"; {culprit}" if culprit else ""),
         region=found.region,
         source=found.source,
         callpath=found.path,
         ranks=facts.ranks_of(found.locations),
+        culprit=culprit,
         certainty=ESTIMATE,
         start=begin,
         evidence=("profile", "--by", "callpath", "--from", f"{begin}ns"),
     )
+
+
+def _place(facts: RunFacts, found: Iterations, slow: SlowPath, runs: list[tuple[int, int]]) -> tuple[SlowPath, str]:
+    """The function that took longer in these iterations, in a sentence; by samples where these show one."""
+    if facts.sampled:
+        column = found.locations.index(slow.locations[0])
+        begins, times = found.begins[:, column], found.times[:, column]
+        windows = [(int(begins[first]), int(begins[last] + times[last])) for first, last in runs]
+        count = sum(last + 1 - first for first, last in runs)
+        usual = count / max(1, int(np.count_nonzero(times >= 0)) - count)
+        if sampled := facts.sampled.grown(slow.names, slow.locations[0], windows, usual):
+            return replace(slow, names=sampled.names), sampled.text
+    return slow, named_place(facts, slow.names)
 
 
 def _of(found: Iterations) -> str:

@@ -131,7 +131,7 @@ def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Ca
     trace, delays = facts.trace, answers.delays
     names = _names(facts, delays.paths, cause.path)
     culprits = who_ranks(trace, cause.locations)
-    place = place_text(trace, delays.paths, cause.path)
+    place, source = place_text(trace, delays.paths, cause.path), facts.region_source(delays.paths, cause.path)
     locations = np.unique(answers.waits["location"][rows])
     waiters = facts.ranks_of(locations[~np.isin(locations, cause.locations)])
     region = int(delays.paths["region"][cause.path])
@@ -139,6 +139,10 @@ def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Ca
     is_io = activity == "mpi/io" or CLASS_OF[ACTIVITIES.index(activity)] == IO
     waits = _waiting(facts, delays.paths, places, cause)
     in_turn = len(cause.locations) == len(facts.masters) or _excess(facts, names) < _UNEVEN * cause.loss
+    if facts.sampled and not is_io:
+        others = [] if in_turn else [at for at in facts.masters.values() if at not in cause.locations]
+        if sampled := facts.sampled.longer(names, cause.locations, others):
+            names, place, source = sampled.names, sampled.text, sampled.source
     does = "s" if len(cause.locations) == 1 else ""
     if is_io and len(cause.locations) < len(facts.masters):
         kind, text = (
@@ -166,7 +170,7 @@ def _delay(facts: RunFacts, answers: MpiAnswers, places: _WaitPlaces, cause: _Ca
         share=cause.loss / facts.whole,
         text=text,
         region=names[-1] if names else "",
-        source=facts.region_source(delays.paths, cause.path),
+        source=source,
         callpath=names,
         ranks=waiters,
         culprit=f"{culprits}, {place}",
@@ -203,6 +207,9 @@ def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
     differences to the longest. Time in which a process waits for its own threads counts, since others wait for it."""
     row = find_path(facts, names)
     masters = [*facts.masters.values()]
+    if not names:
+        outside = facts.times[masters, -1]
+        return int((outside.max() - outside).sum())
     if not row:
         return 0
     inside = outermost(facts.paths["parent"], np.arange(facts.paths.rows) == row) > 0
@@ -210,6 +217,18 @@ def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
     n = n.take((inside & ~(facts.waiting & (CLASS_OF[facts.activity] == MPI)))[n["path"]])
     times = add_up(n["location"], n["exclusive"], facts.trace.locations.rows)[masters]
     return int((times.max() - times).sum())
+
+
+def _longer(facts: RunFacts, locations: list[int], others: list[int]) -> str:
+    """The place, no call that may wait, in which some locations take longest by the mean of others; "" for none."""
+    more = facts.spent(locations) / len(locations) - facts.spent(others) / len(others)
+    more[facts.waiting] = 0
+    path = int(np.argmax(more))
+    if more[path] <= 0:
+        return ""
+    if facts.sampled and (sampled := facts.sampled.longer(facts.names(path), locations, others)):
+        return sampled.text
+    return place_text(facts.trace, facts.paths, path)
 
 
 _WORDS = {
@@ -250,10 +269,14 @@ def _other_waits(
         words = _WORDS.get(kind, f"{{place}} waits {{loss}} ({kind})")
         partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
         certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT
+        culprit, text = who_ranks(facts.trace, partners) if partners else "", words.format(place=place, loss=span(left))
+        if kind == "mpi_latereceiver" and (longer := _longer(facts, partners, [*{*waits["location"][rows].tolist()}])):
+            text += f": {culprit} take{'s' * (len(partners) == 1)} longer in {longer}"
+            culprit += f", {longer}"
         found = Finding(
-            kind="mpi_wait", loss_ns=left, share=left / facts.whole, text=words.format(place=place, loss=span(left)),
+            kind="mpi_wait", loss_ns=left, share=left / facts.whole, text=text,
             region=names[-1] if names else "", source=facts.region_source(waits.paths, path), callpath=names,
-            ranks=facts.ranks_of(waits["location"][rows]), culprit=who_ranks(facts.trace, partners) if partners else "",
+            ranks=facts.ranks_of(waits["location"][rows]), culprit=culprit,
             certainty=certainty, start=facts.window.start, stop=facts.window.stop,
             evidence=("diagnose", "--about", "waits"),
         )  # fmt: skip

@@ -24,10 +24,13 @@ from vtrace.analysis.activity import (
     USER,
 )
 from vtrace.analysis.definition_tables import has_line, source_text
+from vtrace.analysis.findings.sampled_places import SampledPlaces
 from vtrace.analysis.questions.activity_times import Extent, activity_times
+from vtrace.analysis.questions.costs import CostQuestion, Costs
 from vtrace.analysis.questions.path_sums import outermost
 from vtrace.analysis.questions.profile import CallTree, path_names
 from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, Table, add_up
 from vtrace.console import ranges
 
@@ -56,6 +59,8 @@ class RunFacts:
     numbers: Table
     extent: Table
     times: Array
+    costs: Costs | None = None
+    """The samples of the selection, if they were read with the other numbers."""
 
     @classmethod
     def of(cls, trace: Source, window: Selection, tree: CallTree, extent: Extent) -> RunFacts:
@@ -94,6 +99,17 @@ class RunFacts:
             first = found[0] if first is None else max(first, found[0])
             last = found[1] if last is None else min(last, found[1])
         return max(1, (last or 0) - (first or 0))
+
+    @cached_property
+    def sampled(self) -> SampledPlaces | None:
+        """The samples by recorded call; None without samples in the archive."""
+        if not len(self.trace.contexts):
+            return None
+        if self.costs is None:
+            question = CostQuestion()
+            ask(self.trace, [question], self.window)
+            self.costs = question.answer()
+        return SampledPlaces(self.trace, self.costs) if self.costs.samples.rows else None
 
     @cached_property
     def activity(self) -> Array:
@@ -157,6 +173,12 @@ class RunFacts:
         """(paths,) the exclusive ns on these locations."""
         mine = np.isin(self.numbers["location"], locations)
         return add_up(self.numbers["path"][mine], self.numbers["exclusive"][mine], self.paths.rows)
+
+    def spent(self, locations: list[int]) -> Array:
+        """(paths,) exclusive, with the ns outside of recorded calls at the root."""
+        found = self.exclusive(locations)
+        found[0] += int(self.times[locations, -1].sum())
+        return found
 
     def running(self, locations: list[int]) -> int:
         """The ns of these locations without the start and the end of MPI."""

@@ -21,15 +21,29 @@ _TOGETHER = 20
 """Processes whose iterations begin and end in one twentieth of a usual iteration are read in one pass."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SlowPath:
-    """location, path (row of RunFacts.paths; 0 if only these iterations have the call), its names. more: ns of all
-    these iterations. begin, end: ns, of these iterations on the location."""
+    """locations: where the path took longer, the one with the most first. path (row of RunFacts.paths; 0 if only these
+    iterations have the call, or for the time outside of recorded calls), its names. more: ns of all these iterations on
+    the first location. begin, end: ns, of these iterations on the first location."""
+
+    locations: tuple[int, ...]
+    path: int
+    names: tuple[str, ...]
+    more: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Growth:
+    """A call path that took longer on a location. works: no call that may wait for others."""
 
     location: int
     path: int
     names: tuple[str, ...]
-    more: int
+    more: float
+    works: bool
     begin: int
     end: int
 
@@ -38,23 +52,33 @@ def slow_path(facts: RunFacts, found: Iterations, first: int, last: int) -> Slow
     """The call path that took longer in these iterations than in the others. The path where a process waits for others
     counts only if nothing else took longer. Ranks that do not meet in each iteration are in other iterations at the
     same time, so each one is read in its own iterations."""
-    whole = _by_name(facts, found.locations)
+    growths = [each for each in _growths(facts, found, first, last) if each.more > 0]
+    if not growths:
+        ends = int(found.table["begin"][first]), int(found.table["end"][last])
+        return SlowPath(locations=(found.locations[0],), path=0, names=(), more=0, begin=ends[0], end=ends[1])
+    most = max(growths, key=lambda each: (each.works, each.more, -each.location, each.names))
+    same = [each for each in growths if each.names == most.names and each.more >= _LOST * most.more]
+    same.sort(key=lambda each: (-each.more, each.location))
+    return SlowPath(
+        locations=tuple(each.location for each in same), path=most.path, names=most.names, more=int(most.more),
+        begin=most.begin, end=most.end,
+    )  # fmt: skip
+
+
+def _growths(facts: RunFacts, found: Iterations, first: int, last: int) -> Iterator[_Growth]:
+    whole = _by_name(facts, found.locations, {at: int(facts.times[at, -1]) for at in found.locations})
     counts = np.count_nonzero(found.times >= 0, axis=0)
-    ends = int(found.table["begin"][first]), int(found.table["end"][last])
-    best: tuple[bool, float, int, tuple[str, ...], SlowPath]
-    best = (False, 0.0, 0, ("",), SlowPath(found.locations[0], 0, (), 0, *ends))
     for begin, end, columns in _windows(found, first, last):
         number = {found.locations[column]: column for column in columns}
         part = _calls(facts, Selection(start=begin, stop=end, locations=tuple(sorted(number))))
-        for (location, names), (ns, row) in _by_name(part, [*number]).items():
+        outside = {at: end - begin - int(part.exclusive([at]).sum()) for at in number}
+        for (location, names), (ns, row) in _by_name(part, [*number], outside).items():
             here = np.count_nonzero(found.times[first : last + 1, number[location]] >= 0)
-            usual, known = whole.get((location, names), (0, 0))
+            usual, path = whole.get((location, names), (0, 0))
             more = ns - max(0, usual - ns) * here / max(1, counts[number[location]] - here)
-            one = SlowPath(location, known, names=names, more=int(more), begin=begin, end=end)
-            best = max(
-                best, (not part.waiting[row] and more > 0, more, -location, names, one), key=lambda each: each[:4]
+            yield _Growth(
+                location=location, path=path, names=names, more=more, works=not part.waiting[row], begin=begin, end=end
             )
-    return best[4]
 
 
 def _windows(found: Iterations, first: int, last: int) -> Iterator[tuple[int, int, list[int]]]:
@@ -78,10 +102,13 @@ def _calls(facts: RunFacts, window: Selection) -> RunFacts:
     return RunFacts(facts.trace, window, *tree.answer(), Table({}), np.empty((0, 0)))
 
 
-def _by_name(facts: RunFacts, locations: list[int]) -> dict[tuple[int, tuple[str, ...]], tuple[int, int]]:
-    """Exclusive ns, and the row of the path, by location and the names of the path."""
+def _by_name(
+    facts: RunFacts, locations: list[int], outside: dict[int, int]
+) -> dict[tuple[int, tuple[str, ...]], tuple[int, int]]:
+    """Exclusive ns, and the row of the path, by location and the names of the path. outside: ns outside of recorded
+    calls, by location; these have no names."""
     known: dict[int, tuple[str, ...]] = {}
-    found = {}
+    found: dict[tuple[int, tuple[str, ...]], tuple[int, int]] = {(at, ()): (ns, 0) for at, ns in outside.items()}
     for row in facts.numbers.take(np.isin(facts.numbers["location"], locations)).records():
         path = row["path"]
         if path not in known:

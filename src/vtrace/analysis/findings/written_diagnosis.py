@@ -19,7 +19,7 @@ class WrittenDiagnosis(WrittenScan):
         """anchor: of an archive with the expected definitions. root: True on the rank that answers; the other ranks
         send the answers about their events to this rank. Raises FormatError."""
         expected = Source(anchor)
-        self._asked = DiagnosisPass(expected, Selection(), root=root)
+        self._asked = DiagnosisPass(expected, Selection(), root=root, with_samples=False)
         super().__init__(expected, self._asked.questions)
         self.order: Sequence[int] = self._asked.calls.order()
 

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The functions that samples show where no function was recorded: which code takes the time of a place, and on which
+locations it takes longer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from vtrace.analysis.activity import CLASS_OF, USER
+from vtrace.analysis.definition_tables import has_line, source_text
+from vtrace.analysis.questions.costs import CostQuestion, Costs
+from vtrace.analysis.questions.path_sums import below
+from vtrace.analysis.questions.profile import path_names
+from vtrace.analysis.selection import Selection
+from vtrace.analysis.shared_scan import ask
+from vtrace.analysis.source import Source
+from vtrace.analysis.table import Array, Table
+
+_MOST = 0.5
+"""A function explains a difference if it has at least this part of the difference."""
+_INSTALLED = re.compile(r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen ")
+"""Files of Python that are not the program's own."""
+_SURE = 2.0
+"""A difference counts if it is at least so many times its statistical error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledPlace:
+    """A function of the program's own code. names: its call path. source: file:line, "" if unknown. ns: of one
+    location, on the mean. error: ns, the standard deviation of ns by the number of samples."""
+
+    names: tuple[str, ...]
+    source: str
+    ns: float
+    error: float
+
+    @property
+    def text(self) -> str:
+        """The function in a sentence."""
+        return self.names[-1] + (f" ({self.source.rpartition('/')[2]})" if self.source else "")
+
+
+class SampledPlaces:
+    """The samples of a selection by the innermost recorded call around them."""
+
+    def __init__(self, trace: Source, costs: Costs) -> None:
+        self._trace, self._costs = trace, costs
+
+    def longer(self, around: tuple[str, ...], locations: list[int], others: list[int]) -> SampledPlace | None:
+        """The function that takes longer on some locations than on others, by their means; without others the function
+        that takes longest. around: the names of the recorded call path. None: samples do not show one."""
+        found = self._inside(around)
+        weight = np.isin(found["location"], locations) / len(locations)
+        weight -= np.isin(found["location"], others) / max(1, len(others))
+        return self._place(found, weight)
+
+    def grown(
+        self, around: tuple[str, ...], location: int, windows: list[tuple[int, int]], usual: float
+    ) -> SampledPlace | None:
+        """The function that takes longer in some windows (begin, end; ns) on a location than in the rest of the
+        selection. usual: the number of iterations in the windows by those in the rest."""
+        found, parts = self._inside(around), []
+        for begin, end in windows:
+            question = CostQuestion()
+            ask(self._trace, [question], Selection(start=begin, stop=end, locations=(location,)))
+            parts.append(SampledPlaces(self._trace, question.answer())._inside(around))
+        whole = found.take(found["location"] == location)
+        every = [whole, *parts]
+        rows = Table({name: np.concatenate([each[name] for each in every]) for name in ("path", "count", "ns")})
+        weight = np.full(rows.rows, 1 + usual)
+        weight[: whole.rows] = -usual
+        return self._place(rows, weight)
+
+    def _inside(self, around: tuple[str, ...]) -> Table:
+        """The samples whose innermost recorded call has a call path with these names."""
+        samples, tree = self._costs.samples, self._costs.tree
+        inside, member = np.unique(samples["inside"], return_inverse=True)
+        regions = self._trace.regions["name"]
+        wanted = [n for n, path in enumerate(inside.tolist()) if tuple(path_names(tree, regions, path)) == around]
+        return samples.take(np.isin(member, wanted))
+
+    def _place(self, samples: Table, weight: Array) -> SampledPlace | None:
+        """The function with the most time. samples: with path, count, ns. weight: of each row; negative rows are what
+        is usual."""
+        tree, ns = self._costs.tree, samples["ns"] * weight
+        own, squares = np.zeros((2, tree.rows))
+        np.add.at(own, samples["path"], samples["count"] * ns)
+        np.add.at(squares, samples["path"], samples["count"] * ns**2)
+        more, errors = below(tree["parent"], own), np.sqrt(below(tree["parent"], squares))
+        path = self._own_code(self._deepest(more))
+        if not path or more[path] <= _SURE * errors[path]:
+            return None
+        row = int(tree["region"][path])
+        regions = self._trace.regions
+        return SampledPlace(
+            names=self._from_script(path),
+            source=source_text(regions, row) if has_line(regions["line"][row]) else "",
+            ns=float(more[path]),
+            error=float(errors[path]),
+        )
+
+    def _deepest(self, more: Array) -> int:
+        """The innermost call path that explains the difference at the root."""
+        parents, path = self._costs.tree["parent"], 0
+        while True:
+            children = np.flatnonzero((parents == path) & (np.arange(len(parents)) > 0))
+            if not len(children) or more[best := int(children[np.argmax(more[children])])] < _MOST * more[0]:
+                return path
+            path = best
+
+    def _own_code(self, path: int) -> int:
+        """The innermost path at or above a path whose function is the program's own; 0: none. In a Python program that
+        is the innermost function of a script or package that is not installed."""
+        above = [path]
+        while above[-1] > 0:
+            above.append(int(self._costs.tree["parent"][above[-1]]))
+        regions = [int(self._costs.tree["region"][row]) for row in above[:-1]]
+        own = self._python if self._python[regions].any() else self._compiled
+        return next((row for row, region in zip(above, regions, strict=False) if own[region]), 0)
+
+    @cached_property
+    def _compiled(self) -> Array:
+        """(regions,) bool: compiled functions of the program."""
+        found: Array = CLASS_OF[self._trace.regions["activity"]] == USER
+        return found
+
+    @cached_property
+    def _python(self) -> Array:
+        """(regions,) bool: functions of the program in Python."""
+        files = [str(name) for name in self._trace.regions["file"]]
+        return np.array([bool(name.endswith(".py") and not _INSTALLED.search(name)) for name in files])
+
+    def _from_script(self, path: int) -> tuple[str, ...]:
+        """The names of a call path; of a Python program from its first own function on."""
+        regions, row, names = self._trace.regions["name"], path, []
+        first = 0
+        while row > 0:
+            region = int(self._costs.tree["region"][row])
+            names.append(str(regions[region]))
+            first = len(names) if self._python[region] else first
+            row = int(self._costs.tree["parent"][row])
+        return tuple(reversed(names[:first] if first else names))
