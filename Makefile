@@ -77,6 +77,9 @@ torture: setup ## Kill a traced program KILLS times (10000) at random moments; c
 fuzz: setup ## Fuzz the readers for FUZZ_SECONDS (an hour)
 	VT_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -m "" tests/fuzz
 
+planted: setup ## Try programs with one known cause each: does vtrace diagnose name it? ONLY="late_sender 2 *" for some
+	cd tests && PATH=$(BIN):$$PATH $(BIN)/python -m planted $(if $(ONLY),"$(ONLY)")
+
 bench: setup ## Measure the cost of recording and unifying; BENCH="-n 1 --only unify": arguments of bench/run.py
 	$(BIN)/python bench/run.py $(BENCH)
 
@@ -112,5 +115,5 @@ lint: setup ## Check style, types, layout and, by gcc's analyzer, C
 clean: ## Remove all files that make created
 	rm -rf $(VENV) demo build dist
 
-.PHONY: help setup demo wheels wheelhouse test test-full test-arm test-mpi4py test-mpich sanitize torture fuzz bench pictures docs release-check lint \
+.PHONY: help setup demo wheels wheelhouse test test-full test-arm test-mpi4py test-mpich sanitize torture fuzz planted bench pictures docs release-check lint \
   clean

@@ -334,9 +334,12 @@ def _made(facts: RunFacts, row: int, basis: str, calls: dict[int, Array]) -> Ite
 
 def _without_bursts(facts: RunFacts, row: int, made: Iterations, calls: dict[int, Array]) -> Iterations:
     """The iterations; if the calls come in bursts, the iterations of the loop around the bursts. A long time follows
-    each burst, repeatedly after the same number of calls."""
-    long = np.flatnonzero(_outliers(made.table["time_ns"]))
-    size = _turn(long, made.table.rows) if made.basis == _BASES[1] else 1
+    each burst, repeatedly after the same number of calls; the long times are most of the time, else these are slow
+    iterations."""
+    times = made.table["time_ns"]
+    long = np.flatnonzero(_outliers(times))
+    bursts = made.basis == _BASES[1] and 2 * times[long].sum() > times.sum()
+    size = _turn(long, made.table.rows) if bursts else 1
     if size < 2:
         return made
     return _made(facts, row, f"every {size} calls", {at: times[::size] for at, times in calls.items()})

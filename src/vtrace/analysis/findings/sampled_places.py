@@ -22,9 +22,10 @@ from vtrace.analysis.table import Array, Table
 
 _MOST = 0.5
 """A function explains a difference if it has at least this part of the difference."""
+_NEARLY_ALL = 0.8
 _INSTALLED = re.compile(r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen ")
 """Files of Python that are not the program's own."""
-_SURE = 2.0
+_SURE = 1.0
 """A difference counts if it is at least so many times its statistical error."""
 
 
@@ -55,8 +56,9 @@ class SampledPlaces:
         that takes longest. around: the names of the recorded call path. None: samples do not show one."""
         found = self._inside(around)
         weight = np.isin(found["location"], locations) / len(locations)
+        here = weight > 0
         weight -= np.isin(found["location"], others) / max(1, len(others))
-        return self._place(found, weight)
+        return self._place(found, weight) or self._nearly_all(found.take(here))
 
     def grown(
         self, around: tuple[str, ...], location: int, windows: list[tuple[int, int]], usual: float
@@ -73,7 +75,14 @@ class SampledPlaces:
         rows = Table({name: np.concatenate([each[name] for each in every]) for name in ("path", "count", "ns")})
         weight = np.full(rows.rows, 1 + usual)
         weight[: whole.rows] = -usual
-        return self._place(rows, weight)
+        return self._place(rows, weight) or self._nearly_all(rows.take(weight > 0))
+
+    def _nearly_all(self, samples: Table) -> SampledPlace | None:
+        """The function with nearly all of the samples. A difference in the place of these samples is in this function,
+        even if it is smaller than the error of the samples."""
+        place = self._place(samples, np.ones(samples.rows))
+        whole = (samples["count"] * samples["ns"]).sum()
+        return place if place and place.ns >= _NEARLY_ALL * whole else None
 
     def _inside(self, around: tuple[str, ...]) -> Table:
         """The samples whose innermost recorded call has a call path with these names."""
