@@ -301,7 +301,10 @@ static uint64_t early(const char *name, enum setting_type type, uint64_t standar
 
 int vt_settings_want(uint32_t kind)
 {
-    return (kind != VT_SHIM_IO && kind != VT_SHIM_MEMORY) || early(switches[kind], YESNO, 1);
+    if (kind != VT_SHIM_IO && kind != VT_SHIM_MEMORY) return 1;
+    const char *text = vt_setting_text(switches[kind]);
+    /* For an invalid value the runtime must start, since only the started runtime prints a message. */
+    return text && *text && early(switches[kind], YESNO, 1);
 }
 
 enum vt_pthread vt_settings_pthread(void) { return (enum vt_pthread)early("VT_PTHREAD", PTHREAD, VT_PTHREAD_YES); }
