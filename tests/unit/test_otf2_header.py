@@ -13,7 +13,7 @@ import pytest
 from support.build.c_layout import values
 from support.tools import ROOT, Done, call, need, unavailable
 from vtrace.io.archive import definition_writer, definitions
-from vtrace.unify.merge import io_handles, metric_definitions, regions, threads
+from vtrace.unify.merge import io_handles, metric_definitions, regions, thread_comms
 
 CSRC = ROOT / "csrc"
 CHECK = """
@@ -119,7 +119,7 @@ def test_numbers_in_python() -> None:
     numbers = {
         "REGION_ROLE_FUNCTION": regions._FUNCTION, "REGION_ROLE_UNKNOWN": regions._UNKNOWN_ROLE,
         "PARADIGM_COMPILER": regions._COMPILER, "PARADIGM_MEASUREMENT_SYSTEM": regions._MEASUREMENT,
-        "PARADIGM_MPI": definitions.PARADIGM_MPI, "PARADIGM_PTHREAD": threads.PTHREAD,
+        "PARADIGM_MPI": definitions.PARADIGM_MPI, "PARADIGM_PTHREAD": thread_comms.PTHREAD,
         "TYPE_UINT64": metric_definitions._TYPES["u"], "TYPE_INT64": metric_definitions._TYPES["i"],
         "TYPE_DOUBLE": metric_definitions._TYPES["f"], "UNDEFINED_UINT32": definitions.UNDEFINED,
         "UNDEFINED_UINT64": definitions.UNDEFINED_TIME, "COMM_FLAG_CREATE_DESTROY_EVENTS": 1,

@@ -17,7 +17,7 @@ from vtrace.unify.merge.system import System
 from vtrace.unify.model.id_tables import Ids, table
 from vtrace.unify.model.process import Process
 
-_OPENMP, _PTHREAD = 3, 7
+_OPENMP, PTHREAD = 3, 7
 """Numbers of OTF2_Paradigm."""
 
 
@@ -110,14 +110,14 @@ def add_threads(system: System, definitions: Definitions) -> list[int]:
         for about, place in zip(system.about, system.places, strict=True)
     ]
     if any(map(len, members)):
-        definitions.comm_groups.append(Group("COMM_LOCATIONS", _PTHREAD, "", np.concatenate(members)))
+        definitions.comm_groups.append(Group("COMM_LOCATIONS", PTHREAD, "", np.concatenate(members)))
     index = 0
     for about, locations in zip(system.about, members, strict=True):
         if not len(locations):
             found.append(UNMAPPED)
             continue
         name = f"Threads of {about.name}"
-        definitions.comm_groups.append(Group("COMM_GROUP", _PTHREAD, name, np.arange(index, index + len(locations))))
+        definitions.comm_groups.append(Group("COMM_GROUP", PTHREAD, name, np.arange(index, index + len(locations))))
         found.append(len(definitions.comms))
         definitions.comms.append(Comm(name, len(definitions.comm_groups) - 1))
         index += len(locations)
