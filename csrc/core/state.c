@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of the process, its memory, and the functions that it wraps. A forked child differs from its parent by the content of *vt_process.alive. */
+/* The state of the process, its memory, and the functions that it wraps. A forked child differs from its parent by the
+   content of *vt_process.alive. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,8 +29,7 @@ int vt_is_recording(void)
 
 /* ---- Memory pages from the kernel ---- */
 
-/* malloc belongs to the program: a signal handler may interrupt the program inside
-   malloc. */
+/* malloc belongs to the program: a signal handler may interrupt the program inside malloc. */
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -58,8 +58,8 @@ void *vt_pages_wiped(size_t bytes)
     return p;
 }
 
-/* The kernel reads the set of signals there, and refuses the call for
-   its invalid first argument (rt_sigprocmask(2)). Page 0 would mean no set. */
+/* The kernel reads the set of signals there, and refuses the call for its invalid first argument (rt_sigprocmask(2)).
+   Page 0 would mean no set. */
 int vt_is_readable(uintptr_t address)
 {
     return address >= VT_PAGE && VT_SYS4(rt_sigprocmask, -1, address & ~(uintptr_t)(VT_PAGE - 1), NULL, 8) != -EFAULT;
