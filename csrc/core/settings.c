@@ -158,14 +158,15 @@ static void show_range(char *into, size_t bytes, const struct setting *s)
 
 static void read_one(struct vt_settings *set, const struct setting *s)
 {
-    static const char *const allowed[] = {"a size in bytes, K, M or G",
-                                          "a whole number",
-                                          "yes or no",
-                                          "yes, no or locks",
-                                          "TRACE or RING",
-                                          "before, after, both or no",
-                                          "a rate of 1 to 10000 per second, or a time of 100us to 3600s",
-                                          "cpu, wall or perf"};
+    static const char *const allowed[] = {[SIZE] = "a size in bytes, K, M or G",
+                                          [COUNT] = "a whole number",
+                                          [YESNO] = "yes or no",
+                                          [PTHREAD] = "yes, no or locks",
+                                          [MODE] = "TRACE or RING",
+                                          [BARRIER] = "before, after, both or no",
+                                          [ROUTINES] = "all, fapp or collection",
+                                          [RATE] = "a rate of 1 to 10000 per second, or a time of 100us to 3600s",
+                                          [SAMPLECLOCK] = "cpu, wall or perf"};
     const char *text = vt_setting_text(s->name);
     uint64_t v = s->standard;
     char used[32], range[64] = "";
