@@ -91,7 +91,7 @@ def test_lengths_of_neighbours(build: Builder, tmp_path: Path, key: str) -> None
     mpi = mpis.find(key, build)
     vtrace(tmp_path, "compat", "--install", "tools")
     call([mpi.mpicc, "-Itools/include", PROGRAMS / "sections_neighbours.c", "-o", "near"], tmp_path)
-    vtrace(tmp_path, "run", *mpi.launch, "-n", "3", "./near")
+    vtrace(tmp_path, "run", *mpi.launch, "-n", "3", "./near", env=mpi.env)
     unify(tmp_path, "near")
     words = ("profile", "near", "--by", "section", "--metrics", "mpi", "--json")
     rows = json.loads(vtrace(tmp_path, *words).stdout)["section_mpi_by_process"]
