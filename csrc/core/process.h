@@ -92,6 +92,8 @@ void vt_location_complete(struct vt_location *l);
 void vt_signal_start(void);
 /* Calls a function before the program changes the action of a signal that vtrace uses. */
 void vt_signal_watch(int signal, void (*taken)(void));
+/* Call this function before an action of the program for a signal that does not pass through sigaction or signal. */
+void vt_signal_taken(int signal);
 /* Calls a function at each SIGIO that the program does not ignore, before the program's handler. has_handler: 1 if the
    program has one. If the function returns 1, SIGIO has no other effect; else the program's action follows. */
 void vt_signal_guard_io(int (*came)(const siginfo_t *info, void *context, int has_handler));

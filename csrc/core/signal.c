@@ -123,6 +123,11 @@ void vt_signal_watch(int signal, void (*taken)(void))
     VT_SET(watched, signal);
 }
 
+void vt_signal_taken(int signal)
+{
+    if (signal > 0 && signal == VT_READ(watched) && !vt_is_other_process()) take_away();
+}
+
 /* Returns the shared signal of this number, or NULL. A child of vfork has actions of its own, but the memory of its
    parent. */
 static struct shared_signal *shared(int signal)
@@ -136,7 +141,7 @@ VT_CALL_EXPORT int sigaction(int signal, const struct sigaction *action, struct 
     struct shared_signal *s = shared(signal);
     __typeof__(sigaction) *next = vt_call_next(&call_sigaction);
     int is_watched = signal == VT_READ(watched);
-    if (is_watched && action && !vt_is_other_process()) take_away();
+    if (action) vt_signal_taken(signal);
     if (!s) {
         int result = next(signal, action, old);
         if (is_watched && !result && old) *old = (struct sigaction){.sa_handler = SIG_DFL};
@@ -162,7 +167,7 @@ static __sighandler_t set_handler(struct vt_call *call, int sig, __sighandler_t 
 {
     __typeof__(signal) *next = vt_call_next(call);
     int is_watched = sig == VT_READ(watched);
-    if (is_watched && !vt_is_other_process()) take_away();
+    vt_signal_taken(sig);
     if (!shared(sig)) {
         __sighandler_t before = next(sig, handler);
         return is_watched && before != SIG_ERR ? SIG_DFL : before;

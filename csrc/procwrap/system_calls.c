@@ -69,6 +69,8 @@ long call_system(long number, long a, long b, long c, long d, long e, long f)
 {
     if (VT_UNLIKELY(number == SYS_seccomp && a <= SECCOMP_SET_MODE_FILTER))
         end_before_restriction(a == SECCOMP_SET_MODE_STRICT, (const struct sock_fprog *)c);
+    if (VT_UNLIKELY(number == SYS_prctl)) return prctl((int)a, b, c, d, e);
+    if (VT_UNLIKELY(number == SYS_rt_sigaction && b)) vt_signal_taken((int)a);
     if (VT_UNLIKELY(number == SYS_execve)) return execve((const char *)a, (char *const *)b, (char *const *)c);
     if (VT_UNLIKELY(number == SYS_exit_group)) _exit((int)a);
     __typeof__(call_system) *real = vt_call_next(&call_syscall);

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from support.build import mpis
 from support.build.builder import Builder
 from support.build.run import run, unify, vtrace
 from support.recorded_archives import unpack
+from support.tools import need, urgent
 from vtrace.analysis.findings.run_notes import cores
 from vtrace.analysis.selection import Selection
 
@@ -277,3 +279,39 @@ def test_diff_fails_above(steps: Path, threads: Path) -> None:
         done = vtrace(steps.parent, "diff", one, other, *words, check=False)
         assert done.returncode == code, str(done)
         assert "Traceback" not in done.stderr
+
+
+PYTHON = """\
+from time import thread_time
+
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+
+
+def forces(rows):
+    return sorted(range(rows, 0, -1))
+
+
+def step():
+    end = thread_time() + (0.03 if comm.rank else 0.01)
+    while thread_time() < end:
+        forces(20000)
+    comm.Barrier()
+
+
+for _ in range(20):
+    step()
+"""
+
+
+def test_samples_name_the_own_function_of_python(tmp_path: Path) -> None:
+    """Rank 1 calculates three times as long in forces, of which only samples know, and not in the interpreter's code
+    that runs the function."""
+    (tmp_path / "solver.py").write_text(PYTHON)
+    launch = [*urgent(), need("mpiexec"), "-n", "2", sys.executable, "solver.py"]
+    vtrace(tmp_path, "run", "--sample", "-o", "solver", *launch)
+    unify(tmp_path, "solver")
+    (found, *_) = diagnose(tmp_path / "solver.trace")["findings"]
+    assert (found["kind"], found["culprit"]) == ("imbalance", "rank 1, forces (solver.py:8)")
+    assert found["callpath"] == ["<module>", "step", "forces"]

@@ -154,6 +154,19 @@ SITUATIONS = (
         code=3,
         told="forbids to read the processor's clock (PR_SET_TSC)",
     ),
+    *(
+        # daemons that set all signals, from 0 on; runtimes such as Go's set them by system calls
+        Situation(
+            name=f"a program sets each signal to its default by the {how}, {'sampled' if told else 'not sampled'}",
+            words=("{program}", how),
+            source="resets_signals.c",
+            modes=modes,
+            code=3,
+            told=told,
+        )
+        for how in ("library", "number")
+        for modes, told in ((("run", "io", "memory", "cc"), ""), (SAMPLES, "for itself: sampling stops"))
+    ),
     Situation(
         # https://github.com/google/sanitizers/issues/786, https://github.com/VirtualGL/virtualgl/issues/197
         name="AddressSanitizer must be the first library, and takes no block of the loader for a leak",

@@ -5,50 +5,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-RUN = {
-    "run": (),
-    "sample": ("--sample",),
-    "io": ("--io",),
-    "memory": ("--memory",),
-    "locks": ("--pthread=locks",),
-    "python": ("--python",),
-}
+RUN = {"run": (), "sample": ("--sample",)}
 """Modes of vtrace run and their options. The other mode is "cc": vtrace-cc -O2 compiles the program."""
-KNOWS_FUNCTIONS = ("cc", "sample", "python")
+KNOWS_FUNCTIONS = ("cc", "sample")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """What a finding must tell. kinds: any of these kinds is right. function: the code that takes the time, where the
-    mode knows functions. call: the call that waits or takes the time. culprits: ranks or threads, None: not one of
-    them. loss: s of all threads that the cause costs; 0: not compared."""
+    """What a finding must tell. kind: of the finding. function: the code that takes the time, where the mode knows
+    functions. culprits: ranks; None: not compared. loss: s of all ranks that the cause costs; 0: not compared."""
 
-    kinds: tuple[str, ...]
-    function: str = ""
-    call: str = ""
+    kind: str
+    function: str
     culprits: tuple[int, ...] | None = None
     loss: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plant:
-    """A program in its modes. cause: None for a healthy program."""
+    """A property of programs/mpi_plants.c in its modes. cause: None for a healthy program."""
 
     name: str
-    program: str
-    """A file of programs/."""
     cause: Cause | None
-    modes: tuple[str, ...] = ("run", "cc")
-    words: tuple[str, ...] = ()
-    ranks: int = 0
-    """0: no MPI."""
-    mpi: str = "mpich"
-    computes: bool = False
+    modes: tuple[str, ...]
+    words: tuple[str, ...]
+    ranks: int
+    computes: bool
     """Works by processor time; else the program sleeps."""
 
 
-STEPS = 20
-"""The steps of mpi_plants.c, but for periodic ones."""
+STEPS, LONG = 20, 90
+"""Steps of mpi_plants.c; of properties that only long runs show."""
 
 
 def _of_ranks(n: int, *, computes: bool = False) -> list[Plant]:
@@ -57,7 +44,6 @@ def _of_ranks(n: int, *, computes: bool = False) -> list[Plant]:
     def plant(name: str, cause: Cause | None, *, steps: int = STEPS) -> Plant:
         return Plant(
             name=f"{name} {n}{' computing' * computes}",
-            program="mpi_plants.c",
             words=(name, str(steps)),
             cause=cause,
             ranks=n,
@@ -65,28 +51,26 @@ def _of_ranks(n: int, *, computes: bool = False) -> list[Plant]:
             modes=("run", "cc", "sample") if computes else ("run", "cc"),
         )
 
-    def longer(function: str, call: str, culprits: tuple[int, ...] | None, loss: float) -> Cause:
-        return Cause(kinds=("imbalance",), function=function, call=call, culprits=culprits, loss=loss)
+    def longer(function: str, culprits: tuple[int, ...] | None, loss: float) -> Cause:
+        return Cause(kind="imbalance", function=function, culprits=culprits, loss=loss)
 
     last, others, pairs = n - 1, n - 1, n // 2
     even, odd = tuple(range(0, n, 2)), tuple(range(1, n, 2))
-    of_receivers = Cause(
-        kinds=("mpi_wait",), function="prepare", call="MPI_Ssend", culprits=odd, loss=0.020 * STEPS * pairs
-    )
-    slow = Cause(kinds=("slow_iterations",), function="rebuild_tree", culprits=(1,))
+    of_receivers = Cause(kind="mpi_wait", function="prepare", culprits=odd, loss=0.020 * STEPS * pairs)
+    slow = Cause(kind="slow_iterations", function="rebuild_tree", culprits=(1,))
     return [
-        plant("late_sender", longer("prepare", "MPI_Recv", even, 0.020 * STEPS * pairs)),
+        plant("late_sender", longer("prepare", even, 0.020 * STEPS * pairs)),
         plant("late_receiver", of_receivers),
-        plant("late_broadcast", longer("prepare", "MPI_Bcast", (0,), 0.020 * STEPS * others)),
-        plant("early_reduce", longer("prepare", "MPI_Reduce", None, 0)),
-        plant("at_barrier", longer("chemistry", "MPI_Barrier", (last,), 0.020 * STEPS * others)),
-        plant("at_nxn", longer("chemistry", "MPI_Allreduce", None, 0.015 * STEPS * n)),
-        plant("straggler", longer("chemistry", "MPI_Allreduce", (n // 2,), 0.006 * STEPS * others)),
-        plant("main_only", longer("main", "MPI_Allreduce", (last,), 0.008 * STEPS * others)),
-        plant("periodic", slow, steps=90),
+        plant("late_broadcast", longer("prepare", (0,), 0.020 * STEPS * others)),
+        plant("early_reduce", longer("prepare", None, 0)),
+        plant("at_barrier", longer("chemistry", (last,), 0.020 * STEPS * others)),
+        plant("at_nxn", longer("chemistry", None, 0.015 * STEPS * n)),
+        plant("straggler", longer("chemistry", (n // 2,), 0.006 * LONG * others), steps=LONG),
+        plant("main_only", longer("main_only", (last,), 0.008 * STEPS * others)),
+        plant("periodic", slow, steps=LONG),
         plant("single_slow", slow),
-        plant("drift", Cause(kinds=("drift",), function="compute")),
-        plant("pipeline", Cause(kinds=("serialisation",), function="chemistry", call="MPI_Recv")),
+        plant("drift", Cause(kind="drift", function="compute")),
+        plant("pipeline", Cause(kind="serialisation", function="chemistry")),
         plant("healthy", None),
     ]
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -70,17 +70,17 @@ def _slow(facts: RunFacts, found: Iterations, outliers: _Outliers) -> Finding:
     loss, losers = int(lost.sum()), np.array(found.locations)[lost >= _SOME * lost.max()]
     rows = np.concatenate([np.arange(first, last + 1) for first, last in runs])
     took = f"took {found.table['time_ns'][rows].mean() / max(1.0, found.median):.3g} x the usual {span(found.median)}"
-    slow, place = _place(facts, found, slow, runs)
-    culprit = f"{who_all(facts.trace, [*slow.locations])}, {place}"
+    place = _place(facts, found, slow, runs)
+    culprit = f"{who_all(facts.trace, [*slow.locations])}, {place.text}"
     more = f"{span(slow.more)} more" + (" in the slowest" if len(runs) > 1 else "")
     return Finding(
         kind="slow_iterations",
         loss_ns=loss,
         share=loss / facts.whole,
         text=f"{_which(sorted(runs))} of {_of(found)} {took}: {culprit}, {more}",
-        region=slow.names[-1] if slow.names else "",
-        source=facts.source(slow.path) if slow.path else "",
-        callpath=slow.names,
+        region=place.names[-1] if place.names else "",
+        source=place.source,
+        callpath=place.names,
         ranks=facts.ranks_of(losers),
         culprit=culprit,
         certainty=ESTIMATE,
@@ -104,8 +104,9 @@ def _drift(facts: RunFacts, found: Iterations, loss: int) -> Finding:
     quarter = max(1, found.table.rows // 4)
     begin = int(found.table["begin"][found.table.rows - quarter])
     last = found.table.rows - quarter, found.table.rows - 1
-    grown, place = _place(facts, found, slow_path(facts, found, *last), [last])
-    culprit = f"{who_all(facts.trace, [*grown.locations])}, {place}" if grown.more else ""
+    grown = slow_path(facts, found, *last)
+    where = f"{who_all(facts.trace, [*grown.locations])}, {_place(facts, found, grown, [last]).text}"
+    culprit = where if grown.more else ""
     return Finding(
         kind="drift",
         loss_ns=loss,
@@ -123,17 +124,28 @@ def _drift(facts: RunFacts, found: Iterations, loss: int) -> Finding:
     )
 
 
-def _place(facts: RunFacts, found: Iterations, slow: SlowPath, runs: list[tuple[int, int]]) -> tuple[SlowPath, str]:
-    """The function that took longer in these iterations, in a sentence; by samples where these show one."""
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """A call path: its names, the source of its region, and both in a sentence."""
+
+    names: tuple[str, ...]
+    source: str
+    text: str
+
+
+def _place(facts: RunFacts, found: Iterations, slow: SlowPath, runs: list[tuple[int, int]]) -> _Place:
+    """The function that took longer in these iterations, by samples of the slowest of them where these show one."""
     if facts.sampled:
         column = found.locations.index(slow.locations[0])
         begins, times = found.begins[:, column], found.times[:, column]
-        windows = [(int(begins[first]), int(begins[last] + times[last])) for first, last in runs]
-        count = sum(last + 1 - first for first, last in runs)
+        examined = sorted(runs, key=lambda run: -found.loss(*run))[:_EXAMINED]
+        windows = [(int(begins[first]), int(begins[last] + times[last])) for first, last in examined]
+        count = sum(last + 1 - first for first, last in examined)
         usual = count / max(1, int(np.count_nonzero(times >= 0)) - count)
         if sampled := facts.sampled.grown(slow.names, slow.locations[0], windows, usual):
-            return replace(slow, names=sampled.names), sampled.text
-    return slow, named_place(facts, slow.names)
+            return _Place(names=sampled.names, source=sampled.source, text=sampled.text)
+    source = facts.source(slow.path) if slow.path else ""
+    return _Place(names=slow.names, source=source, text=named_place(facts, slow.names))
 
 
 def _of(found: Iterations) -> str:

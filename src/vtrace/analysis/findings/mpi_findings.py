@@ -205,12 +205,11 @@ def _judged(one: Finding, waits: Table, rows: Array, clocks: ClockBounds) -> Fin
 def _excess(facts: RunFacts, names: tuple[str, ...]) -> int:
     """ns that the processes together would wait if all met after each did all its calls of a path: the sum of the
     differences to the longest. Time in which a process waits for its own threads counts, since others wait for it."""
-    row = find_path(facts, names)
     masters = [*facts.masters.values()]
     if not names:
         outside = facts.times[masters, -1]
         return int((outside.max() - outside).sum())
-    if not row:
+    if not (row := find_path(facts, names)):
         return 0
     inside = outermost(facts.paths["parent"], np.arange(facts.paths.rows) == row) > 0
     n = facts.numbers
@@ -270,7 +269,8 @@ def _other_waits(
         partners = [row for row in np.unique(waits["partner"][rows]).tolist() if row >= 0]
         certainty = BOUND if kind in waits.bounds else ESTIMATE if kind in _ESTIMATES else EXACT
         culprit, text = who_ranks(facts.trace, partners) if partners else "", words.format(place=place, loss=span(left))
-        if kind == "mpi_latereceiver" and (longer := _longer(facts, partners, [*{*waits["location"][rows].tolist()}])):
+        waiting = np.unique(waits["location"][rows]).tolist()
+        if kind == "mpi_latereceiver" and partners and (longer := _longer(facts, partners, waiting)):
             text += f": {culprit} take{'s' * (len(partners) == 1)} longer in {longer}"
             culprit += f", {longer}"
         found = Finding(

@@ -25,19 +25,18 @@ _MOST = 0.5
 _NEARLY_ALL = 0.8
 _INSTALLED = re.compile(r"/(site|dist)-packages/|/lib/python3[^/]*/|^<frozen ")
 """Files of Python that are not the program's own."""
-_SURE = 1.0
-"""A difference counts if it is at least so many times its statistical error."""
+_SURE = 2.0
+"""A difference counts if it is more than so many times its error: the standard deviation by the number of samples."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampledPlace:
-    """A function of the program's own code. names: its call path. source: file:line, "" if unknown. ns: of one
-    location, on the mean. error: ns, the standard deviation of ns by the number of samples."""
+    """A function of the program's own code. names: its call path. source: file:line, "" if unknown. ns: the
+    difference, or the time, on the mean of the locations."""
 
     names: tuple[str, ...]
     source: str
     ns: float
-    error: float
 
     @property
     def text(self) -> str:
@@ -109,7 +108,6 @@ class SampledPlaces:
             names=self._from_script(path),
             source=source_text(regions, row) if has_line(regions["line"][row]) else "",
             ns=float(more[path]),
-            error=float(errors[path]),
         )
 
     def _deepest(self, more: Array) -> int:
