@@ -23,7 +23,19 @@ from vtrace.analysis.findings.run_notes import cores
 from vtrace.analysis.selection import Selection
 
 MS = 10**6
-KEYS = ["kind", "loss_ns", "share", "region", "callpath", "ranks", "culprit", "certainty", "caveats", "command"]
+KEYS = [
+    "kind",
+    "loss_ns",
+    "share",
+    "region",
+    "callpath",
+    "ranks",
+    "culprit",
+    "certainty",
+    "caveats",
+    "action",
+    "command",
+]
 KINDS = ("omp_ebarrier_wait", "omp_ibarrier_wait", "omp_lock_contention_critical", "omp_lock_contention_api",
          "pthread_lock_contention_mutex_lock", "pthread_join_wait")  # fmt: skip
 
@@ -114,12 +126,35 @@ def test_findings_of_threads(threads: Path) -> None:
 def test_the_commands_of_findings_run(threads: Path, steps: Path) -> None:
     """The evidence of each finding is one command away, as it is printed."""
     for archive in (threads, steps):
-        text = vtrace(archive.parent, "diagnose", archive.stem).stdout
+        text = vtrace(archive.parent, "diagnose", "--tables", archive.stem).stdout
         commands = re.findall(r"^ +\$ vtrace (.*)$", text, re.MULTILINE)
         assert commands
         for words in {*commands}:
             if not words.startswith("view"):  # serves until it is stopped
                 assert vtrace(archive.parent, *words.replace("'", "").split()).stdout
+
+
+def test_fits_on_a_screen(threads: Path, steps: Path) -> None:
+    """At most five findings, each with its certainty, without tables; the next command is that of the first."""
+    for archive in (threads, steps):
+        done = vtrace(archive.parent, "diagnose", archive.stem)
+        lines, first = done.stdout.splitlines(), diagnose(archive)["findings"][0]
+        assert len(lines) + len(done.stderr.splitlines()) <= 25
+        assert all(len(line) <= 100 for line in lines), done.stdout
+        assert 1 <= len([line for line in lines if re.match(r"  \d  [\d.]+ %  ", line)]) <= 5
+        assert "Wait states" not in done.stdout
+        assert f"next: {first['command']}  " in done.stderr
+
+
+def test_the_end_of_run(build: Builder, tmp_path: Path) -> None:
+    """vtrace run ends with its two largest findings, as diagnose tells them."""
+    vtrace_run = ["run", "-o", "steps", str(build("iterations.c", flags=("-DVTRACE",)))]
+    told = vtrace(tmp_path, *vtrace_run, env={"VT_UNIFY": ""}).stderr
+    shown = vtrace(tmp_path, "diagnose", "steps").stdout
+    first = re.findall(r"^  1  .*\n.*\n", told, re.MULTILINE)
+    assert first
+    assert first[0] in shown
+    assert "Regions by" not in told
 
 
 def test_iterations(steps: Path) -> None:
@@ -192,12 +227,12 @@ def test_findings_in_the_archive(build: Builder, tmp_path: Path) -> None:
     """vtunify --diagnose shows the findings and keeps them; a damaged table is ignored."""
     run(build("iterations.c", flags=("-DVTRACE",)), tmp_path)
     shown = unify(tmp_path, "--diagnose", "iterations").stdout
-    assert "slow iterations" in shown
+    assert "x the usual" in shown
     stored = tmp_path / "iterations.trace" / "vtrace" / "findings"
     kept = package.open(tmp_path / "iterations").findings()
     again = package.open(tmp_path / "iterations").diagnosis(Selection()).findings
     assert [one.text for one in kept] == [one.text for one in again]
-    assert "slow iterations" in vtrace(tmp_path, "summary", "iterations").stdout
+    assert "x the usual" in vtrace(tmp_path, "summary", "iterations").stdout
     summed = json.loads(vtrace(tmp_path, "summary", "iterations", "--json").stdout)
     assert summed["findings"][0]["kind"] == "slow_iterations"
     vtrace(tmp_path, "report", "iterations")
@@ -207,7 +242,7 @@ def test_findings_in_the_archive(build: Builder, tmp_path: Path) -> None:
     stored.write_bytes(data)
     assert package.open(tmp_path / "iterations").findings() == kept
     stored.unlink()
-    assert "slow iterations" in unify(tmp_path, "--diagnose", "iterations").stdout, "of an archive that exists"
+    assert "x the usual" in unify(tmp_path, "--diagnose", "iterations").stdout, "of an archive that exists"
     assert stored.exists()
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import time
@@ -47,9 +48,7 @@ def test_ranks_of_a_launcher(mpi: mpis.Mpi, tmp_path: Path) -> None:
     assert not any("vtunify" in line for line in told), done.stderr
     assert any(line.startswith("vtrace: mpi_messages.trace: 2 ranks") for line in told)
     assert sum(line.startswith("vtrace: ") and " % MPI" in line for line in told) == 1
-    regions = told[told.index("Regions by exclusive") + 2 : -1]
-    assert len(regions) == 5
-    assert all(line.split()[-1].startswith(("MPI_", "flush)")) for line in regions), done.stderr
+    assert [line[:5] for line in told if re.match(r" *\d+  [\d.]+ %", line)] in ([], ["  1  "], ["  1  ", "  2  "])
     assert told[-1].startswith("vtrace: next: vtrace diagnose mpi_messages ")
 
 

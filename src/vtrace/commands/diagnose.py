@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vtrace.analysis.findings.kinds import KINDS, SUBJECTS
+from vtrace.analysis.findings.kinds import SUBJECTS
 from vtrace.commands.completion import complete_target
 from vtrace.commands.part_options import opened, selected_part, stale_lines, titles, window_options
 from vtrace.console import NORMAL, Console, environment_level
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from vtrace.parallel.ranks import Ranks
 
 
+_ROWS = 10
+"""Rows in each table without --top."""
+
+
 @click.command()
 @click.argument("archives", nargs=-1, required=True, metavar="ARCHIVE...", shell_complete=complete_target)
 @click.option("--about", type=click.Choice(SUBJECTS), help="Only this subject, with all its tables.")
@@ -30,7 +34,8 @@ if TYPE_CHECKING:
     "--select", "chosen", metavar="KIND=PATTERN", multiple=True,
     help="Only losses of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
 )  # fmt: skip
-@click.option("--top", metavar="N", type=click.IntRange(1), default=10, show_default=True, help="Rows in each table.")
+@click.option("--tables", is_flag=True, help="Also show tables of waits, efficiencies, the critical path, iterations.")
+@click.option("--top", metavar="N", type=click.IntRange(1), help="Rows in each table [default: 10]; implies --tables.")
 @click.option(
     "--fail-below", metavar="X", type=click.FloatRange(0, 1),
     help="Return 1 if the parallel efficiency is below X, such as 0.8, or unknown.",
@@ -38,17 +43,19 @@ if TYPE_CHECKING:
 @window_options
 @click.option("--json", "as_json", is_flag=True, help="Print findings and all rows of all tables as JSON; times in ns.")
 def command(
-    archives: tuple[str, ...], about: str | None, iteration: str | None, chosen: tuple[str, ...], *, top: int,
-    fail_below: float | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool, as_json: bool,
+    archives: tuple[str, ...], about: str | None, iteration: str | None, chosen: tuple[str, ...], *, tables: bool,
+    top: int | None, fail_below: float | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
-    """Findings come first, the largest loss of time first: place, ranks, cause, certainty, and the command that shows
-    the evidence. Tables of wait states, efficiencies and iterations follow. Several archives of one program with
-    different numbers of ranks show how it scales. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2
-    file, written by any tool.
+    """At most five findings, the largest loss of time first: place, ranks, cause, certainty, what helps, and the
+    command that shows the evidence of the first. --tables shows that of each, wait states, efficiencies and iterations.
+    Several archives of one program with different numbers of ranks show how it scales. ARCHIVE is a prefix, the
+    directory of an OTF2 archive or its .otf2 file, written by any tool.
 
     \b
     Examples:
       vtrace diagnose heat
+      vtrace diagnose heat --tables                  all waits, who waits for whom
       vtrace diagnose heat --about io
       vtrace diagnose heat --iteration step --from 25% --to 75%
       vtrace diagnose heat --fail-below 0.8          in tests: returns 1 below 80 %
@@ -73,8 +80,11 @@ def command(
     else:
         for number, (name, one) in enumerate(zip(names, found, strict=True)):
             click.echo("\n" * bool(number) + click.style(plain(name), bold=True))
-            _show(one, about or "", patterns, top if len(found) == 1 else 0)
-        if len(found) > 1:
+            shown = about or tables or top
+            _show(one, about or "", patterns, top=(top or _ROWS) if shown and len(found) == 1 else 0)
+        if len(found) == 1:
+            _lead_on(console, found[0])
+        else:
             click.echo()
             sheet.show([scaling(names, traces, found)])
     if fail_below is not None:
@@ -98,7 +108,8 @@ def after_unifying(
     found = trace.diagnosis(Selection(), known=known)
     store_findings(trace, found.findings, found.notes)
     if console.level >= NORMAL:
-        _show(found, "", Patterns(), 0)
+        _show(found, "", Patterns(), top=0)
+        _lead_on(console, found)
 
 
 def _data(trace: Trace, found: Diagnosis, about: str, patterns: Patterns) -> dict[str, Any]:
@@ -123,26 +134,19 @@ def _data(trace: Trace, found: Diagnosis, about: str, patterns: Patterns) -> dic
             "region": table.region, "source": table.source, "basis": table.basis, "drift": table.drift,
             "slow": [list(run) for run in table.slow], "rows": sheets.iterations(found).rows,
         },
-        "notes": [*stale_lines(trace), *found.notes],
+        "notes": [*stale_lines(trace), *found.notes, *filter(None, [found.to_record])],
         **({"io": data(io_story.sheets(io_story.read_io(found.facts), 1, ""))} if about == "io" else {}),
     }  # fmt: skip
 
 
-def _show(found: Diagnosis, about: str, patterns: Patterns, top: int) -> None:
-    """Prints the findings, and top rows of each table."""
+def _show(found: Diagnosis, about: str, patterns: Patterns, *, top: int) -> None:
+    """Prints the findings, and top rows of each table; without tables also no details of the findings."""
     from vtrace.reports import diagnose_sheets as sheets
     from vtrace.reports import io_story
     from vtrace.reports.sheet import show
 
-    for line in found.notes:
-        click.echo(f"  {plain(line)}")
-    click.echo(f"  {plain(sheets.headline(found))}\n")
     chosen = sheets.selected(found.facts.trace, sheets.findings_about(found.findings, about), patterns)
-    if chosen and KINDS[chosen[0].kind].is_loss:
-        click.echo("Findings; 100 % are the time of all threads")
-    else:
-        click.echo("No loss above 2 % of the time of all threads was found")
-    for line in sheets.lines(chosen, found.facts.trace, found.notes):
+    for line in sheets.page(found, chosen, details=bool(top)):
         click.echo(plain(line))
     if not top:
         return
@@ -159,6 +163,12 @@ def _show(found: Diagnosis, about: str, patterns: Patterns, top: int) -> None:
     if shown:
         click.echo()
         show(shown)
+
+
+def _lead_on(console: Console, found: Diagnosis) -> None:
+    """Prints the next command: the evidence of the first finding."""
+    if found.findings and found.findings[0].command:
+        console.note(f"next: {found.findings[0].command}   for the evidence of the first finding")
 
 
 def _judge(console: Console, names: list[str], found: list[Diagnosis], least: float) -> None:

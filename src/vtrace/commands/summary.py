@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from vtrace.analysis.findings.kinds import KINDS
 from vtrace.commands.completion import complete_target
 from vtrace.commands.part_options import (
     HELPERS_HELP,
@@ -36,8 +37,8 @@ _TABLES = (
     "layers", "heap", "counters", "coverage",
 )  # fmt: skip
 """The tables of reports/summary.py, repeated here: importing that module loads numpy."""
-_BRIEF = 5
-"""The most rows of a table that vtrace run shows at its end."""
+_FINDINGS, _FUNCTIONS = 2, 5
+"""The most findings and sampled functions that vtrace run shows at its end."""
 _SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 
 
@@ -105,17 +106,22 @@ def command(
 
 
 def show_in_brief(archive: str, console: Console) -> None:
-    """Prints where the time of an archive went, in one line and the regions with most of it. Raises VtraceError."""
+    """Prints where the time of an archive went, in one line, and the largest findings; without a loss also the sampled
+    functions with most time. Raises VtraceError."""
     from vtrace.analysis.selection import Selection
-    from vtrace.reports import report_numbers, sample_sheets, sheet, summary
+    from vtrace.reports import diagnose_sheets, report_numbers, sample_sheets, sheet, summary
 
     trace = opened(archive)
     numbers = summary.read(trace, Selection.of_options(trace, None, end=None, ranks=None, helpers=False))
-    made = {each.name: each for each in summary.sheets(numbers, "exclusive", _BRIEF)}
+    made = {each.name: each for each in summary.sheets(numbers, top=_FUNCTIONS)}
     texts = [*numbers.caveats, summary.lead(numbers), sample_sheets.line(made["samples"])]
     for text in filter(None, [*texts[:-2], report_numbers.missing(trace, numbers.window), *texts[-2:]]):
         console.note(text)
-    sheet.show([replace(made[name], notes=[]) for name in ("regions", "samples") if _is_shown(made[name])])
+    found = trace.diagnosis(Selection())
+    for line in diagnose_sheets.first_findings(found, _FINDINGS):
+        click.echo(plain(line))
+    if not any(KINDS[one.kind].is_loss for one in found.findings) and _is_shown(made["samples"]):
+        sheet.show([replace(made["samples"], notes=[])])
     console.note(_next_step(trace, shell_word(Path(archive))))
 
 
@@ -138,12 +144,12 @@ def _findings(trace: Trace, part: Selection) -> list[Finding]:
 
 
 def _show_findings(findings: list[Finding], trace: Trace) -> None:
-    from vtrace.reports.diagnose_sheets import lines
+    from vtrace.reports.diagnose_sheets import blocks
 
     if findings:
         click.echo("Findings of vtrace diagnose; 100 % are the time of all threads")
-        for line in lines(findings, trace):
-            click.echo(plain(line))
+        for block in blocks(findings, trace.processes, (), details=False):
+            click.echo(plain("\n".join(block)))
         click.echo()
 
 

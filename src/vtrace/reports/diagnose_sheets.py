@@ -17,7 +17,7 @@ from vtrace.analysis.questions.profile import path_names
 from vtrace.analysis.questions.timeline_data import span
 from vtrace.analysis.selection import Patterns
 from vtrace.analysis.table import Array, Table
-from vtrace.console import ranges, some
+from vtrace.console import ranges, some, terminal_width
 from vtrace.reports.sheet import Column, Row, Sheet
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
 _WIDTH = 100
+_LINES, _FINDINGS = 21, 5
+"""The most lines and findings without details: with the archive's name and the next command a screen of 25 lines."""
 _BELOW = " " * 6
 _CERTAIN = {EXACT: "by the recorded times"}
 
@@ -66,20 +68,60 @@ def headline(found: Diagnosis) -> str:
     return f"{size}; {100 * one['parallel'][0]:.0f} % parallel efficiency = {' x '.join(parts)}"
 
 
-def lines(findings: list[Finding], trace: Source, known: Sequence[str] = ()) -> Iterator[str]:
-    """The findings as text, each with its evidence. known: caveats that are printed already; the first finding with
-    another caveat prints it."""
+def blocks(findings: list[Finding], processes: Table, known: Sequence[str], *, details: bool) -> Iterator[list[str]]:
+    """The lines of each finding: the loss, the certainty and what helps; with details also who loses time, where, and
+    the command that shows the evidence. processes: of the trace. known: caveats that are printed already; the first
+    finding with another caveat prints it."""
     known = [*known]
     for number, one in enumerate(findings, 1):
-        share = f"{100 * one.share:.1f} %"
-        first = textwrap.wrap(f"{share}  {one.text}", _WIDTH, initial_indent=f"{number:>3}  ", subsequent_indent=_BELOW)
-        yield from first
-        yield from textwrap.wrap(_detail(one, trace.processes), _WIDTH, initial_indent=_BELOW, subsequent_indent=_BELOW)
-        for line in one.caveats:
-            if line not in known:
-                known.append(line)
-                yield from textwrap.wrap(line, _WIDTH, initial_indent=_BELOW, subsequent_indent=_BELOW)
-        yield f"{_BELOW}$ {one.command}"
+        found = wrapped(f"{100 * one.share:.1f} %  {one.text}", f"{number:>3}  ", _BELOW)
+        below = [_detail(one, processes) if details else _sure(one)]
+        below += [line for line in one.caveats if line not in known]
+        known += one.caveats
+        found += [line for text in below for line in wrapped(text, _BELOW, _BELOW)]
+        yield [*found, f"{_BELOW}$ {one.command}"] if details else found
+
+
+def first_findings(found: Diagnosis, most: int) -> Iterator[str]:
+    """The largest findings, and the line that says what to record."""
+    if found.findings:
+        yield _head(found.findings)
+    for block in blocks(found.findings[:most], found.facts.trace.processes, found.notes, details=False):
+        yield from block
+    yield from wrapped(found.to_record, "", "")
+
+
+def _head(findings: list[Finding]) -> str:
+    is_loss = findings and KINDS[findings[0].kind].is_loss
+    loss = "100 % are the time of all threads" if is_loss else "no loss above 2 % of the time of all threads was found"
+    return f"Findings; {loss}"
+
+
+def page(found: Diagnosis, findings: list[Finding], *, details: bool) -> Iterator[str]:
+    """The limits of the numbers, the efficiency and the findings as text. Without details at most _LINES lines with at
+    most _FINDINGS findings, the largest first; a line says how many are left out."""
+    head = [line for text in (*found.notes, found.to_record, headline(found)) for line in wrapped(text, "  ", "  ")]
+    yield from [*head, "", _head(findings)]
+    made = [*blocks(findings, found.facts.trace.processes, found.notes, details=details)]
+    ends = np.cumsum([len(block) for block in made])
+    on_screen = int(np.count_nonzero(ends <= _LINES - len(head) - 3))
+    fitting = len(made) if details else min(_FINDINGS, max(1, on_screen))
+    yield from (line for block in made[:fitting] for line in block)
+    if fitting < len(made):
+        yield f"     {some(len(made) - fitting, 'smaller finding')}: --tables"
+
+
+def wrapped(text: str, first: str, below: str) -> list[str]:
+    """Text in lines of a page's width, or of the terminal's width if that is smaller. Names stay whole. first, below:
+    before the first line and before the others."""
+    width = min(_WIDTH, terminal_width() or _WIDTH)
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=below, break_on_hyphens=False, break_long_words=False
+    )
+
+
+def _sure(one: Finding) -> str:
+    return "; ".join(filter(None, [_CERTAIN.get(one.certainty, one.certainty), one.action]))
 
 
 def _detail(one: Finding, processes: Table) -> str:
@@ -89,7 +131,7 @@ def _detail(one: Finding, processes: Table) -> str:
         several = f"ranks {ranges(one.ranks)}" if of_ranks else f"{len(one.ranks)} processes"
         single = f"rank {one.ranks[0]}" if of_ranks else "1 process"
         parts.append(f"{single} loses time" if len(one.ranks) == 1 else f"{several} lose time")
-    parts.append(_CERTAIN.get(one.certainty, one.certainty))
+    parts.append(_sure(one))
     if one.callpath:
         parts.append(" > ".join(one.callpath))
     return "; ".join(parts)

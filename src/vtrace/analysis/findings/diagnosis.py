@@ -18,7 +18,7 @@ from vtrace.analysis.findings.iterations import Iterations, iterations_of, repea
 from vtrace.analysis.findings.kinds import KINDS
 from vtrace.analysis.findings.mpi_findings import MpiAnswers, mpi_findings
 from vtrace.analysis.findings.run_facts import RunFacts
-from vtrace.analysis.findings.run_notes import limits, oversubscribed, without_partners
+from vtrace.analysis.findings.run_notes import limits, oversubscribed, to_record, without_partners
 from vtrace.analysis.findings.thread_findings import thread_findings
 from vtrace.analysis.findings.thread_waits import ThreadWaits
 from vtrace.analysis.findings.uneven_work import recorded_apart, uneven_work
@@ -44,7 +44,8 @@ _MAIN = 0.02
 @dataclass(kw_only=True)
 class Diagnosis:
     """facts: times of the selection. thread_waits, io_waits: tables like Trace.thread_waits. mpi: None if the program
-    has no calls of MPI. findings: the largest loss first. notes: limits of the numbers, one line each."""
+    has no calls of MPI. findings: the largest loss first. notes: limits of the numbers, one line each. to_record: a
+    line about recordings that the place of a loss needs, "" if none."""
 
     facts: RunFacts
     thread_waits: Table
@@ -53,6 +54,7 @@ class Diagnosis:
     iterations: Iterations | None
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    to_record: str = ""
 
     @property
     def iteration_table(self) -> Table:
@@ -124,6 +126,7 @@ def diagnose(
         found.notes.append(apart)
     found.notes += [*found.thread_waits.lines, *found.io_waits.lines, *asked.calls.lines]
     found.findings = _chosen(found)
+    found.to_record = to_record(facts, found.findings)
     return found
 
 

@@ -19,7 +19,19 @@ EXACT, BOUND, ESTIMATE = "exact", "upper bound", "estimate"
 
 _WHOLE_RUN = ("score",)
 """Commands that show no part of a run."""
-TOLD = ("kind", "loss_ns", "share", "region", "callpath", "ranks", "culprit", "certainty", "caveats", "command")
+TOLD = (
+    "kind",
+    "loss_ns",
+    "share",
+    "region",
+    "callpath",
+    "ranks",
+    "culprit",
+    "certainty",
+    "caveats",
+    "action",
+    "command",
+)
 """The keys of a finding in JSON."""
 
 
@@ -55,6 +67,11 @@ class Finding:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"unknown kind of finding: {self.kind}")
+
+    @property
+    def action(self) -> str:
+        """What usually helps against losses of this kind, "" if that depends on the program."""
+        return KINDS[self.kind].action
 
     @property
     def command(self) -> str:

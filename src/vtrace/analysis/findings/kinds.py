@@ -12,25 +12,35 @@ SUBJECTS = ("waits", "io", "openmp")
 @dataclass(frozen=True, kw_only=True)
 class FindingKind:
     """about: the values of --about that show the findings. of_ranks: ranks wait for each other, so ranks that share
-    cores make the loss doubtful. is_loss: False: the finding stands in for losses that were not found."""
+    cores make the loss doubtful. is_loss: False: the finding stands in for losses that were not found. action: what
+    usually helps, "" if that depends on the program."""
 
     about: tuple[str, ...] = ()
     of_ranks: bool = False
     is_loss: bool = True
+    action: str = ""
 
 
 KINDS = {
-    "imbalance": FindingKind(about=("waits",), of_ranks=True),
-    "serialisation": FindingKind(about=("waits",), of_ranks=True),
-    "io_by_few_ranks": FindingKind(about=("waits", "io"), of_ranks=True),
+    "imbalance": FindingKind(about=("waits",), of_ranks=True, action="distribute this work more evenly"),
+    "serialisation": FindingKind(
+        about=("waits",), of_ranks=True, action="let ranks do this work at the same time: in parts, in another order"
+    ),
+    "io_by_few_ranks": FindingKind(
+        about=("waits", "io"), of_ranks=True, action="let all ranks do their part, for example with MPI-IO"
+    ),
     "mpi_wait": FindingKind(about=("waits",), of_ranks=True),
-    "transfer": FindingKind(about=("waits",), of_ranks=True),
-    "omp_imbalance": FindingKind(about=("openmp",)),
-    "omp_serial": FindingKind(about=("openmp",)),
-    "thread_imbalance": FindingKind(about=("waits",)),
-    "lock": FindingKind(about=("waits", "openmp")),
+    "transfer": FindingKind(
+        about=("waits",), of_ranks=True, action="send fewer and larger messages, or work while they are under way"
+    ),
+    "omp_imbalance": FindingKind(
+        about=("openmp",), action="distribute this work more evenly, for example schedule(dynamic)"
+    ),
+    "omp_serial": FindingKind(about=("openmp",), action="put this work into parallel regions, too"),
+    "thread_imbalance": FindingKind(about=("waits",), action="distribute this work more evenly"),
+    "lock": FindingKind(about=("waits", "openmp"), action="hold the lock for a shorter time, or use several locks"),
     "join": FindingKind(about=("waits",)),
-    "io_time": FindingKind(about=("io",)),
+    "io_time": FindingKind(about=("io",), action="access files in fewer and larger pieces"),
     "slow_iterations": FindingKind(),
     "drift": FindingKind(),
     "tracing": FindingKind(),

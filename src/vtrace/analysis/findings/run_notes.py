@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vtrace.analysis.activity import ACTIVITIES
+from vtrace.analysis.findings.finding import Finding
 from vtrace.analysis.findings.run_facts import RunFacts
 from vtrace.analysis.table import Table
 from vtrace.console import ranges, some
@@ -17,7 +18,7 @@ from vtrace.io.archive.properties import CORES
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
-_MUCH = 0.05
+_MUCH, _MOSTLY = 0.05, 0.5
 _MOST = 1 << 16
 """The most cores of a list to count, since a damaged list may have any numbers."""
 
@@ -87,6 +88,15 @@ def _makers(facts: RunFacts) -> Iterator[str]:
             f"{share:.0%} of the time is in calls that make communicators or processes, most in {name}: waits in them "
             "are unknown"
         )
+
+
+def to_record(facts: RunFacts, findings: Sequence[Finding]) -> str:
+    """A line if functions are needed to name the place of a loss, or of the time of a program without losses; else an
+    empty text."""
+    unnamed = any(one.culprit and not one.callpath for one in findings)
+    unknown = not findings and facts.by_class()["outside"] > _MOSTLY * facts.whole
+    is_needed = (unnamed or unknown) and not facts.sampled
+    return "to see which functions take the time: vtrace run --sample, or compile with vtrace-cc" * is_needed
 
 
 def died(trace: Source) -> str:
