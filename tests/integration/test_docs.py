@@ -372,14 +372,14 @@ TYPED = {
     ("tutorial.md", "$ vtrace score imbalance"): Typed(IMBALANCED, ("relax_rows",)),
     **_tutorial("pipeline", "pipeline.c", "ranks take turns"),
     **_tutorial("io", "writer.c", "does the I/O alone"),
-    **_tutorial("openmp", "triangle.c", "omp imbalance; by the recorded times"),
-    **_tutorial("locks", "words.cc", "lock; by the recorded times"),
+    **_tutorial("openmp", "triangle.c", "at the end of !$omp parallel @triangle.c:24"),
+    **_tutorial("locks", "words.cc", "for the lock of pthread_mutex_lock"),
     **_tutorial(
-        "hybrid", "smooth.F90", "omp serial; ranks 0-1 lose time",
+        "hybrid", "smooth.F90", "ranks 0-1 are idle for",
         # The MPICH of these tests has no Fortran, and each block has a shell of its own.
         edits=(("vtrace-fc", "vtrace-fc -vt:fc mpifort.mpich"), ("mpiexec", "OMP_NUM_THREADS=2 mpiexec")),
     ),
-    **_tutorial("mpi4py", "orbits.py", "imbalance; rank 1 loses time; by the recorded times", unified=False),
+    **_tutorial("mpi4py", "orbits.py", "rank 0 takes longer in __main__.forces", unified=False),
 }  # fmt: skip
 
 NOT_TYPED = {

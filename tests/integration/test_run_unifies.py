@@ -77,7 +77,8 @@ def test_arguments_of_the_program_that_look_like_options(tmp_path: Path) -> None
 def test_an_archive_exists(tmp_path: Path) -> None:
     """The program runs nevertheless, its exit code counts, and the last line names the next command."""
     words = [*IO, need("sh"), "-c", "echo out; exit 5"]
-    assert run(tmp_path, *words).returncode == 5
+    assert run(tmp_path, "--no-unify", *words).returncode == 5
+    call([*command("vtunify"), "x"], tmp_path)
     before = (tmp_path / "x.trace" / "traces.otf2").read_bytes()
     done = run(tmp_path, *words)
     assert (done.returncode, done.stdout) == (5, "out\n")
@@ -90,6 +91,29 @@ def test_an_archive_exists(tmp_path: Path) -> None:
     assert names(tmp_path) == {"x.trace"}
     assert run(tmp_path, "--force", *words).returncode == 5
     assert names(tmp_path) == {"x.trace"}
+
+
+def test_the_archive_of_the_run_before(tmp_path: Path) -> None:
+    """A run replaces the archive of a run, which stays under a name of its own until the next run."""
+    anchors = []
+    for number in range(3):
+        done = run(tmp_path, *IO, need("sh"), "-c", f"exit {number}")
+        assert done.returncode == number
+        anchors.append((tmp_path / "x.trace" / "traces.otf2").read_bytes())
+    assert names(tmp_path) == {"x.trace", "x~.trace"}
+    assert (tmp_path / "x~.trace" / "traces.otf2").read_bytes() == anchors[1]
+    assert "vtrace diff 'x~' x" in done.stderr
+    assert len(check(tmp_path / "x~.trace").locations) == 1
+    assert call([*command("vtrace"), "diff", "x~", "x"], tmp_path).stdout
+
+
+def test_another_archive_under_the_name_for_the_last(tmp_path: Path) -> None:
+    """An archive that vtrace run has not written is never removed."""
+    words = [*IO, need("sh"), "-c", "exit 0"]
+    run(tmp_path, *words)
+    (tmp_path / "x~.trace").mkdir()
+    assert "x.trace exists, and the local files stay" in run(tmp_path, *words).stderr
+    assert [*(tmp_path / "x~.trace").iterdir()] == []
 
 
 @pytest.mark.parametrize(("text", "code"), [("exit 3", 3), ("kill -TERM $$", 143), ("kill -KILL $$", 137)])

@@ -102,8 +102,25 @@ def _unify(prefix: str, chosen: Choices) -> Path:
     from vtrace.unify.run import Request, unify
 
     console = talk.Console("vtrace", talk.environment_level("vtrace"))
-    console.note(summary(unify(Request(prefix=Path(prefix), force=chosen.force), console)))
+    archive, last = Path(f"{prefix}.trace"), Path(f"{prefix}~.trace")
+    stays = not chosen.force and _of_a_run(archive) and (_of_a_run(last) or not os.path.lexists(last))
+    request = Request(prefix=Path(prefix), force=chosen.force or stays, last=last if stays else None)
+    console.note(summary(unify(request, console)))
+    with suppress(OSError):  # then the next run does not replace the archive
+        (archive / _MARK).parent.mkdir(exist_ok=True)
+        (archive / _MARK).touch()
+    if request.last and _of_a_run(last):
+        words = shell_command([str(last.with_suffix("")), prefix])
+        console.note(f"the archive of the run before is {last} now; to compare both: vtrace diff {words}")
     return Path(prefix)
+
+
+_MARK = "vtrace/by_run"
+"""An empty file in each archive that vtrace run has written: the next run of this name may replace the archive."""
+
+
+def _of_a_run(archive: Path) -> bool:
+    return not archive.is_symlink() and (archive / _MARK).is_file()
 
 
 def _files(directories: Iterable[str], name: str) -> dict[str, tuple[int, int]]:

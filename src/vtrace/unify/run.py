@@ -53,7 +53,7 @@ def unify(
     reading = read_definitions(run, found.crew, context)
     clocks = align_clocks(run, context)
     merged = merge(run, clocks.zero, reading.samples, context)
-    with Output(found.archive, ranks) as out:
+    with Output(found.archive, ranks, request.last) as out:
         for text in out.others:
             console.warn(text)
         repaired = repair(run, clocks, definitions=merged.definitions, near=out.archive.directory, context=context)

@@ -27,6 +27,8 @@ class Request:
     name: str | None = None
     keep: bool = False
     force: bool = False
+    last: Path | None = None
+    """With force: where an archive stays that is replaced; None: it is removed."""
     salvage: bool = False
     jobs: int = 0
     partial: bool = False

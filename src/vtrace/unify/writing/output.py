@@ -36,9 +36,9 @@ def check_seen(output: Path, ranks: Ranks) -> None:
 class Output:
     """An unfinished archive, as a context that all ranks enter. Without publish() nothing of the archive stays."""
 
-    def __init__(self, output: Path, ranks: Ranks) -> None:
-        """output: the path of the finished archive."""
-        self.path = output
+    def __init__(self, output: Path, ranks: Ranks, last: Path | None = None) -> None:
+        """output: the path of the finished archive. last: a path for an archive that this one replaces."""
+        self.path, self.last = output, last
         self._ranks = ranks
         self._mark = ranks.first(own_mark)
         self._temporary = temporary(output, "tmp", self._mark)
@@ -75,7 +75,8 @@ class Output:
         return found.st_dev, found.st_ino
 
     def publish(self) -> None:
-        """Renames the finished archive to its final name. An earlier archive with this name is removed only afterwards.
+        """Renames the finished archive to its final name. An earlier archive with this name is removed only afterwards,
+        or stays as self.last.
 
         Raises VtraceError.
         """
@@ -84,21 +85,20 @@ class Output:
     def _publish(self) -> None:
         old = temporary(self.path, "old", self._mark)
         refuse_foreign(old)
-        replaced = os.path.lexists(self.path)
+        moves = [(self.last, old), (self.path, self.last)] if self.last else [(self.path, old)]
+        done: list[tuple[Path, Path]] = []
         try:
             if self._identity() != self.archive.identity:
                 raise VtraceError(f"{self._temporary} is not the directory that vtunify has made")
-            if replaced:
-                self.path.rename(old)
-            try:
-                self._temporary.rename(self.path)
-            except OSError:
-                if replaced:
-                    old.rename(self.path)
-                raise
+            for here, there in (*moves, (self._temporary, self.path)):
+                if os.path.lexists(here):
+                    here.rename(there)
+                    done.append((here, there))
         except OSError as error:
+            for here, there in reversed(done):
+                there.rename(here)
             raise VtraceError(f"cannot rename the finished archive to {self.path}: {error.strerror}") from error
-        if replaced and not old.is_symlink():
-            shutil.rmtree(old, ignore_errors=True)
-        elif replaced:
+        if old.is_symlink():
             old.unlink()
+        else:
+            shutil.rmtree(old, ignore_errors=True)
