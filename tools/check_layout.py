@@ -20,9 +20,9 @@ _SHIM = {"write.h"} | SHARED_HEADERS
 C_LAYERS = {
     "core": set(),
     "otf2_writer": {"format.h", "readback.h"},
-    "otf2_reader": {"otf2.h", "schema.h"},
-    "otf2_rewriter": {"definitions.h", "pair_table.h", "readback.h", "schema.h"},
-    "kernels": {"stack_replay.h", "schema.h", "channels.h", "pair_table.h"},
+    "otf2_reader": {"containers.h", "otf2.h", "schema.h"},
+    "otf2_rewriter": {"definitions.h", "containers.h", "readback.h", "schema.h"},
+    "kernels": {"stack_replay.h", "schema.h", "containers.h"},
     "userwrap": {"vt_user.h"},
     "sampling": SHARED_HEADERS | {"perf_events.h"},
     "fapp": {"fortran_names.h"},

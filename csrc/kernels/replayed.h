@@ -5,7 +5,7 @@
 #ifndef VT_REPLAYED_H
 #define VT_REPLAYED_H
 
-#include "../otf2_writer/channels.h"
+#include "../otf2_writer/containers.h"
 #include "matcher.h"
 #include "wait_log.h"
 
@@ -103,7 +103,8 @@ struct vt_reader {
     uint8_t has_base, has_top;
     struct vt_modelled modelled;
     struct vt_part *lates; /* waits for late senders whose order later receives decide, ascending by sent */
-    uint32_t first_late, nlates, lates_room;
+    uint32_t first_late, nlates;
+    uint64_t lates_room;
 };
 
 enum vt_actor_state { VT_ACTOR_READY, VT_ACTOR_BLOCKED, VT_ACTOR_ENDED };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
 #include "wait_log.h"
+#include "../otf2_writer/containers.h"
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,13 +27,7 @@ void vt_log_close(struct vt_wait_log *log)
 
 int vt_log_add(struct vt_wait_log *log, const struct vt_logged *one)
 {
-    if (log->count == log->room) {
-        const uint64_t room = log->room ? 2 * log->room : VT_LOG_BLOCK;
-        struct vt_logged_call *larger = realloc(log->calls, room * sizeof *larger);
-        if (!larger) return 0;
-        log->calls = larger;
-        log->room = room;
-    }
+    if (!VT_ROOM(log->calls, log->count + 1, &log->room)) return 0;
     log->calls[log->count] = (struct vt_logged_call){one->location, one->call};
     log->last[log->count++ % VT_LOG_BLOCK] = *one;
     if (log->count % VT_LOG_BLOCK) return 1;

@@ -48,7 +48,8 @@ struct pass {
     uint64_t *functions, mask; /* open addressing: offset << 32 | region, UINT64_MAX is free */
     unsigned shift;
     struct team *teams; /* open teams, innermost last */
-    uint32_t nteams, teams_capacity, location;
+    uint64_t teams_capacity;
+    uint32_t nteams, location;
     int off, started, collective; /* collective: a collective has begun */
     uint64_t off_since, credit, early[EARLY]; /* early: keys of regions that ended with a function, newest last */
     uint32_t nearly;

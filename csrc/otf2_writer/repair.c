@@ -6,7 +6,7 @@
    for another one. The result does not depend on the order of the turns. */
 #define _GNU_SOURCE
 #include <stdlib.h>
-#include "channels.h"
+#include "containers.h"
 #include "cursor.h"
 #include "repair.h"
 
@@ -197,11 +197,7 @@ static int arrive(struct repair *r, struct clock *c, uint64_t ns, uint64_t sent,
     }
     uint64_t put = sent + 1 - ns;
     if (c->nknots && c->knots[c->nknots - 1].ns == ns) c->nknots--;
-    if ((c->nknots & (c->nknots - 1)) == 0) { /* a power of two, or none: full */
-        struct vt_knot *more = realloc(c->knots, (c->nknots ? 2 * c->nknots : 1) * sizeof *more);
-        if (!more) return 0;
-        c->knots = more;
-    }
+    if (!VT_ROOM_FOR_NEXT(c->knots, c->nknots)) return 0;
     c->knots[c->nknots++] = (struct vt_knot){ns, put};
     c->begin = ns;
     c->put = put;

@@ -82,7 +82,7 @@ def build(directory: Path, sources: Path) -> Path:
     (directory / "calls.h").write_text(calls())
     program = directory / "readback"
     kernel = [path for folder in ("otf2_reader", "kernels") for path in sorted((sources / folder).glob("*.c"))]
-    kernel += [sources / "otf2_writer" / f"{name}.c" for name in ("schema", "channels", "pair_table")]
+    kernel += [sources / "otf2_writer" / f"{name}.c" for name in ("schema", "containers")]
     words = [need_sanitizer("clang", "fuzzer"), *FLAGS, f"-I{sources}", f"-I{directory}"]
     done = call([*words, Path(__file__).with_name("readback.c"), *kernel, "-o", program], directory)
     assert not done.stderr, str(done)
