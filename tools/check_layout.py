@@ -39,7 +39,7 @@ CORE_LAYERS = [
     {"system", "sys", "text", "state", "settings_table", "safe_files", "settings_file"},
     {"settings", "setting_texts", "clock", "file_locations", "lineage", "launcher", "prefix_claim"},
     {"buffer", "columns", "codec"},
-    {"location", "define", "msgpack", "file", "replay", "ring", "sample_stream", "stop"},
+    {"location", "define", "file", "replay", "ring", "sample_stream", "stop"},
     {"recording", "slow_path", "switch", "recording_window", "rewind", "module", "filter", "function_patterns",
      "region_groups", "limits", "counter_groups", "thread_time"},
     {"process", "thread", "end", "signal", "vfork", "record", "polls", "frames", "regions"},
