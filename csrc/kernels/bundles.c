@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Times increase, so only the latest bundle of each communicator and receiver can get another send. */
-#include "bundles.h"
+#include "bands.h"
 #include <stdlib.h>
 #include "../otf2_writer/containers.h"
 

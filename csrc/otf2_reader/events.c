@@ -212,3 +212,20 @@ VT_EXPORT void vt_readback_batch_free(struct vt_batch *b)
     free(b->attributes);
     free(b);
 }
+
+/* ---- libotf2 ---- */
+
+/* Finds the functions of libotf2 that register callbacks. */
+
+void *vt_find_setters(const char *path, const char *reader, const char *const *kinds, unsigned n,
+                      int32_t (**set)(void *, void *), char *text, size_t size)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) snprintf(text, size, "%s", dlerror());
+    for (unsigned i = 0; library && i < n; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "OTF2_%sCallbacks_Set%.*sCallback", reader, (int)strcspn(kinds[i], ":"), kinds[i]);
+        *(void **)&set[i] = dlsym(library, name);
+    }
+    return library;
+}

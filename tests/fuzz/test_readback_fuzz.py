@@ -123,7 +123,7 @@ MISTAKES = {
     "members without room": ("definitions.c", "rows(d, MEMBERS, count)", "rows(d, MEMBERS, 1)"),
     "a path of no context": ("stack_replay.c", "known < r->out.npaths", "known != VT_NONE"),
     "a level without its last bin": ("tiles.c", " || l->filled == l->bins) store", ") store"),
-    "a time that is cut": ("tiles.c", "all > UINT32_MAX ? 8", "all > UINT32_MAX ? 4"),
+    "a time that is cut": ("tiles.c", "bits > UINT32_MAX ? 8", "bits > UINT32_MAX ? 4"),
     "a bin behind the end": ("tiles.c", "s->end < p->end ? s->end : p->end", "s->end"),
     "a path too many": ("stack_replay.c", "if (r->out.npaths == r->paths_room && !grow_paths(r)) return VT_NONE;", ""),
 }  # fmt: skip
