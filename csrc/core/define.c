@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <string.h>
 #include "location.h"
-#include "msgpack.h"
 
 void vt_defs_finish(struct vt_location *l)
 {
@@ -40,6 +39,78 @@ static uint32_t room_of(const struct vt_chunk *c)
     return VT_CHUNK_SIZE - (uint32_t)((uintptr_t)c % VT_CHUNK_SIZE) - VT_CHUNK_DATA - 1;
 }
 
+/* ---- MessagePack (https://github.com/msgpack/msgpack/blob/master/spec.md), written into memory. The runtime does not
+   use a library for it, since it must not load one into the traced process ---- */
+
+struct mp {
+    uint8_t *at, *end;
+    int full;
+};
+
+static struct mp mp_into(void *memory, size_t bytes)
+{
+    struct mp m = {(uint8_t *)memory, (uint8_t *)memory + bytes, 0};
+    return m;
+}
+
+static void mp_put(struct mp *m, const void *bytes, size_t n)
+{
+    if (m->full || (size_t)(m->end - m->at) < n) {
+        m->full = 1;
+        return;
+    }
+    memcpy(m->at, bytes, n);
+    m->at += n;
+}
+
+/* Writes a type byte and a big-endian number of n bytes. */
+static void mp_head(struct mp *m, uint8_t type, uint64_t value, int n)
+{
+    uint8_t b[9] = {type};
+    for (int i = 0; i < n; i++) b[1 + i] = (uint8_t)(value >> 8 * (n - 1 - i));
+    mp_put(m, b, 1 + (size_t)n);
+}
+
+static void mp_nil(struct mp *m) { mp_head(m, 0xc0, 0, 0); }
+static void mp_bool(struct mp *m, int yes) { mp_head(m, yes ? 0xc3 : 0xc2, 0, 0); }
+
+static void mp_uint(struct mp *m, uint64_t v)
+{
+    if (v < 128) mp_head(m, (uint8_t)v, 0, 0);
+    else if (v <= UINT8_MAX) mp_head(m, 0xcc, v, 1);
+    else if (v <= UINT16_MAX) mp_head(m, 0xcd, v, 2);
+    else if (v <= UINT32_MAX) mp_head(m, 0xce, v, 4);
+    else mp_head(m, 0xcf, v, 8);
+}
+
+static void mp_int(struct mp *m, int64_t v)
+{
+    if (v >= 0) mp_uint(m, (uint64_t)v);
+    else mp_head(m, 0xd3, (uint64_t)v, 8);
+}
+
+static void mp_array(struct mp *m, uint32_t n)
+{
+    if (n < 16) mp_head(m, (uint8_t)(0x90 | n), 0, 0);
+    else mp_head(m, 0xdd, n, 4);
+}
+
+static void mp_strn(struct mp *m, const char *s, size_t n)
+{
+    if (n < 32) mp_head(m, (uint8_t)(0xa0 | n), 0, 0);
+    else if (n <= UINT8_MAX) mp_head(m, 0xd9, n, 1);
+    else mp_head(m, 0xdb, n, 4);
+    mp_put(m, s, n);
+}
+
+static void mp_bin(struct mp *m, const void *bytes, uint32_t n)
+{
+    mp_head(m, 0xc6, n, 4);
+    mp_put(m, bytes, n);
+}
+
+/* ---- Definitions ---- */
+
 /* The most bytes that values need. */
 static size_t most_of(const struct vt_definition_value *values, size_t n)
 {
@@ -57,29 +128,29 @@ static size_t most_of(const struct vt_definition_value *values, size_t n)
     return most;
 }
 
-static void put(struct vt_mp *m, const struct vt_definition_value *values, size_t n)
+static void put(struct mp *m, const struct vt_definition_value *values, size_t n)
 {
     for (const struct vt_definition_value *v = values; v < values + n; v++) {
         const char *s = v->at;
         switch (v->type) {
         case VT_VALUE_KIND:
-            vt_mp_array(m, v->n + 1);
-            vt_mp_uint(m, v->number);
+            mp_array(m, v->n + 1);
+            mp_uint(m, v->number);
             break;
-        case VT_VALUE_NIL: vt_mp_nil(m); break;
-        case VT_VALUE_NUMBER: vt_mp_uint(m, v->number); break;
-        case VT_VALUE_SIGNED: vt_mp_int(m, (int64_t)v->number); break;
-        case VT_VALUE_BOOL: vt_mp_bool(m, v->number != 0); break;
-        case VT_VALUE_TEXT: vt_mp_strn(m, s, v->n); break;
-        case VT_VALUE_BYTES: vt_mp_bin(m, s, v->n); break;
-        case VT_VALUE_PACKED: vt_mp_put(m, s, v->n); break;
+        case VT_VALUE_NIL: mp_nil(m); break;
+        case VT_VALUE_NUMBER: mp_uint(m, v->number); break;
+        case VT_VALUE_SIGNED: mp_int(m, (int64_t)v->number); break;
+        case VT_VALUE_BOOL: mp_bool(m, v->number != 0); break;
+        case VT_VALUE_TEXT: mp_strn(m, s, v->n); break;
+        case VT_VALUE_BYTES: mp_bin(m, s, v->n); break;
+        case VT_VALUE_PACKED: mp_put(m, s, v->n); break;
         case VT_VALUE_LIST:
-            vt_mp_array(m, v->n);
+            mp_array(m, v->n);
             put(m, v->at, v->n);
             break;
         case VT_VALUE_WORDS:
-            vt_mp_array(m, v->n);
-            for (uint32_t i = 0; i < v->n; i++, s += strlen(s) + 1) vt_mp_strn(m, s, strlen(s));
+            mp_array(m, v->n);
+            for (uint32_t i = 0; i < v->n; i++, s += strlen(s) + 1) mp_strn(m, s, strlen(s));
             break;
         }
     }
@@ -94,7 +165,7 @@ int vt_define_values_at(struct vt_location *l, const struct vt_definition_value 
         (l->defs && vt_chunk_used(l->defs) + most <= room_of(l->defs)) || (!is_last(l->defs) && begin_chunk(l));
     if (has_room) {
         struct vt_chunk *c = l->defs;
-        struct vt_mp m = vt_mp_into((char *)c + VT_READ(c->head), most);
+        struct mp m = mp_into((char *)c + VT_READ(c->head), most);
         put(&m, values, n);
         for (size_t i = 0; i < n; i++)
             c->records += values[i].type == VT_VALUE_KIND || values[i].type == VT_VALUE_PACKED;

@@ -3,9 +3,8 @@
 #include "bands.h"
 #include <stdlib.h>
 #include <string.h>
-#include "../otf2_writer/pair_table.h"
+#include "../otf2_writer/containers.h"
 
-#define FEWEST 64u /* the initial room, in operations or bands */
 #define NO_ROOT 0xfffffffdu /* roots from this value on are no ranks: THIS_GROUP, SELF, UNDEFINED */
 #define SHIFT (INT64_C(1) << 61) /* added to times, since the table cannot store 0 */
 
@@ -30,18 +29,6 @@ struct vt_bands {
     struct vt_pair_table places; /* by communicator and location: 1 + the place in found */
 };
 
-/* Makes room for n items. Returns 0 without memory. */
-static int make_room(void **items, uint64_t size, uint64_t n, uint64_t *room)
-{
-    if (n <= *room) return 1;
-    const uint64_t more = 2 * n > FEWEST ? 2 * n : FEWEST;
-    void *bigger = realloc(*items, more * size);
-    if (!bigger) return 0;
-    *items = bigger;
-    *room = more;
-    return 1;
-}
-
 /* ---- Operations of a location ---- */
 
 /* Keeps the start times in the rows from `from` up to but not including `stop`. Returns 0 without memory. */
@@ -49,7 +36,7 @@ static int keep_begins(struct operation_finder *o, const struct vt_batch *b, uin
 {
     const uint8_t *at = b->kind + from;
     while ((at = memchr(at, VT_READ_MpiCollectiveBegin, (size_t)(b->kind + stop - at)))) {
-        if (!make_room((void **)&o->open, sizeof *o->open, o->nopen + 1, &o->open_room)) return 0;
+        if (!VT_ROOM(o->open, o->nopen + 1, &o->open_room)) return 0;
         o->open[o->nopen++] = b->time[at++ - b->kind];
     }
     return 1;
@@ -66,7 +53,7 @@ static int64_t started(struct operation_finder *o, uint64_t request, int64_t end
 
 static int keep_end(struct operation_finder *o, const struct vt_detail *d, int64_t begin, int64_t end)
 {
-    if (!make_room((void **)&o->out.list, sizeof *o->out.list, o->out.count + 1, &o->room)) return 0;
+    if (!VT_ROOM(o->out.list, o->out.count + 1, &o->room)) return 0;
     o->out.list[o->out.count++] = (struct vt_operation){
         begin, end, vt_read_bytes(d->words[2]), vt_read_bytes(d->words[3]), d->words[1], d->ref, (uint32_t)d->words[0]};
     return 1;
@@ -139,8 +126,7 @@ static struct comm_bands *bands_of(struct vt_bands *b, uint32_t comm, uint32_t l
 {
     uint64_t place = vt_pair_table_get(&b->places, comm, location);
     if (place) return &b->found[place - 1];
-    if (!make_room((void **)&b->found, sizeof *b->found, b->nfound + 1, &b->room) ||
-        !vt_pair_table_set(&b->places, comm, location, b->nfound + 1))
+    if (!VT_ROOM(b->found, b->nfound + 1, &b->room) || !vt_pair_table_set(&b->places, comm, location, b->nfound + 1))
         return NULL;
     b->found[b->nfound] = (struct comm_bands){0};
     return &b->found[b->nfound++];
@@ -166,7 +152,7 @@ static int add_run(struct vt_bands *b, const struct vt_operation *run, uint64_t 
     const uint32_t comm = run->comm;
     const int is_own = comm >= b->ncomms || b->alone[comm];
     struct comm_bands *c = bands_of(b, comm, is_own ? location : VT_NONE);
-    if (!c || !make_room((void **)&c->bands, sizeof *c->bands, n, &c->room)) return 0;
+    if (!c || !VT_ROOM(c->bands, n, &c->room)) return 0;
     for (uint64_t i = c->count; i < n; i++)
         c->bands[i] = (struct vt_band){.comm = comm >= b->ncomms ? -1 : (int64_t)comm,
                                        .location = is_own ? (int64_t)location : -1,

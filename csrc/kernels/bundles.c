@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Times increase, so only the latest bundle of each communicator and receiver can get another send. */
-#include "bundles.h"
+#include "bands.h"
 #include <stdlib.h>
-#include "../otf2_writer/pair_table.h"
-
-#define FEWEST 1024u /* the initial room, in bundles */
+#include "../otf2_writer/containers.h"
 
 struct bundle_maker {
     struct vt_bundles out; /* first: the part that Python sees */
@@ -12,23 +10,13 @@ struct bundle_maker {
     struct vt_pair_table latest; /* by communicator and receiver: 1 + the place in the list */
 };
 
-static int grow(struct bundle_maker *b)
-{
-    const uint64_t room = b->room ? 2 * b->room : FEWEST;
-    void *bigger = realloc(b->out.list, room * sizeof *b->out.list);
-    if (!bigger) return 0;
-    b->out.list = bigger;
-    b->room = room;
-    return 1;
-}
-
 /* Returns the bundle for a send, NULL without memory. */
 static struct vt_bundle *bundle_of(struct bundle_maker *b, uint64_t bin, uint32_t comm, uint32_t peer)
 {
     struct vt_bundles *o = &b->out;
     uint64_t *latest = vt_pair_table_find(&b->latest, comm, peer);
     if (latest && o->list[*latest - 1].bin == bin) return &o->list[*latest - 1];
-    if (o->count == b->room && !grow(b)) return NULL;
+    if (!VT_ROOM(o->list, o->count + 1, &b->room)) return NULL;
     o->list[o->count++] = (struct vt_bundle){.bin = bin, .comm = comm, .peer = peer};
     if (latest) *latest = o->count;
     else if (!vt_pair_table_set(&b->latest, comm, peer, o->count)) return NULL;

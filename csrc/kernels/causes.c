@@ -26,13 +26,7 @@ static int spend(struct critical_path *p, uint32_t location, uint32_t node, int6
     if (!o->places[location].wanted) return 1;
     uint64_t place = vt_pair_table_get(&p->known, location, node);
     if (!place) {
-        if (o->ncritical == p->room) {
-            const uint64_t room = p->room ? 2 * p->room : 256;
-            struct vt_path_share *larger = realloc(o->critical, room * sizeof *larger);
-            if (!larger) return 0;
-            o->critical = larger;
-            p->room = room;
-        }
+        if (!VT_ROOM(o->critical, o->ncritical + 1, &p->room)) return 0;
         o->critical[o->ncritical] = (struct vt_path_share){0, node, location};
         place = ++o->ncritical;
         if (!vt_pair_table_set(&p->known, location, node, place)) return 0;

@@ -91,13 +91,7 @@ static int charge(struct delays *d, const struct vt_logged *w, uint32_t node, do
     const uint64_t a = (uint64_t)w->partner << 32 | node, b = (uint64_t)w->node * VT_WAIT_ALL_KINDS + w->kind;
     uint64_t place = vt_pair_table_get(&d->known, a, b);
     if (!place) {
-        if (o->ndelays == d->room) {
-            const uint64_t room = d->room ? 2 * d->room : 256;
-            struct vt_delay *larger = realloc(o->delays, room * sizeof *larger);
-            if (!larger) return 0;
-            o->delays = larger;
-            d->room = room;
-        }
+        if (!VT_ROOM(o->delays, o->ndelays + 1, &d->room)) return 0;
         o->delays[o->ndelays] = (struct vt_delay){0, 0, 0, 0, w->partner, node, w->kind, w->node};
         place = ++o->ndelays;
         if (!vt_pair_table_set(&d->known, a, b, place)) return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A group has a table of sums by bin, and a hash table of the regions' times by bin. */
-#include "groups.h"
+#include "tiles.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Follows the MPI calls of a location, and keeps the ends of messages and collectives in them. */
 #include "mpi_ends.h"
-#include "../otf2_writer/pair_table.h"
+#include "../otf2_writer/containers.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,17 +27,6 @@ struct ends_finder {
 
 /* ---- Room ---- */
 
-static int grow(void **array, uint64_t *room, uint64_t wanted, size_t width)
-{
-    if (wanted <= *room) return 1;
-    const uint64_t more = wanted > 2 * *room ? wanted + 64 : 2 * *room;
-    void *larger = realloc(*array, more * width);
-    if (!larger) return 0;
-    *array = larger;
-    *room = more;
-    return 1;
-}
-
 /* Adds the call paths that the replay has found since the last call. Returns 0 without memory. */
 static int learn(struct ends_finder *f, const struct vt_replay *r)
 {
@@ -45,9 +34,9 @@ static int learn(struct ends_finder *f, const struct vt_replay *r)
     f->replay = r;
     if (f->known == r->npaths) return 1;
     uint64_t room = f->nodes_room, same = room, also = room;
-    if (!grow((void **)&f->call_of, &room, r->npaths, sizeof *f->call_of)) return 0;
-    if (!grow((void **)&f->time_of, &same, r->npaths, sizeof *f->time_of)) return 0;
-    if (!grow((void **)&f->touched, &also, r->npaths, sizeof *f->touched)) return 0;
+    if (!VT_ROOM(f->call_of, r->npaths, &room)) return 0;
+    if (!VT_ROOM(f->time_of, r->npaths, &same)) return 0;
+    if (!VT_ROOM(f->touched, r->npaths, &also)) return 0;
     memset(f->time_of + f->nodes_room, 0, (room - f->nodes_room) * sizeof *f->time_of);
     f->nodes_room = room;
     if (!f->known) f->call_of[f->known++] = 0;
@@ -90,7 +79,7 @@ static int keep_times(struct ends_finder *f)
     struct vt_mpi_finder *o = &f->out;
     f->call = f->call_of[f->node];
     if (!o->want_times) return 1;
-    if (!grow((void **)&o->times, &f->times_room, o->ntimes + f->ntouched + 1, sizeof *o->times)) return 0;
+    if (!VT_ROOM(o->times, o->ntimes + f->ntouched + 1, &f->times_room)) return 0;
     for (uint64_t i = 0; i < f->ntouched; i++) {
         o->times[o->ntimes++] = (struct vt_path_time){f->time_of[f->touched[i]], f->touched[i], 0};
         f->time_of[f->touched[i]] = 0;
@@ -130,7 +119,7 @@ static void end_call(struct ends_finder *f, int64_t t)
 static int put(struct ends_finder *f, struct vt_mpi_end end)
 {
     struct vt_mpi_finder *o = &f->out;
-    if (!grow((void **)&o->ends, &f->ends_room, o->nends + 1, sizeof *o->ends)) return 0;
+    if (!VT_ROOM(o->ends, o->nends + 1, &f->ends_room)) return 0;
     end.enter = f->enter;
     end.leave = f->now;
     end.useful = f->entered_useful;
@@ -347,7 +336,7 @@ static int locks(struct ends_finder *f, const struct vt_detail *d)
     struct vt_mpi_finder *o = &f->out;
     const uint32_t win = row_of(c->window_ids, c->window_rows, c->nwindow_ids, d->ref), rank = (uint32_t)d->words[0];
     if (win >= c->nwindows || vt_pair_table_get(&f->held, win, rank)) return 1;
-    if (!grow((void **)&o->locks, &f->locks_room, o->nlocks + 1, sizeof *o->locks)) return 0;
+    if (!VT_ROOM(o->locks, o->nlocks + 1, &f->locks_room)) return 0;
     o->locks[o->nlocks++] = (struct vt_lock_epoch){.lock_enter = f->enter,
                                                    .lock_leave = f->now,
                                                    .unlock_enter = INT64_MAX,

@@ -1,13 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state of the replay of matcher.h. matcher.c has processes and messages, match_collectives.c collectives,
    wait_sums.c the waits of calls, meetings.c the calls in which processes met, modelled_run.c the run with faster call
-   paths, path_times.c the times of call paths. */
+   paths, wait_log.c the files of waits and of the times of call paths. */
 #ifndef VT_REPLAYED_H
 #define VT_REPLAYED_H
 
-#include "../otf2_writer/channels.h"
+#include "../otf2_writer/containers.h"
 #include "matcher.h"
-#include "wait_log.h"
+
+/* ---- wait_log.c ---- */
+
+/* A file of waits in the order of the replay: each wait follows the waits on which it depends. */
+
+/* The wait of a call for a partner. Calls are places in the times of their locations; meet: VT_NONE if unknown. */
+struct vt_logged {
+    int64_t enter, until, leave;
+    uint32_t location, call, node, kind;
+    uint32_t partner, partner_call, partner_node;
+    uint32_t previous; /* 1 + number of the location's previous wait; 0: none */
+    uint32_t meet, partner_meet; /* the two calls in which the locations met last */
+};
+
+#define VT_LOG_BLOCK 1024u /* number of waits in a block */
+#define VT_LOG_BLOCKS 128u /* number of blocks in memory */
+
+struct vt_logged_call {
+    uint32_t location, call;
+};
+
+struct vt_wait_log {
+    int file;
+    uint64_t count, room;
+    struct vt_logged_call *calls; /* the calls of all waits */
+    struct vt_logged *last; /* the open block */
+    struct vt_logged *blocks; /* a cache */
+    uint64_t *kept; /* 1 + number of each block in the cache */
+};
+
+/* Returns 0 without memory. */
+int vt_log_open(struct vt_wait_log *log, int file);
+void vt_log_close(struct vt_wait_log *log);
+/* Appends a wait. Returns 0 without memory or if writing fails. */
+int vt_log_add(struct vt_wait_log *log, const struct vt_logged *one);
+/* Returns a wait, valid until the next call; NULL if reading fails. */
+const struct vt_logged *vt_log_get(struct vt_wait_log *log, uint64_t number);
+/* Reads bytes of a file. Returns 0 on failure. */
+int vt_read_all(int file, void *to, uint64_t bytes, uint64_t offset);
+
+/* ---- The state ---- */
 
 /* An MPI call that other processes wait for. */
 struct vt_who {
@@ -103,7 +143,8 @@ struct vt_reader {
     uint8_t has_base, has_top;
     struct vt_modelled modelled;
     struct vt_part *lates; /* waits for late senders whose order later receives decide, ascending by sent */
-    uint32_t first_late, nlates, lates_room;
+    uint32_t first_late, nlates;
+    uint64_t lates_room;
 };
 
 enum vt_actor_state { VT_ACTOR_READY, VT_ACTOR_BLOCKED, VT_ACTOR_ENDED };
@@ -198,8 +239,6 @@ void vt_model_leaves(struct vt_reader *c, const struct vt_open_call *o);
 void vt_model_waits(struct vt_reader *c, int64_t model);
 /* Ends a location in the modelled run. */
 int vt_model_ends(struct vt_replayed *r, struct vt_reader *c);
-
-/* ---- path_times.c ---- */
 
 /* Returns 0 without memory. */
 int vt_times_open(struct vt_time_blocks *t, uint64_t locations);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Builds the pyramid of a location in one pass: only the open tile of each level is in memory. */
 #include "tiles.h"
+#include "../otf2_writer/containers.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ struct open_pyramid {
     uint64_t *times; /* ns of each region in the finest open bin, or in the coarser bin that is being closed */
     uint32_t *touched; /* the regions with such times */
     struct share best[VT_TILE_SLOTS]; /* the touched regions with the most time, when the bin is closed */
-    uint64_t room, tiles_room, overview_room;
+    uint64_t room, tiles_room, overview_room, shares_room;
     uint64_t overview_level;
     int64_t now, border; /* the end of the last span; the end of the finest open bin */
     int64_t end;
@@ -48,21 +49,7 @@ struct open_pyramid {
 static int make_room(struct open_pyramid *p, uint64_t bytes)
 {
     struct vt_pyramid *o = &p->out;
-    if (o->nbytes + bytes > p->room) {
-        uint64_t room = 2 * (o->nbytes + bytes);
-        void *more = realloc(o->bytes, room);
-        if (!more) return 0;
-        o->bytes = more;
-        p->room = room;
-    }
-    if (o->ntiles == p->tiles_room) {
-        uint64_t room = p->tiles_room ? 2 * p->tiles_room : 256;
-        void *more = realloc(o->tiles, room * sizeof *o->tiles);
-        if (!more) return 0;
-        o->tiles = more;
-        p->tiles_room = room;
-    }
-    return 1;
+    return VT_ROOM(o->bytes, o->nbytes + bytes, &p->room) && VT_ROOM(o->tiles, o->ntiles + 1, &p->tiles_room);
 }
 
 /* Returns the width in bytes of a column whose values have these bits. */
@@ -171,17 +158,10 @@ static void join(struct bin *above, const struct bin *b, const struct share *bes
 static void keep_overview(struct open_pyramid *p, const struct bin *b, const struct share *best, uint32_t n)
 {
     struct vt_pyramid *o = &p->out;
-    if (o->noverview == p->overview_room) {
-        const uint64_t room = p->overview_room ? 2 * p->overview_room : FEWEST;
-        void *sums = realloc(o->overview, room * sizeof *o->overview);
-        if (sums) o->overview = sums;
-        void *shares = realloc(o->shares, room * VT_TILE_SLOTS * sizeof *o->shares);
-        if (shares) o->shares = shares;
-        if (!sums || !shares) {
-            p->failed = 1;
-            return;
-        }
-        p->overview_room = room;
+    if (!VT_ROOM(o->overview, o->noverview + 1, &p->overview_room) ||
+        !VT_ROOM(o->shares, o->nshares + n, &p->shares_room)) {
+        p->failed = 1;
+        return;
     }
     for (uint32_t i = 0; i < n; i++)
         o->shares[o->nshares++] = (struct vt_bin_share){(uint32_t)o->noverview, best[i].region, best[i].ns};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The kernels of the analysis and the timeline: tiles.c sums a location's times, groups.c the bins of several
    locations, bundles.c a location's sends; bands.c joins collective operations, window_rows.c collects the calls of a
-   window, matcher.c finds the waits of MPI calls (replayed.h lists the files of the replay). This header, groups.h,
-   bundles.h, bands.h, window_rows.h, mpi_ends.h and matcher.h are the interface for Python (timeline/tiles.py,
+   window, matcher.c finds the waits of MPI calls (replayed.h lists the files of the replay). This header, bands.h,
+   window_rows.h, mpi_ends.h and matcher.h are the interface for Python (timeline/tiles.py,
    group_tiles.py, bundles.py, bands.py and window_events.py, io/archive/matcher_abi.py); the files ..._structures.c
    describe their structures.
 
@@ -99,5 +99,20 @@ VT_EXPORT uint64_t vt_tiles_level(uint64_t events, int64_t *end);
 void vt_tiles_add_bin(struct vt_pyramid *p, const struct vt_bin_sums *sums, const struct vt_bin_share *shares,
                       uint64_t n);
 int vt_tiles_failed(const struct vt_pyramid *p);
+
+/* ---- groups.c ---- */
+
+/* Sums of the bins of several locations at one level, for the rows of processes, nodes and of the whole trace. The sums
+   are exact and do not depend on the order of the locations. Only regions that a location keeps in a bin count. */
+struct vt_group;
+
+/* Makes a group whose bins have the level that vt_tiles_begin sets for 0 events and this end. NULL without memory. */
+VT_EXPORT struct vt_group *vt_group_new(const struct vt_pyramid *p, int64_t end);
+VT_EXPORT void vt_group_free(struct vt_group *g);
+/* Adds a location after vt_tiles_end, with want_overview set. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
+VT_EXPORT int vt_group_add(struct vt_group *g, const struct vt_pyramid *p);
+VT_EXPORT int vt_group_join(struct vt_group *g, const struct vt_group *other);
+/* Builds the pyramid of a group. Returns VT_READ_OK or VT_READ_NO_MEMORY. */
+VT_EXPORT int vt_group_tiles(const struct vt_group *g, struct vt_pyramid *p);
 
 #endif

@@ -2,7 +2,6 @@
 /* The schema of the structures of tiles.h, bundles.h and bands.h, see ../otf2_writer/schema.h. */
 #include "../otf2_writer/schema.h"
 #include "bands.h"
-#include "bundles.h"
 #include "tiles.h"
 
 /* clang-format off */

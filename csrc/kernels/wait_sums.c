@@ -15,13 +15,7 @@ static struct vt_wait *sum_of(struct vt_replayed *r, const struct vt_wait *w)
     const uint64_t b = ((uint64_t)w->node << 32 | w->partner_node) * VT_WAIT_ALL_KINDS + w->kind;
     const uint64_t known = vt_pair_table_get(&r->sums, a, b);
     if (known) return &o->waits[known - 1];
-    if (o->nwaits == r->waits_room) {
-        const uint64_t room = r->waits_room ? 2 * r->waits_room : 256;
-        struct vt_wait *larger = realloc(o->waits, room * sizeof *larger);
-        if (!larger) return NULL;
-        o->waits = larger;
-        r->waits_room = room;
-    }
+    if (!VT_ROOM(o->waits, o->nwaits + 1, &r->waits_room)) return NULL;
     if (!vt_pair_table_set(&r->sums, a, b, o->nwaits + 1)) return NULL;
     o->waits[o->nwaits] = *w;
     o->waits[o->nwaits].ns = 0;
@@ -46,13 +40,7 @@ static int keep_call(struct vt_replayed *r, const struct vt_part *p, int64_t ns)
     struct vt_matcher *o = r->out;
     if (ns < o->shortest) return 1;
     if (o->ncalls >= 2 * o->calls_max) shorten(o);
-    if (o->ncalls == r->calls_room) {
-        const uint64_t room = r->calls_room ? 2 * r->calls_room : 256;
-        struct vt_call_wait *larger = realloc(o->calls, room * sizeof *larger);
-        if (!larger) return 0;
-        o->calls = larger;
-        r->calls_room = room;
-    }
+    if (!VT_ROOM(o->calls, o->ncalls + 1, &r->calls_room)) return 0;
     const struct vt_wait *w = &p->wait;
     o->calls[o->ncalls++] = (struct vt_call_wait){p->enter, p->leave, ns, w->location, w->kind, w->node, w->partner};
     return 1;
@@ -84,12 +72,7 @@ static int make_room(struct vt_replayed *r, struct vt_reader *c)
         c->first_late = 0;
         return 1;
     }
-    const uint32_t room = c->lates_room ? 2 * c->lates_room : 16;
-    struct vt_part *larger = realloc(c->lates, room * sizeof *larger);
-    if (!larger) return 0;
-    c->lates = larger;
-    c->lates_room = room;
-    return 1;
+    return VT_ROOM(c->lates, c->nlates + 1, &c->lates_room);
 }
 
 static int keep_late(struct vt_replayed *r, struct vt_reader *c, const struct vt_part *late)

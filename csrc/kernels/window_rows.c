@@ -2,6 +2,7 @@
 /* Collects the calls of a location in the order of their Leaves, and sorts the calls by their Enters at the location's
    end. */
 #include "window_rows.h"
+#include "../otf2_writer/containers.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,17 +22,6 @@ struct open_window {
     uint64_t found_room, resumed_room, begins_room, places_room;
 };
 
-static int make_room(void *items, uint64_t size, uint64_t wanted, uint64_t *room)
-{
-    void **place = items;
-    if (wanted <= *room) return 1;
-    void *bigger = realloc(*place, 2 * wanted * size);
-    if (!bigger) return 0;
-    *place = bigger;
-    *room = 2 * wanted;
-    return 1;
-}
-
 /* ---- Events ---- */
 
 /* Returns the start of a collective operation whose MpiCollectiveBegin is before the first event that is read, that is,
@@ -50,7 +40,7 @@ static int keep_event(struct open_window *w, const struct vt_detail *d, int64_t 
     if (d->kind == VT_READ_MpiCollectiveEnd) begin = w->nbegins ? w->begins[--w->nbegins] : begin_of_open(w, d->region);
     /* The request of a collective operation that ends in the window has the operation's start. */
     if (!o->wanted[d->kind] || (time < o->start && d->kind != VT_READ_NonBlockingCollectiveRequest)) return 1;
-    if (!make_room(&o->events, sizeof *o->events, o->nevents + 1, &o->events_room)) return 0;
+    if (!VT_ROOM(o->events, o->nevents + 1, &o->events_room)) return 0;
     struct vt_window_event *e = &o->events[o->nevents++];
     *e = (struct vt_window_event){time, begin, number, {0}, (uint32_t)o->location, d->kind, d->ref, d->region};
     memcpy(e->words, d->words, sizeof e->words);
@@ -64,7 +54,7 @@ static int keep_events(struct open_window *w, const struct vt_batch *b)
     uint64_t left = b->ndetails;
     for (uint64_t i = 0; i < b->count; i++) {
         if (b->kind[i] == VT_READ_MpiCollectiveBegin) {
-            if (!make_room(&w->begins, sizeof *w->begins, w->nbegins + 1, &w->begins_room)) return 0;
+            if (!VT_ROOM(w->begins, w->nbegins + 1, &w->begins_room)) return 0;
             w->begins[w->nbegins++] = b->time[i];
         }
         for (; left && d->row == i; d++, left--)
@@ -78,7 +68,7 @@ static int keep_events(struct open_window *w, const struct vt_batch *b)
 
 static int keep_calls(struct open_window *w, const struct vt_replay *r)
 {
-    if (!make_room(&w->found, sizeof *w->found, w->nfound + r->nslices, &w->found_room)) return 0;
+    if (!VT_ROOM(w->found, w->nfound + r->nslices, &w->found_room)) return 0;
     for (uint64_t i = 0; i < r->nslices; i++) {
         const struct vt_slice *s = &r->slices[i];
         if (s->end <= w->out.start && s->begin < w->out.start) continue;
@@ -92,7 +82,7 @@ static int keep_calls(struct open_window *w, const struct vt_replay *r)
 static int keep_open(struct open_window *w, const struct vt_replay *r)
 {
     const int64_t stop = w->out.stop;
-    if (!make_room(&w->found, sizeof *w->found, w->nfound + r->depth, &w->found_room)) return 0;
+    if (!VT_ROOM(w->found, w->nfound + r->depth, &w->found_room)) return 0;
     for (uint64_t i = 0; i < r->depth && r->stack[i].enter < stop; i++) {
         const struct vt_checkpoint_call *c = &r->stack[i];
         /* The end of the call's own time: the Enter of its open callee, or stop. */
@@ -149,7 +139,7 @@ VT_EXPORT int vt_window_location(struct vt_window *out, const struct vt_replay *
     out->first = first;
     w->nfound = w->nbegins = w->read = 0;
     w->nresumed = r->depth;
-    if (!make_room(&w->resumed, sizeof *w->resumed, r->depth, &w->resumed_room)) return VT_READ_NO_MEMORY;
+    if (!VT_ROOM(w->resumed, r->depth, &w->resumed_room)) return VT_READ_NO_MEMORY;
     if (r->depth) memcpy(w->resumed, r->stack, r->depth * sizeof *r->stack);
     return VT_READ_OK;
 }
@@ -165,7 +155,7 @@ VT_EXPORT int vt_window_end(struct vt_window *out, struct vt_replay *r)
     struct open_window *w = (struct open_window *)out;
     if (vt_replay_until(r, out->stop) || !keep_calls(w, r) || !keep_open(w, r)) return VT_READ_NO_MEMORY;
     const uint64_t n = w->nresumed + w->read;
-    if (!make_room(&w->places, sizeof *w->places, n, &w->places_room) || !make_columns(out, out->ncalls + w->nfound))
+    if (!VT_ROOM(w->places, n, &w->places_room) || !make_columns(out, out->ncalls + w->nfound))
         return VT_READ_NO_MEMORY;
     if (n) memset(w->places, 0, n * sizeof *w->places);
     for (uint64_t i = 0; i < w->nfound; i++) {

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Takes checkpoints. A checkpoint stores only the calls that changed since the previous checkpoint: all calls outside
    the deepest common call are the same, including the times of their children. */
+#include "../otf2_writer/containers.h"
 #include "stack_replay.h"
 #include <stdlib.h>
 #include <string.h>
-
-static int make_room(void **items, uint64_t size, uint64_t wanted, uint64_t *room)
-{
-    if (wanted <= *room) return 1;
-    void *bigger = realloc(*items, 2 * wanted * size);
-    if (!bigger) return 0;
-    *items = bigger;
-    *room = 2 * wanted;
-    return 1;
-}
 
 static int is_same(const struct vt_checkpoint_call *a, const struct vt_checkpoint_call *b)
 {
@@ -28,9 +19,8 @@ int vt_checkpoints_take(struct vt_checkpoints *c, uint64_t number, int64_t time,
     if (c->taken++ % VT_CHECKPOINT_BLOCK)
         while (common < depth && common < c->last_depth && is_same(&stack[common], &c->last[common])) common++;
     const uint64_t fresh = depth - common;
-    if (!make_room((void **)&c->list, sizeof *c->list, c->count + 1, &c->list_room) ||
-        !make_room((void **)&c->calls, sizeof *c->calls, c->ncalls + fresh, &c->calls_room) ||
-        !make_room((void **)&c->last, sizeof *c->last, depth, &c->last_room))
+    if (!VT_ROOM(c->list, c->count + 1, &c->list_room) || !VT_ROOM(c->calls, c->ncalls + fresh, &c->calls_room) ||
+        !VT_ROOM(c->last, depth, &c->last_room))
         return 0;
     c->list[c->count++] = (struct vt_checkpoint){number, time, (uint32_t)depth, (uint32_t)common};
     if (fresh) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../otf2_writer/containers.h"
 #include "readback.h"
 
 struct vt_definitions {
@@ -21,26 +22,25 @@ static struct {
     int32_t (*set[VT_DEF_KINDS])(void *, void *);
 } otf2;
 
-#define WORDS(...) #__VA_ARGS__
+#define TEXT(...) #__VA_ARGS__
+/* clang-format off */
 static const char *const kinds[VT_DEF_KINDS] = {
-#define KIND(name, arguments, ...) [VT_DEF_##name] = #name ":" WORDS(__VA_ARGS__),
-    VT_READ_DEFINITIONS(KIND) VT_READ_LISTED_DEFINITIONS(KIND)
-#undef KIND
+#define COLUMN(use, type, kind, name) " " #name
+#define PLAIN(name) [VT_DEF_##name] = #name ":" VT_D_##name(COLUMN),
+#define LISTED(name, arguments, ...) [VT_DEF_##name] = #name ": " TEXT(__VA_ARGS__),
+    VT_READ_DEFINITIONS(PLAIN)
+    VT_READ_LISTED_DEFINITIONS(LISTED)
 };
+/* clang-format on */
 
 /* ---- Tables ---- */
 
 static uint64_t *rows(struct vt_definitions *d, unsigned table, uint64_t n)
 {
     struct vt_table *t = &d->tables[table];
-    if (!t->rows || n > t->capacity - t->count) {
-        uint64_t capacity = t->capacity ? t->capacity * 2 : 16;
-        while (capacity < t->count + n) capacity *= 2;
-        void *bigger = realloc(t->rows, capacity * t->width * sizeof *t->rows);
-        if (!bigger) return d->failed = 1, NULL;
-        t->rows = bigger;
-        t->capacity = capacity;
-    }
+    if ((!t->rows || n > t->capacity - t->count) &&
+        !vt_grow((void **)&t->rows, t->width * sizeof *t->rows, t->count + n + !n, &t->capacity))
+        return d->failed = 1, NULL;
     t->count += n;
     return t->rows + (t->count - n) * t->width;
 }
@@ -55,23 +55,9 @@ static uint32_t add(struct vt_definitions *d, unsigned table, const uint64_t *va
 
 #define ADD(name, ...) add(user, VT_DEF_##name, (const uint64_t[]){__VA_ARGS__})
 
-#define PLAIN(name, arguments, ...)                                                                                    \
-    static uint32_t on_##name arguments { return ADD(name, VT_NUMBERS_OF(__VA_ARGS__)); }
-/* Signed values keep their bits. */
-#define VT_NUMBERS_OF(...) PICK(__VA_ARGS__, N10, N9, N8, N7, N6, N5, N4, N3, N2, N1)(__VA_ARGS__)
-#define PICK(a, b, c, d, e, f, g, h, i, j, name, ...) name
-#define N1(a) (uint64_t)(a)
-#define N2(a, ...) N1(a), N1(__VA_ARGS__)
-#define N3(a, ...) N1(a), N2(__VA_ARGS__)
-#define N4(a, ...) N1(a), N3(__VA_ARGS__)
-#define N5(a, ...) N1(a), N4(__VA_ARGS__)
-#define N6(a, ...) N1(a), N5(__VA_ARGS__)
-#define N7(a, ...) N1(a), N6(__VA_ARGS__)
-#define N8(a, ...) N1(a), N7(__VA_ARGS__)
-#define N9(a, ...) N1(a), N8(__VA_ARGS__)
-#define N10(a, ...) N1(a), N9(__VA_ARGS__)
-VT_READ_DEFINITIONS(PLAIN)
-#undef PLAIN
+#define ON_PLAIN(name)                                                                                                 \
+    static uint32_t on_##name(void *user VT_D_##name(VT_DECLARED)) { return ADD(name, VT_D_##name(VT_WORD)); }
+VT_READ_DEFINITIONS(ON_PLAIN)
 
 static uint32_t on_String(void *user, uint32_t id, const char *text)
 {
@@ -164,8 +150,7 @@ VT_EXPORT struct vt_definitions *vt_definitions_new(void)
     struct vt_definitions *d = calloc(1, sizeof *d);
     if (!d) return NULL;
     for (unsigned i = 0; i < VT_DEF_KINDS; i++) {
-        d->tables[i].width = 1;
-        for (const char *p = kinds[i]; *p; p++) d->tables[i].width += *p == ',';
+        for (const char *p = kinds[i]; *p; p++) d->tables[i].width += *p == ' ';
     }
     d->tables[MEMBERS].width = d->tables[TEXT].width = 1;
     return d;
@@ -194,7 +179,7 @@ VT_EXPORT void vt_definitions_callbacks_free(void *callbacks)
 VT_EXPORT const char *vt_definitions_kind(uint32_t number)
 {
     if (number < VT_DEF_KINDS) return kinds[number];
-    return number == MEMBERS ? "Members:member" : number == TEXT ? "Text:bytes" : NULL;
+    return number == MEMBERS ? "Members: member" : number == TEXT ? "Text: bytes" : NULL;
 }
 
 VT_EXPORT struct vt_table *vt_definitions_table(struct vt_definitions *d, uint32_t number)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../otf2_writer/containers.h"
 #include "readback.h"
 
 #define INTERRUPT VT_OTF2_CALLBACK_ERROR /* any number but success interrupts */
@@ -20,35 +21,23 @@ static struct {
 } otf2;
 
 #define TEXT(...) #__VA_ARGS__
-static const char *const events[VT_READ_KINDS] = {
-#define BARE(name, arguments, ref) [VT_READ_##name] = #name ":" #ref,
-    VT_READ_BARE_EVENTS(BARE)
-#undef BARE
-#define MORE(name, arguments, ref, ...) [VT_READ_##name] = #name ":" #ref ", " TEXT(__VA_ARGS__),
-        VT_READ_EVENTS(MORE) VT_READ_LIST_EVENTS(MORE)
-#undef MORE
-};
+#define REF_NAME(use, type, kind, name) VT_IF_REF(use, #name, "")
+#define WORD_NAME(use, type, kind, name) VT_IF_REF(use, "", ", " #name)
+#define BARE(name) [VT_READ_##name] = #name ":" VT_E_##name(REF_NAME),
+#define MORE(name) [VT_READ_##name] = #name ":" VT_E_##name(REF_NAME) VT_E_##name(WORD_NAME),
+#define LIST(name, ...) [VT_READ_##name] = #name ":" TEXT(__VA_ARGS__),
+static const char *const events[VT_READ_KINDS] = {VT_READ_BARE_EVENTS(BARE) VT_READ_EVENTS(MORE)
+                                                      VT_READ_LIST_EVENTS(LIST)};
 
 VT_EXPORT const char *vt_readback_event(uint32_t number) { return number < VT_READ_KINDS ? events[number] : NULL; }
 
 /* ---- Rows ---- */
 
-static int room_for(void **items, uint64_t size, uint64_t count, uint64_t *most)
-{
-    if (count < *most) return 1;
-    uint64_t more = *most ? *most * 2 : 4096;
-    void *bigger = realloc(*items, more * size);
-    if (!bigger) return 0;
-    *items = bigger;
-    *most = more;
-    return 1;
-}
-
 static __attribute__((noinline)) uint32_t keep_attributes(struct vt_batch *b, const OTF2_AttributeList *list)
 {
     uint32_t n = otf2.attributes(list);
     for (uint32_t i = 0; i < n; i++) {
-        if (!room_for((void **)&b->attributes, sizeof *b->attributes, b->nattributes, &b->attributes_max)) {
+        if (!VT_ROOM(b->attributes, b->nattributes + 1, &b->attributes_max)) {
             b->out_of_room = 1;
             return INTERRUPT;
         }
@@ -92,7 +81,7 @@ static inline uint32_t row(struct vt_batch *b, uint64_t time, uint8_t kind, uint
 
 static inline uint32_t detail(struct vt_batch *b, uint8_t kind, uint32_t ref, const uint64_t *words, unsigned n)
 {
-    if (!room_for((void **)&b->details, sizeof *b->details, b->ndetails, &b->details_max)) {
+    if (!VT_ROOM(b->details, b->ndetails + 1, &b->details_max)) {
         b->out_of_room = 1;
         return INTERRUPT;
     }
@@ -104,20 +93,18 @@ static inline uint32_t detail(struct vt_batch *b, uint8_t kind, uint32_t ref, co
 
 #define UNUSED_HEAD (void)location, (void)position
 
-#define BARE(name, arguments, ref)                                                                                     \
-    uint32_t vt_read_##name arguments                                                                                  \
+#define SET_REF(use, type, kind, name) VT_IF_REF(use, ref =, (void)) name;
+#define ON_BARE(name)                                                                                                  \
+    uint32_t vt_read_##name(VT_READ_HEAD VT_E_##name(VT_DECLARED))                                                     \
     {                                                                                                                  \
         UNUSED_HEAD;                                                                                                   \
-        uint32_t code = row(user, time, VT_READ_##name, ref, attributes);                                              \
+        uint32_t ref = NONE;                                                                                           \
+        VT_E_##name(SET_REF) uint32_t code = row(user, time, VT_READ_##name, ref, attributes);                         \
         return code == SKIPPED ? VT_OTF2_CALLBACK_SUCCESS : code;                                                      \
     }
 #define vt_read_Unknown plain_unknown
 static uint32_t plain_unknown(VT_READ_HEAD);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-VT_READ_BARE_EVENTS(BARE)
-#pragma GCC diagnostic pop
-#undef BARE
+VT_READ_BARE_EVENTS(ON_BARE)
 #undef vt_read_Unknown
 
 uint32_t vt_read_Unknown(VT_READ_HEAD)
@@ -126,25 +113,19 @@ uint32_t vt_read_Unknown(VT_READ_HEAD)
     return plain_unknown(location, time, position, user, attributes);
 }
 
-#define MORE(name, arguments, ref, ...)                                                                                \
-    uint32_t vt_read_##name arguments                                                                                  \
+/* Signed values keep their bits. */
+#define SET_VALUE(use, type, kind, name) VT_IF_REF(use, ref =, words[n++] = (uint64_t)) name;
+#define ON_MORE(name)                                                                                                  \
+    uint32_t vt_read_##name(VT_READ_HEAD VT_E_##name(VT_DECLARED))                                                     \
     {                                                                                                                  \
         UNUSED_HEAD;                                                                                                   \
-        uint32_t code = row(user, time, VT_READ_##name, ref, attributes);                                              \
+        uint32_t ref = NONE, n = 0;                                                                                    \
+        uint64_t words[VT_DETAIL_WORDS];                                                                               \
+        VT_E_##name(SET_VALUE) uint32_t code = row(user, time, VT_READ_##name, ref, attributes);                       \
         if (code) return code == SKIPPED ? VT_OTF2_CALLBACK_SUCCESS : code;                                            \
-        const uint64_t words[] = {VT_WORDS_OF(__VA_ARGS__)};                                                           \
-        return detail(user, VT_READ_##name, ref, words, sizeof words / sizeof *words);                                 \
+        return detail(user, VT_READ_##name, ref, words, n);                                                            \
     }
-/* Signed values keep their bits. */
-#define VT_WORDS_OF(...) PICK(__VA_ARGS__, W5, W4, W3, W2, W1)(__VA_ARGS__)
-#define PICK(a, b, c, d, e, name, ...) name
-#define W1(a) (uint64_t)(a)
-#define W2(a, b) W1(a), W1(b)
-#define W3(a, b, c) W2(a, b), W1(c)
-#define W4(a, b, c, d) W3(a, b, c), W1(d)
-#define W5(a, b, c, d, e) W4(a, b, c, d), W1(e)
-VT_READ_EVENTS(MORE)
-#undef MORE
+VT_READ_EVENTS(ON_MORE)
 
 uint32_t vt_read_Metric(VT_READ_HEAD, uint32_t metric, uint8_t count, const uint8_t *types,
                         const union OTF2_MetricValue_union *values)
@@ -230,4 +211,21 @@ VT_EXPORT void vt_readback_batch_free(struct vt_batch *b)
     free(b->details);
     free(b->attributes);
     free(b);
+}
+
+/* ---- libotf2 ---- */
+
+/* Finds the functions of libotf2 that register callbacks. */
+
+void *vt_find_setters(const char *path, const char *reader, const char *const *kinds, unsigned n,
+                      int32_t (**set)(void *, void *), char *text, size_t size)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) snprintf(text, size, "%s", dlerror());
+    for (unsigned i = 0; library && i < n; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "OTF2_%sCallbacks_Set%.*sCallback", reader, (int)strcspn(kinds[i], ":"), kinds[i]);
+        *(void **)&set[i] = dlsym(library, name);
+    }
+    return library;
 }

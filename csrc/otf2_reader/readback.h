@@ -16,9 +16,25 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "../otf2_writer/otf2.h"
-#include "events.h"
 
 #define VT_EXPORT __attribute__((visibility("default")))
+
+enum vt_read_kind {
+#define VT_READ_NUMBER(name, ...) VT_READ_##name,
+    VT_READ_BARE_EVENTS(VT_READ_NUMBER) VT_READ_EVENTS(VT_READ_NUMBER) VT_READ_LIST_EVENTS(VT_READ_NUMBER)
+#undef VT_READ_NUMBER
+        VT_READ_KINDS
+};
+
+/* The callbacks of libotf2: each adds an event to a struct vt_batch (user). The pass that writes an archive calls them,
+   too, for a listener. */
+#define VT_READ_HEAD uint64_t location, uint64_t time, uint64_t position, void *user, OTF2_AttributeList *attributes
+#define VT_READ_CALLBACK(name, ...) uint32_t vt_read_##name(VT_READ_HEAD VT_E_##name(VT_DECLARED));
+VT_READ_BARE_EVENTS(VT_READ_CALLBACK)
+VT_READ_EVENTS(VT_READ_CALLBACK)
+VT_READ_LIST_EVENTS(VT_READ_CALLBACK)
+#undef VT_READ_CALLBACK
+
 #define VT_NONE 0xffffffffu
 #define VT_DETAIL_WORDS 5
 #define VT_JOINED_MOST UINT32_MAX /* calls that a Leave ends */
@@ -121,7 +137,7 @@ VT_EXPORT struct vt_definitions *vt_definitions_new(void);
 VT_EXPORT void vt_definitions_free(struct vt_definitions *d);
 VT_EXPORT void *vt_definitions_callbacks(void);
 VT_EXPORT void vt_definitions_callbacks_free(void *callbacks);
-/* Name and fields of a table by its number: "Name:field, field"; NULL beyond the last table. */
+/* Name and fields of a table by its number: "Name: field field"; NULL beyond the last table. */
 VT_EXPORT const char *vt_definitions_kind(uint32_t number);
 VT_EXPORT struct vt_table *vt_definitions_table(struct vt_definitions *d, uint32_t number);
 VT_EXPORT int vt_definitions_failed(const struct vt_definitions *d);

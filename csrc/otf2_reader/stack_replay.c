@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stack of a location, event by event. */
-#include "call_stats.h"
+#include "../otf2_writer/containers.h"
+#include "stack_replay.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +18,67 @@ struct batch_replay {
     uint32_t *children;   /* hash of (parent, region) to paths */
     uint64_t mask;
     uint32_t *latest;     /* the most recently found child of each path */
-    uint64_t paths_room, slices_room, spans_room, nodes_room;
+    uint64_t paths_room, slices_room, slice_details_room, spans_room, nodes_room;
     int64_t now;          /* time of the previous event */
     int64_t flush_stop;   /* end of the flush that is now the innermost call */
     uint64_t flushing, known; /* known: regions of the archive have numbers below this one */
 };
+
+/* ---- The sums over calls of a region or call path ---- */
+
+__extension__ typedef unsigned __int128 wide;
+
+/* Limits a sum: the times of a damaged archive may go back, so that the calls of one stack last longer than the trace. */
+static inline int64_t sum_of(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (!__builtin_add_overflow(a, b, &sum) && sum > INT64_MIN) return sum; /* -INT64_MIN would overflow */
+    return a < 0 ? -INT64_MAX : INT64_MAX;
+}
+
+/* Adds n calls of the same region in a row, which are known by their sums. */
+static __attribute__((noinline, cold)) void count_many(struct vt_stats *s, int64_t time, int64_t own, int outermost,
+                                                       uint64_t n)
+{
+    const int64_t mean = time / (int64_t)n;
+    if (!s->calls || mean < s->min) s->min = mean;
+    if (mean > s->max) s->max = mean;
+    s->calls += n;
+    s->joined += n - 1;
+    s->total = sum_of(s->total, time);
+    s->exclusive = sum_of(s->exclusive, own);
+    if (outermost) s->inclusive = sum_of(s->inclusive, time);
+    /* time % n calls take mean + 1, the others mean: sum n * mean^2 + rest * (2 * mean + 1) */
+    wide squares = ((wide)s->squares[1] << 64 | s->squares[0]) + (wide)mean * (wide)mean * n;
+    squares += (wide)(time % (int64_t)n) * (wide)(2 * mean + 1);
+    s->squares[0] = (uint64_t)squares;
+    s->squares[1] = (uint64_t)(squares >> 64);
+}
+
+static inline void count(struct vt_stats *s, int64_t time, int64_t own, int outermost)
+{
+    if (!s->calls++ || time < s->min) s->min = time;
+    if (time > s->max) s->max = time;
+    s->total = sum_of(s->total, time);
+    s->exclusive = sum_of(s->exclusive, own);
+    if (outermost) s->inclusive = sum_of(s->inclusive, time);
+    wide squares = ((wide)s->squares[1] << 64 | s->squares[0]) + (wide)time * (wide)time;
+    s->squares[0] = (uint64_t)squares;
+    s->squares[1] = (uint64_t)(squares >> 64);
+}
+
+/* Subtracts integers: with doubles the difference would vanish for calls of about equal length. */
+static inline void spread(struct vt_stats *s)
+{
+    wide squares = (wide)s->squares[1] << 64 | s->squares[0], sum = (wide)s->total * (wide)s->total;
+    s->deviations = (double)(squares - sum / s->calls) - (double)(sum % s->calls) / (double)s->calls;
+}
+
+static inline void count_calls(uint64_t n, struct vt_stats *s, int64_t time, int64_t own, int outermost)
+{
+    if (__builtin_expect(n > 1, 0)) count_many(s, time, own, outermost, n);
+    else count(s, time, own, outermost);
+}
 
 /* ---- Call paths ---- */
 
@@ -50,18 +107,13 @@ static int grow_hash(struct batch_replay *r)
 
 static int grow_paths(struct batch_replay *r)
 {
-    uint64_t room = r->paths_room ? r->paths_room * 2 : 256;
-    void *paths = realloc(r->out.paths, room * sizeof *r->out.paths);
-    if (paths) r->out.paths = paths;
-    void *stats = realloc(r->out.path_stats, room * sizeof *r->out.path_stats);
-    if (stats) r->out.path_stats = stats;
-    void *touched = realloc(r->out.touched_paths, room * sizeof *r->out.touched_paths);
-    if (touched) r->out.touched_paths = touched;
-    void *latest = realloc(r->latest, room * sizeof *r->latest);
-    if (latest) r->latest = latest;
-    if (!paths || !stats || !touched || !latest) return 0;
-    memset(r->out.path_stats + r->paths_room, 0, (room - r->paths_room) * sizeof *r->out.path_stats);
-    memset(r->latest + r->paths_room, 0, (room - r->paths_room) * sizeof *r->latest);
+    const uint64_t before = r->paths_room, needed = before + 1;
+    uint64_t room = before, same = before, also = before, too = before;
+    if (!VT_ROOM(r->out.paths, needed, &room) || !VT_ROOM(r->out.path_stats, needed, &same) ||
+        !VT_ROOM(r->out.touched_paths, needed, &also) || !VT_ROOM(r->latest, needed, &too))
+        return 0;
+    memset(r->out.path_stats + before, 0, (room - before) * sizeof *r->out.path_stats);
+    memset(r->latest + before, 0, (room - before) * sizeof *r->latest);
     r->paths_room = room;
     return 1;
 }
@@ -145,25 +197,15 @@ static void keep_span(struct batch_replay *r, int64_t t)
 static int clear_spans(struct batch_replay *r, uint64_t n)
 {
     struct vt_replay *o = &r->out;
-    const uint64_t room = 2 * n + 2; /* an event may end a flush, too; the end of the batch */
     o->nspans = 0;
-    if (!o->want_spans || room <= r->spans_room) return 1;
-    void *bigger = realloc(o->spans, room * sizeof *o->spans);
-    if (!bigger) return 0;
-    o->spans = bigger;
-    r->spans_room = room;
-    return 1;
+    /* an event may end a flush, too; the end of the batch */
+    return !o->want_spans || VT_ROOM(o->spans, 2 * n + 2, &r->spans_room);
 }
 
 /* Makes room for the nodes of n events. Returns 0 if there is no memory. */
 static int clear_nodes(struct batch_replay *r, uint64_t n)
 {
-    if (!r->out.want_nodes || n <= r->nodes_room) return 1;
-    void *bigger = realloc(r->out.nodes, n * sizeof *r->out.nodes);
-    if (!bigger) return 0;
-    r->out.nodes = bigger;
-    r->nodes_room = n;
-    return 1;
+    return !r->out.want_nodes || VT_ROOM(r->out.nodes, n, &r->nodes_room);
 }
 
 static inline void pass(struct batch_replay *r, int64_t t)
@@ -174,24 +216,12 @@ static inline void pass(struct batch_replay *r, int64_t t)
     r->now = t;
 }
 
-static int grow_slices(struct batch_replay *r)
-{
-    struct vt_replay *o = &r->out;
-    uint64_t room = r->slices_room ? r->slices_room * 2 : 4096;
-    void *bigger = realloc(o->slices, room * sizeof *o->slices);
-    if (bigger) o->slices = bigger;
-    void *details = o->want_slice_details ? realloc(o->slice_details, room * sizeof *o->slice_details) : NULL;
-    if (details) o->slice_details = details;
-    if (!bigger || (o->want_slice_details && !details)) return 0;
-    r->slices_room = room;
-    return 1;
-}
-
 static int keep_slice(struct batch_replay *r, const struct vt_checkpoint_call *f, int64_t begin, int64_t end,
                       int64_t own)
 {
     struct vt_replay *o = &r->out;
-    if (o->nslices == r->slices_room && !grow_slices(r)) return 0;
+    if (!VT_ROOM(o->slices, o->nslices + 1, &r->slices_room)) return 0;
+    if (o->want_slice_details && !VT_ROOM(o->slice_details, o->nslices + 1, &r->slice_details_room)) return 0;
     if (o->want_slice_details) o->slice_details[o->nslices] = (struct vt_slice_detail){own, f->number};
     o->slices[o->nslices++] =
         (struct vt_slice){begin, end, f->region, (uint32_t)r->out.depth, f->node, (uint32_t)r->repeats};
@@ -199,16 +229,6 @@ static int keep_slice(struct batch_replay *r, const struct vt_checkpoint_call *f
 }
 
 /* ---- The stack ---- */
-
-static int grow_stack(struct batch_replay *r)
-{
-    uint64_t most = r->frames_max ? r->frames_max * 2 : 256;
-    void *bigger = realloc(r->out.stack, most * sizeof *r->out.stack);
-    if (!bigger) return 0;
-    r->out.stack = bigger;
-    r->frames_max = most;
-    return 1;
-}
 
 /* A call with marks begins (+1) or ends (-1). */
 static inline void mark(struct batch_replay *r, uint32_t region, int step)
@@ -246,7 +266,7 @@ static void begin_sites(struct vt_replay *o, int64_t t)
 static inline int push(struct batch_replay *r, int64_t t, uint32_t region, uint32_t site, uint32_t known)
 {
     uint32_t around = r->out.depth ? r->out.stack[r->out.depth - 1].node : 0, node = 0;
-    if (r->out.depth == r->frames_max && !grow_stack(r)) return 0;
+    if (!VT_ROOM(r->out.stack, r->out.depth + 1, &r->frames_max)) return 0;
     if (r->out.site_of) node = site_path(r, t, region, site);
     else if (r->out.want_paths && known < r->out.npaths) node = known;
     else if (r->out.want_paths) node = path(r, around, region);

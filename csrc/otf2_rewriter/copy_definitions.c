@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../otf2_writer/containers.h"
 #include "rewriter.h"
 
 #define NONE VT_NONE
@@ -71,8 +72,7 @@ static struct {
 #define SETTER(name) int32_t (*set_##name)(void *, void *);
     VT_COPIED_DEFINITIONS(SETTER)
     VT_COPIED_LISTS(SETTER)
-#define PARAMETER(use, type, kind, name) , type
-#define WRITER(name) int32_t (*write_##name)(void *VT_D_##name(PARAMETER));
+#define WRITER(name) int32_t (*write_##name)(void *VT_D_##name(VT_PARAMETER));
     VT_COPIED_DEFINITIONS(WRITER) int32_t (*clock)(void *, uint64_t, uint64_t, uint64_t, uint64_t);
     int32_t (*write_String)(void *, uint32_t, const char *);
     int32_t (*write_Group)(void *, uint32_t, uint32_t, uint8_t, uint8_t, uint32_t, uint32_t, const uint64_t *);
@@ -85,17 +85,6 @@ static struct {
 
 /* ---- Records ---- */
 
-static int grow(void **items, uint64_t size, uint64_t needed, uint64_t *room)
-{
-    if (needed <= *room) return 1;
-    uint64_t more = *room * 2 > needed ? *room * 2 : needed + 1024;
-    void *bigger = realloc(*items, more * size);
-    if (!bigger) return 0;
-    *items = bigger;
-    *room = more;
-    return 1;
-}
-
 /* Makes room for the numbers of a kind up to id. */
 static int number_room(struct vt_copy *c, uint32_t kind, uint64_t id)
 {
@@ -106,7 +95,7 @@ static int number_room(struct vt_copy *c, uint32_t kind, uint64_t id)
         return 0;
     }
     uint64_t marks = n->room, now = n->room;
-    if (!grow((void **)&n->marks, 1, id + 1, &marks) || !grow((void **)&n->now, sizeof *n->now, id + 1, &now)) {
+    if (!VT_ROOM(n->marks, id + 1, &marks) || !VT_ROOM(n->now, id + 1, &now)) {
         c->failed = VT_COPY_NO_MEMORY;
         return 0;
     }
@@ -123,7 +112,7 @@ static uint32_t keep(struct vt_copy *c, unsigned record, const uint64_t *words, 
     unsigned n = sizes[record];
     if (c->failed || (v[0].use == OWN && !number_room(c, v[0].kind, words[0]))) return INTERRUPT;
     uint64_t all = HEAD + n + 1 + (bytes + 7) / 8;
-    if (!grow((void **)&c->words, sizeof *c->words, c->count + all, &c->room)) {
+    if (!VT_ROOM(c->words, c->count + all, &c->room)) {
         c->failed = VT_COPY_NO_MEMORY;
         return INTERRUPT;
     }
@@ -137,22 +126,10 @@ static uint32_t keep(struct vt_copy *c, unsigned record, const uint64_t *words, 
     return VT_OTF2_CALLBACK_SUCCESS;
 }
 
-#define WORD_OF(use, name) WORD_##use(name)
-#define WORD_OWN(name) (uint64_t)(name),
-#define WORD_PART(name) (uint64_t)(name),
-#define WORD_REF(name) (uint64_t)(name),
-#define WORD_WEAK(name) (uint64_t)(name),
-#define WORD_TYPE(name) (uint64_t)(name),
-#define WORD_VALUE(name) (name).uint64,
-#define WORD_SCOPED(name) (uint64_t)(name),
-#define WORD_RANK(name) (uint64_t)(name),
-#define WORD_RAW(name) (uint64_t)(name),
-#define WORD(use, type, kind, name) WORD_OF(use, name)
-#define DECLARED(use, type, kind, name) , type name
 #define ON(name)                                                                                                       \
-    static uint32_t on_##name(void *user VT_D_##name(DECLARED))                                                        \
+    static uint32_t on_##name(void *user VT_D_##name(VT_DECLARED))                                                     \
     {                                                                                                                  \
-        const uint64_t words[] = {VT_D_##name(WORD)};                                                                  \
+        const uint64_t words[] = {VT_D_##name(VT_WORD)};                                                               \
         return keep(user, VT_RECORD_##name, words, NULL, 0);                                                           \
     }
 VT_COPIED_DEFINITIONS(ON)
@@ -428,16 +405,7 @@ uint32_t vt_copy_target(const struct vt_copy *c, uint32_t win, uint32_t rank)
 /* ---- Writing ---- */
 
 #define POSITION(use, type, kind, name) at_##name,
-#define PASSED_OF(use, type, name) PASSED_##use(type, name)
-#define PASSED_OWN(type, name) (type) w[at_##name]
-#define PASSED_PART(type, name) (type) w[at_##name]
-#define PASSED_REF(type, name) (type) w[at_##name]
-#define PASSED_WEAK(type, name) (type) w[at_##name]
-#define PASSED_TYPE(type, name) (type) w[at_##name]
-#define PASSED_VALUE(type, name) ((type){.uint64 = w[at_##name]})
-#define PASSED_SCOPED(type, name) (type) w[at_##name]
-#define PASSED_RAW(type, name) (type) w[at_##name]
-#define PASSED(use, type, kind, name) , PASSED_OF(use, type, name)
+#define PASSED(use, type, kind, name) , VT_IF_VALUE(use, ((type){.uint64 = w[at_##name]}), (type)w[at_##name])
 #define WRITE(name)                                                                                                    \
     static int32_t write_##name(void *writer, const uint64_t *w)                                                       \
     {                                                                                                                  \

@@ -4,13 +4,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../otf2_writer/pair_table.h"
-#include "copied_events.h"
+#include "../otf2_writer/containers.h"
 #include "rewriter.h"
 
 #define NONE VT_NONE
 #define FINE VT_OTF2_CALLBACK_SUCCESS
 #define INTERRUPT VT_OTF2_CALLBACK_ERROR
+/* clang-format off */
+/* Events that stay by their time. */
+#define VT_SINGLE_EVENTS(X)                                                                                            \
+    X(OmpTaskCreate) X(OmpTaskSwitch) X(OmpTaskComplete) X(ParameterString) X(ParameterInt)                            \
+    X(ParameterUnsignedInt) X(RmaGroupSync) X(ThreadTaskCreate) X(ThreadTaskSwitch) X(ThreadTaskComplete)              \
+    X(ThreadCreate) X(ThreadBegin) X(ThreadWait) X(ThreadEnd) X(IoSeek) X(IoDeleteFile) X(IoAcquireLock)               \
+    X(IoReleaseLock) X(IoTryLock) X(RmaWaitChange) X(CommCreate) X(CommDestroy)
+
+/* Events with counterparts, which the first pass returns. */
+#define VT_PAIRED_EVENTS(X)                                                                                            \
+    X(BufferFlush) X(MeasurementOnOff) X(MpiSend) X(MpiIsend) X(MpiIsendComplete) X(MpiIrecvRequest) X(MpiRecv)        \
+    X(MpiIrecv) X(MpiRequestTest) X(MpiRequestCancelled) X(MpiCollectiveEnd) X(OmpFork) X(OmpAcquireLock)              \
+    X(OmpReleaseLock) X(RmaCollectiveEnd) X(RmaRequestLock) X(RmaAcquireLock) X(RmaTryLock) X(RmaReleaseLock)          \
+    X(RmaSync) X(RmaPut) X(RmaGet) X(RmaAtomic) X(RmaOpCompleteBlocking) X(RmaOpCompleteNonBlocking)                   \
+    X(RmaOpTest) X(RmaOpCompleteRemote) X(ThreadFork) X(ThreadJoin) X(ThreadAcquireLock) X(ThreadReleaseLock)          \
+    X(IoCreateHandle) X(IoDuplicateHandle) X(IoChangeStatusFlags) X(IoOperationBegin) X(IoOperationTest)               \
+    X(IoOperationIssued) X(IoOperationComplete) X(IoOperationCancelled) X(ProgramEnd)                                  \
+    X(NonBlockingCollectiveRequest) X(NonBlockingCollectiveComplete) X(MpiProbe) X(MpiMrecv) X(MpiImrecvRequest)       \
+    X(MpiImrecv) X(MpiCollectiveBegin) X(OmpJoin) X(RmaWinCreate) X(RmaWinDestroy) X(RmaCollectiveBegin)               \
+    X(ThreadTeamBegin) X(ThreadTeamEnd) X(IoDestroyHandle)
+
+/* Events with callbacks written by hand: calls, samples, and those with lists. */
+#define VT_CALL_EVENTS(X)                                                                                              \
+    X(Enter) X(Leave) X(CallingContextEnter) X(CallingContextLeave) X(CallingContextSample)
+/* clang-format on */
 #define EVENTS(X) VT_CALL_EVENTS(X) VT_SINGLE_EVENTS(X) VT_PAIRED_EVENTS(X)
 
 _Static_assert(VT_READ_KINDS <= sizeof((struct vt_rewrite *)0)->counts / sizeof(uint64_t), "as many kinds as fit");
@@ -32,12 +56,8 @@ static struct {
     int32_t (*attribute)(const OTF2_AttributeList *, uint32_t, uint32_t *, uint8_t *, vt_attribute_value *);
     int32_t (*add)(OTF2_AttributeList *, uint32_t, uint8_t, vt_attribute_value);
     int32_t (*set[VT_READ_KINDS])(void *, void *);
-#define PARAMETER(use, type, kind, name) , type
-#define WRITER(name) int32_t (*name)(void *, OTF2_AttributeList *, uint64_t VT_E_##name(PARAMETER));
-    EVENTS(WRITER)
-    int32_t (*Metric)(void *, OTF2_AttributeList *, uint64_t, uint32_t, uint8_t, const uint8_t *,
-                      const union OTF2_MetricValue_union *);
-    int32_t (*ProgramBegin)(void *, OTF2_AttributeList *, uint64_t, uint32_t, uint32_t, const uint32_t *);
+#define WRITER(name) int32_t (*name)(void *, OTF2_AttributeList *, uint64_t VT_E_##name(VT_PARAMETER));
+    EVENTS(WRITER) WRITER(Metric) WRITER(ProgramBegin)
 } otf2;
 
 static const char *const texts[VT_READ_KINDS] = {
@@ -53,19 +73,8 @@ VT_EXPORT const char *vt_rewrite_event(uint32_t number) { return number < VT_REA
 
 /* ---- The decision about an event ---- */
 
-static int room(struct vt_rewrite *r, void **items, uint64_t size, uint64_t count, uint64_t *most)
-{
-    if (count < *most) return 1;
-    uint64_t more = *most ? *most * 2 : 4096;
-    void *bigger = realloc(*items, more * size);
-    if (!bigger) {
-        r->out_of_room = 1;
-        return 0;
-    }
-    *items = bigger;
-    *most = more;
-    return 1;
-}
+/* Makes room for one more item. */
+#define ROOM(r, array, count, most) (VT_ROOM(array, (count) + 1, most) || ((r)->out_of_room = 1, 0))
 
 enum { SKIP, TAKE, STOP };
 
@@ -115,7 +124,7 @@ static inline int in_selected(const struct vt_rewrite *r)
 
 static void list_edge(struct vt_rewrite *r, uint64_t ordinal)
 {
-    if (room(r, (void **)&r->edges, sizeof *r->edges, r->nedges, &r->edges_max)) r->edges[r->nedges++] = ordinal;
+    if (ROOM(r, r->edges, r->nedges, &r->edges_max)) r->edges[r->nedges++] = ordinal;
 }
 
 /* Returns the call path of a region in the innermost call, times two, plus 1 if the path is selected. */
@@ -136,7 +145,7 @@ static inline int enter(struct vt_rewrite *r, uint64_t *time, uint32_t ref, int 
     kept = kept && (path & 1);
     int what = decide(r, time, kept);
     if (r->whole || what == STOP) return what;
-    if (!room(r, &r->stack, sizeof(struct copied_call), r->depth, &r->stack_max)) return STOP;
+    if (!ROOM(r, *(struct copied_call **)&r->stack, r->depth, &r->stack_max)) return STOP;
     ((struct copied_call *)r->stack)[r->depth++] =
         (struct copied_call){r->seen - 1, r->last, ref, path / 2, (uint8_t)kept, (uint8_t)is_context};
     return what;
@@ -205,10 +214,10 @@ static inline uint32_t written(struct vt_rewrite *r, uint32_t kind, int32_t code
 
 /* ---- Callbacks ---- */
 
-#define DECLARED(use, type, kind, name) , type name
 #define PASSED_OF(use, type, kind, name) PASSED_##use(type, kind, name)
 #define PASSED_REF(type, kind, name) (type) vt_copy_ref(r->copy, VT_COPIED_##kind, name)
 #define PASSED_ALSO(type, kind, name) (type) vt_copy_ref(r->copy, VT_COPIED_##kind, name)
+#define PASSED_WITH(type, kind, name) (type) vt_copy_ref(r->copy, VT_COPIED_##kind, name)
 #define PASSED_OTHER(type, kind, name) (type) vt_copy_ref(r->copy, VT_COPIED_##kind, name)
 #define PASSED_RANK(type, kind, name) vt_copy_rank(r->copy, comm, name)
 #define PASSED_TARGET(type, kind, name) vt_copy_target(r->copy, win, name)
@@ -217,20 +226,12 @@ static inline uint32_t written(struct vt_rewrite *r, uint32_t kind, int32_t code
 #define PASSED_ID(type, kind, name) name
 #define PASSED_RAW(type, kind, name) name
 #define PASSED(use, type, kind, name) , PASSED_OF(use, type, kind, name)
-#define MARKED_OF(use, kind, name) MARKED_##use(kind, name)
-#define MARKED_REF(kind, name) vt_copy_mark(r->copy, VT_COPIED_##kind, name);
-#define MARKED_ALSO(kind, name) vt_copy_mark(r->copy, VT_COPIED_##kind, name);
-#define MARKED_OTHER(kind, name) vt_copy_mark(r->copy, VT_COPIED_##kind, name);
-#define MARKED_RANK(kind, name)
-#define MARKED_TARGET(kind, name)
-#define MARKED_UNTIL(kind, name)
-#define MARKED_TAG(kind, name)
-#define MARKED_ID(kind, name)
-#define MARKED_RAW(kind, name)
-#define MARKED(use, type, kind, name) MARKED_OF(use, kind, name)
+#define MARKED(use, type, kind, name)                                                                                  \
+    if (VT_COPIED_##kind != VT_COPIED_None) vt_copy_mark(r->copy, VT_COPIED_##kind, name);
 #define NOTED_OF(use, kind, name) NOTED_##use(kind, name)
 #define NOTED_REF(kind, name) e.ref = name;
 #define NOTED_ALSO(kind, name) vt_copy_mark(r->copy, VT_COPIED_##kind, name);
+#define NOTED_WITH(kind, name) vt_copy_mark(r->copy, VT_COPIED_##kind, name);
 #define NOTED_OTHER(kind, name) e.id = name;
 #define NOTED_RANK(kind, name) e.peer = name;
 #define NOTED_TARGET(kind, name) e.peer = name;
@@ -252,7 +253,7 @@ static inline uint32_t written(struct vt_rewrite *r, uint32_t kind, int32_t code
     }
 
 #define ON_SINGLE(name)                                                                                                \
-    static uint32_t on_##name(VT_READ_HEAD VT_E_##name(DECLARED))                                                      \
+    static uint32_t on_##name(VT_READ_HEAD VT_E_##name(VT_DECLARED))                                                   \
     {                                                                                                                  \
         BEGIN;                                                                                                         \
         int what = decide(r, &time, in_selected(r));                                                                   \
@@ -263,7 +264,7 @@ static inline uint32_t written(struct vt_rewrite *r, uint32_t kind, int32_t code
 static uint32_t note(struct vt_rewrite *r, const struct vt_copied_event *e, const OTF2_AttributeList *attributes)
 {
     if (e->inside && attributes) mark_attributes(r, attributes);
-    if (!room(r, (void **)&r->events, sizeof *r->events, r->nevents, &r->events_max)) return INTERRUPT;
+    if (!ROOM(r, r->events, r->nevents, &r->events_max)) return INTERRUPT;
     r->events[r->nevents++] = *e;
     return FINE;
 }
@@ -277,7 +278,7 @@ static inline struct vt_copied_event fact(const struct vt_rewrite *r, uint64_t t
 }
 
 #define ON_PAIRED(name)                                                                                                \
-    static uint32_t on_##name(VT_READ_HEAD VT_E_##name(DECLARED))                                                      \
+    static uint32_t on_##name(VT_READ_HEAD VT_E_##name(VT_DECLARED))                                                   \
     {                                                                                                                  \
         BEGIN;                                                                                                         \
         int what = decide(r, &time, in_selected(r));                                                                   \
@@ -293,7 +294,7 @@ VT_SINGLE_EVENTS(ON_SINGLE)
 VT_PAIRED_EVENTS(ON_PAIRED)
 
 #define ON_CALL(name, decision)                                                                                        \
-    static uint32_t on_##name(VT_READ_HEAD VT_E_##name(DECLARED))                                                      \
+    static uint32_t on_##name(VT_READ_HEAD VT_E_##name(VT_DECLARED))                                                   \
     {                                                                                                                  \
         BEGIN;                                                                                                         \
         int what = decision;                                                                                           \
@@ -313,7 +314,7 @@ static void note_section(struct vt_rewrite *r, uint32_t metric, int begins)
     uint64_t i = 0;
     while (i < r->nopen && r->open_sections[i].metric != metric) i++;
     if (begins) {
-        if (i == r->nopen && !room(r, (void **)&r->open_sections, sizeof *r->open_sections, i, &r->open_max)) return;
+        if (i == r->nopen && !ROOM(r, r->open_sections, i, &r->open_max)) return;
         r->nopen += i == r->nopen;
         r->open_sections[i] = (struct vt_open_section){r->seen - 1, r->last, metric};
         return;

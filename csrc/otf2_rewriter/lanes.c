@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "../otf2_writer/containers.h"
 #include "external_lines.h"
 
 struct lane_stack {
@@ -11,12 +12,8 @@ struct lane_stack {
 };
 
 static struct {
-    int32_t (*Enter)(void *, OTF2_AttributeList *, uint64_t, uint32_t);
-    int32_t (*Leave)(void *, OTF2_AttributeList *, uint64_t, uint32_t);
-    int32_t (*CallingContextEnter)(void *, OTF2_AttributeList *, uint64_t, uint32_t, uint32_t);
-    int32_t (*CallingContextLeave)(void *, OTF2_AttributeList *, uint64_t, uint32_t);
-    int32_t (*Metric)(void *, OTF2_AttributeList *, uint64_t, uint32_t, uint8_t, const uint8_t *,
-                      const union OTF2_MetricValue_union *);
+#define WRITER(name) int32_t (*name)(void *, OTF2_AttributeList *, uint64_t VT_E_##name(VT_PARAMETER));
+    WRITER(Enter) WRITER(Leave) WRITER(CallingContextEnter) WRITER(CallingContextLeave) WRITER(Metric)
 } otf2;
 
 VT_EXPORT int vt_lanes_find(const char *path, char *text, size_t size)
@@ -33,13 +30,7 @@ VT_EXPORT int vt_lanes_find(const char *path, char *text, size_t size)
 /* Returns 0 if there is no memory. */
 static int push(struct lane_stack *lane, int64_t end)
 {
-    if (lane->depth == lane->room) {
-        uint64_t room = lane->room ? lane->room * 2 : 8;
-        int64_t *ends = realloc(lane->ends, room * sizeof *ends);
-        if (!ends) return 0;
-        lane->ends = ends;
-        lane->room = room;
-    }
+    if (!VT_ROOM(lane->ends, lane->depth + 1, &lane->room)) return 0;
     lane->ends[lane->depth++] = end;
     return 1;
 }

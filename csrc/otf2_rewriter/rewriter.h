@@ -16,7 +16,37 @@
 
 #include "../otf2_reader/definitions.h"
 #include "../otf2_reader/readback.h"
-#include "copied_definitions.h"
+
+/* clang-format off */
+/* Kinds of definitions that have numbers. The first ones have the order of OTF2_Type, from OTF2_TYPE_STRING on. */
+#define VT_COPIED_KINDS(X)                                                                                             \
+    X(String) X(Attribute) X(Location) X(Region) X(Group) X(Metric) X(Comm) X(Parameter) X(RmaWin)                     \
+    X(SourceCodeLocation) X(CallingContext) X(InterruptGenerator) X(IoFile) X(IoHandle) X(LocationGroup)               \
+    X(SystemTreeNode) X(MetricMember) X(CartDimension) X(CartTopology) X(Callpath) X(Callsite) X(IoParadigm)           \
+    X(Paradigm)
+#define VT_COPIED_DEFINITIONS(X)                                                                                       \
+    X(Paradigm) X(ParadigmProperty) X(Attribute) X(SystemTreeNode) X(SystemTreeNodeProperty) X(SystemTreeNodeDomain)   \
+    X(LocationGroup) X(LocationGroupProperty) X(Location) X(LocationProperty) X(Region) X(Callsite) X(Callpath)        \
+    X(CallpathParameter) X(MetricMember) X(MetricInstance) X(MetricClassRecorder) X(Comm) X(InterComm) X(Parameter)    \
+    X(RmaWin) X(SourceCodeLocation) X(CallingContext) X(CallingContextProperty) X(InterruptGenerator)                  \
+    X(CartDimension) X(IoRegularFile) X(IoDirectory) X(IoFileProperty) X(IoHandle) X(IoPreCreatedHandleState)
+#define VT_COPIED_LISTS(X) X(String) X(Group) X(MetricClass) X(CartTopology) X(CartCoordinate) X(IoParadigm)
+/* clang-format on */
+
+enum vt_copied_kind {
+#define VT_COPIED_NUMBER(name) VT_COPIED_##name,
+    VT_COPIED_KINDS(VT_COPIED_NUMBER)
+#undef VT_COPIED_NUMBER
+        VT_COPIED_KINDS_COUNT,
+    VT_COPIED_None = VT_COPIED_KINDS_COUNT
+};
+
+enum vt_copied_definition {
+#define VT_COPIED_NUMBER(name) VT_RECORD_##name,
+    VT_COPIED_DEFINITIONS(VT_COPIED_NUMBER) VT_COPIED_LISTS(VT_COPIED_NUMBER)
+#undef VT_COPIED_NUMBER
+        VT_RECORDS
+};
 
 #define VT_COPY_LARGEST_ID (1u << 26)
 

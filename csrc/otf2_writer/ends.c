@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "repair.h"
-#include "pair_table.h"
+#include "containers.h"
 
 #define PIECE 8192u /* ends */
 #define CLASSES (VT_CLASS_MESSAGE | VT_CLASS_COLLECTIVE | VT_CLASS_USER | VT_CLASS_RMA)
@@ -56,11 +56,7 @@ static int end_piece(struct finder *f)
 {
     struct vt_ends *ends = f->ends;
     if (!f->n) return VT_OK;
-    if ((ends->npieces & (ends->npieces - 1)) == 0) { /* a power of two: full */
-        struct vt_piece *more = realloc(ends->pieces, (ends->npieces ? 2 * ends->npieces : 1) * sizeof *more);
-        if (!more) return VT_NO_MEMORY;
-        ends->pieces = more;
-    }
+    if (!VT_ROOM_FOR_NEXT(ends->pieces, ends->npieces)) return VT_NO_MEMORY;
     ends->pieces[ends->npieces++] = (struct vt_piece){f->base, (uint32_t)ends->process, f->location, f->n, 0};
     return write_at(f, f->buffer, f->n, f->base);
 }
@@ -122,13 +118,7 @@ static int close_request(struct finder *f, struct vt_end end)
         vt_pair_table_drop(&f->open, end.request, kind);
         return fill(f, place - 1, end);
     }
-    if (f->nearly == f->capacity) {
-        uint64_t more = f->capacity ? 2 * f->capacity : 64;
-        struct vt_end *larger = realloc(f->early, more * sizeof *larger);
-        if (!larger) return VT_NO_MEMORY;
-        f->early = larger;
-        f->capacity = more;
-    }
+    if (!VT_ROOM(f->early, f->nearly + 1, &f->capacity)) return VT_NO_MEMORY;
     f->early[f->nearly++] = end;
     return vt_pair_table_set(&f->open, end.request, kind, f->nearly | EARLY) ? VT_OK : VT_NO_MEMORY;
 }

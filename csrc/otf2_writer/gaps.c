@@ -4,6 +4,7 @@
    of the intervals are left. */
 #include <stdlib.h>
 #include <string.h>
+#include "containers.h"
 #include "pass.h"
 
 static void join(struct vt_gap *gap, const struct vt_gap *next)
@@ -80,11 +81,7 @@ int vt_gap_add(struct pass *p, uint64_t from, uint64_t to, uint64_t count, uint3
         return VT_OK;
     }
     if (r->ngaps == VT_GAPS_MAX) join_closest(r);
-    if (r->ngaps >= 8 ? (r->ngaps & (r->ngaps - 1)) == 0 : !r->ngaps) { /* a power of two: full */
-        struct vt_gap *larger = realloc(r->gaps, (r->ngaps ? 2 * r->ngaps : 8) * sizeof *larger);
-        if (!larger) return VT_NO_MEMORY;
-        r->gaps = larger;
-    }
+    if (!VT_ROOM_FOR_NEXT(r->gaps, r->ngaps)) return VT_NO_MEMORY;
     r->gaps[r->ngaps++] = gap;
     return VT_OK;
 }

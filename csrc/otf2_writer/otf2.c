@@ -54,8 +54,9 @@ VT_EXPORT int vt_kernel_open(const char *library, char *text, size_t size)
         snprintf(text, size, "%s has no OTF2_%s", library, #name);                                                     \
         return VT_BAD_LIBRARY;                                                                                         \
     }
+#define VT_OTF2_FIND_WRITER(name) VT_OTF2_FIND(int32_t, EvtWriter_##name, )
     VT_OTF2_FUNCTIONS(VT_OTF2_FIND)
-#undef VT_OTF2_FIND
+    VT_OTF2_EVENTS(VT_OTF2_FIND_WRITER)
     vt_otf2.Error_RegisterCallback(on_error, NULL);
     return VT_OK;
 }
@@ -63,11 +64,9 @@ VT_EXPORT int vt_kernel_open(const char *library, char *text, size_t size)
 VT_EXPORT const char *vt_kernel_event(uint32_t number)
 {
     static const char *const names[] = {
-#define VT_OTF2_NAME(type, name, arguments) #name,
-        VT_OTF2_EVENTS(VT_OTF2_NAME)
-#undef VT_OTF2_NAME
-    };
-    return number < VT_EVENT_KINDS ? names[number] + sizeof "EvtWriter_" - 1 : NULL;
+#define VT_OTF2_NAME(name) #name,
+        VT_OTF2_EVENTS(VT_OTF2_NAME)};
+    return number < VT_EVENT_KINDS ? names[number] : NULL;
 }
 
 /* Without this callback libotf2 keeps all events in memory. */

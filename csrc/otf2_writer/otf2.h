@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "otf2_events.h"
 
 typedef struct OTF2_Archive_struct OTF2_Archive;
 typedef struct OTF2_EvtWriter_struct OTF2_EvtWriter;
@@ -82,90 +83,9 @@ enum vt_otf2_constant {
 #undef VT_OTF2_CONSTANT
 };
 
-/* X(return type, name, argument types). Every event begins with writer, attribute list, time. */
+/* Every event of a writer begins with writer, attribute list, time. X(return type, name, argument types): the functions
+   besides. */
 #define VT_OTF2_HEAD OTF2_EvtWriter *, OTF2_AttributeList *, uint64_t
-#define VT_OTF2_EVENTS(X)                                                                                              \
-    X(int32_t, EvtWriter_Enter, (VT_OTF2_HEAD, uint32_t))                                                              \
-    X(int32_t, EvtWriter_Leave, (VT_OTF2_HEAD, uint32_t))                                                              \
-    X(int32_t, EvtWriter_CallingContextEnter, (VT_OTF2_HEAD, uint32_t, uint32_t))                                      \
-    X(int32_t, EvtWriter_CallingContextLeave, (VT_OTF2_HEAD, uint32_t))                                                \
-    X(int32_t, EvtWriter_CallingContextSample, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                           \
-    X(int32_t, EvtWriter_BufferFlush, (VT_OTF2_HEAD, uint64_t))                                                        \
-    X(int32_t, EvtWriter_MeasurementOnOff, (VT_OTF2_HEAD, uint8_t))                                                    \
-    X(int32_t, EvtWriter_MpiSend, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t))                              \
-    X(int32_t, EvtWriter_MpiRecv, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t))                              \
-    X(int32_t, EvtWriter_MpiIsend, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))                   \
-    X(int32_t, EvtWriter_MpiIsendComplete, (VT_OTF2_HEAD, uint64_t))                                                   \
-    X(int32_t, EvtWriter_MpiIrecvRequest, (VT_OTF2_HEAD, uint64_t))                                                    \
-    X(int32_t, EvtWriter_MpiIrecv, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))                   \
-    X(int32_t, EvtWriter_MpiRequestTest, (VT_OTF2_HEAD, uint64_t))                                                     \
-    X(int32_t, EvtWriter_MpiRequestCancelled, (VT_OTF2_HEAD, uint64_t))                                                \
-    X(int32_t, EvtWriter_MpiCollectiveBegin, (VT_OTF2_HEAD))                                                           \
-    X(int32_t, EvtWriter_MpiCollectiveEnd, (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t))            \
-    X(int32_t, EvtWriter_NonBlockingCollectiveRequest, (VT_OTF2_HEAD, uint64_t))                                       \
-    X(int32_t, EvtWriter_NonBlockingCollectiveComplete,                                                                \
-      (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t, uint64_t))                                       \
-    X(int32_t, EvtWriter_CommCreate, (VT_OTF2_HEAD, uint32_t))                                                         \
-    X(int32_t, EvtWriter_CommDestroy, (VT_OTF2_HEAD, uint32_t))                                                        \
-    X(int32_t, EvtWriter_Metric,                                                                                       \
-      (VT_OTF2_HEAD, uint32_t, uint8_t, const uint8_t *, const union OTF2_MetricValue_union *))                        \
-    VT_OTF2_RMA_EVENTS(X)                                                                                              \
-    VT_OTF2_IO_EVENTS(X)                                                                                               \
-    VT_OTF2_THREAD_EVENTS(X)                                                                                           \
-    VT_OTF2_TEAM_EVENTS(X)
-
-#define VT_OTF2_RMA_EVENTS(X)                                                                                          \
-    X(int32_t, EvtWriter_RmaWinCreate, (VT_OTF2_HEAD, uint32_t))                                                       \
-    X(int32_t, EvtWriter_RmaWinDestroy, (VT_OTF2_HEAD, uint32_t))                                                      \
-    X(int32_t, EvtWriter_RmaCollectiveBegin, (VT_OTF2_HEAD))                                                           \
-    X(int32_t, EvtWriter_RmaCollectiveEnd, (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t))  \
-    X(int32_t, EvtWriter_RmaGroupSync, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                                   \
-    X(int32_t, EvtWriter_RmaRequestLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint8_t))                        \
-    X(int32_t, EvtWriter_RmaAcquireLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint8_t))                        \
-    X(int32_t, EvtWriter_RmaTryLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint8_t))                            \
-    X(int32_t, EvtWriter_RmaReleaseLock, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t))                                 \
-    X(int32_t, EvtWriter_RmaSync, (VT_OTF2_HEAD, uint32_t, uint32_t, uint8_t))                                         \
-    X(int32_t, EvtWriter_RmaPut, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint64_t))                               \
-    X(int32_t, EvtWriter_RmaGet, (VT_OTF2_HEAD, uint32_t, uint32_t, uint64_t, uint64_t))                               \
-    X(int32_t, EvtWriter_RmaAtomic, (VT_OTF2_HEAD, uint32_t, uint32_t, uint8_t, uint64_t, uint64_t, uint64_t))         \
-    X(int32_t, EvtWriter_RmaOpCompleteBlocking, (VT_OTF2_HEAD, uint32_t, uint64_t))                                    \
-    X(int32_t, EvtWriter_RmaOpCompleteNonBlocking, (VT_OTF2_HEAD, uint32_t, uint64_t))                                 \
-    X(int32_t, EvtWriter_RmaOpTest, (VT_OTF2_HEAD, uint32_t, uint64_t))                                                \
-    X(int32_t, EvtWriter_RmaOpCompleteRemote, (VT_OTF2_HEAD, uint32_t, uint64_t))
-
-#define VT_OTF2_IO_EVENTS(X)                                                                                           \
-    X(int32_t, EvtWriter_IoCreateHandle, (VT_OTF2_HEAD, uint32_t, uint8_t, uint32_t, uint32_t))                        \
-    X(int32_t, EvtWriter_IoDestroyHandle, (VT_OTF2_HEAD, uint32_t))                                                    \
-    X(int32_t, EvtWriter_IoDuplicateHandle, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                              \
-    X(int32_t, EvtWriter_IoSeek, (VT_OTF2_HEAD, uint32_t, int64_t, uint8_t, uint64_t))                                 \
-    X(int32_t, EvtWriter_IoChangeStatusFlags, (VT_OTF2_HEAD, uint32_t, uint32_t))                                      \
-    X(int32_t, EvtWriter_IoDeleteFile, (VT_OTF2_HEAD, uint8_t, uint32_t))                                              \
-    X(int32_t, EvtWriter_IoOperationBegin, (VT_OTF2_HEAD, uint32_t, uint8_t, uint32_t, uint64_t, uint64_t))            \
-    X(int32_t, EvtWriter_IoOperationTest, (VT_OTF2_HEAD, uint32_t, uint64_t))                                          \
-    X(int32_t, EvtWriter_IoOperationIssued, (VT_OTF2_HEAD, uint32_t, uint64_t))                                        \
-    X(int32_t, EvtWriter_IoOperationComplete, (VT_OTF2_HEAD, uint32_t, uint64_t, uint64_t))                            \
-    X(int32_t, EvtWriter_IoOperationCancelled, (VT_OTF2_HEAD, uint32_t, uint64_t))                                     \
-    X(int32_t, EvtWriter_IoAcquireLock, (VT_OTF2_HEAD, uint32_t, uint8_t))                                             \
-    X(int32_t, EvtWriter_IoReleaseLock, (VT_OTF2_HEAD, uint32_t, uint8_t))                                             \
-    X(int32_t, EvtWriter_IoTryLock, (VT_OTF2_HEAD, uint32_t, uint8_t))
-
-#define VT_OTF2_TEAM_EVENTS(X)                                                                                         \
-    X(int32_t, EvtWriter_ThreadFork, (VT_OTF2_HEAD, uint8_t, uint32_t))                                                \
-    X(int32_t, EvtWriter_ThreadJoin, (VT_OTF2_HEAD, uint8_t))                                                          \
-    X(int32_t, EvtWriter_ThreadTeamBegin, (VT_OTF2_HEAD, uint32_t))                                                    \
-    X(int32_t, EvtWriter_ThreadTeamEnd, (VT_OTF2_HEAD, uint32_t))                                                      \
-    X(int32_t, EvtWriter_ThreadTaskCreate, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                               \
-    X(int32_t, EvtWriter_ThreadTaskSwitch, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))                               \
-    X(int32_t, EvtWriter_ThreadTaskComplete, (VT_OTF2_HEAD, uint32_t, uint32_t, uint32_t))
-
-#define VT_OTF2_THREAD_EVENTS(X)                                                                                       \
-    X(int32_t, EvtWriter_ThreadCreate, (VT_OTF2_HEAD, uint32_t, uint64_t))                                             \
-    X(int32_t, EvtWriter_ThreadBegin, (VT_OTF2_HEAD, uint32_t, uint64_t))                                              \
-    X(int32_t, EvtWriter_ThreadEnd, (VT_OTF2_HEAD, uint32_t, uint64_t))                                                \
-    X(int32_t, EvtWriter_ThreadWait, (VT_OTF2_HEAD, uint32_t, uint64_t))                                               \
-    X(int32_t, EvtWriter_ThreadAcquireLock, (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t))                               \
-    X(int32_t, EvtWriter_ThreadReleaseLock, (VT_OTF2_HEAD, uint8_t, uint32_t, uint32_t))
-
 #define VT_OTF2_ATTRIBUTES(X)                                                                                          \
     X(OTF2_AttributeList *, AttributeList_New, (void))                                                                 \
     X(int32_t, AttributeList_Delete, (OTF2_AttributeList *))                                                           \
@@ -188,7 +108,6 @@ enum vt_otf2_constant {
     X(int32_t, AttributeList_AddIoHandleRef, (OTF2_AttributeList *, uint32_t, uint32_t))
 
 #define VT_OTF2_FUNCTIONS(X)                                                                                           \
-    VT_OTF2_EVENTS(X)                                                                                                  \
     VT_OTF2_ATTRIBUTES(X)                                                                                              \
     X(int32_t, GlobalDefWriter_WriteCallingContext, (OTF2_GlobalDefWriter *, uint32_t, uint32_t, uint32_t, uint32_t))  \
     X(int32_t, Archive_SetFlushCallbacks, (OTF2_Archive *, const struct OTF2_FlushCallbacks *, void *))                \
@@ -200,11 +119,14 @@ struct vt_otf2 {
 #define VT_OTF2_POINTER(type, name, arguments) type(*name) arguments;
     VT_OTF2_FUNCTIONS(VT_OTF2_POINTER)
 #undef VT_OTF2_POINTER
+#define VT_OTF2_WRITER(name) int32_t (*EvtWriter_##name)(VT_OTF2_HEAD VT_E_##name(VT_PARAMETER));
+    VT_OTF2_EVENTS(VT_OTF2_WRITER)
+#undef VT_OTF2_WRITER
 };
 
 /* The kinds of events: indices of the counts that a transcoding returns. */
 enum vt_event {
-#define VT_OTF2_NUMBER(type, name, arguments) VT_N_##name,
+#define VT_OTF2_NUMBER(name) VT_N_EvtWriter_##name,
     VT_OTF2_EVENTS(VT_OTF2_NUMBER)
 #undef VT_OTF2_NUMBER
         VT_EVENT_KINDS

@@ -3,6 +3,7 @@
 #ifndef VT_PASS_H
 #define VT_PASS_H
 
+#include "containers.h"
 #include "contexts.h"
 #include "listener.h"
 #include "times.h"
@@ -29,10 +30,6 @@ struct team {
     int is_fork, waits;
 };
 
-struct requests { /* open addressing, 0 is free */
-    uint64_t *ids, size, count;
-};
-
 struct pass {
     void *writer;
     int unwritten; /* 1: the pass only finds the contexts */
@@ -48,13 +45,14 @@ struct pass {
     uint64_t *functions, mask; /* open addressing: offset << 32 | region, UINT64_MAX is free */
     unsigned shift;
     struct team *teams; /* open teams, innermost last */
-    uint32_t nteams, teams_capacity, location;
+    uint64_t teams_capacity;
+    uint32_t nteams, location;
     int off, started, collective; /* collective: a collective has begun */
     uint64_t off_since, credit, early[EARLY]; /* early: keys of regions that ended with a function, newest last */
     uint32_t nearly;
     OTF2_AttributeList *list; /* attributes points to this list unless it is empty */
     uint32_t nattributes, attribute_ids[ATTRIBUTES_MAX];
-    struct requests requests; /* started_requests.c */
+    struct vt_pair_table requests; /* those that have started; only where a flight recorder has overwritten records */
     struct vt_samples *samples; /* NULL: the archive has no calling contexts */
     uint64_t next_sample; /* ticks of the next sample, UINT64_MAX: there is none */
     uint32_t row, nrows; /* rows of events; in errors, rows of samples have numbers from nrows on */
@@ -153,8 +151,14 @@ int vt_leave_to(struct pass *p, uint64_t t, uint32_t depth);
 int vt_gap_add(struct pass *p, uint64_t from, uint64_t to, uint64_t count, uint32_t reason, uint32_t classes);
 int vt_gap_lost(struct pass *p, uint32_t reason, uint64_t count);
 
-/* started_requests.c: has an effect only where a flight recorder has overwritten records. */
-int vt_request_starts(struct pass *p, uint64_t id);
-int vt_request_is_known(const struct pass *p, uint64_t id);
+/* Where a flight recorder has overwritten records, a completion without its start would confuse readers. */
+static inline int vt_request_starts(struct pass *p, uint64_t id)
+{
+    return !p->result->dropped || !id || vt_pair_table_set(&p->requests, id, 0, 1) ? VT_OK : VT_NO_MEMORY;
+}
+static inline int vt_request_is_known(const struct pass *p, uint64_t id)
+{
+    return !p->result->dropped || !id || vt_pair_table_get(&p->requests, id, 0);
+}
 
 #endif

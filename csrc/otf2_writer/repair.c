@@ -6,14 +6,22 @@
    for another one. The result does not depend on the order of the turns. */
 #define _GNU_SOURCE
 #include <stdlib.h>
-#include "channels.h"
-#include "cursor.h"
+#include <unistd.h>
+#include "containers.h"
 #include "repair.h"
 
 #define BATCH 64u /* least number of ends of a location in memory */
 #define BATCH_MAX 1024u
 #define BATCHES (1u << 17) /* ends of all locations in memory, if there are few locations */
 #define NONE UINT32_MAX
+
+/* The position of the replay in the ends of one location. The replay reads the ends in batches. */
+struct cursor {
+    const struct vt_piece *piece, *last; /* last: end of the last piece */
+    struct vt_end *ends; /* in memory; NULL before the first end and after the last end */
+    struct vt_item *posted, *alone; /* items of the active blocking receive and blocking collective */
+    uint32_t at, n, room, done, process; /* at: of n ends; room: in ends; done: of piece */
+};
 
 /* The order of the next ends of cursors. At equal times, ends that may put the clock forward precede ends that show the
    time to others. */
@@ -57,7 +65,7 @@ struct begin {
 struct repair {
     const struct vt_parts *parts;
     struct vt_repaired *result;
-    struct vt_cursor *cursors;
+    struct cursor *cursors;
     struct clock *clocks;
     struct next *heaps;
     uint32_t ncursors, ready, batch; /* ready: list of clocks; batch: ends of a location in memory */
@@ -71,10 +79,43 @@ struct repair {
 
 /* ---- Ends in the order of time ---- */
 
-/* Returns the next end of a cursor; NULL after the last end, and after an error. */
-static struct vt_end *look(struct repair *r, struct vt_cursor *c)
+static int give_up(struct cursor *c, int code)
 {
-    const int code = c->at == c->n ? vt_cursor_fill(c, r->batch) : VT_OK;
+    free(c->ends);
+    c->ends = NULL;
+    return code;
+}
+
+/* If at equals n: reads up to `batch` further ends. Returns VT_OK, VT_NO_MEMORY, or VT_NO_SPACE if the file cannot be
+   read; after an error there are no ends. */
+static int fill(struct cursor *c, uint32_t batch)
+{
+    while (c->at == c->n) {
+        if (c->piece != c->last && c->done == c->piece->count) {
+            c->piece++;
+            c->done = 0;
+        }
+        if (c->piece == c->last) return give_up(c, VT_OK);
+        const uint32_t left = c->piece->count - c->done;
+        if (!c->ends) {
+            c->room = left < batch && c->piece + 1 == c->last ? left : batch;
+            c->ends = malloc(c->room * sizeof *c->ends);
+            if (!c->ends) return VT_NO_MEMORY;
+        }
+        c->n = left < c->room ? left : c->room;
+        const size_t bytes = c->n * sizeof *c->ends;
+        const off_t place = (off_t)(c->piece->offset + c->done * sizeof *c->ends);
+        if (pread((int)c->piece->file, c->ends, bytes, place) != (ssize_t)bytes) return give_up(c, VT_NO_SPACE);
+        c->done += c->n;
+        c->at = 0;
+    }
+    return VT_OK;
+}
+
+/* Returns the next end of a cursor; NULL after the last end, and after an error. */
+static struct vt_end *look(struct repair *r, struct cursor *c)
+{
+    const int code = c->at == c->n ? fill(c, r->batch) : VT_OK;
     if (code) r->failed = code;
     return c->ends ? &c->ends[c->at] : NULL;
 }
@@ -197,11 +238,7 @@ static int arrive(struct repair *r, struct clock *c, uint64_t ns, uint64_t sent,
     }
     uint64_t put = sent + 1 - ns;
     if (c->nknots && c->knots[c->nknots - 1].ns == ns) c->nknots--;
-    if ((c->nknots & (c->nknots - 1)) == 0) { /* a power of two, or none: full */
-        struct vt_knot *more = realloc(c->knots, (c->nknots ? 2 * c->nknots : 1) * sizeof *more);
-        if (!more) return 0;
-        c->knots = more;
-    }
+    if (!VT_ROOM_FOR_NEXT(c->knots, c->nknots)) return 0;
     c->knots[c->nknots++] = (struct vt_knot){ns, put};
     c->begin = ns;
     c->put = put;
@@ -301,7 +338,7 @@ static void drop_collective(struct repair *r, struct vt_item *i)
     drop_item(r, i);
 }
 
-static int begun(struct repair *r, struct clock *c, struct vt_cursor *from, const struct vt_end *e)
+static int begun(struct repair *r, struct clock *c, struct cursor *from, const struct vt_end *e)
 {
     const uint32_t process = from->process;
     struct vt_item *i = collective(r, e, process);
@@ -373,7 +410,7 @@ static struct vt_item *item_of(struct repair *r, uint32_t process, uint64_t kind
 static int step(struct repair *r, uint32_t clock, uint32_t cursor, const struct vt_end *e)
 {
     struct clock *c = &r->clocks[clock];
-    struct vt_cursor *from = &r->cursors[cursor];
+    struct cursor *from = &r->cursors[cursor];
     const uint32_t process = from->process;
     struct vt_item *i;
     int code;
@@ -416,7 +453,7 @@ static int turn(struct repair *r, uint32_t clock)
     struct clock *c = &r->clocks[clock];
     while (c->nheap) {
         const uint32_t cursor = c->heap[0].cursor;
-        struct vt_cursor *from = &r->cursors[cursor];
+        struct cursor *from = &r->cursors[cursor];
         struct vt_end *e = &from->ends[from->at];
         int code = step(r, clock, cursor, e);
         if (code <= 0) return code == 0;
@@ -474,7 +511,7 @@ static int prepare(struct repair *r, const struct vt_piece *pieces, uint64_t n)
     r->heaps = calloc(locations + 1, sizeof *r->heaps);
     if (!r->cursors || !r->clocks || !r->heaps) return 0;
     for (uint64_t k = 0; k < n;) {
-        struct vt_cursor *c = &r->cursors[r->ncursors];
+        struct cursor *c = &r->cursors[r->ncursors];
         c->piece = &pieces[k];
         c->process = pieces[k].process;
         do k++;

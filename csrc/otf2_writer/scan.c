@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The first pass over a location: finds the functions, regions, communicators and I/O handles that its records name. */
 #include <stdlib.h>
+#include "containers.h"
 #include "contexts.h"
 
 struct set { /* a set of numbers below 2^64 - 1; a slot holds number + 1 */
@@ -46,12 +47,7 @@ static inline int add(struct set *s, uint64_t number)
 
 static int add_message(struct scanner *f, const uint64_t *words, uint32_t what)
 {
-    if ((f->nmessages & (f->nmessages - 1)) == 0) { /* a power of two: full */
-        uint64_t more = f->nmessages ? 2 * f->nmessages : 1;
-        uint64_t *larger = realloc(f->messages, more * 3 * sizeof *larger);
-        if (!larger) return 0;
-        f->messages = larger;
-    }
+    if (!vt_grow_for_next((void **)&f->messages, 3 * sizeof *f->messages, f->nmessages)) return 0;
     uint64_t *at = f->messages + 3 * f->nmessages++;
     at[0] = f->ticks;
     at[1] = VT_ID(what) | (uint64_t)(VT_KIND(what) == VT_K_USER_RECV) << 32;

@@ -2,6 +2,7 @@
 /* Teams of threads and their tasks. A member's wait for the others ends when the team is joined. The member's next
    record of a team states that time: until then the region of the wait stays open, and contains further regions. */
 #include <stdlib.h>
+#include "containers.h"
 #include "pass.h"
 
 #define OF_team(name, number) ~, OF_##name = number,
@@ -9,13 +10,7 @@ enum team_kind { VT_KINDS(VT_HANDLED) };
 
 static int push(struct pass *p, struct team team)
 {
-    if (p->nteams == p->teams_capacity) {
-        uint32_t capacity = p->teams_capacity ? p->teams_capacity * 2 : 8;
-        struct team *teams = realloc(p->teams, capacity * sizeof *teams);
-        if (!teams) return VT_NO_MEMORY;
-        p->teams = teams;
-        p->teams_capacity = capacity;
-    }
+    if (!VT_ROOM(p->teams, p->nteams + 1, &p->teams_capacity)) return VT_NO_MEMORY;
     team.depth = p->depth;
     p->teams[p->nteams++] = team;
     return VT_OK;

@@ -526,7 +526,7 @@ static int run(struct pass *p, const struct vt_row *rows, uint32_t count, const 
     free(p->functions);
     free(p->frames);
     free(p->teams);
-    free(p->requests.ids);
+    vt_pair_table_free(&p->requests);
     vt_samples_free(p->samples);
     vt_decoder_free(d);
     return code;

@@ -2,6 +2,7 @@
 /* Records of the user API. The first pass has found the other ends of messages. Markers and comments are kept for the
    marker file. */
 #include <stdlib.h>
+#include "containers.h"
 #include "pass.h"
 
 #define OF_user(name, number) ~, OF_##name = number,
@@ -24,11 +25,7 @@ static int message(struct pass *p, uint64_t t, uint32_t what, const uint64_t *w)
 static int note(struct pass *p, uint64_t t, uint32_t marker, uint32_t text)
 {
     struct vt_transcoded *r = p->result;
-    if ((r->nnotes & (r->nnotes - 1)) == 0) { /* a power of two: full */
-        struct vt_note *larger = realloc(r->notes, (r->nnotes ? 2 * r->nnotes : 1) * sizeof *larger);
-        if (!larger) return VT_NO_MEMORY;
-        r->notes = larger;
-    }
+    if (!VT_ROOM_FOR_NEXT(r->notes, r->nnotes)) return VT_NO_MEMORY;
     r->notes[r->nnotes++] = (struct vt_note){t, marker, text};
     return VT_OK;
 }

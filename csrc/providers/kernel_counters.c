@@ -45,13 +45,7 @@ const char *vt_sysfs = "/sys";
 static int is_known(unsigned i, struct vt_counter *found)
 {
     if (i >= KNOWN) return 0;
-    found->number = i;
-    found->mode = known[i].mode;
-    found->scope = known[i].scope;
-    found->unit = known[i].unit;
-    found->meaning = known[i].meaning;
-    memcpy(found->name, known[i].name, strlen(known[i].name) + 1);
-    return 1;
+    return vt_counter_fill(found, i, known[i].name, known[i].unit, known[i].meaning, known[i].mode, known[i].scope);
 }
 
 /* Writes the path of a counter's file. Returns 0 for a name without one. */
@@ -76,11 +70,8 @@ static int find_path(const struct vt_counter *c, char *path)
 static int is_device(unsigned i, struct vt_counter *found)
 {
     char path[PATH_MOST];
-    found->number = NET + i;
-    found->mode = 'a';
-    found->scope = VT_SCOPE_NODE;
-    found->unit = i == 0 && strstr(found->name, "_bytes") ? "bytes" : devices[i].unit;
-    found->meaning = devices[i].meaning;
+    const char *unit = i == 0 && strstr(found->name, "_bytes") ? "bytes" : devices[i].unit;
+    vt_counter_fill(found, NET + i, found->name, unit, devices[i].meaning, 'a', VT_SCOPE_NODE);
     return find_path(found, path) && VT_SYS3(faccessat, AT_FDCWD, path, 0) >= 0;
 }
 
@@ -95,11 +86,7 @@ static int find(const char *name, size_t length, struct vt_counter *found)
         size_t n = strlen(devices[i].name);
         if (length > n && !memcmp(name, devices[i].name, n) && name[n] == '/') return is_device(i, found);
     }
-    found->number = A_FILE;
-    found->mode = 'p';
-    found->scope = VT_SCOPE_PROCESS;
-    found->unit = "#";
-    found->meaning = "number at the start of the file";
+    vt_counter_fill(found, A_FILE, found->name, "#", "number at the start of the file", 'p', VT_SCOPE_PROCESS);
     return *name == '/';
 }
 

@@ -33,13 +33,7 @@ static const struct {
 static int list(unsigned i, struct vt_counter *found)
 {
     if (i >= MEMBERS) return 0;
-    found->number = i;
-    found->mode = 'p';
-    found->scope = VT_SCOPE_THREAD;
-    found->unit = members[i].unit;
-    found->meaning = members[i].meaning;
-    memcpy(found->name, members[i].name, strlen(members[i].name) + 1);
-    return 1;
+    return vt_counter_fill(found, i, members[i].name, members[i].unit, members[i].meaning, 'p', VT_SCOPE_THREAD);
 }
 
 /* ---- Arenas: malloc_info writes an element for each of them into a stream, which keeps nothing of the text ---- */

@@ -12,6 +12,7 @@
 #ifndef VT_PROVIDER_H
 #define VT_PROVIDER_H
 
+#include <string.h>
 #include "perf_events.h"
 
 #pragma GCC visibility push(hidden)
@@ -40,6 +41,19 @@ struct vt_counter {
     struct vt_perf_event event;
     char name[VT_COUNTER_NAME];
 };
+
+/* Fills all members of a counter that a provider fills, but event. Returns 1. */
+static inline int vt_counter_fill(struct vt_counter *c, uint32_t number, const char *name, const char *unit,
+                                  const char *meaning, char mode, enum vt_counter_scope scope)
+{
+    c->number = number;
+    c->unit = unit;
+    c->meaning = meaning;
+    c->mode = mode;
+    c->scope = scope;
+    if (name != c->name) memcpy(c->name, name, strlen(name) + 1);
+    return 1;
+}
 
 /* The state of a thread; zeroed at first. */
 struct vt_provider_state {

@@ -29,13 +29,8 @@ static const struct {
 static int list(unsigned i, struct vt_counter *found)
 {
     if (i >= MEMBERS) return 0;
-    found->number = i;
-    found->mode = members[i].mode;
-    found->scope = VT_SCOPE_THREAD;
-    found->unit = members[i].unit;
-    found->meaning = members[i].meaning;
-    memcpy(found->name, members[i].name, strlen(members[i].name) + 1);
-    return 1;
+    return vt_counter_fill(found, i, members[i].name, members[i].unit, members[i].meaning, members[i].mode,
+                           VT_SCOPE_THREAD);
 }
 
 static long read_all(const struct vt_counter *counters, unsigned n, struct vt_provider_state *s, uint64_t *values)

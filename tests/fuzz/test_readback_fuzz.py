@@ -82,7 +82,7 @@ def build(directory: Path, sources: Path) -> Path:
     (directory / "calls.h").write_text(calls())
     program = directory / "readback"
     kernel = [path for folder in ("otf2_reader", "kernels") for path in sorted((sources / folder).glob("*.c"))]
-    kernel += [sources / "otf2_writer" / f"{name}.c" for name in ("schema", "channels", "pair_table")]
+    kernel += [sources / "otf2_writer" / f"{name}.c" for name in ("schema", "containers")]
     words = [need_sanitizer("clang", "fuzzer"), *FLAGS, f"-I{sources}", f"-I{directory}"]
     done = call([*words, Path(__file__).with_name("readback.c"), *kernel, "-o", program], directory)
     assert not done.stderr, str(done)
@@ -123,7 +123,7 @@ MISTAKES = {
     "members without room": ("definitions.c", "rows(d, MEMBERS, count)", "rows(d, MEMBERS, 1)"),
     "a path of no context": ("stack_replay.c", "known < r->out.npaths", "known != VT_NONE"),
     "a level without its last bin": ("tiles.c", " || l->filled == l->bins) store", ") store"),
-    "a time that is cut": ("tiles.c", "all > UINT32_MAX ? 8", "all > UINT32_MAX ? 4"),
+    "a time that is cut": ("tiles.c", "bits > UINT32_MAX ? 8", "bits > UINT32_MAX ? 4"),
     "a bin behind the end": ("tiles.c", "s->end < p->end ? s->end : p->end", "s->end"),
     "a path too many": ("stack_replay.c", "if (r->out.npaths == r->paths_room && !grow_paths(r)) return VT_NONE;", ""),
 }  # fmt: skip

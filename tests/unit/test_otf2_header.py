@@ -24,6 +24,8 @@ CHECK = """
 #define SAME_TYPE(a, b, name) _Static_assert(__builtin_types_compatible_p(a, b), "differs: " #name);
 #define FUNCTION(type, name, arguments) SAME_TYPE(__typeof__(&OTF2_##name), type(*) arguments, name)
 VT_OTF2_FUNCTIONS(FUNCTION)
+#define WRITER(name) FUNCTION(int32_t, EvtWriter_##name, (VT_OTF2_HEAD VT_E_##name(VT_PARAMETER)))
+VT_OTF2_EVENTS(WRITER)
 #define CONSTANT(name, value) _Static_assert(OTF2_##name == VT_OTF2_##name, "differs: " #name);
 VT_OTF2_CONSTANTS(CONSTANT)
 #define MEMBER(theirs, ours, name)                                                                        \\
@@ -82,16 +84,15 @@ def test_against_the_header(tmp_path: Path) -> None:
 
 
 OTF2 = "otf2_writer/otf2.h"
+EVENTS = "otf2_writer/otf2_events.h"
 MISTAKES = [
-    (OTF2, "uint8_t, uint32_t, uint32_t, uint64_t, uint64_t))", "uint8_t, uint32_t, uint32_t, uint64_t, "
-     "uint32_t))", "EvtWriter_MpiCollectiveEnd"),
-    (OTF2, "EvtWriter_MpiCollectiveBegin, (VT_OTF2_HEAD)", "EvtWriter_MpiCollectiveBegin, (void)",
+    (EVENTS, "X(RAW, uint64_t, None, received)", "X(RAW, uint32_t, None, received)", "EvtWriter_MpiCollectiveEnd"),
+    (EVENTS, "VT_E_MpiCollectiveBegin(X)", "VT_E_MpiCollectiveBegin(X) X(RAW, uint8_t, None, op)",
      "EvtWriter_MpiCollectiveBegin"),
     (OTF2, "uint32_t (*lock)(void *, struct OTF2_LockObject *);\n", "", "size of OTF2_LockingCallbacks"),
     (OTF2, "X(MEASUREMENT_OFF, 2)", "X(MEASUREMENT_OFF, 0)", "MEASUREMENT_OFF"),
     ("core/core.h", "VT_ROLE_RMA = 29", "VT_ROLE_RMA = 30", "REGION_ROLE_RMA"),
-    (OTF2, "IoSeek, (VT_OTF2_HEAD, uint32_t, int64_t", "IoSeek, (VT_OTF2_HEAD, uint32_t, uint64_t",
-     "EvtWriter_IoSeek"),
+    (EVENTS, "X(RAW, int64_t, None, request)", "X(RAW, uint64_t, None, request)", "EvtWriter_IoSeek"),
     (OTF2, "X(RMA_SYNC_LEVEL_MEMORY, 2)", "X(RMA_SYNC_LEVEL_MEMORY, 3)", "RMA_SYNC_LEVEL_MEMORY"),
     ("mpiwrap/mpiwrap.h", "VT_OP_GATHER, VT_OP_GATHERV", "VT_OP_GATHERV, VT_OP_GATHER", "COLLECTIVE_OP_GATHER"),
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from pathlib import Path
 import _otf2
 import pytest
 
+from support.readers.otf2_headers import joined, listed, values
 from support.tools import ROOT
 from vtrace.io.local.kernel import Kernel
 
@@ -23,9 +24,11 @@ NUMBERS = {
 
 
 def prototypes() -> list[tuple[str, str, list[str]]]:
-    text = OTF2_H.read_text().replace("\\\n", " ").replace("(VT_OTF2_HEAD", "(OTF2_EvtWriter *, void *, uint64_t")
-    found = re.findall(r"X\((int32_t|\w+ \*), (\w+),\s+\(([^()]*)\)\)", text)
-    return [
+    found = re.findall(r"X\((int32_t|\w+ \*), (\w+),\s+\(([^()]*)\)\)", joined("otf2_writer/otf2.h"))
+    of, head = values("otf2_writer/otf2_events.h", "VT_E_"), ["OTF2_EvtWriter *", "void *", "uint64_t"]
+    events = [name for name, *_ in listed("otf2_writer/otf2_events.h", "VT_OTF2_EVENTS")]
+    writers = [(f"EvtWriter_{name}", "int32_t", [*head, *(row[1] for row in of[name])]) for name in events]
+    return writers + [
         (name, result, [] if arguments == "void" else [word.strip() for word in arguments.split(",")])
         for result, name, arguments in found
     ]
@@ -70,7 +73,8 @@ def test_prototypes_agree_with_the_bindings(name: str, result: str, arguments: l
 
 
 def test_every_prototype_is_checked() -> None:
-    assert len(prototypes()) == len(re.findall(r"^    X\(\w+ ?\*?, \w+,", OTF2_H.read_text(), re.MULTILINE))
+    besides = len(re.findall(r"^    X\(\w+ ?\*?, \w+,", OTF2_H.read_text(), re.MULTILINE))
+    assert len(prototypes()) == len(Kernel()._names) + besides
     assert len(prototypes()) == len(Kernel()._names) + 24
 
 

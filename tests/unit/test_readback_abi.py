@@ -73,7 +73,7 @@ def test_types_agree_with_the_header(tmp_path: Path) -> None:
                     f"_Static_assert(__builtin_types_compatible_p(OTF2_{kind}ReaderCallback_{c.name}, "
                     f'uint32_t (*)({c.text})), "differs: {c.name}");\n'
                 )
-    includes = '#include <otf2/otf2.h>\n#include "otf2_reader/events.h"\n#include "otf2_reader/definitions.h"\n'
+    includes = '#include <otf2/otf2.h>\n#include "otf2_reader/readback.h"\n#include "otf2_reader/definitions.h"\n'
     (tmp_path / "check.c").write_text(includes + text)
     words = [gcc, "-std=gnu11", "-fsyntax-only", f"-I{ROOT / 'csrc'}", tmp_path / "check.c"]
     done = call(words, tmp_path, check=False)

@@ -30,9 +30,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """A library of repair.c and its dependencies that counts executed basic blocks."""
     where = tmp_path_factory.mktemp("counted")
     (where / "counter.c").write_text(_COUNTER)
-    sources = [
-        ROOT / "csrc" / "otf2_writer" / f"{name}.c" for name in ("repair", "channels", "cursor", "pair_table", "times")
-    ]
+    sources = [ROOT / "csrc" / "otf2_writer" / f"{name}.c" for name in ("repair", "containers", "times")]
     flags = ["-O1", "-shared", "-fPIC", f"-I{ROOT / 'csrc'}"]
     call([need("gcc"), *flags, "-c", "-fsanitize-coverage=trace-pc", *sources], where)
     call([need("gcc"), *flags, "counter.c", *sorted(where.glob("*.o")), "-o", "counted.so"], where)

@@ -69,4 +69,4 @@ def test_every_reference_has_a_kind() -> None:
     kinds = abi.definition_kinds()
     values = [*sum(abi.records().values(), ()), *sum((one.values for one in abi.copied_events().values()), ())]
     for value in values:
-        assert (value.kind in kinds) == (value.use in ("OWN", "PART", "REF", "WEAK", "ALSO", "OTHER")), value
+        assert (value.kind in kinds) == (value.use in ("OWN", "PART", "REF", "WEAK", "ALSO", "WITH", "OTHER")), value

@@ -58,7 +58,7 @@ _OWN: Prototypes = {
 
 
 class CopiedValue(NamedTuple):
-    """A value of a definition or event: its use (copied_definitions.h, copied_events.h), C type and kind."""
+    """A value of a definition or event: its use (definitions.h, otf2_events.h), C type and kind."""
 
     use: str
     type: str

@@ -225,8 +225,7 @@ class Reader:
         while text := self._own.vt_definitions_kind(number):
             name, _, fields = text.decode().partition(":")
             table = self._own.vt_definitions_table(found, number).contents
-            columns = [field.partition(".")[0] for field in fields.split(", ")]
-            dtype = np.dtype([(column, np.uint64) for column in columns])
+            dtype = np.dtype([(column, np.uint64) for column in fields.replace(",", "").split()])
             tables[name] = view(table.rows, table.count, dtype).copy()
             number += 1
         return tables

@@ -125,6 +125,6 @@ def event_kinds() -> dict[str, tuple[int, str, tuple[str, ...]]]:
     while text := own.vt_readback_event(number):
         name, _, fields = text.decode().partition(":")
         ref, *words = fields.split(", ")
-        found[name] = (number, "" if ref == "NONE" else ref, tuple(words))
+        found[name] = (number, ref, tuple(words))
         number += 1
     return found

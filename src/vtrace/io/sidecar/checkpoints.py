@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The bytes of checkpoints in tiles.data: moments of a location from which a replay continues without the events before
-(csrc/otf2_reader/checkpoints.h).
+(csrc/otf2_reader/stack_replay.h).
 
 A block is the number of its checkpoints and of their calls (4 bytes each), then columns. Numbers and times of
 checkpoints are differences from the one before, those of calls differences to their checkpoint.
