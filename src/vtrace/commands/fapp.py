@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vtrace.commands.part_options import opened, warn_of_caveats
 from vtrace.commands.tool_options import (
     KERNEL_TOO,
     MOST,
@@ -33,6 +32,7 @@ from vtrace.commands.tool_options import (
     run_and_exit,
     write,
 )
+from vtrace.commands.trace_command import opened, warn_of_caveats
 from vtrace.console import CLICK_SETTINGS
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_word
