@@ -31,7 +31,7 @@ def archives_of(name: str) -> int:
     command = cli.command.get_command(click.Context(cli.command), name)
     assert command is not None
     arguments = [option for option in command.params if isinstance(option, click.Argument)]
-    return sum(max(1, argument.nargs) for argument in arguments if argument.name in ("archive", "target"))
+    return sum(max(0, argument.nargs) for argument in arguments if argument.name in ("archive", "target"))
 
 
 COMMANDS = [

@@ -38,7 +38,7 @@ Item = dict[str, Any]
 
 _SAMPLE = "SAMPLE"
 _DEFINITION = "DEFINITION"
-_KINDS = sorted({*listing.RECORD_KINDS, *DEFINITIONS, _SAMPLE, _DEFINITION})
+_KINDS = sorted({*listing.RECORD_KINDS, *DEFINITIONS, _SAMPLE})
 _HEXADECIMAL = {"hash", "world", "slot", "start", "bias"}
 """Fields of definitions that are printed as hexadecimal numbers."""
 _BARE = re.compile(r"[^\s\"'=]+")
@@ -57,14 +57,14 @@ class _DumpCommand(click.Command):
 @click.command(cls=_DumpCommand)
 @click.argument("target", metavar="PREFIX|FILE", shell_complete=complete_target)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-@click.option("--no-records", is_flag=True, hidden=True)
-@click.option("--only", metavar="KIND", multiple=True, type=click.Choice(_KINDS, case_sensitive=False),
+@click.option("--records/--no-records", default=True, hidden=True)
+@click.option("--only", metavar="KIND", multiple=True, type=click.Choice([*_KINDS, _DEFINITION], case_sensitive=False),
               help="Show records and definitions of this kind only; may be repeated. definition: heads and "
               "definitions, without records.")  # fmt: skip
 @click.option("--location", metavar="N", type=click.IntRange(0), help="Show what this location of each process wrote.")
 @click.option("--names/--no-names", default=True, hidden=True)  # --no-names shows addresses, for tests
 def command(
-    target: str, as_json: bool, no_records: bool, only: tuple[str, ...], *, location: int | None, names: bool
+    target: str, as_json: bool, records: bool, only: tuple[str, ...], *, location: int | None, names: bool
 ) -> None:
     """The local files are those of a run, or one file. A line begins with file, block or chunk for the head of one,
     with definition, or with RANK:LOCATION for a record. A record is shown with its time in ticks, ticks since the
@@ -81,7 +81,7 @@ def command(
     """
     problems = []
     kinds = frozenset(only) - {_DEFINITION}
-    for item in _Dump(not no_records and _DEFINITION not in only, kinds, location, names).of(target):
+    for item in _Dump(records and _DEFINITION not in only, kinds, location, names).of(target):
         if item["type"] == "problem":
             problems.append(item["text"])
         sys.stdout.write((json_text(item) if as_json else _text(item)) + "\n")

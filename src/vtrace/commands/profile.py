@@ -5,11 +5,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from vtrace.commands.trace_command import Output, caveats, opened, stale_lines, title, trace_command, warn_of_caveats
+from vtrace.commands.trace_command import (
+    Output,
+    caveats,
+    opened,
+    print_head,
+    stale_lines,
+    trace_command,
+    warn_of_caveats,
+)
 from vtrace.errors import UsageError
 from vtrace.reports.table_names import METRIC_UNITS, PROFILE_SORTS, PROFILE_UNITS, SECTION_METRICS, TIMER_METRICS
 from vtrace.text import json_text, plain, shell_word
@@ -112,7 +120,7 @@ def command(
         (_print_sections if output.by == "section" else print_timers)(*parts[0], output, metrics)
         return
     if metrics is not None:
-        _print_metrics([_runs_of(part, output) for part in parts], _MetricsOptions(metrics, events), output)
+        _print_metrics([_runs_of(part, output) for part in parts], metrics, events, output)
         return
     every = [profile_sheets.read(*part, "line" if file else output.by, output.patterns) for part in parts]
     if len(every) > 1:
@@ -123,9 +131,7 @@ def command(
     output.warn(numbers.notes)
 
     def text() -> None:
-        click.echo(click.style(plain(title(numbers.trace)), bold=True))
-        for line in numbers.caveats:
-            click.echo(f"  {plain(line)}")
+        print_head(numbers.trace, numbers.window)
         if not made.rows:
             click.echo(_NO_ROWS)
             return
@@ -169,13 +175,6 @@ def _about(numbers: ProfileNumbers) -> dict[str, Any]:
 # ---- --metrics ----
 
 
-class _MetricsOptions(NamedTuple):
-    """The options about metrics."""
-
-    metrics: str
-    events: Path | None
-
-
 def _runs_of(part: Part, output: Output) -> list[CounterRun]:
     """The run of an archive, and those that vtrace run --repeat-groups has recorded with further counters."""
     from vtrace.analysis.counter_runs import later_runs
@@ -185,7 +184,7 @@ def _runs_of(part: Part, output: Output) -> list[CounterRun]:
     return [CounterRun(*part), *(CounterRun(trace, output.selected(trace)) for trace in later)]
 
 
-def _print_metrics(every_runs: list[list[CounterRun]], asked: _MetricsOptions, output: Output) -> None:
+def _print_metrics(every_runs: list[list[CounterRun]], metrics: str, events: Path | None, output: Output) -> None:
     """Prints the metrics of a trace, or of several side by side. every_runs: of each, with its later runs."""
     from vtrace.commands.tool_options import archive_of
     from vtrace.reports.comparison import metric_comparison
@@ -194,7 +193,8 @@ def _print_metrics(every_runs: list[list[CounterRun]], asked: _MetricsOptions, o
 
     several = len(every_runs) > 1
     parts: list[Part] = [(runs[0].trace, runs[0].window) for runs in every_runs]
-    every = [_metrics_of(runs, asked, output, None if several else output.most) for runs in every_runs]
+    most = None if several else output.most
+    every = [_metrics_of(runs, metrics, events, output, most=most) for runs in every_runs]
     findings = [[finding.told() for finding in found] for _, found in every]
     if several:
         told = [
@@ -222,7 +222,7 @@ def _print_metrics(every_runs: list[list[CounterRun]], asked: _MetricsOptions, o
 
 
 def _metrics_of(
-    runs: list[CounterRun], asked: _MetricsOptions, output: Output, most: int | None
+    runs: list[CounterRun], metrics: str, events: Path | None, output: Output, *, most: int | None
 ) -> tuple[Sheet, list[Finding]]:
     """The table of metrics of runs with different counters, and its findings. Raises UsageError."""
     from vtrace.analysis.derived.known_events import chosen_events, known_files, recorded_pmu
@@ -230,14 +230,14 @@ def _metrics_of(
     from vtrace.reports import metric_sheets, topdown_sheets
     from vtrace.wrappers.launch.counter_names import split_names
 
-    by, patterns, wanted = output.by, output.patterns, split_names(asked.metrics)
+    by, patterns, wanted = output.by, output.patterns, split_names(metrics)
     if not wanted:
         raise UsageError("--metrics has no name", "give --metrics NAME")
     if NAME in wanted and len(wanted) > 1:
         raise UsageError(f"--metrics {NAME} excludes other metrics", f"give --metrics {NAME}")
     if by not in METRIC_UNITS:
         raise UsageError(f"--metrics has no rows by {by}", f"give --by {', '.join(METRIC_UNITS)}")
-    files = known_files(asked.events or os.environ.get("PAPI_USER_EVENTS_FILE"))
+    files = known_files(events or os.environ.get("PAPI_USER_EVENTS_FILE"))
     output.warn(
         plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out")
         for file in files
@@ -267,9 +267,7 @@ def _print_sections(trace: Trace, part: Selection, output: Output, metrics: str 
     output.warn(map(plain, notes))
 
     def text() -> None:
-        click.echo(click.style(plain(title(trace)), bold=True))
-        for line in part.caveats(trace):
-            click.echo(f"  {plain(line)}")
+        print_head(trace, part)
         sheet.show([each for each in made if each.rows])
         if not made[0].rows:
             click.echo(_NO_SECTIONS[what])
@@ -300,9 +298,7 @@ def print_timers(trace: Trace, part: Selection, output: Output, metrics: str | N
     made = timer_sheet(found, output.most)
 
     def text() -> None:
-        click.echo(click.style(plain(title(trace)), bold=True))
-        for line in part.caveats(trace):
-            click.echo(f"  {plain(line)}")
+        print_head(trace, part)
         sheet.show([made])
 
     def head() -> dict[str, Any]:

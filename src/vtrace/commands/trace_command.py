@@ -279,6 +279,13 @@ def title(trace: Trace) -> str:
     return name.removesuffix(".trace") or str(trace.path)
 
 
+def print_head(trace: Trace, part: Selection) -> None:
+    """Prints the name of a trace and the caveats of a part."""
+    click.echo(click.style(plain(title(trace)), bold=True))
+    for line in part.caveats(trace):
+        click.echo(f"  {plain(line)}")
+
+
 def titles(traces: Sequence[Trace], given: Sequence[str]) -> list[str]:
     """The names of traces; as the user gave the archives if two names are the same."""
     names = [title(trace) for trace in traces]
