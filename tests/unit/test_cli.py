@@ -190,6 +190,34 @@ def test_info_of_an_archive(heat: Path) -> None:
     assert data["coverage"]["lost"] == 7
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("timers heat --all", "profile heat --by timer --json --select region=*"),
+        ("timers heat --format perf.hh", "profile heat --by timer --metrics perf.hh"),
+        ("score heat", "filter heat --top 30"),
+        ("summary heat --rank 0 --helpers", "summary heat --ranks 0,helpers"),
+        ("diff heat heat --relative --json", "diff heat heat --sort exclusive% --json"),
+        ("dump heat.1.events.z --no-records", "dump heat.1.events.z --only definition"),
+        ("view --text heat --rows 1", "view --text heat --most 1"),
+    ],
+)
+def test_old_names(heat: Path, old: str, new: str) -> None:
+    assert vtunify_in(heat, "-k", "-q", "-o", "heat", "heat", "--tiles", "--also", "tiles").returncode == 0
+    before, now = (vtrace_in(heat, *words.split()) for words in (old, new))
+    assert (before.returncode, before.stdout, before.stderr) == (now.returncode, now.stdout, now.stderr)
+    assert before.stdout or before.returncode == 2
+
+
+@pytest.mark.parametrize(
+    "words", ["summary --by rank", "diff --csv", "cut --helpers", "report --top 3", "profile --rank 0"]
+)
+def test_options_that_a_command_does_not_take(heat: Path, words: str) -> None:
+    done = vtrace_in(heat, *words.split(), "heat")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "invalid option" in done.stderr
+
+
 def test_info_is_silent_of_files_that_the_archive_holds(heat: Path) -> None:
     assert vtunify_in(heat, "-k", "-q", "-o", "heat", "heat").returncode == 0
     for operand in ("heat", "heat.trace"):
