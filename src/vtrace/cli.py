@@ -1,85 +1,62 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command vtrace. Imports a sub-command's module only when the sub-command runs."""
+"""The command vtrace. Its sub-commands are the modules of vtrace.commands whose docstring begins with a group, such as
+"Share: Convert a trace ...". A module is imported only when its command runs."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 import click
 
 from vtrace import __version__, console, paths
 from vtrace.errors import UsageError
 
-_GROUPS = {
-    "Prepare": {
-        "demo": ("vtrace.commands.demo", "command", "Build, run and unify an example, and show a summary."),
-        "run": ("vtrace.commands.run", "command", "Run a program and record it, without rebuilding."),
-        "doctor": (
-            "vtrace.commands.doctor",
-            "command",
-            "Show which compilers and MPIs work here, and what is missing.",
-        ),
-        "settings": ("vtrace.commands.settings", "command", "Show the VT_ settings: value, origin, default, meaning."),
-        "counters": (
-            "vtrace.commands.counters",
-            "command",
-            "List the events of this machine, check files of derived events.",
-        ),
-        "filter": ("vtrace.commands.filter", "command", "Check a filter file and show which of its rules match."),
-        "score": (
-            "vtrace.commands.score",
-            "command",
-            "Show which regions fill the buffer, and write a filter for them.",
-        ),
-        "shim": ("vtrace.commands.shim", "shim", "Build, list and remove MPI shims, one per MPI installation."),
-    },
-    "After the run": {
-        "dump": ("vtrace.commands.dump", "command", "Print the records and definitions of local files."),
-        "clean": ("vtrace.commands.clean", "command", "Remove files that killed programs and runs of vtunify left."),
-    },
-    "Understand": {
-        "summary": (
-            "vtrace.commands.summary",
-            "command",
-            "Show where the time went: regions, messages, files, memory.",
-        ),
-        "view": ("vtrace.commands.view", "command", "Show the timeline of a trace in a browser."),
-        "profile": ("vtrace.commands.profile", "command", "Show the time of functions, lines, call paths and threads."),
-        "diagnose": ("vtrace.commands.diagnose", "command", "Show why a run is slow: who waits for whom, and why."),
-        "diff": ("vtrace.commands.diff", "command", "Show what changed from one trace to another."),
-        "mpip": ("vtrace.commands.mpip", "command", "Report MPI time and bytes by call site, in mpiP's format."),
-        "timers": ("vtrace.commands.timers", "command", "Print calls, times and counts of user-defined regions."),
-    },
-    "Share": {
-        "report": ("vtrace.commands.report", "command", "Write charts and tables of a trace into one HTML file."),
-        "export": ("vtrace.commands.export", "command", "Convert a trace, or a part of it, for other programs."),
-        "import": ("vtrace.commands.import", "command", "Add another tool's intervals and values to an archive."),
-        "cut": ("vtrace.commands.cut", "command", "Write a part of an archive as a smaller archive."),
-    },
-    "Help": {
-        "info": ("vtrace.commands.info", "command", "Show who recorded a trace, when and how, and what is missing."),
-        "help": ("vtrace.commands.help", "command", "Show a page of the documentation in the terminal."),
-        "compat": ("vtrace.commands.compat", "command", "Run commands of other tools, with their options and layouts."),
-        "completion": ("vtrace.commands.completion", "command", "Print shell completion for all commands of vtrace."),
-    },
-}
-"""The list of commands by groups, each in the order of use. Name -> module, click command, what the command does: its
-line in the list of commands, and the first line of its own help. The list imports no module, since most need numpy."""
+_FOLDER = Path(__file__).parent / "commands"
+_GROUPS = ("Prepare", "After the run", "Understand", "Share", "Help")
+"""The groups of the list of commands."""
+_ORDER = (
+    "demo run doctor settings counters filter score shim dump clean summary view profile diagnose diff mpip timers "
+    "report export import cut info help compat completion"
+).split()
+"""The commands in the order of use; others follow in the alphabet's."""
+_DOCSTRING = re.compile(rf'\n"""({"|".join(_GROUPS)}): (.*?)(?:"""|\n)')
 
-_COMMANDS = {name: entry for group in _GROUPS.values() for name, entry in group.items()}
+
+def _first_line(name: str) -> tuple[str, str] | None:
+    """The group of a command and what the command does, from the docstring of its module, None if the module is not a
+    command. Reads the file, since importing most modules loads numpy."""
+    if not name.isidentifier():
+        return None
+    try:
+        found = _DOCSTRING.search((_FOLDER / f"{name}.py").read_text())
+    except OSError:
+        return None
+    return (found[1], found[2]) if found else None
+
+
+@cache
+def _commands() -> dict[str, tuple[str, str]]:
+    """The commands: each module of vtrace.commands whose docstring begins with a group."""
+    names = sorted(path.stem for path in _FOLDER.glob("*.py"))
+    found = {name: line for name in names if (line := _first_line(name))}
+    return {name: found[name] for name in [*_ORDER, *found] if name in found}
 
 
 class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *_COMMANDS])
+        return sorted([*super().list_commands(ctx), *_commands()])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        line = _first_line(cmd_name)
+        if line is None:
             return super().get_command(ctx, cmd_name)
-        module, name, does = _COMMANDS[cmd_name]
-        command = getattr(import_module(module), name)
+        _, does = line
+        command = import_module(f"vtrace.commands.{cmd_name}").command
         assert isinstance(command, click.Command)
         if command.short_help is None:
             command.short_help = does
@@ -89,8 +66,8 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in _COMMANDS and not args[0].startswith("-"):
-            near = get_close_matches(args[0], _COMMANDS, 2)
+        if not args[0].startswith("-") and _first_line(args[0]) is None:
+            near = get_close_matches(args[0], _commands(), 2)
             raise UsageError(
                 f"no such command: {args[0]}",
                 f"did you mean {' or '.join(near)}?" if near else "vtrace --help lists the commands",
@@ -98,9 +75,10 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, commands in _GROUPS.items():
+        for title in _GROUPS:
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(10), line) for name, (_, _, line) in commands.items()])
+                lines = [(name.ljust(10), does) for name, (group, does) in _commands().items() if group == title]
+                formatter.write_dl(lines)
 
 
 _HELP = """Trace parallel programs: record events and write OTF2 archives.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
@@ -25,9 +26,8 @@ def main() -> int:
             if chosen.unify or not chosen.switches["unify"]:
                 return _run(chosen, environ)
     else:
-        from vtrace.light_numpy import lighten_numpy
-
-        lighten_numpy()
+        # A traced program would inherit the variable. Without it OpenBLAS starts a thread for each core.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vtrace import cli
 
     return cli.main()

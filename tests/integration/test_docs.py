@@ -117,16 +117,16 @@ TYPED = {
         COUNTED, ("Functions by page-faults", "Call paths by page-faults", "MPI_Init"),
     ),
     ("counters.md", "# my.events"): Typed(
-        kind="my.events", after="vtrace counters --file my.events --check", expect=("1 event, 0 errors",)
+        kind="my.events", after="vtrace counters my.events --check", expect=("1 event, 0 errors",)
     ),
     ("counters.md", "export PAPI_USER_EVENTS_FILE=my.events"): Typed(
         f"cp $DOCS/heat2d .; {MY_EVENTS}", ("Functions by FAULTS_PER_MS", "MPI_Init"),
     ),
     ("counters.md", "# flops.events"): Typed(
-        kind="flops.events", after="vtrace counters --file flops.events --check; vtrace counters --file flops.events",
+        kind="flops.events", after="vtrace counters flops.events --check; vtrace counters --file flops.events",
         expect=("2 events, 0 errors, 0 warnings", "operations in double"),
     ),
-    ("counters.md", "vtrace counters --file flops.events --check"): Typed(
+    ("counters.md", "vtrace counters flops.events --check"): Typed(
         f"printf '{FLOPS}' > flops.events", ("1080", "FP_ARITH:256B_PACKED_DOUBLE\nPAPI_TOT_CYC\n")
     ),
     ("counters.md", "vtrace counters --cpu icx"): Typed(

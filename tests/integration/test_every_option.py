@@ -30,8 +30,8 @@ def archives_of(name: str) -> int:
     """The number of archives that a command takes."""
     command = cli.command.get_command(click.Context(cli.command), name)
     assert command is not None
-    arguments = [option.name for option in command.params if isinstance(option, click.Argument)]
-    return sum(argument in ("archive", "target", "one", "other") for argument in arguments)
+    arguments = [option for option in command.params if isinstance(option, click.Argument)]
+    return sum(max(0, argument.nargs) for argument in arguments if argument.name in ("archive", "target"))
 
 
 COMMANDS = [

@@ -60,7 +60,7 @@ def test_page_of_a_command(name: str, tmp_path: Path) -> None:
     help_lines = call([*command(words[0]), *words[1:], "--help"], tmp_path).stdout.splitlines()
     assert re.search(rf"^NAME\n +{name} - \w", page, re.MULTILINE)
     assert f"{' '.join(words)} {help_lines[0].split()[len(words) + 1]}" in page
-    options = [param for param in found.params if isinstance(param, click.Option)]
+    options = [param for param in found.params if isinstance(param, click.Option) and not param.hidden]
     spellings = {spelling for option in options for spelling in (*option.opts, *option.secondary_opts)}
     shown_first = [re.match(r"  (-[\w-]+)", line) for line in help_lines]
     spellings |= {first[1] for first in shown_first if first}

@@ -302,7 +302,7 @@ def test_ranks(archive: Path, page: Browser, tmp_path: Path) -> None:
         assert cells == ["process 0", "process 1", "100", "800 bytes"]
         view.press("Command")
         text = view.run("return document.querySelector('#command code').textContent")
-        assert re.fullmatch(r"vtrace view \S+odd\.trace/traces\.otf2 --ranks 0 --helpers", text)
+        assert re.fullmatch(r"vtrace view \S+odd\.trace/traces\.otf2 --ranks 0,helpers", text)
     page.complaints()
 
 

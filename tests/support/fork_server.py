@@ -54,12 +54,10 @@ def load(command: str, name: str) -> Callable[[], int]:
         from vtrace.wrappers import cc
 
         return {"vtrace-cc": cc.main_c, "vtrace-cxx": cc.main_cxx, "vtrace-fc": cc.main_fc}[command]
-    from vtrace import light_numpy, main
-
-    light_numpy.lighten_numpy()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import click
 
-    from vtrace import cli
+    from vtrace import cli, main
 
     assert cli.command.get_command(click.Context(cli.command), name)
     return main.main

@@ -13,11 +13,11 @@ import pytest
 
 from support.oracles.slow_profile import Rows, pieces
 from support.synthetic_runs.archives import UNDEFINED, Foreign
-from vtrace.analysis.questions.cost_rows import UNITS
 from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.trace import Trace
 from vtrace.io.archive.batches import BatchBuffer
 from vtrace.reports import profile_sheets
+from vtrace.reports.table_names import COST_UNITS
 
 REGIONS = (
     ("main", 1, 2), ("f", 1, 2), ("g", 1, 21), ("h", 1, 21), ("MPI_Send", 28, 4), ("MPI_Bcast", 23, 4),
@@ -132,7 +132,7 @@ def test_random_archives(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPa
     for ends in ((None, None), (500, 3000)):
         found = pieces(path.parent, *(end for end in ends if end is not None))
         assert found
-        for by in UNITS:
+        for by in COST_UNITS:
             expected = {
                 key: [
                     pytest.approx(number, abs=1.01)

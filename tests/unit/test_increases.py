@@ -16,7 +16,7 @@ from support.synthetic_runs.archives import UNDEFINED, Foreign
 from vtrace.analysis.questions import section_sums
 from vtrace.analysis.questions.increases import Increases
 from vtrace.analysis.questions.timers import timers
-from vtrace.analysis.selection import Selection
+from vtrace.analysis.selection import Patterns, Selection
 
 PTHREAD = 5
 FAULTS, BYTES = 0, 1
@@ -110,5 +110,5 @@ def test_threads_read_a_counter_of_the_node_in_turn(tmp_path: Path) -> None:
 def test_timers_have_no_bytes_of_the_node(tmp_path: Path) -> None:
     """The readings are not counts of the program."""
     trace = archive(tmp_path, [(0, "Enter", 0), reading(10, BYTES, 1100), reading(20, BYTES, 1130), (30, "Leave", 0)])
-    (timer,), _ = timers(trace, Selection(), every=True)
+    (timer,), _ = timers(trace, Selection(), Patterns.of_options(["region=*"]))
     assert (timer["label"], timer["bytes"]) == ("work", None)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from support.build import mpis
 from support.build.builder import Builder
-from vtrace.commands.shim import shim as command
+from vtrace.commands.shim import command
 from vtrace.errors import VtraceError
 from vtrace.wrappers.mpi_shim import installation as finder
 from vtrace.wrappers.mpi_shim import shim

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace clean: removes leftovers of processes that have ended."""
+"""After the run: Remove files that killed programs and runs of vtunify left."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace compat: the commands of other tools, with their options and layouts."""
+"""Help: Run commands of other tools, with their options and layouts."""
 
 from __future__ import annotations
 

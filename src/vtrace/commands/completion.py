@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace completion: print shell completion for all commands; complete prefixes and files as arguments."""
+"""Help: Print shell completion for all commands of vtrace."""
 
 from __future__ import annotations
 

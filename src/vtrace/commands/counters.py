@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace counters: list the events of this machine; check files of derived events, and compute their values."""
+"""Prepare: List the events of this machine, check files of derived events."""
 
 from __future__ import annotations
 
@@ -20,30 +20,27 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\b
 Examples:
-  vtrace counters                                                        the events of this machine
-  vtrace counters --file my.events                                       list the events
-  vtrace counters --file my.events --check                               errors as my.events:LINE:COLUMN: text
-  vtrace counters --file my.events --eval FLOPS N_ADD=1200 N_MUL=300     compute a value
-  vtrace counters --file my.events --expand FLOPS --cpu skl              the native events that FLOPS needs
+  vtrace counters                                                 the events of this machine
+  vtrace counters my.events                                       list the events
+  vtrace counters my.events --check                               errors as my.events:LINE:COLUMN: text
+  vtrace counters my.events --eval FLOPS N_ADD=1200 N_MUL=300     compute a value
+  vtrace counters my.events --eval FLOPS --cpu skl                the native events that FLOPS needs
 """
 
 
 @click.command(epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
-@click.argument("values", nargs=-1, metavar="[BASE=VALUE]...")
-@click.option(
-    "--file",
-    "path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A file of derived events in PAPI's syntax [default: vtrace's own files and PAPI_USER_EVENTS_FILE].",
-)
+@click.argument("words", nargs=-1, metavar="[FILE] [BASE=VALUE]...")
+@click.option("--file", "path", type=click.Path(path_type=Path), hidden=True)
 @click.option("--check", is_flag=True, help="Print each error of FILE; exit code 1 if there are errors.")
-@click.option("--eval", "evaluated", metavar="NAME", help="Print the value of event NAME for the values of its bases.")
-@click.option("--expand", "expanded", metavar="NAME", help="Print the native events that event NAME needs.")
+@click.option(
+    "--eval", "evaluated", metavar="NAME",
+    help="Print the value of event NAME for the values of its bases; without these the native events that NAME needs.",
+)  # fmt: skip
+@click.option("--expand", "expanded", metavar="NAME", hidden=True)
 @click.option("--cpu", "pmu", metavar="PMU", help="Use the events of PMU [default: of the first section with NAME].")
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON, a list of objects.")
 def command(
-    values: tuple[str, ...],
+    words: tuple[str, ...],
     path: Path | None,
     check: bool,
     evaluated: str | None,
@@ -54,12 +51,16 @@ def command(
 ) -> int:
     """List the events that Linux counts on this machine, or derived events of FILE.
 
-    FILE has lines CPU, PRESET and EVENT; docs/counters.md describes them. BASE=VALUE gives the value of a base
-    event, cpu_max_mhz=VALUE the clock rate in MHz. The machine need not be the PMU's.
+    FILE is a file of derived events in PAPI's syntax [default: vtrace's own files and PAPI_USER_EVENTS_FILE]. Its lines
+    are CPU, PRESET and EVENT; docs/counters.md describes them. BASE=VALUE gives the value of a base event,
+    cpu_max_mhz=VALUE the clock rate in MHz. The machine need not be the PMU's.
     """
     from vtrace.analysis.derived.event_file import read_events
     from vtrace.analysis.derived.known_events import NO_COUNTERS, known_files
 
+    values = words
+    if path is None and words and "=" not in words[0]:
+        path, values = Path(words[0]), words[1:]
     if sum((check, evaluated is not None, expanded is not None)) > 1:
         raise UsageError("--check, --eval and --expand exclude each other", "give one of them")
     if values and evaluated is None:
@@ -71,7 +72,7 @@ def command(
         return 0
     if check:
         if not path and not users:
-            raise UsageError("no file of derived events given", "give --file FILE, or set PAPI_USER_EVENTS_FILE")
+            raise UsageError("no file of derived events given", "name a FILE, or set PAPI_USER_EVENTS_FILE")
         return _check(read_events(path or Path(users)))
     numbers = dict(map(_base, values))
     files = [read_events(path)] if path else known_files(users)
@@ -80,10 +81,10 @@ def command(
         for problem in file.errors:
             console.warn(plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
     _check_pmu(files, pmu)
-    if evaluated is not None:
+    if evaluated is not None and values:
         _evaluate(files, evaluated, pmu=pmu, numbers=numbers, console=console)
-    elif expanded is not None:
-        for native in _event_set(files, expanded, pmu).natives(expanded):
+    elif name := evaluated or expanded:
+        for native in _event_set(files, name, pmu).natives(name):
             if native not in NO_COUNTERS:
                 click.echo(plain(native))
     else:
@@ -183,7 +184,7 @@ def _event_set(files: list[EventFile], name: str, pmu: str | None) -> EventSet:
         others = [known for file in files for known in pmus_of([file], name)]
         where = f" for {pmu}" if others else ""
         if len(files) > 1 and not os.environ.get("PAPI_USER_EVENTS_FILE"):
-            hint = _pmus(others) or near(name, names) or "give --file FILE, or set PAPI_USER_EVENTS_FILE"
+            hint = _pmus(others) or near(name, names) or "name a FILE, or set PAPI_USER_EVENTS_FILE"
             raise UsageError(f"no derived event {name}{where}", hint)
         raise VtraceError(f"{path}: no event {name}{where}", _pmus(others) or near(name, events.events or names))
     try:

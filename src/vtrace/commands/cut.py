@@ -1,36 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace cut: write a part of an archive as a smaller archive."""
+"""Share: Write a part of an archive as a smaller archive."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from vtrace.commands.completion import complete_target
-from vtrace.commands.part_options import RANKS, RANKS_HELP, TIME, opened
-from vtrace.console import Console, environment_level, some
+from vtrace.commands.trace_command import Output, new_archive_option, trace_command
+from vtrace.console import some
 from vtrace.text import json_text, plain, shell_word
 
+if TYPE_CHECKING:
+    from vtrace.analysis.selection import Selection
+    from vtrace.analysis.trace import Trace
 
-@click.command()
-@click.argument("archive", shell_complete=complete_target)
-@click.option(
-    "-o", "--output", metavar="NEW", type=click.Path(path_type=Path), required=True, help="Write the archive NEW.trace."
-)
-@click.option("--from", "begin", metavar="T", help=f"Only events from T on. {TIME}")
-@click.option("--to", "end", metavar="T", help="Only events before T.")
-@click.option("--ranks", metavar=RANKS, help=RANKS_HELP)
-@click.option(
-    "--select", "chosen", metavar="KIND=PATTERN", multiple=True,
-    help="Only calls of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
+
+@trace_command(
+    helpers=True, output=new_archive_option(), json="Print the result as JSON; times in ns.",
+    select="Only calls of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON; times in ns.")
-def command(
-    archive: str, output: Path, begin: str | None, end: str | None, *, ranks: str | None, chosen: tuple[str, ...],
-    force: bool, as_json: bool,
-) -> None:  # fmt: skip
+def command(trace: Trace, selection: Selection, output: Output, force: bool) -> None:
     """The new archive has the events of a window, of some ranks, locations or regions, and only the definitions that
     these need. A call across an edge of the window begins or ends there. A message stays if both of its ends do.
     ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written by any tool.
@@ -41,22 +33,20 @@ def command(
       vtrace cut heat --ranks 0-3 --to 10% -o begin
       vtrace cut heat --select 'region=MPI_*' -o calls
     """
-    from vtrace.analysis.selection import Patterns, Selection
     from vtrace.transform.cut import cut
     from vtrace.transform.new_archive import target
 
-    console = Console("vtrace", environment_level("vtrace"))
-    patterns = Patterns.of_options(chosen)
-    trace = opened(archive)
-    part = patterns.within(trace, Selection.of_options(trace, begin, end, ranks, helpers=True))
-    made = cut(trace, part, patterns=patterns, output=target(output, force), console=console)
+    assert output.path is not None  # -o is required
+    console, patterns = output.console, output.patterns
+    part = patterns.within(trace, selection)
+    made = cut(trace, part, patterns=patterns, output=target(output.path, force), console=console)
     if made.early:
         console.warn(f"{some(made.early, 'time')} would have gone backwards: set to the previous time")
     if any(kind != "location" for kind, _ in patterns.all) and not _has_calls(made.path):
         console.warn("; ".join([f"no calls match {patterns.text}", *patterns.unmatched(trace)]))
     if made.stray:
         console.warn(f"{some(made.stray, 'leave without an enter', 'leaves without an enter')} left out")
-    if as_json:
+    if output.as_json:
         about = {
             "archive": str(made.path), "of": str(trace.path), "locations": made.locations, "events": made.events,
             "halves_left_out": made.halves, "duration_ns": made.duration, "tables": list(made.tables),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace demo: build, run and unify an example, and show a summary."""
+"""Prepare: Build, run and unify an example, and show a summary."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace diagnose: show why a run takes its time."""
+"""Understand: Show why a run is slow: who waits for whom, and why."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.analysis.findings.kinds import SUBJECTS
-from vtrace.commands.completion import complete_target
-from vtrace.commands.part_options import opened, selected_part, stale_lines, titles, window_options
-from vtrace.console import NORMAL, Console, environment_level
-from vtrace.text import json_text, plain
+from vtrace.commands.trace_command import Output, opened, stale_lines, titles, trace_command
+from vtrace.console import NORMAL, Console
+from vtrace.text import plain
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.diagnosis import Diagnosis
     from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
-    from vtrace.analysis.selection import Patterns
+    from vtrace.analysis.selection import Patterns, Selection
     from vtrace.analysis.trace import Trace
     from vtrace.parallel.ranks import Ranks
 
@@ -26,26 +25,23 @@ _ROWS = 10
 """Rows in each table without --top."""
 
 
-@click.command()
-@click.argument("archives", nargs=-1, required=True, metavar="ARCHIVE...", shell_complete=complete_target)
+@trace_command(
+    archives=-1, metavar="ARCHIVE...", json="Print findings and all rows of all tables as JSON; times in ns.",
+    select="Only losses of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
+)  # fmt: skip
 @click.option("--about", type=click.Choice(SUBJECTS), help="Only this subject, with all its tables.")
 @click.option("--iteration", metavar="NAME", help="A call of region NAME is an iteration [default: the repeated call].")
-@click.option(
-    "--select", "chosen", metavar="KIND=PATTERN", multiple=True,
-    help="Only losses of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
-)  # fmt: skip
 @click.option("--tables", is_flag=True, help="Also show tables of waits, efficiencies, the critical path, iterations.")
-@click.option("--top", metavar="N", type=click.IntRange(1), help="Rows in each table [default: 10]; implies --tables.")
+@click.option(
+    "--top", "rows", metavar="N", type=click.IntRange(1), help="Rows in each table [default: 10]; implies --tables."
+)
 @click.option(
     "--fail-below", metavar="X", type=click.FloatRange(0, 1),
     help="Return 1 if the parallel efficiency is below X, such as 0.8, or unknown.",
 )  # fmt: skip
-@window_options
-@click.option("--json", "as_json", is_flag=True, help="Print findings and all rows of all tables as JSON; times in ns.")
 def command(
-    archives: tuple[str, ...], about: str | None, iteration: str | None, chosen: tuple[str, ...], *, tables: bool,
-    top: int | None, fail_below: float | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool,
-    as_json: bool,
+    traces: list[Trace], _: list[Selection], output: Output, about: str | None, *, iteration: str | None, tables: bool,
+    rows: int | None, fail_below: float | None,
 ) -> None:  # fmt: skip
     """At most five findings, the largest loss of time first: place, ranks, cause, certainty, what helps, and the
     command that shows the evidence of the first. --tables shows that of each, wait states, efficiencies and iterations.
@@ -61,34 +57,31 @@ def command(
       vtrace diagnose heat --fail-below 0.8          in tests: returns 1 below 80 %
       vtrace diagnose heat_4 heat_8 heat_16          how it scales
     """
-    from vtrace.analysis.selection import Patterns
-    from vtrace.reports import sheet
     from vtrace.reports.diagnose_sheets import scaling
+    from vtrace.reports.sheet import show
 
-    console = Console("vtrace", environment_level("vtrace"))
-    patterns = Patterns.of_options(chosen)
-    traces = [opened(archive) for archive in archives]
-    names = titles(traces, archives)
-    found = []
-    for trace in traces:
-        window = selected_part(console, trace, patterns=patterns, begin=begin, end=end, ranks=ranks, helpers=helpers)
-        found.append(trace.diagnosis(window, iteration))
-    if as_json:
+    names, patterns = titles(traces, output.archives), output.patterns
+    found = [trace.diagnosis(output.selected(trace), iteration) for trace in traces]
+    compared = [scaling(names, traces, found)] if len(found) > 1 else []
+
+    def head() -> dict[str, Any]:
         made = [_data(trace, one, about or "", patterns) for trace, one in zip(traces, found, strict=True)]
-        several = {"runs": made, **sheet.data([scaling(names, traces, found)])}
-        click.echo(json_text(made[0] if len(made) == 1 else several, indent=1))
-    else:
+        return {"runs": made} if compared else made[0]
+
+    def text() -> None:
         for number, (name, one) in enumerate(zip(names, found, strict=True)):
             click.echo("\n" * bool(number) + click.style(plain(name), bold=True))
-            shown = about or tables or top
-            _show(one, about or "", patterns, top=(top or _ROWS) if shown and len(found) == 1 else 0)
-        if len(found) == 1:
-            _lead_on(console, found[0])
+            top = 0 if compared or not (about or tables or rows) else rows or _ROWS
+            _show(one, about or "", patterns, top=top)
+        if not compared:
+            _lead_on(output.console, found[0])
         else:
             click.echo()
-            sheet.show([scaling(names, traces, found)])
+            show(compared)
+
+    output.print([], compared, head, text)
     if fail_below is not None:
-        _judge(console, names, found, fail_below)
+        _judge(output.console, names, found, fail_below)
 
 
 def after_unifying(

@@ -1,44 +1,43 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace diff: show what changed between two runs."""
+"""Understand: Show what changed from one trace to another."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from vtrace.commands.completion import complete_target
-from vtrace.commands.part_options import opened, stale_lines, window_options
-from vtrace.console import Console, environment_level, some
+from vtrace.commands.trace_command import Output, stale_lines, trace_command
+from vtrace.console import Console, some
 from vtrace.errors import UsageError, VtraceError
-from vtrace.text import json_text, plain, shell_word
+from vtrace.reports.table_names import DIFF_SORTS
+from vtrace.text import plain, shell_word
 
 if TYPE_CHECKING:
-    from vtrace.analysis.selection import Patterns
+    from vtrace.analysis.selection import Patterns, Selection
+    from vtrace.analysis.trace import Trace
     from vtrace.reports.diff import DiffRun
 
 
-@click.command()
-@click.argument("one", metavar="A", shell_complete=complete_target)
-@click.argument("other", metavar="B", shell_complete=complete_target)
-@click.option(
-    "--sort", type=click.Choice(["exclusive", "inclusive", "calls"]), default="exclusive", show_default=True,
-    help="Number of each call path to compare.",
+def _check(values: dict[str, Any]) -> None:
+    values["fail_above"] = _percent(values["fail_above"])
+    if values["patterns"].all and values["fail_above"] is None:
+        raise UsageError("--select without --fail-above", "add --fail-above 5%")
+
+
+@trace_command(
+    archives=2, metavar="A B", check=_check, sort=(*DIFF_SORTS, *(f"{name}%" for name in DIFF_SORTS)), top=20,
+    sort_help="Number of each call path to compare; with %, the largest change in percent comes first in each table.",
+    select="With --fail-above: compare the time of a region, class or path, not the elapsed time; may be repeated.",
+    json="Print all rows of all tables as JSON; times in ns.",
 )  # fmt: skip
-@click.option("--relative", is_flag=True, help="Sort by change in percent.")
+@click.option("--relative", is_flag=True, hidden=True)
 @click.option("--per-rank", is_flag=True, help="Divide all numbers by the number of ranks of their run.")
-@click.option("--top", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="Rows in each table.")
-@click.option(
-    "--select", "chosen", metavar="KIND=PATTERN", multiple=True,
-    help="With --fail-above: compare the time of a region, class or path instead of the elapsed time; may be repeated.",
-)  # fmt: skip
 @click.option("--fail-above", metavar="P%", help="Return 1 if B takes more than P percent longer than A, such as 5%.")
-@window_options
-@click.option("--json", "as_json", is_flag=True, help="Print all rows of all tables as JSON; times in ns.")
 def command(
-    one: str, other: str, sort: str, relative: bool, *, per_rank: bool, top: int, chosen: tuple[str, ...],
-    fail_above: str | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool, as_json: bool,
+    traces: list[Trace], parts: list[Selection], output: Output, relative: bool, *, per_rank: bool,
+    fail_above: float | None,
 ) -> None:  # fmt: skip
     """The largest changes from A to B come first. Call paths, functions with samples, messages, collective
     operations, files and counters are matched by name. A and B are prefixes, directories of OTF2 archives or their
@@ -53,41 +52,34 @@ def command(
       vtrace diff before after --fail-above 5%          in tests: returns 1 if the run became 5 % longer
       vtrace diff before after --fail-above 5% --select region=solve
     """
-    from vtrace.analysis.selection import Patterns, Selection
     from vtrace.reports import diff, sheet
 
-    most, patterns = _percent(fail_above), Patterns.of_options(chosen)
-    if chosen and most is None:
-        raise UsageError("--select without --fail-above", "add --fail-above 5%")
-    console = Console("vtrace", environment_level("vtrace"))
-    traces = [opened(archive) for archive in (one, other)]
-    paths = diff.CallPaths()
-    runs = [
-        diff.read(trace, Selection.of_options(trace, begin, end=end, ranks=ranks, helpers=helpers), paths)
-        for trace in traces
-    ]
+    console, paths = output.console, diff.CallPaths()
+    runs = [diff.read(trace, part, paths) for trace, part in zip(traces, parts, strict=True)]
+    sort, relative = output.sort.removesuffix("%"), relative or output.sort.endswith("%")
     made = diff.sheets(runs[0], runs[1], paths=paths, sort=sort, relative=relative, per_rank=per_rank)
     notes = [f"{name}: {problem}" for name, run in zip("AB", runs, strict=True) for problem in run.problems]
-    for note in notes:
-        console.warn(note)
-    if as_json:
-        ends = {name: _about(run) for name, run in zip("ab", runs, strict=True)}
-        click.echo(json_text({**ends, "per_rank": per_rank, **sheet.data(made), "notes": notes}, indent=1))
-        _judge(console, runs, most, patterns)
-        return
-    for name, run in zip("AB", runs, strict=True):
-        click.echo(f"{name}  {plain(_line(run))}")
-        for line in run.caveats:
-            click.echo(f"   {plain(line)}")
-    click.echo("all numbers: average of one rank\n" if per_rank else "")
-    sheet.show([each.cut(top, "--top shows more, all with --json") for each in made if each.rows])
-    if not any(each.rows for each in made):
-        click.echo("no differences")
-    where = shell_word(Path(other))
-    if runs[0].processes != runs[1].processes and not per_rank:
-        console.note("the runs have different numbers of ranks: --per-rank compares averages of one rank")
-    console.note(f"next: vtrace summary {where}   for all numbers of the second run")
-    _judge(console, runs, most, patterns)
+    output.warn(notes)
+
+    def head() -> dict[str, Any]:
+        return {**{name: _about(run) for name, run in zip("ab", runs, strict=True)}, "per_rank": per_rank}
+
+    def text() -> None:
+        for name, run in zip("AB", runs, strict=True):
+            click.echo(f"{name}  {plain(_line(run))}")
+            for line in run.caveats:
+                click.echo(f"   {plain(line)}")
+        click.echo("all numbers: average of one rank\n" if per_rank else "")
+        sheet.show([each.cut(output.top, "--top shows more, all with --json") for each in made if each.rows])
+        if not any(each.rows for each in made):
+            click.echo("no differences")
+        if runs[0].processes != runs[1].processes and not per_rank:
+            console.note("the runs have different numbers of ranks: --per-rank compares averages of one rank")
+        where = shell_word(Path(output.archives[1]))
+        console.note(f"next: vtrace summary {where}   for all numbers of the second run")
+
+    output.print([], made, head, text, notes=notes)
+    _judge(console, runs, fail_above, output.patterns)
 
 
 def _percent(text: str | None) -> float | None:

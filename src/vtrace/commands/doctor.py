@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace doctor: show what vtrace finds on this machine, and how much of each MPI vtrace records."""
+"""Prepare: Show which compilers and MPIs work here, and what is missing."""
 
 from __future__ import annotations
 
@@ -57,22 +57,22 @@ class _CheckResult:
 
 
 @click.command()
-@click.option("--mpicc", metavar="CMD", multiple=True,
-              help="Check the MPI of this compiler command; may be repeated [default: all in PATH].")  # fmt: skip
+@click.argument("mpicc", metavar="[MPICC]...", nargs=-1)
+@click.option("--mpicc", "named", multiple=True, hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the names of all functions.")
 @click.pass_context
-def command(context: click.Context, mpicc: tuple[str, ...], as_json: bool) -> None:
+def command(context: click.Context, mpicc: tuple[str, ...], named: tuple[str, ...], as_json: bool) -> None:
     """The verdict comes first: ready, ready with restrictions ("ready, but"), or not ready; then each problem in a line
     that says what to do; then libraries, the clock, and how much of MPI is recorded. The exit code is 1 if vtrace
-    cannot work.
+    cannot work. MPICC is the compiler command of an MPI to check [default: all in PATH].
 
     \b
     Examples:
       vtrace doctor                          check everything
-      vtrace doctor --mpicc mpicc.openmpi    one MPI
+      vtrace doctor mpicc.openmpi            one MPI
       vtrace doctor --json | jq '.findings[] | select(.problem)'
     """
-    findings = [*_own(), *_compilers(), *_mpis(mpicc), _mpi4py(), *_machine()]
+    findings = [*_own(), *_compilers(), *_mpis((*mpicc, *named)), _mpi4py(), *_machine()]
     if as_json:
         found = [asdict(finding) for finding in findings]
         click.echo(json_text({"version": __version__, "verdict": _verdict(findings), "findings": found}, indent=1))

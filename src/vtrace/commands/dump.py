@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace dump: every record and definition of local files as text, for debugging."""
+"""After the run: Print the records and definitions of local files."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ Item = dict[str, Any]
 """One line of output; type names its kind."""
 
 _SAMPLE = "SAMPLE"
+_DEFINITION = "DEFINITION"
 _KINDS = sorted({*listing.RECORD_KINDS, *DEFINITIONS, _SAMPLE})
 _HEXADECIMAL = {"hash", "world", "slot", "start", "bias"}
 """Fields of definitions that are printed as hexadecimal numbers."""
@@ -56,11 +57,12 @@ class _DumpCommand(click.Command):
 @click.command(cls=_DumpCommand)
 @click.argument("target", metavar="PREFIX|FILE", shell_complete=complete_target)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-@click.option("--records/--no-records", default=True, help="Show the records of events [default], or omit them.")
-@click.option("--only", metavar="KIND", multiple=True, type=click.Choice(_KINDS, case_sensitive=False),
-              help="Show records and definitions of this kind only; may be repeated.")  # fmt: skip
+@click.option("--records/--no-records", default=True, hidden=True)
+@click.option("--only", metavar="KIND", multiple=True, type=click.Choice([*_KINDS, _DEFINITION], case_sensitive=False),
+              help="Show records and definitions of this kind only; may be repeated. definition: heads and "
+              "definitions, without records.")  # fmt: skip
 @click.option("--location", metavar="N", type=click.IntRange(0), help="Show what this location of each process wrote.")
-@click.option("--names/--no-names", default=True, help="Look up the names of functions [default], or show addresses.")
+@click.option("--names/--no-names", default=True, hidden=True)  # --no-names shows addresses, for tests
 def command(
     target: str, as_json: bool, records: bool, only: tuple[str, ...], *, location: int | None, names: bool
 ) -> None:
@@ -74,11 +76,12 @@ def command(
       vtrace dump heat                           all files of the last run under this prefix
       vtrace dump heat.1.events.z | less         one file: .def, .events, .buffer or .uctl
       vtrace dump heat --only SEND --only RECV   messages of all ranks
-      vtrace dump heat --no-records              heads and definitions
+      vtrace dump heat --only definition         heads and definitions
       vtrace dump heat --json | jq .kind         for scripts
     """
     problems = []
-    for item in _Dump(records, frozenset(only), location, names).of(target):
+    kinds = frozenset(only) - {_DEFINITION}
+    for item in _Dump(records and _DEFINITION not in only, kinds, location, names).of(target):
         if item["type"] == "problem":
             problems.append(item["text"])
         sys.stdout.write((json_text(item) if as_json else _text(item)) + "\n")

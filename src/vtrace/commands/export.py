@@ -1,28 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace export: convert a trace for other programs."""
+"""Share: Convert a trace, or a part of it, for other programs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from vtrace.commands.completion import complete_target
-from vtrace.commands.part_options import (
-    HELPERS_HELP,
-    RANKS,
-    RANKS_HELP,
-    TIME,
+from vtrace.commands.trace_command import (
+    Output,
     check_output,
-    opened,
     output_option,
     size,
     title,
+    trace_command,
     warn_of_caveats,
 )
-from vtrace.console import Console, environment_level, some
+from vtrace.console import some
 from vtrace.errors import UsageError
 from vtrace.io.common.outfile import refuse_unmarked
 from vtrace.text import plain, shell_word
@@ -40,19 +36,27 @@ _SUFFIXES = {
     "vtune": "csv",
 }
 """Format -> ending of the file's name."""
+_EVERY_THREAD = ("csv", "parquet", "vtune")
+"""Formats that always have helper threads."""
 
 
 def _complete_format(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(kind) for kind in _SUFFIXES if kind.startswith(incomplete)]
 
 
-def _format_and_end(words: tuple[str, ...]) -> tuple[str, str | None]:
+def _check(values: dict[str, Any]) -> None:
     """Splits the values of --to into the format and the end of the time range; raises UsageError."""
+    words = values.pop("targets")
     kinds, ends = [word for word in words if word in _SUFFIXES], [word for word in words if word not in _SUFFIXES]
     if len(kinds) != 1 or len(ends) > 1:
         problem = f"--to {' --to '.join(words)}" if words else "no format given"
         raise UsageError(problem, f"--to {', --to '.join(_SUFFIXES)}; a second --to is the end of the time range")
-    return kinds[0], ends[0] if ends else None
+    values["kind"], values["end"] = kinds[0], ends[0] if ends else None
+    values["helpers"] |= kinds[0] in _EVERY_THREAD
+    if values["with_waits"] and kinds[0] in ("speedscope", "vtune"):
+        raise UsageError(
+            f"--waits: the format {kinds[0]} has no place for waits", "use perfetto, chrome, csv or parquet"
+        )
 
 
 def _vtune(trace: Trace, part: Selection, path: Path, replace: bool) -> None:
@@ -65,16 +69,11 @@ def _vtune(trace: Trace, part: Selection, path: Path, replace: bool) -> None:
         click.echo("no intervals and no values: no file written")
 
 
-@click.command()
-@click.argument("archive", shell_complete=complete_target)
-@output_option("ENDING")
+@trace_command(check=_check, output=output_option("ENDING"))
 @click.option(
     "--to", "targets", metavar="FORMAT|T", multiple=True, shell_complete=_complete_format,
     help="Format: perfetto, chrome, speedscope, csv, parquet or vtune. Or a time: only events before T.",
 )  # fmt: skip
-@click.option("--from", "begin", metavar="T", help=f"Only events after {TIME}")
-@click.option("--ranks", metavar=RANKS, help=RANKS_HELP)
-@click.option("--helpers", is_flag=True, help=f"{HELPERS_HELP} csv, parquet and vtune always include these threads.")
 @click.option(
     "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
     help="Write at most N calls to perfetto, chrome and speedscope: the longest ones; and N samples to speedscope.",
@@ -84,10 +83,7 @@ def _vtune(trace: Trace, part: Selection, path: Path, replace: bool) -> None:
     help="Also write how long calls of MPI wait, and for whom: as arguments of the calls (perfetto, chrome), or in the "
     "columns wait, wait_ns and wait_for of their Leave (csv, parquet).",
 )  # fmt: skip
-def command(
-    archive: str, targets: tuple[str, ...], output: Path | None, begin: str | None, *, ranks: str | None, helpers: bool,
-    most: int, with_waits: bool,
-) -> None:  # fmt: skip
+def command(trace: Trace, part: Selection, output: Output, most: int, *, with_waits: bool, kind: str) -> None:
     """\b
     perfetto    the timeline for ui.perfetto.dev and trace_processor
     chrome      the timeline as JSON, for chrome://tracing
@@ -97,6 +93,8 @@ def command(
     vtune       intervals and values in the format of vtrace import, a file for each host: imported ones, or of an
                 archive without these the calls and metrics of the threads
 
+    csv, parquet and vtune always have helper threads of libraries.
+
     \b
     Examples:
       vtrace export heat --to perfetto
@@ -105,25 +103,16 @@ def command(
       vtrace export both --to vtune -o back
     """
     from vtrace.analysis.questions import timeline_data
-    from vtrace.analysis.selection import Selection
     from vtrace.export import formats, perfetto, speedscope
     from vtrace.export.wait_arguments import read_waits
 
-    kind, end = _format_and_end(targets)
-    if with_waits and kind in ("speedscope", "vtune"):
-        raise UsageError(f"--waits: the format {kind} has no place for waits", "use perfetto, chrome, csv or parquet")
-    console = Console("vtrace", environment_level("vtrace"))
-    trace = opened(archive)
-    path = output or Path(f"{title(trace)}.{_SUFFIXES[kind]}")
+    path = output.path or Path(f"{title(trace)}.{_SUFFIXES[kind]}")
     check_output(path)
-    if not output and kind != "vtune":
+    if not output.path and kind != "vtune":
         refuse_unmarked(path, f"replace it with -o {shell_word(path)}, or give -o another name")
-    part = Selection.of_options(
-        trace, begin, end=end, ranks=ranks, helpers=helpers or kind in ("csv", "parquet", "vtune")
-    )
-    said = warn_of_caveats(console, trace, part)
+    said = warn_of_caveats(output.console, trace, part)
     if kind == "vtune":
-        _vtune(trace, part, path, bool(output))
+        _vtune(trace, part, path, bool(output.path))
         return
     waits, unknown = read_waits(trace, part) if with_waits else (None, [])
     if kind in ("csv", "parquet"):
@@ -139,6 +128,5 @@ def command(
         shown.waits = waits
         (perfetto.write if kind == "perfetto" else formats.write_chrome)(shown, path)
         what, notes = f"{some(len(shown.calls), 'call')}, {some(shown.messages.rows, 'message')}", shown.notes
-    for note in [*notes, *(line for line in unknown if line not in (*notes, *said))]:
-        console.warn(note)
+    output.warn([*notes, *(line for line in unknown if line not in (*notes, *said))])
     click.echo(plain(f"{path}: {what}, {size(path)}"))

@@ -10,29 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vtrace.commands.part_options import opened, warn_of_caveats
-from vtrace.commands.tool_options import (
-    KERNEL_TOO,
-    MOST,
-    Collect,
-    Either,
-    Show,
-    archive_in,
-    archive_of,
-    choose_processes,
-    console_of,
-    derived_events,
-    frequency,
-    hardware_counters,
-    items_of,
-    new_directory,
-    notes_file,
-    own_counters,
-    printable,
-    recorded_frequency,
-    run_and_exit,
-    write,
-)
+from vtrace.commands import tool_options as tools
+from vtrace.commands.trace_command import opened, warn_of_caveats
 from vtrace.console import CLICK_SETTINGS
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_word
@@ -91,9 +70,9 @@ def _counters(asked: _Hardware, environ: dict[str, str]) -> list[str]:
     from vtrace.compat.fapp_precision import sheet_items
 
     if not asked.pa:
-        return hardware_counters(items(asked.event), environ)
+        return tools.hardware_counters(items(asked.event), environ)
     every = [item for event in EVENTS for item in items(event)]
-    return dealt(hardware_counters([*every, *sheet_items()], environ), asked.pa, _RUNS)
+    return dealt(tools.hardware_counters([*every, *sheet_items()], environ), asked.pa, _RUNS)
 
 
 def _check(words: tuple[str, ...], asked: dict[str, str], hardware: _Hardware | None) -> None:
@@ -108,7 +87,7 @@ def _check(words: tuple[str, ...], asked: dict[str, str], hardware: _Hardware | 
             raise UsageError(f"-I{item} and {other} exclude each other", "collect them in two runs")
 
 
-@click.command(cls=Collect, context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False})
+@click.command(cls=tools.Collect, context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False})
 @click.option("-C", "collects", is_flag=True, required=True, help="Collect the data of a run.")
 @click.option("-d", "directory", metavar="DIR", required=True, help="Directory for the data: new or empty.")
 @click.option(
@@ -116,7 +95,7 @@ def _check(words: tuple[str, ...], asked: dict[str, str], hardware: _Hardware | 
     help="mpi, hwm, lpgusage, lpgstats, or each with no in front [default: mpi].",
 )  # fmt: skip
 @click.option(
-    "-L", "level", metavar="LEVEL", type=click.IntRange(0, MOST), default=0, show_default=True,
+    "-L", "level", metavar="LEVEL", type=click.IntRange(0, tools.MOST), default=0, show_default=True,
     help="Measure sections of this priority level or a lower one.",
 )  # fmt: skip
 @click.option(
@@ -140,17 +119,17 @@ def collect(
     from vtrace.compat.fapp import FappCollected
     from vtrace.wrappers.launch import choices, start
 
-    asked, chosen_hardware = items_of(items, ("mpi", "hwm", *_ALONE), "-I", "mpi"), _hardware(hardware)
+    asked, chosen_hardware = tools.items_of(items, ("mpi", "hwm", *_ALONE), "-I", "mpi"), _hardware(hardware)
     if chosen_hardware is None and "hwm" in asked:
         chosen_hardware = _Hardware()
     _check(items, asked, chosen_hardware)
     if chosen_hardware and chosen_hardware.mode == "usr":
-        console_of().warn(KERNEL_TOO)
-    place = new_directory(directory)
+        tools.console_of().warn(tools.KERNEL_TOO)
+    place = tools.new_directory(directory)
     chosen, environ = choices.Choices(list(words)), start.environment()
     chosen.unify, chosen.prefix, chosen.section_level = True, str(place / _TOOL), str(level)
     wanted = _counters(chosen_hardware, environ) if chosen_hardware else []
-    chosen.counters = ",".join([*own_counters(environ), *_CPU, *wanted])
+    chosen.counters = ",".join([*tools.own_counters(environ), *_CPU, *wanted])
     of_pa = chosen_hardware is not None and chosen_hardware.pa > 0
     environ["VT_SECTION_ROUTINES"] = "collection" if of_pa else "fapp"
     if "lpgstats" in asked:
@@ -163,15 +142,15 @@ def collect(
     alone = [item for item in _ALONE if item in asked]
     event, pa = (chosen_hardware.event, chosen_hardware.pa) if chosen_hardware else ("", 0)
     notes = FappCollected(
-        time.strftime("%a %b %e %H:%M:%S %Y"), frequency(), event=event, items=alone or [*asked], pa=pa
+        time.strftime("%a %b %e %H:%M:%S %Y"), tools.frequency(), event=event, items=alone or [*asked], pa=pa
     )
-    run_and_exit(_TOOL, directory, notes=notes, chosen=chosen, environ=environ)
+    tools.run_and_exit(_TOOL, directory, notes=notes, chosen=chosen, environ=environ)
 
 
 # ---- fapppx -A ----
 
 
-@click.command(cls=Show, context_settings=CLICK_SETTINGS)
+@click.command(cls=tools.Show, context_settings=CLICK_SETTINGS)
 @click.option("-A", "shows", is_flag=True, required=True, help="Show the data.")
 @click.option("-d", "directory", metavar="DIR", help="The data of fapp -C, or any OTF2 archive with sections.")
 @click.option(
@@ -185,7 +164,7 @@ def collect(
 )  # fmt: skip
 @click.option("-H", "hardware", type=click.Choice(["pa"]), help="pa: show the counters themselves.")
 @click.option(
-    "-l", "limit", metavar="N", type=click.IntRange(0, MOST), help="With -Hpa: sections; 0: all [default: 10]."
+    "-l", "limit", metavar="N", type=click.IntRange(0, tools.MOST), help="With -Hpa: sections; 0: all [default: 10]."
 )
 @click.option("-t", "kind", type=click.Choice(["text", "csv"]), default="text", show_default=True, help="Format.")
 def fapppx(
@@ -209,14 +188,16 @@ def fapppx(
         raise UsageError("-d is missing", "vtrace compat fapppx -A -d DIR")
     if limit is not None and not hardware:
         raise UsageError("-l needs -Hpa", "vtrace compat fapppx -A -Hpa -l 10 -d DIR")
-    console = console_of()
-    collected = fapp.FappCollected.read(notes_file(_TOOL, directory))
-    asked = items_of(items, ("mpi", "hwm", "lpg"), "-I", "mpi" if "mpi" in collected.items and not hardware else "")
+    console = tools.console_of()
+    collected = fapp.FappCollected.read(tools.notes_file(_TOOL, directory))
+    asked = tools.items_of(
+        items, ("mpi", "hwm", "lpg"), "-I", "mpi" if "mpi" in collected.items and not hardware else ""
+    )
     chosen = _choices({*asked} | ({"pa"} if hardware else set()), processes, limit)
-    trace = opened(archive_in(_TOOL, directory))
-    collected.frequency = collected.frequency or recorded_frequency(trace)
+    trace = opened(tools.archive_in(_TOOL, directory))
+    collected.frequency = collected.frequency or tools.recorded_frequency(trace)
     warn_of_caveats(console, trace, Selection())
-    events = derived_events(dict(os.environ), tuple(map(str, trace.metric_members["name"].tolist())))
+    events = tools.derived_events(dict(os.environ), tuple(map(str, trace.metric_members["name"].tolist())))
     maker = fapp.FappMaker(trace, chosen, collected=collected, events=events, waits=trace.call_waits)
     report = fapp.make(maker)
     for note in report.notes:
@@ -226,9 +207,11 @@ def fapppx(
             f"{directory}: no calls and no sections in this trace",
             "call fapp_start; sections of a level above 0 need fapp -C -L LEVEL: vtrace help sections",
         )
-    lines = map(printable, fapp_layout.text(report, __version__))
-    write(output, fapp_layout.csv_text(report, __version__) if kind == "csv" else "\n".join(lines) + "\n")
-    console.note(f"next: vtrace profile {shell_word(archive_of(trace))} --by section   for other columns and windows")
+    lines = map(tools.printable, fapp_layout.text(report, __version__))
+    tools.write(output, fapp_layout.csv_text(report, __version__) if kind == "csv" else "\n".join(lines) + "\n")
+    console.note(
+        f"next: vtrace profile {shell_word(tools.archive_of(trace))} --by section   for other columns and windows"
+    )
 
 
 def _choices(items: set[str], processes: str | None, limit: int | None) -> FappChoices:
@@ -237,10 +220,10 @@ def _choices(items: set[str], processes: str | None, limit: int | None) -> FappC
     found = FappChoices(frozenset(items))
     if "pa" in items:
         found.limit = 10 if limit is None else limit
-    choose_processes(found, processes)
+    tools.choose_processes(found, processes)
     return found
 
 
 # ---- fapp: either ----
 
-fapp = Either("fapp", collect, fapppx)
+fapp = tools.Either("fapp", collect, fapppx)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace filter: check a filter file and show which of its rules match."""
+"""Prepare: Check a filter file and show which of its rules match."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 
 import click
 
-from vtrace.commands.score import command as score
-from vtrace.commands.score import fit_options
+from vtrace.commands.score import fit_options, print_scores
 from vtrace.console import CLICK_SETTINGS
 from vtrace.errors import UsageError, VtraceError
 from vtrace.paths import LIB
@@ -24,6 +23,7 @@ Examples:
   vtrace filter heat.filter --explain MPI_Iprobe --rank 3
   vtrace filter heat.filter --explain malloc --group LIBC-MALLOC
   VT_FILTER_SPEC=heat.filter vtrace filter --explain step
+  vtrace filter heat --top 30                            bytes and time of each region
   vtrace filter heat --fit 32M -o heat.filter            write a filter for at most 32 MB per process
 """
 _ROOM = 1 << 16
@@ -35,6 +35,10 @@ _GROUPS = (("MPI_", "MPI"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_",
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @fit_options
 @click.option(
+    "--top", metavar="N", type=click.IntRange(1),
+    help="Show the N regions that fill most of the buffer; FILE is then a prefix of local files or an archive.",
+)  # fmt: skip
+@click.option(
     "--explain", "names", multiple=True, metavar="NAME", help="Show which rule matches this function or call."
 )
 @click.option(
@@ -45,12 +49,11 @@ _GROUPS = (("MPI_", "MPI"), ("pthread_", "Pthreads"), ("!$omp", "OMP"), ("omp_",
 )
 @click.option("--rank", default=0, type=click.IntRange(0), help="Apply the rules of this rank.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a list of objects.")
-@click.pass_context
 def command(
-    context: click.Context,
     file: Path | None,
     fit: int | None,
     output: Path | None,
+    top: int | None,
     *,
     names: tuple[str, ...],
     group: str | None,
@@ -58,13 +61,15 @@ def command(
     as_json: bool,
 ) -> int:
     """The default FILE is the value of VT_FILTER_SPEC. The runtime reads the file and reports rejected lines on
-    standard error; the exit code of a check is then 1. With --fit, FILE is a prefix of local files or an archive, as of
-    vtrace score. docs/filter.md describes both grammars.
+    standard error; the exit code of a check is then 1. With --fit or --top, FILE is a prefix of local files or an
+    archive; the bytes are estimates: two events of 8 bytes per call, plus the records of MPI, I/O and memory.
+    docs/filter.md describes both grammars.
     """
-    if fit is not None:
+    if fit is not None or top is not None:
         if file is None:
-            raise UsageError("--fit without a trace", "vtrace filter PREFIX --fit 32M -o heat.filter")
-        context.invoke(score, target=str(file), fit=fit, output=output, as_json=as_json)
+            option = "--top" if fit is None else "--fit"
+            raise UsageError(f"{option} without a trace", "vtrace filter PREFIX --fit 32M -o heat.filter")
+        print_scores(str(file), fit, output, top or 1, as_json=as_json)
         return 0
     if output is not None:
         raise UsageError("-o needs --fit", "--fit SIZE sets the size that the filter must fit")

@@ -10,30 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vtrace.commands.part_options import opened, warn_of_caveats
-from vtrace.commands.tool_options import (
-    KERNEL_TOO,
-    MOST,
-    Collect,
-    Either,
-    Show,
-    archive_in,
-    archive_of,
-    choose_processes,
-    console_of,
-    derived_events,
-    frequency,
-    hardware_counters,
-    items_of,
-    new_directory,
-    notes_file,
-    numbers_of,
-    own_counters,
-    printable,
-    recorded_frequency,
-    run_and_exit,
-    write,
-)
+from vtrace.commands import tool_options as tools
+from vtrace.commands.trace_command import opened, warn_of_caveats
 from vtrace.console import CLICK_SETTINGS, Console
 from vtrace.errors import UsageError, VtraceError
 from vtrace.text import shell_word
@@ -50,14 +28,14 @@ _EVENTS = ("Instructions_SIMD", "Instruction_SIMD", "MEM_access", "Statistics")
 # ---- fipp -C ----
 
 
-@click.command(cls=Collect, context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False})
+@click.command(cls=tools.Collect, context_settings={**CLICK_SETTINGS, "allow_interspersed_args": False})
 @click.option("-C", "collects", is_flag=True, required=True, help="Collect the data of a run.")
 @click.option("-d", "directory", metavar="DIR", required=True, help="Directory for the data: new or empty.")
 @click.option(
     "-I", "items", metavar="ITEM", multiple=True, help="call, nocall, hwm, nohwm; call paths are always there."
 )
 @click.option(
-    "-l", "limit", metavar="N", type=click.IntRange(0, MOST), default=0,
+    "-l", "limit", metavar="N", type=click.IntRange(0, tools.MOST), default=0,
     help="Keep N procedures, and call the others __other__; 0: all.",
 )  # fmt: skip
 @click.option(
@@ -100,32 +78,32 @@ def collect(
     from vtrace.compat.fipp import FippCollected
     from vtrace.wrappers.launch import choices, start
 
-    asked = items_of(items, ("call", "hwm"), "-I")
+    asked = tools.items_of(items, ("call", "hwm"), "-I")
     if library == "userfunc" and "call" not in asked:
         raise UsageError("-Puserfunc needs -Icall", "fipp -C -Icall -Puserfunc -d DIR PROGRAM")
     event = _event(hardware) if hardware or "hwm" in asked else ""
-    place = new_directory(directory)
+    place = tools.new_directory(directory)
     chosen = choices.Choices(list(words))
     chosen.unify, chosen.prefix, chosen.sample = True, str(place / _TOOL), f"{interval}ms"
     environ = start.environment()
     if event:
-        wanted = hardware_counters(fapp_hardware.items(event), environ)
-        chosen.counters = ",".join([*own_counters(environ), *wanted]) or None
+        wanted = tools.hardware_counters(fapp_hardware.items(event), environ)
+        chosen.counters = ",".join([*tools.own_counters(environ), *wanted]) or None
     environ |= {"VT_SAMPLE_SECTIONS": "yes" if section == "range" else "no"}
     if memory is not None:  # samples get an eighth of the memory of events, in addition
         used = min(memory, _MOST_MEMORY)
         if used < memory:
-            console_of().warn(
+            tools.console_of().warn(
                 f"-m {memory}: {used} is used, the maximum; a full buffer is written to disk, and nothing is lost"
             )
         environ |= dict.fromkeys(("VT_BUFFER_SIZE", "VT_THREAD_BUFFER_SIZE"), f"{8 * used}K")
     os.environ.update(environ)
     date = time.strftime("%a %b %e %H:%M:%S %Y")
     notes = FippCollected(
-        date, frequency(), event, limit=limit, userfunc=library == "userfunc", sections=section == "range",
+        date, tools.frequency(), event, limit=limit, userfunc=library == "userfunc", sections=section == "range",
         shared=lines == "shared",
     )  # fmt: skip
-    run_and_exit(_TOOL, directory, notes=notes, chosen=chosen, environ=environ)
+    tools.run_and_exit(_TOOL, directory, notes=notes, chosen=chosen, environ=environ)
 
 
 def _event(text: str | None) -> str:
@@ -136,7 +114,7 @@ def _event(text: str | None) -> str:
         if name == "event" and value in _EVENTS:
             event = value.replace("Instruction_", "Instructions_")
         elif part == "mode=usr":
-            console_of().warn(KERNEL_TOO)
+            tools.console_of().warn(tools.KERNEL_TOO)
         elif part and part != "mode=sys":
             raise UsageError(f"-H{part}: unknown", f"event={'|'.join(_EVENTS[1:])}, mode=sys|usr")
     return event
@@ -147,7 +125,7 @@ def _event(text: str | None) -> str:
 _SHOWN = ("cpu", "balance", "call", "hwm", "src")
 
 
-@click.command(cls=Show, context_settings=CLICK_SETTINGS)
+@click.command(cls=tools.Show, context_settings=CLICK_SETTINGS)
 @click.option("-A", "shows", is_flag=True, required=True, help="Show the data.")
 @click.option("-d", "directory", metavar="DIR", help="The data of fipp -C, or any OTF2 archive with samples.")
 @click.option(
@@ -155,7 +133,7 @@ _SHOWN = ("cpu", "balance", "call", "hwm", "src")
     help="cpu, balance, call, src[:PATH]..., hwm, or each with no in front [default: cpu].",
 )  # fmt: skip
 @click.option(
-    "-l", "limit", metavar="N", type=click.IntRange(0, MOST), default=10, show_default=True,
+    "-l", "limit", metavar="N", type=click.IntRange(0, tools.MOST), default=10, show_default=True,
     help="Rows of a table; 0: all.",
 )  # fmt: skip
 @click.option(
@@ -189,12 +167,12 @@ def fipppx(
 
     if directory is None:
         raise UsageError("-d is missing", "vtrace compat fipppx -A -d DIR")
-    asked = items_of(items, _SHOWN, "-I") if items else {"cpu": ""}
+    asked = tools.items_of(items, _SHOWN, "-I") if items else {"cpu": ""}
     chosen = _choices(frozenset(asked), limit, function=function, threads=threads, processes=processes)
-    console = console_of()
-    collected = fipp.FippCollected.read(notes_file(_TOOL, directory))
-    trace = opened(archive_in(_TOOL, directory))
-    collected.frequency = collected.frequency or recorded_frequency(trace)
+    console = tools.console_of()
+    collected = fipp.FippCollected.read(tools.notes_file(_TOOL, directory))
+    trace = opened(tools.archive_in(_TOOL, directory))
+    collected.frequency = collected.frequency or tools.recorded_frequency(trace)
     warn_of_caveats(console, trace, Selection())
     costs = fipp_costs.FippCosts(trace, userfunc=collected.userfunc, shared=collected.shared)
     for problem in [*costs.problems, not_there(costs.processes, chosen.first_processes)]:
@@ -204,15 +182,15 @@ def fipppx(
         raise VtraceError(
             f"{directory}: no samples in this trace", "collect them with vtrace compat fipp -C, or run --sample"
         )
-    events = derived_events(os.environ, trace.metric_members["name"].tolist())
+    events = tools.derived_events(os.environ, trace.metric_members["name"].tolist())
     report = fipp.make(costs, chosen, collected, events)
     if kind == "csv":
         made = fipp_layout.csv_text(report, __version__)
     else:
         sources = _sources(console, report, asked.get("src", ""))
-        made = "\n".join(map(printable, fipp_layout.text(report, __version__, sources))) + "\n"
-    write(output, made)
-    console.note(f"next: vtrace profile {shell_word(archive_of(trace))}   for standard errors and exact events")
+        made = "\n".join(map(tools.printable, fipp_layout.text(report, __version__, sources))) + "\n"
+    tools.write(output, made)
+    console.note(f"next: vtrace profile {shell_word(tools.archive_of(trace))}   for standard errors and exact events")
 
 
 def _choices(
@@ -222,9 +200,9 @@ def _choices(
 
     found = FippChoices(items, limit, function)
     if threads is not None:
-        numbers, named = numbers_of(threads, "-T", ("limit",))
+        numbers, named = tools.numbers_of(threads, "-T", ("limit",))
         found.first_threads, found.most_threads = numbers, named.get("limit", 0)
-    choose_processes(found, processes)
+    tools.choose_processes(found, processes)
     return found
 
 
@@ -247,4 +225,4 @@ def _sources(console: Console, report: FippReport, paths: str) -> dict[str, list
 
 # ---- fipp: either ----
 
-fipp = Either("fipp", collect, fipppx)
+fipp = tools.Either("fipp", collect, fipppx)

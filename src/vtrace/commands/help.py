@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace help: show a page of the documentation in the terminal."""
+"""Help: Show a page of the documentation in the terminal."""
 
 from __future__ import annotations
 

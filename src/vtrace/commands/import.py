@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace import: add data that another tool recorded to a copy of an archive."""
+"""Share: Add another tool's intervals and values to an archive."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from vtrace.commands.completion import complete_target
-from vtrace.commands.part_options import opened
-from vtrace.console import Console, environment_level, some
+from vtrace.commands.trace_command import Output, new_archive_option, trace_command
+from vtrace.console import some
 from vtrace.text import json_text, plain, shell_word
 
+if TYPE_CHECKING:
+    from vtrace.analysis.selection import Selection
+    from vtrace.analysis.trace import Trace
 
-@click.command()
-@click.argument("archive", shell_complete=complete_target)
+
+@trace_command(window=False, output=new_archive_option(), json="Print the result as JSON.")
 @click.argument("files", metavar="FILE.csv...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", metavar="NEW", type=click.Path(path_type=Path), required=True, help="Write the archive NEW.trace."
-)
 @click.option("--force", is_flag=True, help="Replace an archive that exists.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(archive: str, files: tuple[Path, ...], output: Path, force: bool, *, as_json: bool) -> None:
+def command(trace: Trace, _: Selection, output: Output, files: tuple[Path, ...], *, force: bool) -> None:
     """The files have intervals or values in VTune's format for external data; their names end with
     -hostname-HOST.csv. The first line is one of:
 
@@ -40,13 +39,11 @@ def command(archive: str, files: tuple[Path, ...], output: Path, force: bool, *,
     from vtrace.transform.importing import import_data
     from vtrace.transform.new_archive import target
 
-    console = Console("vtrace", environment_level("vtrace"))
-    trace = opened(archive)
-    where = target(output, force)
+    assert output.path is not None  # -o is required
+    console, where = output.console, target(output.path, force)
     made = import_data(trace, [read_external(path) for path in files], where, console)
-    for note in made.notes:
-        console.warn(note)
-    if as_json:
+    output.warn(made.notes)
+    if output.as_json:
         about = {
             "archive": str(made.path), "of": str(trace.path), "lanes": made.lanes, "intervals": made.intervals,
             "values": made.values, "tables_left_out": list(made.left),

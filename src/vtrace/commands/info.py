@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace info: show the origin, settings and contents of a trace."""
+"""Help: Show who recorded a trace, when and how, and what is missing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace mpip: write mpiP's report from a trace."""
+"""Understand: Report MPI time and bytes by call site, in mpiP's format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from vtrace import __version__
 from vtrace.analysis.shared_scan import ask
 from vtrace.commands.completion import complete_target
-from vtrace.commands.part_options import opened, title, warn_of_caveats
+from vtrace.commands.trace_command import opened, title, warn_of_caveats
 from vtrace.console import Console, environment_level
 from vtrace.errors import UsageError, VtraceError
 from vtrace.io.archive.properties import PID

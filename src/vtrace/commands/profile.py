@@ -1,50 +1,81 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace profile: show where the time went inside the program."""
+"""Understand: Show the time of functions, lines, call paths and threads."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from vtrace.commands.completion import complete_target
-from vtrace.commands.part_options import opened, selected_part, stale_lines, title, warn_of_caveats, window_options
-from vtrace.console import Console, environment_level
+from vtrace.commands.trace_command import (
+    Output,
+    caveats,
+    opened,
+    print_head,
+    stale_lines,
+    trace_command,
+    warn_of_caveats,
+)
 from vtrace.errors import UsageError
+from vtrace.reports.table_names import METRIC_UNITS, PROFILE_SORTS, PROFILE_UNITS, SECTION_METRICS, TIMER_METRICS
 from vtrace.text import json_text, plain, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from vtrace.analysis.findings.finding import Finding
-    from vtrace.analysis.selection import Patterns, Selection
+    from vtrace.analysis.selection import Selection
     from vtrace.analysis.trace import Trace
     from vtrace.reports.metric_sheets import CounterRun
     from vtrace.reports.profile_sheets import ProfileNumbers
     from vtrace.reports.sheet import Sheet
 
-_UNITS = ("function", "loop", "line", "callpath", "section", "rank", "thread")
-"""section, and those of analysis/questions/cost_rows.py, repeated here: importing that module loads numpy."""
-_SECTION_METRICS = ("mpi", "memory")
+    Part = tuple[Trace, Selection]
+
+_NO_ROWS = "no calls and no samples were recorded here"
 _NO_SECTIONS = {
     "time": "no calls and no sections were recorded here", "mpi": "no calls of MPI were recorded in sections here",
     "memory": "no calls and no sections were recorded here",
 }  # fmt: skip
-_SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max", "name")
+_OF_UNIT = {"section": (None, *SECTION_METRICS), "timer": (None, *TIMER_METRICS)}
+"""Rows with tables of their own, and the metrics that these have."""
 
 
-@click.command()
-@click.argument(
-    "archives", nargs=-1, required=True, metavar="ARCHIVE [ARCHIVE [ARCHIVE]]", shell_complete=complete_target
-)
-@click.option("--by", type=click.Choice(_UNITS), default="function", show_default=True, help="One row for each ...")
-@click.option("--sort", type=click.Choice(_SORTS), default="exclusive", show_default=True, help="Sort rows by this.")
-@click.option("--top", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="Rows to show.")
-@click.option(
-    "--select", "chosen", metavar="KIND=PATTERN", multiple=True,
-    help="Only time of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
+def _check(values: dict[str, Any]) -> None:
+    """Raises UsageError for options that exclude each other."""
+    from vtrace.reports.comparison import MOST_RUNS
+
+    by, metrics, patterns, archives = (values[name] for name in ("by", "metrics", "patterns", "archive"))
+    is_sorted = values["file"] or values["sort"] != PROFILE_SORTS[0]
+    alone = metrics in _OF_UNIT.get(by, ())
+    if values["events"] and metrics is None:
+        raise UsageError("--events belongs to --metrics", "give --metrics NAME")
+    if metrics is not None and is_sorted:
+        raise UsageError("--metrics takes neither --source nor --sort", "the first metric sorts the rows")
+    for unit, known in _OF_UNIT.items():
+        if metrics and metrics in known and by != unit:
+            raise UsageError(f"--metrics {metrics} is about {unit}s", f"give --by {unit} --metrics {metrics}")
+    if by in _OF_UNIT and is_sorted:
+        raise UsageError(f"--by {by} takes neither --source nor --sort", f"the {by}s that take longest come first")
+    if by == "timer" and not alone:
+        raise UsageError(f"--by timer has no --metrics {metrics}", f"give --metrics {TIMER_METRICS[0]}, or none")
+    if len(archives) > MOST_RUNS:
+        raise UsageError(f"{len(archives)} archives", f"vtrace profile compares up to {MOST_RUNS}")
+    for option, given in (("--source", values["file"] is not None), (f"--by {by}", alone)):
+        if given and len(archives) > 1:
+            raise UsageError(f"{option} with several archives", "give one archive")
+    if by == "section" and any(patterns.of(kind) for kind in ("region", "class", "path")):
+        raise UsageError("--by section cannot --select a region, class or path", "select a location")
+    if by == "timer" and patterns.of("path"):
+        raise UsageError("--by timer cannot --select a path", "select a region, class or location")
+    if metrics is not None and by != "timer" and (patterns.of("class") or patterns.of("path")):
+        raise UsageError("--metrics cannot --select a class or path", "select a region or location")
+
+
+@trace_command(
+    archives=-1, metavar="ARCHIVE [ARCHIVE [ARCHIVE]]", check=_check, by=PROFILE_UNITS, sort=PROFILE_SORTS, top=20,
+    select="Only time of a region, class, path or location whose name matches PATTERN[,PATTERN...]; may be repeated.",
+    json="Print all rows as JSON; times in ns.", csv=True,
 )  # fmt: skip
 @click.option(
     "--source", "file", metavar="FILE", type=click.Path(path_type=Path),
@@ -54,22 +85,18 @@ _SORTS = ("exclusive", "inclusive", "calls", "samples", "mpi", "barrier", "max",
     "--metrics",
     metavar="NAME[,NAME...]",
     help="Instead of times: increases of counters, or values derived from them; the first sorts the rows. topdown: "
-    "where the processor lost its slots. With --by section: mpi, the functions of MPI, or memory, that of malloc.",
+    "where the processor lost its slots. With --by section: mpi, the functions of MPI, or memory, that of malloc. With "
+    "--by timer: perf.hh, the JSON of the user-level timers of perf.hh, times in s.",
 )
-@click.option(
-    "--events", metavar="FILE", type=click.Path(path_type=Path), help="File of derived events [PAPI_USER_EVENTS_FILE].",
-)  # fmt: skip
-@window_options
-@click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON; times in ns.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV; times in ns.")
+@click.option("--events", type=click.Path(path_type=Path), hidden=True)
 def command(
-    archives: tuple[str, ...], by: str, sort: str, top: int, *, chosen: tuple[str, ...], file: Path | None,
-    metrics: str | None, events: Path | None, begin: str | None, end: str | None, ranks: str | None, helpers: bool,
-    as_json: bool, as_csv: bool,
+    traces: list[Trace], _: list[Selection], output: Output, file: Path | None, *, metrics: str | None,
+    events: Path | None,
 ) -> None:  # fmt: skip
     """Recorded calls give exact times; samples give estimates with their standard error. ARCHIVE is a prefix, the
     directory of an OTF2 archive or its .otf2 file, written by any tool. Two or three archives are compared: the numbers
-    of each run appear side by side.
+    of each run appear side by side. PAPI_USER_EVENTS_FILE names a file of derived events for --metrics. A timer is a
+    region of the user API on a thread, or one that --select names.
 
     \b
     Examples:
@@ -83,159 +110,139 @@ def command(
       vtrace profile before after --metrics topdown     two runs side by side
       vtrace profile heat --by section                  sections that the program marks
       vtrace profile heat --by section --metrics mpi    the functions of MPI in sections
+      vtrace profile heat --by timer --json             timers of the user API, for scripts
       vtrace profile one two three --by function        three runs side by side
     """
     from vtrace.reports import profile_sheets, sheet
 
-    _check(archives, by, file=file, metrics=metrics, events=events, sort=sort, two_formats=as_json and as_csv)
-    console = Console("vtrace", environment_level("vtrace"))
-    patterns = _patterns(chosen, by, metrics)
-
-    def opened_part(archive: str) -> tuple[Trace, Selection]:
-        trace = opened(archive)
-        return trace, selected_part(
-            console, trace, patterns=patterns, begin=begin, end=end, ranks=ranks, helpers=helpers
-        )
-
-    most = None if as_json or as_csv else top
-    if by == "section" and metrics in (None, *_SECTION_METRICS):
-        _print_sections(*opened_part(archives[0]), patterns, metrics or "time", most, as_json, as_csv)
+    parts = [(trace, output.selected(trace)) for trace in traces]
+    if metrics in _OF_UNIT.get(output.by, ()):
+        (_print_sections if output.by == "section" else print_timers)(*parts[0], output, metrics)
         return
     if metrics is not None:
-        asked = _MetricsOptions(by, patterns, metrics, events)
-        _print_metrics(
-            [_runs_of(archive, opened_part) for archive in archives], asked, most=most, as_json=as_json, as_csv=as_csv
-        )
+        _print_metrics([_runs_of(part, output) for part in parts], metrics, events, output)
         return
-    unit = "line" if file else by
-    every = [profile_sheets.read(*opened_part(archive), unit, patterns) for archive in archives]
+    every = [profile_sheets.read(*part, "line" if file else output.by, output.patterns) for part in parts]
     if len(every) > 1:
-        _compare(console, every, sort=sort, most=most, as_json=as_json, as_csv=as_csv)
+        _compare(parts, every, output)
         return
-    ((archive,), (numbers,)) = archives, every
-    trace, part = numbers.trace, numbers.window
-    made = profile_sheets.listing(numbers, file) if file else profile_sheets.sheet(numbers, sort, most)
-    for note in numbers.notes:
-        console.warn(note)
-    if as_json:
-        about = {"caveats": [*stale_lines(trace), *numbers.caveats], **_about(numbers)}
-        click.echo(json_text({**about, **sheet.data([made]), "notes": numbers.notes}, indent=1))
-    elif as_csv:
-        warn_of_caveats(console, trace, part)
-        click.echo(sheet.csv_text([made]), nl=False)
-    else:
-        _show(numbers, made if file else profile_sheets.shown(made), shell_word(Path(archive)))
+    (numbers,) = every
+    made = profile_sheets.listing(numbers, file) if file else profile_sheets.sheet(numbers, output.sort, output.most)
+    output.warn(numbers.notes)
+
+    def text() -> None:
+        print_head(numbers.trace, numbers.window)
+        if not made.rows:
+            click.echo(_NO_ROWS)
+            return
+        sheet.show([made if file else profile_sheets.shown(made)])
+        archive = shell_word(Path(output.archives[0]))
+        if numbers.by == "function":
+            output.console.note(
+                f"next: vtrace profile {archive} --by callpath   for the calls; --by line   for the lines"
+            )
+        else:
+            output.console.note(f"next: vtrace view {archive}   for the timeline")
+
+    output.print(parts, [made], lambda: _about(numbers), text, notes=numbers.notes)
 
 
-def _patterns(chosen: tuple[str, ...], by: str, metrics: str | None) -> Patterns:
-    """The patterns of --select. Raises UsageError for those that the table cannot have."""
-    from vtrace.analysis.selection import Patterns
+def _compare(parts: list[Part], runs: list[ProfileNumbers], output: Output) -> None:
+    """Prints the profiles of several runs side by side."""
+    from vtrace.reports.comparison import comparison
+    from vtrace.reports.profile_sheets import shown
 
-    patterns = Patterns.of_options(chosen)
-    if by == "section" and any(patterns.of(kind) for kind in ("region", "class", "path")):
-        raise UsageError("--by section cannot --select a region, class or path", "select a location")
-    if metrics is not None and (patterns.of("class") or patterns.of("path")):
-        raise UsageError("--metrics cannot --select a class or path", "select a region or location")
-    return patterns
-
-
-def _check(
-    archives: tuple[str, ...], by: str, file: Path | None, metrics: str | None, *, events: Path | None, sort: str,
-    two_formats: bool,
-) -> None:  # fmt: skip
-    """Raises UsageError for options that exclude each other."""
-    from vtrace.reports.profile_comparison import MOST_RUNS
-
-    if two_formats:
-        raise UsageError("--json and --csv exclude each other", "use one of them")
-    if events and metrics is None:
-        raise UsageError("--events belongs to --metrics", "give --metrics NAME")
-    if metrics is not None and (file or sort != _SORTS[0]):
-        raise UsageError("--metrics takes neither --source nor --sort", "the first metric sorts the rows")
-    if metrics in _SECTION_METRICS and by != "section":
-        raise UsageError(f"--metrics {metrics} is about sections", f"give --by section --metrics {metrics}")
-    if by == "section" and (file or sort != _SORTS[0]):
-        raise UsageError("--by section takes neither --source nor --sort", "the sections that take longest come first")
-    if len(archives) > MOST_RUNS:
-        raise UsageError(f"{len(archives)} archives", f"vtrace profile compares up to {MOST_RUNS}")
-    one_alone = by == "section" and metrics in (None, *_SECTION_METRICS)
-    for option, given in (("--source", file is not None), ("--by section", one_alone)):
-        if given and len(archives) > 1:
-            raise UsageError(f"{option} with several archives", "give one archive")
+    made = comparison(runs, output.sort, output.most)
+    notes = [f"{number}: {note}" for number, run in enumerate(runs, 1) for note in run.notes]
+    output.warn(notes)
+    output.print_compared(parts, made, [_about(run) for run in runs], shown=shown, notes=notes)
+    if not made.rows and output.most:
+        click.echo(_NO_ROWS)
 
 
-class _MetricsOptions(NamedTuple):
-    """The options about metrics."""
+def _about(numbers: ProfileNumbers) -> dict[str, Any]:
+    trace = numbers.trace
+    begin, end = numbers.window.ends(trace)
+    return {
+        "caveats": [*stale_lines(trace), *numbers.caveats],
+        "archive": str(trace.path), "creator": trace.creator, "by": numbers.by,
+        "window": {"from_ns": begin, "to_ns": end, "text": numbers.window.text, "select": numbers.patterns.text},
+        "time_ns": round(numbers.found.whole), "ranks": len(numbers.found.processes),
+        "samples": int(numbers.costs.samples["count"].sum()),
+    }  # fmt: skip
 
-    by: str
-    patterns: Patterns
-    metrics: str
-    events: Path | None
+
+# ---- --metrics ----
 
 
-def _runs_of(archive: str, opened_part: Callable[[str], tuple[Trace, Selection]]) -> list[CounterRun]:
+def _runs_of(part: Part, output: Output) -> list[CounterRun]:
     """The run of an archive, and those that vtrace run --repeat-groups has recorded with further counters."""
     from vtrace.analysis.counter_runs import later_runs
     from vtrace.reports.metric_sheets import CounterRun
 
-    first = CounterRun(*opened_part(archive))
-    return [first, *(CounterRun(*opened_part(str(path))) for path in later_runs(first.trace))]
+    later = (opened(str(path)) for path in later_runs(part[0]))
+    return [CounterRun(*part), *(CounterRun(trace, output.selected(trace)) for trace in later)]
 
 
-def _print_metrics(
-    every_runs: list[list[CounterRun]], asked: _MetricsOptions, most: int | None, as_json: bool, *, as_csv: bool
-) -> None:
+def _print_metrics(every_runs: list[list[CounterRun]], metrics: str, events: Path | None, output: Output) -> None:
     """Prints the metrics of a trace, or of several side by side. every_runs: of each, with its later runs."""
-    from vtrace.reports import metric_sheets, sheet
-    from vtrace.reports.profile_comparison import metric_comparison
+    from vtrace.commands.tool_options import archive_of
+    from vtrace.reports.comparison import metric_comparison
+    from vtrace.reports.metric_sheets import shown
+    from vtrace.reports.sheet import show
 
-    parts = [runs[0] for runs in every_runs]
-    if len(parts) == 1:
-        ((trace, part),) = parts
-        made, findings = _metrics_of(every_runs[0], asked, most)
-        _print_sheet(
-            made, [finding.told() for finding in findings], trace=trace, part=part, as_json=as_json, as_csv=as_csv
-        )
-        return
-    every = [_metrics_of(runs, asked, None) for runs in every_runs]
-    made = metric_comparison([one for one, _ in every], most)
-    if as_json:
+    several = len(every_runs) > 1
+    parts: list[Part] = [(runs[0].trace, runs[0].window) for runs in every_runs]
+    most = None if several else output.most
+    every = [_metrics_of(runs, metrics, events, output, most=most) for runs in every_runs]
+    findings = [[finding.told() for finding in found] for _, found in every]
+    if several:
         told = [
-            {"archive": str(trace.path), "caveats": [*stale_lines(trace), *part.caveats(trace)],
-             "findings": [finding.told() for finding in findings]}
-            for (trace, part), (_, findings) in zip(parts, every, strict=True)
-        ]  # fmt: skip
-        click.echo(json_text({"runs": told, **sheet.data([made])}, indent=1))
-    elif as_csv:
-        click.echo(sheet.csv_text([made]), nl=False)
-    else:
-        for number, ((trace, part), (_, findings)) in enumerate(zip(parts, every, strict=True), 1):
-            click.echo(f"{number}  {plain(title(trace))}")
-            for line in [*part.caveats(trace), *(finding.text for finding in findings)]:
-                click.echo(f"   {plain(line)}")
-        sheet.show([metric_sheets.shown(made)])
+            {"archive": str(trace.path), "caveats": caveats(trace, part), "findings": found}
+            for (trace, part), found in zip(parts, findings, strict=True)
+        ]
+        lines = [[finding.text for finding in found] for _, found in every]
+        made = metric_comparison([one for one, _ in every], output.most)
+        output.print_compared(parts, made, told, lines, shown=shown)
+        return
+    (((trace, part),), ((made, _),)) = parts, every
+
+    def text() -> None:
+        for line in part.caveats(trace):
+            click.echo(f"  {plain(line)}")
+        show([shown(made)])
+        if made.columns[0].key == "function":
+            word = shell_word(archive_of(trace))
+            output.console.note(f"next: the same with --by callpath, or vtrace view {word}   for the curves")
+
+    def head() -> dict[str, Any]:
+        return {"caveats": caveats(trace, part), "archive": str(trace.path), "by": made.columns[0].key}
+
+    output.print(parts, [made], head, text, **({"findings": findings[0]} if made.name == "topdown" else {}))
 
 
-def _metrics_of(runs: list[CounterRun], asked: _MetricsOptions, most: int | None) -> tuple[Sheet, list[Finding]]:
+def _metrics_of(
+    runs: list[CounterRun], metrics: str, events: Path | None, output: Output, *, most: int | None
+) -> tuple[Sheet, list[Finding]]:
     """The table of metrics of runs with different counters, and its findings. Raises UsageError."""
     from vtrace.analysis.derived.known_events import chosen_events, known_files, recorded_pmu
     from vtrace.analysis.derived.topdown import NAME, SLOTS
     from vtrace.reports import metric_sheets, topdown_sheets
     from vtrace.wrappers.launch.counter_names import split_names
 
-    by, patterns, metrics, events = asked
-    console = Console("vtrace", environment_level("vtrace"))
-    wanted = split_names(metrics)
+    by, patterns, wanted = output.by, output.patterns, split_names(metrics)
     if not wanted:
         raise UsageError("--metrics has no name", "give --metrics NAME")
     if NAME in wanted and len(wanted) > 1:
         raise UsageError(f"--metrics {NAME} excludes other metrics", f"give --metrics {NAME}")
-    if by not in metric_sheets.UNITS:
-        raise UsageError(f"--metrics has no rows by {by}", f"give --by {', '.join(metric_sheets.UNITS)}")
+    if by not in METRIC_UNITS:
+        raise UsageError(f"--metrics has no rows by {by}", f"give --by {', '.join(METRIC_UNITS)}")
     files = known_files(events or os.environ.get("PAPI_USER_EVENTS_FILE"))
-    for file in files:
-        for problem in file.errors:
-            console.warn(plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out"))
+    output.warn(
+        plain(f"{file.path}:{problem.line}:{problem.column}: {problem.text}: line left out")
+        for file in files
+        for problem in file.errors
+    )
     pmu = recorded_pmu([name for run in runs for name in run.trace.metric_members["name"].tolist()], files)
     if wanted == [NAME]:
         known = chosen_events(files, [SLOTS] if pmu else [], pmu)
@@ -245,113 +252,59 @@ def _metrics_of(runs: list[CounterRun], asked: _MetricsOptions, most: int | None
             runs, by, patterns=patterns, wanted=wanted, events=chosen_events(files, wanted, pmu)
         )
         made, findings, notes = metric_sheets.sheet(numbers, most), [], numbers.notes
-    for note in notes:
-        console.warn(note)
+    output.warn(notes)
     return made, findings
 
 
-def _print_sections(  # noqa: PLR0917
-    trace: Trace, part: Selection, patterns: Patterns, what: str, most: int | None, as_json: bool, as_csv: bool
-) -> None:
-    """what: time, or one of _SECTION_METRICS."""
+# ---- --by section, --by timer ----
+
+
+def _print_sections(trace: Trace, part: Selection, output: Output, metrics: str | None) -> None:
     from vtrace.reports import section_sheets, sheet
 
-    console = Console("vtrace", environment_level("vtrace"))
-    made, notes = getattr(section_sheets, f"{what}_sheets")(trace, part, most)
-    caveats = part.caveats(trace)
-    for note in notes:
-        console.warn(plain(note))
-    if as_json:
-        about = {"caveats": [*stale_lines(trace), *caveats], "archive": str(trace.path), "by": "section"}
-        click.echo(json_text({**about, **sheet.data(made), "notes": notes}, indent=1))
-    elif as_csv:
-        warn_of_caveats(console, trace, part)
-        click.echo(sheet.csv_text(made), nl=False)
-    else:
-        click.echo(click.style(plain(title(trace)), bold=True))
-        for line in caveats:
-            click.echo(f"  {plain(line)}")
+    what = metrics or "time"
+    made, notes = getattr(section_sheets, f"{what}_sheets")(trace, part, output.most)
+    output.warn(map(plain, notes))
+
+    def text() -> None:
+        print_head(trace, part)
         sheet.show([each for each in made if each.rows])
         if not made[0].rows:
             click.echo(_NO_SECTIONS[what])
 
+    def head() -> dict[str, Any]:
+        return {"caveats": caveats(trace, part), "archive": str(trace.path), "by": "section"}
 
-def _print_sheet(
-    made: Sheet, findings: list[dict[str, Any]], trace: Trace, part: Selection, *, as_json: bool, as_csv: bool
-) -> None:
-    from vtrace.commands.tool_options import archive_of
-    from vtrace.reports import metric_sheets, sheet
-
-    caveats = part.caveats(trace)
-    if as_json:
-        about = {"caveats": [*stale_lines(trace), *caveats], "archive": str(trace.path), "by": made.columns[0].key}
-        more = {"findings": findings} if made.name == "topdown" else {}
-        click.echo(json_text({**about, **sheet.data([made]), **more}, indent=1))
-    elif as_csv:
-        warn_of_caveats(Console("vtrace", environment_level("vtrace")), trace, part)
-        click.echo(sheet.csv_text([made]), nl=False)
-    else:
-        for line in caveats:
-            click.echo(f"  {plain(line)}")
-        sheet.show([metric_sheets.shown(made)])
-        if made.columns[0].key == "function":
-            console = Console("vtrace", environment_level("vtrace"))
-            console.note(
-                f"next: the same with --by callpath, or vtrace view {shell_word(archive_of(trace))}   for the curves"
-            )
+    output.print([(trace, part)], made, head, text, notes=notes)
 
 
-def _compare(
-    console: Console, runs: list[ProfileNumbers], sort: str, most: int | None, *, as_json: bool, as_csv: bool
-) -> None:
-    """Prints the profiles of several runs side by side."""
-    from vtrace.reports import profile_sheets, sheet
-    from vtrace.reports.profile_comparison import comparison
-
-    made = comparison(runs, sort, most)
-    notes = [f"{number}: {note}" for number, run in enumerate(runs, 1) for note in run.notes]
-    for note in notes:
-        console.warn(note)
-    if as_json:
-        ends = [{"caveats": [*stale_lines(run.trace), *run.caveats], **_about(run)} for run in runs]
-        click.echo(json_text({"runs": ends, **sheet.data([made]), "notes": notes}, indent=1))
-    elif as_csv:
-        for run in runs:
-            warn_of_caveats(console, run.trace, run.window)
-        click.echo(sheet.csv_text([made]), nl=False)
-    else:
-        for number, run in enumerate(runs, 1):
-            click.echo(f"{number}  {plain(title(run.trace))}")
-            for line in run.caveats:
-                click.echo(f"   {plain(line)}")
-        sheet.show([profile_sheets.shown(made)])
-        if not made.rows:
-            click.echo("no calls and no samples were recorded here")
-
-
-def _about(numbers: ProfileNumbers) -> dict[str, Any]:
-    trace = numbers.trace
-    begin, end = numbers.window.ends(trace)
-    return {
-        "archive": str(trace.path), "creator": trace.creator, "by": numbers.by,
-        "window": {"from_ns": begin, "to_ns": end, "text": numbers.window.text, "select": numbers.patterns.text},
-        "time_ns": round(numbers.found.whole), "ranks": len(numbers.found.processes),
-        "samples": int(numbers.costs.samples["count"].sum()),
-    }  # fmt: skip
-
-
-def _show(numbers: ProfileNumbers, made: Sheet, archive: str) -> None:
+def print_timers(trace: Trace, part: Selection, output: Output, metrics: str | None) -> None:
+    """Prints the user-defined regions as timers; metrics: None, or perf.hh for its JSON."""
+    from vtrace.analysis.questions import timers
+    from vtrace.compat import perf_hh
     from vtrace.reports import sheet
+    from vtrace.reports.profile_sheets import timer_sheet
 
-    click.echo(click.style(plain(title(numbers.trace)), bold=True))
-    for line in numbers.caveats:
-        click.echo(f"  {plain(line)}")
-    if not made.rows:
-        click.echo("no calls and no samples were recorded here")
+    if output.as_json or metrics:
+        warn_of_caveats(output.console, trace, part)
+    if metrics:
+        threads, notes = perf_hh.timers(trace, part, output.patterns)
+        output.warn(notes)
+        click.echo(json_text(threads, indent=1))
         return
-    sheet.show([made])
-    console = Console("vtrace", environment_level("vtrace"))
-    if numbers.by == "function":
-        console.note(f"next: vtrace profile {archive} --by callpath   for the calls; --by line   for the lines")
-    else:
-        console.note(f"next: vtrace view {archive}   for the timeline")
+    found, notes = timers.timers(trace, part, output.patterns)
+    output.warn(notes)
+    start, stop = part.ends(trace)
+    made = timer_sheet(found, output.most)
+
+    def text() -> None:
+        print_head(trace, part)
+        sheet.show([made])
+
+    def head() -> dict[str, Any]:
+        about = {"caveats": caveats(trace, part), "archive": str(trace.path), "creator": trace.creator}
+        return {**about, "from_ns": start, "to_ns": stop}
+
+    output.print([(trace, part)], [made], head, text, notes=notes)
+    if not found and not output.patterns.all:
+        output.console.note("no user-defined regions in this trace: --select 'region=*' prints all regions")

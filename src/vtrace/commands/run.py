@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace run: help, errors of options, and what is shown after the program.
+"""Prepare: Run a program and record it, without rebuilding.
 
 vtrace.main runs a program without this module, since click costs time.
 """
@@ -39,7 +39,7 @@ Examples:
   vtrace run --io --memory sqlite3 my.db    I/O and memory of a serial program
   vtrace run --functions 'Solver::*' ./heat functions of a program compiled with -pg -mfentry, ...
   vtrace run mpiexec -n 4 python3 solve.py  a Python program that uses mpi4py
-  vtrace run -v --mpicc mpicc.openmpi ...   an MPI that vtrace run does not find
+  vtrace run -v --mpi=mpicc.openmpi ...    an MPI that vtrace run does not find
   vtrace run --repeat-groups --counters topdown ./heat    a run for each group of counters
   vtrace run --bundle traced ./heat         for a container: mpiexec -n 4 traced/vtrace-run ./heat"""
 
@@ -54,7 +54,7 @@ def _options() -> list[click.Parameter]:
         for name, (setting, does, default) in choices.SWITCHES.items()
     ]
     values = [
-        click.Option([option, key], metavar=metavar, help=help)
+        click.Option([option, key], metavar=metavar, help=help, hidden=key in choices.ALIASES)
         for key, (option, metavar, help) in choices.VALUES.items()
     ]
     flags = [click.Option([option, key], is_flag=True, help=help) for key, (option, help) in choices.FLAGS.items()]

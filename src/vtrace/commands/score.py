@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace score: show which regions fill the buffer, and write a filter that fits a given size."""
+"""Prepare: Show which regions fill the buffer, and write a filter for them."""
 
 from __future__ import annotations
 
@@ -65,11 +65,17 @@ def fit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("-n", "rows", default=30, type=click.IntRange(1), show_default=True, help="Regions to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print all regions as JSON, a list of objects.")
 def command(target: str, fit: int | None, output: Path | None, rows: int, *, as_json: bool) -> None:
-    """Show bytes of buffer and time by region, too; with --fit, fit the filter to a given size.
+    """The same as vtrace filter PREFIX --top N, or with --fit SIZE. Show bytes of buffer and time by region, too; with
+    --fit, fit the filter to a given size.
 
     PREFIX names local files, which vtrace score does not change, or an archive of vtunify. The bytes are estimates: two
     events of 8 bytes per call, plus the records of MPI, I/O and memory.
     """
+    print_scores(target, fit, output, rows, as_json=as_json)
+
+
+def print_scores(target: str, fit: int | None, output: Path | None, rows: int, *, as_json: bool) -> None:
+    """Prints the scores of the regions of a trace, or writes a filter. Raises VtraceError."""
     from vtrace.reports import score
 
     if output is not None and fit is None:
@@ -156,7 +162,7 @@ def _about_flag(reasons: dict[str, str], unread: str | None) -> Iterator[str]:
 def _open(target: str) -> Trace:
     """The archive, or a temporary archive of the local files. Raises VtraceError."""
     import vtrace
-    from vtrace.commands.part_options import opened
+    from vtrace.commands.trace_command import opened
     from vtrace.unify.discover.list_files import resolve_prefix
     from vtrace.unify.run import Request, unify
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace settings: show the VT_ settings that a program started now would use."""
+"""Prepare: Show the VT_ settings: value, origin, default, meaning."""
 
 from __future__ import annotations
 

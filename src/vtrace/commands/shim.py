@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace shim: build, list and remove the MPI shims in the cache."""
+"""Prepare: Build, list and remove MPI shims, one per MPI installation."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import click
 
@@ -12,25 +14,29 @@ from vtrace.wrappers.mpi_shim.shim import clean_shims, list_shims, shim_library
 
 
 @click.group()
-def shim() -> None:
+def command() -> None:
     pass
 
 
-_MPICC = click.option("--mpicc", metavar="CMD", help="The MPI's compiler command [default: mpicc].")
+def _of_mpi(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds the argument MPICC, and its old name --mpicc."""
+    named = click.option("--mpicc", "named", hidden=True)
+    return click.argument("mpicc", metavar="[MPICC]", required=False)(named(function))
 
 
-@shim.command()
-@_MPICC
-def build(mpicc: str | None) -> None:
+@command.command()
+@_of_mpi
+def build(mpicc: str | None, named: str | None) -> None:
     """Build the shim for an MPI and print the path of its library. vtrace-cc and vtrace run build shims themselves;
-    for MPICH and Open MPI a wheel of vtrace brings the shims of vtrace run.
+    for MPICH and Open MPI a wheel of vtrace brings the shims of vtrace run. MPICC is the MPI's compiler command
+    [default: mpicc].
 
     LD_PRELOAD=LIBRARY records the MPI calls of a program that was built without vtrace.
     """
-    click.echo(shim_library(_mpi(mpicc)))
+    click.echo(shim_library(_mpi(mpicc or named)))
 
 
-@shim.command("list")
+@command.command("list")
 def list_() -> None:
     """List the shims in the cache: MPI, number of wrapped functions, library, directory; separated by tabs."""
     for found in list_shims():
@@ -38,11 +44,11 @@ def list_() -> None:
         click.echo("\t".join(map(plain, cells)))
 
 
-@shim.command()
-@_MPICC
-def clean(mpicc: str | None) -> None:
-    """Remove the shims of one MPI, or all of them."""
-    for removed in clean_shims(_mpi(mpicc).library if mpicc else None):
+@command.command()
+@_of_mpi
+def clean(mpicc: str | None, named: str | None) -> None:
+    """Remove the shims of the MPI whose compiler command is MPICC, or all of them."""
+    for removed in clean_shims(_mpi(mpicc or named).library if mpicc or named else None):
         click.echo(plain(f"removed {removed.directory} ({removed.label})"))
 
 

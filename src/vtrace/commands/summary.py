@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace summary: show where the time went."""
+"""Understand: Show where the time went: regions, messages, files, memory."""
 
 from __future__ import annotations
 
@@ -10,20 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vtrace.analysis.findings.kinds import KINDS
-from vtrace.commands.completion import complete_target
-from vtrace.commands.part_options import (
-    HELPERS_HELP,
-    RANKS,
-    RANKS_HELP,
-    TIME,
-    opened,
-    stale_lines,
-    title,
-    warn_of_caveats,
-)
-from vtrace.console import Console, environment_level, some
-from vtrace.errors import UsageError
-from vtrace.text import json_text, plain, shell_word
+from vtrace.commands.trace_command import Output, opened, stale_lines, title, trace_command
+from vtrace.console import Console, some
+from vtrace.reports.table_names import SUMMARY_SORTS, SUMMARY_TABLES
+from vtrace.text import plain, shell_word
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.finding import Finding
@@ -32,35 +22,19 @@ if TYPE_CHECKING:
     from vtrace.reports.sheet import Sheet
     from vtrace.reports.summary import SummaryNumbers
 
-_TABLES = (
-    "classes", "samples", "regions", "messages", "collectives", "rma", "rma_synchronization", "files", "directories",
-    "layers", "heap", "counters", "coverage",
-)  # fmt: skip
-"""The tables of reports/summary.py, repeated here: importing that module loads numpy."""
 _FINDINGS, _FUNCTIONS = 2, 5
 """The most findings and sampled functions that vtrace run shows at its end."""
-_SORTS = ("exclusive", "inclusive", "calls", "min", "mean", "max", "imbalance", "name")
 
 
-@click.command()
-@click.argument("archive", shell_complete=complete_target)
+@trace_command(
+    sort=SUMMARY_SORTS, sort_help="Sort regions by this column.", top=20,
+    json="Print all rows of all tables as JSON; times in ns.", csv=True,
+)  # fmt: skip
 @click.option(
-    "--sort", type=click.Choice(_SORTS), default="exclusive", show_default=True, help="Sort regions by this column."
+    "--only", "tables", type=click.Choice(SUMMARY_TABLES), multiple=True, help="Show only this table; may be repeated."
 )
-@click.option("--top", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="Rows in each table.")
-@click.option(
-    "--only", "tables", type=click.Choice(_TABLES), multiple=True, help="Show only this table; may be repeated."
-)
-@click.option("--from", "begin", metavar="T", help=f"Only events after {TIME}")
-@click.option("--to", "end", metavar="T", help="Only events before T.")
-@click.option("--rank", "--ranks", "ranks", metavar=RANKS, help=RANKS_HELP)
-@click.option("--helpers", is_flag=True, help=HELPERS_HELP)
-@click.option("--json", "as_json", is_flag=True, help="Print all rows of all tables as JSON; times in ns.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV; times in ns.")
-def command(
-    archive: str, sort: str, top: int, tables: tuple[str, ...], *, begin: str | None, end: str | None,
-    ranks: str | None, helpers: bool, as_json: bool, as_csv: bool,
-) -> None:  # fmt: skip
+@click.option("--rank", "ranks", hidden=True)
+def command(trace: Trace, part: Selection, output: Output, tables: tuple[str, ...]) -> None:
     """Also show collective operations. ARCHIVE is a prefix, the directory of an OTF2 archive or its .otf2 file, written
     by any tool.
 
@@ -68,30 +42,22 @@ def command(
     Examples:
       vtrace summary heat
       vtrace summary heat --sort imbalance --top 5
-      vtrace summary heat --rank 3 --from 25% --to 75%
+      vtrace summary heat --ranks 3 --from 25% --to 75%
       vtrace summary heat --only regions --csv > regions.csv
     """
-    from vtrace.analysis.selection import Selection
     from vtrace.reports import sheet, summary
 
-    if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other", "use one of them")
-    console = Console("vtrace", environment_level("vtrace"))
-    trace = opened(archive)
-    part = Selection.of_options(trace, begin, end=end, ranks=ranks, helpers=helpers)
     numbers = summary.read(trace, part)
-    made = [each for each in summary.sheets(numbers, sort, top) if not tables or each.name in tables]
-    for note in numbers.notes:
-        console.warn(note)
-    if as_json:
+    every = summary.sheets(numbers, output.sort, output.top)
+    made = [each for each in every if not tables or each.name in tables]
+    output.warn(numbers.notes)
+
+    def head() -> dict[str, Any]:
         not_recorded = trace.not_recorded(part.locations, part.start, part.stop).rows()
         about = {"caveats": [*stale_lines(trace), *numbers.caveats], "not_recorded": not_recorded, **_about(numbers)}
-        about["findings"] = [one.told() for one in _findings(trace, part)]
-        click.echo(json_text({**about, **sheet.data(made), "notes": numbers.notes}, indent=1))
-    elif as_csv:
-        warn_of_caveats(console, trace, part)
-        click.echo(sheet.csv_text(made), nl=False)
-    else:
+        return {**about, "findings": [one.told() for one in _findings(trace, part)]}
+
+    def text() -> None:
         if not tables:
             click.echo(click.style(plain(title(trace)), bold=True))
         for line in numbers.caveats:
@@ -102,7 +68,9 @@ def command(
             _head(numbers, next(each for each in made if each.name == "samples"))
             _show_findings(_findings(trace, part), trace)
         sheet.show([each for each in made if _is_shown(each)])
-        console.note(_next_step(trace, shell_word(Path(archive))))
+        output.console.note(_next_step(trace, shell_word(Path(output.archives[0]))))
+
+    output.print([(trace, part)], made, head, text, notes=numbers.notes)
 
 
 def show_in_brief(archive: str, console: Console) -> None:

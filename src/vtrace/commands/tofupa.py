@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vtrace.commands.part_options import opened
 from vtrace.commands.tool_options import Collect, Either, Show, console_of, own_counters, write
+from vtrace.commands.trace_command import opened
 from vtrace.console import CLICK_SETTINGS
 from vtrace.errors import UsageError, VtraceError
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""vtrace view: show the timeline in a browser."""
+"""Understand: Show the timeline of a trace in a browser."""
 
 from __future__ import annotations
 
@@ -12,56 +12,40 @@ import tempfile
 import webbrowser
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from vtrace.commands.completion import complete_target
-from vtrace.commands.part_options import opened, title, warn_of_caveats, window_options
+from vtrace.commands.trace_command import Window, opened, title, warn_of_caveats, window_options
 from vtrace.console import Console, environment_level, some
 from vtrace.errors import TileDamageError, UsageError
-from vtrace.text import plain, shell_quoted, shell_word
+from vtrace.text import plain, shell_word
 from vtrace.timeline.server import Server
 
 if TYPE_CHECKING:
     from vtrace.timeline.viewer_site import ShownTrace
 
 
-class WindowOptions(NamedTuple):
-    """The values of --from, --to, --ranks and --helpers."""
-
-    begin: str | None = None
-    end: str | None = None
-    ranks: str | None = None
-    helpers: bool = False
-
-    def of_locations(self) -> str:
-        """The words of a command that choose the same locations."""
-        return (f" --ranks {shell_quoted(self.ranks)}" if self.ranks else "") + " --helpers" * self.helpers
-
-
-WHOLE = WindowOptions()
-_ONLY_WITH = {"width": "text", "rows": "text", "most": "perfetto"}
+WHOLE = Window()
+_ONLY_WITH = {"width": ("text",), "most": ("text", "perfetto")}
 _NOT_WITH_TEXT = ("perfetto", "no_browser", "port", "idle")
+_MOST_ROWS, _MOST_CALLS = 40, 2_000_000
+"""The defaults of --most, with --text and with --perfetto."""
 
 
 @click.command()
 @click.argument("archives", metavar="ARCHIVE [SECOND]", nargs=-1, required=True, shell_complete=complete_target)
 @window_options
 @click.option("--perfetto", is_flag=True, help="Show Perfetto's page; needs pip install 'vtrace-otf2[perfetto]'.")
-@click.option(
-    "--most", metavar="N", type=click.IntRange(1000), default=2_000_000, show_default=True,
-    help="With --perfetto: show at most N calls, the longest ones.",
-)  # fmt: skip
 @click.option("--text", is_flag=True, help="Draw the timeline in the terminal; start no server.")
 @click.option(
-    "--width", metavar="N", type=click.IntRange(20, 10_000), help="Columns of --text [default: those of the terminal]."
-)
-@click.option(
-    "--rows", metavar="N", type=click.IntRange(1, 100_000), default=40, show_default=True,
-    help="Rows of --text: more locations share rows.",
+    "--most", "--rows", "most", metavar="N", type=click.IntRange(1),
+    help="With --text: at most N rows, which locations share [default: 40]; with --perfetto: at most N calls, the "
+    "longest ones [default: 2000000].",
 )  # fmt: skip
+@click.option("--width", type=click.IntRange(20, 10_000), hidden=True)
 @click.option("--no-browser", is_flag=True, help="Print the address; open no browser.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port [default: any free port].")
 @click.option(
@@ -70,9 +54,8 @@ _NOT_WITH_TEXT = ("perfetto", "no_browser", "port", "idle")
 )  # fmt: skip
 @click.pass_context
 def command(
-    context: click.Context, archives: tuple[str, ...], begin: str | None, end: str | None, *, ranks: str | None,
-    helpers: bool, perfetto: bool, most: int, text: bool, width: int | None, rows: int, no_browser: bool, port: int,
-    idle: float,
+    context: click.Context, /, archives: tuple[str, ...], perfetto: bool, text: bool, *, most: int | None,
+    width: int | None, no_browser: bool, port: int, idle: float, **parts: Any,
 ) -> None:  # fmt: skip
     """A server on this machine serves the page to this machine only: no data leaves the machine. ARCHIVE is a prefix,
     the directory of an OTF2 archive or its .otf2 file, written by any tool. A SECOND archive is shown below the first
@@ -90,32 +73,31 @@ def command(
     chosen = {"text": text, "perfetto": perfetto}
     names = [*_ONLY_WITH, *_NOT_WITH_TEXT]
     for name in (name for name in names if context.get_parameter_source(name) == ParameterSource.COMMANDLINE):
-        needed = _ONLY_WITH.get(name)
-        if not chosen[needed] if needed else text:
-            said = f"without --{needed}" if needed else "with --text"
+        needed = _ONLY_WITH.get(name, ())
+        if not any(chosen[one] for one in needed) if needed else text:
+            said = f"without --{' or --'.join(needed)}" if needed else "with --text"
             raise UsageError(f"--{name.replace('_', '-')} has no effect {said}", "leave one of them out")
     if len(archives) > (1 if text or perfetto else 2):
         raise UsageError(
             f"{len(archives)} archives are too many", "vtrace view A B shows two, --text and --perfetto one"
         )
-    window = WindowOptions(begin, end, ranks, helpers)
+    window = Window.taken(parts)
     if text:
-        _draw(archives[0], window, width, rows)
+        _draw(archives[0], window, width, most or _MOST_ROWS)
     elif perfetto:
-        _show_perfetto(archives[0], window, most=most, browser=not no_browser, port=port, idle=idle)
+        _show_perfetto(archives[0], window, most=most or _MOST_CALLS, browser=not no_browser, port=port, idle=idle)
     else:
         show(*archives, window=window, browser=not no_browser, port=port, idle=idle)
 
 
-def _draw(archive: str, window: WindowOptions, width: int | None, rows: int) -> None:
+def _draw(archive: str, window: Window, width: int | None, rows: int) -> None:
     """Prints the timeline as text. Raises VtraceError."""
-    from vtrace.analysis.selection import Selection
     from vtrace.timeline.text_picture import draw, duration_text, picture
     from vtrace.timeline.tile_cache import remade, tiles_of
 
     console = Console("vtrace", environment_level("vtrace"))
     trace = opened(archive)
-    part = Selection.of_options(trace, *window, lanes=True)
+    part = window.of(trace, lanes=True)
     warn_of_caveats(console, trace, part)
     width = width or shutil.get_terminal_size((120, 40)).columns
     try:
@@ -131,12 +113,7 @@ def _draw(archive: str, window: WindowOptions, width: int | None, rows: int) -> 
 
 
 def show(
-    *archives: str,
-    window: WindowOptions = WHOLE,
-    browser: bool = True,
-    port: int = 0,
-    idle: float = 15,
-    err: bool = False,
+    *archives: str, window: Window = WHOLE, browser: bool = True, port: int = 0, idle: float = 15, err: bool = False
 ) -> None:
     """Serves the timeline of one or two archives until no request has come for idle minutes, or until SIGINT or
     SIGTERM.
@@ -152,14 +129,13 @@ def show(
     _serve(console, Server(site, port), what=what, browser=browser, idle=idle, err=err)
 
 
-def _shown(archive: str, window: WindowOptions, console: Console) -> ShownTrace:
+def _shown(archive: str, window: Window, console: Console) -> ShownTrace:
     """Opens a trace for the page. Raises VtraceError."""
-    from vtrace.analysis.selection import Selection
     from vtrace.timeline.tile_cache import tiles_of
     from vtrace.timeline.viewer_site import ShownTrace
 
     trace = opened(archive)
-    part = Selection.of_options(trace, *window, lanes=True)
+    part = window.of(trace, lanes=True)
     caveats = warn_of_caveats(console, trace, part)
     known = list(trace.problems)
     tiles = tiles_of(trace, console)
@@ -177,10 +153,9 @@ def _shown(archive: str, window: WindowOptions, console: Console) -> ShownTrace:
     )
 
 
-def _show_perfetto(archive: str, window: WindowOptions, most: int, browser: bool, *, port: int, idle: float) -> None:
+def _show_perfetto(archive: str, window: Window, most: int, browser: bool, *, port: int, idle: float) -> None:
     """Serves Perfetto's page with the longest calls of a part. Raises VtraceError."""
     from vtrace.analysis.questions import timeline_data
-    from vtrace.analysis.selection import Selection
     from vtrace.export import perfetto
     from vtrace.timeline.perfetto_site import PerfettoSite, interface
 
@@ -190,7 +165,7 @@ def _show_perfetto(archive: str, window: WindowOptions, most: int, browser: bool
     trace = opened(archive)
     with tempfile.TemporaryDirectory(prefix="vtrace-view-") as scratch:
         file = Path(scratch) / "timeline.pftrace"
-        part = Selection.of_options(trace, *window, lanes=True)
+        part = window.of(trace, lanes=True)
         caveats = warn_of_caveats(console, trace, part)
         shown = timeline_data.gather(trace, part, most)
         perfetto.write(shown, file)

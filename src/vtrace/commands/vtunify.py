@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -19,14 +21,13 @@ from vtrace.commands.completion import complete_prefix
 from vtrace.commands.import_beside import import_beside
 from vtrace.console import CLICK_SETTINGS, Console, some
 from vtrace.errors import NoFilesError, VtraceError
-from vtrace.light_numpy import lighten_numpy
 from vtrace.parallel.ranks import ALONE, Ranks
 from vtrace.text import shell_path
 
 if TYPE_CHECKING:
     from vtrace.analysis.findings.written_diagnosis import WrittenDiagnosis
     from vtrace.timeline.written_tiles import WrittenTiles
-    from vtrace.unify.run import WrittenArchive
+    from vtrace.unify.run import Request, WrittenArchive
 
 _HELP = """Unify the local files of a traced program's last run into one OTF2 archive.
 
@@ -39,14 +40,51 @@ Examples:
   mpiexec -n 4 ./heat && vtunify heat       writes heat.trace/traces.otf2
   vtunify results/heat                      for files in results/
   vtunify -k -o first heat                  writes first.trace, keeps the local files
-  vtunify --report heat                     writes heat.html as well
-  vtunify --diagnose heat                   shows why the run takes its time
+  vtunify --also report heat                writes heat.html as well
+  vtunify --also diagnose heat              shows why the run takes its time
   vtunify --partial heat                    go on without ranks that have no files here
   vtunify --salvage heat                    after a crash that damaged files"""
 
 
+_ALSO = ("report", "tiles", "diagnose")
+"""The values of --also, and old options of the same names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The values of the options. nocompress: of VampirTrace's option."""
+
+    prefix: str
+    name: str | None
+    keep: bool
+    progress: bool
+    levels: tuple[bool, ...]
+    jobs: int | None
+    force: bool
+    partial: bool
+    salvage: bool
+    no_repair: bool
+    samples: str
+    also: tuple[str, ...]
+    nocompress: bool
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the archive has another name than the prefix."""
+        return bool(self.name) or self.keep
+
+    def request(self, prefix: Path) -> Request:
+        """What to unify."""
+        from vtrace.unify.run import Request
+
+        return Request(
+            prefix=prefix, name=self.name, keep=self.keep, force=self.force, salvage=self.salvage, jobs=self.jobs or 0,
+            partial=self.partial, repair=not self.no_repair, samples=self.samples,
+        )  # fmt: skip
+
+
 def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Returns a decorator that adds the arguments of vtunify and vtunify-mpi: PREFIX and options.
+    """Returns a decorator that adds the arguments of vtunify and vtunify-mpi: PREFIX and options, the fields of Asked.
 
     name: of the program; jobs: threads without -j (None: one a core); jobs_help: help of -j.
     """
@@ -59,9 +97,9 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             "-k", "--keeplocal", "keep", is_flag=True, help="Keep the local files; the archive is u_PREFIX.trace."
         ),
         click.option("-p", "--progress", is_flag=True, help="Show the progress."),
-        click.option("-q", "--quiet", "levels", flag_value="q", multiple=True, help="Print errors only."),
         click.option(
-            "-v", "--verbose", "levels", flag_value="v", multiple=True, help="Print each step; -vv also each file."
+            "-v/-q", "--verbose/--quiet", "levels", multiple=True,
+            help="-v: print each step, -vv: also each file; -q: print errors only.",
         ),
         click.option("-j", "jobs", metavar="N", type=click.IntRange(1, 1024), default=jobs, help=jobs_help),
         click.option("--force", is_flag=True, help="Replace an archive that exists."),
@@ -78,14 +116,17 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
             default="archive",
             help="Write samples as events of the archive [default], of a second archive inside it, or not at all.",
         ),
-        click.option("--report", is_flag=True, help="Also write PREFIX.html, like vtrace report."),
         click.option(
-            "--tiles", is_flag=True, help="Also make the tiles of vtrace view, which then starts immediately."
+            "--also", type=click.Choice(_ALSO), multiple=True,
+            help="Then write PREFIX.html, like vtrace report; make the tiles of vtrace view, which then starts "
+            "immediately; or show why the run takes its time, and keep the findings. May be repeated.",
         ),
-        click.option("--diagnose", is_flag=True, help="Also show why the run takes its time, and keep the findings."),
-        click.option("--nocompress", is_flag=True, help="No effect: OTF2 archives are never compressed."),
-        click.version_option(__version__, "-V", "--version", prog_name=name, message="%(prog)s (vtrace) %(version)s"),
-    ]
+        *(click.option(f"--{one}", "also", flag_value=one, multiple=True, hidden=True) for one in _ALSO),
+        click.option("--nocompress", is_flag=True, hidden=True),  # of VampirTrace: OTF2 archives are never compressed
+        click.version_option(
+            __version__, "-V", "--version", prog_name=name, message="%(prog)s (vtrace) %(version)s", hidden=True
+        ),
+    ]  # fmt: skip
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
         for part in reversed(parts):
@@ -97,38 +138,24 @@ def arguments(name: str, jobs: int | None, jobs_help: str) -> Callable[[Callable
 
 @click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @arguments("vtunify", None, "Threads to use [default: cores, up to 8].")
-def command(
-    prefix: str, name: str | None, keep: bool, progress: bool, *, levels: tuple[str, ...], jobs: int | None,
-    force: bool, partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, tiles: bool, diagnose: bool,
-    nocompress: bool,
-) -> None:  # fmt: skip
+def command(**values: Any) -> None:
     from vtrace.unify.discover.list_files import resolve_prefix
-    from vtrace.unify.run import Request, unify
+    from vtrace.unify.run import unify
 
-    console = Console("vtunify", level(levels, talk.environment_level("vtunify")), progress)
+    asked = Asked(**values)
+    console = Console("vtunify", level(asked.levels, talk.environment_level("vtunify")), asked.progress)
     signal.signal(
         signal.SIGTERM, signal.default_int_handler
     )  # so that the end of a batch job leaves no unfinished archive either
-    path = resolve_prefix(prefix)
-    if path != Path(prefix):
-        console.note(f"the prefix of {prefix} is {path}")
-    check_report(report)
-    further = Further(report, tiles, diagnose, threads=jobs)
-    request = Request(
-        prefix=path,
-        name=name,
-        keep=keep,
-        force=force,
-        salvage=salvage,
-        jobs=jobs or 0,
-        partial=partial,
-        repair=not no_repair,
-        samples=samples,
-    )
+    path = resolve_prefix(asked.prefix)
+    if path != Path(asked.prefix):
+        console.note(f"the prefix of {asked.prefix} is {path}")
+    check_report(asked)
+    further = Further(asked.also, threads=asked.jobs)
 
     def listen(anchor: Path) -> WrittenTiles | WrittenDiagnosis:
         nonlocal further
-        if tiles:  # one pass cannot serve both: tiles count events that a diagnosis must not see
+        if "tiles" in asked.also:  # one pass cannot serve both: tiles count events that a diagnosis must not see
             from vtrace.timeline.written_tiles import WrittenTiles
 
             further = further._replace(written_tiles=(made := WrittenTiles(anchor)))
@@ -139,21 +166,19 @@ def command(
         return found
 
     try:
-        written = unify(request, console, listen=listen if tiles or diagnose else None)
+        listens = not {"tiles", "diagnose"}.isdisjoint(asked.also)
+        written = unify(asked.request(path), console, listen=listen if listens else None)
     except NoFilesError as error:
-        archive = unified_before(path, name, keep, error)
-        report_unified(archive, bool(name) or keep, further, console)
+        report_unified(unified_before(path, asked, error), asked.is_named, further, console)
         return
-    target = written.archive if name or keep else path
+    target = written.archive if asked.is_named else path
     conclude(written, console, target=target, near=path.parent, further=further)
 
 
 class Further(NamedTuple):
-    """The work that follows after an archive is written: the options --report, --tiles and --diagnose."""
+    """The work that follows after an archive is written: the values of --also."""
 
-    report: bool
-    tiles: bool
-    diagnose: bool
+    also: tuple[str, ...]
     ranks: Ranks = ALONE
     threads: int | None = None
     """Threads of each rank that shares the diagnosis; None: one per core."""
@@ -162,22 +187,19 @@ class Further(NamedTuple):
     """The tiles, and the diagnosis, from the events as they were written; None: the archive must be read."""
 
 
-def check_report(report: bool) -> None:
+def check_report(asked: Asked) -> None:
     """Raises VtraceError if a report is wanted and cannot be made: before long work, not after it."""
-    if report:
+    if "report" in asked.also:
         from vtrace.reports.report import plotly
 
         plotly()
 
 
-def unified_before(prefix: Path, name: str | None, keep: bool, error: NoFilesError) -> Path:
+def unified_before(prefix: Path, asked: Asked, error: NoFilesError) -> Path:
     """Returns the archive of a request without local files; raises the error if there is none."""
     from vtrace.io.archive.overview import find_anchor
-    from vtrace.unify.run import Request
 
-    archive = Request(
-        prefix=prefix.with_suffix("") if prefix.suffix == ".trace" else prefix, name=name, keep=keep
-    ).archive
+    archive = asked.request(prefix.with_suffix("") if prefix.suffix == ".trace" else prefix).archive
     if not archive.is_dir() or find_anchor(archive) is None:
         raise error
     return archive
@@ -201,19 +223,19 @@ def conclude(written: WrittenArchive, console: Console, target: Path, near: Path
 def lead_on(console: Console, target: Path, archive: Path, further: Further) -> None:
     """Prints the next command for an archive, or does the further work; target: names the archive for the user."""
     word = shell_path(target)
-    if further.tiles:
+    if "tiles" in further.also:
         make_tiles(archive, console, further.written_tiles)
-    if further.diagnose:
+    if "diagnose" in further.also:
         from vtrace.commands.diagnose import after_unifying
 
         after_unifying(
             archive, console, ranks=further.ranks, threads=further.threads, written=further.written_diagnosis
         )
-    if further.report:
-        from vtrace.commands.report import write
+    if "report" in further.also:
+        from vtrace.commands.report import write_of
 
-        write(str(archive), default=Path(f"{str(target).removesuffix('.trace')}.html"))
-    elif not further.diagnose:
+        write_of(str(archive), default=Path(f"{str(target).removesuffix('.trace')}.html"))
+    elif "diagnose" not in further.also:
         console.result(f"next: vtrace summary {word}, vtrace view {word}")
 
 
@@ -243,21 +265,21 @@ def summary(written: WrittenArchive) -> str:
     )
 
 
-def level(words: tuple[str, ...], start: int) -> int:
-    """Returns the verbosity after -q and -v in their order; the last kind counts. start: without options."""
+def level(words: tuple[bool, ...], start: int) -> int:
+    """Returns the verbosity after -v (True) and -q in their order; the last kind counts. start: without options."""
     now = start
-    before = ""
+    before: bool | None = None
     for word in words:
-        now = talk.QUIET if word == "q" else min(now + 1, talk.DEBUG) if before == "v" else talk.VERBOSE
+        now = talk.QUIET if not word else min(now + 1, talk.DEBUG) if before else talk.VERBOSE
         before = word
     return now
 
 
 def lighten() -> None:
-    """Turns off unnecessary work of Python and numpy. Must be called before numpy is loaded."""
+    """Turns off unnecessary work of Python and OpenBLAS. Must be called before numpy is loaded."""
     gc.disable()  # few objects form cycles, and the search for them takes longer with each location
     atexit.register(gc.freeze)  # else Python looks for cycles at the exit
-    lighten_numpy()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else OpenBLAS starts a thread for each core
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -48,13 +48,11 @@ Examples:
 
 @click.command(help=_HELP, epilog=_EXAMPLES, context_settings=CLICK_SETTINGS)
 @vtunify.arguments(_NAME, 1, "Threads of each rank [1].")
-def command(
-    prefix: str, name: str | None, keep: bool, progress: bool, *, levels: tuple[str, ...], jobs: int, force: bool,
-    partial: bool, salvage: bool, no_repair: bool, samples: str, report: bool, tiles: bool, diagnose: bool,
-    nocompress: bool,
-) -> None:  # fmt: skip
-    from vtrace.unify.run import Request, WrittenArchive, unify
+def command(**values: Any) -> None:
+    from vtrace.unify.run import WrittenArchive, unify
 
+    asked = vtunify.Asked(**values)
+    diagnoses = "diagnose" in asked.also
     ranks = _ranks()
     written: WrittenArchive | None
     heard: WrittenDiagnosis | None = None
@@ -69,44 +67,33 @@ def command(
     if ranks.size > 1:
         talk.catch_in_callbacks(lambda error: _abort(ranks, error))
     try:
-        level = vtunify.level(levels, talk.environment_level(_NAME)) if ranks.root else QUIET
-        console = Console(_NAME, level, progress)
-        path = ranks.first(lambda: _prefix(prefix, console))
-        ranks.first(lambda: vtunify.check_report(report))
+        level = vtunify.level(asked.levels, talk.environment_level(_NAME)) if ranks.root else QUIET
+        console = Console(_NAME, level, asked.progress)
+        path = ranks.first(lambda: _prefix(asked.prefix, console))
+        ranks.first(lambda: vtunify.check_report(asked))
         local = Path(os.path.abspath(path)) if ranks.size > 1 else path
-        request = Request(
-            prefix=local,
-            name=name,
-            keep=keep,
-            force=force,
-            salvage=salvage,
-            jobs=jobs,
-            partial=partial,
-            repair=not no_repair,
-            samples=samples,
-        )
-        written = unify(request, console, ranks, listen if diagnose else None)
+        written = unify(asked.request(local), console, ranks, listen if diagnoses else None)
         if not path.is_absolute() and written.archive.is_relative_to(Path.cwd()):
             written = written._replace(archive=written.archive.relative_to(Path.cwd()))
         archive = written.archive
     except NoFilesError as error:
-        written, archive = None, vtunify.unified_before(path, name, keep, error)
+        written, archive = None, vtunify.unified_before(path, asked, error)
         ranks.agreed = False  # no rank ends because of the error
     except BaseException as error:
         if not ranks.agreed and ranks.size > 1:
             _abort(ranks, error)
         raise
     if not ranks.root:
-        if diagnose:
-            _help_to_diagnose(ranks, jobs, archive)
+        if diagnoses:
+            _help_to_diagnose(ranks, asked.jobs or 1, archive)
         return
-    further = vtunify.Further(report, tiles, diagnose=diagnose, ranks=ranks, threads=jobs, written_diagnosis=heard)
-    with _helped(ranks) if diagnose else nullcontext():
+    further = vtunify.Further(asked.also, ranks=ranks, threads=asked.jobs, written_diagnosis=heard)
+    with _helped(ranks) if diagnoses else nullcontext():
         if written:
-            target = path if name is None and not keep else archive
+            target = archive if asked.is_named else path
             vtunify.conclude(written, console, target=target, near=path.parent, further=further)
         else:
-            vtunify.report_unified(archive, bool(name) or keep, further, console)
+            vtunify.report_unified(archive, asked.is_named, further, console)
 
 
 @contextmanager

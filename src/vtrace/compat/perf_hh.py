@@ -13,9 +13,9 @@ import numpy as np
 
 from vtrace.analysis.question import Part, Question
 from vtrace.analysis.questions.details import present
-from vtrace.analysis.questions.timers import Counted
+from vtrace.analysis.questions.timers import Counted, timed_regions
 from vtrace.analysis.replay import Replay
-from vtrace.analysis.selection import Selection
+from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.io.archive.batches import Batch
 
@@ -105,11 +105,10 @@ class _Timed(Question[_TimerPart, list[_Timers]]):
     kinds = frozenset({"Metric"})
     replay = paths = True
 
-    def __init__(self, trace: Source, every: bool) -> None:
+    def __init__(self, trace: Source, patterns: Patterns) -> None:
         super().__init__()
         self.counted = Counted(trace)
-        users = trace.regions["paradigm"] == "USER"
-        self.regions = np.flatnonzero(users | every)
+        self.regions = np.flatnonzero(timed_regions(trace, patterns))
         self.names: list[str] = trace.regions["name"].tolist()
 
     def part(self, trace: Source, location: int) -> _TimerPart:
@@ -122,10 +121,9 @@ class _Timed(Question[_TimerPart, list[_Timers]]):
         return [part.timers for part in self.parts.values()]
 
 
-def timers(trace: Source, window: Selection, every: bool = False) -> tuple[list[_Timers], list[str]]:
-    """A dictionary for each thread, in the order of locations, and notes about the archive.
-
-    every: all regions, not only those of the user API."""
-    question = _Timed(trace, every)
+def timers(trace: Source, window: Selection, patterns: Patterns) -> tuple[list[_Timers], list[str]]:
+    """A dictionary for each thread, in the order of locations, with the timers of timed_regions; and notes about the
+    archive."""
+    question = _Timed(trace, patterns)
     met = ask(trace, [question], window)
     return question.answer(), met.problems

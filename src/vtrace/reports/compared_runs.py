@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vtrace.analysis.selection import Patterns
-from vtrace.reports.profile_comparison import comparison
+from vtrace.reports.comparison import comparison
 from vtrace.reports.profile_sheets import ProfileNumbers
 from vtrace.reports.sheet import Sheet
 from vtrace.reports.spread import UNITS

@@ -24,6 +24,7 @@ from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Table, add_up
 from vtrace.console import some
+from vtrace.reports.comparison import matched
 from vtrace.reports.metric_sheets import counters_of
 from vtrace.reports.sheet import Column, Row, Sheet
 
@@ -190,10 +191,10 @@ def compare(
     a; None if a is 0). only: "a" or "b" for a name that one run has. scales: a divisor for the numbers of each run.
     """
     rows = []
-    for name in {**one, **other}:
-        row = key(name) | {"only": "b" if name not in one else "a" if name not in other else ""}
+    for name, (in_one, in_other) in matched((one, other)):
+        row = key(name) | {"only": "b" if in_one is None else "a" if in_other is None else ""}
         for what in names:
-            a, b = (run.get(name, {}).get(what, 0) for run in (one, other))
+            a, b = ((values or {}).get(what, 0) for values in (in_one, in_other))
             if scales is not None:
                 a, b = a / scales[0], b / scales[1]
             ends = {f"{what}_a": a, f"{what}_b": b, f"{what}_change": b - a}

@@ -29,7 +29,6 @@ from vtrace.reports.sheet import Column, Row, Sheet
 if TYPE_CHECKING:
     from vtrace.analysis.trace import Trace
 
-UNITS = ("function", "callpath", "rank", "thread", "section")
 OUTSIDE = "(outside)"
 _UnitSums = dict[Any, dict[str, float]]
 TITLES = {"function": "Functions", "callpath": "Call paths", "rank": "Ranks", "thread": "Threads",
@@ -60,8 +59,8 @@ def read(
     runs: Sequence[CounterRun], by: str, patterns: Patterns, wanted: Sequence[str], *, events: EventSet
 ) -> MetricNumbers:
     """Reads the events of a selection once. runs: of one program, each with different counters; a counter of several
-    runs and the times come from the first run that has them. by: one of UNITS. wanted: names of metrics of the runs, or
-    of derived events.
+    runs and the times come from the first run that has them. by: one of table_names.METRIC_UNITS. wanted: names of
+    metrics of the runs, or of derived events.
 
     Raises UsageError for a name that is neither, or for a metric that is no counter.
     """

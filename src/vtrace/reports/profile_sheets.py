@@ -67,7 +67,7 @@ class ProfileNumbers:
 
 
 def read(trace: Trace, window: Selection, by: str, patterns: Patterns) -> ProfileNumbers:
-    """Reads the events of a selection once. by: one of cost_rows.UNITS."""
+    """Reads the events of a selection once. by: one of table_names.COST_UNITS."""
     question = CostQuestion()
     met = ask(trace, [question], window)
     costs = question.answer()
@@ -165,6 +165,21 @@ def _what(trace: Trace, numbers: ProfileNumbers) -> str:
         return f" in recorded calls on {count}"
     taken = int(numbers.costs.samples["count"].sum())
     return f" in samples ({taken:,}) and recorded calls on {count}; ± is the standard error"
+
+
+def timer_sheet(timers: list[Row], most: int | None) -> Sheet:
+    """The table of the timers of questions.timers. most: number of rows, None: all."""
+    columns = [
+        Column("rank"), Column("process", kind="text"), Column("thread", "thread", "text"),
+        Column("label", "timer", "text"), Column("class", kind="text"), Column("file", kind="text"), Column("line"),
+        Column("calls", "calls"), Column("total_ns", "total s", "ns"), Column("min_ns", "min", "span", minor=True),
+        Column("max_ns", "max", "span", minor=True), Column("mean_ns", "mean", "span"),
+        Column("deviation_ns", "± of a call", "span", minor=True), Column("bytes", "bytes"), Column("flops", "flops"),
+    ]  # fmt: skip
+    made = Sheet(name="timers", title="Timers, by thread and total time", columns=columns, rows=timers[:most])
+    if len(made.rows) < len(timers):
+        made.notes.append(f"the first {len(made.rows):,} of {len(timers):,}: {ALL}")
+    return made
 
 
 def shown(made: Sheet) -> Sheet:

@@ -206,7 +206,7 @@ def classes(numbers: SummaryNumbers) -> Sheet:
     if len(rows) > MOST_LOCATIONS:
         _extremes(sheet, [key for key in sums if sums[key] > _NOTABLE * sums["total_ns"]])
     if left := numbers.window.left_out(trace):
-        sheet.notes.append(f"{left} (class runtime) not in these times: --helpers")
+        sheet.notes.append(f"{left} (class runtime) not in these times: --ranks helpers")
     return sheet
 
 

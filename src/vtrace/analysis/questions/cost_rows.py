@@ -25,8 +25,6 @@ from vtrace.analysis.table import Array, Table, add_up, group
 if TYPE_CHECKING:
     from vtrace.analysis.source import Source
 
-UNITS = ("function", "loop", "line", "callpath", "rank", "thread")
-"""Row types of a profile."""
 _BARRIERS = ("BARRIER", "IMPLICIT_BARRIER")
 _WAIT = "pthread_barrier_wait"
 CPU_CLOCK = "CPU time"

@@ -14,7 +14,7 @@ from vtrace.analysis.questions.details import present
 from vtrace.analysis.questions.metrics import MetricMembers, is_node_wide
 from vtrace.analysis.questions.profile import Profile, mean_and_deviation
 from vtrace.analysis.replay import Replay
-from vtrace.analysis.selection import Selection
+from vtrace.analysis.selection import Patterns, Selection
 from vtrace.analysis.shared_scan import ask
 from vtrace.analysis.table import Array, add_up, group
 from vtrace.io.archive.batches import Batch
@@ -120,17 +120,23 @@ def _scale(metric: dict[str, Any]) -> _SUM:
     return factor
 
 
-def timers(trace: Source, window: Selection, every: bool = False) -> tuple[list[dict[str, Any]], list[str]]:
-    """The timers, by location and then by time (largest first), and notes about the archive.
+def timed_regions(trace: Source, patterns: Patterns) -> Array:
+    """(regions,) bool: the regions that match patterns of regions and classes; without these, those of the user API."""
+    regions = trace.regions
+    if not patterns.of("region") and not patterns.of("class"):
+        return np.asarray(regions["paradigm"] == "USER")
+    classes = np.array(regions.classes, object)[regions["class"]]
+    return patterns.matching("region", regions["name"]) & patterns.matching("class", classes)
 
-    every: all regions, not only those of the user API. Times in ns.
-    """
+
+def timers(trace: Source, window: Selection, patterns: Patterns) -> tuple[list[dict[str, Any]], list[str]]:
+    """The timers of timed_regions, by location and then by time (largest first), and notes about the archive. Times in
+    ns."""
     profile, counted = Profile(), Counted(trace)
     questions: list[AnyQuestion] = [profile, counted] if counted.wanted else [profile]
     met = ask(trace, questions, window)
     table, sums_of = profile.answer(), counted.answer()
-    if not every:
-        table = table.take(trace.regions["paradigm"][table["region"]] == "USER")
+    table = table.take(timed_regions(trace, patterns)[table["region"]])
     table = table.take(np.lexsort((-table["total"], table["location"])))
     mean, deviation = mean_and_deviation(table)
     processes, regions, found = trace.processes, trace.regions, []

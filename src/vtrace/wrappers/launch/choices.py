@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 SWITCHES = {
-    "mpi": ("VT_MPITRACE", "Record MPI calls", "if the program uses MPI"),
+    "mpi": (
+        "VT_MPITRACE",
+        "Record MPI calls; --mpi=CMD names the compiler command or the library of the program's MPI",
+        "if the program uses MPI",
+    ),
     "io": ("VT_IOTRACE", "Record I/O calls", ""),
     "memory": ("VT_MEMTRACE", "Record malloc, free and the like", ""),
     "openmp": ("VT_OMPTRACE", "Record OpenMP", "if the program uses OpenMP"),
@@ -58,6 +62,9 @@ VALUES = {
     ),
 }
 """Key -> option, metavar, help."""
+ALIASES = ("mpicc", "max_size", "sample_clock", "section_level")
+"""Keys of options that the help does not list: --mpi=CMD, VT_MAX_SIZE, VT_SAMPLE_CLOCK and VT_SECTION_LEVEL say the
+same."""
 
 SAMPLE_RATE = "100"
 """The value of --sample given without a value."""

@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of vtrace profile for two or three runs: the numbers of each run side by side, matched by name."""
+"""Runs compared by name, since ids differ between archives: for vtrace diff, profile and report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from vtrace.reports.profile_sheets import ALL, ProfileNumbers, row_name
 from vtrace.reports.sheet import Column, Row, Sheet
 
 MOST_RUNS = 3
 _NUMBERS = ("exclusive", "inclusive", "share", "calls", "samples", "mpi", "barrier", "max")
+
+_Name = TypeVar("_Name", bound=Hashable)
+_Values = TypeVar("_Values")
+
+
+def matched(runs: Sequence[Mapping[_Name, _Values]]) -> Iterator[tuple[_Name, list[_Values | None]]]:
+    """Each name of any run, with its values in all runs, None where a run does not have the name."""
+    for name in dict.fromkeys(name for run in runs for name in run):
+        yield name, [run.get(name) for run in runs]
 
 
 def comparison(runs: list[ProfileNumbers], sort: str = "exclusive", most: int | None = None) -> Sheet:
@@ -21,17 +30,16 @@ def comparison(runs: list[ProfileNumbers], sort: str = "exclusive", most: int | 
     are None if the run has no such row."""
     by = runs[0].by
     found = [_by_name(run) for run in runs]
-    names = list(dict.fromkeys(name for one in found for name in one))
+    every = list(matched(found))
 
-    def largest(name: Any) -> float:
-        return max(one[name][sort] for one in found if name in one)
+    def largest(values: Sequence[dict[str, float] | None]) -> float:
+        return max(one[sort] for one in values if one)
 
-    names.sort(key=str) if sort == "name" else names.sort(key=lambda name: (-largest(name), str(name)))
+    every.sort(key=lambda row: str(row[0]) if sort == "name" else (-largest(row[1]), str(row[0])))
     rows: list[Row] = []
-    for name in names[:most]:
+    for name, of_runs in every[:most]:
         row: Row = {by: list(name) if isinstance(name, tuple) else name}
-        for number, one in enumerate(found, 1):
-            values = one.get(name)
+        for number, values in enumerate(of_runs, 1):
             row |= {
                 f"exclusive_ns_{number}": round(values["exclusive"]) if values else None,
                 f"inclusive_ns_{number}": round(values["inclusive"]) if values else None,
@@ -52,8 +60,8 @@ def comparison(runs: list[ProfileNumbers], sort: str = "exclusive", most: int | 
     if rows:
         wholes = ", ".join(f"{run.found.whole / 1e9:,.6g} s in {number}" for number, run in enumerate(runs, 1))
         made.notes.append(f"100 % are {wholes}")
-    if len(rows) < len(names):
-        made.notes.append(f"the first {len(rows):,} of {len(names):,}: {ALL}")
+    if len(rows) < len(every):
+        made.notes.append(f"the first {len(rows):,} of {len(every):,}: {ALL}")
     return made
 
 
@@ -62,12 +70,12 @@ def metric_comparison(sheets: Sequence[Sheet], most: int | None = None) -> Sheet
     The keys of run 1 end with _1. most: number of rows, None: all."""
     name = sheets[0].columns[0]
     found: list[dict[Any, Row]] = [{_hashable(row[name.key]): row for row in one.rows} for one in sheets]
-    every = list(dict.fromkeys(key for one in found for key in one))
+    every = list(matched(found))
     rows: list[Row] = []
-    for key in every[:most]:
+    for key, of_runs in every[:most]:
         row: Row = {name.key: list(key) if isinstance(key, tuple) else key}
-        for number, (one, made) in enumerate(zip(found, sheets, strict=True), 1):
-            row |= {f"{column.key}_{number}": one.get(key, {}).get(column.key) for column in made.columns[1:]}
+        for number, (one, made) in enumerate(zip(of_runs, sheets, strict=True), 1):
+            row |= {f"{column.key}_{number}": (one or {}).get(column.key) for column in made.columns[1:]}
         rows.append(row)
     own = {column.key: column for made in sheets for column in made.columns[1:]}
     columns = [name]
