@@ -373,7 +373,7 @@ def concerned(root: Path, path: str, times: dict[str, float]) -> list[str]:
         shares = bool(words & {word.rstrip("s") for word in file.stem.split("_")})
         return file not in named, not shares, file.parent.name != "unit", times.get(name, 1e3)
 
-    return [str(file.relative_to(root)) for file in sorted({*named, *table}, key=rank)]
+    return [str(file.relative_to(root)) for file in sorted(dict.fromkeys([*named, *table]), key=rank)]
 
 
 def tried(copy: Copy, mutant: Mutant) -> dict[str, object]:
