@@ -253,8 +253,9 @@ class Copy:
         _run(["git", "fetch", "-q", str(ROOT), "HEAD"], self.root)
         _run(["git", "reset", "-q", "--hard", "FETCH_HEAD"], self.root)
         self.temporary = work / "tmp"
-        shims = {"VT_SHIM_CACHE": str(work / "shims")}
-        self.environment = os.environ | shims | {"PYTHONPATH": str(self.root / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        # Tests run commands without VT_SHIM_CACHE. A changed shim must not stay in the user's cache.
+        places = {"XDG_CACHE_HOME": str(work / "cache"), "PYTHONPATH": str(self.root / "src")}
+        self.environment = os.environ | places | {"PYTHONDONTWRITEBYTECODE": "1"}
         _run(["cmake", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release"], self.root)
         assert self.build(), "the sources do not compile without a change"
         self.objects = self._objects()
