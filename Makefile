@@ -80,6 +80,9 @@ fuzz: setup ## Fuzz the readers for FUZZ_SECONDS (an hour)
 planted: setup ## Try programs with one known cause each: does vtrace diagnose name it? ONLY="late_sender 2 *" for some
 	cd tests && PATH=$(BIN):$$PATH $(BIN)/python -m planted $(if $(ONLY),"$(ONLY)")
 
+mutants: setup ## Count which of 150 random changes of the sources the tests find: hours; goes on; MUTANTS="--seed 2"
+	nice $(BIN)/python tools/mutants.py $(MUTANTS)
+
 bench: setup ## Measure the cost of recording and unifying; BENCH="-n 1 --only unify": arguments of bench/run.py
 	$(BIN)/python bench/run.py $(BENCH)
 
@@ -115,5 +118,5 @@ lint: setup ## Check style, types, layout and, by gcc's analyzer, C
 clean: ## Remove all files that make created
 	rm -rf $(VENV) demo build dist
 
-.PHONY: help setup demo wheels wheelhouse test test-full test-arm test-mpi4py test-mpich sanitize torture fuzz planted bench pictures docs release-check lint \
+.PHONY: help setup demo wheels wheelhouse test test-full test-arm test-mpi4py test-mpich sanitize torture fuzz planted mutants bench pictures docs release-check lint \
   clean

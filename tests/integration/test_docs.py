@@ -394,6 +394,8 @@ NOT_TYPED = {
      " out"): "output",
     ("conformance.md", "apt-get source mpich                                    # wants a deb-src entry in the sources"
      " of apt"): "takes hours; tests/integration/test_conformance.py runs a sample",
+    ("conformance.md", "make mutants                                            # 150 changes; a second start goes on;"
+     " hours"): "takes hours; tests/unit/test_mutants.py",
     ("import.md", "name,start_tsc.CLOCK,end_tsc[,pid][,tid]"): "a format; tests/integration/test_import.py",
     ("install.md", "make wheels          # in the sources; writes to dist/ wheels of vtrace and otf2, and an sdist"):
         "takes minutes; tests/integration/test_wheel.py",

@@ -152,3 +152,5 @@ def test_a_long_formula_needs_no_recursion() -> None:
     assert infix("(" * 4000 + "1" + ")" * 4000, 0).value((), None) == 1
     with pytest.raises(FormulaError, match="more than 10000 characters"):
         infix("1+" * 6000, 0)
+    with pytest.raises(FormulaError, match="more than 10000 characters"):
+        postfix("1|" * 6000, 0)
